@@ -1,0 +1,28 @@
+"""BERT, whole, for TensorFlow and Keras 3.
+
+A public name is imported when it is first used: the network alone runs on
+any Keras backend, where TensorFlow need not be installed.
+"""
+
+import importlib
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "BertConfig": "keras_bert.config",
+    "build_classifier": "keras_bert.models.classifier",
+    "build_encoder": "keras_bert.models.encoder",
+    "build_pretraining_model": "keras_bert.models.pretraining",
+    "build_regressor": "keras_bert.models.classifier",
+}
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name):
+    if name not in _HOMES:
+        raise AttributeError(f"keras_bert has no public name {name!r}.")
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__():
+    return [*__all__, "__version__"]

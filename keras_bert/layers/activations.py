@@ -1,0 +1,37 @@
+"""The activations that a `bert_config.json` names."""
+
+from collections.abc import Callable
+
+import keras
+
+
+def get_activation(hidden_act: str) -> Callable:
+    """Returns the function that BERT means by a name, not Keras.
+
+    "gelu" is the tanh form of google-research/bert; Keras' own "gelu" is the
+    erf form, here "gelu_erf".
+    """
+    activations = {
+        "gelu": gelu_tanh,
+        "gelu_erf": gelu_erf,
+        "linear": keras.activations.linear,
+        "relu": keras.activations.relu,
+        "tanh": keras.activations.tanh,
+    }
+    if hidden_act not in activations:
+        raise ValueError(
+            f"Activation {hidden_act!r} is not one of {', '.join(activations)}."
+        )
+    return activations[hidden_act]
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+def gelu_tanh(x):
+    """x * 0.5 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3)))."""
+    return keras.activations.gelu(x, approximate=True)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+def gelu_erf(x):
+    """x * 0.5 * (1 + erf(x / sqrt(2)))."""
+    return keras.activations.gelu(x, approximate=False)

@@ -1,0 +1,97 @@
+"""Words, positions and segments -> the first hidden state."""
+
+import keras
+from keras import ops
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class BertEmbeddings(keras.layers.Layer):
+    """The sum of word, position and segment embeddings, normalized.
+
+    Called on `input_ids` and `segment_ids`, both int [B, S]. Returns the
+    embeddings [B, S, H] and, beside them, the word embeddings [V, H] as a
+    tensor: the masked-LM head is tied to it (paper, 3.1), and as a tensor of
+    the graph the tie survives saving and loading.
+    """
+
+    def __init__(
+        self,
+        vocab_size: int,
+        hidden_size: int,
+        max_position_embeddings: int = 512,
+        type_vocab_size: int = 2,
+        dropout_rate: float = 0.1,
+        initializer_range: float = 0.02,
+        layer_norm_eps: float = 1e-12,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.vocab_size = vocab_size
+        self.hidden_size = hidden_size
+        self.max_position_embeddings = max_position_embeddings
+        self.type_vocab_size = type_vocab_size
+        self.dropout_rate = dropout_rate
+        self.initializer_range = initializer_range
+        self.layer_norm_eps = layer_norm_eps
+        self.layer_norm = keras.layers.LayerNormalization(
+            epsilon=layer_norm_eps, dtype=self.dtype_policy, name="layer_norm"
+        )
+        self.dropout = keras.layers.Dropout(
+            dropout_rate, dtype=self.dtype_policy, name="dropout"
+        )
+
+    def build(self, input_ids_shape, segment_ids_shape):
+        self.word_embeddings = self._add_table(
+            "word_embeddings", self.vocab_size
+        )
+        self.position_embeddings = self._add_table(
+            "position_embeddings", self.max_position_embeddings
+        )
+        self.segment_embeddings = self._add_table(
+            "segment_embeddings", self.type_vocab_size
+        )
+        self.layer_norm.build((*input_ids_shape, self.hidden_size))
+
+    def _add_table(self, name, num_rows):
+        return self.add_weight(
+            name=name,
+            shape=(num_rows, self.hidden_size),
+            initializer=keras.initializers.TruncatedNormal(
+                stddev=self.initializer_range
+            ),
+            # In mixed precision a few rows are cast after the look-up, not
+            # the whole table before it.
+            autocast=False,
+        )
+
+    def call(self, input_ids, segment_ids):
+        word_embeddings = ops.convert_to_tensor(self.word_embeddings)  # [V, H]
+        seq_length = ops.shape(input_ids)[1]
+        x = ops.take(word_embeddings, input_ids, axis=0)  # [B, S, H]
+        x += ops.take(
+            ops.convert_to_tensor(self.segment_embeddings), segment_ids, axis=0
+        )
+        x += self.position_embeddings[:seq_length]
+        x = self.dropout(self.layer_norm(ops.cast(x, self.compute_dtype)))
+        return x, word_embeddings
+
+    def compute_output_spec(self, input_ids, segment_ids):
+        return (
+            keras.KerasTensor(
+                (*input_ids.shape, self.hidden_size), self.compute_dtype
+            ),
+            keras.KerasTensor(
+                (self.vocab_size, self.hidden_size), self.variable_dtype
+            ),
+        )
+
+    def get_config(self):
+        return super().get_config() | {
+            "vocab_size": self.vocab_size,
+            "hidden_size": self.hidden_size,
+            "max_position_embeddings": self.max_position_embeddings,
+            "type_vocab_size": self.type_vocab_size,
+            "dropout_rate": self.dropout_rate,
+            "initializer_range": self.initializer_range,
+            "layer_norm_eps": self.layer_norm_eps,
+        }

@@ -1,0 +1,102 @@
+"""One layer of the Transformer encoder."""
+
+import keras
+
+from keras_bert.layers.activations import get_activation
+from keras_bert.layers.attention import SelfAttention
+from keras_bert.layers.dense import build_dense
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class EncoderBlock(keras.layers.Layer):
+    """Self-attention, then feed-forward, each added and then normalized.
+
+    Called on flat tokens x [T, H] and `input_mask` [B, S] with T = B * S;
+    returns [T, H]. `activation` is a name of `bert_config.json`.
+    """
+
+    def __init__(
+        self,
+        num_heads: int,
+        intermediate_size: int,
+        activation: str = "gelu",
+        dropout_rate: float = 0.1,
+        attention_dropout_rate: float = 0.1,
+        left_to_right: bool = False,
+        initializer_range: float = 0.02,
+        layer_norm_eps: float = 1e-12,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.num_heads = num_heads
+        self.intermediate_size = intermediate_size
+        self.activation = activation
+        self.dropout_rate = dropout_rate
+        self.attention_dropout_rate = attention_dropout_rate
+        self.left_to_right = left_to_right
+        self.initializer_range = initializer_range
+        self.layer_norm_eps = layer_norm_eps
+
+    def build(self, x_shape, input_mask_shape):
+        hidden_size = x_shape[-1]
+        self.attention = SelfAttention(
+            num_heads=self.num_heads,
+            dropout_rate=self.attention_dropout_rate,
+            left_to_right=self.left_to_right,
+            initializer_range=self.initializer_range,
+            dtype=self.dtype_policy,
+            name="attention",
+        )
+        self.attention.build(x_shape, input_mask_shape)
+        self.attention_dropout = self._dropout("attention_dropout")
+        self.attention_layer_norm = self._layer_norm("attention_layer_norm")
+        self.attention_layer_norm.build(x_shape)
+        self.intermediate = build_dense(
+            "intermediate",
+            hidden_size,
+            self.intermediate_size,
+            activation=get_activation(self.activation),
+            initializer_range=self.initializer_range,
+            dtype=self.dtype_policy,
+        )
+        self.output_dense = build_dense(
+            "output",
+            self.intermediate_size,
+            hidden_size,
+            initializer_range=self.initializer_range,
+            dtype=self.dtype_policy,
+        )
+        self.output_dropout = self._dropout("output_dropout")
+        self.output_layer_norm = self._layer_norm("output_layer_norm")
+        self.output_layer_norm.build(x_shape)
+
+    def call(self, x, input_mask):
+        attended = self.attention_dropout(self.attention(x, input_mask))
+        x = self.attention_layer_norm(x + attended)  # [T, H]
+        hidden = self.output_dense(self.intermediate(x))  # [T, F] -> [T, H]
+        return self.output_layer_norm(x + self.output_dropout(hidden))
+
+    def compute_output_spec(self, x, input_mask):
+        return keras.KerasTensor(x.shape, self.compute_dtype)
+
+    def get_config(self):
+        return super().get_config() | {
+            "num_heads": self.num_heads,
+            "intermediate_size": self.intermediate_size,
+            "activation": self.activation,
+            "dropout_rate": self.dropout_rate,
+            "attention_dropout_rate": self.attention_dropout_rate,
+            "left_to_right": self.left_to_right,
+            "initializer_range": self.initializer_range,
+            "layer_norm_eps": self.layer_norm_eps,
+        }
+
+    def _dropout(self, name):
+        return keras.layers.Dropout(
+            self.dropout_rate, dtype=self.dtype_policy, name=name
+        )
+
+    def _layer_norm(self, name):
+        return keras.layers.LayerNormalization(
+            epsilon=self.layer_norm_eps, dtype=self.dtype_policy, name=name
+        )

@@ -1,0 +1,33 @@
+"""[B, S, H] <-> the flat token matrix [T, H] on which the encoder runs.
+
+On rank-2 input TensorFlow fuses matrix product, bias and activation into one
+call; on rank 3 it does not see the pattern.
+"""
+
+import keras
+from keras import ops
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class FlattenTokens(keras.layers.Layer):
+    """[B, S, H] -> [T, H] with T = B * S, row after row."""
+
+    def call(self, x):
+        return ops.reshape(x, (-1, x.shape[-1]))  # [T, H]
+
+    def compute_output_spec(self, x):
+        return keras.KerasTensor((None, x.shape[-1]), self.compute_dtype)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class UnflattenTokens(keras.layers.Layer):
+    """[T, H] and the [B, S] mask it came with -> [B, S, H]."""
+
+    def call(self, x, input_mask):
+        seq_length = ops.shape(input_mask)[1]
+        return ops.reshape(x, (-1, seq_length, x.shape[-1]))  # [B, S, H]
+
+    def compute_output_spec(self, x, input_mask):
+        return keras.KerasTensor(
+            (*input_mask.shape, x.shape[-1]), self.compute_dtype
+        )

@@ -1,0 +1,1 @@
+"""Functions that make a `keras.Model` of a `BertConfig`."""

@@ -1,0 +1,56 @@
+"""The encoder: token ids -> one vector per token and one per text."""
+
+import keras
+
+from keras_bert.config import BertConfig
+from keras_bert.layers.embeddings import BertEmbeddings
+from keras_bert.layers.encoder_block import EncoderBlock
+from keras_bert.layers.flat_tokens import FlattenTokens, UnflattenTokens
+from keras_bert.layers.heads import Pooler
+
+
+def build_encoder(config: BertConfig) -> keras.Model:
+    """Builds the encoder of the paper, section 3.
+
+    Inputs, all int32 [B, S] with any B and any S up to
+    `config.max_position_embeddings`: `input_ids`, `input_mask` (1 = token,
+    0 = padding), `segment_ids`. Outputs: `sequence_output` [B, S, H] and
+    `pooled_output` [B, H], in the compute dtype of the global policy.
+    """
+    inputs = {
+        name: keras.Input((None,), dtype="int32", name=name)
+        for name in ("input_ids", "input_mask", "segment_ids")
+    }
+    input_mask = inputs["input_mask"]
+    x, _ = BertEmbeddings(
+        vocab_size=config.vocab_size,
+        hidden_size=config.hidden_size,
+        max_position_embeddings=config.max_position_embeddings,
+        type_vocab_size=config.type_vocab_size,
+        dropout_rate=config.hidden_dropout_prob,
+        initializer_range=config.initializer_range,
+        layer_norm_eps=config.layer_norm_eps,
+        name="embeddings",
+    )(inputs["input_ids"], inputs["segment_ids"])
+    x = FlattenTokens(name="flatten_tokens")(x)  # [B, S, H] -> [T, H]
+    for i in range(config.num_hidden_layers):
+        x = EncoderBlock(
+            num_heads=config.num_attention_heads,
+            intermediate_size=config.intermediate_size,
+            activation=config.hidden_act,
+            dropout_rate=config.hidden_dropout_prob,
+            attention_dropout_rate=config.attention_probs_dropout_prob,
+            left_to_right=config.directionality == "left_to_right",
+            initializer_range=config.initializer_range,
+            layer_norm_eps=config.layer_norm_eps,
+            name=f"layer_{i}",
+        )(x, input_mask)
+    sequence_output = UnflattenTokens(name="sequence_output")(x, input_mask)
+    pooled_output = Pooler(
+        initializer_range=config.initializer_range, name="pooler"
+    )(sequence_output)
+    outputs = {
+        "sequence_output": sequence_output,
+        "pooled_output": pooled_output,
+    }
+    return keras.Model(inputs, outputs, name="bert_encoder")

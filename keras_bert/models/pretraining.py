@@ -1,0 +1,33 @@
+"""The encoder with both pre-training heads."""
+
+import keras
+
+from keras_bert.config import BertConfig
+from keras_bert.layers.heads import MaskedLMHead, NextSentenceHead
+from keras_bert.models.encoder import build_encoder
+
+
+def build_pretraining_model(config: BertConfig) -> keras.Model:
+    """Builds masked LM + next sentence (paper, 3.1).
+
+    Inputs: those of `build_encoder` and `masked_lm_positions`, int32 [B, P].
+    Outputs, float32 logits: `masked_lm` [B, P, V] at those positions, and
+    `next_sentence` [B, 2], where 0 = is next and 1 = random.
+    """
+    encoder = build_encoder(config)
+    positions = keras.Input((None,), dtype="int32", name="masked_lm_positions")
+    _, word_embeddings = encoder.get_layer("embeddings").output
+    masked_lm = MaskedLMHead(
+        activation=config.hidden_act,
+        initializer_range=config.initializer_range,
+        layer_norm_eps=config.layer_norm_eps,
+        name="masked_lm",
+    )(encoder.output["sequence_output"], positions, word_embeddings)
+    next_sentence = NextSentenceHead(
+        initializer_range=config.initializer_range, name="next_sentence"
+    )(encoder.output["pooled_output"])
+    return keras.Model(
+        encoder.input | {"masked_lm_positions": positions},
+        {"masked_lm": masked_lm, "next_sentence": next_sentence},
+        name="bert_pretraining",
+    )

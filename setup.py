@@ -1,0 +1,46 @@
+"""Installs keras_bert with its model configs; the versions are pinned here."""
+
+from pathlib import Path
+
+import setuptools
+
+_HERE = Path(__file__).parent
+_VERSION = "0.1.0"
+
+setuptools.setup(
+    name="keras-bert-tf",
+    version=_VERSION,
+    description="BERT, whole, for TensorFlow and Keras 3",
+    long_description=(_HERE / "README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    license="Apache-2.0",
+    python_requires=">=3.10",
+    # configs/ stands at the top level of a checkout, where people look for
+    # it; an installed package carries it inside (see BertConfig.from_name).
+    packages=[
+        *setuptools.find_packages(include=["keras_bert", "keras_bert.*"]),
+        "keras_bert.configs.models",
+    ],
+    package_dir={"keras_bert.configs.models": "configs/models"},
+    package_data={"keras_bert.configs.models": ["*.json"]},
+    install_requires=[
+        "absl-py",
+        "keras>=3.15,<3.16",
+        "matplotlib",
+        "numpy",
+        "safetensors",
+        "scikit-learn",
+        "scipy",
+        "tensorboard",
+        "tensorflow>=2.21,<2.22",
+        "tensorflow-datasets",
+        # 2.21.0 does not import (undefined symbol).
+        "tensorflow-text>=2.21.1,<2.22",
+        "tqdm",
+    ],
+    extras_require={
+        "test": ["pytest", "ruff"],
+        "beam": ["apache-beam"],
+        "hub": ["huggingface_hub"],
+    },
+)

@@ -1,0 +1,80 @@
+"""What many tests need: tiny sizes, all unlike, a tiny vocabulary, a seed."""
+
+import os
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+from keras_bert.config import BertConfig
+
+# All different, so that a swapped axis cannot pass.
+B, S, P, V = 2, 7, 5, 31
+
+SPECIAL_TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+WORDS = (
+    "the a quick brown fox jump ##s ##ed over lazy dog . , ! ? un ##aff ##able "
+    "film is good bad not very was movie"
+).split()
+
+
+@pytest.fixture
+def config():
+    return BertConfig(
+        vocab_size=V,
+        hidden_size=12,
+        num_hidden_layers=2,
+        num_attention_heads=3,
+        intermediate_size=20,
+        max_position_embeddings=16,
+    )
+
+
+@pytest.fixture(autouse=True)
+def seed():
+    keras.utils.set_random_seed(12345)
+
+
+@pytest.fixture
+def vocab_file(tmp_path):
+    path = tmp_path / "vocab.txt"
+    path.write_text("\n".join(SPECIAL_TOKENS + WORDS) + "\n")
+    assert len(SPECIAL_TOKENS + WORDS) == V
+    return path
+
+
+@pytest.fixture
+def features():
+    """A batch of pairs, the second row padded, with masked positions."""
+    return {
+        "input_ids": np.array(
+            [[2, 5, 9, 3, 7, 8, 3], [2, 30, 12, 3, 6, 3, 0]], "int32"
+        ),
+        "input_mask": np.array(
+            [[1, 1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 1, 1, 0]], "int32"
+        ),
+        "segment_ids": np.array(
+            [[0, 0, 0, 0, 1, 1, 1], [0, 0, 0, 0, 1, 1, 0]], "int32"
+        ),
+        "masked_lm_positions": np.array(
+            [[1, 2, 4, 5, 0], [1, 4, 0, 0, 0]], "int32"
+        ),
+    }
+
+
+@pytest.fixture
+def shared():
+    """The folder with golden results and real data, where there is one."""
+    folder = os.environ.get("KERAS_BERT_SHARED")
+    if not folder:
+        pytest.skip("KERAS_BERT_SHARED is not set: no golden results here")
+    return Path(folder)
+
+
+def randomize(model, scale=0.3):
+    """Gives every weight, zeros and ones too, a value that shows."""
+    random = np.random.default_rng(7)
+    for weight in model.weights:
+        noise = random.normal(0.0, scale, weight.shape)
+        weight.assign(weight.numpy() + noise.astype("float32"))

@@ -1,0 +1,233 @@
+"""The network is the one of the paper: tests/reference_bert.py judges."""
+
+import dataclasses
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+from conftest import B, P, S, V, randomize
+from reference_bert import bert
+
+from keras_bert.models.classifier import build_classifier, build_regressor
+from keras_bert.models.encoder import build_encoder
+from keras_bert.models.pretraining import build_pretraining_model
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def _weights(model):
+    return {weight.path: weight.numpy() for weight in model.weights}
+
+
+def _assert_equal(outputs, expected, tolerance=1e-5):
+    for name, value in outputs.items():
+        np.testing.assert_allclose(
+            keras.ops.convert_to_numpy(value),
+            expected[name],
+            atol=tolerance,
+            rtol=0,
+            err_msg=name,
+        )
+
+
+@pytest.mark.parametrize("hidden_act", ["gelu", "gelu_erf"])
+@pytest.mark.parametrize("directionality", ["bidi", "left_to_right"])
+def test_equals_the_reference(config, features, hidden_act, directionality):
+    config = dataclasses.replace(
+        config, hidden_act=hidden_act, directionality=directionality
+    )
+    model = build_pretraining_model(config)
+    randomize(model)
+    outputs = model(features)
+    assert outputs["masked_lm"].shape == (B, P, V)
+    assert outputs["next_sentence"].shape == (B, 2)
+    _assert_equal(outputs, bert(_weights(model), config, features))
+
+
+def test_the_encoder_equals_the_reference_layer_by_layer(config, features):
+    del features["masked_lm_positions"]
+    model = build_encoder(config)
+    randomize(model)
+    expected = bert(_weights(model), config, features)
+    _assert_equal(model(features), expected)
+    for i in range(config.num_hidden_layers):
+        flat = model.get_layer(f"layer_{i}").output
+        hidden = keras.Model(model.input, flat)(features)
+        _assert_equal(
+            {"layer": keras.ops.reshape(hidden, (B, S, config.hidden_size))},
+            {"layer": expected[f"layer_{i}_output"]},
+        )
+
+
+def test_padding_changes_nothing(config, features):
+    model = build_encoder(config)
+    randomize(model)
+    del features["masked_lm_positions"]
+    padded = {k: np.pad(v, [[0, 0], [0, 4]]) for k, v in features.items()}
+    outputs, longer = model(features), model(padded)
+    np.testing.assert_allclose(
+        longer["pooled_output"], outputs["pooled_output"], atol=1e-6
+    )
+    np.testing.assert_allclose(
+        longer["sequence_output"][:, :S], outputs["sequence_output"], atol=1e-6
+    )
+
+
+def test_a_token_sees_only_what_stands_before_it(config, features):
+    config = dataclasses.replace(config, directionality="left_to_right")
+    model = build_encoder(config)
+    randomize(model)
+    del features["masked_lm_positions"]
+    before = model(features)["sequence_output"]
+    features["input_ids"][0, 4] = 13
+    after = model(features)["sequence_output"]
+    np.testing.assert_array_equal(after[0, :4], before[0, :4])
+    assert np.abs(after[0, 4:] - before[0, 4:]).max() > 0.01
+
+
+@pytest.mark.parametrize(
+    ("build", "units"),
+    [(lambda c: build_classifier(c, num_labels=3), 3), (build_regressor, 1)],
+)
+def test_fine_tuning_heads_read_the_pooled_output(
+    config, features, build, units
+):
+    del features["masked_lm_positions"]
+    model = build(config)
+    randomize(model)
+    weights = _weights(model)
+    pooled = bert(weights, config, features)["pooled_output"]
+    name = "classifier" if units > 1 else "regressor"
+    logits = pooled @ weights[f"{name}/kernel"] + weights[f"{name}/bias"]
+    assert logits.shape == (B, units)
+    _assert_equal(model(features), {"logits": logits})
+
+
+def test_one_label_is_no_choice(config):
+    with pytest.raises(ValueError, match="use build_regressor"):
+        build_classifier(config, num_labels=1)
+
+
+def test_save_and_load_is_identity(config, features, tmp_path):
+    model = build_pretraining_model(config)
+    randomize(model)
+    model.save(tmp_path / "bert.keras")
+    loaded = keras.models.load_model(tmp_path / "bert.keras")
+    assert _weights(loaded).keys() == _weights(model).keys()
+    _assert_equal(loaded(features), model(features), tolerance=0)
+
+
+def test_the_masked_lm_head_is_tied_to_the_word_embeddings(config, features):
+    model = build_pretraining_model(config)
+    randomize(model)
+    logits = model(features)["masked_lm"]
+    table = model.get_layer("embeddings").word_embeddings
+    unused = 20  # a word piece that no text of the batch contains
+    table.assign(np.where(np.arange(V)[:, None] == unused, 0.0, table.numpy()))
+    changed = model(features)["masked_lm"]
+    bias = model.get_layer("masked_lm").output_bias.numpy()
+    np.testing.assert_allclose(changed[..., unused], bias[unused], atol=1e-6)
+    np.testing.assert_array_equal(changed[..., :unused], logits[..., :unused])
+
+
+def test_layers_of_one_shape_start_unlike(config):
+    weights = _weights(build_encoder(config))
+    names = ("query", "key", "value", "output")
+    kernels = [
+        weights[f"layer_{i}/attention/{name}/kernel"]
+        for name in names
+        for i in range(2)
+    ]
+    for i, kernel in enumerate(kernels):
+        assert 0.012 < kernel.std() < 0.024
+        assert np.abs(kernel).max() <= 0.04
+        for other in kernels[i + 1 :]:
+            assert np.abs(kernel - other).max() > 1e-3
+
+
+def test_dropout_works_in_training_only(config, features):
+    model = build_pretraining_model(config)
+    _assert_equal(model(features), model(features), tolerance=0)
+    first = model(features, training=True)["masked_lm"]
+    second = model(features, training=True)["masked_lm"]
+    assert np.abs(first - second).max() > 1e-3
+
+
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+def test_mixed_precision_stays_near_float32(config, features, policy):
+    exact = build_pretraining_model(config)
+    randomize(exact, scale=0.05)
+    keras.config.set_dtype_policy(policy)
+    try:
+        model = build_pretraining_model(config)
+    finally:
+        keras.config.set_dtype_policy("float32")
+    for weight, value in zip(model.weights, exact.weights, strict=True):
+        assert weight.dtype == "float32"
+        weight.assign(value)
+    outputs = model(features)
+    assert {x.dtype.name for x in outputs.values()} == {"float32"}
+    compute_dtype = policy.removeprefix("mixed_")
+    layer = keras.Model(model.input, model.get_layer("layer_1").output)
+    assert layer(features).dtype.name == compute_dtype
+    # bfloat16 keeps 8 bits, float16 11 bits.
+    tolerance = {"bfloat16": 0.05, "float16": 0.006}[compute_dtype]
+    _assert_equal(outputs, exact(features), tolerance)
+
+
+def test_a_masked_score_stays_masked_in_float16(config, features):
+    """The adder of -10000 would be coarse, and -1e9 infinite, in float16."""
+    keras.config.set_dtype_policy("mixed_float16")
+    try:
+        model = build_encoder(config)
+    finally:
+        keras.config.set_dtype_policy("float32")
+    del features["masked_lm_positions"]
+    before = model(features)["sequence_output"].numpy()
+    assert np.isfinite(before).all()
+    features["input_ids"][1, 6] = 25  # padding
+    after = model(features)["sequence_output"].numpy()
+    np.testing.assert_array_equal(after[1, :6], before[1, :6])
+
+
+_ON_JAX = """
+import sys
+import numpy as np
+from keras_bert.config import BertConfig
+from keras_bert.models.pretraining import build_pretraining_model
+assert "tensorflow" not in sys.modules
+folder = sys.argv[1]
+model = build_pretraining_model(BertConfig.from_json(folder + "/config.json"))
+arrays = dict(np.load(folder + "/in.npz"))
+for weight in model.weights:
+    weight.assign(arrays.pop(weight.path))
+outputs = model(arrays)
+np.savez(folder + "/out.npz", **{k: np.array(v) for k, v in outputs.items()})
+"""
+
+
+@pytest.mark.parametrize("directionality", ["bidi", "left_to_right"])
+def test_the_jax_backend_gives_the_same(
+    config, features, tmp_path, directionality
+):
+    pytest.importorskip("jax", reason="jax is not installed")
+    config = dataclasses.replace(config, directionality=directionality)
+    model = build_pretraining_model(config)
+    randomize(model)
+    (tmp_path / "config.json").write_text(config.to_json())
+    np.savez(tmp_path / "in.npz", **_weights(model), **features)
+    subprocess.run(
+        [sys.executable, "-c", _ON_JAX, str(tmp_path)],
+        env=os.environ
+        | {
+            "KERAS_BACKEND": "jax",
+            "JAX_PLATFORMS": "cpu",
+            "PYTHONPATH": str(ROOT),
+        },
+        check=True,
+    )
+    _assert_equal(model(features), np.load(tmp_path / "out.npz"))

@@ -1,0 +1,44 @@
+"""Every file of configs/ loads; the exact size of every model."""
+
+from pathlib import Path
+
+import pytest
+
+from keras_bert.config import BertConfig
+from keras_bert.models.encoder import build_encoder
+
+CONFIGS = Path(__file__).parent.parent / "configs"
+
+# Weights of encoder and pooler. The released ones: google-research/bert.
+NUM_WEIGHTS = {
+    "bert_tiny": 4_385_920,
+    "bert_mini": 11_170_560,
+    "bert_small": 28_763_648,
+    "bert_medium": 41_373_184,
+    "bert_base_uncased": 109_482_240,
+    "bert_base_cased": 108_310_272,
+    "bert_base_multilingual_cased": 177_853_440,
+    "bert_large_uncased": 335_141_888,
+    "bert_large_cased": 333_579_264,
+}
+_BIG = ("base", "large")
+
+
+def test_no_model_is_missing_from_the_table():
+    files = {path.stem for path in (CONFIGS / "models").glob("*.json")}
+    assert files == set(NUM_WEIGHTS)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(
+            name,
+            marks=[pytest.mark.slow] if any(b in name for b in _BIG) else [],
+        )
+        for name in NUM_WEIGHTS
+    ],
+)
+def test_exact_number_of_weights(name):
+    model = build_encoder(BertConfig.from_name(name))
+    assert model.count_params() == NUM_WEIGHTS[name]
