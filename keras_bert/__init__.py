@@ -10,10 +10,21 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "BertConfig": "keras_bert.config",
+    "BertPreprocessor": "keras_bert.text.packing",
+    "BertTokenizer": "keras_bert.text.tokenizer",
+    "MaskedLMMasker": "keras_bert.text.masking",
+    "PretrainingConfig": "keras_bert.pretraining",
+    "PretrainingDataConfig": "keras_bert.data.pretraining",
     "build_classifier": "keras_bert.models.classifier",
     "build_encoder": "keras_bert.models.encoder",
     "build_pretraining_model": "keras_bert.models.pretraining",
     "build_regressor": "keras_bert.models.classifier",
+    "create_pretraining_data": "keras_bert.data.pretraining",
+    "expand_globs": "keras_bert.data.lines",
+    "learn_vocab": "keras_bert.text.vocab_learner",
+    "load_checkpoint": "keras_bert.checkpoints.load",
+    "pretrain": "keras_bert.pretraining",
+    "read_lines": "keras_bert.data.lines",
 }
 __all__ = sorted(_HOMES)
 

@@ -1,0 +1,36 @@
+"""Files and folders that appear under their name only when they are whole."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+
+@contextlib.contextmanager
+def atomic_path(path: str | Path) -> Iterator[Path]:
+    """Yields a path beside `path` to write a file or make a folder at.
+
+    When the block ends, what was written is renamed to `path`, in place of
+    what stood there; when it raises, it is removed and `path` is as before.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
+    _remove(partial)
+    try:
+        yield partial
+        if path.is_dir():  # a folder is never renamed over a full one
+            _remove(path)
+        partial.replace(path)
+    finally:
+        _remove(partial)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,1 @@
+"""Weights in files -> weights in a model, with nothing lost in between."""

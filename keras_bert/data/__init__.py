@@ -1,0 +1,1 @@
+"""Text and tasks -> records and batches of features."""

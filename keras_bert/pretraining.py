@@ -1,0 +1,143 @@
+"""Records -> a pre-trained model: masked LM and next sentence together."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import keras
+import tensorflow as tf
+
+from keras_bert.atomic import atomic_path
+from keras_bert.checkpoints.load import load_checkpoint
+from keras_bert.config import BertConfig
+from keras_bert.data.records import read_pretraining_records
+from keras_bert.models.pretraining import build_pretraining_model
+from keras_bert.text.vocab import load_vocab
+from keras_bert.training.config import TrainConfig
+from keras_bert.training.losses import MaskedLMLoss
+from keras_bert.training.metrics import SparseAccuracy
+from keras_bert.training.trainer import train
+
+
+@dataclasses.dataclass(frozen=True)
+class PretrainingConfig(TrainConfig):
+    """A pre-training run; names as in google-research/bert.
+
+    Attributes:
+        num_train_steps: Steps of the whole run.
+        num_warmup_steps: Steps until the learning rate is at its peak.
+        max_seq_length: Length of the records' sequences.
+        max_predictions_per_seq: Masked positions of a record.
+    """
+
+    num_train_steps: int = 100_000
+    num_warmup_steps: int = 10_000
+    max_seq_length: int = 128
+    max_predictions_per_seq: int = 20
+
+
+def pretrain(
+    bert_config: BertConfig,
+    input_files: list[str],
+    output_dir: str | Path,
+    *,
+    eval_files: list[str] | None = None,
+    init_checkpoint: str | Path | None = None,
+    vocab_file: str | Path | None = None,
+    config: PretrainingConfig | None = None,
+) -> dict[str, float]:
+    """Pre-trains a model, or goes on where an earlier call was interrupted.
+
+    Args:
+        bert_config: The network.
+        input_files: TFRecords of `create_pretraining_data`.
+        output_dir: Gets `checkpoints/`, `history.csv`, `curves.png`,
+            `tensorboard/` and, at the end, `eval_results.json`.
+        eval_files: Held-out records, evaluated after each interval.
+        init_checkpoint: Weights to begin with, instead of random ones.
+        vocab_file: Is put beside the weights, so that later steps find it.
+        config: Rates, sizes and steps.
+
+    Returns:
+        The figures of the last interval: `loss`, `masked_lm_loss`,
+        `masked_lm_accuracy`, `next_sentence_loss` and
+        `next_sentence_accuracy`, and with `val_` before them those of the
+        held-out records.
+    """
+    config = config or PretrainingConfig()
+    if config.max_seq_length > bert_config.max_position_embeddings:
+        raise ValueError(
+            f"max_seq_length {config.max_seq_length} is over the "
+            f"max_position_embeddings {bert_config.max_position_embeddings} "
+            "of the model config; shorten the sequences or enlarge the model."
+        )
+    sidecars = {"bert_config.json": bert_config.to_json()}
+    if vocab_file:
+        vocab = load_vocab(vocab_file)
+        if len(vocab) != bert_config.vocab_size:
+            raise ValueError(
+                f"{vocab_file} has {len(vocab)} word pieces, but the model "
+                f"config a vocab_size of {bert_config.vocab_size}; make them "
+                "equal."
+            )
+        sidecars["vocab.txt"] = "\n".join(vocab) + "\n"
+
+    def build_model():
+        model = build_pretraining_model(bert_config)
+        if init_checkpoint:
+            load_checkpoint(model, init_checkpoint)
+        return model
+
+    evaluation = _batches(eval_files, config, None) if eval_files else None
+    _, figures = train(
+        build_model,
+        _batches(input_files, config, config.random_seed),
+        evaluation,
+        loss={
+            "masked_lm": MaskedLMLoss(),
+            "next_sentence": keras.losses.SparseCategoricalCrossentropy(
+                from_logits=True
+            ),
+        },
+        weighted_metrics={
+            "masked_lm": [SparseAccuracy()],
+            "next_sentence": [SparseAccuracy()],
+        },
+        num_train_steps=config.num_train_steps,
+        num_warmup_steps=config.num_warmup_steps,
+        config=config,
+        output_dir=output_dir,
+        sidecars=sidecars,
+    )
+    with atomic_path(Path(output_dir) / "eval_results.json") as path:
+        path.write_text(json.dumps(figures, indent=2) + "\n")
+    return figures
+
+
+def _batches(files, config, shuffle_seed):
+    dataset = read_pretraining_records(
+        files,
+        seq_length=config.max_seq_length,
+        max_predictions_per_seq=config.max_predictions_per_seq,
+        batch_size=config.eval_batch_size
+        if shuffle_seed is None
+        else config.train_batch_size,
+        shuffle_seed=shuffle_seed,
+    )
+
+    def split(features):
+        labels = {
+            "masked_lm": features.pop("masked_lm_ids"),
+            "next_sentence": features.pop("next_sentence_labels")[:, 0],
+        }
+        weights = {
+            "masked_lm": features.pop("masked_lm_weights"),
+            "next_sentence": tf.ones_like(
+                labels["next_sentence"], dtype=tf.float32
+            ),
+        }
+        return features, labels, weights
+
+    return dataset.map(split).prefetch(2)

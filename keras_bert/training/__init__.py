@@ -1,0 +1,1 @@
+"""The training loop; it knows no BERT."""

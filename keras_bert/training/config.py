@@ -1,0 +1,49 @@
+"""How a model is trained, whatever it is."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainConfig:
+    """What every training run sets; saved beside each of its checkpoints.
+
+    Attributes:
+        learning_rate: The peak, reached at the end of the warm-up.
+        train_batch_size: Examples of one step.
+        eval_batch_size: Examples evaluated at a time.
+        weight_decay_rate: Decay of all weights but biases and layer norms.
+        clip_norm: The gradients' global norm is cut to this.
+        save_checkpoints_steps: After so many steps, and at the end, held-out
+            data is evaluated, logs are written and a checkpoint is saved.
+        keep_checkpoint_max: So many of the last checkpoints are kept.
+        random_seed: Of initial weights, dropout and the order of the data.
+    """
+
+    learning_rate: float = 1e-4
+    train_batch_size: int = 32
+    eval_batch_size: int = 64
+    weight_decay_rate: float = 0.01
+    clip_norm: float = 1.0
+    save_checkpoints_steps: int = 1000
+    keep_checkpoint_max: int = 3
+    random_seed: int = 12345
+
+    def __post_init__(self):
+        for name in (
+            "learning_rate",
+            "train_batch_size",
+            "eval_batch_size",
+            "clip_norm",
+            "save_checkpoints_steps",
+            "keep_checkpoint_max",
+        ):
+            if getattr(self, name) <= 0:
+                raise ValueError(
+                    f"{name} is {getattr(self, name)}, but must be above 0."
+                )
+
+    def to_json(self) -> str:
+        return json.dumps(dataclasses.asdict(self), indent=2) + "\n"

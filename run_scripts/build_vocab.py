@@ -1,0 +1,36 @@
+"""Learns a vocabulary of word pieces from text files.
+
+    python run_scripts/build_vocab.py --input_file='corpus/*.txt.gz' \
+        --output_file=vocab.txt --vocab_size=30522
+"""
+
+import config_flags
+from absl import flags
+
+import keras_bert
+
+INPUT_FILE = flags.DEFINE_string(
+    "input_file", None, "Text files, plain or .gz; comma-separated globs."
+)
+OUTPUT_FILE = flags.DEFINE_string("output_file", None, "The vocab.txt.")
+VOCAB_SIZE = flags.DEFINE_integer(
+    "vocab_size", 30522, "The largest number of word pieces."
+)
+DO_LOWER_CASE = flags.DEFINE_bool(
+    "do_lower_case", True, "Whether to lower-case and strip accents."
+)
+
+
+def main():
+    vocab = keras_bert.learn_vocab(
+        keras_bert.read_lines(keras_bert.expand_globs(INPUT_FILE.value)),
+        OUTPUT_FILE.value,
+        vocab_size=VOCAB_SIZE.value,
+        lower_case=DO_LOWER_CASE.value,
+    )
+    print(f"Wrote {len(vocab)} word pieces to {OUTPUT_FILE.value}")
+
+
+if __name__ == "__main__":
+    flags.mark_flags_as_required([INPUT_FILE, OUTPUT_FILE])
+    config_flags.run(main)

@@ -1,0 +1,62 @@
+"""Dataclasses -> absl flags, so that each default is written once."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import sys
+from collections.abc import Callable
+
+# Read by TensorFlow when it is first imported: no start-up chatter, and an
+# allocator that keeps its memory. The logits of a large vocabulary are
+# hundreds of MB, and getting them from the system anew at each step costs
+# more than computing on them.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("TF_CPU_ALLOCATOR_USE_BFC", "true")
+
+from absl import app, flags, logging  # noqa: E402
+
+_DEFINE = {
+    "int": flags.DEFINE_integer,
+    "float": flags.DEFINE_float,
+    "bool": flags.DEFINE_bool,
+    "str": flags.DEFINE_string,
+}
+
+
+def define(config_class: type) -> Callable:
+    """Defines a flag for each field; returns what reads them afterwards.
+
+    The help is the field's line under "Attributes:" in the docstring.
+    """
+    helps = {}
+    for parent in reversed(config_class.__mro__):
+        attributes = (parent.__doc__ or "").partition("Attributes:")[2]
+        for name, text in re.findall(
+            r"^ {8}(\w+): (.*(?:\n {12}.*)*)", attributes, re.MULTILINE
+        ):
+            helps[name] = " ".join(text.split())
+    fields = dataclasses.fields(config_class)
+    for field in fields:
+        _DEFINE[field.type](field.name, field.default, helps[field.name])
+    return lambda: config_class(
+        **{field.name: flags.FLAGS[field.name].value for field in fields}
+    )
+
+
+def run(main: Callable[[], None]) -> None:
+    """Parses the flags and runs; bad input ends in one sentence, status 1."""
+
+    def parse_and_run(argv):
+        if len(argv) > 1:
+            sys.exit(f"Error: {argv[1]!r} is not a flag; see --help.")
+        logging.set_verbosity(max(flags.FLAGS.verbosity, logging.INFO))
+        try:
+            main()
+        except (OSError, ValueError) as error:
+            logging.debug("Raised here:", exc_info=True)
+            sys.exit(f"Error: {error}")
+
+    logging.use_absl_handler()
+    app.run(parse_and_run)

@@ -1,0 +1,51 @@
+"""Pre-trains BERT on records; the same command again resumes a run.
+
+    python run_scripts/run_pretraining.py --input_file='train*.tfrecord' \
+        --eval_file=heldout.tfrecord --vocab_file=vocab.txt \
+        --bert_config_file=configs/models/bert_tiny.json --output_dir=out
+"""
+
+import config_flags
+from absl import flags
+
+import keras_bert
+
+INPUT_FILE = flags.DEFINE_string(
+    "input_file", None, "TFRecords to train on; comma-separated globs."
+)
+EVAL_FILE = flags.DEFINE_string(
+    "eval_file", None, "Held-out TFRecords; comma-separated globs."
+)
+BERT_CONFIG_FILE = flags.DEFINE_string(
+    "bert_config_file", None, "The network: a bert_config.json."
+)
+VOCAB_FILE = flags.DEFINE_string(
+    "vocab_file", None, "The vocab.txt, put beside the weights."
+)
+INIT_CHECKPOINT = flags.DEFINE_string(
+    "init_checkpoint", None, "Weights to begin with, instead of random ones."
+)
+OUTPUT_DIR = flags.DEFINE_string(
+    "output_dir", None, "Gets checkpoints, logs and the curves."
+)
+read_config = config_flags.define(keras_bert.PretrainingConfig)
+
+
+def main():
+    figures = keras_bert.pretrain(
+        keras_bert.BertConfig.from_json(BERT_CONFIG_FILE.value),
+        keras_bert.expand_globs(INPUT_FILE.value),
+        OUTPUT_DIR.value,
+        eval_files=EVAL_FILE.value
+        and keras_bert.expand_globs(EVAL_FILE.value),
+        init_checkpoint=INIT_CHECKPOINT.value,
+        vocab_file=VOCAB_FILE.value,
+        config=read_config(),
+    )
+    for name, value in figures.items():
+        print(f"{name} = {value:.6g}")
+
+
+if __name__ == "__main__":
+    flags.mark_flags_as_required([INPUT_FILE, BERT_CONFIG_FILE, OUTPUT_DIR])
+    config_flags.run(main)
