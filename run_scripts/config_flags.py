@@ -46,7 +46,10 @@ def define(config_class: type) -> Callable:
 
 
 def run(main: Callable[[], None]) -> None:
-    """Parses the flags and runs; bad input ends in one sentence, status 1."""
+    """Parses the flags and runs; bad input ends in one sentence, status 1.
+
+    With --verbosity=1 the sentence comes with where it was raised.
+    """
 
     def parse_and_run(argv):
         if len(argv) > 1:
@@ -59,4 +62,9 @@ def run(main: Callable[[], None]) -> None:
             sys.exit(f"Error: {error}")
 
     logging.use_absl_handler()
+    logging.get_absl_handler().addFilter(_is_ours_or_a_warning)
     app.run(parse_and_run)
+
+
+def _is_ours_or_a_warning(record):
+    return "keras_bert" in record.pathname or record.levelname != "INFO"

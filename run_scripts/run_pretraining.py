@@ -36,8 +36,7 @@ def main():
         keras_bert.BertConfig.from_json(BERT_CONFIG_FILE.value),
         keras_bert.expand_globs(INPUT_FILE.value),
         OUTPUT_DIR.value,
-        eval_files=EVAL_FILE.value
-        and keras_bert.expand_globs(EVAL_FILE.value),
+        eval_files=EVAL_FILE.value and keras_bert.expand_globs(EVAL_FILE.value),
         init_checkpoint=INIT_CHECKPOINT.value,
         vocab_file=VOCAB_FILE.value,
         config=read_config(),

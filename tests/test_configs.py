@@ -1,13 +1,18 @@
 """Every file of configs/ loads; the exact size of every model."""
 
+import dataclasses
+import re
 from pathlib import Path
 
 import pytest
 
 from keras_bert.config import BertConfig
+from keras_bert.finetuning import FinetuningConfig
 from keras_bert.models.encoder import build_encoder
+from keras_bert.pretraining import PretrainingConfig
 
-CONFIGS = Path(__file__).parent.parent / "configs"
+ROOT = Path(__file__).parent.parent
+CONFIGS = ROOT / "configs"
 
 # Weights of encoder and pooler. The released ones: google-research/bert.
 NUM_WEIGHTS = {
@@ -42,3 +47,27 @@ def test_no_model_is_missing_from_the_table():
 def test_exact_number_of_weights(name):
     model = build_encoder(BertConfig.from_name(name))
     assert model.count_params() == NUM_WEIGHTS[name]
+
+
+@pytest.mark.parametrize(
+    "path", sorted((CONFIGS / "runs").glob("*.flags")), ids=lambda p: p.stem
+)
+def test_a_run_file_has_its_command_and_only_flags_of_the_script(path):
+    lines = path.read_text().splitlines()
+    command = re.fullmatch(
+        r"# python (run_scripts/\w+\.py) --flagfile=(\S+) .*", lines[0]
+    )
+    assert ROOT / command[2] == path
+    assert any("Expected: " in line for line in lines)
+    script = (ROOT / command[1]).read_text()
+    config = {
+        "run_pretraining": PretrainingConfig,
+        "run_finetuning": FinetuningConfig,
+    }[Path(command[1]).stem]
+    known = set(re.findall(r'DEFINE_\w+\(\s*"(\w+)"', script))
+    known |= {field.name for field in dataclasses.fields(config)}
+    flags = [line for line in lines if not line.startswith("#")]
+    used = re.findall(r"--(\w+)=", "\n".join([lines[0], *flags]))
+    assert set(used) <= known | {"flagfile"}
+    for line in flags:
+        assert line.startswith("--"), line

@@ -21,10 +21,13 @@ MAY_IMPORT = {
     "data": {"atomic", "text", "tasks"},
     "checkpoints": {"config"},
 }
-_JOINED = set(MAY_IMPORT) - {"serving"}
+_PARTS = set(MAY_IMPORT) - {"serving"}
 MAY_IMPORT |= {
-    "pretraining": _JOINED,
-    "finetuning": _JOINED,
+    "filling": {"text"},
+    "reports": {"atomic"},
+    "pretraining": _PARTS,
+    "finetuned": _PARTS - {"training"},
+    "finetuning": _PARTS | {"finetuned", "reports"},
     "__init__": set(),  # imports on first use, by name
 }
 # A part -> the libraries it must never import.

@@ -69,7 +69,7 @@ def read_pretraining_records(
     """Reads batches of int32 features [batch_size, size] and float weights.
 
     With a `shuffle_seed`, the records come for ever, in another order each
-    time, and every batch is full; without, once and in order.
+    time, and every batch is full; without, once, in order, and counted.
 
     Raises:
         ValueError: Where a file is no TFRecord, is empty, or its first record
@@ -81,6 +81,12 @@ def read_pretraining_records(
     dataset = tf.data.TFRecordDataset(files)
     if shuffle_seed is not None:
         dataset = dataset.shuffle(100_000, seed=shuffle_seed).repeat()
+    else:
+        # Keras warns when data of unknown length comes to its end.
+        num_records = dataset.reduce(0, lambda count, _: count + 1)
+        dataset = dataset.apply(
+            tf.data.experimental.assert_cardinality(int(num_records))
+        )
     dataset = dataset.batch(batch_size, drop_remainder=shuffle_seed is not None)
 
     def parse(serialized):

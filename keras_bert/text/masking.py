@@ -109,7 +109,9 @@ class MaskedLMMasker(tf.Module):
         # In float64, so that a half rounds to even as it does in Python.
         num_to_predict = tf.clip_by_value(
             tf.cast(
-                tf.round(tf.cast(num_tokens, tf.float64) * self._masked_lm_prob),
+                tf.round(
+                    tf.cast(num_tokens, tf.float64) * self._masked_lm_prob
+                ),
                 tf.int32,
             ),
             1,
@@ -141,6 +143,4 @@ class MaskedLMMasker(tf.Module):
         taken = tf.gather(
             tf.transpose(taken), tf.argsort(order, axis=1), batch_dims=1
         )
-        return candidate & tf.gather(
-            taken, tf.maximum(word, 0), batch_dims=1
-        )
+        return candidate & tf.gather(taken, tf.maximum(word, 0), batch_dims=1)

@@ -65,10 +65,22 @@ def pack_segments(
     The longer segment loses tokens first, at its end. Returns ragged
     `input_ids` and `segment_ids` [B, (tokens)] of at most `seq_length`.
     """
-    trimmer = tf_text.ShrinkLongestTrimmer(seq_length - 1 - len(segments))
-    # Of two equally long ones google-research/bert cuts the second, the
-    # trimmer the first: so it is given them the other way round.
-    segments = trimmer.trim(segments[::-1])[::-1]
+    budget = seq_length - 1 - len(segments)
+    lengths = [ids.row_lengths() for ids in segments]
+    # What dropping one token after the other, always of the longer segment,
+    # comes to; of two equally long ones the second loses.
+    if len(segments) == 2:
+        first, second = lengths
+        keep = tf.maximum(budget - second, (budget + 1) // 2)
+        lengths[0] = tf.minimum(first, keep)
+        budget -= lengths[0]
+    lengths[-1] = tf.minimum(lengths[-1], budget)
+    segments = [
+        tf.ragged.boolean_mask(
+            ids, tf.ragged.range(ids.row_lengths()) < length[:, tf.newaxis]
+        )
+        for ids, length in zip(segments, lengths, strict=True)
+    ]
     input_ids, segment_ids = tf_text.combine_segments(segments, cls_id, sep_id)
     return {"input_ids": input_ids, "segment_ids": segment_ids}
 

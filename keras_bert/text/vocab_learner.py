@@ -43,14 +43,29 @@ def learn_vocab(
         The vocabulary.
 
     Raises:
-        ValueError: Where the text has no word, or the vocabulary no room for
-            its characters.
+        ValueError: Where the text has no word, or the size is below 100.
     """
+    if vocab_size < 100:
+        raise ValueError(
+            f"vocab_size {vocab_size} leaves no room for word pieces; choose "
+            "at least 100."
+        )
     counts = _count_words(lines, lower_case)
     if not counts:
         raise ValueError(
             "The text has no word to learn a vocabulary of; give files with "
             "text in them."
+        )
+    characters = {character for word in counts for character in word}
+    # Each stands twice, alone and after ##, so that a word of the text is
+    # never unknown.
+    max_characters = vocab_size // 4
+    if len(characters) > max_characters:
+        logging.warning(
+            "The text has %d different characters; words with other than the "
+            "%d most frequent will be [UNK]. A larger vocab_size keeps more.",
+            len(characters),
+            max_characters,
         )
     logging.info(
         "Choosing at most %d pieces for %d words", vocab_size, len(counts)
@@ -60,9 +75,7 @@ def learn_vocab(
         vocab_size,
         list(SPECIAL_TOKENS),
         lower_thresh=2,
-        # Each stands twice, alone and after ##, so that a word of the text
-        # is never unknown; of a text with more, the rarest are left out.
-        max_unique_chars=vocab_size // 4,
+        max_unique_chars=max_characters,
     )
     vocab = _drop_rarest(vocab, len(vocab) - vocab_size)
     with atomic_path(output_file) as path:
@@ -74,11 +87,6 @@ def _drop_rarest(vocab, num_dropped):
     """Cuts what the learner's search left over, but never a character."""
     pieces = [p for p in vocab if len(p.removeprefix("##")) > 1]
     pieces = pieces[len(SPECIAL_TOKENS) :]
-    if num_dropped > len(pieces):
-        raise ValueError(
-            f"The vocabulary has no room for the characters of the text; "
-            f"choose a vocab_size of at least {len(vocab)}."
-        )
     dropped = set(pieces[len(pieces) - max(num_dropped, 0) :])
     return [piece for piece in vocab if piece not in dropped]
 

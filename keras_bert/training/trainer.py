@@ -77,7 +77,7 @@ def train(
     if step >= num_train_steps:
         return model, history.rows[-1]
 
-    interval = config.save_checkpoints_steps
+    interval = min(config.save_checkpoints_steps, num_train_steps)
     first_epoch = step // interval
     num_intervals = -(-(num_train_steps - step) // interval)
     model.fit(
@@ -131,9 +131,7 @@ class _SaveAndLog(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         begin, first_step = self._begin
-        num_examples = (
-            self._step - first_step
-        ) * self._config.train_batch_size
+        num_examples = (self._step - first_step) * self._config.train_batch_size
         self._history.add(
             {
                 "step": self._step,

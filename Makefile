@@ -1,0 +1,32 @@
+# Every target but setup calls it first; it does nothing when .venv is new
+# enough.
+
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: setup demo test test-all lint clean
+
+setup: .venv/installed
+
+.venv/installed: setup.py
+	$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 10), "keras_bert needs Python 3.10 or later; set PYTHON=python3.11, say"'
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --upgrade pip
+	$(BIN)/pip install --quiet --editable '.[test]'
+	touch $@
+
+demo: setup
+	$(BIN)/python run_scripts/demo.py --output_dir=demo_output
+
+test: setup
+	$(BIN)/python -m pytest
+
+test-all: setup
+	$(BIN)/python -m pytest -m 'slow or not slow'
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+clean:
+	rm -rf .venv build demo_output keras_bert_tf.egg-info

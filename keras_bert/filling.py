@@ -1,0 +1,47 @@
+"""What a pre-trained model would put where [MASK] stands in a text."""
+
+from __future__ import annotations
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_bert.text.packing import pack_segments, pad
+from keras_bert.text.tokenizer import BertTokenizer
+
+
+def fill_mask(
+    model: keras.Model, tokenizer: BertTokenizer, text: str, *, top: int = 5
+) -> list[list[tuple[str, float]]]:
+    """Guesses the word pieces of a text at each "[MASK]".
+
+    Args:
+        model: Of `build_pretraining_model`.
+        tokenizer: The model's.
+        text: One text with at least one "[MASK]".
+        top: How many guesses to return.
+
+    Returns:
+        For each [MASK] the best pieces with their probabilities.
+    """
+    parts = tokenizer(text.split("[MASK]")).to_list()
+    if len(parts) == 1:
+        raise ValueError(f"{text!r} has no [MASK] to fill.")
+    ids = parts[0]
+    for part in parts[1:]:
+        ids = [*ids, tokenizer.mask_id, *part]
+    packed = pack_segments(
+        [tf.RaggedTensor.from_row_lengths(ids, [len(ids)])],
+        seq_length=len(ids) + 2,
+        cls_id=tokenizer.cls_id,
+        sep_id=tokenizer.sep_id,
+    )
+    features = pad(packed)
+    positions = np.flatnonzero(features["input_ids"][0] == tokenizer.mask_id)
+    features["masked_lm_positions"] = tf.constant([positions], tf.int32)
+    logits = model(features)["masked_lm"][0]  # [P, V]
+    probs, pieces = tf.math.top_k(tf.nn.softmax(logits), top)
+    return [
+        list(zip(tokenizer.tokens(row), map(float, p), strict=True))
+        for row, p in zip(pieces.numpy(), probs, strict=True)
+    ]

@@ -1,0 +1,1 @@
+"""A trained model -> what a server loads."""

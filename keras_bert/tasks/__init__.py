@@ -1,0 +1,66 @@
+"""What a data set is: its files, fields, labels and metrics."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import pkgutil
+from pathlib import Path
+
+from keras_bert.tasks.base import Task
+
+
+def get_task(name: str) -> Task:
+    """Returns a task by name, or of a file of the user's own.
+
+    Args:
+        name: A known name such as "glue/sst2", or a Python file that defines
+            `TASKS` as the files beside this one do: "my_task.py", or
+            "my_task.py:name" where it has several.
+
+    Raises:
+        ValueError: For an unknown name, with the list of known ones.
+        FileNotFoundError: Where the Python file does not exist.
+    """
+    path, _, chosen = name.partition(":")
+    if path.endswith(".py"):
+        return _choose(_load_file(path), chosen, path)
+    tasks = known_tasks()
+    if name not in tasks:
+        raise ValueError(
+            f"No task named {name!r}; known are {', '.join(sorted(tasks))}, "
+            "or give a Python file with TASKS of your own."
+        )
+    return tasks[name]
+
+
+def known_tasks() -> dict[str, Task]:
+    """All tasks of the files beside this one, by name."""
+    tasks = {}
+    for module in pkgutil.iter_modules(__path__):
+        imported = importlib.import_module(f"{__name__}.{module.name}")
+        tasks |= getattr(imported, "TASKS", {})
+    return tasks
+
+
+def _load_file(path):
+    if not Path(path).is_file():
+        raise FileNotFoundError(
+            f"No task file at {path}; expected a Python file that defines "
+            "TASKS."
+        )
+    spec = importlib.util.spec_from_file_location(Path(path).stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return getattr(module, "TASKS", {})
+
+
+def _choose(tasks, chosen, path):
+    if chosen in tasks:
+        return tasks[chosen]
+    if len(tasks) == 1 and not chosen:
+        return next(iter(tasks.values()))
+    raise ValueError(
+        f"{path} defines the tasks {', '.join(sorted(tasks)) or '(none)'}; "
+        f"name one of them as {path}:NAME."
+    )

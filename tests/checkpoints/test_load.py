@@ -1,0 +1,99 @@
+import numpy as np
+import pytest
+from conftest import randomize
+from safetensors.numpy import load_file, save_file
+
+from keras_bert.checkpoints.load import load_checkpoint
+from keras_bert.models.classifier import build_classifier
+from keras_bert.models.encoder import build_encoder
+from keras_bert.models.pretraining import build_pretraining_model
+
+
+@pytest.fixture
+def checkpoint(config, tmp_path):
+    model = build_pretraining_model(config)
+    randomize(model)
+    folder = tmp_path / "out" / "checkpoints" / "step-00000012"
+    folder.mkdir(parents=True)
+    save_file(
+        {w.path: w.numpy() for w in model.weights}, folder / "model.safetensors"
+    )
+    return folder
+
+
+def _equal_where_both(model, arrays):
+    weights = {w.path: w.numpy() for w in model.weights}
+    shared = weights.keys() & arrays.keys()
+    for path in shared:
+        np.testing.assert_array_equal(weights[path], arrays[path])
+    return shared
+
+
+def test_an_output_dir_a_checkpoint_or_a_file(config, checkpoint):
+    arrays = load_file(checkpoint / "model.safetensors")
+    older = checkpoint.with_name("step-00000003")
+    older.mkdir()
+    (older / "model.safetensors").write_bytes(b"")
+    for path in (
+        checkpoint.parent.parent,
+        checkpoint,
+        checkpoint / "model.safetensors",
+    ):
+        model = build_pretraining_model(config)
+        load_checkpoint(model, path)
+        assert _equal_where_both(model, arrays) == arrays.keys()
+
+
+def test_heads_may_be_absent_and_are_named(config, checkpoint, caplog):
+    arrays = load_file(checkpoint / "model.safetensors")
+    model = build_classifier(config, num_labels=3)
+    caplog.set_level("INFO")
+    load_checkpoint(model, checkpoint)
+    assert len(_equal_where_both(model, arrays)) == len(model.weights) - 2
+    assert (
+        "as initialized: classifier; not in the model: masked_lm, "
+        "next_sentence" in caplog.text
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda a: a.pop("layer_1/attention/query/bias"),
+            "has no weight layer_1/attention/query/bias",
+        ),
+        (
+            lambda a: a.update({"layer_2/output/bias": np.zeros(12, "f")}),
+            "has a weight the model has not, layer_2/output/bias",
+        ),
+        (
+            lambda a: a.update({"pooler/dense/bias": np.zeros(5, "f")}),
+            r"pooler/dense/bias of shape \(5,\), the model of shape \(12,\)",
+        ),
+        # Half a head is no head that may be absent.
+        (lambda a: a.pop("pooler/dense/bias"), "no weight pooler/dense/bias"),
+    ],
+)
+def test_anything_else_is_an_error_that_names_it(
+    config, checkpoint, change, message
+):
+    arrays = load_file(checkpoint / "model.safetensors")
+    change(arrays)
+    save_file(arrays, checkpoint / "model.safetensors")
+    model = build_encoder(config)
+    before = [w.numpy() for w in model.weights]
+    with pytest.raises(ValueError, match=message):
+        load_checkpoint(model, checkpoint)
+    for weight, value in zip(model.weights, before, strict=True):
+        np.testing.assert_array_equal(weight.numpy(), value)
+
+
+def test_a_missing_or_truncated_file_is_named(config, checkpoint, tmp_path):
+    model = build_encoder(config)
+    with pytest.raises(FileNotFoundError, match="No checkpoint at"):
+        load_checkpoint(model, tmp_path / "nowhere")
+    file = checkpoint / "model.safetensors"
+    file.write_bytes(file.read_bytes()[:-100])
+    with pytest.raises(ValueError, match="not a whole safetensors file"):
+        load_checkpoint(model, checkpoint)

@@ -1,0 +1,241 @@
+import csv
+import dataclasses
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from conftest import randomize
+from safetensors.numpy import save_file
+
+from keras_bert.finetuned import load_finetuned
+from keras_bert.finetuning import FinetuningConfig, finetune
+from keras_bert.models.pretraining import build_pretraining_model
+from keras_bert.serving.export import export_saved_model
+from keras_bert.tasks.base import Task
+
+CONFIG = FinetuningConfig(
+    learning_rate=0.01,
+    train_batch_size=5,
+    eval_batch_size=7,
+    num_train_epochs=8,
+    max_seq_length=12,
+    save_checkpoints_steps=50,
+)
+
+
+@pytest.fixture
+def checkpoint(config, vocab_file, tmp_path):
+    model = build_pretraining_model(config)
+    randomize(model, scale=0.02)
+    folder = tmp_path / "pretrained"
+    folder.mkdir()
+    save_file(
+        {w.path: w.numpy() for w in model.weights}, folder / "model.safetensors"
+    )
+    (folder / "bert_config.json").write_text(config.to_json())
+    (folder / "vocab.txt").write_bytes(vocab_file.read_bytes())
+    return folder
+
+
+def _rows(num_rows, seed):
+    """Of two texts the better one: the one with "good" in it."""
+    random = np.random.default_rng(seed)
+    rows = []
+    for _ in range(num_rows):
+        texts = [
+            " ".join(random.choice(["the", "a", "film", "was"], n))
+            for n in random.integers(1, 5, 2)
+        ]
+        better = random.integers(2)
+        texts[better] += " good"
+        texts[1 - better] += " bad"
+        label = ("second", "first")[int(better == 0)]
+        rows.append({"left": texts[0], "right": texts[1], "label": label})
+    return rows
+
+
+def _task(**changes):
+    rows = {
+        "train": _rows(60, 1),
+        "validation": _rows(23, 2),
+        "test": [
+            {k: v for k, v in row.items() if k != "label"}
+            for row in _rows(11, 3)
+        ],
+    }
+    return dataclasses.replace(
+        Task(
+            head="classification",
+            text_fields=("left", "right"),
+            labels=("first", "second"),
+            metrics=("accuracy", "f1"),
+            read=lambda data_dir, split: rows[split],
+        ),
+        **changes,
+    )
+
+
+def _predict_in_a_fresh_process(served, texts):
+    """With tensorflow and tensorflow_text alone; returns JSON lines."""
+    done = subprocess.run(
+        [sys.executable, "run_scripts/predict.py", f"--model_dir={served}"],
+        input="\n".join(texts) + "\n",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_pairs_from_checkpoint_to_raw_strings(checkpoint, tmp_path):
+    out = tmp_path / "out"
+    task = _task()
+    results = finetune(
+        task, tmp_path, out, init_checkpoint=checkpoint, config=CONFIG
+    )
+    assert results["accuracy"] > 0.9
+    assert json.loads((out / "eval_results.json").read_text()) == results
+    assert (out / "confusion_matrix.png").read_bytes().startswith(b"\x89PNG")
+
+    rows = task.read(tmp_path, "validation")
+    with (out / "predictions.jsonl").open() as lines:
+        predictions = [json.loads(line) for line in lines]
+    assert [{k: p[k] for k in rows[0]} for p in predictions] == rows
+    agree = [p["prediction"] == p["label"] for p in predictions]
+    assert np.mean(agree) == pytest.approx(results["accuracy"])
+    with (out / "test_predictions.tsv").open() as file:
+        test_rows = list(csv.DictReader(file, delimiter="\t"))
+    assert [row["index"] for row in test_rows] == [str(i) for i in range(11)]
+    assert {row["prediction"] for row in test_rows} == {"first", "second"}
+
+    finetuned = load_finetuned(out)
+    scores = finetuned.predict(rows)
+    np.testing.assert_allclose(
+        scores, [list(p["scores"].values()) for p in predictions], atol=1e-6
+    )
+    export_saved_model(
+        finetuned.model,
+        finetuned.preprocessor,
+        tmp_path / "served",
+        labels=finetuned.spec.labels,
+        num_texts=2,
+    )
+    answers = _predict_in_a_fresh_process(
+        tmp_path / "served", [f"{r['left']}\t{r['right']}" for r in rows]
+    )
+    assert [a["label"] for a in answers] == [
+        p["prediction"] for p in predictions
+    ]
+    np.testing.assert_allclose(
+        [list(a["scores"].values()) for a in answers], scores, atol=1e-5
+    )
+    assert list(answers[0]["scores"]) == ["first", "second"]
+
+
+def test_regression_of_single_texts(checkpoint, tmp_path):
+    splits = {
+        "train": [
+            {"text": "good " * (i % 5) + "film", "label": str(i % 5)}
+            for i in range(60)
+        ],
+        "validation": [
+            {"text": "good " * i + "film", "label": str(i)} for i in range(5)
+        ],
+    }
+
+    def read(data_dir, split):
+        if split == "test":
+            raise FileNotFoundError("no test set")
+        return splits[split]
+
+    task = _task(
+        head="regression",
+        text_fields=("text",),
+        labels=(),
+        metrics=("pearson", "spearman"),
+        read=read,
+    )
+    results = finetune(
+        task,
+        tmp_path,
+        tmp_path / "out",
+        init_checkpoint=checkpoint,
+        config=dataclasses.replace(
+            CONFIG, learning_rate=0.003, num_train_epochs=16
+        ),
+    )
+    assert results["pearson"] > 0.8
+    assert not (tmp_path / "out" / "test_predictions.tsv").exists()
+    assert not (tmp_path / "out" / "confusion_matrix.png").exists()
+
+    finetuned = load_finetuned(tmp_path / "out")
+    numbers = finetuned.predict(splits["validation"])
+    export_saved_model(
+        finetuned.model, finetuned.preprocessor, tmp_path / "served"
+    )
+    answers = _predict_in_a_fresh_process(
+        tmp_path / "served", [row["text"] for row in splits["validation"]]
+    )
+    np.testing.assert_allclose(
+        [answer["score"] for answer in answers], numbers, atol=1e-5
+    )
+
+
+def test_what_does_not_fit_is_refused(config, checkpoint, vocab_file, tmp_path):
+    def run(task, init_checkpoint=checkpoint, **kwargs):
+        finetune(
+            task,
+            tmp_path,
+            tmp_path / "out",
+            init_checkpoint=init_checkpoint,
+            **{"config": CONFIG, **kwargs},
+        )
+
+    with pytest.raises(ValueError, match="No task named 'glue/sst3'"):
+        run("glue/sst3")
+    with pytest.raises(FileNotFoundError, match="No train file at"):
+        run("glue/sst2")
+    with pytest.raises(ValueError, match="Label 'first' of example"):
+        run(_task(labels=("1st", "second")))
+    with pytest.raises(ValueError, match="max_seq_length 17 is over"):
+        run(_task(), config=dataclasses.replace(CONFIG, max_seq_length=17))
+    with pytest.raises(ValueError, match="a bert_config must be given"):
+        run(_task(), init_checkpoint=None)
+    with pytest.raises(FileNotFoundError, match="No vocab.txt beside"):
+        run(_task(), init_checkpoint=None, bert_config=config)
+    with vocab_file.open("a") as file:
+        file.write("more\n")
+    with pytest.raises(ValueError, match="32 word pieces, but the model 31"):
+        run(_task(), vocab_file=vocab_file)
+    with pytest.raises(FileNotFoundError, match="has no task.json"):
+        load_finetuned(checkpoint)
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_same_command_again_goes_on(checkpoint, tmp_path):
+    """Two epochs, interrupted after one, end as two in one go."""
+
+    def run(name, num_train_epochs):
+        config = dataclasses.replace(
+            CONFIG,
+            num_train_epochs=num_train_epochs,
+            save_checkpoints_steps=12,
+            warmup_proportion=0.0,
+            # Decays over all steps, which differ here; so not at all.
+            learning_rate=1e-30,
+        )
+        finetune(
+            _task(),
+            tmp_path,
+            tmp_path / name,
+            init_checkpoint=checkpoint,
+            config=config,
+        )
+        with (tmp_path / name / "history.csv").open() as file:
+            return [row["loss"] for row in csv.DictReader(file)]
+
+    run("interrupted", 1)
+    resumed = run("interrupted", 2)
+    assert list(map(float, resumed)) == list(map(float, run("whole", 2)))

@@ -1,0 +1,124 @@
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from keras_bert.checkpoints.load import load_checkpoint
+from keras_bert.data.pretraining import (
+    PretrainingDataConfig,
+    create_pretraining_data,
+)
+from keras_bert.filling import fill_mask
+from keras_bert.models.pretraining import build_pretraining_model
+from keras_bert.pretraining import PretrainingConfig, pretrain
+from keras_bert.text.tokenizer import BertTokenizer
+
+CONFIG = PretrainingConfig(
+    learning_rate=0.01,
+    train_batch_size=8,
+    eval_batch_size=32,
+    save_checkpoints_steps=100,
+    num_train_steps=200,
+    num_warmup_steps=50,
+    max_seq_length=14,
+    max_predictions_per_seq=3,
+)
+# The word after "the" is always the same, so it can be guessed.
+LINES = ["the fox jumped over a dog .", "a film is not bad , the fox", ""] * 8
+
+
+@pytest.fixture
+def records(vocab_file, tmp_path):
+    file = tmp_path / "records.tfrecord"
+    create_pretraining_data(
+        LINES,
+        [file],
+        BertTokenizer(vocab_file),
+        PretrainingDataConfig(max_seq_length=14, max_predictions_per_seq=3),
+    )
+    return str(file)
+
+
+def test_it_learns_and_fills_a_gap(config, records, vocab_file, tmp_path):
+    config = replace(
+        config, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
+    )
+    figures = pretrain(
+        config,
+        [records],
+        tmp_path / "out",
+        eval_files=[records],
+        vocab_file=vocab_file,
+        config=CONFIG,
+    )
+    assert figures["step"] == 200
+    assert figures["val_masked_lm_loss"] < 1.8  # from log(31) = 3.43
+    assert figures["val_masked_lm_accuracy"] > 0.4
+    # The total is the sum of both, over the same examples.
+    assert figures["val_loss"] == pytest.approx(
+        figures["val_masked_lm_loss"] + figures["val_next_sentence_loss"],
+        rel=0.02,
+    )
+    results = json.loads((tmp_path / "out/eval_results.json").read_text())
+    assert results == figures
+
+    last = tmp_path / "out/checkpoints/step-00000200"
+    assert (last / "vocab.txt").read_bytes() == vocab_file.read_bytes()
+    model = build_pretraining_model(config)
+    load_checkpoint(model, tmp_path / "out")
+    arrays = load_file(last / "model.safetensors")
+    for weight in model.weights:
+        np.testing.assert_array_equal(weight.numpy(), arrays[weight.path])
+
+    tokenizer = BertTokenizer(vocab_file)
+    first, second = fill_mask(
+        model, tokenizer, "the [MASK] jumped over a dog . [MASK] film", top=2
+    )
+    assert first[0][0] == "fox" and first[0][1] > 0.5
+    assert len(second) == 2
+    with pytest.raises(ValueError, match="has no .MASK. to fill"):
+        fill_mask(model, tokenizer, "the fox")
+
+
+def test_init_checkpoint_gives_the_first_weights(
+    config, records, tmp_path, vocab_file
+):
+    short = replace(CONFIG, num_train_steps=1, num_warmup_steps=1)
+    # At step 0 of a warm-up the rate is 0: nothing changes.
+    pretrain(config, [records], tmp_path / "first", config=short)
+    pretrain(
+        config,
+        [records],
+        tmp_path / "second",
+        init_checkpoint=tmp_path / "first",
+        config=replace(short, random_seed=99),
+    )
+    first, second = (
+        load_file(
+            tmp_path / name / "checkpoints/step-00000001/model.safetensors"
+        )
+        for name in ("first", "second")
+    )
+    for path, array in first.items():
+        np.testing.assert_array_equal(second[path], array)
+
+
+def test_what_does_not_fit_is_refused(config, records, vocab_file, tmp_path):
+    def run(bert_config, **changes):
+        pretrain(
+            bert_config,
+            [records],
+            tmp_path / "out",
+            vocab_file=vocab_file,
+            config=replace(CONFIG, **changes),
+        )
+
+    with pytest.raises(ValueError, match="max_seq_length 99 is over"):
+        run(config, max_seq_length=99)
+    with pytest.raises(ValueError, match="31 word pieces, .* vocab_size of 32"):
+        run(replace(config, vocab_size=32))
+    with pytest.raises(ValueError, match="input_ids of length 14, but .* 13"):
+        run(config, max_seq_length=13)
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,235 @@
+"""The scripts as a user runs them: from text to answers, and with errors."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+ROOT = Path(__file__).parent.parent
+pytestmark = pytest.mark.slow
+
+SENTENCES = ["the fox jumped over a dog .", "a film is not bad , the movie"]
+FLAGS = {
+    "max_seq_length": 14,
+    "max_predictions_per_seq": 3,
+}
+TRAINING = {
+    **FLAGS,
+    "train_batch_size": 8,
+    "num_train_steps": 300,
+    "num_warmup_steps": 10,
+    "save_checkpoints_steps": 20,
+}
+
+
+def _command(script, *args, **flags):
+    return [
+        sys.executable,
+        str(ROOT / "run_scripts" / f"{script}.py"),
+        *(f"--{name}={value}" for name, value in flags.items()),
+        *args,
+    ]
+
+
+def _run(script, *args, **flags):
+    done = subprocess.run(
+        _command(script, *args, **flags), capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def _error(script, *args, **flags):
+    """Runs what must fail; returns its sentence."""
+    done = subprocess.run(
+        _command(script, *args, **flags), capture_output=True, text=True
+    )
+    assert done.returncode == 1, (done.stdout, done.stderr)
+    assert "Traceback" not in done.stderr
+    (sentence,) = [
+        line for line in done.stderr.splitlines() if line.startswith("Error: ")
+    ]
+    return sentence
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A corpus, its vocabulary, records, a config and a task's files."""
+    folder = tmp_path_factory.mktemp("scripts")
+    (folder / "corpus.txt").write_text(
+        "\n".join([*SENTENCES, "", *reversed(SENTENCES), ""] * 20)
+    )
+    _run(
+        "build_vocab",
+        input_file=folder / "corpus.txt",
+        output_file=folder / "vocab.txt",
+        vocab_size=150,
+    )
+    size = len((folder / "vocab.txt").read_text().splitlines())
+    (folder / "bert_config.json").write_text(
+        json.dumps(
+            {
+                "vocab_size": size,
+                "hidden_size": 12,
+                "num_hidden_layers": 2,
+                "num_attention_heads": 3,
+                "intermediate_size": 20,
+                "max_position_embeddings": 16,
+            }
+        )
+    )
+    _run(
+        "create_pretraining_data",
+        input_file=folder / "corpus.txt",
+        output_file=folder / "train.tfrecord",
+        vocab_file=folder / "vocab.txt",
+        **FLAGS,
+    )
+    rows = [f"{text}\t{label}" for label, text in enumerate(SENTENCES)] * 20
+    for name in ("train", "dev"):
+        (folder / f"{name}.tsv").write_text(
+            "\n".join(["sentence\tlabel", *rows]) + "\n"
+        )
+    return folder
+
+
+def _pretraining(folder, output_dir, **changes):
+    return {
+        "input_file": folder / "train.tfrecord",
+        "eval_file": folder / "train.tfrecord",
+        "vocab_file": folder / "vocab.txt",
+        "bert_config_file": folder / "bert_config.json",
+        "output_dir": output_dir,
+        **TRAINING,
+        **changes,
+    }
+
+
+def test_from_text_to_answers(folder):
+    out = _run("run_pretraining", **_pretraining(folder, folder / "pretrained"))
+    assert "val_masked_lm_loss = " in out
+    out = _run(
+        "run_finetuning",
+        task="glue/sst2",
+        data_dir=folder,
+        init_checkpoint=folder / "pretrained",
+        output_dir=folder / "finetuned",
+        max_seq_length=16,
+        learning_rate=0.01,
+        num_train_epochs=5,
+    )
+    assert "accuracy = 1\n" in out
+    _run(
+        "export_model",
+        model_dir=folder / "finetuned",
+        export_dir=folder / "served",
+    )
+    texts = folder / "texts.txt"
+    texts.write_text("\n".join(SENTENCES) + "\n")
+    for answers in (
+        _run("predict", *SENTENCES, model_dir=folder / "served"),
+        _run("predict", model_dir=folder / "served", input_file=texts),
+    ):
+        answers = [json.loads(line) for line in answers.splitlines()]
+        assert [a["label"] for a in answers] == ["0", "1"]
+        assert [a["text"] for a in answers] == SENTENCES
+    with (folder / "finetuned" / "predictions.jsonl").open() as lines:
+        expected = [json.loads(next(lines)) for _ in range(2)]
+    for answer, row in zip(answers, expected, strict=True):
+        assert answer["scores"] == pytest.approx(row["scores"], abs=1e-5)
+
+
+def test_killed_and_started_again_equals_uninterrupted(folder):
+    whole, killed = folder / "whole", folder / "killed"
+    _run("run_pretraining", **_pretraining(folder, whole))
+    process = subprocess.Popen(
+        _command("run_pretraining", **_pretraining(folder, killed)),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    while not list(killed.glob("checkpoints/step-*")):
+        assert process.poll() is None
+        time.sleep(0.05)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert not (killed / "checkpoints" / "step-00000300").exists()
+    _run("run_pretraining", **_pretraining(folder, killed))
+    arrays, expected = (
+        load_file(out / "checkpoints/step-00000300/model.safetensors")
+        for out in (killed, whole)
+    )
+    for path, array in expected.items():
+        np.testing.assert_array_equal(arrays[path], array, path)
+
+
+def test_bad_input_of_the_data_scripts(folder, tmp_path):
+    empty = tmp_path / "empty.txt"
+    empty.write_text("\n \n")
+    no_mask = tmp_path / "no_mask.txt"
+    no_mask.write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\nfox\n")
+    data = {
+        "input_file": folder / "corpus.txt",
+        "output_file": tmp_path / "out.tfrecord",
+        "vocab_file": folder / "vocab.txt",
+    }
+    for changes, message in (
+        ({"input_file": "absent.txt"}, "No file matches 'absent.txt'"),
+        ({"input_file": empty}, "The text holds no sentence"),
+        ({"vocab_file": no_mask}, "has no [MASK]"),
+        ({"vocab_file": "absent.txt"}, "No vocabulary at absent.txt"),
+    ):
+        assert message in _error("create_pretraining_data", **data | changes)
+    assert "no word to learn" in _error(
+        "build_vocab", input_file=empty, output_file=tmp_path / "v.txt"
+    )
+    assert {p.name for p in tmp_path.iterdir()} == {"empty.txt", "no_mask.txt"}
+
+
+def test_bad_input_of_pretraining(folder, tmp_path):
+    heads = tmp_path / "heads.json"
+    config = json.loads((folder / "bert_config.json").read_text())
+    heads.write_text(json.dumps(config | {"num_attention_heads": 5}))
+    for changes, message in (
+        ({"input_file": "absent"}, "No file matches 'absent'"),
+        ({"bert_config_file": heads}, "12 is not a multiple of num_attention"),
+        ({"max_seq_length": 16}, "input_ids of length 14, but the model"),
+        ({"max_seq_length": 99}, "max_seq_length 99 is over"),
+        ({"init_checkpoint": tmp_path}, "No checkpoint at"),
+    ):
+        flags = _pretraining(folder, tmp_path / "out", **changes)
+        assert message in _error("run_pretraining", **flags)
+    assert not list((tmp_path / "out").glob("*"))
+
+
+def test_bad_input_of_finetuning_and_serving(folder, tmp_path):
+    (tmp_path / "train.tsv").write_text("sentence\tlabel\na film\tgood\n")
+    (tmp_path / "dev.tsv").write_text("sentence\tlabel\na film\t1\n")
+    flags = {
+        "task": "glue/sst2",
+        "data_dir": tmp_path,
+        "bert_config_file": folder / "bert_config.json",
+        "vocab_file": folder / "vocab.txt",
+        "output_dir": tmp_path / "out",
+        "max_seq_length": 16,
+    }
+    for changes, message in (
+        ({"task": "glue/sst3"}, "known are glue/cola, glue/mrpc, glue/sst2"),
+        ({}, "Label 'good' of example 1 is not one of 0, 1"),
+        ({"data_dir": "absent"}, "No train file at absent/train.tsv"),
+        ({"init_checkpoint": "absent"}, "No checkpoint at absent"),
+    ):
+        assert message in _error("run_finetuning", **flags | changes)
+    assert not (tmp_path / "out").exists()
+    assert "No checkpoint at absent" in _error(
+        "export_model", model_dir="absent", export_dir=tmp_path / "served"
+    )
+    assert "No SavedModel at absent" in _error(
+        "predict", "a text", model_dir="absent"
+    )

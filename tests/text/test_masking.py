@@ -1,0 +1,136 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert.text.masking import MaskedLMMasker
+from keras_bert.text.tokenizer import BertTokenizer
+
+ROWS, S, P = 400, 37, 5
+
+
+@pytest.fixture
+def tokenizer(vocab_file):
+    return BertTokenizer(vocab_file)
+
+
+@pytest.fixture
+def batch():
+    """Rows of 5 to 37 tokens: [CLS] words [SEP] words [SEP] padding."""
+    random = np.random.default_rng(5)
+    ids = random.integers(5, 31, (ROWS, S))
+    lengths = random.integers(5, S + 1, ROWS)
+    ids[:, 0] = 2
+    ids[np.arange(ROWS), lengths // 2] = 3
+    ids[np.arange(ROWS), lengths - 1] = 3
+    mask = np.arange(S) < lengths[:, None]
+    return {
+        "input_ids": tf.constant(ids * mask, tf.int32),
+        "input_mask": tf.constant(mask, tf.int32),
+    }
+
+
+def _numpy(features):
+    return {name: value.numpy() for name, value in features.items()}
+
+
+def test_how_many_and_which(tokenizer, batch):
+    mask = MaskedLMMasker(tokenizer, max_predictions_per_seq=P)
+    before = batch["input_ids"].numpy()
+    out = _numpy(mask(batch, tf.constant([1, 2])))
+    lengths = batch["input_mask"].numpy().sum(1)
+    expected = [min(P, max(1, round(int(n) * 0.15))) for n in lengths]
+    assert out["masked_lm_weights"].sum(1).tolist() == expected
+    for row in range(ROWS):
+        n = expected[row]
+        positions = out["masked_lm_positions"][row]
+        assert sorted(set(positions[:n])) == positions[:n].tolist()
+        assert not positions[n:].any()
+        ids = out["masked_lm_ids"][row]
+        assert ids[:n].tolist() == before[row, positions[:n]].tolist()
+        assert not ids[n:].any()
+        assert not set(ids[:n]) & {0, 2, 3}
+        untouched = np.setdiff1d(np.arange(S), positions[:n])
+        np.testing.assert_array_equal(
+            out["input_ids"][row, untouched], before[row, untouched]
+        )
+
+
+@pytest.mark.parametrize(
+    ("rates", "shares"),
+    [
+        ({}, (0.8, 0.1, 0.1)),
+        ({"mask_rate": 1.0, "random_rate": 0.0}, (1.0, 0.0, 0.0)),
+        ({"mask_rate": 0.0, "random_rate": 0.8}, (0.0, 0.8, 0.2)),
+    ],
+)
+def test_what_stands_in_their_place(tokenizer, batch, rates, shares):
+    mask = MaskedLMMasker(tokenizer, max_predictions_per_seq=P, **rates)
+    counts = np.zeros(3)
+    for seed in range(10):
+        out = _numpy(mask(batch, tf.constant([seed, 0])))
+        chosen = out["masked_lm_weights"] > 0
+        now = np.take_along_axis(
+            out["input_ids"], out["masked_lm_positions"], 1
+        )[chosen]
+        ids = out["masked_lm_ids"][chosen]
+        masked, same = now == 4, now == ids
+        counts += [masked.sum(), (~masked & ~same).sum(), same.sum()]
+    # About 15,000 draws; 1 in 31 random ids is [MASK], 1 in 31 the same.
+    np.testing.assert_allclose(
+        counts / counts.sum(),
+        np.array(shares) + np.array([1, -2, 1]) / 31 * shares[1],
+        atol=0.012,
+    )
+
+
+def test_every_token_is_as_likely(tokenizer, batch):
+    full = {
+        "input_ids": tf.constant([[2, *range(5, 15), 3]] * 500, tf.int32),
+        "input_mask": tf.ones((500, 12), tf.int32),
+    }
+    mask = MaskedLMMasker(tokenizer, max_predictions_per_seq=P)
+    positions = _numpy(mask(full, tf.constant([0, 1])))["masked_lm_positions"]
+    counts = np.bincount(positions[:, :2].ravel(), minlength=12)
+    assert counts[[0, 11]].tolist() == [0, 0]
+    # 1,000 choices among 10 places: 100 each, standard deviation 9.
+    assert counts[1:11].min() > 60 and counts[1:11].max() < 140
+
+
+def test_whole_words(tokenizer):
+    # the jump ##s un ##aff ##able fox, of which 3 are to be masked.
+    row = [2, 5, 10, 11, 20, 21, 22, 9, 3] + [6] * 11
+    full = {
+        "input_ids": tf.constant([row] * 300, tf.int32),
+        "input_mask": tf.ones((300, 20), tf.int32),
+    }
+    mask = MaskedLMMasker(tokenizer, max_predictions_per_seq=P, whole_word=True)
+    out = _numpy(mask(full, tf.constant([3, 4])))
+    assert (out["masked_lm_weights"].sum(1) == 3).all()
+    seen = set()
+    for positions in out["masked_lm_positions"]:
+        chosen = set(positions[:3])
+        for word in ({2, 3}, {4, 5, 6}):
+            assert not chosen & word or word <= chosen
+            if word <= chosen:
+                seen.add(min(word))
+    assert seen == {2, 4}
+
+
+def test_a_seed_draws_the_same_masks_everywhere(tokenizer, batch):
+    mask = MaskedLMMasker(tokenizer, max_predictions_per_seq=P)
+    seed = tf.constant([9, 8])
+    expected = _numpy(mask(batch, seed))
+    dataset = tf.data.Dataset.from_tensors(batch).map(lambda b: mask(b, seed))
+    for name, value in next(iter(dataset)).items():
+        np.testing.assert_array_equal(value, expected[name])
+    other = mask(batch, tf.constant([9, 9]))["masked_lm_positions"].numpy()
+    assert (other != expected["masked_lm_positions"]).any()
+
+
+@pytest.mark.parametrize(
+    "rates",
+    [{"mask_rate": 0.9, "random_rate": 0.2}, {"masked_lm_prob": 0.0}],
+)
+def test_rates_that_make_no_sense_are_refused(tokenizer, rates):
+    with pytest.raises(ValueError, match="the paper has"):
+        MaskedLMMasker(tokenizer, **rates)

@@ -1,0 +1,132 @@
+import gzip
+import json
+
+import pytest
+import tensorflow as tf
+import tensorflow_text  # noqa: F401
+from conftest import SPECIAL_TOKENS, WORDS
+
+from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.text.vocab import load_vocab
+from keras_bert.text.words import split_words
+
+
+def _words(text, lower_case=True):
+    words = split_words(tf.constant([text]), lower_case=lower_case)
+    return [word.decode() for word in words.to_list()[0]]
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("The QUICK fox", "the quick fox"),
+        ("unaffable jumps.", "un ##aff ##able jump ##s ."),
+        ("jumpeds", "jump ##ed ##s"),
+        ("fox,dog!", "fox , dog !"),
+        ("zebra", "[UNK]"),
+        ("fóx", "fox"),
+        ("  \t\n ", ""),
+        ("", ""),
+        # No special token comes of text.
+        ("[MASK]", "[UNK] [UNK] [UNK]"),
+    ],
+)
+def test_exact_ids(vocab_file, text, tokens):
+    tokenizer = BertTokenizer(vocab_file)
+    vocab = SPECIAL_TOKENS + WORDS
+    assert tokenizer([text]).to_list() == [
+        [vocab.index(token) for token in tokens.split()]
+    ]
+
+
+def test_ids_of_the_special_tokens(vocab_file):
+    tokenizer = BertTokenizer(vocab_file)
+    assert (
+        tokenizer.pad_id,
+        tokenizer.unk_id,
+        tokenizer.cls_id,
+        tokenizer.sep_id,
+        tokenizer.mask_id,
+        tokenizer.vocab_size,
+    ) == (0, 1, 2, 3, 4, 31)
+
+
+def test_cased_text_keeps_case_and_accents():
+    assert _words("Élan Vital", lower_case=False) == ["Élan", "Vital"]
+    assert _words("Élan Vital") == ["elan", "vital"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a\x00b\ufffdc\u200dd", ["abcd"]),  # dropped, not split
+        ("a\tb\u3000c\u2028d", ["a", "b", "c", "d"]),
+        ("ab中文cd", ["ab", "中", "文", "cd"]),
+        ("한국어", ["한국어"]),
+        ("$5 a_b ‘x’ €", ["$", "5", "a", "_", "b", "‘", "x", "’", "€"]),
+    ],
+)
+def test_words_and_punctuation(text, words):
+    assert _words(text, lower_case=False) == words
+
+
+def test_a_word_is_unknown_from_201_characters_on(tmp_path):
+    file = tmp_path / "vocab.txt"
+    file.write_text("\n".join([*SPECIAL_TOKENS, "한", "##한"]))
+    tokenizer = BertTokenizer(file, lower_case=False)
+    # 600 bytes in UTF-8, but 200 characters.
+    assert tokenizer(["한" * 200]).to_list() == [[5] + [6] * 199]
+    assert tokenizer(["한" * 201]).to_list() == [[1]]
+
+
+def test_the_same_eagerly_in_a_dataset_and_in_a_saved_model(
+    vocab_file, tmp_path
+):
+    tokenizer = BertTokenizer(vocab_file)
+    texts = ["The fox jumped over 中 dogs.", "", "good movie!"]
+    expected = tokenizer(texts).to_list()
+    dataset = tf.data.Dataset.from_tensors(texts).map(tokenizer)
+    assert next(iter(dataset)).to_list() == expected
+
+    module = tf.Module()
+    module.tokenizer = tokenizer
+    module.serve = tf.function(
+        tokenizer, input_signature=[tf.TensorSpec([None], tf.string)]
+    )
+    tf.saved_model.save(module, str(tmp_path / "saved"))
+    loaded = tf.saved_model.load(str(tmp_path / "saved"))
+    assert loaded.serve(tf.constant(texts)).to_list() == expected
+
+
+@pytest.mark.parametrize(
+    ("key", "file", "lower_case"),
+    [
+        ("uncased", "bert-base-uncased", True),
+        ("multilingual_cased", "bert-base-multilingual-cased", False),
+    ],
+)
+def test_no_mismatch_with_the_reference(shared, key, file, lower_case):
+    with gzip.open(shared / "golden/tokenizer/expected_ids.jsonl.gz") as lines:
+        rows = [json.loads(line) for line in lines]
+    tokenizer = tf.function(
+        BertTokenizer(shared / f"data/vocab/{file}.vocab.txt", lower_case)
+    )
+    ids = tokenizer(tf.constant([row["text"] for row in rows])).to_list()
+    assert len(rows) == 20_401
+    assert sum(a != row[key] for a, row in zip(ids, rows, strict=True)) == 0
+
+
+def test_a_vocabulary_without_mask_is_refused(tmp_path):
+    file = tmp_path / "vocab.txt"
+    file.write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\nfox\n")
+    with pytest.raises(ValueError, match=r"vocab.txt has no \[MASK\]"):
+        load_vocab(file)
+
+
+def test_a_doubled_piece_and_a_missing_file_are_named(tmp_path):
+    file = tmp_path / "vocab.txt"
+    with pytest.raises(FileNotFoundError, match="No vocabulary at"):
+        load_vocab(file)
+    file.write_text("\n".join([*SPECIAL_TOKENS, "fox", "dog", "fox"]))
+    with pytest.raises(ValueError, match="'fox' on two lines"):
+        load_vocab(file)
