@@ -212,30 +212,3 @@ def test_what_does_not_fit_is_refused(config, checkpoint, vocab_file, tmp_path):
     with pytest.raises(FileNotFoundError, match="has no task.json"):
         load_finetuned(checkpoint)
     assert not (tmp_path / "out").exists()
-
-
-def test_the_same_command_again_goes_on(checkpoint, tmp_path):
-    """Two epochs, interrupted after one, end as two in one go."""
-
-    def run(name, num_train_epochs):
-        config = dataclasses.replace(
-            CONFIG,
-            num_train_epochs=num_train_epochs,
-            save_checkpoints_steps=12,
-            warmup_proportion=0.0,
-            # Decays over all steps, which differ here; so not at all.
-            learning_rate=1e-30,
-        )
-        finetune(
-            _task(),
-            tmp_path,
-            tmp_path / name,
-            init_checkpoint=checkpoint,
-            config=config,
-        )
-        with (tmp_path / name / "history.csv").open() as file:
-            return [row["loss"] for row in csv.DictReader(file)]
-
-    run("interrupted", 1)
-    resumed = run("interrupted", 2)
-    assert list(map(float, resumed)) == list(map(float, run("whole", 2)))

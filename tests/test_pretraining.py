@@ -74,9 +74,9 @@ def test_it_learns_and_fills_a_gap(config, records, vocab_file, tmp_path):
 
     tokenizer = BertTokenizer(vocab_file)
     first, second = fill_mask(
-        model, tokenizer, "the [MASK] jumped over a dog . [MASK] film", top=2
+        model, tokenizer, "a film is [MASK] bad , the [MASK]", top=2
     )
-    assert first[0][0] == "fox" and first[0][1] > 0.5
+    assert first[0][0] == "not" and first[0][1] > 0.5
     assert len(second) == 2
     with pytest.raises(ValueError, match="has no .MASK. to fill"):
         fill_mask(model, tokenizer, "the fox")

@@ -50,12 +50,11 @@ def encode_examples(
                 f"Example {number} has no field {missing[0]!r}, only "
                 f"{', '.join(row)}; check text_fields and the reader."
             )
-    pack = tf.function(preprocessor.pack, autograph=False)
     chunks = []
     for i in range(0, len(rows), _ROWS_PER_CALL):
         chunk = rows[i : i + _ROWS_PER_CALL]
         texts = ([row[field] for row in chunk] for field in text_fields)
-        chunks.append(pack(*map(tf.constant, texts)))
+        chunks.append(preprocessor.pack(*map(tf.constant, texts)))
     packed = {n: tf.concat([c[n] for c in chunks], 0) for n in chunks[0]}
     return Examples(packed, labels)
 

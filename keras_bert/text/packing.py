@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+
 import tensorflow as tf
-import tensorflow_text as tf_text
 
 from keras_bert.text.tokenizer import BertTokenizer
 
@@ -38,6 +39,8 @@ class BertPreprocessor(tf.Module):
         """
         return pad(self.pack(first, second))
 
+    # A function of its own: making its graph takes longer than running it.
+    @functools.partial(tf.function, autograph=False, reduce_retracing=True)
     def pack(
         self, first: tf.Tensor, second: tf.Tensor | None = None
     ) -> dict[str, tf.RaggedTensor]:
@@ -75,14 +78,36 @@ def pack_segments(
         lengths[0] = tf.minimum(first, keep)
         budget -= lengths[0]
     lengths[-1] = tf.minimum(lengths[-1], budget)
-    segments = [
-        tf.ragged.boolean_mask(
-            ids, tf.ragged.range(ids.row_lengths()) < length[:, tf.newaxis]
+    columns = [
+        tf.RaggedTensor.from_row_lengths(
+            tf.fill([segments[0].nrows()], tf.constant(special, tf.int32)),
+            tf.ones_like(lengths[0]),
+            validate=False,
         )
-        for ids, length in zip(segments, lengths, strict=True)
+        for special in (cls_id, sep_id)
     ]
-    input_ids, segment_ids = tf_text.combine_segments(segments, cls_id, sep_id)
-    return {"input_ids": input_ids, "segment_ids": segment_ids}
+    input_ids, segment_ids = columns[:1], [tf.zeros_like(columns[0])]
+    for i, ids in enumerate(segments):
+        part = tf.concat([_shorten(ids, lengths[i]), columns[1]], axis=1)
+        input_ids.append(part)
+        segment_ids.append(tf.ones_like(part) * i)
+    return {
+        "input_ids": tf.concat(input_ids, axis=1),
+        "segment_ids": tf.concat(segment_ids, axis=1),
+    }
+
+
+def _shorten(ids, lengths):
+    """Keeps the first `lengths` [B] ids of each row."""
+    # What tf.ragged.boolean_mask does, in a tenth of its operations.
+    row_ids = ids.value_rowids()
+    places = tf.range(tf.size(row_ids, tf.int64)) - tf.gather(
+        ids.row_starts(), row_ids
+    )
+    kept = places < tf.gather(lengths, row_ids)
+    return tf.RaggedTensor.from_row_lengths(
+        tf.boolean_mask(ids.flat_values, kept), lengths, validate=False
+    )
 
 
 def pad(packed: dict[str, tf.RaggedTensor]) -> dict[str, tf.Tensor]:

@@ -72,6 +72,18 @@ def test_little_padding_and_the_same_order_for_a_seed(examples):
     assert [m.shape for m in first] != [m.shape for m in masks(2)]
 
 
+def test_more_epochs_begin_with_the_same_batches(examples):
+    """So a run that is given more epochs goes on with its data."""
+
+    def labels(num_epochs):
+        dataset = training_batches(
+            examples, batch_size=32, num_epochs=num_epochs, seed=1
+        )
+        return [y["logits"].numpy().tolist() for _, y in dataset]
+
+    assert labels(3)[:16] == labels(1)
+
+
 def test_evaluation_goes_by_length_and_tells_the_places(examples):
     dataset, order = evaluation_batches(examples, batch_size=64)
     lengths = np.concatenate(
