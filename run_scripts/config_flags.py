@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Callable
+from logging import getLogger
 
 # Read by TensorFlow when it is first imported: no start-up chatter, and an
 # allocator that keeps its memory. The logits of a large vocabulary are
@@ -63,6 +64,7 @@ def run(main: Callable[[], None]) -> None:
 
     logging.use_absl_handler()
     logging.get_absl_handler().addFilter(_is_ours_or_a_warning)
+    getLogger("tensorflow").setLevel("WARNING")
     app.run(parse_and_run)
 
 

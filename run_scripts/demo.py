@@ -22,14 +22,14 @@ import keras_bert
 
 OUTPUT_DIR = flags.DEFINE_string("output_dir", "demo_output", "All it makes.")
 GAPS = (
-    "The for [MASK] is used to iterate over the elements of a sequence.",
-    "If no argument is given, [MASK] the default value.",
-    "Raises a [MASK] if the key is not in the dictionary.",
+    "Added in [MASK] 3.8.",
+    "Raises an [MASK] if it is not found.",
+    "The value of the [MASK] is the value of the expression.",
 )
 PRETRAINING = keras_bert.PretrainingConfig(
     learning_rate=2e-3,
     train_batch_size=64,
-    num_train_steps=800,
+    num_train_steps=1000,
     num_warmup_steps=300,
     save_checkpoints_steps=100,
     max_seq_length=64,

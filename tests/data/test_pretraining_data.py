@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_bert.data.corpus import Corpus
 from keras_bert.data.lines import expand_globs, read_lines
 from keras_bert.data.pretraining import (
-    Corpus,
     PretrainingDataConfig,
     create_pretraining_data,
 )
