@@ -116,13 +116,28 @@ def test_whole_words(tokenizer):
     assert seen == {2, 4}
 
 
-def test_a_seed_draws_the_same_masks_everywhere(tokenizer, batch):
+def test_a_seed_draws_the_same_masks_everywhere(tokenizer, batch, tmp_path):
     mask = MaskedLMMasker(tokenizer, max_predictions_per_seq=P)
     seed = tf.constant([9, 8])
     expected = _numpy(mask(batch, seed))
     dataset = tf.data.Dataset.from_tensors(batch).map(lambda b: mask(b, seed))
-    for name, value in next(iter(dataset)).items():
-        np.testing.assert_array_equal(value, expected[name])
+
+    module = tf.Module()
+    module.mask = mask
+    features = tf.TensorSpec([None, None], tf.int32)
+    module.serve = tf.function(
+        mask,
+        input_signature=[
+            {"input_ids": features, "input_mask": features},
+            tf.TensorSpec([2], tf.int32),
+        ],
+    )
+    tf.saved_model.save(module, str(tmp_path / "saved"))
+    served = tf.saved_model.load(str(tmp_path / "saved")).serve(batch, seed)
+
+    for masked in (next(iter(dataset)), served):
+        for name, value in masked.items():
+            np.testing.assert_array_equal(value, expected[name])
     other = mask(batch, tf.constant([9, 9]))["masked_lm_positions"].numpy()
     assert (other != expected["masked_lm_positions"]).any()
 
