@@ -11,7 +11,11 @@ import keras
 from absl import logging
 
 from keras_bert.atomic import atomic_path
-from keras_bert.checkpoints.load import checkpoint_folder, load_checkpoint
+from keras_bert.checkpoints.load import (
+    checkpoint_folder,
+    config_beside,
+    load_checkpoint,
+)
 from keras_bert.config import BertConfig
 from keras_bert.data.finetuning import (
     encode_examples,
@@ -161,7 +165,7 @@ def _beside(init_checkpoint, bert_config, vocab_file):
             raise ValueError(
                 "Without an init_checkpoint, a bert_config must be given."
             )
-        bert_config = BertConfig.from_json(folder / "bert_config.json")
+        bert_config = config_beside(folder)
     if vocab_file is None:
         vocab_file = folder and folder / "vocab.txt"
         if vocab_file is None or not vocab_file.is_file():

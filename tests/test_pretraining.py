@@ -19,8 +19,8 @@ CONFIG = PretrainingConfig(
     learning_rate=0.01,
     train_batch_size=8,
     eval_batch_size=32,
-    save_checkpoints_steps=100,
-    num_train_steps=200,
+    save_checkpoints_steps=200,
+    num_train_steps=400,
     num_warmup_steps=50,
     max_seq_length=14,
     max_predictions_per_seq=3,
@@ -53,7 +53,7 @@ def test_it_learns_and_fills_a_gap(config, records, vocab_file, tmp_path):
         vocab_file=vocab_file,
         config=CONFIG,
     )
-    assert figures["step"] == 200
+    assert figures["step"] == 400
     assert figures["val_masked_lm_loss"] < 1.8  # from log(31) = 3.43
     assert figures["val_masked_lm_accuracy"] > 0.4
     # The total is the sum of both, over the same examples.
@@ -64,7 +64,7 @@ def test_it_learns_and_fills_a_gap(config, records, vocab_file, tmp_path):
     results = json.loads((tmp_path / "out/eval_results.json").read_text())
     assert results == figures
 
-    last = tmp_path / "out/checkpoints/step-00000200"
+    last = tmp_path / "out/checkpoints/step-00000400"
     assert (last / "vocab.txt").read_bytes() == vocab_file.read_bytes()
     model = build_pretraining_model(config)
     load_checkpoint(model, tmp_path / "out")
@@ -86,7 +86,7 @@ def test_init_checkpoint_gives_the_first_weights(
     config, records, tmp_path, vocab_file
 ):
     short = replace(CONFIG, num_train_steps=1, num_warmup_steps=1)
-    # At step 0 of a warm-up the rate is 0: nothing changes.
+    # At the last step the rate is 0: nothing changes.
     pretrain(config, [records], tmp_path / "first", config=short)
     pretrain(
         config,

@@ -97,10 +97,11 @@ class AdamWeightDecay(keras.optimizers.Optimizer):
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
-    """Linear warm-up from 0, then linear decay to 0.
+    """Linear warm-up, then linear decay to 0 at the last step.
 
-    The decay counts from step 0, not from the end of the warm-up, so the rate
-    drops a little there: a quirk of google-research/bert, kept.
+    Called with the number of updates made before. The decay counts from the
+    first step, not from the end of the warm-up, so the rate drops a little
+    there: a quirk of google-research/bert, kept.
     """
 
     def __init__(
@@ -111,7 +112,9 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
         self.num_warmup_steps = num_warmup_steps
 
     def __call__(self, step):
-        step = ops.cast(step, "float32")
+        # The reference's first update is its step 1: its step is increased
+        # beside the update, and read after that (golden/tf1_small).
+        step = ops.cast(step, "float32") + 1.0
         share = ops.minimum(step / max(self.num_train_steps, 1), 1.0)
         return self.learning_rate * ops.where(
             step < self.num_warmup_steps,

@@ -62,14 +62,14 @@ def test_the_gradient_of_an_embedding_is_dense():
 
 
 @pytest.mark.parametrize(
-    ("step", "rate"),
-    # The decay counts from step 0, so the rate drops where warm-up ends.
-    [(0, 0.0), (3, 0.003), (9, 0.009), (10, 0.009), (55, 0.0045), (100, 0.0)],
+    ("updates_before", "rate"),
+    # The decay counts from the first step: the 10th is not at the peak.
+    [(0, 0.001), (3, 0.004), (8, 0.009), (9, 0.009), (54, 0.0045), (99, 0.0)],
 )
-def test_warm_up_and_decay(step, rate):
+def test_warm_up_and_decay(updates_before, rate):
     schedule = WarmupLinearDecay(0.01, 100, 10)
-    assert float(schedule(step)) == pytest.approx(rate, abs=1e-8)
-    assert float(WarmupLinearDecay(0.01, 100, 0)(0)) == pytest.approx(0.01)
+    assert float(schedule(updates_before)) == pytest.approx(rate, abs=1e-8)
+    assert float(WarmupLinearDecay(0.01, 100, 0)(0)) == pytest.approx(0.0099)
 
 
 def test_config_round_trip():
@@ -80,7 +80,7 @@ def test_config_round_trip():
     assert again.weight_decay_rate == 0.2
     assert again.exclude_from_weight_decay == ("layer_norm", "bias")
     assert again.global_clipnorm == 1.0
-    assert float(again._learning_rate(5)) == pytest.approx(0.005)
+    assert float(again._learning_rate(5)) == pytest.approx(0.006)
 
 
 def test_masked_lm_loss_is_the_mean_over_masked_tokens():
