@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,10 +14,11 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
 
     When the block ends, what was written is renamed to `path`, in place of
     what stood there; when it raises, it is removed and `path` is as before.
+    What a killed process left is removed by the next one that writes `path`.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
+    partial = path.with_name(f".{path.name}.partial")
     _remove(partial)
     try:
         yield partial

@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Callable
 from logging import getLogger
+from pathlib import Path
 
 # Read by TensorFlow when it is first imported: no start-up chatter, and an
 # allocator that keeps its memory. The logits of a large vocabulary are
@@ -17,6 +18,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("TF_CPU_ALLOCATOR_USE_BFC", "true")
 
 from absl import app, flags, logging  # noqa: E402
+
+import keras_bert  # noqa: E402
 
 _DEFINE = {
     "int": flags.DEFINE_integer,
@@ -69,4 +72,7 @@ def run(main: Callable[[], None]) -> None:
 
 
 def _is_ours_or_a_warning(record):
-    return "keras_bert" in record.pathname or record.levelname != "INFO"
+    package = Path(keras_bert.__file__).parent
+    return (
+        record.levelname != "INFO" or package in Path(record.pathname).parents
+    )

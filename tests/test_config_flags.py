@@ -1,14 +1,18 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import config_flags
 import pytest
 from absl import flags
 
 import keras_bert
+
+ROOT = Path(__file__).parent.parent
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,7 +65,7 @@ config_flags.run(main)
 def test_bad_input_ends_in_one_sentence_and_status_1(args, message):
     done = subprocess.run(
         [sys.executable, "-c", _FAIL, *args],
-        cwd="run_scripts",
+        env=os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT / 'run_scripts'}"},
         capture_output=True,
         text=True,
     )

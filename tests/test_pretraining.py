@@ -16,11 +16,11 @@ from keras_bert.pretraining import PretrainingConfig, pretrain
 from keras_bert.text.tokenizer import BertTokenizer
 
 CONFIG = PretrainingConfig(
-    learning_rate=0.01,
+    learning_rate=0.003,
     train_batch_size=8,
     eval_batch_size=32,
-    save_checkpoints_steps=200,
-    num_train_steps=400,
+    save_checkpoints_steps=300,
+    num_train_steps=600,
     num_warmup_steps=50,
     max_seq_length=14,
     max_predictions_per_seq=3,
@@ -53,7 +53,7 @@ def test_it_learns_and_fills_a_gap(config, records, vocab_file, tmp_path):
         vocab_file=vocab_file,
         config=CONFIG,
     )
-    assert figures["step"] == 400
+    assert figures["step"] == 600
     assert figures["val_masked_lm_loss"] < 1.8  # from log(31) = 3.43
     assert figures["val_masked_lm_accuracy"] > 0.4
     # The total is the sum of both, over the same examples.
@@ -64,7 +64,7 @@ def test_it_learns_and_fills_a_gap(config, records, vocab_file, tmp_path):
     results = json.loads((tmp_path / "out/eval_results.json").read_text())
     assert results == figures
 
-    last = tmp_path / "out/checkpoints/step-00000400"
+    last = tmp_path / "out/checkpoints/step-00000600"
     assert (last / "vocab.txt").read_bytes() == vocab_file.read_bytes()
     model = build_pretraining_model(config)
     load_checkpoint(model, tmp_path / "out")

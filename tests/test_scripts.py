@@ -122,8 +122,8 @@ def test_from_text_to_answers(folder):
         init_checkpoint=folder / "pretrained",
         output_dir=folder / "finetuned",
         max_seq_length=16,
-        learning_rate=0.003,
-        num_train_epochs=40,
+        learning_rate=0.001,
+        num_train_epochs=150,
     )
     assert "accuracy = 1\n" in out
     _run(

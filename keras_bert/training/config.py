@@ -5,6 +5,13 @@ from __future__ import annotations
 import dataclasses
 import json
 
+_MAY_BE_0 = {
+    "num_warmup_steps",
+    "random_seed",
+    "warmup_proportion",
+    "weight_decay_rate",
+}
+
 
 @dataclasses.dataclass(frozen=True)
 class TrainConfig:
@@ -32,17 +39,11 @@ class TrainConfig:
     random_seed: int = 12345
 
     def __post_init__(self):
-        for name in (
-            "learning_rate",
-            "train_batch_size",
-            "eval_batch_size",
-            "clip_norm",
-            "save_checkpoints_steps",
-            "keep_checkpoint_max",
-        ):
-            if getattr(self, name) <= 0:
+        for name, value in dataclasses.asdict(self).items():
+            if value < 0 or (value == 0 and name not in _MAY_BE_0):
                 raise ValueError(
-                    f"{name} is {getattr(self, name)}, but must be above 0."
+                    f"{name} is {value}, but must be "
+                    f"{'at least' if name in _MAY_BE_0 else 'above'} 0."
                 )
 
     def to_json(self) -> str:

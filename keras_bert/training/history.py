@@ -24,6 +24,8 @@ class History:
                     {k: float(v) for k, v in row.items() if v}
                     for row in csv.DictReader(file)
                 ]
+            for row in rows:
+                row["step"] = int(row["step"])
             self.rows = [row for row in rows if row["step"] <= last_step]
 
     def add(self, row: dict[str, float]) -> None:

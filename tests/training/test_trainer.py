@@ -138,13 +138,22 @@ def test_another_model_is_refused(tmp_path):
 
 def test_a_half_written_checkpoint_is_not_taken(tmp_path):
     _train(tmp_path, 4)
-    partial = tmp_path / "checkpoints" / ".step-00000009.partial-1"
+    partial = tmp_path / "checkpoints" / ".step-00000006.partial"
     partial.mkdir()
     (partial / "model.safetensors").write_bytes(b"half")
     assert _train(tmp_path, 4)[1]["step"] == 4
+    _train(tmp_path, 6)
+    assert not partial.exists()
 
 
-@pytest.mark.parametrize("name", ["learning_rate", "save_checkpoints_steps"])
-def test_settings_must_be_above_0(name):
-    with pytest.raises(ValueError, match=f"{name} is 0"):
-        TrainConfig(**{name: 0})
+@pytest.mark.parametrize(
+    ("name", "value", "limit"),
+    [
+        ("learning_rate", 0.0, "above 0"),
+        ("save_checkpoints_steps", 0, "above 0"),
+        ("weight_decay_rate", -0.1, "at least 0"),
+    ],
+)
+def test_settings_out_of_range_are_refused(name, value, limit):
+    with pytest.raises(ValueError, match=f"{name} is {value}, but .* {limit}"):
+        TrainConfig(**{name: value})
