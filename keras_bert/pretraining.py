@@ -12,7 +12,7 @@ import tensorflow as tf
 from keras_bert.atomic import atomic_path
 from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.config import BertConfig
-from keras_bert.data.records import read_pretraining_records
+from keras_bert.data.records import damage_named, read_pretraining_records
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.text.vocab import load_vocab
 from keras_bert.training.config import TrainConfig
@@ -90,27 +90,28 @@ def pretrain(
             load_checkpoint(model, init_checkpoint)
         return model
 
-    evaluation = _batches(eval_files, config, None) if eval_files else None
-    _, figures = train(
-        build_model,
-        _batches(input_files, config, config.random_seed),
-        evaluation,
-        loss={
-            "masked_lm": MaskedLMLoss(),
-            "next_sentence": keras.losses.SparseCategoricalCrossentropy(
-                from_logits=True
-            ),
-        },
-        weighted_metrics={
-            "masked_lm": [SparseAccuracy()],
-            "next_sentence": [SparseAccuracy()],
-        },
-        num_train_steps=config.num_train_steps,
-        num_warmup_steps=config.num_warmup_steps,
-        config=config,
-        output_dir=output_dir,
-        sidecars=sidecars,
-    )
+    with damage_named([*input_files, *(eval_files or ())]):
+        evaluation = _batches(eval_files, config, None) if eval_files else None
+        _, figures = train(
+            build_model,
+            _batches(input_files, config, config.random_seed),
+            evaluation,
+            loss={
+                "masked_lm": MaskedLMLoss(),
+                "next_sentence": keras.losses.SparseCategoricalCrossentropy(
+                    from_logits=True
+                ),
+            },
+            weighted_metrics={
+                "masked_lm": [SparseAccuracy()],
+                "next_sentence": [SparseAccuracy()],
+            },
+            num_train_steps=config.num_train_steps,
+            num_warmup_steps=config.num_warmup_steps,
+            config=config,
+            output_dir=output_dir,
+            sidecars=sidecars,
+        )
     with atomic_path(Path(output_dir) / "eval_results.json") as path:
         path.write_text(json.dumps(figures, indent=2) + "\n")
     return figures

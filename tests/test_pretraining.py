@@ -122,3 +122,19 @@ def test_what_does_not_fit_is_refused(config, records, vocab_file, tmp_path):
     with pytest.raises(ValueError, match="input_ids of length 14, but .* 13"):
         run(config, max_seq_length=13)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("damaged", ["training", "held-out"])
+def test_a_record_cut_off_is_named(config, records, tmp_path, damaged):
+    file = tmp_path / "cut.tfrecord"
+    with open(records, "rb") as whole:
+        file.write_bytes(whole.read(3000))
+    with pytest.raises(ValueError, match="cut.tfrecord is damaged or cut off"):
+        pretrain(
+            config,
+            [str(file)] if damaged == "training" else [records],
+            tmp_path / "out",
+            eval_files=[str(file)] if damaged == "held-out" else None,
+            config=CONFIG,
+        )
+    assert not (tmp_path / "out" / "eval_results.json").exists()

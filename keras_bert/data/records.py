@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -97,6 +97,18 @@ def read_pretraining_records(
         }
 
     return dataset.map(parse, tf.data.AUTOTUNE)
+
+
+@contextlib.contextmanager
+def damage_named(files: list[str]) -> Iterator[None]:
+    """Says in a sentence what reading a damaged record raises in TensorFlow."""
+    try:
+        yield
+    except tf.errors.DataLossError as error:
+        raise ValueError(
+            f"A record of {', '.join(files)} is damaged or cut off; copy the "
+            "file or create the data anew."
+        ) from error
 
 
 def _example(features):

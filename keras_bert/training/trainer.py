@@ -37,8 +37,8 @@ def train(
 
     Args:
         build_model: Returns the model with its initial weights.
-        train_dataset: Batches without end, always the same for one seed: a
-            resumed run skips those that it has seen.
+        train_dataset: At least `num_train_steps` batches, always the same for
+            one seed: a resumed run skips those that it has seen.
         validation_dataset: Held-out batches, gone through after every
             `config.save_checkpoints_steps` steps and at the end; or None.
         loss: By the name of the model's output.
