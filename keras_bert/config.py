@@ -9,6 +9,8 @@ from typing import Any
 
 from absl import logging
 
+from keras_bert.huggingface_config import from_huggingface_config
+
 HIDDEN_ACTS = ("gelu", "gelu_erf", "linear", "relu", "tanh")
 DIRECTIONALITIES = ("bidi", "left_to_right")
 
@@ -22,43 +24,6 @@ _IGNORED_GOOGLE_KEYS = frozenset(
         "pooler_type",
     }
 )
-_IGNORED_HUGGING_FACE_KEYS = frozenset(
-    {
-        "_name_or_path",
-        "_num_labels",
-        "add_cross_attention",
-        "architectures",
-        "attn_implementation",
-        "bos_token_id",
-        "classifier_dropout",
-        "dtype",
-        "eos_token_id",
-        "finetuning_task",
-        "gradient_checkpointing",
-        "id2label",
-        "is_decoder",
-        "label2id",
-        "language",
-        "model_type",
-        "name",
-        "output_past",
-        "pad_token_id",
-        "position_embedding_type",
-        "problem_type",
-        "tie_word_embeddings",
-        "torch_dtype",
-        "transformers_version",
-        "use_cache",
-    }
-)
-# Google's "gelu" is the tanh form; Hugging Face's "gelu" is the erf form.
-_HUGGING_FACE_HIDDEN_ACTS = {
-    "gelu": "gelu_erf",
-    "gelu_new": "gelu",
-    "gelu_pytorch_tanh": "gelu",
-    "relu": "relu",
-    "tanh": "tanh",
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,27 +98,32 @@ class BertConfig:
     def from_dict(cls, values: dict[str, Any]) -> BertConfig:
         """Makes a config of the keys of Google's or Hugging Face's file.
 
-        Keys that do not shape the network are named in the log; an unknown
-        key raises ValueError.
+        Keys that do not shape the network are named in the log; in Google's
+        file, an unknown key raises ValueError.
         """
-        values = dict(values)
-        ignored = _IGNORED_GOOGLE_KEYS
-        if "model_type" in values or "transformers_version" in values:
-            ignored = _IGNORED_HUGGING_FACE_KEYS
-            values = _from_hugging_face(values)
+        is_huggingface = not values.keys().isdisjoint(
+            ("model_type", "transformers_version")
+        )
+        if is_huggingface:
+            values = from_huggingface_config(values)
         known = {field.name for field in dataclasses.fields(cls)}
-        if unknown := sorted(values.keys() - known - ignored):
+        others = values.keys() - known
+        # Hugging Face's files hold much that is not about the network.
+        if not is_huggingface and others - _IGNORED_GOOGLE_KEYS:
             raise ValueError(
-                f"Unknown keys {unknown} in the model config; known are "
-                f"{sorted(known)}. Remove them or correct their spelling."
+                f"Unknown keys {sorted(others - _IGNORED_GOOGLE_KEYS)} in the "
+                f"model config; known are {sorted(known)}. Remove them or "
+                "correct their spelling."
             )
         if "vocab_size" not in values:
             raise ValueError(
                 "The model config has no vocab_size; set it to the number of "
                 "lines of vocab.txt."
             )
-        if skipped := sorted(values.keys() & ignored):
-            logging.info("Ignored in the model config: %s", ", ".join(skipped))
+        if others:
+            logging.info(
+                "Ignored in the model config: %s", ", ".join(sorted(others))
+            )
         return cls(**{k: v for k, v in values.items() if k in known})
 
     @classmethod
@@ -212,30 +182,6 @@ def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
         raise ValueError(
             f"{name} {value!r} is not one of {', '.join(choices)}."
         )
-
-
-def _from_hugging_face(values: dict[str, Any]) -> dict[str, Any]:
-    """Translates the values that mean something else there, or refuses."""
-    if values.get("model_type", "bert") != "bert":
-        raise ValueError(
-            f"model_type is {values['model_type']!r}; only 'bert' has the "
-            "network built here."
-        )
-    position_type = values.get("position_embedding_type", "absolute")
-    if position_type != "absolute":
-        raise ValueError(
-            f"position_embedding_type {position_type!r} is not BERT's; only "
-            "'absolute' is supported."
-        )
-    if values.get("is_decoder"):
-        raise ValueError("is_decoder is true, but BERT is an encoder.")
-    act = values.get("hidden_act", "gelu")
-    if act not in _HUGGING_FACE_HIDDEN_ACTS:
-        raise ValueError(
-            f"hidden_act {act!r} is not one of "
-            f"{', '.join(_HUGGING_FACE_HIDDEN_ACTS)}."
-        )
-    return values | {"hidden_act": _HUGGING_FACE_HIDDEN_ACTS[act]}
 
 
 def _models_folder() -> Path:

@@ -10,7 +10,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.checkpoints.load import checkpoint_folder, load_checkpoint
+from keras_bert.checkpoints.find import checkpoint_folder
+from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.config import BertConfig
 from keras_bert.data.finetuning import (
     Examples,

@@ -11,11 +11,9 @@ import keras
 from absl import logging
 
 from keras_bert.atomic import atomic_path
-from keras_bert.checkpoints.load import (
-    checkpoint_folder,
-    config_beside,
-    load_checkpoint,
-)
+from keras_bert.checkpoints.casing import warn_of_other_case
+from keras_bert.checkpoints.find import checkpoint_folder, config_beside
+from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.config import BertConfig
 from keras_bert.data.finetuning import (
     encode_examples,
@@ -70,7 +68,8 @@ def finetune(
             `eval_results.json`, `predictions.jsonl` and `.tsv`, in a
             classification `confusion_matrix.png`, and, where there is a test
             set, `test_predictions.jsonl` and `.tsv`.
-        init_checkpoint: The pre-trained weights; without, random ones.
+        init_checkpoint: The pre-trained weights, whatever `load_checkpoint`
+            takes; without, random ones.
         bert_config: The network; by default the one beside the weights.
         vocab_file: Its word pieces; by default those beside the weights.
         do_lower_case: Whether the vocabulary is uncased.
@@ -83,6 +82,8 @@ def finetune(
     config = config or FinetuningConfig()
     output_dir = Path(output_dir)
     bert_config, vocab_file = _beside(init_checkpoint, bert_config, vocab_file)
+    if init_checkpoint:
+        warn_of_other_case(init_checkpoint, do_lower_case)
     spec = TaskSpec(
         head=task.head,
         labels=task.labels,

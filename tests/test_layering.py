@@ -10,7 +10,8 @@ PACKAGE = ROOT / "keras_bert"
 
 # A part (a folder or a file of keras_bert) -> the parts it may import.
 MAY_IMPORT = {
-    "config": set(),
+    "huggingface_config": set(),
+    "config": {"huggingface_config"},
     "atomic": set(),
     "layers": set(),
     "text": {"atomic"},
@@ -19,7 +20,7 @@ MAY_IMPORT = {
     "serving": {"atomic"},
     "models": {"config", "layers"},
     "data": {"atomic", "text", "tasks"},
-    "checkpoints": {"config"},
+    "checkpoints": {"atomic", "config", "huggingface_config"},
 }
 _PARTS = set(MAY_IMPORT) - {"serving"}
 MAY_IMPORT |= {

@@ -2,15 +2,17 @@
 
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file
+from safetensors.numpy import load_file, save_file
 
 ROOT = Path(__file__).parent.parent
 pytestmark = pytest.mark.slow
@@ -115,11 +117,17 @@ def _pretraining(folder, output_dir, **changes):
 def test_from_text_to_answers(folder):
     out = _run("run_pretraining", **_pretraining(folder, folder / "pretrained"))
     assert "val_masked_lm_loss = " in out
+    _run(
+        "convert_checkpoint",
+        input=folder / "pretrained",
+        output=folder / "bert",
+        to="huggingface",
+    )
     out = _run(
         "run_finetuning",
         task="glue/sst2",
         data_dir=folder,
-        init_checkpoint=folder / "pretrained",
+        init_checkpoint=folder / "bert",
         output_dir=folder / "finetuned",
         max_seq_length=16,
         learning_rate=0.001,
@@ -206,6 +214,42 @@ def test_bad_input_of_pretraining(folder, tmp_path):
         flags = _pretraining(folder, tmp_path / "out", **changes)
         assert message in _error("run_pretraining", **flags)
     assert not list((tmp_path / "out").glob("*"))
+
+
+def test_bad_checkpoints(folder, tmp_path):
+    cut = tmp_path / "cut"
+    harmful = tmp_path / "harmful"
+    wide = tmp_path / "wide"
+    for path in (cut, harmful, wide):
+        path.mkdir()
+        for name in ("bert_config.json", "vocab.txt"):
+            (path / name).write_bytes((folder / name).read_bytes())
+    save_file({"x": np.zeros(9)}, cut / "model.safetensors")
+    weights = (cut / "model.safetensors").read_bytes()
+    (cut / "model.safetensors").write_bytes(weights[:-1])
+    with zipfile.ZipFile(harmful / "pytorch_model.bin", "w") as archive:
+        archive.writestr("archive/data.pkl", pickle.dumps({"x": os.system}))
+    arrays = {"embeddings/word_embeddings": np.zeros((3, 12), "f")}
+    save_file(arrays, wide / "model.safetensors")
+    for path, message in (
+        (cut, "is not a whole safetensors file"),
+        (harmful, "names posix.system, which is no part of a table of tens"),
+        (tmp_path / "absent", "No checkpoint at"),
+        ("hf://a/b/c", "Cannot get hf://a/b/c"),
+    ):
+        output = tmp_path / "converted"
+        assert message in _error(
+            "convert_checkpoint", input=path, output=output, to="keras"
+        )
+        assert not output.exists()
+    assert "has no weight embeddings/layer_norm/beta" in _error(
+        "run_finetuning",
+        task="glue/sst2",
+        data_dir=folder,
+        init_checkpoint=wide,
+        output_dir=tmp_path / "out",
+        max_seq_length=16,
+    )
 
 
 def test_bad_input_of_finetuning_and_serving(folder, tmp_path):

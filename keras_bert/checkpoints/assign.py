@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import keras
-import numpy as np
 from absl import logging
 
-# Parts that a checkpoint may lack, or have beyond the model: each task has
-# its own head, and an encoder can come without a pooler.
-_HEADS = ("classifier", "masked_lm", "next_sentence", "pooler", "regressor")
+from keras_bert.checkpoints.heads import heads_of
+from keras_bert.checkpoints.stored import StoredArray
 
 
 def assign_weights(
-    model: keras.Model, arrays: Mapping[str, np.ndarray], source: str
+    model: keras.Model, arrays: Mapping[str, StoredArray], source: str
 ) -> None:
     """Gives each weight of the model the array under its path.
 
@@ -25,8 +23,9 @@ def assign_weights(
     weights = {weight.path: weight for weight in model.weights}
     missing = weights.keys() - arrays.keys()
     unused = arrays.keys() - weights.keys()
-    absent = _whole_heads(missing, arrays)
-    left = _whole_heads(unused, weights)
+    # Only whole heads may be absent, or be left over.
+    absent = heads_of(missing) - heads_of(arrays)
+    left = heads_of(unused) - heads_of(weights)
     for paths, heads, what in (
         (missing, absent, "has no weight"),
         (unused, left, "has a weight the model has not,"),
@@ -45,7 +44,7 @@ def assign_weights(
                 "model config belong to this checkpoint?"
             )
     for path in weights.keys() & arrays.keys():
-        weights[path].assign(arrays[path])
+        weights[path].assign(arrays[path].read())
     if absent or left:
         logging.info(
             "%s: not in the checkpoint, as initialized: %s; not in the model: "
@@ -54,9 +53,3 @@ def assign_weights(
             ", ".join(sorted(absent)) or "nothing",
             ", ".join(sorted(left)) or "nothing",
         )
-
-
-def _whole_heads(paths, other_side):
-    """The heads of `paths` of which the other side has no weight at all."""
-    there = {path.split("/")[0] for path in other_side}
-    return {p.split("/")[0] for p in paths} & set(_HEADS) - there

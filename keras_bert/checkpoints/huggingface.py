@@ -1,49 +1,46 @@
-"""Hugging Face's weights (safetensors) -> arrays under our paths."""
+"""The names of Hugging Face transformers, in and out."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
-import numpy as np
+from keras_bert.checkpoints.heads import heads_of, rename_head
+from keras_bert.checkpoints.names import NameTable, modules
+from keras_bert.checkpoints.stored import StoredArray
 
-# Our path -> their name without the prefix "bert."; `{i}` is the number of
-# the layer. Dense kernels are [units, inputs] there.
+_LAYER = "encoder.layer.{i}"
+# Without the prefix "bert."; a kernel is [units, inputs] there.
+_EMBEDDINGS = {
+    "embeddings/word_embeddings": "embeddings.word_embeddings",
+    "embeddings/position_embeddings": "embeddings.position_embeddings",
+    "embeddings/segment_embeddings": "embeddings.token_type_embeddings",
+}
 _DENSE = {
-    "layer_{i}/attention/query": "encoder.layer.{i}.attention.self.query",
-    "layer_{i}/attention/key": "encoder.layer.{i}.attention.self.key",
-    "layer_{i}/attention/value": "encoder.layer.{i}.attention.self.value",
-    "layer_{i}/attention/output": "encoder.layer.{i}.attention.output.dense",
-    "layer_{i}/intermediate": "encoder.layer.{i}.intermediate.dense",
-    "layer_{i}/output": "encoder.layer.{i}.output.dense",
+    "layer_{i}/attention/query": f"{_LAYER}.attention.self.query",
+    "layer_{i}/attention/key": f"{_LAYER}.attention.self.key",
+    "layer_{i}/attention/value": f"{_LAYER}.attention.self.value",
+    "layer_{i}/attention/output": f"{_LAYER}.attention.output.dense",
+    "layer_{i}/intermediate": f"{_LAYER}.intermediate.dense",
+    "layer_{i}/output": f"{_LAYER}.output.dense",
     "pooler/dense": "pooler.dense",
     "masked_lm/transform": "cls.predictions.transform.dense",
     "next_sentence/dense": "cls.seq_relationship",
     "classifier": "classifier",
+    "span_labeler": "qa_outputs",
 }
-_LAYER_NORM = {
+_LAYER_NORMS = {
     "embeddings/layer_norm": "embeddings.LayerNorm",
-    "layer_{i}/attention_layer_norm": (
-        "encoder.layer.{i}.attention.output.LayerNorm"
-    ),
-    "layer_{i}/output_layer_norm": "encoder.layer.{i}.output.LayerNorm",
+    "layer_{i}/attention_layer_norm": f"{_LAYER}.attention.output.LayerNorm",
+    "layer_{i}/output_layer_norm": f"{_LAYER}.output.LayerNorm",
     "masked_lm/layer_norm": "cls.predictions.transform.LayerNorm",
 }
-_WEIGHTS = (
-    {
-        "embeddings/word_embeddings": "embeddings.word_embeddings.weight",
-        "embeddings/position_embeddings": (
-            "embeddings.position_embeddings.weight"
-        ),
-        "embeddings/segment_embeddings": (
-            "embeddings.token_type_embeddings.weight"
-        ),
-        "masked_lm/output_bias": "cls.predictions.bias",
-    }
-    | {f"{path}/kernel": f"{name}.weight" for path, name in _DENSE.items()}
-    | {f"{path}/bias": f"{name}.bias" for path, name in _DENSE.items()}
-    | {f"{path}/gamma": f"{name}.weight" for path, name in _LAYER_NORM.items()}
-    | {f"{path}/beta": f"{name}.bias" for path, name in _LAYER_NORM.items()}
+_TABLE = NameTable(
+    {"masked_lm/output_bias": "cls.predictions.bias"}
+    | modules(_EMBEDDINGS, {"": ".weight"})
+    | modules(_DENSE, {"/kernel": ".weight", "/bias": ".bias"})
+    | modules(_LAYER_NORMS, {"/gamma": ".weight", "/beta": ".bias"}),
+    transposed=[f"{path}/kernel" for path in _DENSE],
 )
 # A constant, and copies of what is tied.
 _NO_WEIGHTS = {
@@ -51,39 +48,83 @@ _NO_WEIGHTS = {
     "cls.predictions.decoder.weight",
     "cls.predictions.decoder.bias",
 }
+# The heads of a model, and what transformers calls such a model. The last
+# four have a `classifier` there, whatever it classifies.
+_ARCHITECTURES = {
+    (): "BertModel",
+    ("masked_lm", "next_sentence"): "BertForPreTraining",
+    ("masked_lm",): "BertForMaskedLM",
+    ("next_sentence",): "BertForNextSentencePrediction",
+    ("span_labeler",): "BertForQuestionAnswering",
+    ("classifier",): "BertForSequenceClassification",
+    ("regressor",): "BertForSequenceClassification",
+    ("token_classifier",): "BertForTokenClassification",
+    ("multiple_choice",): "BertForMultipleChoice",
+}
+_CLASSIFIERS = ("regressor", "token_classifier", "multiple_choice")
 
 
-def is_huggingface(names: Mapping[str, np.ndarray]) -> bool:
+def is_huggingface(names: Mapping[str, StoredArray]) -> bool:
     """Tells their names, with dots, from ours, with slashes."""
     return not any("/" in name for name in names)
 
 
 def from_huggingface(
-    tensors: Mapping[str, np.ndarray], source: str
-) -> dict[str, np.ndarray]:
-    """Renames and transposes what transformers has saved of any BERT model.
+    stored: Mapping[str, StoredArray],
+    source: str,
+    *,
+    architectures: Collection[str] = (),
+) -> dict[str, StoredArray]:
+    """Renames what transformers has saved of any BERT model.
 
-    Raises ValueError for a tensor that no BERT has; `source` is where they
-    come from, for the message.
+    Args:
+        stored: The tensors by their names.
+        source: Where they come from, for messages.
+        architectures: Of config.json; they tell what a `classifier` is. By
+            default it classifies whole texts.
+
+    Raises:
+        ValueError: For a tensor that no BERT has.
     """
-    ours = {name: path for path, name in _WEIGHTS.items()}
-    arrays = {}
-    for full_name in sorted(tensors):
+    plain = {}
+    for full_name, array in stored.items():
         name = full_name.removeprefix("bert.")
         # Files of before 2020 call the weights of LayerNorm as TF1 does.
         name = re.sub(r"LayerNorm\.gamma$", "LayerNorm.weight", name)
         name = re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", name)
-        if name in _NO_WEIGHTS:
-            continue
-        layer = re.match(r"encoder\.layer\.(\d+)\.", name)
-        number = layer[1] if layer else ""
-        general = name.replace(f".layer.{number}.", ".layer.{i}.", 1)
-        if general not in ours:
-            raise ValueError(
-                f"{source} has a tensor {full_name}, which is no weight of "
-                "BERT; is it a checkpoint of another model?"
-            )
-        path = ours[general].replace("{i}", number)
-        array = tensors[full_name]
-        arrays[path] = array.T if path.endswith("/kernel") else array
+        if name not in _NO_WEIGHTS:
+            plain[name] = array
+    arrays = _TABLE.to_ours(plain, source)
+    if "classifier/kernel" not in arrays:
+        return arrays
+    num_outputs = arrays["classifier/kernel"].shape[-1]
+    for heads, architecture in _ARCHITECTURES.items():
+        if architecture in architectures and heads[0] in _CLASSIFIERS:
+            if heads[0] != "regressor" or num_outputs == 1:
+                return rename_head(arrays, "classifier", heads[0])
     return arrays
+
+
+def to_huggingface(
+    arrays: Mapping[str, StoredArray],
+) -> tuple[dict[str, StoredArray], str]:
+    """Renames our weights; returns them and the architecture's name.
+
+    Raises ValueError for a combination of heads that has no name there.
+    """
+    heads = tuple(sorted(heads_of(arrays) - {"pooler"}))
+    if heads not in _ARCHITECTURES:
+        raise ValueError(
+            f"transformers has no BERT with the heads {', '.join(heads)}."
+        )
+    for head in _CLASSIFIERS:
+        arrays = rename_head(arrays, head, "classifier")
+    stored = _TABLE.to_theirs(arrays)
+    if not heads:
+        return stored, _ARCHITECTURES[heads]
+    return {
+        f"bert.{name}"
+        if name.startswith(("embeddings.", "encoder.", "pooler."))
+        else name: array
+        for name, array in stored.items()
+    }, _ARCHITECTURES[heads]

@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from conftest import randomize
+from other_names import google, hugging_face, model_garden, write_tf1
 from safetensors.numpy import save_file
 
-from keras_bert.checkpoints.load import (
-    checkpoint_folder,
-    config_beside,
-    load_checkpoint,
-)
+from keras_bert.checkpoints.find import checkpoint_folder, config_beside
+from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.models.classifier import build_classifier
 from keras_bert.models.pretraining import build_pretraining_model
+from keras_bert.models.token_classifier import build_token_classifier
 
 
 @pytest.fixture
@@ -36,102 +35,71 @@ def _assert_loads(config, path, model):
         np.testing.assert_array_equal(value, expected[name], name)
 
 
-def _google(ours):
-    """Weights under the names of google-research/bert."""
-    theirs = {
-        "bert/embeddings/word_embeddings": "embeddings/word_embeddings",
-        "bert/embeddings/position_embeddings": "embeddings/position_embeddings",
-        "bert/embeddings/token_type_embeddings": (
-            "embeddings/segment_embeddings"
-        ),
-        "cls/predictions/output_bias": "masked_lm/output_bias",
-    }
-    norms = {
-        "bert/embeddings/LayerNorm": "embeddings/layer_norm",
-        "cls/predictions/transform/LayerNorm": "masked_lm/layer_norm",
-    }
-    dense = {
-        "bert/pooler/dense": "pooler/dense",
-        "cls/predictions/transform/dense": "masked_lm/transform",
-    }
-    for i in range(2):
-        there, here = f"bert/encoder/layer_{i}/", f"layer_{i}/"
-        for name in ("query", "key", "value"):
-            dense[f"{there}attention/self/{name}"] = f"{here}attention/{name}"
-        dense[f"{there}attention/output/dense"] = f"{here}attention/output"
-        dense[f"{there}intermediate/dense"] = f"{here}intermediate"
-        dense[f"{there}output/dense"] = f"{here}output"
-        norms[f"{there}attention/output/LayerNorm"] = (
-            f"{here}attention_layer_norm"
-        )
-        norms[f"{there}output/LayerNorm"] = f"{here}output_layer_norm"
-    for there, here in dense.items():
-        theirs |= {f"{there}/{w}": f"{here}/{w}" for w in ("kernel", "bias")}
-    for there, here in norms.items():
-        theirs |= {f"{there}/{w}": f"{here}/{w}" for w in ("gamma", "beta")}
-    arrays = {there: ours[here] for there, here in theirs.items()}
-    arrays["cls/seq_relationship/output_weights"] = ours[
-        "next_sentence/dense/kernel"
-    ].T
-    arrays["cls/seq_relationship/output_bias"] = ours[
-        "next_sentence/dense/bias"
-    ]
-    assert len(arrays) == len(ours)
-    return arrays
-
-
-def _write_tf1(prefix, arrays):
-    tf.raw_ops.SaveV2(
-        prefix=str(prefix),
-        tensor_names=list(arrays),
-        shape_and_slices=[""] * len(arrays),
-        tensors=[tf.constant(array) for array in arrays.values()],
-    )
-
-
-def _hugging_face(google):
-    """Google's names -> those of transformers, kernels transposed."""
-    arrays = {}
-    for name, array in google.items():
-        words = name.split("/")
-        if words[-1] == "kernel" and "embeddings" not in words:
-            words[-1], array = "weight", array.T
-        words = [
-            {"gamma": "weight", "beta": "bias"}.get(word, word)
-            for word in words
-        ]
-        name = ".".join(words).replace("layer_", "layer.")
-        name = name.replace("seq_relationship.output_", "seq_relationship.")
-        name = name.replace(
-            "seq_relationship.weights", "seq_relationship.weight"
-        )
-        name = name.replace("predictions.output_bias", "predictions.bias")
-        if name.endswith("_embeddings"):
-            name += ".weight"
-        arrays[name] = np.ascontiguousarray(array)
-    return arrays
-
-
 def test_a_released_tf1_checkpoint(config, model, tmp_path):
-    arrays = _google(_weights(model))
+    arrays = google(_weights(model))
     slots = {f"{name}/adam_m": array for name, array in arrays.items()}
     slots["global_step"] = np.array(12)
-    _write_tf1(tmp_path / "bert_model.ckpt", arrays | slots)
+    write_tf1(tmp_path / "bert_model.ckpt", arrays | slots)
     for path in (tmp_path, tmp_path / "bert_model.ckpt"):
         _assert_loads(config, path, model)
         assert checkpoint_folder(path) == tmp_path
 
 
+def test_a_model_garden_checkpoint_by_names(config, model, tmp_path):
+    arrays = model_garden(_weights(model), config.num_attention_heads)
+    shape = arrays["transformer/layer_1/self_attention/query/kernel"].shape
+    assert shape == (12, 3, 4)
+    write_tf1(tmp_path / "ckpt", arrays)
+    _assert_loads(config, tmp_path / "ckpt", model)
+
+
+@pytest.mark.parametrize("prefix", ["", "bert/"])
+def test_a_model_garden_checkpoint_of_objects(config, model, tmp_path, prefix):
+    arrays = model_garden(_weights(model), config.num_attention_heads)
+    # The names stand in the object graph; the keys do not tell them.
+    layers = tf.Module()
+    layers.layer_with_weights = [
+        tf.Variable(
+            array, name=prefix + name if name.startswith("cls/") else name
+        )
+        for name, array in arrays.items()
+    ]
+    optimizer = tf.Module()
+    optimizer.learning_rate = tf.Variable(0.1, name="learning_rate")
+    checkpoint = tf.train.Checkpoint(encoder=layers, optimizer=optimizer)
+    checkpoint.save(str(tmp_path / "bert_model.ckpt"))
+    _assert_loads(config, tmp_path, model)
+
+
+def test_two_checkpoints_in_a_folder(model, tmp_path):
+    for step in (1, 2):
+        write_tf1(tmp_path / f"model.ckpt-{step}", {"x": np.zeros(1)})
+    with pytest.raises(FileNotFoundError, match="2 checkpoints; give the pref"):
+        load_checkpoint(model, tmp_path)
+
+
+def test_a_truncated_tf1_checkpoint_is_refused(model, tmp_path):
+    arrays = google(_weights(model))
+    write_tf1(tmp_path / "bert_model.ckpt", arrays)
+    data = tmp_path / "bert_model.ckpt.data-00000-of-00001"
+    data.write_bytes(data.read_bytes()[:-100])
+    with pytest.raises(ValueError, match="is not a whole TensorFlow checkp"):
+        load_checkpoint(model, tmp_path)
+    (tmp_path / "bert_model.ckpt.index").write_bytes(b"none")
+    with pytest.raises(ValueError, match="is not a whole TensorFlow checkp"):
+        load_checkpoint(model, tmp_path)
+
+
 def test_a_variable_of_another_model_is_named(config, model, tmp_path):
-    arrays = _google(_weights(model)) | {"albert/x": np.zeros(3, "f")}
-    _write_tf1(tmp_path / "bert_model.ckpt", arrays)
+    arrays = google(_weights(model)) | {"albert/x": np.zeros(3, "f")}
+    write_tf1(tmp_path / "bert_model.ckpt", arrays)
     with pytest.raises(ValueError, match="albert/x, which is no weight of"):
         load_checkpoint(model, tmp_path)
 
 
 @pytest.mark.parametrize("change", ["none", "no prefix", "old names"])
 def test_a_hugging_face_file(config, model, tmp_path, change):
-    arrays = _hugging_face(_google(_weights(model)))
+    arrays = hugging_face(google(_weights(model)))
     arrays["bert.embeddings.position_ids"] = np.arange(16)[None]
     arrays["cls.predictions.decoder.bias"] = arrays["cls.predictions.bias"]
     if change == "no prefix":
@@ -147,7 +115,7 @@ def test_a_hugging_face_file(config, model, tmp_path, change):
 
 
 def test_a_hugging_face_file_in_shards(config, model, tmp_path):
-    arrays = _hugging_face(_google(_weights(model)))
+    arrays = hugging_face(google(_weights(model)))
     names = sorted(arrays)
     weight_map = {}
     for shard in range(3):
@@ -167,18 +135,44 @@ def test_a_fine_tuned_head_is_turned_round(config, tmp_path):
     ours = _weights(model)
     encoder = {k: v for k, v in ours.items() if "classifier" not in k}
     pretraining = build_pretraining_model(config)
-    google = {
+    arrays = {
         name: array
-        for name, array in _google(_weights(pretraining) | encoder).items()
+        for name, array in google(_weights(pretraining) | encoder).items()
         if not name.startswith("cls/")
     }
-    google["output_weights"] = ours["classifier/kernel"].T
-    google["output_bias"] = ours["classifier/bias"]
-    _write_tf1(tmp_path / "model.ckpt-3", google)
+    arrays["output_weights"] = ours["classifier/kernel"].T
+    arrays["output_bias"] = ours["classifier/bias"]
+    write_tf1(tmp_path / "model.ckpt-3", arrays)
     loaded = build_classifier(config, num_labels=5)
     load_checkpoint(loaded, tmp_path / "model.ckpt-3")
     for name, value in _weights(loaded).items():
         np.testing.assert_array_equal(value, ours[name], name)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "build"),
+    [
+        ("BertForTokenClassification", build_token_classifier),
+        ("BertForSequenceClassification", build_classifier),
+    ],
+)
+def test_the_config_tells_what_a_classifier_is(
+    config, tmp_path, architecture, build
+):
+    weights = google(_weights(build_pretraining_model(config)))
+    arrays = hugging_face(
+        {k: v for k, v in weights.items() if not k.startswith("cls/")}
+    )
+    arrays["classifier.weight"] = np.ones((5, 12), "f")
+    arrays["classifier.bias"] = np.ones(5, "f")
+    save_file(arrays, tmp_path / "model.safetensors")
+    values = {"architectures": [architecture], "model_type": "bert"}
+    (tmp_path / "config.json").write_text(json.dumps(values))
+    for other in (build_token_classifier, build_classifier):
+        model = other(config, num_labels=5)
+        load_checkpoint(model, tmp_path)
+        loaded = np.all(model.weights[-1].numpy() == 1)
+        assert loaded == (other is build)
 
 
 def test_a_tensor_of_another_model_is_named(model, tmp_path):

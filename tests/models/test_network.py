@@ -14,7 +14,10 @@ from reference_bert import bert
 
 from keras_bert.models.classifier import build_classifier, build_regressor
 from keras_bert.models.encoder import build_encoder
+from keras_bert.models.multiple_choice import build_multiple_choice
 from keras_bert.models.pretraining import build_pretraining_model
+from keras_bert.models.span_labeler import build_span_labeler
+from keras_bert.models.token_classifier import build_token_classifier
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -61,6 +64,48 @@ def test_the_encoder_equals_the_reference_layer_by_layer(config, features):
             {"layer": keras.ops.reshape(hidden, (B, S, config.hidden_size))},
             {"layer": expected[f"layer_{i}_output"]},
         )
+
+
+def _dense(weights, name, x):
+    return x @ weights[f"{name}/kernel"] + weights[f"{name}/bias"]
+
+
+def test_a_label_per_token_and_a_span(config, features):
+    del features["masked_lm_positions"]
+    tagger = build_token_classifier(config, num_labels=9)
+    spans = build_span_labeler(config)
+    for model, name in ((tagger, "token_classifier"), (spans, "span_labeler")):
+        randomize(model)
+        weights = _weights(model)
+        pooler = build_encoder(config).get_layer("pooler")
+        reference = bert(
+            weights | {w.path: w.numpy() for w in pooler.weights},
+            config,
+            features,
+        )
+        logits = _dense(weights, name, reference["sequence_output"])
+        expected = {
+            "logits": logits,
+            "start_logits": logits[..., 0],
+            "end_logits": logits[..., 1],
+        }
+        _assert_equal(model(features), expected)
+    assert tagger(features)["logits"].shape == (B, S, 9)
+
+
+def test_each_choice_is_a_text_of_its_own(config, features):
+    del features["masked_lm_positions"]
+    model = build_multiple_choice(config)
+    randomize(model)
+    reference = bert(_weights(model), config, features)
+    scores = _dense(
+        _weights(model), "multiple_choice", reference["pooled_output"]
+    )
+    # Two texts of the batch as the choices of one; then three, the other way.
+    both = {name: x[None] for name, x in features.items()}
+    _assert_equal(model(both), {"logits": scores.T})
+    three = {name: x[None, [1, 0, 1]] for name, x in features.items()}
+    _assert_equal(model(three), {"logits": scores.T[:, [1, 0, 1]]})
 
 
 def test_padding_changes_nothing(config, features):
@@ -112,9 +157,15 @@ def test_one_label_is_no_choice(config):
         build_classifier(config, num_labels=1)
 
 
-def test_save_and_load_is_identity(config, features, tmp_path):
-    model = build_pretraining_model(config)
+@pytest.mark.parametrize(
+    "build", [build_pretraining_model, build_multiple_choice]
+)
+def test_save_and_load_is_identity(config, features, tmp_path, build):
+    model = build(config)
     randomize(model)
+    if build is build_multiple_choice:
+        del features["masked_lm_positions"]
+        features = {name: x[None] for name, x in features.items()}
     model.save(tmp_path / "bert.keras")
     loaded = keras.models.load_model(tmp_path / "bert.keras")
     assert _weights(loaded).keys() == _weights(model).keys()

@@ -1,0 +1,40 @@
+"""What transformers makes of a folder; run by transformers_loads_ours.py.
+
+python transformers_outputs.py FOLDER: reads inputs.npz, writes outputs.npz.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+import transformers
+
+folder = Path(sys.argv[1])
+architecture = json.loads((folder / "config.json").read_text())["architectures"]
+model, report = getattr(transformers, architecture[0]).from_pretrained(
+    folder, output_loading_info=True
+)
+assert not any(report.values()), report
+tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+texts = json.loads((folder / "texts.json").read_text(encoding="utf-8"))
+with torch.no_grad():
+    outputs = model.eval()(
+        **{
+            k: torch.tensor(v)
+            for k, v in np.load(folder / "inputs.npz").items()
+        }
+    )
+np.savez(
+    folder / "outputs.npz",
+    **{name: value.numpy() for name, value in outputs.items()},
+)
+(folder / "ids.json").write_text(json.dumps(tokenizer(texts)["input_ids"]))
+# And back, in the formats of torch.
+torch.save(model.state_dict(), folder / "zip.bin")
+torch.save(
+    model.state_dict(),
+    folder / "legacy.bin",
+    _use_new_zipfile_serialization=False,
+)

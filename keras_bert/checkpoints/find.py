@@ -1,0 +1,64 @@
+"""A path, folder or hf:// address -> the file with the weights."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from keras_bert.checkpoints.hub import SCHEME, download
+from keras_bert.config import BertConfig
+
+# In this order: the first that is there is taken.
+_WEIGHTS = (
+    "model.safetensors",
+    "model.safetensors.index.json",
+    "pytorch_model.bin",
+    "pytorch_model.bin.index.json",
+)
+
+
+def find_weights(checkpoint: str | Path) -> Path:
+    """Returns the file with the weights; of TensorFlow, the files' prefix.
+
+    Raises FileNotFoundError where there is no checkpoint.
+    """
+    if str(checkpoint).startswith(SCHEME):
+        return find_weights(download(str(checkpoint)))
+    path = Path(checkpoint)
+    if path.is_file() and path.suffix in (".safetensors", ".bin"):
+        return path
+    if path.with_name(f"{path.name}.index").is_file():
+        return path
+    for name in _WEIGHTS:
+        if (path / name).is_file():
+            return path / name
+    prefixes = sorted(path.glob("*ckpt*.index"))
+    if len(prefixes) == 1:
+        return prefixes[0].with_suffix("")
+    latest = max((path / "checkpoints").glob("step-*"), default=None)
+    if latest is not None:
+        return latest / _WEIGHTS[0]
+    if prefixes:
+        raise FileNotFoundError(
+            f"{path} holds {len(prefixes)} checkpoints; give the prefix of "
+            f"one, such as {prefixes[-1].with_suffix('')}."
+        )
+    raise FileNotFoundError(
+        f"No checkpoint at {path}; expected a folder with "
+        f"{_WEIGHTS[0]}, {_WEIGHTS[2]} or one bert_model.ckpt, the "
+        "output_dir of run_pretraining.py or run_finetuning.py, or "
+        f"{SCHEME}owner/name."
+    )
+
+
+def checkpoint_folder(checkpoint: str | Path) -> Path:
+    """The folder of the weights, where config and vocabulary lie too."""
+    return find_weights(checkpoint).parent
+
+
+def config_beside(folder: Path) -> BertConfig:
+    """Reads `bert_config.json` or `config.json` of a checkpoint's folder."""
+    theirs = folder / "config.json"
+    ours = folder / "bert_config.json"
+    return BertConfig.from_json(
+        theirs if theirs.is_file() and not ours.is_file() else ours
+    )

@@ -1,0 +1,78 @@
+"""The names of google-research/bert (TF1), in and out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from keras_bert.checkpoints.heads import rename_head
+from keras_bert.checkpoints.names import NameTable, modules
+from keras_bert.checkpoints.stored import StoredArray
+
+_LAYER = "bert/encoder/layer_{i}"
+_NAMES = {
+    "embeddings/word_embeddings": "bert/embeddings/word_embeddings",
+    "embeddings/position_embeddings": "bert/embeddings/position_embeddings",
+    "embeddings/segment_embeddings": "bert/embeddings/token_type_embeddings",
+    "masked_lm/output_bias": "cls/predictions/output_bias",
+}
+_DENSE = {
+    "layer_{i}/attention/query": f"{_LAYER}/attention/self/query",
+    "layer_{i}/attention/key": f"{_LAYER}/attention/self/key",
+    "layer_{i}/attention/value": f"{_LAYER}/attention/self/value",
+    "layer_{i}/attention/output": f"{_LAYER}/attention/output/dense",
+    "layer_{i}/intermediate": f"{_LAYER}/intermediate/dense",
+    "layer_{i}/output": f"{_LAYER}/output/dense",
+    "pooler/dense": "bert/pooler/dense",
+    "masked_lm/transform": "cls/predictions/transform/dense",
+}
+_LAYER_NORMS = {
+    "embeddings/layer_norm": "bert/embeddings/LayerNorm",
+    "layer_{i}/attention_layer_norm": f"{_LAYER}/attention/output/LayerNorm",
+    "layer_{i}/output_layer_norm": f"{_LAYER}/output/LayerNorm",
+    "masked_lm/layer_norm": "cls/predictions/transform/LayerNorm",
+}
+# Written by hand there, as [units, H]; every other kernel is [H, units].
+_OUTPUTS = {
+    "next_sentence/dense": "cls/seq_relationship/",
+    "span_labeler": "cls/squad/",
+    "classifier": "",
+}
+_TABLE = NameTable(
+    _NAMES
+    | modules(_DENSE, {"/kernel": "/kernel", "/bias": "/bias"})
+    | modules(_LAYER_NORMS, {"/gamma": "/gamma", "/beta": "/beta"})
+    | modules(_OUTPUTS, {"/kernel": "output_weights", "/bias": "output_bias"}),
+    transposed=[f"{path}/kernel" for path in _OUTPUTS],
+)
+_TRAINING_STATE = re.compile(r"(.*/adam_[mv]|global_step)")
+
+
+def from_google(
+    stored: Mapping[str, StoredArray], source: str
+) -> dict[str, StoredArray]:
+    """Renames a released or fine-tuned checkpoint; optimizer slots go.
+
+    Raises ValueError for a variable that no BERT has; `source` is where they
+    come from, for the message.
+    """
+    arrays = _TABLE.to_ours(
+        {
+            name: array
+            for name, array in stored.items()
+            if not _TRAINING_STATE.fullmatch(name)
+        },
+        source,
+    )
+    kernel = arrays.get("classifier/kernel")
+    if kernel is not None and kernel.shape[-1] == 1:
+        return rename_head(arrays, "classifier", "regressor")
+    return arrays
+
+
+def to_google(arrays: Mapping[str, StoredArray]) -> dict[str, StoredArray]:
+    """Renames our weights to those that google-research/bert restores.
+
+    Raises ValueError for a head that it does not have.
+    """
+    return _TABLE.to_theirs(rename_head(arrays, "regressor", "classifier"))

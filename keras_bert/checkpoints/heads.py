@@ -1,0 +1,37 @@
+"""What stands on the encoder, by the first part of its weights' paths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from keras_bert.checkpoints.stored import StoredArray
+
+# Parts that a checkpoint may lack, or have beyond the model: each task has
+# its own head, and an encoder can come without a pooler.
+HEADS = frozenset(
+    {
+        "classifier",
+        "masked_lm",
+        "multiple_choice",
+        "next_sentence",
+        "pooler",
+        "regressor",
+        "span_labeler",
+        "token_classifier",
+    }
+)
+
+
+def heads_of(paths: Iterable[str]) -> set[str]:
+    """The heads of which there is a weight."""
+    return {path.split("/")[0] for path in paths} & HEADS
+
+
+def rename_head(
+    arrays: Mapping[str, StoredArray], old: str, new: str
+) -> dict[str, StoredArray]:
+    """Moves the weights of a head to another one's paths."""
+    return {
+        new + path.removeprefix(old) if path.startswith(f"{old}/") else path: a
+        for path, a in arrays.items()
+    }

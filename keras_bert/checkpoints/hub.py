@@ -1,0 +1,49 @@
+"""hf://owner/name -> a folder on this machine (extra `hub`)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+SCHEME = "hf://"
+_BESIDE = ["*config.json", "vocab.txt"]
+# In this order: the first that is there is taken.
+_WEIGHTS = (["model*.safetensors*"], ["pytorch_model*.bin*"])
+
+
+def download(url: str) -> Path:
+    """Downloads weights, config and vocabulary; returns their folder.
+
+    Args:
+        url: "hf://google-bert/bert-base-uncased", or with a branch, tag or
+            commit: "hf://google-bert/bert-base-uncased@main".
+
+    Files go to huggingface_hub's cache and are downloaded once; HF_ENDPOINT,
+    HF_HOME, HF_HUB_OFFLINE and HF_TOKEN hold as everywhere. Raises OSError
+    where they cannot be had.
+    """
+    try:
+        import huggingface_hub
+        from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+    except ImportError as error:
+        raise ValueError(
+            f"{url} is on the Hugging Face Hub, for which huggingface_hub is "
+            "needed; pip install 'keras-bert-tf[hub]'."
+        ) from error
+    name, _, revision = url.removeprefix(SCHEME).partition("@")
+    for weights in _WEIGHTS:
+        try:
+            folder = huggingface_hub.snapshot_download(
+                name,
+                revision=revision or None,
+                allow_patterns=_BESIDE + weights,
+            )
+        except (OSError, HfHubHTTPError, HFValidationError) as error:
+            raise OSError(
+                f"Cannot get {url} ({str(error).splitlines()[0]}); check the "
+                "name, the connection and HF_ENDPOINT, or give a folder."
+            ) from error
+        if any(Path(folder).glob(weights[0])):
+            return Path(folder)
+    raise FileNotFoundError(
+        f"{url} has neither model.safetensors nor pytorch_model.bin."
+    )

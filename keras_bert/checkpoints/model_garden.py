@@ -1,0 +1,72 @@
+"""The names of the TensorFlow Model Garden (official/nlp, TF2), in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from keras_bert.checkpoints.names import NameTable, modules
+from keras_bert.checkpoints.stored import StoredArray
+
+_LAYER = "transformer/layer_{i}"
+_NAMES = {
+    "embeddings/word_embeddings": "word_embeddings/embeddings",
+    "embeddings/position_embeddings": "position_embedding/embeddings",
+    "embeddings/segment_embeddings": "type_embeddings/embeddings",
+    "masked_lm/output_bias": "cls/predictions/output_bias/bias",
+}
+_DENSE = {
+    "layer_{i}/attention/query": f"{_LAYER}/self_attention/query",
+    "layer_{i}/attention/key": f"{_LAYER}/self_attention/key",
+    "layer_{i}/attention/value": f"{_LAYER}/self_attention/value",
+    "layer_{i}/attention/output": f"{_LAYER}/self_attention/attention_output",
+    "layer_{i}/intermediate": f"{_LAYER}/intermediate",
+    "layer_{i}/output": f"{_LAYER}/output",
+    "pooler/dense": "pooler_transform",
+    "masked_lm/transform": "cls/predictions/transform/dense",
+    "next_sentence/dense": "predictions/transform/logits",
+}
+_LAYER_NORMS = {
+    "embeddings/layer_norm": "embeddings/layer_norm",
+    "layer_{i}/attention_layer_norm": f"{_LAYER}/self_attention_layer_norm",
+    "layer_{i}/output_layer_norm": f"{_LAYER}/output_layer_norm",
+    "masked_lm/layer_norm": "cls/predictions/transform/LayerNorm",
+}
+_TABLE = NameTable(
+    _NAMES
+    | modules(_DENSE, {"/kernel": "/kernel", "/bias": "/bias"})
+    | modules(_LAYER_NORMS, {"/gamma": "/gamma", "/beta": "/beta"}),
+    transposed=(),
+)
+
+
+def is_model_garden(names: Mapping[str, StoredArray]) -> bool:
+    """Tells its names from google-research/bert's."""
+    return _NAMES["embeddings/word_embeddings"] in names
+
+
+def from_model_garden(
+    stored: Mapping[str, StoredArray], source: str
+) -> dict[str, StoredArray]:
+    """Renames and reshapes a `BertEncoder` or `BertPretrainerV2`.
+
+    Raises ValueError for a variable that neither has; `source` is where they
+    come from, for the message.
+    """
+    arrays = _TABLE.to_ours(
+        # The pretrainer's variables stand under the name of its model.
+        {name.removeprefix("bert/"): a for name, a in stored.items()},
+        source,
+    )
+    return {path: _merge_heads(path, a) for path, a in arrays.items()}
+
+
+def _merge_heads(path, array):
+    """Attention kernels [H, N, D] and [N, D, H], biases [N, D] -> H wide."""
+    if "/attention/" not in path:
+        return array
+    if path.endswith("/bias"):
+        return array.reshaped(math.prod(array.shape))
+    if path.endswith("/output/kernel"):
+        return array.reshaped(math.prod(array.shape[:-1]), array.shape[-1])
+    return array.reshaped(array.shape[0], math.prod(array.shape[1:]))

@@ -1,0 +1,87 @@
+"""The weights' names here and elsewhere, in both directions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+
+from keras_bert.checkpoints.stored import StoredArray
+
+# "layer_3/" of TensorFlow's names, "layer.3." of PyTorch's.
+_LAYER = re.compile(r"(?<![a-z])layer([_.])(\d+)(?=[/.])")
+
+
+class NameTable:
+    """A table "path of our weight" -> "their name", `{i}` for the layer.
+
+    Attributes:
+        names: The table, such as `{"layer_{i}/output/bias": ...}`.
+        transposed: Our paths, as in the table, of weights that are stored
+            the other way round.
+    """
+
+    def __init__(self, names: Mapping[str, str], transposed: Collection[str]):
+        self.names = dict(names)
+        self.transposed = frozenset(transposed)
+        self._paths = {name: path for path, name in names.items()}
+
+    def to_ours(
+        self, stored: Mapping[str, StoredArray], source: str
+    ) -> dict[str, StoredArray]:
+        """Renames what was read; a name of no BERT raises ValueError."""
+        arrays = {}
+        for name in sorted(stored):
+            general, number = _split_number(name)
+            if general not in self._paths:
+                raise ValueError(
+                    f"{source} has a weight {name}, which is no weight of "
+                    "BERT; is it a checkpoint of another model?"
+                )
+            path = self._paths[general]
+            array = stored[name]
+            arrays[path.replace("{i}", number)] = (
+                array.transposed if path in self.transposed else array
+            )
+        return arrays
+
+    def to_theirs(
+        self, arrays: Mapping[str, StoredArray]
+    ) -> dict[str, StoredArray]:
+        """Renames what is to be written.
+
+        Raises ValueError for a weight that has no name there.
+        """
+        stored = {}
+        for path, array in arrays.items():
+            general, number = _split_number(path)
+            if general not in self.names:
+                raise ValueError(
+                    f"The weight {path} has no name in that format; choose "
+                    "another one."
+                )
+            name = self.names[general].replace("{i}", number)
+            stored[name] = (
+                array.transposed if general in self.transposed else array
+            )
+        return stored
+
+
+def modules(
+    names: Mapping[str, str], weights: Mapping[str, str]
+) -> dict[str, str]:
+    """The weights of modules that all have the same ones.
+
+    `modules({"a": "b"}, {"/kernel": ".weight"})` is `{"a/kernel": "b.weight"}`.
+    """
+    return {
+        f"{path}{ours}": f"{name}{theirs}"
+        for path, name in names.items()
+        for ours, theirs in weights.items()
+    }
+
+
+def _split_number(name):
+    layer = _LAYER.search(name)
+    if layer is None:
+        return name, ""
+    return _LAYER.sub(r"layer\1{i}", name, count=1), layer[2]

@@ -1,0 +1,207 @@
+"""PyTorch's `.bin` files, read without PyTorch and without running them.
+
+Such a file is a pickle, which can name any function to be called. Here it may
+name tensors and plain containers; everything else is refused.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import dataclasses
+import functools
+import pickle
+import zipfile
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+
+from keras_bert.checkpoints.safetensors_files import shards
+from keras_bert.checkpoints.stored import StoredArray
+
+# The first number in files of before PyTorch 1.6, which are no zip archives.
+_LEGACY_MAGIC = 0x1950A86A20F9469CFC6C
+
+
+def read_pytorch(file: Path) -> dict[str, StoredArray]:
+    """Reads a `.bin` file, or all that an `.index.json` names.
+
+    Raises ValueError for a file that is not whole, or that names anything
+    but tensors.
+    """
+    stored = {}
+    for part in shards(file):
+        with _damage_named(part):
+            read = _read_zip if zipfile.is_zipfile(part) else _read_legacy
+            stored |= _stored_arrays(*read(part), part)
+    return stored
+
+
+@contextlib.contextmanager
+def _damage_named(file):
+    try:
+        yield
+    except _Refused as error:
+        raise ValueError(
+            f"{file} names {error}, which is no part of a table of tensors, "
+            "so it was not loaded; get the weights as safetensors."
+        ) from None
+    # A damaged pickle can end in any of Python's errors.
+    except Exception as error:
+        raise ValueError(
+            f"{file} is not a whole PyTorch checkpoint "
+            f"({type(error).__name__}: {error}); copy it again."
+        ) from error
+
+
+class _Refused(Exception):
+    pass
+
+
+@dataclasses.dataclass(frozen=True)
+class _Storage:
+    """A flat array of the file."""
+
+    key: str
+    dtype: np.dtype
+    size: int
+
+
+@dataclasses.dataclass(frozen=True)
+class _Tensor:
+    """A view of a storage."""
+
+    storage: _Storage
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+# What a pickle names is made of instances without attributes, so that it
+# cannot change them either.
+class _RebuildTensor:
+    __slots__ = ()
+
+    def __call__(self, storage, offset, shape, strides, *_):
+        return _Tensor(storage, offset, tuple(shape), tuple(strides))
+
+
+class _RebuildParameter:
+    __slots__ = ()
+
+    def __call__(self, tensor, *_):
+        return tensor
+
+
+_DTYPES = {
+    "DoubleStorage": np.dtype(np.float64),
+    "FloatStorage": np.dtype(np.float32),
+    "HalfStorage": np.dtype(np.float16),
+    "BFloat16Storage": np.dtype(ml_dtypes.bfloat16),
+    "LongStorage": np.dtype(np.int64),
+    "IntStorage": np.dtype(np.int32),
+    "ByteStorage": np.dtype(np.uint8),
+    "BoolStorage": np.dtype(np.bool_),
+}
+_ALLOWED = {
+    ("collections", "OrderedDict"): collections.OrderedDict,
+    ("torch._utils", "_rebuild_parameter"): _RebuildParameter(),
+    ("torch._utils", "_rebuild_tensor"): _RebuildTensor(),
+    ("torch._utils", "_rebuild_tensor_v2"): _RebuildTensor(),
+} | {("torch", name): dtype for name, dtype in _DTYPES.items()}
+
+
+class _Unpickler(pickle.Unpickler):
+    def find_class(self, module, name):
+        if (module, name) not in _ALLOWED:
+            raise _Refused(f"{module}.{name}")
+        return _ALLOWED[module, name]
+
+    def persistent_load(self, pid):
+        kind, dtype, key, _, size, *view = pid
+        if kind != "storage" or any(view):
+            raise _Refused(f"a {kind} of another kind")
+        return _Storage(key, dtype, size)
+
+
+def _read_zip(file):
+    """Returns the unpickled object, and how to read a storage."""
+    with zipfile.ZipFile(file) as archive:
+        names = archive.namelist()
+        table = next(n for n in names if n.endswith("/data.pkl"))
+        with archive.open(table) as pickled:
+            values = _Unpickler(pickled).load()
+    folder = table.removesuffix("data.pkl") + "data/"
+
+    def read(storage):
+        with zipfile.ZipFile(file) as archive:
+            data = archive.read(folder + storage.key)
+        return np.frombuffer(data, storage.dtype, storage.size)
+
+    return values, read
+
+
+def _read_legacy(file):
+    """As `_read_zip`, of pickles and storages one after the other."""
+    with file.open("rb") as opened:
+        if _Unpickler(opened).load() != _LEGACY_MAGIC:
+            raise ValueError("unknown format")
+        _Unpickler(opened).load()  # version of the protocol
+        _Unpickler(opened).load()  # sizes of the writer's integers
+        values = _Unpickler(opened).load()
+        keys = _Unpickler(opened).load()
+        sizes = {t.storage.key: t.storage for t in _tensors(values)}
+        places = {}
+        for key in keys:
+            num_bytes = sizes[key].size * sizes[key].dtype.itemsize
+            # Each storage stands behind its size, 8 bytes.
+            places[key] = opened.tell() + 8
+            opened.seek(places[key] + num_bytes)
+        if opened.tell() > file.stat().st_size:
+            raise EOFError("the end is missing")
+
+    def read(storage):
+        return np.fromfile(
+            file, storage.dtype, storage.size, offset=places[storage.key]
+        )
+
+    return values, read
+
+
+def _tensors(values):
+    return [value for value in values.values() if isinstance(value, _Tensor)]
+
+
+def _stored_arrays(values, read, file):
+    def read_tensor(tensor):
+        with _damage_named(file):
+            return _view(tensor, read(tensor.storage))
+
+    stored = {}
+    for name, tensor in values.items():
+        if not isinstance(tensor, _Tensor):
+            raise _Refused(f"{name!r} as {type(tensor).__name__}")
+        _check_bounds(tensor)
+        stored[name] = StoredArray(
+            tensor.shape, functools.partial(read_tensor, tensor)
+        )
+    return stored
+
+
+def _check_bounds(tensor):
+    """Raises ValueError for a view that leaves its storage."""
+    steps = zip(tensor.shape, tensor.strides, strict=True)
+    last = tensor.offset + sum((n - 1) * step for n, step in steps)
+    numbers = (tensor.offset, *tensor.shape, *tensor.strides)
+    if min(numbers) < 0 or last >= tensor.storage.size:
+        raise ValueError("a tensor is larger than its storage")
+
+
+def _view(tensor, storage):
+    return np.lib.stride_tricks.as_strided(
+        storage[tensor.offset :],
+        tensor.shape,
+        [step * storage.itemsize for step in tensor.strides],
+        writeable=False,
+    )

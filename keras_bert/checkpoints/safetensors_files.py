@@ -1,0 +1,61 @@
+"""Safetensors files: one, or several with an index."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import safetensors
+from safetensors import numpy as safetensors_numpy
+
+from keras_bert.checkpoints.stored import StoredArray
+
+
+def read_safetensors(file: Path) -> dict[str, StoredArray]:
+    """Reads a `.safetensors` file, or all that an `.index.json` names.
+
+    Raises ValueError for a file that is not whole.
+    """
+    stored = {}
+    for part in shards(file):
+        opened = _open(part)
+        for name in opened.keys():  # noqa: SIM118 (no dict)
+            shape = tuple(opened.get_slice(name).get_shape())
+            stored[name] = StoredArray(
+                shape, functools.partial(opened.get_tensor, name)
+            )
+    return stored
+
+
+def write_safetensors(file: Path, stored: Mapping[str, StoredArray]) -> None:
+    """Writes float32 arrays, marked as transformers marks its own files."""
+    safetensors_numpy.save_file(
+        {
+            name: np.ascontiguousarray(array.read(), np.float32)
+            for name, array in stored.items()
+        },
+        file,
+        metadata={"format": "pt"},
+    )
+
+
+def shards(file: Path) -> list[Path]:
+    """The files that an index names, or the file itself."""
+    if not file.name.endswith(".index.json"):
+        return [file]
+    weight_map = json.loads(file.read_text(encoding="utf-8"))["weight_map"]
+    return [file.parent / name for name in sorted(set(weight_map.values()))]
+
+
+def _open(file):
+    try:
+        # Not mapped into memory, where a big file would be counted twice.
+        return safetensors.safe_open(file, framework="np", backend="pread")
+    except (OSError, safetensors.SafetensorError) as error:
+        raise ValueError(
+            f"{file} is not a whole safetensors file ({error}); copy or "
+            "train it again."
+        ) from error

@@ -1,0 +1,81 @@
+"""TensorFlow's checkpoint files: arrays by the names of their variables."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.core.protobuf.trackable_object_graph_pb2 import (
+    TrackableObjectGraph,
+)
+
+from keras_bert.checkpoints.stored import StoredArray
+
+_OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
+_TRAINING_STATE = re.compile(r"\.OPTIMIZER_SLOT|(^|/)(optimizer|save_counter)/")
+
+
+def read_tensorflow(prefix: str | Path) -> dict[str, StoredArray]:
+    """Reads a checkpoint, given by the prefix of its files.
+
+    In a TF2 checkpoint, whose keys are places in an object graph, the names
+    are those that the variables had there; the optimizer's are left out.
+    """
+    with _damage_named(prefix):
+        reader = tf.train.load_checkpoint(str(prefix))
+        shapes = reader.get_variable_to_shape_map()
+        keys = {key: key for key in shapes}
+        if _OBJECT_GRAPH in shapes:
+            keys = _variable_names(reader.get_tensor(_OBJECT_GRAPH))
+
+    def read(key):
+        with _damage_named(prefix):
+            return reader.get_tensor(key)
+
+    return {
+        name: StoredArray(tuple(shapes[key]), functools.partial(read, key))
+        for name, key in keys.items()
+    }
+
+
+def write_tensorflow(
+    prefix: str | Path, stored: Mapping[str, StoredArray]
+) -> None:
+    """Writes float32 variables as a TF1 checkpoint: keys are their names."""
+    tf.raw_ops.SaveV2(
+        prefix=str(prefix),
+        tensor_names=list(stored),
+        shape_and_slices=[""] * len(stored),
+        # tf.constant keeps NumPy's copy until the next op runs, and of all
+        # weights that would be twice their size; tf.identity is an op.
+        tensors=[
+            tf.identity(np.asarray(array.read(), np.float32))
+            for array in stored.values()
+        ],
+    )
+
+
+def _variable_names(serialized):
+    graph = TrackableObjectGraph.FromString(serialized)
+    return {
+        attribute.full_name.removesuffix(":0"): attribute.checkpoint_key
+        for node in graph.nodes
+        for attribute in node.attributes
+        if not _TRAINING_STATE.search(attribute.checkpoint_key)
+    }
+
+
+@contextlib.contextmanager
+def _damage_named(prefix):
+    try:
+        yield
+    except (tf.errors.OpError, IndexError, RuntimeError) as error:
+        raise ValueError(
+            f"{prefix} is not a whole TensorFlow checkpoint ({error}); copy "
+            "it again."
+        ) from error

@@ -1,0 +1,37 @@
+"""The best of several endings of one text: SWAG."""
+
+import keras
+
+from keras_bert.config import BertConfig
+from keras_bert.layers.choices import FoldChoices, UnfoldChoices
+from keras_bert.models.encoder import build_encoder
+
+
+def build_multiple_choice(config: BertConfig) -> keras.Model:
+    """Builds the encoder with one score for each choice (paper, 4.4).
+
+    Inputs: those of `build_encoder` with an axis of choices C, int32
+    [B, C, S]. Output: `logits`, float32 [B, C].
+    """
+    encoder = build_encoder(config)
+    inputs = {
+        name: keras.Input((None, None), dtype="int32", name=name)
+        for name in encoder.input
+    }
+    rows = {
+        name: FoldChoices(name=f"fold_{name}")(x)  # [B, C, S] -> [B*C, S]
+        for name, x in inputs.items()
+    }
+    x = keras.layers.Dropout(
+        config.hidden_dropout_prob, name="multiple_choice_dropout"
+    )(encoder(rows)["pooled_output"])
+    scores = keras.layers.Dense(
+        1,
+        kernel_initializer=keras.initializers.TruncatedNormal(
+            stddev=config.initializer_range
+        ),
+        dtype="float32",
+        name="multiple_choice",
+    )(x)  # [B*C, 1]
+    logits = UnfoldChoices(name="logits")(scores, inputs["input_ids"])
+    return keras.Model(inputs, {"logits": logits}, name="bert_multiple_choice")

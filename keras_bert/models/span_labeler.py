@@ -1,0 +1,26 @@
+"""The first and the last token of an answer in a text: SQuAD."""
+
+import keras
+
+from keras_bert.config import BertConfig
+from keras_bert.models.encoder import build_encoder
+
+
+def build_span_labeler(config: BertConfig) -> keras.Model:
+    """Builds the encoder with a start and an end score per token (paper, 4.2).
+
+    Inputs: those of `build_encoder`. Outputs: `start_logits` and
+    `end_logits`, float32 [B, S], padding not masked.
+    """
+    encoder = build_encoder(config)
+    # No dropout here, as in google-research/bert, run_squad.py.
+    logits = keras.layers.Dense(
+        2,
+        kernel_initializer=keras.initializers.TruncatedNormal(
+            stddev=config.initializer_range
+        ),
+        dtype="float32",
+        name="span_labeler",
+    )(encoder.output["sequence_output"])  # [B, S, 2]
+    outputs = {"start_logits": logits[..., 0], "end_logits": logits[..., 1]}
+    return keras.Model(encoder.input, outputs, name="bert_span_labeler")

@@ -1,0 +1,35 @@
+"""One label per token: named entities and the like."""
+
+import keras
+
+from keras_bert.config import BertConfig
+from keras_bert.models.encoder import build_encoder
+
+
+def build_token_classifier(
+    config: BertConfig, *, num_labels: int
+) -> keras.Model:
+    """Builds the encoder with a softmax classifier on each token (paper, 5.3).
+
+    Inputs: those of `build_encoder`. Output: `logits`, float32 [B, S, L].
+    """
+    if num_labels < 2:
+        raise ValueError(
+            f"num_labels is {num_labels}, but a token classifier chooses "
+            "between at least 2 labels; count the label of no entity too."
+        )
+    encoder = build_encoder(config)
+    x = keras.layers.Dropout(
+        config.hidden_dropout_prob, name="token_classifier_dropout"
+    )(encoder.output["sequence_output"])
+    logits = keras.layers.Dense(
+        num_labels,
+        kernel_initializer=keras.initializers.TruncatedNormal(
+            stddev=config.initializer_range
+        ),
+        dtype="float32",
+        name="token_classifier",
+    )(x)
+    return keras.Model(
+        encoder.input, {"logits": logits}, name="bert_token_classifier"
+    )

@@ -1,0 +1,31 @@
+"""Writes a checkpoint of any format in another one, bit for bit.
+
+python run_scripts/convert_checkpoint.py --to=huggingface \
+    --input=uncased_L-12_H-768_A-12 --output=bert-base-uncased
+"""
+
+import config_flags
+from absl import flags
+
+import keras_bert
+
+INPUT = flags.DEFINE_string(
+    "input", None, "A folder, a file, a prefix or hf://owner/name."
+)
+OUTPUT = flags.DEFINE_string("output", None, "The new folder.")
+TO = flags.DEFINE_enum(
+    "to",
+    None,
+    ["google_tf1", "huggingface", "keras"],
+    "The format: Google's TF1 checkpoint, a folder of transformers, or ours.",
+)
+
+
+def main():
+    keras_bert.convert_checkpoint(INPUT.value, OUTPUT.value, TO.value)
+    print(f"Wrote {OUTPUT.value}")
+
+
+if __name__ == "__main__":
+    flags.mark_flags_as_required([INPUT, OUTPUT, TO])
+    config_flags.run(main)

@@ -1,0 +1,136 @@
+"""hf://owner/name, against a server here that speaks like the Hub."""
+
+import http.server
+import json
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+
+pytest.importorskip("huggingface_hub", reason="the extra `hub` is missing")
+
+COMMIT = "c0ffee" * 6 + "abcd"
+SCRIPT = """
+import sys
+from keras_bert.checkpoints.hub import download
+folder = download(sys.argv[1])
+print(*sorted(path.name for path in folder.iterdir()))
+print((folder / "config.json").read_text())
+"""
+
+
+class _Hub(http.server.BaseHTTPRequestHandler):
+    """What a snapshot takes: a repository, its list of files, and a file."""
+
+    repositories = {
+        "some/bert": {
+            "config.json": b'{"model_type": "bert"}',
+            "model.safetensors": b"weights",
+            "pytorch_model.bin": b"the same weights once more",
+            "tf_model.h5": b"and again",
+            "tokenizer_config.json": b"{}",
+            "vocab.txt": b"[PAD]",
+        },
+        "some/older-bert": {
+            "config.json": b'{"model_type": "bert"}',
+            "pytorch_model.bin": b"weights",
+        },
+    }
+
+    def do_GET(self):
+        _, *parts = self.path.partition("?")[0].split("/")
+        if parts[:2] == ["api", "models"]:
+            name, revision = "/".join(parts[2:4]), parts[-1]
+            files = self.repositories.get(name, {})
+            if files and revision in ("main", COMMIT):
+                info = {"id": name, "sha": COMMIT}
+                tree = [
+                    {"type": "file", "path": file, "size": len(body), "oid": ""}
+                    for file, body in files.items()
+                ]
+                info = tree if parts[4] == "tree" else info
+                return self._answer(json.dumps(info).encode())
+        elif parts[2:3] == ["resolve"]:
+            files = self.repositories.get("/".join(parts[:2]), {})
+            return self._answer(files.get(parts[-1]))
+        return self._answer(None)
+
+    do_HEAD = do_GET
+
+    def _answer(self, body):
+        self.send_response(404 if body is None else 200)
+        body = body or b""
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("ETag", f'"{hash(body)}"')
+        self.send_header("X-Repo-Commit", COMMIT)
+        if not body:
+            self.send_header("X-Error-Code", "RepoNotFound")
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(body)
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture
+def hub(tmp_path):
+    """Runs `download` in a process that knows a Hub; yields that function."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Hub)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+
+    def download(url, **env):
+        return subprocess.run(
+            [sys.executable, "-c", SCRIPT, url],
+            capture_output=True,
+            text=True,
+            env=os.environ
+            | {
+                "HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}",
+                "HF_HOME": str(tmp_path / "home"),
+                "NO_PROXY": "127.0.0.1",
+                **env,
+            },
+        )
+
+    yield download
+    server.shutdown()
+    server.server_close()
+
+
+def test_safetensors_config_and_vocabulary_are_fetched(hub, tmp_path):
+    done = hub("hf://some/bert")
+    assert done.stdout.splitlines() == [
+        "config.json model.safetensors tokenizer_config.json vocab.txt",
+        '{"model_type": "bert"}',
+    ], done.stderr
+    assert list((tmp_path / "home").rglob("model.safetensors"))
+    # Then it is in the cache, and no server is asked.
+    offline = {"HF_HUB_OFFLINE": "1", "HF_ENDPOINT": "http://127.0.0.1:9"}
+    assert hub("hf://some/bert", **offline).stdout == done.stdout
+    assert hub(f"hf://some/bert@{COMMIT}").stdout == done.stdout
+
+
+def test_else_the_bin_file(hub):
+    done = hub("hf://some/older-bert")
+    assert done.stdout.startswith("config.json pytorch_model.bin"), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("url", "env"),
+    [
+        ("hf://some/typo", {}),
+        ("hf://a/b/c/d", {}),
+        ("hf://some/bert", {"HF_ENDPOINT": "http://127.0.0.1:9"}),
+        ("hf://some/bert", {"HF_HUB_OFFLINE": "1"}),
+        ("hf://some/bert@no-such-branch", {}),
+    ],
+)
+def test_what_cannot_be_had_is_one_sentence(hub, url, env):
+    done = hub(url, **env)
+    assert done.returncode
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith(f"OSError: Cannot get {url} (")
+    assert "check the name, the connection and HF_ENDPOINT" in last
