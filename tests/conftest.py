@@ -6,8 +6,15 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from keras_bert.config import BertConfig
+
+# Two logical devices on any machine, for the `mirrored` strategy.
+tf.config.set_logical_device_configuration(
+    tf.config.list_physical_devices("CPU")[0],
+    [tf.config.LogicalDeviceConfiguration()] * 2,
+)
 
 # All different, so that a swapped axis cannot pass.
 B, S, P, V = 2, 7, 5, 31
@@ -34,6 +41,12 @@ def config():
 @pytest.fixture(autouse=True)
 def seed():
     keras.utils.set_random_seed(12345)
+
+
+@pytest.fixture(scope="session")
+def mirrored():
+    """Two replicas. One strategy a process: two would mix up their sums."""
+    return tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
 
 
 @pytest.fixture

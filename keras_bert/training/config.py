@@ -11,6 +11,7 @@ _MAY_BE_0 = {
     "warmup_proportion",
     "weight_decay_rate",
 }
+_CHOICES = {"optimizer": ("adam_weight_decay", "lamb", "adamw")}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,6 +19,8 @@ class TrainConfig:
     """What every training run sets; saved beside each of its checkpoints.
 
     Attributes:
+        optimizer: adam_weight_decay (the reference's, without bias
+            correction), lamb (for batches of thousands) or adamw (Keras').
         learning_rate: The peak, reached at the end of the warm-up.
         train_batch_size: Examples of one step.
         eval_batch_size: Examples evaluated at a time.
@@ -29,6 +32,7 @@ class TrainConfig:
         random_seed: Of initial weights, dropout and the order of the data.
     """
 
+    optimizer: str = "adam_weight_decay"
     learning_rate: float = 1e-4
     train_batch_size: int = 32
     eval_batch_size: int = 64
@@ -40,6 +44,13 @@ class TrainConfig:
 
     def __post_init__(self):
         for name, value in dataclasses.asdict(self).items():
+            if name in _CHOICES and value not in _CHOICES[name]:
+                raise ValueError(
+                    f"{name} is {value!r}, but must be one of "
+                    f"{', '.join(_CHOICES[name])}."
+                )
+            if isinstance(value, str):
+                continue
             if value < 0 or (value == 0 and name not in _MAY_BE_0):
                 raise ValueError(
                     f"{name} is {value}, but must be "

@@ -17,7 +17,7 @@ from keras_bert.training.checkpoint import (
 )
 from keras_bert.training.config import TrainConfig
 from keras_bert.training.history import History
-from keras_bert.training.optimizer import AdamWeightDecay, WarmupLinearDecay
+from keras_bert.training.optimizers import build_optimizer
 
 
 def train(
@@ -58,13 +58,7 @@ def train(
     keras.utils.set_random_seed(config.random_seed)
     model = build_model()
     model.compile(
-        optimizer=AdamWeightDecay(
-            WarmupLinearDecay(
-                config.learning_rate, num_train_steps, num_warmup_steps
-            ),
-            weight_decay_rate=config.weight_decay_rate,
-            global_clipnorm=config.clip_norm,
-        ),
+        optimizer=build_optimizer(config, num_train_steps, num_warmup_steps),
         loss=dict(loss),
         weighted_metrics=dict(weighted_metrics),
         # XLA is slower on the CPU, and Keras would try it.

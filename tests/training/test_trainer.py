@@ -1,4 +1,5 @@
 import csv
+import dataclasses
 
 import keras
 import numpy as np
@@ -63,8 +64,12 @@ class _Killed(Exception):
     pass
 
 
-def test_interrupted_and_resumed_equals_uninterrupted(tmp_path, monkeypatch):
-    whole, _ = _train(tmp_path / "whole", 7)
+@pytest.mark.parametrize("optimizer", ["adam_weight_decay", "lamb", "adamw"])
+def test_interrupted_and_resumed_equals_uninterrupted(
+    tmp_path, monkeypatch, optimizer
+):
+    config = dataclasses.replace(CONFIG, optimizer=optimizer)
+    whole, _ = _train(tmp_path / "whole", 7, config)
 
     on_train_batch_end = trainer._SaveAndLog.on_train_batch_end
 
@@ -77,8 +82,8 @@ def test_interrupted_and_resumed_equals_uninterrupted(tmp_path, monkeypatch):
         patch.setattr(
             trainer._SaveAndLog, "on_train_batch_end", killed_at_step_5
         )
-        _train(tmp_path / "killed", 7)
-    resumed, _ = _train(tmp_path / "killed", 7)
+        _train(tmp_path / "killed", 7, config)
+    resumed, _ = _train(tmp_path / "killed", 7, config)
     for a, b in zip(whole.weights, resumed.weights, strict=True):
         np.testing.assert_array_equal(a.numpy(), b.numpy(), a.path)
     for name in ("step", "loss", "val_loss", "learning_rate"):
@@ -157,3 +162,11 @@ def test_a_half_written_checkpoint_is_not_taken(tmp_path):
 def test_settings_out_of_range_are_refused(name, value, limit):
     with pytest.raises(ValueError, match=f"{name} is {value}, but .* {limit}"):
         TrainConfig(**{name: value})
+
+
+def test_an_unknown_optimizer_is_refused():
+    with pytest.raises(
+        ValueError,
+        match="optimizer is 'sgd', but must be one of adam_weight_decay, lamb",
+    ):
+        TrainConfig(optimizer="sgd")

@@ -1,0 +1,33 @@
+"""The optimizer of a run, by its name in the config."""
+
+from __future__ import annotations
+
+import keras
+
+from keras_bert.training.adam_weight_decay import AdamWeightDecay
+from keras_bert.training.config import TrainConfig
+from keras_bert.training.lamb import Lamb
+from keras_bert.training.schedule import WarmupLinearDecay
+
+
+def build_optimizer(
+    config: TrainConfig, num_train_steps: int, num_warmup_steps: int
+) -> keras.optimizers.Optimizer:
+    """Returns `config.optimizer` with BERT's schedule, clipping and decay."""
+    schedule = WarmupLinearDecay(
+        config.learning_rate, num_train_steps, num_warmup_steps
+    )
+    if config.optimizer == "adamw":
+        optimizer = keras.optimizers.AdamW(
+            schedule,
+            weight_decay=config.weight_decay_rate,
+            global_clipnorm=config.clip_norm,
+        )
+        optimizer.exclude_from_weight_decay(var_names=["bias", "gamma", "beta"])
+        return optimizer
+    ours = {"adam_weight_decay": AdamWeightDecay, "lamb": Lamb}
+    return ours[config.optimizer](
+        schedule,
+        weight_decay_rate=config.weight_decay_rate,
+        global_clipnorm=config.clip_norm,
+    )
