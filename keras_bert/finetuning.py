@@ -7,7 +7,6 @@ import json
 import math
 from pathlib import Path
 
-import keras
 from absl import logging
 
 from keras_bert.atomic import atomic_path
@@ -27,8 +26,9 @@ from keras_bert.tasks import get_task
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.metrics import METRICS
 from keras_bert.training.config import TrainConfig
-from keras_bert.training.metrics import SparseAccuracy
+from keras_bert.training.losses import accuracy, cross_entropy, squared_error
 from keras_bert.training.trainer import train
+from keras_bert.training.training_model import Objective
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,19 +113,14 @@ def finetune(
             batch_size=config.train_batch_size,
             num_epochs=math.ceil(config.num_train_epochs),
             seed=config.random_seed,
-        ),
+        ).skip,
         evaluation_batches(validation_set, batch_size=config.eval_batch_size)[
             0
         ],
-        loss={
-            "logits": keras.losses.SparseCategoricalCrossentropy(
-                from_logits=True
-            )
+        objectives={
+            "logits": Objective(cross_entropy, {"accuracy": accuracy})
             if is_classification
-            else keras.losses.MeanSquaredError()
-        },
-        weighted_metrics={
-            "logits": [SparseAccuracy()] if is_classification else []
+            else Objective(squared_error)
         },
         num_train_steps=num_train_steps,
         num_warmup_steps=int(num_train_steps * config.warmup_proportion),

@@ -6,7 +6,6 @@ import dataclasses
 import json
 from pathlib import Path
 
-import keras
 import tensorflow as tf
 
 from keras_bert.atomic import atomic_path
@@ -16,9 +15,9 @@ from keras_bert.data.records import damage_named, read_pretraining_records
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.text.vocab import load_vocab
 from keras_bert.training.config import TrainConfig
-from keras_bert.training.losses import MaskedLMLoss
-from keras_bert.training.metrics import SparseAccuracy
+from keras_bert.training.losses import accuracy, cross_entropy
 from keras_bert.training.trainer import train
+from keras_bert.training.training_model import Objective
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,17 +93,13 @@ def pretrain(
         evaluation = _batches(eval_files, config, None) if eval_files else None
         _, figures = train(
             build_model,
-            _batches(input_files, config, config.random_seed),
+            lambda step: _batches(
+                input_files, config, config.random_seed, step
+            ),
             evaluation,
-            loss={
-                "masked_lm": MaskedLMLoss(),
-                "next_sentence": keras.losses.SparseCategoricalCrossentropy(
-                    from_logits=True
-                ),
-            },
-            weighted_metrics={
-                "masked_lm": [SparseAccuracy()],
-                "next_sentence": [SparseAccuracy()],
+            objectives={
+                output: Objective(cross_entropy, {"accuracy": accuracy})
+                for output in ("masked_lm", "next_sentence")
             },
             num_train_steps=config.num_train_steps,
             num_warmup_steps=config.num_warmup_steps,
@@ -117,7 +112,7 @@ def pretrain(
     return figures
 
 
-def _batches(files, config, shuffle_seed):
+def _batches(files, config, shuffle_seed, num_skipped=0):
     dataset = read_pretraining_records(
         files,
         seq_length=config.max_seq_length,
@@ -126,7 +121,7 @@ def _batches(files, config, shuffle_seed):
         if shuffle_seed is None
         else config.train_batch_size,
         shuffle_seed=shuffle_seed,
-    )
+    ).skip(num_skipped)
 
     def split(features):
         labels = {

@@ -14,7 +14,7 @@ from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.text.packing import BertPreprocessor
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.training.adam_weight_decay import AdamWeightDecay
-from keras_bert.training.losses import MaskedLMLoss
+from keras_bert.training.losses import cross_entropy, weighted_mean
 from keras_bert.training.schedule import WarmupLinearDecay
 
 
@@ -50,12 +50,13 @@ def tf1_small(shared):
 
 
 def _losses(outputs, expected):
-    return MaskedLMLoss()(
-        expected["masked_lm_ids"],
-        outputs["masked_lm"],
-        expected["masked_lm_weights"],
-    ), keras.losses.SparseCategoricalCrossentropy(from_logits=True)(
-        expected["next_sentence_labels"], outputs["next_sentence"]
+    masked_lm = cross_entropy(expected["masked_lm_ids"], outputs["masked_lm"])
+    next_sentence = cross_entropy(
+        expected["next_sentence_labels"][:, 0], outputs["next_sentence"]
+    )
+    return (
+        weighted_mean(masked_lm, expected["masked_lm_weights"]),
+        tf.reduce_mean(next_sentence),
     )
 
 

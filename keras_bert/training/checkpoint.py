@@ -9,41 +9,88 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import keras
 import numpy as np
-from safetensors import numpy as safetensors
+import safetensors
+from safetensors import numpy as safetensors_numpy
 
 from keras_bert.atomic import atomic_path
 
+_WEIGHTS = "model.safetensors"
+_STATE = "training_state.safetensors"
 
-def save_checkpoint(
-    model: keras.Model,
-    folder: Path,
-    step: int,
-    *,
-    sidecars: Mapping[str, str],
-    keep_max: int,
-) -> None:
-    """Saves a compiled model as `folder/step-...`; removes all but the last.
 
-    `sidecars` are text files to put beside the weights, by name.
+class CheckpointWriter:
+    """Saves a compiled model while it is trained on.
+
+    To be used in a `with` statement, which ends when the last checkpoint is
+    written. What stood in the way of one is raised by the next `save`, or at
+    the end.
     """
-    with atomic_path(folder / f"step-{step:08d}") as path:
-        path.mkdir()
-        safetensors.save_file(
-            {weight.path: weight.numpy() for weight in model.weights},
-            path / "model.safetensors",
-        )
-        safetensors.save_file(
-            {name: np.asarray(v) for name, v in _state(model).items()},
-            path / "training_state.safetensors",
-        )
-        for name, text in sidecars.items():
-            (path / name).write_text(text, encoding="utf-8", newline="\n")
-    for old in sorted(folder.glob("step-*"))[:-keep_max]:
-        shutil.rmtree(old)
+
+    def __init__(
+        self,
+        model: keras.Model,
+        folder: Path,
+        *,
+        sidecars: Mapping[str, str],
+        keep_max: int,
+    ):
+        """`sidecars` are text files to put beside the weights, by name."""
+        self._model = model
+        self._folder = folder
+        self._sidecars = sidecars
+        self._keep_max = keep_max
+        self._thread = ThreadPoolExecutor(1)
+        self._writing = None
+
+    def __enter__(self) -> CheckpointWriter:
+        return self
+
+    def __exit__(self, kind, error, trace):
+        try:
+            if self._writing is not None:
+                self._writing.result()
+        finally:
+            self._thread.shutdown()
+
+    def save(self, step: int) -> None:
+        """Copies everything, and has it written as `folder/step-...`.
+
+        All but the last `keep_max` checkpoints are removed.
+        """
+        files = {
+            _WEIGHTS: {w.path: w for w in self._model.weights},
+            _STATE: _state(self._model),
+        }
+        # A copy: an array may be the memory that the next step writes to.
+        files = {
+            file: {name: np.array(v) for name, v in variables.items()}
+            for file, variables in files.items()
+        }
+        if self._writing is not None:
+            self._writing.result()
+        self._writing = self._thread.submit(self._write, step, files)
+
+    def _write(self, step, files):
+        target = self._folder / f"step-{step:08d}"
+        with atomic_path(target) as path:
+            path.mkdir()
+            for file, arrays in files.items():
+                try:
+                    safetensors_numpy.save_file(arrays, path / file)
+                except safetensors.SafetensorError as error:
+                    raise OSError(
+                        f"Cannot write {target} ({error}); make room, and "
+                        "give the same command again."
+                    ) from error
+            for name, text in self._sidecars.items():
+                (path / name).write_text(text, encoding="utf-8", newline="\n")
+        for old in sorted(self._folder.glob("step-*"))[: -self._keep_max]:
+            shutil.rmtree(old)
 
 
 def restore_latest_checkpoint(model: keras.Model, folder: Path) -> int:
@@ -55,10 +102,9 @@ def restore_latest_checkpoint(model: keras.Model, folder: Path) -> int:
     if latest is None:
         return 0
     _assign(
-        {weight.path: weight for weight in model.weights},
-        latest / "model.safetensors",
+        {weight.path: weight for weight in model.weights}, latest / _WEIGHTS
     )
-    _assign(_state(model), latest / "training_state.safetensors")
+    _assign(_state(model), latest / _STATE)
     return int(latest.name.removeprefix("step-"))
 
 
@@ -77,7 +123,7 @@ def _state(model):
 
 
 def _assign(variables, file):
-    arrays = safetensors.load_file(file)
+    arrays = safetensors_numpy.load_file(file)
     shapes = {name: tuple(v.shape) for name, v in variables.items()}
     if {name: array.shape for name, array in arrays.items()} != shapes:
         raise ValueError(

@@ -11,7 +11,17 @@ _MAY_BE_0 = {
     "warmup_proportion",
     "weight_decay_rate",
 }
-_CHOICES = {"optimizer": ("adam_weight_decay", "lamb", "adamw")}
+_CHOICES = {
+    "optimizer": ("adam_weight_decay", "lamb", "adamw"),
+    "distribution_strategy": (
+        "one_device",
+        "mirrored",
+        "multi_worker_mirrored",
+        "tpu",
+    ),
+    "precision": ("float32", "bfloat16", "float16"),
+    "jit_compile": ("auto", "on", "off"),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,7 +32,7 @@ class TrainConfig:
         optimizer: adam_weight_decay (the reference's, without bias
             correction), lamb (for batches of thousands) or adamw (Keras').
         learning_rate: The peak, reached at the end of the warm-up.
-        train_batch_size: Examples of one step.
+        train_batch_size: Examples of one step, over all devices and workers.
         eval_batch_size: Examples evaluated at a time.
         weight_decay_rate: Decay of all weights but biases and layer norms.
         clip_norm: The gradients' global norm is cut to this.
@@ -30,6 +40,18 @@ class TrainConfig:
             data is evaluated, logs are written and a checkpoint is saved.
         keep_checkpoint_max: So many of the last checkpoints are kept.
         random_seed: Of initial weights, dropout and the order of the data.
+        distribution_strategy: one_device, mirrored (all GPUs of this
+            machine), multi_worker_mirrored (TF_CONFIG names the workers) or
+            tpu.
+        tpu: Name or address of the TPU, or "local".
+        precision: float32, or bfloat16 or float16 for the computation, with
+            weights in float32.
+        gradient_accumulation_steps: Each device goes through its part of a
+            batch in so many pieces, which takes less memory.
+        steps_per_execution: So many steps are taken without returning to
+            Python.
+        jit_compile: Compile with XLA: on, off, or auto, which is off on a CPU
+            and where the shapes change.
     """
 
     optimizer: str = "adam_weight_decay"
@@ -41,6 +63,12 @@ class TrainConfig:
     save_checkpoints_steps: int = 1000
     keep_checkpoint_max: int = 3
     random_seed: int = 12345
+    distribution_strategy: str = "one_device"
+    tpu: str = ""
+    precision: str = "float32"
+    gradient_accumulation_steps: int = 1
+    steps_per_execution: int = 1
+    jit_compile: str = "auto"
 
     def __post_init__(self):
         for name, value in dataclasses.asdict(self).items():

@@ -28,9 +28,11 @@ class History:
                 row["step"] = int(row["step"])
             self.rows = [row for row in rows if row["step"] <= last_step]
 
-    def add(self, row: dict[str, float]) -> None:
+    def add(self, row: dict[str, float], *, write: bool = True) -> None:
         """Adds a row, which has a `step`, and writes both files anew."""
         self.rows.append(row)
+        if not write:
+            return
         names = list(dict.fromkeys(name for r in self.rows for name in r))
         with atomic_path(self._csv) as path, path.open("w", newline="") as file:
             writer = csv.DictWriter(file, names)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keras
+import tensorflow as tf
 
 from keras_bert.training.adam_weight_decay import AdamWeightDecay
 from keras_bert.training.config import TrainConfig
@@ -13,7 +14,28 @@ from keras_bert.training.schedule import WarmupLinearDecay
 def build_optimizer(
     config: TrainConfig, num_train_steps: int, num_warmup_steps: int
 ) -> keras.optimizers.Optimizer:
-    """Returns `config.optimizer` with BERT's schedule, clipping and decay."""
+    """Returns `config.optimizer` with BERT's schedule, clipping and decay.
+
+    In float16, it also scales the loss, and leaves out a step whose gradients
+    are not finite.
+    """
+    optimizer = _build(config, num_train_steps, num_warmup_steps)
+    if config.precision == "float16":
+        return LossScaleOptimizer(optimizer)
+    return optimizer
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class LossScaleOptimizer(keras.optimizers.LossScaleOptimizer):
+    """Keras' own, which looks at the gradients of the first replica only."""
+
+    def check_finite(self, grads):
+        overflows = tf.cast(~super().check_finite(grads), tf.float32)
+        context = tf.distribute.get_replica_context()
+        return context.all_reduce(tf.distribute.ReduceOp.SUM, overflows) == 0
+
+
+def _build(config, num_train_steps, num_warmup_steps):
     schedule = WarmupLinearDecay(
         config.learning_rate, num_train_steps, num_warmup_steps
     )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import sys
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -12,21 +12,24 @@ import tensorflow as tf
 from absl import logging
 
 from keras_bert.training.checkpoint import (
+    CheckpointWriter,
     restore_latest_checkpoint,
-    save_checkpoint,
 )
 from keras_bert.training.config import TrainConfig
+from keras_bert.training.distribution import get_strategy, is_chief, precision
 from keras_bert.training.history import History
+from keras_bert.training.interruption import StopsOnSignal
+from keras_bert.training.intervals import EndsIntervals
 from keras_bert.training.optimizers import build_optimizer
+from keras_bert.training.training_model import Objective, TrainingModel
 
 
 def train(
     build_model: Callable[[], keras.Model],
-    train_dataset: tf.data.Dataset,
+    train_batches: Callable[[int], tf.data.Dataset],
     validation_dataset: tf.data.Dataset | None,
     *,
-    loss: Mapping[str, keras.losses.Loss],
-    weighted_metrics: Mapping[str, list[keras.metrics.Metric]],
+    objectives: Mapping[str, Objective],
     num_train_steps: int,
     num_warmup_steps: int,
     config: TrainConfig,
@@ -37,12 +40,13 @@ def train(
 
     Args:
         build_model: Returns the model with its initial weights.
-        train_dataset: At least `num_train_steps` batches, always the same for
-            one seed: a resumed run skips those that it has seen.
+        train_batches: Called with a number of steps, returns the batches that
+            come after these, enough for `num_train_steps` in all and always
+            the same for one seed: (features, labels, weights), the last two
+            by output; see `TrainingModel`.
         validation_dataset: Held-out batches, gone through after every
             `config.save_checkpoints_steps` steps and at the end; or None.
-        loss: By the name of the model's output.
-        weighted_metrics: Likewise.
+        objectives: By the name of the model's output.
         num_train_steps: Steps of the whole run.
         num_warmup_steps: Steps until the learning rate is at its peak.
         config: The rest.
@@ -52,92 +56,123 @@ def train(
 
     Returns:
         The trained model, and the last row of `history.csv`.
+
+    Raises:
+        SystemExit: After SIGTERM, with status 143; the step is saved.
+        ValueError: Where the loss is no number, or a batch cannot be split.
     """
     output_dir = Path(output_dir)
-    output_dir.mkdir(parents=True, exist_ok=True)
+    strategy = get_strategy(config.distribution_strategy, config.tpu)
+    interval = min(config.save_checkpoints_steps, num_train_steps)
+    _check_divisions(config, strategy, interval, num_train_steps)
     keras.utils.set_random_seed(config.random_seed)
-    model = build_model()
-    model.compile(
-        optimizer=build_optimizer(config, num_train_steps, num_warmup_steps),
-        loss=dict(loss),
-        weighted_metrics=dict(weighted_metrics),
-        # XLA is slower on the CPU, and Keras would try it.
-        jit_compile=False,
-    )
-    step = restore_latest_checkpoint(model, output_dir / "checkpoints")
+    with strategy.scope(), precision(config.precision):
+        model = build_model()
+        trained = TrainingModel(
+            model,
+            objectives,
+            gradient_accumulation_steps=config.gradient_accumulation_steps,
+            jit_compile=_is_compiled(config, train_batches(0)),
+        )
+        trained.compile(
+            build_optimizer(config, num_train_steps, num_warmup_steps),
+            steps_per_execution=config.steps_per_execution,
+            auto_scale_loss=False,  # the optimizer does it, where it has to
+            jit_compile=False,  # the model does it
+        )
+        step = restore_latest_checkpoint(trained, output_dir / "checkpoints")
     if step:
         logging.info("Going on from the checkpoint of step %d", step)
     history = History(output_dir, step)
     if step >= num_train_steps:
         return model, history.rows[-1]
 
-    interval = min(config.save_checkpoints_steps, num_train_steps)
+    _make_writable(output_dir)
     first_epoch = step // interval
     num_intervals = -(-(num_train_steps - step) // interval)
-    model.fit(
-        train_dataset.skip(step),
-        validation_data=validation_dataset,
-        initial_epoch=first_epoch,
-        epochs=first_epoch + num_intervals,
-        steps_per_epoch=interval,
-        shuffle=False,
-        # A bar on a screen, a line after every interval in a file.
-        verbose=1 if sys.stdout.isatty() else 2,
-        callbacks=[
-            _SaveAndLog(
-                step,
-                num_train_steps,
-                history,
-                output_dir / "checkpoints",
-                {"train_config.json": config.to_json(), **sidecars},
-                config,
-            ),
-            keras.callbacks.TensorBoard(
-                str(output_dir / "tensorboard"), write_graph=False
-            ),
-        ],
+    writer = CheckpointWriter(
+        trained,
+        output_dir / "checkpoints",
+        sidecars={"train_config.json": config.to_json(), **sidecars},
+        keep_max=config.keep_checkpoint_max,
     )
+    intervals = EndsIntervals(
+        step,
+        num_train_steps,
+        config.train_batch_size,
+        history,
+        writer if is_chief(strategy) else None,
+    )
+    with writer, StopsOnSignal(intervals) as stops:
+        callbacks = [intervals, stops]
+        if is_chief(strategy):
+            callbacks.append(
+                keras.callbacks.TensorBoard(
+                    str(output_dir / "tensorboard"), write_graph=False
+                )
+            )
+        trained.fit(
+            _dealt_by_rows(train_batches(step)),
+            validation_data=validation_dataset
+            and _dealt_by_rows(validation_dataset),
+            initial_epoch=first_epoch,
+            epochs=first_epoch + num_intervals,
+            steps_per_epoch=interval,
+            shuffle=False,
+            # A bar on a screen, a line after every interval in a file.
+            verbose=1 if sys.stdout.isatty() else 2,
+            callbacks=callbacks,
+        )
     return model, history.rows[-1]
 
 
-class _SaveAndLog(keras.callbacks.Callback):
-    """Ends the run at its last step; after each interval, logs and saves."""
-
-    def __init__(
-        self, step, num_train_steps, history, folder, sidecars, config
-    ):
-        super().__init__()
-        self._step = step
-        self._num_train_steps = num_train_steps
-        self._history = history
-        self._folder = folder
-        self._sidecars = sidecars
-        self._config = config
-
-    def on_epoch_begin(self, epoch, logs=None):
-        self._begin = time.monotonic(), self._step
-
-    def on_train_batch_end(self, batch, logs=None):
-        self._step += 1
-        self._end = time.monotonic()
-        if self._step == self._num_train_steps:
-            self.model.stop_training = True
-
-    def on_epoch_end(self, epoch, logs=None):
-        begin, first_step = self._begin
-        num_examples = (self._step - first_step) * self._config.train_batch_size
-        self._history.add(
-            {
-                "step": self._step,
-                **{name: float(value) for name, value in logs.items()},
-                "learning_rate": float(self.model.optimizer.learning_rate),
-                "examples_per_second": num_examples / (self._end - begin),
-            }
+def _check_divisions(config, strategy, interval, num_train_steps):
+    num_parts = (
+        strategy.num_replicas_in_sync * config.gradient_accumulation_steps
+    )
+    if config.train_batch_size % num_parts:
+        raise ValueError(
+            f"train_batch_size {config.train_batch_size} cannot be split "
+            f"evenly: there are {strategy.num_replicas_in_sync} devices and "
+            f"{config.gradient_accumulation_steps} "
+            "gradient_accumulation_steps; choose a multiple of "
+            f"{num_parts}."
         )
-        save_checkpoint(
-            self.model,
-            self._folder,
-            self._step,
-            sidecars=self._sidecars,
-            keep_max=self._config.keep_checkpoint_max,
+    for steps in (interval, num_train_steps):
+        if steps % config.steps_per_execution:
+            raise ValueError(
+                f"steps_per_execution {config.steps_per_execution} does not "
+                f"divide {steps} steps; choose one that divides the steps of "
+                "the run and save_checkpoints_steps."
+            )
+
+
+def _make_writable(folder):
+    """Makes the folder, or raises an OSError now and not after hours."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(
+            f"{folder} cannot be written to; give another output_dir."
         )
+
+
+def _is_compiled(config, dataset):
+    if config.jit_compile != "auto":
+        return config.jit_compile == "on"
+    # On a CPU, XLA is slower; and it compiles anew for each shape.
+    has_accelerator = tf.config.list_logical_devices(
+        "GPU"
+    ) or tf.config.list_logical_devices("TPU")
+    specs = tf.nest.flatten(dataset.element_spec)
+    return bool(has_accelerator) and all(
+        spec.shape.is_fully_defined() for spec in specs
+    )
+
+
+def _dealt_by_rows(dataset):
+    """Each of several workers takes its rows of each batch, not its files."""
+    options = tf.data.Options()
+    options.experimental_distribute.auto_shard_policy = (
+        tf.data.experimental.AutoShardPolicy.DATA
+    )
+    return dataset.with_options(options)

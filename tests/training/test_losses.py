@@ -2,17 +2,41 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert.training.losses import MaskedLMLoss
+from keras_bert.training.losses import (
+    accuracy,
+    cross_entropy,
+    squared_error,
+    weighted_mean,
+)
+
+LOGITS = np.random.default_rng(3).normal(size=(2, 5, 31)).astype("f")
+IDS = np.arange(10).reshape(2, 5)
+WEIGHTS = np.array([[1, 1, 0, 0, 0], [1, 0, 0, 0, 0]], "f")
 
 
-def test_masked_lm_loss_is_the_mean_over_masked_tokens():
-    logits = np.random.default_rng(3).normal(size=(2, 5, 31)).astype("f")
-    ids = np.arange(10).reshape(2, 5)
-    weights = np.array([[1, 1, 0, 0, 0], [1, 0, 0, 0, 0]], "f")
-    log_probs = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
-    chosen = [log_probs[0, 0, 0], log_probs[0, 1, 1], log_probs[1, 0, 5]]
-    loss = MaskedLMLoss()(ids, logits, weights)
-    assert float(loss) == pytest.approx(-sum(chosen) / (3 + 1e-5), rel=1e-6)
-    half = MaskedLMLoss()(ids, tf.cast(logits, tf.bfloat16), weights)
-    assert half.dtype == "float32"
-    assert float(MaskedLMLoss()(ids, logits, 0 * weights)) == 0.0
+def test_cross_entropy_and_its_mean_over_masked_tokens():
+    log_probs = LOGITS - np.log(np.exp(LOGITS).sum(-1, keepdims=True))
+    chosen = np.take_along_axis(log_probs, IDS[..., None], -1)[..., 0]
+    losses = cross_entropy(IDS, LOGITS)
+    np.testing.assert_allclose(losses, -chosen, rtol=1e-5)
+    mean = -(chosen * WEIGHTS).sum() / (3 + 1e-5)
+    assert float(weighted_mean(losses, WEIGHTS)) == pytest.approx(mean)
+    # As a part of a batch with 4 more such tokens.
+    part = weighted_mean(losses, WEIGHTS, tf.constant(7.0))
+    assert float(part) == pytest.approx(mean * 3.00001 / 7.00001)
+    assert float(weighted_mean(losses, 0 * WEIGHTS)) == 0.0
+    assert cross_entropy(IDS, tf.cast(LOGITS, tf.bfloat16)).dtype == tf.float32
+
+
+def test_accuracy():
+    logits = np.zeros((2, 3, 4), "f")
+    logits[0, 0, 2] = logits[0, 1, 1] = logits[1, 2, 3] = 1
+    labels = np.array([[2, 0, 0], [3, 3, 3]])
+    np.testing.assert_array_equal(
+        accuracy(labels, logits), [[1, 0, 1], [0, 0, 1]]
+    )
+
+
+def test_squared_error():
+    errors = squared_error(np.array([1.0, 5.0]), np.array([[3.0], [4.5]], "f"))
+    np.testing.assert_array_equal(errors, [4.0, 0.25])

@@ -1,15 +1,21 @@
 import csv
 import dataclasses
+import os
+import signal
 
 import keras
 import numpy as np
 import pytest
+import safetensors
 import tensorflow as tf
 from safetensors.numpy import load_file
 
-from keras_bert.training import trainer
+from keras_bert.training import checkpoint
 from keras_bert.training.config import TrainConfig
+from keras_bert.training.intervals import EndsIntervals
+from keras_bert.training.losses import cross_entropy
 from keras_bert.training.trainer import train
+from keras_bert.training.training_model import Objective
 
 CONFIG = TrainConfig(
     learning_rate=0.05,
@@ -28,6 +34,14 @@ def _build_model():
     return keras.Model({"x": inputs}, {"logits": outputs})
 
 
+def _build_plain_model():
+    model = _build_model()
+    hidden = model.get_layer("hidden").output
+    return keras.Model(
+        model.input, {"logits": model.get_layer("logits")(hidden)}
+    )
+
+
 def _dataset():
     random = np.random.default_rng(4)
     x = random.normal(size=(20, 5)).astype("float32")
@@ -39,14 +53,9 @@ def _dataset():
 def _train(output_dir, steps, config=CONFIG, build_model=_build_model):
     return train(
         build_model,
-        _dataset().shuffle(20, seed=1).repeat().batch(3),
+        _dataset().shuffle(20, seed=1).repeat().batch(3).skip,
         _dataset().batch(4),
-        loss={
-            "logits": keras.losses.SparseCategoricalCrossentropy(
-                from_logits=True
-            )
-        },
-        weighted_metrics={"logits": []},
+        objectives={"logits": Objective(cross_entropy)},
         num_train_steps=steps,
         num_warmup_steps=1,
         config=config,
@@ -71,17 +80,15 @@ def test_interrupted_and_resumed_equals_uninterrupted(
     config = dataclasses.replace(CONFIG, optimizer=optimizer)
     whole, _ = _train(tmp_path / "whole", 7, config)
 
-    on_train_batch_end = trainer._SaveAndLog.on_train_batch_end
+    on_train_batch_end = EndsIntervals.on_train_batch_end
 
     def killed_at_step_5(self, batch, logs=None):
         on_train_batch_end(self, batch, logs)
-        if self._step == 5:
+        if self.step == 5:
             raise _Killed
 
     with monkeypatch.context() as patch, pytest.raises(_Killed):
-        patch.setattr(
-            trainer._SaveAndLog, "on_train_batch_end", killed_at_step_5
-        )
+        patch.setattr(EndsIntervals, "on_train_batch_end", killed_at_step_5)
         _train(tmp_path / "killed", 7, config)
     resumed, _ = _train(tmp_path / "killed", 7, config)
     for a, b in zip(whole.weights, resumed.weights, strict=True):
@@ -170,3 +177,103 @@ def test_an_unknown_optimizer_is_refused():
         match="optimizer is 'sgd', but must be one of adam_weight_decay, lamb",
     ):
         TrainConfig(optimizer="sgd")
+
+
+def test_a_loss_that_is_no_number_stops_the_run(tmp_path):
+    _train(tmp_path, 4)
+
+    def build_broken_model():
+        model = _build_model()
+        scale = keras.layers.Rescaling(float("nan"), name="scale")
+        return keras.Model(
+            model.input, {"logits": scale(model.output["logits"])}
+        )
+
+    with pytest.raises(ValueError, match="The loss is nan at step 5; the last"):
+        _train(tmp_path, 8, build_model=build_broken_model)
+    names = [p.name for p in (tmp_path / "checkpoints").iterdir()]
+    assert sorted(names) == ["step-00000002", "step-00000004"]
+
+
+def test_sigterm_saves_the_step_and_leaves(tmp_path, monkeypatch, caplog):
+    whole, _ = _train(tmp_path / "whole", 7)
+    on_train_batch_end = EndsIntervals.on_train_batch_end
+
+    def terminated_at_step_5(self, batch, logs=None):
+        on_train_batch_end(self, batch, logs)
+        if self.step == 5:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    before = signal.getsignal(signal.SIGTERM)
+    with monkeypatch.context() as patch, pytest.raises(SystemExit) as left:
+        patch.setattr(EndsIntervals, "on_train_batch_end", terminated_at_step_5)
+        _train(tmp_path / "left", 7)
+    assert left.value.code == 143
+    assert "Stopped by SIGTERM and saved at step 5" in caplog.text
+    assert signal.getsignal(signal.SIGTERM) == before
+    assert (tmp_path / "left/checkpoints/step-00000005/note.txt").is_file()
+    resumed, _ = _train(tmp_path / "left", 7)
+    for a, b in zip(whole.weights, resumed.weights, strict=True):
+        np.testing.assert_array_equal(a.numpy(), b.numpy(), a.path)
+
+
+def test_what_stands_in_the_way_of_a_checkpoint_is_raised(
+    tmp_path, monkeypatch
+):
+    def no_room(*args):
+        raise safetensors.SafetensorError("No space left on device")
+
+    _train(tmp_path, 2)
+    with (
+        monkeypatch.context() as patch,
+        pytest.raises(
+            OSError, match="Cannot write .*step-0000000.*No space left"
+        ),
+    ):
+        patch.setattr(checkpoint.safetensors_numpy, "save_file", no_room)
+        _train(tmp_path, 8)
+    folder = tmp_path / "checkpoints"
+    assert [p.name for p in folder.iterdir()] == ["step-00000002"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"gradient_accumulation_steps": 2}, "train_batch_size 3 cannot be sp"),
+        ({"steps_per_execution": 4}, "4 does not divide 2 steps"),
+    ],
+)
+def test_what_cannot_be_divided(tmp_path, changes, message):
+    config = dataclasses.replace(CONFIG, **changes)
+    with pytest.raises(ValueError, match=message):
+        _train(tmp_path / "out", 8, config)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"precision": "bfloat16"},
+        {"precision": "float16"},
+        {"steps_per_execution": 2},
+        {"gradient_accumulation_steps": 3, "jit_compile": "on"},
+    ],
+    ids=str,
+)
+def test_other_ways_to_compute_the_same(tmp_path, changes):
+    plain, _ = _train(tmp_path / "plain", 4, build_model=_build_plain_model)
+    model, figures = _train(
+        tmp_path / "other",
+        4,
+        dataclasses.replace(CONFIG, **changes),
+        build_model=_build_plain_model,
+    )
+    tolerance = {"bfloat16": 2e-2, "float16": 2e-3}.get(
+        changes.get("precision"), 1e-6
+    )
+    for a, b in zip(plain.weights, model.weights, strict=True):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), atol=tolerance)
+    assert keras.config.dtype_policy().name == "float32"
+    dtypes = {layer.compute_dtype for layer in model.layers}
+    assert changes.get("precision", "float32") in dtypes
+    assert figures["step"] == 4

@@ -1,0 +1,144 @@
+"""However a batch is split, the step is the same."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import split_training
+import tensorflow as tf
+
+ONE_DEVICE = tf.distribute.get_strategy()
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return split_training.train(ONE_DEVICE)
+
+
+def _assert_equal(run, plain):
+    figures, weights = run
+    expected_figures, expected_weights = plain
+    assert figures.keys() == expected_figures.keys()
+    for name, values in expected_figures.items():
+        np.testing.assert_allclose(
+            figures[name], values, atol=1e-5, rtol=0, err_msg=name
+        )
+    for path, weight in expected_weights.items():
+        np.testing.assert_allclose(
+            weights[path], weight, atol=1e-5, rtol=0, err_msg=path
+        )
+
+
+def test_the_loss_is_a_mean_over_all_masked_tokens(plain):
+    """With weights that are uneven over the rows, as in a real batch."""
+    figures, _ = plain
+    assert figures.keys() == {
+        prefix + name
+        for prefix in ("", "val_")
+        for name in (
+            "loss",
+            "masked_lm_loss",
+            "masked_lm_accuracy",
+            "next_sentence_loss",
+            "next_sentence_accuracy",
+        )
+    }
+    features, labels, weights = split_training.data()
+    model = split_training.build_model()
+    for weight in model.weights:
+        weight.assign(plain[1][weight.path])
+    logits = model(features, training=False)
+    for name in ("masked_lm", "next_sentence"):
+        x = np.asarray(logits[name], "float64")
+        log_probs = x - np.log(np.exp(x).sum(-1, keepdims=True))
+        chosen = np.take_along_axis(log_probs, labels[name][..., None], -1)
+        mean = -np.average(chosen[..., 0], weights=weights[name])
+        assert figures[f"val_{name}_loss"][-1] == pytest.approx(mean, abs=1e-5)
+        hits = x.argmax(-1) == labels[name]
+        assert figures[f"val_{name}_accuracy"][-1] == pytest.approx(
+            np.average(hits, weights=weights[name])
+        )
+    assert figures["val_loss"][-1] == pytest.approx(
+        figures["val_masked_lm_loss"][-1]
+        + figures["val_next_sentence_loss"][-1]
+    )
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"gradient_accumulation_steps": 4},
+        {"steps_per_execution": 2},
+        {"jit_compile": True},
+        {"jit_compile": True, "gradient_accumulation_steps": 2},
+    ],
+    ids=str,
+)
+def test_one_device(plain, settings):
+    _assert_equal(split_training.train(ONE_DEVICE, **settings), plain)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"gradient_accumulation_steps": 4, "steps_per_execution": 2}],
+    ids=str,
+)
+def test_two_devices(plain, mirrored, settings):
+    _assert_equal(split_training.train(mirrored, **settings), plain)
+
+
+def test_parts_of_unequal_size(plain):
+    """A batch of 24 in 5 pieces: 4 or 5 rows each."""
+    run = split_training.train(ONE_DEVICE, gradient_accumulation_steps=5)
+    _assert_equal(run, plain)
+
+
+def test_two_workers(plain, tmp_path):
+    """Two processes, as TF_CONFIG describes them."""
+    with socket.socket() as first, socket.socket() as second:
+        ports = []
+        for taken in (first, second):
+            taken.bind(("127.0.0.1", 0))
+            ports.append(taken.getsockname()[1])
+    cluster = {"worker": [f"127.0.0.1:{port}" for port in ports]}
+    workers = []
+    for i in range(2):
+        task = {"type": "worker", "index": i}
+        workers.append(
+            subprocess.Popen(
+                [
+                    sys.executable,
+                    split_training.__file__,
+                    tmp_path / f"{i}.npz",
+                ],
+                env=os.environ
+                | {
+                    "TF_CONFIG": json.dumps({"cluster": cluster, "task": task}),
+                    "CUDA_VISIBLE_DEVICES": "-1",
+                    "PYTHONPATH": os.pathsep.join(
+                        [str(Path(__file__).parent.parent.parent)]
+                    ),
+                },
+                stderr=subprocess.PIPE,
+            )
+        )
+    for worker in workers:
+        _, errors = worker.communicate(timeout=300)
+        assert worker.returncode == 0, errors.decode()[-2000:]
+    runs = []
+    for i in range(2):
+        arrays = dict(np.load(tmp_path / f"{i}.npz"))
+        figures = {
+            name.removeprefix("figure "): arrays.pop(name)
+            for name in list(arrays)
+            if name.startswith("figure ")
+        }
+        runs.append((figures, arrays))
+        _assert_equal(runs[-1], plain)
+    for path, weight in runs[0][1].items():
+        np.testing.assert_array_equal(weight, runs[1][1][path], path)
