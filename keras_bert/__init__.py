@@ -16,6 +16,7 @@ _HOMES = {
     "MaskedLMMasker": "keras_bert.text.masking",
     "PretrainingConfig": "keras_bert.pretraining",
     "PretrainingDataConfig": "keras_bert.data.pretraining",
+    "SpecialTokens": "keras_bert.text.vocab",
     "Task": "keras_bert.tasks.base",
     "build_classifier": "keras_bert.models.classifier",
     "build_encoder": "keras_bert.models.encoder",

@@ -15,18 +15,21 @@ def fill_mask(
 ) -> list[list[tuple[str, float]]]:
     """Guesses the word pieces of a text at each "[MASK]".
 
+    Or at what the tokenizer's `special_tokens.mask` says instead.
+
     Args:
         model: Of `build_pretraining_model`.
         tokenizer: The model's.
-        text: One text with at least one "[MASK]".
+        text: One text with at least one [MASK].
         top: How many guesses to return.
 
     Returns:
         For each [MASK] the best pieces with their probabilities.
     """
-    parts = tokenizer(text.split("[MASK]")).to_list()
+    mask = tokenizer.special_tokens.mask
+    parts = tokenizer(text.split(mask)).to_list()
     if len(parts) == 1:
-        raise ValueError(f"{text!r} has no [MASK] to fill.")
+        raise ValueError(f"{text!r} has no {mask} to fill.")
     ids = parts[0]
     for part in parts[1:]:
         ids = [*ids, tokenizer.mask_id, *part]

@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
-SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+
+class SpecialTokens(NamedTuple):
+    """The pieces that stand for no text, as a vocabulary spells them."""
+
+    pad: str = "[PAD]"
+    unk: str = "[UNK]"
+    cls: str = "[CLS]"
+    sep: str = "[SEP]"
+    mask: str = "[MASK]"
 
 
-def load_vocab(path: str | Path) -> list[str]:
+# Of every released vocabulary.
+SPECIAL_TOKENS = SpecialTokens()
+
+
+def load_vocab(
+    path: str | Path, special_tokens: SpecialTokens = SPECIAL_TOKENS
+) -> list[str]:
     """Reads a vocabulary; the special tokens must be in it."""
     path = Path(path)
     if not path.is_file():
@@ -18,11 +33,12 @@ def load_vocab(path: str | Path) -> list[str]:
     # Only LF ends a line: a released vocabulary has a U+2028 as a piece.
     text = path.read_bytes().decode("utf-8").removesuffix("\n")
     vocab = [line.removesuffix("\r") for line in text.split("\n")]
-    missing = [token for token in SPECIAL_TOKENS if token not in vocab]
+    missing = [token for token in special_tokens if token not in vocab]
     if missing:
         raise ValueError(
             f"The vocabulary {path} has no {', '.join(missing)}; BERT needs "
-            f"{', '.join(SPECIAL_TOKENS)}, each on a line of its own."
+            f"{', '.join(special_tokens)}, each on a line of its own. Where "
+            "it spells them otherwise, say so with SpecialTokens."
         )
     if len(set(vocab)) < len(vocab):
         first = next(t for i, t in enumerate(vocab) if t in vocab[:i])

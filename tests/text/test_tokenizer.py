@@ -7,7 +7,7 @@ import tensorflow_text  # noqa: F401
 from conftest import SPECIAL_TOKENS, WORDS
 
 from keras_bert.text.tokenizer import BertTokenizer
-from keras_bert.text.vocab import load_vocab
+from keras_bert.text.vocab import SpecialTokens, load_vocab
 from keras_bert.text.words import split_words
 
 
@@ -49,6 +49,59 @@ def test_ids_of_the_special_tokens(vocab_file):
         tokenizer.mask_id,
         tokenizer.vocab_size,
     ) == (0, 1, 2, 3, 4, 31)
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("fox [MASK]", "fox [MASK]"),
+        ("a[MASK]jump[SEP][SEP]s.", "a [MASK] jump [SEP] [SEP] [UNK] ."),
+        ("[CLS]Foxed[PAD]", "[CLS] fox ##ed [PAD]"),
+        ("[UNK][mask] [[MASK]", "[UNK] [UNK] [UNK] [UNK] [UNK] [MASK]"),
+        ("", ""),
+    ],
+)
+def test_special_tokens_are_kept_when_asked(vocab_file, text, tokens):
+    tokenizer = BertTokenizer(vocab_file, keep_special_tokens=True)
+    (ids,) = tokenizer([text]).to_list()
+    assert tokenizer.tokens(ids) == tokens.split()
+    assert tokenizer([]).to_list() == []
+
+
+def test_special_tokens_of_another_spelling(tmp_path):
+    names = SpecialTokens("<pad>", "<unk>", "<s>", "</s>", "<s>mask")
+    file = tmp_path / "vocab.txt"
+    file.write_text("\n".join(["fox", *reversed(names), "mask"]))
+    tokenizer = BertTokenizer(
+        file, special_tokens=names, keep_special_tokens=True
+    )
+    assert (
+        tokenizer.pad_id,
+        tokenizer.unk_id,
+        tokenizer.cls_id,
+        tokenizer.sep_id,
+        tokenizer.mask_id,
+    ) == (5, 4, 3, 2, 1)
+    # The longest name counts where one begins with another.
+    assert tokenizer(["dog<s>mask<s>fox"]).to_list() == [[4, 1, 3, 0]]
+    with pytest.raises(ValueError, match=r"has no \[PAD\], .*SpecialTokens"):
+        load_vocab(file)
+
+
+def test_detokenize_glues_pieces_and_words(vocab_file):
+    tokenizer = BertTokenizer(vocab_file)
+    texts = ["the fox jumped , unaffable", "", "quick", "good . [UNK]"]
+    ids = tf.ragged.constant(
+        [[5, 9, 10, 12, 17, 20, 21, 22], [], [7], [25, 16, 1]], dtype=tf.int32
+    )
+    assert tokenizer.detokenize(ids).numpy().tolist() == [
+        text.encode() for text in texts
+    ]
+    dataset = tf.data.Dataset.from_tensors(ids).map(tokenizer.detokenize)
+    assert next(iter(dataset)).numpy()[0].decode() == texts[0]
+    assert tokenizer.detokenize(ids[:0]).shape == [0]
+    # A piece that begins a text stays as it is.
+    assert tokenizer.detokenize([[11, 9]]).numpy().tolist() == [b"##s fox"]
 
 
 def test_cased_text_keeps_case_and_accents():

@@ -1,0 +1,181 @@
+import random
+import unicodedata
+
+import pytest
+import tensorflow as tf
+from conftest import SPECIAL_TOKENS
+
+from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.text.vocab import SpecialTokens
+
+PIECES = "fox ##es é ##é e ##e 한국 ##어 中 . , un ##ᅡ ᄒ ##ᆫ mask".split()
+
+
+def _tokenizer(folder, lower_case=True, special_tokens=(), **kwargs):
+    file = folder / "vocab.txt"
+    pieces = [*(special_tokens or SPECIAL_TOKENS), *PIECES]
+    file.write_text("\n".join(pieces), encoding="utf-8")
+    if special_tokens:
+        kwargs["special_tokens"] = special_tokens
+    return BertTokenizer(file, lower_case, **kwargs)
+
+
+def _located(tokenizer, text):
+    """Pairs of a piece and the part of the text; both offsets must agree."""
+    rows = [
+        field.to_list() for field in tokenizer.tokenize_with_offsets([text])
+    ]
+    assert rows[0] == tokenizer([text]).to_list()
+    located = []
+    for id_, start_byte, end_byte, start, end in zip(
+        *(row[0] for row in rows), strict=True
+    ):
+        assert text[start:end].encode() == text.encode()[start_byte:end_byte]
+        located.append((tokenizer.vocab[id_], start, end))
+    return located
+
+
+@pytest.mark.parametrize(
+    ("text", "located"),
+    [
+        (
+            "  Foxes,fox",
+            [("fox", 2, 5), ("##es", 5, 7), (",", 7, 8), ("fox", 8, 11)],
+        ),
+        # What vanishes is in no token's end, but may be inside of one.
+        ("\u200bf\xado\x00x\u200b .", [("fox", 1, 6), (".", 8, 9)]),
+        ("E\u0301\u0323 é", [("e", 0, 1), ("e", 4, 5)]),
+        ("f\u0301ox", [("fox", 0, 4)]),
+        # One character, three pieces.
+        ("😀 한", [("[UNK]", 0, 1), ("ᄒ", 2, 3), ("##ᅡ", 2, 3), ("##ᆫ", 2, 3)]),
+        ("fox中fox", [("fox", 0, 3), ("中", 3, 4), ("fox", 4, 7)]),
+        # All of a word is unknown, and a word over 200 characters always is.
+        ("foxy,", [("[UNK]", 0, 4), (",", 4, 5)]),
+        (
+            "fox " + 201 * "É" + ".",
+            [("fox", 0, 3), ("[UNK]", 4, 205), (".", 205, 206)],
+        ),
+        (" \t", []),
+        ("", []),
+    ],
+)
+def test_offsets_of_lower_cased_text(tmp_path, text, located):
+    assert _located(_tokenizer(tmp_path), text) == located
+
+
+def test_offsets_of_cased_text(tmp_path):
+    tokenizer = _tokenizer(tmp_path, lower_case=False)
+    assert _located(tokenizer, "Fox é한국어\ufeff 한국\ufeff어.") == [
+        ("[UNK]", 0, 3),
+        ("[UNK]", 4, 8),
+        ("한국", 10, 12),
+        ("##어", 13, 14),
+        (".", 14, 15),
+    ]
+
+
+def test_offsets_of_kept_special_tokens(tmp_path):
+    tokenizer = _tokenizer(tmp_path, keep_special_tokens=True)
+    assert _located(tokenizer, "É[MASK]foxes [SEP][mask]\u200b[CLS]") == [
+        ("e", 0, 1),
+        ("[MASK]", 1, 7),
+        ("fox", 7, 10),
+        ("##es", 10, 12),
+        ("[SEP]", 13, 18),
+        ("[UNK]", 18, 19),
+        ("mask", 19, 23),
+        ("[UNK]", 23, 24),
+        ("[CLS]", 25, 30),
+    ]
+    other = SpecialTokens("<p>", "<u>", "<c>", "<s>", "<É>")
+    tokenizer = _tokenizer(
+        tmp_path, special_tokens=other, keep_special_tokens=True
+    )
+    assert _located(tokenizer, "é<É>fox") == [
+        ("e", 0, 1),
+        ("<É>", 1, 4),
+        ("fox", 4, 7),
+    ]
+
+
+def test_invalid_bytes_are_bytes_but_no_characters(tmp_path):
+    tokens = _tokenizer(tmp_path).tokenize_with_offsets(
+        [b"\xfff\xed\xa0\x80ox\xe4\xb8 \xe4\xb8\xad", b"fox"]
+    )
+    assert [field.to_list() for field in tokens] == [
+        [[5, 13], [5]],
+        [[1, 10], [0]],
+        [[7, 13], [3]],
+        [[0, 4], [0]],
+        [[3, 5], [3]],
+    ]
+    assert {field.dtype for field in tokens} == {tf.int32}
+
+
+@pytest.mark.parametrize("keep_special_tokens", [True, False])
+@pytest.mark.parametrize("lower_case", [True, False])
+def test_offsets_hold_what_the_piece_is_made_of(
+    tmp_path, lower_case, keep_special_tokens
+):
+    choose = random.Random(8)
+    characters = "foxesFÉé\u0301\u0323\xad\x00中한국어ΣσAς.,  \u3000😀ŉ"
+    texts = [
+        "".join(
+            choose.choices([*characters, "[MASK]"], k=choose.randint(0, 30))
+        )
+        for _ in range(1000)
+    ]
+    file = tmp_path / "vocab.txt"
+    pieces = (
+        "f o ##o fo ##x ##es É é e ##e ##é 中 한 ##국어 σ ς Σ ##σ ##ς a A ##a ."
+    )
+    file.write_text("\n".join([*SPECIAL_TOKENS, *pieces.split()]))
+    tokenizer = BertTokenizer(
+        file, lower_case, keep_special_tokens=keep_special_tokens
+    )
+    rows = tokenizer.tokenize_with_offsets(texts)
+    assert rows.ids.to_list() == tokenizer(texts).to_list()
+    num_checked = 0
+    for text, *row in zip(texts, *(f.to_list() for f in rows), strict=True):
+        last = 0
+        for id_, start_byte, end_byte, start, end in zip(*row, strict=True):
+            assert last <= start < end <= len(text)
+            last = end
+            part = text[start:end]
+            assert part.encode() == text.encode()[start_byte:end_byte]
+            if tokenizer.vocab[id_] not in SPECIAL_TOKENS:
+                piece = tokenizer.vocab[id_].removeprefix("##")
+                assert _plain(part, lower_case) == piece.replace("ς", "σ")
+                num_checked += 1
+    assert num_checked > 1000
+
+
+def _plain(part, lower_case):
+    if lower_case:
+        part = unicodedata.normalize("NFD", part.lower())
+        part = "".join(c for c in part if unicodedata.category(c) != "Mn")
+    return part.translate({0: None, 0xAD: None, ord("ς"): "σ"})
+
+
+def test_the_same_in_a_dataset_and_in_a_saved_model(tmp_path):
+    tokenizer = _tokenizer(tmp_path, keep_special_tokens=True)
+    texts = ["Foxes\u200b, [MASK] 한", "", "é中"]
+    expected = [f.to_list() for f in tokenizer.tokenize_with_offsets(texts)]
+    dataset = tf.data.Dataset.from_tensors(texts).map(
+        tokenizer.tokenize_with_offsets
+    )
+    tokens = next(iter(dataset))
+    assert [field.to_list() for field in tokens] == expected
+
+    module = tf.Module()
+    module.locate = tf.function(
+        tokenizer.tokenize_with_offsets,
+        input_signature=[tf.TensorSpec([None], tf.string)],
+    )
+    tf.saved_model.save(module, str(tmp_path / "saved"))
+    loaded = tf.saved_model.load(str(tmp_path / "saved"))
+    tokens = loaded.locate(tf.constant(texts))
+    assert [field.to_list() for field in tokens] == expected
+    for none in ([], [""]):
+        tokens = loaded.locate(tf.constant(none, tf.string))
+        assert tokens.end_chars.to_list() == [[] for _ in none]
