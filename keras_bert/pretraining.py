@@ -29,12 +29,14 @@ class PretrainingConfig(TrainConfig):
         num_warmup_steps: Steps until the learning rate is at its peak.
         max_seq_length: Length of the records' sequences.
         max_predictions_per_seq: Masked positions of a record.
+        next_sentence: Whether to train the next-sentence head (paper, 5.1).
     """
 
     num_train_steps: int = 100_000
     num_warmup_steps: int = 10_000
     max_seq_length: int = 128
     max_predictions_per_seq: int = 20
+    next_sentence: bool = True
 
 
 def pretrain(
@@ -84,7 +86,9 @@ def pretrain(
         sidecars["vocab.txt"] = "\n".join(vocab) + "\n"
 
     def build_model():
-        model = build_pretraining_model(bert_config)
+        model = build_pretraining_model(
+            bert_config, next_sentence=config.next_sentence
+        )
         if init_checkpoint:
             load_checkpoint(model, init_checkpoint)
         return model
@@ -99,7 +103,7 @@ def pretrain(
             evaluation,
             objectives={
                 output: Objective(cross_entropy, {"accuracy": accuracy})
-                for output in ("masked_lm", "next_sentence")
+                for output in _outputs(config)
             },
             num_train_steps=config.num_train_steps,
             num_warmup_steps=config.num_warmup_steps,
@@ -124,16 +128,25 @@ def _batches(files, config, shuffle_seed, num_skipped=0):
     ).skip(num_skipped)
 
     def split(features):
+        next_sentence = features.pop("next_sentence_labels")[:, 0]
         labels = {
             "masked_lm": features.pop("masked_lm_ids"),
-            "next_sentence": features.pop("next_sentence_labels")[:, 0],
+            "next_sentence": next_sentence,
         }
         weights = {
             "masked_lm": features.pop("masked_lm_weights"),
-            "next_sentence": tf.ones_like(
-                labels["next_sentence"], dtype=tf.float32
-            ),
+            "next_sentence": tf.ones_like(next_sentence, tf.float32),
         }
-        return features, labels, weights
+        outputs = _outputs(config)
+        return (
+            features,
+            {name: labels[name] for name in outputs},
+            {name: weights[name] for name in outputs},
+        )
 
     return dataset.map(split).prefetch(2)
+
+
+def _outputs(config):
+    heads = ("masked_lm", "next_sentence")
+    return heads if config.next_sentence else heads[:1]

@@ -138,3 +138,20 @@ def test_a_record_cut_off_is_named(config, records, tmp_path, damaged):
             config=CONFIG,
         )
     assert not (tmp_path / "out" / "eval_results.json").exists()
+
+
+def test_without_next_sentence(config, records, tmp_path):
+    figures = pretrain(
+        config,
+        [records],
+        tmp_path / "out",
+        eval_files=[records],
+        config=replace(CONFIG, num_train_steps=2, next_sentence=False),
+    )
+    assert figures["val_loss"] == figures["val_masked_lm_loss"]
+    assert not [name for name in figures if "next" in name]
+    file = next((tmp_path / "out").glob("checkpoints/*/model.safetensors"))
+    heads = {path.split("/")[0] for path in load_file(file)}
+    assert heads == {"embeddings", "layer_0", "layer_1", "masked_lm"}
+    # The rest is the same model.
+    load_checkpoint(build_pretraining_model(config), tmp_path / "out")

@@ -7,12 +7,15 @@ from keras_bert.layers.heads import MaskedLMHead, NextSentenceHead
 from keras_bert.models.encoder import build_encoder
 
 
-def build_pretraining_model(config: BertConfig) -> keras.Model:
+def build_pretraining_model(
+    config: BertConfig, *, next_sentence: bool = True
+) -> keras.Model:
     """Builds masked LM + next sentence (paper, 3.1).
 
     Inputs: those of `build_encoder` and `masked_lm_positions`, int32 [B, P].
     Outputs, float32 logits: `masked_lm` [B, P, V] at those positions, and
-    `next_sentence` [B, 2], where 0 = is next and 1 = random.
+    `next_sentence` [B, 2], where 0 = is next and 1 = random. Without
+    `next_sentence`, that output and the pooler are absent (paper, 5.1).
     """
     encoder = build_encoder(config)
     positions = keras.Input((None,), dtype="int32", name="masked_lm_positions")
@@ -23,11 +26,13 @@ def build_pretraining_model(config: BertConfig) -> keras.Model:
         layer_norm_eps=config.layer_norm_eps,
         name="masked_lm",
     )(encoder.output["sequence_output"], positions, word_embeddings)
-    next_sentence = NextSentenceHead(
-        initializer_range=config.initializer_range, name="next_sentence"
-    )(encoder.output["pooled_output"])
+    outputs = {"masked_lm": masked_lm}
+    if next_sentence:
+        outputs["next_sentence"] = NextSentenceHead(
+            initializer_range=config.initializer_range, name="next_sentence"
+        )(encoder.output["pooled_output"])
     return keras.Model(
         encoder.input | {"masked_lm_positions": positions},
-        {"masked_lm": masked_lm, "next_sentence": next_sentence},
+        outputs,
         name="bert_pretraining",
     )

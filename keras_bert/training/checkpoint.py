@@ -112,10 +112,11 @@ def _state(model):
     model.optimizer.build(model.trainable_variables)
     seeds = [v for v in model.variables if v.name == "seed_generator_state"]
     # By number: Keras counts the names of these through the whole process.
+    # With the class, as all optimizers have variables of the same shapes.
     return {
         f"{kind}/{i:04d}": variable
         for kind, variables in (
-            ("optimizer", model.optimizer.variables),
+            (type(model.optimizer).__name__, model.optimizer.variables),
             ("dropout_seed", seeds),
         )
         for i, variable in enumerate(variables)

@@ -77,7 +77,7 @@ class TrainConfig:
                     f"{name} is {value!r}, but must be one of "
                     f"{', '.join(_CHOICES[name])}."
                 )
-            if isinstance(value, str):
+            if isinstance(value, (str, bool)):
                 continue
             if value < 0 or (value == 0 and name not in _MAY_BE_0):
                 raise ValueError(

@@ -35,6 +35,9 @@ class TrainingModel(keras.Model):
     weights each label weighs 1. The loss of an output is the weighted mean
     over all labels of the batch, on all replicas, workers and micro-batches;
     the losses of all outputs are added. Compile it with an optimizer alone.
+
+    In the log, figures of the output `logits` stand under their own names,
+    those of others with the output's name before them.
     """
 
     def __init__(
@@ -53,7 +56,7 @@ class TrainingModel(keras.Model):
             self._gradients = tf.function(self._gradients, jit_compile=True)
         self._means = {
             (output, figure): keras.metrics.Mean(
-                name=figure if len(objectives) == 1 else f"{output}_{figure}"
+                name=figure if output == "logits" else f"{output}_{figure}"
             )
             for output, objective in objectives.items()
             for figure in ("loss", *objective.metrics)
@@ -202,10 +205,9 @@ class TrainingModel(keras.Model):
             mean = self._means[key]
             mean.update_state(tf.math.divide_no_nan(weighted, total), total)
             logs[mean.name] = mean.result()
-        if len(self._objectives) > 1:
-            logs["loss"] = sum(
-                logs[f"{name}_loss"] for name in self._objectives
-            )
+        logs["loss"] = sum(
+            logs[self._means[name, "loss"].name] for name in self._objectives
+        )
         return logs
 
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):

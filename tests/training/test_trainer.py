@@ -136,7 +136,7 @@ def test_the_loss_falls_on_ten_examples(tmp_path):
     assert losses[-1] < losses[0] / 2
 
 
-def test_another_model_is_refused(tmp_path):
+def test_another_model_or_optimizer_is_refused(tmp_path):
     _train(tmp_path, 2)
 
     def build_other_model():
@@ -146,6 +146,9 @@ def test_another_model_is_refused(tmp_path):
 
     with pytest.raises(ValueError, match="give an output_dir of its own"):
         _train(tmp_path, 4, build_model=build_other_model)
+    lamb = dataclasses.replace(CONFIG, optimizer="lamb")
+    with pytest.raises(ValueError, match="another model or optimizer"):
+        _train(tmp_path, 4, lamb)
 
 
 def test_a_half_written_checkpoint_is_not_taken(tmp_path):
