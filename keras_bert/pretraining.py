@@ -9,6 +9,7 @@ from pathlib import Path
 import tensorflow as tf
 
 from keras_bert.atomic import atomic_path
+from keras_bert.checkpoints.find import checkpoint_folder
 from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.config import BertConfig
 from keras_bert.data.records import damage_named, read_pretraining_records
@@ -30,6 +31,8 @@ class PretrainingConfig(TrainConfig):
         max_seq_length: Length of the records' sequences.
         max_predictions_per_seq: Masked positions of a record.
         next_sentence: Whether to train the next-sentence head (paper, 5.1).
+        init_moments: Whether to take over the optimizer's moments from
+            init_checkpoint too, in a second phase of longer sequences.
     """
 
     num_train_steps: int = 100_000
@@ -37,6 +40,7 @@ class PretrainingConfig(TrainConfig):
     max_seq_length: int = 128
     max_predictions_per_seq: int = 20
     next_sentence: bool = True
+    init_moments: bool = False
 
 
 def pretrain(
@@ -68,6 +72,11 @@ def pretrain(
         held-out records.
     """
     config = config or PretrainingConfig()
+    if config.init_moments and not init_checkpoint:
+        raise ValueError(
+            "init_moments takes over the optimizer of an init_checkpoint; "
+            "give one."
+        )
     if config.max_seq_length > bert_config.max_position_embeddings:
         raise ValueError(
             f"max_seq_length {config.max_seq_length} is over the "
@@ -110,6 +119,9 @@ def pretrain(
             config=config,
             output_dir=output_dir,
             sidecars=sidecars,
+            init_moments=checkpoint_folder(init_checkpoint)
+            if config.init_moments
+            else None,
         )
     with atomic_path(Path(output_dir) / "eval_results.json") as path:
         path.write_text(json.dumps(figures, indent=2) + "\n")

@@ -155,3 +155,44 @@ def test_without_next_sentence(config, records, tmp_path):
     assert heads == {"embeddings", "layer_0", "layer_1", "masked_lm"}
     # The rest is the same model.
     load_checkpoint(build_pretraining_model(config), tmp_path / "out")
+
+
+def test_a_second_phase_goes_on_with_the_moments(config, records, tmp_path):
+    def state(name):
+        file = tmp_path / name / "checkpoints/step-00000003"
+        return load_file(file / "training_state.safetensors")
+
+    def run(name, **changes):
+        pretrain(
+            config,
+            [records],
+            tmp_path / name,
+            init_checkpoint=None if name == "first" else tmp_path / "first",
+            config=replace(CONFIG, num_train_steps=3, **changes),
+        )
+        return state(name)
+
+    first = run("first")
+    # At a rate so low that nothing moves, the moments of the second phase
+    # are those of the first, decayed, and new gradients.
+    onward = run("onward", init_moments=True, learning_rate=1e-30)
+    anew = run("anew", learning_rate=1e-30)
+    velocity = "AdamWeightDecay/0002"
+    assert first[velocity].shape == (31, 12)
+    np.testing.assert_allclose(
+        onward[velocity],
+        anew[velocity] + 0.999**3 * first[velocity],
+        rtol=1e-4,
+        atol=1e-9,
+    )
+    # The schedule begins anew.
+    assert onward["AdamWeightDecay/0000"] == 3
+    with pytest.raises(ValueError, match="another model or optimizer"):
+        run("other", init_moments=True, optimizer="lamb")
+    with pytest.raises(ValueError, match="give one"):
+        pretrain(
+            config,
+            [records],
+            tmp_path / "none",
+            config=replace(CONFIG, init_moments=True),
+        )

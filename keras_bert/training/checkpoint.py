@@ -21,6 +21,7 @@ from keras_bert.atomic import atomic_path
 
 _WEIGHTS = "model.safetensors"
 _STATE = "training_state.safetensors"
+_DROPOUT = "dropout_seed"
 
 
 class CheckpointWriter:
@@ -101,30 +102,57 @@ def restore_latest_checkpoint(model: keras.Model, folder: Path) -> int:
     latest = max(folder.glob("step-*"), default=None)
     if latest is None:
         return 0
-    _assign(
-        {weight.path: weight for weight in model.weights}, latest / _WEIGHTS
-    )
-    _assign(_state(model), latest / _STATE)
+    for file, variables in (
+        (latest / _WEIGHTS, {weight.path: weight for weight in model.weights}),
+        (latest / _STATE, _state(model)),
+    ):
+        _assign(variables, safetensors_numpy.load_file(file), file)
     return int(latest.name.removeprefix("step-"))
 
 
-def _state(model):
-    model.optimizer.build(model.trainable_variables)
-    seeds = [v for v in model.variables if v.name == "seed_generator_state"]
-    # By number: Keras counts the names of these through the whole process.
-    # With the class, as all optimizers have variables of the same shapes.
-    return {
-        f"{kind}/{i:04d}": variable
-        for kind, variables in (
-            (type(model.optimizer).__name__, model.optimizer.variables),
-            ("dropout_seed", seeds),
+def restore_moments(model: keras.Model, checkpoint: Path) -> None:
+    """Takes over an optimizer's moments, but not its count of updates.
+
+    Raises:
+        ValueError: Where the folder is no checkpoint of a run with the same
+            weights and the same optimizer.
+    """
+    file = checkpoint / _STATE
+    if not file.is_file():
+        raise ValueError(
+            f"{checkpoint} has no {_STATE}, so there is no optimizer to take "
+            "over; give an output_dir of run_pretraining.py."
         )
-        for i, variable in enumerate(variables)
-    }
+    moments, arrays = (
+        # All other variables of an optimizer are single numbers.
+        {name: x for name, x in state.items() if len(x.shape)}
+        for state in (
+            _optimizer_state(model),
+            safetensors_numpy.load_file(file),
+        )
+    )
+    arrays = {n: a for n, a in arrays.items() if not n.startswith(_DROPOUT)}
+    _assign(moments, arrays, file)
 
 
-def _assign(variables, file):
-    arrays = safetensors_numpy.load_file(file)
+def _state(model):
+    seeds = [v for v in model.variables if v.name == "seed_generator_state"]
+    return _optimizer_state(model) | _numbered(_DROPOUT, seeds)
+
+
+def _optimizer_state(model):
+    optimizer = model.optimizer
+    optimizer.build(model.trainable_variables)
+    # With the class: all optimizers have variables of the same shapes.
+    return _numbered(type(optimizer).__name__, optimizer.variables)
+
+
+def _numbered(kind, variables):
+    # Not by name: Keras counts the names of these through the whole process.
+    return {f"{kind}/{i:04d}": v for i, v in enumerate(variables)}
+
+
+def _assign(variables, arrays, file):
     shapes = {name: tuple(v.shape) for name, v in variables.items()}
     if {name: array.shape for name, array in arrays.items()} != shapes:
         raise ValueError(

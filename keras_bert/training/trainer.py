@@ -14,6 +14,7 @@ from absl import logging
 from keras_bert.training.checkpoint import (
     CheckpointWriter,
     restore_latest_checkpoint,
+    restore_moments,
 )
 from keras_bert.training.config import TrainConfig
 from keras_bert.training.distribution import get_strategy, is_chief, precision
@@ -35,6 +36,7 @@ def train(
     config: TrainConfig,
     output_dir: str | Path,
     sidecars: Mapping[str, str],
+    init_moments: Path | None = None,
 ) -> tuple[keras.Model, dict[str, float]]:
     """Trains a model, or goes on where an earlier call was interrupted.
 
@@ -53,6 +55,7 @@ def train(
         output_dir: Gets `checkpoints/`, `history.csv`, `curves.png` and
             `tensorboard/`.
         sidecars: Text files to save beside the weights of each checkpoint.
+        init_moments: A checkpoint whose optimizer's moments to begin with.
 
     Returns:
         The trained model, and the last row of `history.csv`.
@@ -81,6 +84,8 @@ def train(
             jit_compile=False,  # the model does it
         )
         step = restore_latest_checkpoint(trained, output_dir / "checkpoints")
+        if init_moments and not step:
+            restore_moments(trained, init_moments)
     if step:
         logging.info("Going on from the checkpoint of step %d", step)
     history = History(output_dir, step)
