@@ -22,6 +22,19 @@ _CJK = (
 # mark and each ideograph is a word of its own.
 _ALONE = rf"[!-/:-@\[-`{{-~]|\p{{P}}|{_CJK}"
 _BOUNDARY = rf"[\s\p{{Z}}]|{_ALONE}"
+# First, last, and how far behind their small letters are, of capitals that
+# came with Unicode 14; TensorFlow lower-cases by Unicode 13.
+_NEW_CAPITALS = (
+    (0x2C2F, 0x2C2F, 0x30),
+    *((point, point, 1) for point in (0xA7C0, 0xA7D0, 0xA7D6, 0xA7D8)),
+    (0x10570, 0x1057A, 0x27),
+    (0x1057C, 0x1058A, 0x27),
+    (0x1058C, 0x10592, 0x27),
+    (0x10594, 0x10595, 0x27),
+)
+_NEW_CAPITAL = "".join(
+    rf"\x{{{first:X}}}-\x{{{last:X}}}" for first, last, _ in _NEW_CAPITALS
+).join("[]")
 # What a word over the limit needs; few texts without such a word have it.
 _LONG_RUN = rf"(?s).*[^\s!-/:-@\[-`{{-~]{{{MAX_CHARS_PER_WORD + 1}}}.*"
 
@@ -31,8 +44,7 @@ def clean_text(texts: tf.Tensor, *, lower_case: bool) -> tf.Tensor:
 
     The rules of `BasicTokenizer` in google-research/bert, tokenization.py,
     but for the splitting. Control characters go, and invalid bytes; with
-    `lower_case`, capitals and accents go too. Lower-casing is that of Unicode
-    13; 40 rare capitals came later and stay.
+    `lower_case`, capitals and accents go too.
     """
     plain = tf.strings.regex_full_match(texts, _PLAIN)
     texts = _change_where(~plain, texts, _drop)
@@ -75,8 +87,24 @@ def _drop(texts):
 
 def _lower_and_strip_accents(texts):
     texts = tf.strings.lower(texts, encoding="utf-8")
+    texts = _change_where(
+        tf.strings.regex_full_match(texts, f"(?s).*{_NEW_CAPITAL}.*"),
+        texts,
+        _lower_new_capitals,
+    )
     texts = tf_text.normalize_utf8(texts, "NFD")
     return tf.strings.regex_replace(texts, r"\p{Mn}", "")
+
+
+def _lower_new_capitals(texts):
+    characters = tf.strings.unicode_decode(texts, "UTF-8")
+    points = characters.flat_values
+    for first, last, distance in _NEW_CAPITALS:
+        is_capital = (points >= first) & (points <= last)
+        points = tf.where(is_capital, points + distance, points)
+    return tf.strings.unicode_encode(
+        characters.with_flat_values(points), "UTF-8"
+    )
 
 
 def _blank(texts):
