@@ -25,6 +25,8 @@ setuptools.setup(
     package_data={"keras_bert.configs.models": ["*.json"]},
     install_requires=[
         "absl-py",
+        # tensorflow-datasets 4.9.10 needs it to prepare a data set.
+        "importlib_resources",
         "keras>=3.15,<3.16",
         "matplotlib",
         "ml_dtypes",
@@ -41,7 +43,8 @@ setuptools.setup(
     ],
     extras_require={
         "test": ["huggingface_hub", "pytest", "ruff"],
-        "beam": ["apache-beam"],
+        # Without this extra it cannot write TFRecords.
+        "beam": ["apache-beam[tfrecord]"],
         "hub": ["huggingface_hub"],
     },
 )

@@ -12,9 +12,11 @@ from keras_bert.atomic import atomic_path
 from keras_bert.checkpoints.find import checkpoint_folder
 from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.config import BertConfig
+from keras_bert.data.dynamic import InstanceDrawer
 from keras_bert.data.records import damage_named, read_pretraining_records
 from keras_bert.models.pretraining import build_pretraining_model
-from keras_bert.text.vocab import load_vocab
+from keras_bert.text.masking import MaskingConfig
+from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.training.config import TrainConfig
 from keras_bert.training.losses import accuracy, cross_entropy
 from keras_bert.training.trainer import train
@@ -22,8 +24,10 @@ from keras_bert.training.training_model import Objective
 
 
 @dataclasses.dataclass(frozen=True)
-class PretrainingConfig(TrainConfig):
+class PretrainingConfig(TrainConfig, MaskingConfig):
     """A pre-training run; names as in google-research/bert.
+
+    The numbers of the masking are for records without masks only.
 
     Attributes:
         num_train_steps: Steps of the whole run.
@@ -33,6 +37,8 @@ class PretrainingConfig(TrainConfig):
         next_sentence: Whether to train the next-sentence head (paper, 5.1).
         init_moments: Whether to take over the optimizer's moments from
             init_checkpoint too, in a second phase of longer sequences.
+        skip_corrupt_records: Whether to leave out what stands behind a
+            damaged record of a file, with a warning, instead of stopping.
     """
 
     num_train_steps: int = 100_000
@@ -41,6 +47,7 @@ class PretrainingConfig(TrainConfig):
     max_predictions_per_seq: int = 20
     next_sentence: bool = True
     init_moments: bool = False
+    skip_corrupt_records: bool = False
 
 
 def pretrain(
@@ -57,12 +64,14 @@ def pretrain(
 
     Args:
         bert_config: The network.
-        input_files: TFRecords of `create_pretraining_data`.
+        input_files: TFRecords of `create_pretraining_data`; of those without
+            masks, other masks are drawn in each epoch.
         output_dir: Gets `checkpoints/`, `history.csv`, `curves.png`,
             `tensorboard/` and, at the end, `eval_results.json`.
         eval_files: Held-out records, evaluated after each interval.
         init_checkpoint: Weights to begin with, instead of random ones.
-        vocab_file: Is put beside the weights, so that later steps find it.
+        vocab_file: Is put beside the weights, so that later steps find it;
+            needed for records without masks.
         config: Rates, sizes and steps.
 
     Returns:
@@ -84,15 +93,22 @@ def pretrain(
             "of the model config; shorten the sequences or enlarge the model."
         )
     sidecars = {"bert_config.json": bert_config.to_json()}
+    drawer = None
     if vocab_file:
-        vocab = load_vocab(vocab_file)
-        if len(vocab) != bert_config.vocab_size:
+        tokenizer = BertTokenizer(vocab_file)
+        if tokenizer.vocab_size != bert_config.vocab_size:
             raise ValueError(
-                f"{vocab_file} has {len(vocab)} word pieces, but the model "
-                f"config a vocab_size of {bert_config.vocab_size}; make them "
-                "equal."
+                f"{vocab_file} has {tokenizer.vocab_size} word pieces, but "
+                f"the model config a vocab_size of {bert_config.vocab_size}; "
+                "make them equal."
             )
-        sidecars["vocab.txt"] = "\n".join(vocab) + "\n"
+        sidecars["vocab.txt"] = "\n".join(tokenizer.vocab) + "\n"
+        drawer = InstanceDrawer(
+            tokenizer,
+            config.build_masker(tokenizer, config.max_predictions_per_seq),
+            seq_length=config.max_seq_length,
+            random_seed=config.random_seed,
+        )
 
     def build_model():
         model = build_pretraining_model(
@@ -103,11 +119,13 @@ def pretrain(
         return model
 
     with damage_named([*input_files, *(eval_files or ())]):
-        evaluation = _batches(eval_files, config, None) if eval_files else None
+        evaluation = None
+        if eval_files:
+            evaluation = _batches(eval_files, config, drawer)
         _, figures = train(
             build_model,
             lambda step: _batches(
-                input_files, config, config.random_seed, step
+                input_files, config, drawer, config.random_seed, step
             ),
             evaluation,
             objectives={
@@ -128,7 +146,7 @@ def pretrain(
     return figures
 
 
-def _batches(files, config, shuffle_seed, num_skipped=0):
+def _batches(files, config, drawer, shuffle_seed=None, first_batch=0):
     dataset = read_pretraining_records(
         files,
         seq_length=config.max_seq_length,
@@ -137,7 +155,10 @@ def _batches(files, config, shuffle_seed, num_skipped=0):
         if shuffle_seed is None
         else config.train_batch_size,
         shuffle_seed=shuffle_seed,
-    ).skip(num_skipped)
+        first_batch=first_batch,
+        drawer=drawer,
+        skip_corrupt_records=config.skip_corrupt_records,
+    )
 
     def split(features):
         next_sentence = features.pop("next_sentence_labels")[:, 0]

@@ -61,7 +61,7 @@ def run(main: Callable[[], None]) -> None:
         logging.set_verbosity(max(flags.FLAGS.verbosity, logging.INFO))
         try:
             main()
-        except (OSError, ValueError) as error:
+        except (ImportError, OSError, ValueError) as error:
             logging.debug("Raised here:", exc_info=True)
             sys.exit(f"Error: {error}")
 

@@ -1,39 +1,57 @@
 """Makes pre-training records of text: sentence pairs with masks.
 
-The text has one sentence a line and a blank line between documents.
+One sentence a line, a blank line between documents; with --split_sentences
+raw text. With --runner=DirectRunner or another, through Apache Beam.
 
     python run_scripts/create_pretraining_data.py --input_file=corpus.txt.gz \
-        --output_file=train.tfrecord --vocab_file=vocab.txt
+        --output_file=a.tfrecord,b.tfrecord --vocab_file=vocab.txt
 """
+
+import shlex
 
 import config_flags
 from absl import flags
 
 import keras_bert
 
-INPUT_FILE = flags.DEFINE_string(
-    "input_file", None, "Text files, plain or .gz; comma-separated globs."
-)
 OUTPUT_FILE = flags.DEFINE_string(
-    "output_file", None, "TFRecord files, comma-separated, filled in turn."
+    "output_file", None, "TFRecord files, comma-separated, filled evenly."
 )
 VOCAB_FILE = flags.DEFINE_string("vocab_file", None, "The vocab.txt.")
 DO_LOWER_CASE = flags.DEFINE_bool(
     "do_lower_case", True, "Whether the vocabulary is uncased."
 )
+NUM_WORKERS = flags.DEFINE_integer(
+    "num_workers", 1, "Processes; the records are the same with any number."
+)
+RUNNER = flags.DEFINE_string("runner", None, "A runner of Apache Beam.")
+BEAM_OPTIONS = flags.DEFINE_string("beam_options", "", "Beam's own options.")
+read_source = config_flags.define(keras_bert.TextSource)
 read_config = config_flags.define(keras_bert.PretrainingDataConfig)
 
 
 def main():
-    counts = keras_bert.create_pretraining_data(
-        keras_bert.read_lines(keras_bert.expand_globs(INPUT_FILE.value)),
-        OUTPUT_FILE.value.split(","),
-        keras_bert.BertTokenizer(VOCAB_FILE.value, DO_LOWER_CASE.value),
-        read_config(),
-    )
+    tokenizer = keras_bert.BertTokenizer(VOCAB_FILE.value, DO_LOWER_CASE.value)
+    if RUNNER.value:
+        counts = keras_bert.create_pretraining_data_with_beam(
+            read_source(),
+            OUTPUT_FILE.value,
+            tokenizer,
+            read_config(),
+            pipeline_options=[f"--runner={RUNNER.value}"]
+            + shlex.split(BEAM_OPTIONS.value),
+        )
+    else:
+        counts = keras_bert.create_pretraining_data(
+            read_source().lines(),
+            OUTPUT_FILE.value.split(","),
+            tokenizer,
+            read_config(),
+            num_workers=NUM_WORKERS.value,
+        )
     print(", ".join(f"{number} {name}" for name, number in counts.items()))
 
 
 if __name__ == "__main__":
-    flags.mark_flags_as_required([INPUT_FILE, OUTPUT_FILE, VOCAB_FILE])
+    flags.mark_flags_as_required([OUTPUT_FILE, VOCAB_FILE])
     config_flags.run(main)

@@ -6,10 +6,8 @@ import pytest
 from safetensors.numpy import load_file
 
 from keras_bert.checkpoints.load import load_checkpoint
-from keras_bert.data.pretraining import (
-    PretrainingDataConfig,
-    create_pretraining_data,
-)
+from keras_bert.data.pretraining import create_pretraining_data
+from keras_bert.data.pretraining_config import PretrainingDataConfig
 from keras_bert.filling import fill_mask
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.pretraining import PretrainingConfig, pretrain
@@ -196,3 +194,35 @@ def test_a_second_phase_goes_on_with_the_moments(config, records, tmp_path):
             tmp_path / "none",
             config=replace(CONFIG, init_moments=True),
         )
+
+
+def test_records_without_masks_get_them_while_training(
+    config, vocab_file, tmp_path
+):
+    file = tmp_path / "dynamic.tfrecord"
+    data_config = PretrainingDataConfig(
+        max_seq_length=14, dupe_factor=1, dynamic_masking=True
+    )
+    create_pretraining_data(
+        LINES, [file], BertTokenizer(vocab_file), data_config
+    )
+
+    def run(name, **changes):
+        return pretrain(
+            config,
+            [str(file)],
+            tmp_path / name,
+            eval_files=[str(file)],
+            vocab_file=vocab_file if name != "no vocabulary" else None,
+            config=replace(
+                CONFIG, num_train_steps=4, save_checkpoints_steps=2, **changes
+            ),
+        )
+
+    figures = run("a")
+    assert figures["val_masked_lm_loss"] == pytest.approx(np.log(31), abs=0.5)
+    assert run("b")["val_loss"] == figures["val_loss"]
+    whole_words = run("c", do_whole_word_mask=True, mask_rate=0.0)
+    assert whole_words["val_loss"] != figures["val_loss"]
+    with pytest.raises(ValueError, match="give the vocab_file, so that masks"):
+        run("no vocabulary")

@@ -1,18 +1,17 @@
-"""Lines of text -> documents of tokenized sentences."""
+"""Documents -> ids of their sentences."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import tensorflow as tf
-from absl import logging
-from tqdm import tqdm
 
 from keras_bert.text.tokenizer import BertTokenizer
 
-_LINES_PER_CALL = 10_000
+# Bounds the memory of the tokenizer's graph.
+_CHARACTERS_PER_CALL = 500_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,7 +19,8 @@ class Corpus:
     """All ids in one array, so that any stretch of sentences is a slice.
 
     Sentence i is ids[sentence_ends[i]:sentence_ends[i + 1]], and document d
-    is the sentences document_ends[d] to document_ends[d + 1].
+    is the sentences document_ends[d] to document_ends[d + 1]. No sentence and
+    no document is empty.
     """
 
     ids: np.ndarray
@@ -28,60 +28,65 @@ class Corpus:
     document_ends: np.ndarray
 
     @property
+    def num_sentences(self) -> int:
+        return len(self.sentence_ends) - 1
+
+    @property
     def num_documents(self) -> int:
         return len(self.document_ends) - 1
 
-    @classmethod
-    def from_lines(
-        cls, lines: Iterable[str], tokenizer: BertTokenizer
-    ) -> Corpus:
-        tokenize = tf.function(
-            tokenizer,
-            input_signature=[tf.TensorSpec([None], tf.string)],
-            autograph=False,
+
+def corpus_maker(
+    tokenizer: BertTokenizer,
+    split: Callable[[tf.Tensor], tf.RaggedTensor],
+) -> Callable[[list[str]], Corpus]:
+    """Returns what turns documents into a Corpus, its graph made once.
+
+    `split` makes ragged sentences [B, (sentences)] of documents [B].
+    """
+
+    @tf.function(
+        input_signature=[tf.TensorSpec([None], tf.string)], autograph=False
+    )
+    def tokenize(documents):
+        sentences = split(documents)
+        ids = tokenizer(sentences.flat_values)
+        lengths = ids.row_lengths()
+        has_tokens = lengths > 0
+        document = tf.boolean_mask(sentences.value_rowids(), has_tokens)
+        counts = tf.math.bincount(
+            tf.cast(document, tf.int32),
+            minlength=tf.size(documents),
+            dtype=tf.int64,
         )
-        ids, lengths, document_ends = [], [], [0]
-        num_sentences = 0
-        progress = tqdm(desc="Tokenizing", unit=" lines", disable=None)
-        for chunk in _chunks(lines, _LINES_PER_CALL):
-            ragged = tokenize(tf.constant(chunk))
-            ids.append(ragged.flat_values.numpy())
-            chunk_lengths = ragged.row_lengths().numpy()
-            # A line without a token that is blank ends a document; another
-            # one, such as a stray control character, is nothing.
-            for line, length in zip(chunk, chunk_lengths, strict=True):
-                if length:
-                    num_sentences += 1
-                elif not line.strip() and document_ends[-1] != num_sentences:
-                    document_ends.append(num_sentences)
-            lengths.append(chunk_lengths[chunk_lengths > 0])
-            progress.update(len(chunk))
-        progress.close()
-        if not num_sentences:
-            raise ValueError(
-                "The text holds no sentence; give one sentence a line and a "
-                "blank line between documents."
-            )
-        if document_ends[-1] != num_sentences:
-            document_ends.append(num_sentences)
-        if len(document_ends) == 2:
-            logging.warning(
-                "The text is one document, so a random next sentence comes "
-                "from the same one; put a blank line between documents."
-            )
-        return cls(
-            np.concatenate(ids),
-            np.concatenate([[0], np.cumsum(np.concatenate(lengths))]),
-            np.array(document_ends),
+        return (
+            ids.flat_values,
+            tf.boolean_mask(lengths, has_tokens),
+            tf.boolean_mask(counts, counts > 0),
         )
 
+    def make(documents: list[str]) -> Corpus:
+        chunks = [
+            [array.numpy() for array in tokenize(tf.constant(chunk))]
+            for chunk in _chunks(documents)
+        ]
+        ids, lengths, counts = map(np.concatenate, zip(*chunks, strict=True))
+        return Corpus(ids, _ends(lengths), _ends(counts))
 
-def _chunks(lines, size):
-    chunk = []
-    for line in lines:
-        chunk.append(line)
-        if len(chunk) == size:
+    return make
+
+
+def _ends(lengths):
+    return np.concatenate([[0], np.cumsum(lengths)])
+
+
+def _chunks(documents: list[str]) -> Iterator[list[str]]:
+    chunk, size = [], 0
+    for document in documents:
+        chunk.append(document)
+        size += len(document)
+        if size >= _CHARACTERS_PER_CALL:
             yield chunk
-            chunk = []
+            chunk, size = [], 0
     if chunk:
         yield chunk

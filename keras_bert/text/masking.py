@@ -2,9 +2,52 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import tensorflow as tf
 
+from keras_bert.text.row_random import (
+    row_bits,
+    to_integers,
+    to_order,
+    to_uniform,
+)
+from keras_bert.text.spans import choose_spans
 from keras_bert.text.tokenizer import BertTokenizer
+
+
+@dataclasses.dataclass(frozen=True)
+class MaskingConfig:
+    """The numbers of a `MaskedLMMasker`; defaults are the paper's.
+
+    Attributes:
+        masked_lm_prob: Share of the tokens to be masked.
+        mask_rate: Share of the tokens to be guessed that become [MASK].
+        random_rate: Share of them that become a random one; the rest stay.
+        do_whole_word_mask: Whether a word is masked with all its pieces.
+        max_ngram_size: Most neighbouring words masked together; over 1 only
+            with do_whole_word_mask.
+    """
+
+    masked_lm_prob: float = 0.15
+    mask_rate: float = 0.8
+    random_rate: float = 0.1
+    do_whole_word_mask: bool = False
+    max_ngram_size: int = 1
+
+    def build_masker(
+        self, tokenizer: BertTokenizer, max_predictions_per_seq: int
+    ) -> MaskedLMMasker:
+        """Returns a masker with these numbers."""
+        numbers = {
+            field.name: getattr(self, field.name)
+            for field in dataclasses.fields(MaskingConfig)
+        }
+        return MaskedLMMasker(
+            tokenizer,
+            max_predictions_per_seq=max_predictions_per_seq,
+            **numbers,
+        )
 
 
 class MaskedLMMasker(tf.Module):
@@ -13,9 +56,11 @@ class MaskedLMMasker(tf.Module):
     Of a text of n tokens, special ones counted, round(n * masked_lm_prob) are
     chosen, at least 1 and at most `max_predictions_per_seq`; never [CLS] or
     [SEP]. Of those, `mask_rate` become [MASK], `random_rate` a random id of
-    the vocabulary, and the rest stay. With `whole_word`, a word is chosen
-    with all its pieces, or skipped where it would exceed the number; each of
-    its pieces is still replaced on its own.
+    the vocabulary, and the rest stay. With `do_whole_word_mask`, a word is
+    chosen with all its pieces, or skipped where it would exceed the number;
+    each of its pieces is still replaced on its own. With a `max_ngram_size`
+    over 1, up to so many neighbouring words are chosen together, n of them
+    with a weight of 1/n, and replaced alike (tensorflow/models, official/nlp).
     """
 
     def __init__(
@@ -26,7 +71,8 @@ class MaskedLMMasker(tf.Module):
         masked_lm_prob: float = 0.15,
         mask_rate: float = 0.8,
         random_rate: float = 0.1,
-        whole_word: bool = False,
+        do_whole_word_mask: bool = False,
+        max_ngram_size: int = 1,
     ):
         super().__init__(name="masked_lm_masker")
         if min(mask_rate, random_rate) < 0 or mask_rate + random_rate > 1:
@@ -40,107 +86,105 @@ class MaskedLMMasker(tf.Module):
                 f"masked_lm_prob is {masked_lm_prob}, but must lie between 0 "
                 "and 1; the paper has 0.15."
             )
+        if max_ngram_size < 1 or (
+            max_ngram_size > 1 and not do_whole_word_mask
+        ):
+            raise ValueError(
+                f"max_ngram_size is {max_ngram_size}, but must be at least 1, "
+                "and over 1 only with whole-word masking; n-grams are of "
+                "whole words."
+            )
         self._max_predictions = max_predictions_per_seq
         self._masked_lm_prob = masked_lm_prob
         self._mask_rate = mask_rate
         self._random_rate = random_rate
+        self._whole_word = do_whole_word_mask
+        self._max_ngram_size = max_ngram_size
         self._mask_id = tokenizer.mask_id
         self._never_masked = (tokenizer.cls_id, tokenizer.sep_id)
         self._vocab_size = tokenizer.vocab_size
         self._continues_word = tf.constant(
-            [whole_word and t.startswith("##") for t in tokenizer.vocab]
+            [t.startswith("##") for t in tokenizer.vocab]
         )
 
     def __call__(
-        self, features: dict[str, tf.Tensor], seed: tf.Tensor
+        self, features: dict[str, tf.Tensor], seeds: tf.Tensor
     ) -> dict[str, tf.Tensor]:
-        """Masks a batch; the same seed, int [2], draws the same masks.
+        """Masks a batch; the same seeds draw the same masks in any batch.
 
-        `features` has `input_ids` and `input_mask`, int32 [B, S]. Returns all
+        `features` has `input_ids` and `input_mask`, int32 [B, S]; `seeds` are
+        integers [B, any number], such as (seed, epoch, record). Returns all
         features with `input_ids` replaced and, added, int32
         `masked_lm_positions` and `masked_lm_ids` and float32
         `masked_lm_weights`, all [B, P], in the order of the text.
         """
         input_ids = features["input_ids"]
-        seeds = tf.random.split(seed, 3)
-        chosen = self._choose(input_ids, features["input_mask"], seeds[0])
-
-        # The chosen come first, in the order of the text: top_k is stable.
-        padded = tf.pad(
-            tf.cast(chosen, tf.int32), [[0, 0], [0, self._max_predictions]]
-        )
-        weights, positions = tf.math.top_k(padded, self._max_predictions)
-        positions *= weights  # [B, P], 0 where there is no more
+        seq_length = tf.shape(input_ids)[1]
+        candidate = features["input_mask"] > 0
+        for special in self._never_masked:
+            candidate &= input_ids != special
+        num_to_predict = self._num_to_predict(features["input_mask"])
+        if self._whole_word:
+            positions, drawn_at = choose_spans(
+                candidate,
+                tf.gather(self._continues_word, input_ids),
+                num_to_predict,
+                seeds,
+                self._max_ngram_size,
+                self._max_predictions,
+            )
+        else:
+            positions = self._choose_tokens(candidate, num_to_predict, seeds)
+            drawn_at = positions
+        # So far, a place that is not needed holds the position seq_length.
+        is_needed = positions < seq_length
+        weights = tf.cast(is_needed, tf.int32)
+        positions *= weights
         ids = tf.gather(input_ids, positions, batch_dims=1) * weights
 
-        draw = tf.random.stateless_uniform(tf.shape(input_ids), seeds[1])
-        random_ids = tf.random.stateless_uniform(
-            tf.shape(input_ids), seeds[2], 0, self._vocab_size, tf.int32
+        draw = to_uniform(row_bits(seeds, 1, drawn_at))
+        random_ids = to_integers(
+            row_bits(seeds, 2, positions), self._vocab_size
         )
         replaced = tf.where(
             draw < self._mask_rate,
             self._mask_id,
             tf.where(
-                draw < self._mask_rate + self._random_rate,
-                random_ids,
-                input_ids,
+                draw < self._mask_rate + self._random_rate, random_ids, ids
             ),
         )
+        places = tf.cast(tf.where(is_needed), tf.int32)  # (row, prediction)
         return features | {
-            "input_ids": tf.where(chosen, replaced, input_ids),
+            "input_ids": tf.tensor_scatter_nd_update(
+                input_ids,
+                tf.stack(
+                    [places[:, 0], tf.gather_nd(positions, places)], axis=1
+                ),
+                tf.gather_nd(replaced, places),
+            ),
             "masked_lm_positions": positions,
             "masked_lm_ids": ids,
             "masked_lm_weights": tf.cast(weights, tf.float32),
         }
 
-    def _choose(self, input_ids, input_mask, seed):
-        """Returns bool [B, S], True where a token is to be guessed."""
-        candidate = input_mask > 0
-        for special in self._never_masked:
-            candidate &= input_ids != special
-        # A word is a piece without ## and all with ## behind it; a text cut
-        # at its front may begin with ##, which then begins a word.
-        continues = tf.gather(self._continues_word, input_ids) & candidate
-        first = tf.cumsum(tf.cast(candidate, tf.int32), axis=1) == 1
-        begins = candidate & (first | ~continues)
-        word = tf.cumsum(tf.cast(begins, tf.int32), axis=1) - 1  # [B, S]
-
-        num_tokens = tf.reduce_sum(input_mask, axis=1)
+    def _num_to_predict(self, input_mask):
         # In float64, so that a half rounds to even as it does in Python.
-        num_to_predict = tf.clip_by_value(
-            tf.cast(
-                tf.round(
-                    tf.cast(num_tokens, tf.float64) * self._masked_lm_prob
-                ),
-                tf.int32,
-            ),
+        num_tokens = tf.cast(tf.reduce_sum(input_mask, axis=1), tf.float64)
+        return tf.clip_by_value(
+            tf.cast(tf.round(num_tokens * self._masked_lm_prob), tf.int32),
             1,
             self._max_predictions,
         )
 
-        # Word w of row b has word_sizes[b, w] pieces; words are taken in a
-        # random order as long as they fit.
-        slots = tf.shape(input_ids)[1]
-        word_sizes = tf.math.bincount(
-            tf.where(candidate, word, slots),
-            minlength=slots + 1,
-            maxlength=slots + 1,
-            axis=-1,
-        )[:, :slots]
-        order = tf.argsort(
-            tf.random.stateless_uniform(tf.shape(input_ids), seed), axis=1
+    def _choose_tokens(self, candidate, num_to_predict, seeds):
+        """Returns [B, P]: sorted positions, then S where there is no more."""
+        seq_length = tf.shape(candidate)[1]
+        bits = row_bits(seeds, 0, tf.range(seq_length))
+        order = tf.where(candidate, to_order(bits), -1)
+        padding = tf.maximum(self._max_predictions - seq_length, 0)
+        order = tf.pad(order, [[0, 0], [0, padding]], constant_values=-1)
+        drawn, positions = tf.math.top_k(order, self._max_predictions)
+        is_chosen = (drawn >= 0) & (
+            tf.range(self._max_predictions) < num_to_predict[:, None]
         )
-        sizes = tf.gather(word_sizes, order, batch_dims=1)  # [B, S]
-
-        def take(state, size):
-            total, _ = state
-            taken = (size > 0) & (total + size <= num_to_predict)
-            return total + tf.where(taken, size, 0), taken
-
-        none = tf.zeros_like(num_tokens)
-        _, taken = tf.scan(take, tf.transpose(sizes), (none, none > 0))
-        # Back from the random order to the order of the words.
-        taken = tf.gather(
-            tf.transpose(taken), tf.argsort(order, axis=1), batch_dims=1
-        )
-        return candidate & tf.gather(taken, tf.maximum(word, 0), batch_dims=1)
+        return tf.sort(tf.where(is_chosen, positions, seq_length), axis=1)

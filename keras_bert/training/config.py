@@ -6,7 +6,9 @@ import dataclasses
 import json
 
 _MAY_BE_0 = {
+    "mask_rate",
     "num_warmup_steps",
+    "random_rate",
     "random_seed",
     "warmup_proportion",
     "weight_decay_rate",

@@ -1,11 +1,14 @@
+import functools
 import itertools
+import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert.data.corpus import Corpus
-from keras_bert.data.lines import expand_globs, read_lines
+from keras_bert.data import pretraining
+from keras_bert.data.blocks import cut_blocks
 from keras_bert.data.pretraining import (
     PretrainingDataConfig,
     create_pretraining_data,
@@ -22,6 +25,16 @@ CONFIG = PretrainingDataConfig(
 @pytest.fixture
 def tokenizer(vocab_file):
     return BertTokenizer(vocab_file)
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    """The text makes several blocks."""
+    monkeypatch.setattr(
+        pretraining,
+        "cut_blocks",
+        functools.partial(cut_blocks, block_size=2500),
+    )
 
 
 @pytest.fixture
@@ -49,15 +62,6 @@ def _read(file, **kwargs):
     return {k: v.numpy() for k, v in next(iter(dataset)).items()}
 
 
-def test_documents_and_sentences(tokenizer):
-    text = ["", "the fox", "a dog .", "", "  ", "\x01", "film", ""]
-    corpus = Corpus.from_lines(text, tokenizer)
-    assert corpus.num_documents == 2
-    assert corpus.ids.tolist() == [5, 9, 6, 15, 16, 23]
-    assert corpus.sentence_ends.tolist() == [0, 2, 5, 6]
-    assert corpus.document_ends.tolist() == [0, 2, 3]
-
-
 def test_records_hold_pairs_of_the_text(tokenizer, lines, tmp_path):
     counts = create_pretraining_data(
         lines, [tmp_path / "a.tfrecord"], tokenizer, CONFIG
@@ -75,6 +79,7 @@ def test_records_hold_pairs_of_the_text(tokenizer, lines, tmp_path):
         for blank, group in itertools.groupby(lines, lambda x: not x)
         if not blank
     ]
+    assert counts["tokens"] == sum(map(len, documents))
     num_random, lengths = 0, []
     for row in range(counts["instances"]):
         ids = records["input_ids"][row].copy()
@@ -108,19 +113,45 @@ def test_records_hold_pairs_of_the_text(tokenizer, lines, tmp_path):
             assert any(second in d for d in documents)
     assert 0.5 < num_random / counts["instances"] < 0.85
     assert np.mean(np.array(lengths) > S - 8) > 0.5
+    assert counts["random_next"] == num_random
+    assert counts["input_tokens"] == sum(lengths)
+    assert counts["fill_rate"] == sum(lengths) / (len(lengths) * S)
+    assert counts["masked_tokens"] == records["masked_lm_weights"].sum()
+    # 3 of 20 places are masked in most rows: 1,140 ways, few of them twice.
+    places = {tuple(row) for row in records["masked_lm_positions"]}
+    assert len(places) > counts["instances"] / 2
 
 
 def test_a_seed_makes_the_same_records(tokenizer, lines, tmp_path):
-    for name in "ab":
-        create_pretraining_data(lines, [tmp_path / name], tokenizer, CONFIG)
-    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    for name, seed in ("a", 5), ("b", 5), ("c", 6):
+        config = replace(CONFIG, random_seed=seed)
+        create_pretraining_data(lines, [tmp_path / name], tokenizer, config)
+    a, b, c = ((tmp_path / name).read_bytes() for name in "abc")
+    assert a == b != c
 
 
-def test_files_are_filled_in_turn(tokenizer, lines, tmp_path):
-    files = [tmp_path / "a", tmp_path / "b"]
+@pytest.mark.slow
+def test_the_number_of_workers_changes_nothing(tokenizer, lines, tmp_path):
+    for workers in (1, 2):
+        create_pretraining_data(
+            lines,
+            [tmp_path / f"{workers}-{i}" for i in range(3)],
+            tokenizer,
+            CONFIG,
+            num_workers=workers,
+        )
+    for i in range(3):
+        one = (tmp_path / f"1-{i}").read_bytes()
+        assert one == (tmp_path / f"2-{i}").read_bytes()
+
+
+def test_blocks_are_dealt_evenly_over_the_files(tokenizer, lines, tmp_path):
+    files = [tmp_path / name for name in "abc"]
     counts = create_pretraining_data(lines, files, tokenizer, CONFIG)
     sizes = [len(_read(file)["input_ids"]) for file in files]
-    assert sum(sizes) == counts["instances"] and sizes[0] - sizes[1] in (0, 1)
+    state = json.loads((tmp_path / "a.json").read_text())
+    assert state["counts"]["instances"] == sum(sizes) == counts["instances"]
+    assert max(sizes) - min(sizes) <= state["num_blocks"] > 3
 
 
 def test_an_empty_corpus_leaves_no_file(tokenizer, tmp_path):
@@ -128,77 +159,62 @@ def test_an_empty_corpus_leaves_no_file(tokenizer, tmp_path):
         create_pretraining_data(
             ["", " \t"], [tmp_path / "a.tfrecord"], tokenizer, CONFIG
         )
-    assert not list(tmp_path.glob("*.tfrecord"))
+    # A control character is no blank line, but holds no token either.
+    with pytest.raises(ValueError, match="holds no sentence"):
+        create_pretraining_data(
+            ["\x01"], [tmp_path / "a.tfrecord"], tokenizer, CONFIG
+        )
+    assert {path.name for path in tmp_path.iterdir()} == {"vocab.txt"}
 
 
-def test_shuffled_records_come_for_ever_in_full_batches(
+def test_compressed_records_and_names_of_model_garden(
     tokenizer, lines, tmp_path
 ):
-    file = tmp_path / "a.tfrecord"
-    create_pretraining_data(lines, [file], tokenizer, CONFIG)
+    plain, packed, garden = (tmp_path / name for name in "abc")
+    create_pretraining_data(lines, [plain], tokenizer, CONFIG)
+    create_pretraining_data(
+        lines, [packed], tokenizer, replace(CONFIG, gzip_compress=True)
+    )
+    create_pretraining_data(
+        lines, [garden], tokenizer, replace(CONFIG, use_v2_feature_names=True)
+    )
+    assert packed.read_bytes()[4:8] == bytes(4)  # no time, so always the same
+    assert packed.stat().st_size < plain.stat().st_size / 2
+    first = next(iter(tf.data.TFRecordDataset(str(garden)))).numpy()
+    assert set(tf.train.Example.FromString(first).features.feature) == {
+        "input_word_ids",
+        "input_mask",
+        "input_type_ids",
+        "masked_lm_positions",
+        "masked_lm_ids",
+        "masked_lm_weights",
+        "next_sentence_labels",
+    }
+    expected = _read(plain)
+    for file in (packed, garden):
+        for name, value in _read(file).items():
+            np.testing.assert_array_equal(value, expected[name])
 
-    def batches():
-        dataset = read_pretraining_records(
-            [str(file)],
-            seq_length=S,
-            max_predictions_per_seq=P,
-            batch_size=64,
-            shuffle_seed=3,
-        )
-        return [b["input_ids"].numpy() for b in dataset.take(20)]
 
-    first = batches()
-    assert {batch.shape for batch in first} == {(64, S)}
-    for batch, again in zip(first, batches(), strict=True):
-        np.testing.assert_array_equal(batch, again)
-
-
-def test_records_of_another_length_are_refused(tokenizer, lines, tmp_path):
-    file = str(tmp_path / "a.tfrecord")
-    create_pretraining_data(lines, [file], tokenizer, CONFIG)
-    with pytest.raises(ValueError, match="input_ids of length 23, but .* 99"):
-        read_pretraining_records(
-            [file], seq_length=99, max_predictions_per_seq=P, batch_size=1
-        )
-    with pytest.raises(ValueError, match="positions of length 4, but .* 5"):
-        read_pretraining_records(
-            [file], seq_length=S, max_predictions_per_seq=5, batch_size=1
-        )
+def test_raw_text_is_split_into_sentences(tokenizer, tmp_path):
+    config = replace(CONFIG, split_sentences=True, dupe_factor=1)
+    counts = create_pretraining_data(
+        ["The fox jumped. A dog was\nnot lazy! Bad film?", "", "The end."],
+        [tmp_path / "a"],
+        tokenizer,
+        config,
+    )
+    assert (counts["documents"], counts["sentences"]) == (2, 4)
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
-    [(b"", "holds no record"), (b"not a TFRecord" * 9, "is not a TFRecord")],
+    ("changes", "message"),
+    [
+        ({"max_seq_length": 4}, "max_seq_length is 4; .* at least 5"),
+        ({"dupe_factor": 0}, "dupe_factor is 0"),
+        ({"short_seq_prob": 1.5}, "short_seq_prob is 1.5"),
+    ],
 )
-def test_a_broken_file_is_named(tmp_path, content, message):
-    file = tmp_path / "broken.tfrecord"
-    file.write_bytes(content)
-    with pytest.raises(ValueError, match=f"broken.tfrecord {message}"):
-        read_pretraining_records(
-            [str(file)], seq_length=S, max_predictions_per_seq=P, batch_size=1
-        )
-
-
-def test_googles_records_are_read_unchanged(shared):
-    dataset = read_pretraining_records(
-        [str(shared / "golden/pretraining_records/google.tfrecord")],
-        seq_length=64,
-        max_predictions_per_seq=10,
-        batch_size=1000,
-    )
-    records = next(iter(dataset))
-    assert records["input_ids"].shape == (624, 64)
-    assert records["masked_lm_weights"].dtype == tf.float32
-    assert set(records["next_sentence_labels"].numpy().ravel()) == {0, 1}
-
-
-def test_lines_of_plain_and_gzipped_files(tmp_path):
-    import gzip
-
-    (tmp_path / "a.txt").write_text("one\n\ntwo\n")
-    with gzip.open(tmp_path / "b.txt.gz", "wt") as file:
-        file.write("three")
-    files = expand_globs(f"{tmp_path}/a.txt,{tmp_path}/*.gz")
-    assert list(read_lines(files)) == ["one", "", "two", "", "three", ""]
-    with pytest.raises(FileNotFoundError, match="No file matches"):
-        expand_globs(f"{tmp_path}/*.csv")
+def test_sizes_that_make_no_sense_are_refused(changes, message):
+    with pytest.raises(ValueError, match=message):
+        replace(CONFIG, **changes)

@@ -29,6 +29,10 @@ def batch():
     }
 
 
+def _seeds(*seed, rows=ROWS):
+    return tf.constant([[*seed, row] for row in range(rows)], tf.int64)
+
+
 def _numpy(features):
     return {name: value.numpy() for name, value in features.items()}
 
@@ -36,7 +40,7 @@ def _numpy(features):
 def test_how_many_and_which(tokenizer, batch):
     mask = MaskedLMMasker(tokenizer, max_predictions_per_seq=P)
     before = batch["input_ids"].numpy()
-    out = _numpy(mask(batch, tf.constant([1, 2])))
+    out = _numpy(mask(batch, _seeds(1, 2)))
     lengths = batch["input_mask"].numpy().sum(1)
     expected = [min(P, max(1, round(int(n) * 0.15))) for n in lengths]
     assert out["masked_lm_weights"].sum(1).tolist() == expected
@@ -67,7 +71,7 @@ def test_what_stands_in_their_place(tokenizer, batch, rates, shares):
     mask = MaskedLMMasker(tokenizer, max_predictions_per_seq=P, **rates)
     counts = np.zeros(3)
     for seed in range(10):
-        out = _numpy(mask(batch, tf.constant([seed, 0])))
+        out = _numpy(mask(batch, _seeds(seed)))
         chosen = out["masked_lm_weights"] > 0
         now = np.take_along_axis(
             out["input_ids"], out["masked_lm_positions"], 1
@@ -89,7 +93,7 @@ def test_every_token_is_as_likely(tokenizer, batch):
         "input_mask": tf.ones((500, 12), tf.int32),
     }
     mask = MaskedLMMasker(tokenizer, max_predictions_per_seq=P)
-    positions = _numpy(mask(full, tf.constant([0, 1])))["masked_lm_positions"]
+    positions = _numpy(mask(full, _seeds(0, rows=500)))["masked_lm_positions"]
     counts = np.bincount(positions[:, :2].ravel(), minlength=12)
     assert counts[[0, 11]].tolist() == [0, 0]
     # 1,000 choices among 10 places: 100 each, standard deviation 9.
@@ -103,8 +107,10 @@ def test_whole_words(tokenizer):
         "input_ids": tf.constant([row] * 300, tf.int32),
         "input_mask": tf.ones((300, 20), tf.int32),
     }
-    mask = MaskedLMMasker(tokenizer, max_predictions_per_seq=P, whole_word=True)
-    out = _numpy(mask(full, tf.constant([3, 4])))
+    mask = MaskedLMMasker(
+        tokenizer, max_predictions_per_seq=P, do_whole_word_mask=True
+    )
+    out = _numpy(mask(full, _seeds(3, rows=300)))
     assert (out["masked_lm_weights"].sum(1) == 3).all()
     seen = set()
     for positions in out["masked_lm_positions"]:
@@ -114,13 +120,143 @@ def test_whole_words(tokenizer):
             if word <= chosen:
                 seen.add(min(word))
     assert seen == {2, 4}
+    # Each piece is replaced on its own: of a word, one may be left.
+    three = [{4, 5, 6} <= set(p[:3]) for p in out["masked_lm_positions"]]
+    num_masked = (out["input_ids"][three, 4:7] == 4).sum(1)
+    assert {1, 2, 3} <= set(num_masked)
+
+
+def test_a_word_does_not_go_over_a_special_token(tokenizer):
+    # [CLS] ##s un ##aff [SEP] ##able fox [SEP]: 1 of 8 is to be masked, so
+    # "un ##aff" is too long, and each of the others a word.
+    full = {
+        "input_ids": tf.constant([[2, 11, 20, 21, 3, 22, 9, 3]] * 100),
+        "input_mask": tf.ones((100, 8), tf.int32),
+    }
+    mask = MaskedLMMasker(tokenizer, do_whole_word_mask=True)
+    out = _numpy(mask(full, _seeds(1, rows=100)))
+    assert out["masked_lm_weights"].shape == (100, 20)  # more than S
+    assert (out["masked_lm_weights"].sum(1) == 1).all()
+    assert set(out["masked_lm_positions"][:, 0]) == {1, 5, 6}
+
+
+def _runs(chosen):
+    """Lengths of the stretches of True in a row."""
+    ends = np.flatnonzero(np.diff(np.r_[False, chosen, False]))
+    return (ends[1::2] - ends[::2]).tolist()
+
+
+def _ngram_reference(random, num_words, num_to_predict, max_ngram_size):
+    """Model Garden's rule, where each word has one token."""
+    left = {
+        n: random.permutation(num_words - n + 1).tolist()
+        for n in range(1, max_ngram_size + 1)
+    }
+    weights = np.array([1 / n for n in left])
+    chosen = np.zeros(num_words, bool)
+    while chosen.sum() < num_to_predict and any(left.values()):
+        n = int(random.choice([*left], p=weights / weights.sum()))
+        if not left[n]:
+            continue
+        begin = left[n].pop()
+        fits = chosen.sum() + n <= num_to_predict
+        if fits and not chosen[begin : begin + n].any():
+            chosen[begin : begin + n] = True
+    return chosen
+
+
+def test_ngrams_are_as_long_as_model_gardens(tokenizer):
+    rows, words = 3000, 30
+    ids = [[2, *range(5, 5 + 6), *[6] * (words - 6), 3]] * rows
+    full = {
+        "input_ids": tf.constant(ids, tf.int32),
+        "input_mask": tf.ones((rows, words + 2), tf.int32),
+    }
+    mask = MaskedLMMasker(
+        tokenizer,
+        do_whole_word_mask=True,
+        max_ngram_size=3,
+        masked_lm_prob=0.25,
+    )
+    out = _numpy(mask(full, _seeds(1, rows=rows)))
+    assert (out["masked_lm_weights"].sum(1) == 8).all()
+    found, expected = np.zeros(9), np.zeros(9)
+    random = np.random.default_rng(2)
+    for positions in out["masked_lm_positions"]:
+        chosen = np.isin(np.arange(1, words + 1), positions[:8])
+        found += np.bincount(_runs(chosen), minlength=9)
+        reference = _ngram_reference(random, words, 8, 3)
+        expected += np.bincount(_runs(reference), minlength=9)
+    # About 12,000 runs; single words alone give far more runs of one.
+    np.testing.assert_allclose(found / rows, expected / rows, atol=0.08)
+    assert found[1] / rows < 3
+
+
+def test_ngrams_hold_whole_words_and_are_replaced_alike(tokenizer):
+    # the jump ##s un ##aff ##able [SEP] fox: 4 of 25 are to be masked.
+    row = [2, 5, 10, 11, 20, 21, 22, 3, 9, 3] + [0] * 5
+    full = {
+        "input_ids": tf.constant([row] * 600, tf.int32),
+        "input_mask": tf.constant([[1] * 10 + [0] * 5] * 600, tf.int32),
+    }
+    mask = MaskedLMMasker(
+        tokenizer,
+        max_predictions_per_seq=P,
+        do_whole_word_mask=True,
+        max_ngram_size=2,
+        masked_lm_prob=0.5,
+        random_rate=0.0,
+    )
+    out = _numpy(mask(full, _seeds(3, rows=600)))
+    num_alike = num_mixed = 0
+    for positions, weights, ids in zip(
+        out["masked_lm_positions"],
+        out["masked_lm_weights"],
+        out["input_ids"],
+        strict=True,
+    ):
+        chosen = set(positions[weights > 0])
+        assert len(chosen) <= 5 and not chosen & {0, 7, 9}
+        masked = ids == 4
+        for word in ({2, 3}, {4, 5, 6}):
+            assert not chosen & word or word <= chosen
+            assert len(set(masked[list(word)])) == 1  # replaced alike
+        if chosen == {2, 3, 4, 5, 6}:
+            num_alike += masked[2] == masked[4]
+            num_mixed += masked[2] != masked[4]
+    # As a pair they are alike, as two words only with 0.8² + 0.2² = 0.68.
+    assert num_mixed and num_alike / (num_alike + num_mixed) > 0.74
+
+
+@pytest.mark.parametrize(
+    "kwargs",
+    [
+        {},
+        {"do_whole_word_mask": True},
+        {"do_whole_word_mask": True, "max_ngram_size": 3},
+    ],
+)
+def test_a_row_is_masked_alike_in_any_batch(tokenizer, batch, kwargs):
+    mask = MaskedLMMasker(tokenizer, max_predictions_per_seq=P, **kwargs)
+    seeds = _seeds(7, 1)
+    whole = _numpy(mask(batch, seeds))
+    rows = [5, 300, 17]
+    some = mask({n: tf.gather(x, rows) for n, x in batch.items()},
+                tf.gather(seeds, rows))  # fmt: skip
+    for name, value in some.items():
+        np.testing.assert_array_equal(value, whole[name][rows])
+    padded = {n: tf.pad(x, [[0, 0], [0, 9]]) for n, x in batch.items()}
+    for name, value in mask(padded, seeds).items():
+        if kwargs.get("max_ngram_size", 1) == 1:
+            value = value[:, : whole[name].shape[1]]
+            np.testing.assert_array_equal(value, whole[name])
 
 
 def test_a_seed_draws_the_same_masks_everywhere(tokenizer, batch, tmp_path):
     mask = MaskedLMMasker(tokenizer, max_predictions_per_seq=P)
-    seed = tf.constant([9, 8])
-    expected = _numpy(mask(batch, seed))
-    dataset = tf.data.Dataset.from_tensors(batch).map(lambda b: mask(b, seed))
+    seeds = _seeds(9, 8)
+    expected = _numpy(mask(batch, seeds))
+    dataset = tf.data.Dataset.from_tensors(batch).map(lambda b: mask(b, seeds))
 
     module = tf.Module()
     module.mask = mask
@@ -129,23 +265,28 @@ def test_a_seed_draws_the_same_masks_everywhere(tokenizer, batch, tmp_path):
         mask,
         input_signature=[
             {"input_ids": features, "input_mask": features},
-            tf.TensorSpec([2], tf.int32),
+            tf.TensorSpec([None, 3], tf.int64),
         ],
     )
     tf.saved_model.save(module, str(tmp_path / "saved"))
-    served = tf.saved_model.load(str(tmp_path / "saved")).serve(batch, seed)
+    served = tf.saved_model.load(str(tmp_path / "saved")).serve(batch, seeds)
 
     for masked in (next(iter(dataset)), served):
         for name, value in masked.items():
             np.testing.assert_array_equal(value, expected[name])
-    other = mask(batch, tf.constant([9, 9]))["masked_lm_positions"].numpy()
+    other = mask(batch, _seeds(9, 9))["masked_lm_positions"].numpy()
     assert (other != expected["masked_lm_positions"]).any()
 
 
 @pytest.mark.parametrize(
     "rates",
-    [{"mask_rate": 0.9, "random_rate": 0.2}, {"masked_lm_prob": 0.0}],
+    [
+        {"mask_rate": 0.9, "random_rate": 0.2},
+        {"masked_lm_prob": 0.0},
+        {"max_ngram_size": 2},
+        {"max_ngram_size": 0, "do_whole_word_mask": True},
+    ],
 )
 def test_rates_that_make_no_sense_are_refused(tokenizer, rates):
-    with pytest.raises(ValueError, match="the paper has"):
+    with pytest.raises(ValueError, match="the paper has|n-grams are of"):
         MaskedLMMasker(tokenizer, **rates)

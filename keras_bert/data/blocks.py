@@ -1,0 +1,80 @@
+"""A stream of lines -> documents -> blocks of neighbouring documents.
+
+A block is what a worker gets, and where random next sentences come from. So
+its size bounds the memory, and nothing but the text decides where one ends.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import itertools
+from collections.abc import Iterable, Iterator
+
+# 4 million characters are about 250 chapters of a novel or 1,500 encyclopedia
+# articles to draw random next sentences from, and 1 million tokens.
+_BLOCK_SIZE = 4_000_000
+# A longer document is cut between two lines, and counts as two, so that text
+# without blank lines is not one document of any size.
+_MAX_DOCUMENT_SIZE = 1_000_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Block:
+    """Neighbouring documents; a document is its lines, joined.
+
+    `digest` tells one text from another, up to the end of this block.
+    """
+
+    number: int
+    documents: list[str]
+    digest: str
+
+
+def cut_blocks(
+    lines: Iterable[str], block_size: int = _BLOCK_SIZE
+) -> Iterator[Block]:
+    """Yields blocks of about `block_size` characters.
+
+    The last has from half of that to one and a half, where the text is that
+    long.
+    """
+    digest = ""
+    for number, documents in enumerate(_cut(lines, block_size)):
+        state = hashlib.blake2b(digest.encode(), digest_size=16)
+        for document in documents:
+            state.update(document.encode("utf-8", errors="replace"))
+            state.update(b"\0")
+        digest = state.hexdigest()
+        yield Block(number, documents, digest)
+
+
+def _cut(lines, block_size):
+    block, size = [], 0
+    for document in _documents(lines, min(_MAX_DOCUMENT_SIZE, block_size // 4)):
+        block.append(document)
+        size += len(document)
+        if size >= block_size * 3 / 2:
+            sizes = itertools.accumulate(map(len, block))
+            end = 1 + sum(s < block_size for s in sizes)
+            yield block[:end]
+            block = block[end:]
+            size = sum(map(len, block))
+    if block:
+        yield block
+
+
+def _documents(lines, max_size):
+    document, size = [], 0
+    for line in lines:
+        if not line or line.isspace():
+            size = max_size  # ends the document
+        else:
+            document.append(line)
+            size += len(line)
+        if size >= max_size:
+            if document:
+                yield "\n".join(document)
+            document, size = [], 0
+    if document:
+        yield "\n".join(document)

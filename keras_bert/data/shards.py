@@ -1,0 +1,176 @@
+"""Record files that grow block by block, and survive a kill at any moment."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from keras_bert.atomic import atomic_path
+from keras_bert.data.blocks import Block
+from keras_bert.data.parts import Part
+
+
+class RecordShards:
+    """The files of one run, and beside the first of them a `.json` about it.
+
+    A file grows under a hidden name and gets its own when all are whole. The
+    JSON is written after each block: a run that was interrupted goes on behind
+    the last block it tells of. Where files of a finished run are missing, only
+    these are made again.
+    """
+
+    def __init__(self, files: list[str | Path], settings: dict[str, Any]):
+        """Raises ValueError where the files are there with other settings."""
+        self._files = [Path(file) for file in files]
+        self._json = self._files[0].with_name(self._files[0].name + ".json")
+        state = self._read_state(settings)
+        if state and state["is_complete"]:
+            self._publish(state)
+            is_missing = [not file.exists() for file in self._files]
+            if any(is_missing):
+                state = _new_state(settings, is_missing) | {
+                    "text_digest": state["digest"]
+                }
+        elif not (state and self._cut_back(state)):
+            state = _new_state(settings, [True] * len(files))
+        self._state = state
+
+    def has(self, block: Block) -> bool:
+        """Whether the block is in the files already.
+
+        Raises ValueError where the text is another one than it was.
+        """
+        state = self._state
+        num_blocks = state["num_blocks"]
+        is_last = block.number + 1 == num_blocks
+        is_behind = block.number >= num_blocks and state["is_complete"]
+        if is_behind or (is_last and block.digest != state["digest"]):
+            raise self._other_text()
+        return block.number < num_blocks
+
+    def append(self, part: Part) -> None:
+        """Appends the next block, a stretch of it to each of the files.
+
+        Blocks begin with another file each, so that all grow alike.
+        """
+        state = self._state
+        with part.file.open("rb") as source:
+            for i, size in enumerate(part.sizes):
+                shard = (state["num_blocks"] + i) % len(self._files)
+                if state["sizes"][shard] is None:  # whole since an earlier run
+                    source.seek(size, os.SEEK_CUR)
+                    continue
+                path = _partial(self._files[shard])
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with path.open("ab" if state["num_blocks"] else "wb") as target:
+                    _copy(source, target, size)
+                state["sizes"][shard] += size
+        for name, count in part.counts.items():
+            state["counts"][name] = state["counts"].get(name, 0) + count
+        state["num_blocks"] += 1
+        state["digest"] = part.block.digest
+        self._write_state()
+
+    def finish(self, last: Block | None) -> dict[str, int]:
+        """Gives the files their names; returns the counts of all blocks.
+
+        Args:
+            last: The last block of the text.
+        """
+        state = self._state
+        digest = last.digest if last else ""
+        if digest != state["digest"]:
+            raise self._other_text()
+        if state["text_digest"] not in (None, digest):
+            self._discard()
+            raise self._other_text()
+        if not state["counts"].get("instances"):
+            self._discard()
+            raise ValueError(
+                "The text holds no sentence; give one sentence a line and a "
+                "blank line between documents."
+            )
+        if not state["is_complete"]:
+            state["is_complete"] = True
+            self._write_state()
+            self._publish(state)
+        return state["counts"]
+
+    def _read_state(self, settings):
+        if not self._json.exists():
+            return None
+        state = json.loads(self._json.read_text(encoding="utf-8"))
+        if state["settings"] == settings:
+            return state
+        if not any(file.exists() for file in self._files):
+            return None  # of an interrupted run, which nobody goes on with
+        before = state["settings"]
+        differing = [
+            f"{name} {before.get(name)!r}, now {settings.get(name)!r}"
+            for name in before | settings
+            if before.get(name) != settings.get(name)
+        ]
+        raise ValueError(
+            f"{self._files[0]} was made with other settings "
+            f"({'; '.join(differing)}); delete {self._json} to make it anew, "
+            "or choose another output file."
+        )
+
+    def _cut_back(self, state):
+        """Undoes a half-written block; False where a file is gone."""
+        for file, size in zip(self._files, state["sizes"], strict=True):
+            if size is None:
+                continue
+            path = _partial(file)
+            if not path.exists() or path.stat().st_size < size:
+                return False
+            os.truncate(path, size)
+        return True
+
+    def _publish(self, state):
+        for file, size in zip(self._files, state["sizes"], strict=True):
+            if size is not None and _partial(file).exists():
+                _partial(file).replace(file)
+
+    def _write_state(self):
+        with atomic_path(self._json) as path:
+            path.write_text(
+                json.dumps(self._state, indent=2) + "\n", encoding="utf-8"
+            )
+
+    def _discard(self):
+        for file, size in zip(self._files, self._state["sizes"], strict=True):
+            if size is not None:
+                _partial(file).unlink(missing_ok=True)
+        if self._state["text_digest"] is None:
+            self._json.unlink(missing_ok=True)
+
+    def _other_text(self):
+        return ValueError(
+            f"The text is not the one that {self._files[0]} was made of; "
+            f"delete {self._json} to make it anew, or choose another output "
+            "file."
+        )
+
+
+def _new_state(settings, is_missing):
+    return {
+        "settings": settings,
+        "is_complete": False,
+        "num_blocks": 0,
+        "digest": "",  # of the text of these blocks
+        "text_digest": None,  # of the whole text, where an earlier run had it
+        "sizes": [0 if missing else None for missing in is_missing],
+        "counts": {},
+    }
+
+
+def _partial(file: Path) -> Path:
+    return file.with_name(f".{file.name}.partial")
+
+
+def _copy(source, target, size):
+    while size:
+        size -= target.write(source.read(min(size, 1 << 20)))

@@ -1,0 +1,57 @@
+"""Random numbers that belong to a row, whatever batch the row is in.
+
+`tf.random.stateless_uniform` has one seed for a whole batch; here each row
+has its own, so that its draws do not depend on its neighbours. The generator
+is SplitMix64 (Steele, Lea and Flood 2014), which is a function of a counter.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import tensorflow as tf
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_FACTORS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+
+
+def row_bits(seeds: tf.Tensor, stream: int, columns: tf.Tensor) -> tf.Tensor:
+    """64 random bits for each column of each row: uint64 [B, any number].
+
+    Args:
+        seeds: Integers [B, any number], such as (seed, epoch, record).
+        stream: Another one gives other, independent bits.
+        columns: Integers, [any number] or [B, any number]; the same column
+            of the same row has the same bits.
+    """
+    seeds = tf.cast(seeds, tf.uint64)
+    key = tf.fill([tf.shape(seeds)[0]], np.uint64(stream))
+    for seed in tf.unstack(seeds, axis=1):
+        key = _mix(key + _GOLDEN) ^ seed
+    key = _mix(key + _GOLDEN)[:, None]
+    return _mix(key + (tf.cast(columns, tf.uint64) + 1) * _GOLDEN)
+
+
+def to_uniform(bits: tf.Tensor) -> tf.Tensor:
+    """Random bits -> float32, at least 0 and below 1."""
+    return tf.cast(_right(bits, 40), tf.float32) * 2.0**-24
+
+
+def to_integers(bits: tf.Tensor, limit: int | tf.Tensor) -> tf.Tensor:
+    """Random bits -> int32, at least 0 and below `limit`."""
+    limit = tf.cast(limit, tf.uint64)
+    return tf.cast(_right(_right(bits, 32) * limit, 32), tf.int32)
+
+
+def to_order(bits: tf.Tensor) -> tf.Tensor:
+    """Random bits -> int32 that are not negative, to be sorted by."""
+    return tf.cast(_right(bits, 33), tf.int32)
+
+
+def _mix(x):
+    x = (x ^ _right(x, 30)) * _FACTORS[0]
+    x = (x ^ _right(x, 27)) * _FACTORS[1]
+    return x ^ _right(x, 31)
+
+
+def _right(x, places):
+    return tf.bitwise.right_shift(x, np.uint64(places))

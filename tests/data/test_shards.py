@@ -1,0 +1,124 @@
+import json
+
+import pytest
+
+from keras_bert.data.blocks import cut_blocks
+from keras_bert.data.parts import Part
+from keras_bert.data.shards import RecordShards
+
+LINES = "one two\n\nthree\nfour five\n\nsix\n\nseven eight nine\n\nten".split(
+    "\n"
+)
+SETTINGS = {"seed": 5, "files": ["a", "b"]}
+
+
+def _blocks(lines=LINES):
+    return list(cut_blocks(lines, block_size=8))
+
+
+def _run(folder, *, stop=None, settings=SETTINGS, lines=LINES):
+    """Appends two stretches of each block; returns the numbers appended."""
+    shards = RecordShards([folder / "a", folder / "b"], settings)
+    appended = []
+    for block in (blocks := _blocks(lines)):
+        if block.number == stop:
+            return appended
+        if not shards.has(block):
+            stretches = [f"<{block.number}.{i}>".encode() for i in range(2)]
+            file = folder / "part"
+            file.write_bytes(b"".join(stretches))
+            counts = {"instances": block.number + 1}
+            shards.append(Part(block, file, [5, 5], counts))
+            file.unlink()
+            appended.append(block.number)
+    counts = shards.finish(blocks[-1])
+    assert counts == {"instances": sum(range(len(blocks) + 1))}
+    return appended
+
+
+def _contents(folder):
+    return (folder / "a").read_bytes(), (folder / "b").read_bytes()
+
+
+EXPECTED = b"<0.0><1.1><2.0><3.1>", b"<0.1><1.0><2.1><3.0>"
+
+
+def test_the_blocks_begin_in_turn_and_the_files_appear_at_the_end(tmp_path):
+    assert _run(tmp_path, stop=2) == [0, 1]
+    assert not (tmp_path / "a").exists() and not (tmp_path / "b").exists()
+    assert _run(tmp_path) == [2, 3]
+    assert _contents(tmp_path) == EXPECTED
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"a", "b", "a.json"}
+    assert json.loads((tmp_path / "a.json").read_text())["is_complete"]
+
+
+def test_a_block_that_was_half_written_is_written_anew(tmp_path):
+    _run(tmp_path, stop=1)
+    with (tmp_path / ".b.partial").open("ab") as file:
+        file.write(b"<1.")
+    assert _run(tmp_path) == [1, 2, 3]
+    assert _contents(tmp_path) == EXPECTED
+
+
+def test_a_lost_partial_file_is_made_from_the_start(tmp_path):
+    _run(tmp_path, stop=2)
+    (tmp_path / ".b.partial").unlink()
+    assert _run(tmp_path) == [0, 1, 2, 3]
+    assert _contents(tmp_path) == EXPECTED
+
+
+def test_a_kill_before_the_last_name_is_given(tmp_path):
+    _run(tmp_path)
+    (tmp_path / "b").rename(tmp_path / ".b.partial")
+    assert _run(tmp_path) == []
+    assert _contents(tmp_path) == EXPECTED
+
+
+def test_only_missing_files_are_made(tmp_path):
+    _run(tmp_path)
+    (tmp_path / "b").unlink()
+    (tmp_path / "a").write_bytes(b"not touched")
+    assert _run(tmp_path, stop=1) == [0]
+    assert _run(tmp_path) == [1, 2, 3]
+    assert _contents(tmp_path) == (b"not touched", EXPECTED[1])
+    assert _run(tmp_path) == []
+
+
+def test_other_settings_are_refused_where_the_files_are_there(tmp_path):
+    _run(tmp_path)
+    with pytest.raises(ValueError, match=r"a was made .*seed 5, now 6\); del"):
+        _run(tmp_path, settings=SETTINGS | {"seed": 6})
+    assert _contents(tmp_path) == EXPECTED
+
+
+def test_an_interrupted_run_with_other_settings_is_begun_anew(tmp_path):
+    _run(tmp_path, stop=2)
+    assert _run(tmp_path, settings=SETTINGS | {"seed": 6}) == [0, 1, 2, 3]
+    assert _contents(tmp_path) == EXPECTED
+
+
+@pytest.mark.parametrize(
+    ("stop", "lines"),
+    [
+        (2, ["other", *LINES]),
+        (None, ["other", *LINES]),
+        (None, LINES * 2),
+        (None, [*LINES[:-1], "last one"]),
+        (None, LINES[:-2]),
+    ],
+)
+def test_another_text_is_refused(tmp_path, stop, lines):
+    _run(tmp_path, stop=stop)
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(ValueError, match="text is not the one that"):
+        _run(tmp_path, lines=lines)
+    assert before == {path: path.read_bytes() for path in tmp_path.iterdir()}
+
+
+def test_another_text_is_refused_where_a_file_is_missing(tmp_path):
+    _run(tmp_path)
+    (tmp_path / "b").unlink()
+    with pytest.raises(ValueError, match="text is not the one that"):
+        _run(tmp_path, lines=["other", *LINES])
+    assert not (tmp_path / ".b.partial").exists()
