@@ -4,6 +4,7 @@ import keras
 
 from keras_bert.config import BertConfig
 from keras_bert.models.encoder import build_encoder
+from keras_bert.models.output_layer import build_output_layer
 
 
 def build_classifier(config: BertConfig, *, num_labels: int) -> keras.Model:
@@ -33,12 +34,5 @@ def _build(config, units, name):
     x = keras.layers.Dropout(
         config.hidden_dropout_prob, name=f"{name}_dropout"
     )(encoder.output["pooled_output"])
-    logits = keras.layers.Dense(
-        units,
-        kernel_initializer=keras.initializers.TruncatedNormal(
-            stddev=config.initializer_range
-        ),
-        dtype="float32",
-        name=name,
-    )(x)
+    logits = build_output_layer(config, units, name)(x)
     return keras.Model(encoder.input, {"logits": logits}, name=f"bert_{name}")

@@ -5,6 +5,7 @@ import keras
 from keras_bert.config import BertConfig
 from keras_bert.layers.choices import FoldChoices, UnfoldChoices
 from keras_bert.models.encoder import build_encoder
+from keras_bert.models.output_layer import build_output_layer
 
 
 def build_multiple_choice(config: BertConfig) -> keras.Model:
@@ -25,13 +26,6 @@ def build_multiple_choice(config: BertConfig) -> keras.Model:
     x = keras.layers.Dropout(
         config.hidden_dropout_prob, name="multiple_choice_dropout"
     )(encoder(rows)["pooled_output"])
-    scores = keras.layers.Dense(
-        1,
-        kernel_initializer=keras.initializers.TruncatedNormal(
-            stddev=config.initializer_range
-        ),
-        dtype="float32",
-        name="multiple_choice",
-    )(x)  # [B*C, 1]
+    scores = build_output_layer(config, 1, "multiple_choice")(x)  # [B*C, 1]
     logits = UnfoldChoices(name="logits")(scores, inputs["input_ids"])
     return keras.Model(inputs, {"logits": logits}, name="bert_multiple_choice")

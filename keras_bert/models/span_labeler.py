@@ -4,6 +4,7 @@ import keras
 
 from keras_bert.config import BertConfig
 from keras_bert.models.encoder import build_encoder
+from keras_bert.models.output_layer import build_output_layer
 
 
 def build_span_labeler(config: BertConfig) -> keras.Model:
@@ -14,13 +15,8 @@ def build_span_labeler(config: BertConfig) -> keras.Model:
     """
     encoder = build_encoder(config)
     # No dropout here, as in google-research/bert, run_squad.py.
-    logits = keras.layers.Dense(
-        2,
-        kernel_initializer=keras.initializers.TruncatedNormal(
-            stddev=config.initializer_range
-        ),
-        dtype="float32",
-        name="span_labeler",
-    )(encoder.output["sequence_output"])  # [B, S, 2]
+    logits = build_output_layer(config, 2, "span_labeler")(
+        encoder.output["sequence_output"]
+    )  # [B, S, 2]
     outputs = {"start_logits": logits[..., 0], "end_logits": logits[..., 1]}
     return keras.Model(encoder.input, outputs, name="bert_span_labeler")

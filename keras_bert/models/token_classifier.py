@@ -4,6 +4,7 @@ import keras
 
 from keras_bert.config import BertConfig
 from keras_bert.models.encoder import build_encoder
+from keras_bert.models.output_layer import build_output_layer
 
 
 def build_token_classifier(
@@ -22,14 +23,7 @@ def build_token_classifier(
     x = keras.layers.Dropout(
         config.hidden_dropout_prob, name="token_classifier_dropout"
     )(encoder.output["sequence_output"])
-    logits = keras.layers.Dense(
-        num_labels,
-        kernel_initializer=keras.initializers.TruncatedNormal(
-            stddev=config.initializer_range
-        ),
-        dtype="float32",
-        name="token_classifier",
-    )(x)
+    logits = build_output_layer(config, num_labels, "token_classifier")(x)
     return keras.Model(
         encoder.input, {"logits": logits}, name="bert_token_classifier"
     )
