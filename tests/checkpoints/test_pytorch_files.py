@@ -1,5 +1,7 @@
 """torch_files/ was written by torch 2.13, in both of its formats."""
 
+import io
+import json
 import os
 import pickle
 import shutil
@@ -10,8 +12,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import randomize
+from other_names import google, hugging_face
 
+from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.checkpoints.pytorch_files import read_pytorch
+from keras_bert.models.pretraining import build_pretraining_model
 
 FILES = Path(__file__).parent / "torch_files"
 WHOLE = np.arange(6, dtype="float32").reshape(2, 3)
@@ -110,13 +116,9 @@ def test_plain_values_are_no_weights(tmp_path):
         read_pytorch(file)
 
 
-@pytest.mark.parametrize(
-    ("offset", "shape", "strides"),
-    [(0, (7,), (1,)), (4, (2, 2), (2, 1)), (-1, (2,), (1,)), (5, (3,), (-1,))],
-)
-def test_no_memory_beyond_a_storage_is_read(
-    tmp_path, monkeypatch, offset, shape, strides
-):
+@pytest.fixture
+def write_bin(monkeypatch):
+    """Writes views of arrays as torch does, by names that torch would have."""
     torch = types.ModuleType("torch")
     torch._utils = types.ModuleType("torch._utils")
 
@@ -135,18 +137,65 @@ def test_no_memory_beyond_a_storage_is_read(
 
     class Pickler(pickle.Pickler):
         def persistent_id(self, obj):
-            if obj == "storage 0":
-                return ("storage", FloatStorage, "0", "cpu", 6)
+            if isinstance(obj, np.ndarray):
+                self.storages.append(obj.tobytes())
+                key = str(len(self.storages) - 1)
+                return ("storage", FloatStorage, key, "cpu", obj.size)
             return None
 
-    tensor = _Calls(
-        _rebuild_tensor_v2, "storage 0", offset, shape, strides, False, {}
-    )
+    def write(file, views):
+        """`views`: (array, offset, shape, strides) by name."""
+        pickled = io.BytesIO()
+        pickler = Pickler(pickled)
+        pickler.storages = []
+        pickler.dump(
+            {
+                name: _Calls(_rebuild_tensor_v2, *view, False, {})
+                for name, view in views.items()
+            }
+        )
+        with zipfile.ZipFile(file, "w") as archive:
+            archive.writestr("archive/data.pkl", pickled.getvalue())
+            for i, data in enumerate(pickler.storages):
+                archive.writestr(f"archive/data/{i}", data)
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("offset", "shape", "strides"),
+    [(0, (7,), (1,)), (4, (2, 2), (2, 1)), (-1, (2,), (1,)), (5, (3,), (-1,))],
+)
+def test_no_memory_beyond_a_storage_is_read(
+    tmp_path, write_bin, offset, shape, strides
+):
     file = tmp_path / "pytorch_model.bin"
-    with (tmp_path / "data.pkl").open("wb") as opened:
-        Pickler(opened).dump({"weight": tensor})
-    with zipfile.ZipFile(file, "w") as archive:
-        archive.write(tmp_path / "data.pkl", "archive/data.pkl")
-        archive.writestr("archive/data/0", WHOLE.tobytes())
+    write_bin(file, {"weight": (WHOLE, offset, shape, strides)})
     with pytest.raises(ValueError, match="larger than its storage"):
         read_pytorch(file)
+
+
+@pytest.mark.parametrize("num_shards", [1, 2])
+def test_a_folder_with_bin_files(config, tmp_path, write_bin, num_shards):
+    model = build_pretraining_model(config)
+    randomize(model)
+    ours = {weight.path: weight.numpy() for weight in model.weights}
+    views = {}
+    for name, array in hugging_face(google(ours)).items():
+        strides = [n // array.itemsize for n in array.strides]
+        views[name] = array, 0, array.shape, strides
+    weight_map = {}
+    for shard in range(num_shards):
+        file = f"pytorch_model-{shard + 1:05}-of-{num_shards:05}.bin"
+        file = "pytorch_model.bin" if num_shards == 1 else file
+        part = dict(list(views.items())[shard::num_shards])
+        write_bin(tmp_path / file, part)
+        weight_map |= dict.fromkeys(part, file)
+    if num_shards > 1:
+        index = tmp_path / "pytorch_model.bin.index.json"
+        index.write_text(json.dumps({"weight_map": weight_map}))
+    for weight in model.weights:
+        weight.assign(weight * 0)
+    load_checkpoint(model, tmp_path)
+    for weight in model.weights:
+        np.testing.assert_array_equal(weight.numpy(), ours[weight.path])
