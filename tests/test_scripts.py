@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import random
 import signal
 import subprocess
 import sys
@@ -154,27 +155,65 @@ def test_from_text_to_answers(folder):
         assert answer["scores"] == pytest.approx(row["scores"], abs=1e-5)
 
 
-def test_killed_and_started_again_equals_uninterrupted(folder):
-    whole, killed = folder / "whole", folder / "killed"
-    _run("run_pretraining", **_pretraining(folder, whole))
-    process = subprocess.Popen(
-        _command("run_pretraining", **_pretraining(folder, killed)),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+def test_killed_twenty_times_equals_uninterrupted(folder):
+    """With dropout, and masks that are drawn while training."""
+    records = folder / "dynamic.tfrecord"
+    _run(
+        "create_pretraining_data",
+        input_file=folder / "corpus.txt",
+        output_file=records,
+        vocab_file=folder / "vocab.txt",
+        dynamic_masking=True,
+        dupe_factor=1,
+        **FLAGS,
     )
-    while not list(killed.glob("checkpoints/step-*")):
-        assert process.poll() is None
-        time.sleep(0.05)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
-    assert not (killed / "checkpoints" / "step-00000300").exists()
-    _run("run_pretraining", **_pretraining(folder, killed))
+    whole, killed = folder / "whole", folder / "killed"
+    flags = {
+        "input_file": records,
+        "eval_file": records,
+        "num_train_steps": 200,
+        "save_checkpoints_steps": 5,
+    }
+    _run("run_pretraining", **_pretraining(folder, whole, **flags))
+    moments = random.Random(3)
+    num_kills = 0
+    while num_kills < 20:
+        saved = set(killed.glob("checkpoints/step-*"))
+        process = subprocess.Popen(
+            _command(
+                "run_pretraining", **_pretraining(folder, killed, **flags)
+            ),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        # Half of them anywhere, from the start of Python on; half of them
+        # while it trains, soon after it has saved something.
+        if num_kills % 2:
+            time.sleep(moments.uniform(0, 8))
+        else:
+            while saved == set(killed.glob("checkpoints/step-*")):
+                assert process.poll() is None, "ended before the last kill"
+                time.sleep(0.01)
+            time.sleep(moments.uniform(0, 0.1))
+        os.kill(process.pid, signal.SIGKILL)
+        assert process.wait() == -signal.SIGKILL
+        num_kills += 1
+    assert not (killed / "checkpoints" / "step-00000200").exists()
+    _run("run_pretraining", **_pretraining(folder, killed, **flags))
     arrays, expected = (
-        load_file(out / "checkpoints/step-00000300/model.safetensors")
+        load_file(out / "checkpoints/step-00000200/model.safetensors")
         for out in (killed, whole)
     )
     for path, array in expected.items():
         np.testing.assert_array_equal(arrays[path], array, path)
+    rows, expected_rows = (
+        [
+            line.rpartition(",")[0]
+            for line in (out / "history.csv").read_text().splitlines()
+        ]
+        for out in (killed, whole)
+    )
+    assert rows == expected_rows  # but for the speed
 
 
 def test_bad_input_of_the_data_scripts(folder, tmp_path):
