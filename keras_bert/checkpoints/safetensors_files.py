@@ -46,8 +46,15 @@ def shards(file: Path) -> list[Path]:
     """The files that an index names, or the file itself."""
     if not file.name.endswith(".index.json"):
         return [file]
-    weight_map = json.loads(file.read_text(encoding="utf-8"))["weight_map"]
-    return [file.parent / name for name in sorted(set(weight_map.values()))]
+    try:
+        weight_map = json.loads(file.read_text(encoding="utf-8"))["weight_map"]
+        names = sorted(set(weight_map.values()))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"{file} is no index of weight files; it needs a weight_map from "
+            "names to files. Copy it again."
+        ) from error
+    return [file.parent / name for name in names]
 
 
 def _open(file):

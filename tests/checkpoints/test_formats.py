@@ -129,6 +129,14 @@ def test_a_hugging_face_file_in_shards(config, model, tmp_path):
     _assert_loads(config, tmp_path, model)
 
 
+@pytest.mark.parametrize("text", ["{}", "[]", "{", '{"weight_map": 3}'])
+@pytest.mark.parametrize("weights", ["model.safetensors", "pytorch_model.bin"])
+def test_a_broken_index_is_refused(model, tmp_path, weights, text):
+    (tmp_path / f"{weights}.index.json").write_text(text)
+    with pytest.raises(ValueError, match="is no index of weight files"):
+        load_checkpoint(model, tmp_path)
+
+
 def test_a_fine_tuned_head_is_turned_round(config, tmp_path):
     model = build_classifier(config, num_labels=5)
     randomize(model)
