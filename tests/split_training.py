@@ -14,6 +14,7 @@ from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.training.adam_weight_decay import AdamWeightDecay
 from keras_bert.training.losses import accuracy, cross_entropy
 from keras_bert.training.training_model import Objective, TrainingModel
+from keras_bert.training.workers import step_of_chief
 
 NUM_ROWS, S, P, V = 72, 7, 5, 31
 
@@ -60,8 +61,18 @@ def data():
     )
 
 
+def count_work(features):
+    """Of a batch or of a part of it."""
+    rows = tf.shape(features["input_mask"])[0]
+    return {
+        "sequences": tf.cast(rows, tf.float32),
+        "tokens": tf.cast(tf.reduce_sum(features["input_mask"]), tf.float32),
+        "flops": tf.cast(tf.reduce_sum(features["input_ids"]), tf.float32),
+    }
+
+
 def train(strategy, *, steps_per_execution=1, **settings):
-    """Returns the figures of two epochs, and the weights after them."""
+    """Returns the figures and work of two epochs, and the weights after."""
     dataset = tf.data.Dataset.from_tensor_slices(data())
     options = tf.data.Options()
     options.experimental_distribute.auto_shard_policy = (
@@ -76,6 +87,7 @@ def train(strategy, *, steps_per_execution=1, **settings):
                 output: Objective(cross_entropy, {"accuracy": accuracy})
                 for output in ("masked_lm", "next_sentence")
             },
+            count_work=count_work,
             **settings,
         )
         model.compile(
@@ -83,6 +95,11 @@ def train(strategy, *, steps_per_execution=1, **settings):
             steps_per_execution=steps_per_execution,
             jit_compile=False,
         )
+    work = []
+
+    def take_work(epoch, logs):
+        work.append(model.take_work())
+
     history = model.fit(
         dataset.batch(24, drop_remainder=True).repeat(),
         steps_per_epoch=4,
@@ -91,11 +108,16 @@ def train(strategy, *, steps_per_execution=1, **settings):
         validation_data=dataset.batch(31),
         shuffle=False,
         verbose=0,
+        callbacks=[keras.callbacks.LambdaCallback(on_epoch_end=take_work)],
     ).history
+    for name in work[0]:
+        history[name] = [amounts[name] for amounts in work]
     return history, {w.path: w.numpy() for w in model.weights}
 
 
 if __name__ == "__main__":
-    figures, weights = train(tf.distribute.MultiWorkerMirroredStrategy())
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    step = step_of_chief(strategy, 7 + 4 * strategy.cluster_resolver.task_id)
+    figures, weights = train(strategy)
     figures = {f"figure {name}": values for name, values in figures.items()}
-    np.savez(sys.argv[1], **figures, **weights)
+    np.savez(sys.argv[1], **figures, **weights, step_of_chief=step)

@@ -15,7 +15,7 @@ from keras_bert.text.packing import BertPreprocessor
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.training.adam_weight_decay import AdamWeightDecay
 from keras_bert.training.losses import cross_entropy, weighted_mean
-from keras_bert.training.schedule import WarmupLinearDecay
+from keras_bert.training.schedule import WarmupDecay
 
 
 def _outputs(model, features, num_layers):
@@ -88,7 +88,7 @@ def test_the_outputs_and_losses_of_google_research_bert(tf1_small):
 def test_six_training_steps_of_google_research_bert(tf1_small):
     """Dropout is off, as in the reference run: the model is called so."""
     folder, model, features, expected = tf1_small
-    optimizer = AdamWeightDecay(WarmupLinearDecay(1e-2, 10, 3))
+    optimizer = AdamWeightDecay(WarmupDecay(1e-2, 10, 3))
     losses = []
     for _ in range(6):
         with tf.GradientTape() as tape:

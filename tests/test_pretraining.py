@@ -59,6 +59,18 @@ def test_it_learns_and_fills_a_gap(config, records, vocab_file, tmp_path):
         figures["val_masked_lm_loss"] + figures["val_next_sentence_loss"],
         rel=0.02,
     )
+    for prefix in ("", "val_"):
+        assert figures[f"{prefix}masked_lm_perplexity"] == pytest.approx(
+            np.exp(figures[f"{prefix}masked_lm_loss"])
+        )
+    # All of these records are full, with 2 masked tokens.
+    speed = figures["sequences_per_second"]
+    assert figures["tokens_per_second"] == pytest.approx(14 * speed)
+    layer = 14 * (4 * 12 * 12 + 2 * 12 * 20) + 14 * 14 * (12 + 12)
+    heads = 2 * 12 * (12 + 31) + 12 * (12 + 2)
+    assert figures["flops_per_second"] == pytest.approx(
+        6 * (2 * layer + heads) * speed, rel=1e-5
+    )
     results = json.loads((tmp_path / "out/eval_results.json").read_text())
     assert results == figures
 

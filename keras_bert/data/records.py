@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
-
 import tensorflow as tf
-from absl import logging
 
 from keras_bert.data.dynamic import InstanceDrawer
+from keras_bert.data.record_damage import (
+    compression,
+    records_of,
+    without_damage,
+)
 from keras_bert.data.stretches import FEATURES as STRETCH_FEATURES
 
 # Names in google-research/bert -> those in tensorflow/models, official/nlp.
@@ -38,9 +39,8 @@ def read_pretraining_records(
     and masks in each epoch, and the same ones for the same seed, epoch and
     record.
 
-    With `skip_corrupt_records`, all files are read through before, and one
-    with a damaged record ends there: TensorFlow finds none behind it. A
-    warning names it.
+    With `skip_corrupt_records`, all files are read through before, and
+    damaged records are left out; see `without_damage`.
 
     Raises:
         ValueError: Where a file is no TFRecord, is empty, or its first record
@@ -55,6 +55,10 @@ def read_pretraining_records(
         "masked_lm_weights": max_predictions_per_seq,
         "next_sentence_labels": 1,
     }
+    if skip_corrupt_records:
+        files = [f for f in map(without_damage, files) if f]
+    if not files:
+        raise ValueError("No file holds a sound record; create the data anew.")
     first = _first_record(files[0])
     is_dynamic = set(first) == set(STRETCH_FEATURES)
     if is_dynamic and not drawer:
@@ -71,10 +75,7 @@ def read_pretraining_records(
             if is_dynamic
             else {names[name]: size for name, size in sizes.items()},
         )
-    dataset = _numbered(
-        read_serialized(files, skip_corrupt_records=skip_corrupt_records),
-        shuffle_seed,
-    )
+    dataset = _numbered(_read_serialized(files), shuffle_seed)
     dataset = dataset.batch(batch_size, drop_remainder=shuffle_seed is not None)
     dataset = dataset.skip(first_batch)
     expected = {
@@ -117,79 +118,9 @@ def _numbered(records, shuffle_seed):
     )
 
 
-def read_serialized(
-    files: list[str], *, skip_corrupt_records: bool = False
-) -> tf.data.Dataset:
-    """Reads the bytes of the records, in the order of the files."""
-    counts = [
-        _num_sound_records(file) if skip_corrupt_records else -1
-        for file in files
-    ]
-    dataset = tf.data.Dataset.from_tensor_slices(
-        (
-            files,
-            [_compression(file) for file in files],
-            tf.constant(counts, tf.int64),
-        )
-    )
-    return dataset.flat_map(
-        lambda file, compression, count: tf.data.TFRecordDataset(
-            file, compression
-        ).take(count)
-    )
-
-
-@contextlib.contextmanager
-def damage_named(files: list[str]) -> Iterator[None]:
-    """Says in a sentence which record TensorFlow could not read."""
-    try:
-        yield
-    except tf.errors.DataLossError as error:
-        for file in files:
-            if number := _first_damaged_record(file):
-                raise ValueError(
-                    f"{file} is damaged or cut off at record {number}; copy "
-                    "the file or create the data anew. With "
-                    "skip_corrupt_records, the records before it are used."
-                ) from error
-        raise
-
-
-def _compression(file):
-    with open(file, "rb") as start:
-        return "GZIP" if start.read(2) == b"\x1f\x8b" else ""
-
-
-def _count(dataset):
-    return int(dataset.reduce(0, lambda count, _: count + 1))
-
-
-def _first_damaged_record(file):
-    """Counts from 1; 0 where all are sound."""
-    dataset = tf.data.TFRecordDataset(file, _compression(file))
-    try:
-        _count(dataset)
-    except tf.errors.DataLossError:
-        return _count(dataset.ignore_errors()) + 1
-    return 0
-
-
-def _num_sound_records(file):
-    """-1 where all are."""
-    damaged = _first_damaged_record(file)
-    if damaged:
-        logging.warning(
-            "%s is damaged at record %d; it is left out with all behind it.",
-            file,
-            damaged,
-        )
-    return damaged - 1
-
-
 def _first_record(file):
-    dataset = tf.data.TFRecordDataset(file, _compression(file))
     try:
-        first = next(iter(dataset.take(1)), None)
+        first = next(iter(records_of(file).take(1)), None)
     except tf.errors.DataLossError as error:
         raise ValueError(
             f"{file} is not a TFRecord file, or is damaged; make it with "
@@ -198,6 +129,14 @@ def _first_record(file):
     if first is None:
         raise ValueError(f"{file} holds no record; create the data anew.")
     return tf.train.Example.FromString(first.numpy()).features.feature
+
+
+def _read_serialized(files):
+    """The bytes of the records, in the order of the files."""
+    dataset = tf.data.Dataset.from_tensor_slices(
+        (files, [compression(file) for file in files])
+    )
+    return dataset.flat_map(tf.data.TFRecordDataset)
 
 
 def _check_first_record(file, expected):

@@ -12,7 +12,9 @@ class SelfAttention(keras.layers.Layer):
 
     Called on x [T, H] and `input_mask` [B, S], where 1 marks a token that may
     be attended to and T = B * S. Returns [T, H]. With `left_to_right`, a
-    token attends to itself and to what stands before it.
+    token attends to itself and to what stands before it. With `packed`, a row
+    holds several sequences, `input_mask` numbers them from 1, and a token
+    attends to its own sequence only.
     """
 
     def __init__(
@@ -20,6 +22,7 @@ class SelfAttention(keras.layers.Layer):
         num_heads: int,
         dropout_rate: float = 0.1,
         left_to_right: bool = False,
+        packed: bool = False,
         initializer_range: float = 0.02,
         **kwargs,
     ):
@@ -27,6 +30,7 @@ class SelfAttention(keras.layers.Layer):
         self.num_heads = num_heads
         self.dropout_rate = dropout_rate
         self.left_to_right = left_to_right
+        self.packed = packed
         self.initializer_range = initializer_range
         self.dropout = keras.layers.Dropout(
             dropout_rate, dtype=self.dtype_policy, name="dropout"
@@ -82,7 +86,12 @@ class SelfAttention(keras.layers.Layer):
         An adder, as in google-research/bert, and not a choice: a row that may
         attend to nothing then gives the same numbers as there.
         """
-        allowed = ops.cast(input_mask, "float32")[:, None, None, :]
+        if self.packed:
+            # Padding is one more sequence, of number 0.
+            allowed = input_mask[:, :, None] == input_mask[:, None, :]
+            allowed = ops.cast(allowed, "float32")[:, None]  # [B, 1, S, T]
+        else:
+            allowed = ops.cast(input_mask, "float32")[:, None, None, :]
         if self.left_to_right:
             positions = ops.arange(seq_length)
             before = positions[None, :] <= positions[:, None]  # [S, T]
@@ -97,5 +106,6 @@ class SelfAttention(keras.layers.Layer):
             "num_heads": self.num_heads,
             "dropout_rate": self.dropout_rate,
             "left_to_right": self.left_to_right,
+            "packed": self.packed,
             "initializer_range": self.initializer_range,
         }

@@ -8,7 +8,8 @@ from keras import ops
 class BertEmbeddings(keras.layers.Layer):
     """The sum of word, position and segment embeddings, normalized.
 
-    Called on `input_ids` and `segment_ids`, both int [B, S]. Returns the
+    Called on `input_ids`, `segment_ids` and `position_ids`, all int [B, S];
+    without the last, positions count from 0 in each row. Returns the
     embeddings [B, S, H] and, beside them, the word embeddings [V, H] as a
     tensor: the masked-LM head is tied to it (paper, 3.1), and as a tensor of
     the graph the tie survives saving and loading.
@@ -40,7 +41,9 @@ class BertEmbeddings(keras.layers.Layer):
             dropout_rate, dtype=self.dtype_policy, name="dropout"
         )
 
-    def build(self, input_ids_shape, segment_ids_shape):
+    def build(
+        self, input_ids_shape, segment_ids_shape, position_ids_shape=None
+    ):
         self.word_embeddings = self._add_table(
             "word_embeddings", self.vocab_size
         )
@@ -64,18 +67,24 @@ class BertEmbeddings(keras.layers.Layer):
             autocast=False,
         )
 
-    def call(self, input_ids, segment_ids):
+    def call(self, input_ids, segment_ids, position_ids=None):
         word_embeddings = ops.convert_to_tensor(self.word_embeddings)  # [V, H]
-        seq_length = ops.shape(input_ids)[1]
         x = ops.take(word_embeddings, input_ids, axis=0)  # [B, S, H]
         x += ops.take(
             ops.convert_to_tensor(self.segment_embeddings), segment_ids, axis=0
         )
-        x += self.position_embeddings[:seq_length]
+        if position_ids is None:
+            x += self.position_embeddings[: ops.shape(input_ids)[1]]
+        else:
+            x += ops.take(
+                ops.convert_to_tensor(self.position_embeddings),
+                position_ids,
+                axis=0,
+            )
         x = self.dropout(self.layer_norm(ops.cast(x, self.compute_dtype)))
         return x, word_embeddings
 
-    def compute_output_spec(self, input_ids, segment_ids):
+    def compute_output_spec(self, input_ids, segment_ids, position_ids=None):
         return (
             keras.KerasTensor(
                 (*input_ids.shape, self.hidden_size), self.compute_dtype

@@ -12,7 +12,8 @@ class EncoderBlock(keras.layers.Layer):
     """Self-attention, then feed-forward, each added and then normalized.
 
     Called on flat tokens x [T, H] and `input_mask` [B, S] with T = B * S;
-    returns [T, H]. `activation` is a name of `bert_config.json`.
+    returns [T, H]. `activation` is a name of `bert_config.json`; for
+    `left_to_right` and `packed` see `SelfAttention`.
     """
 
     def __init__(
@@ -23,6 +24,7 @@ class EncoderBlock(keras.layers.Layer):
         dropout_rate: float = 0.1,
         attention_dropout_rate: float = 0.1,
         left_to_right: bool = False,
+        packed: bool = False,
         initializer_range: float = 0.02,
         layer_norm_eps: float = 1e-12,
         **kwargs,
@@ -34,6 +36,7 @@ class EncoderBlock(keras.layers.Layer):
         self.dropout_rate = dropout_rate
         self.attention_dropout_rate = attention_dropout_rate
         self.left_to_right = left_to_right
+        self.packed = packed
         self.initializer_range = initializer_range
         self.layer_norm_eps = layer_norm_eps
 
@@ -43,6 +46,7 @@ class EncoderBlock(keras.layers.Layer):
             num_heads=self.num_heads,
             dropout_rate=self.attention_dropout_rate,
             left_to_right=self.left_to_right,
+            packed=self.packed,
             initializer_range=self.initializer_range,
             dtype=self.dtype_policy,
             name="attention",
@@ -87,6 +91,7 @@ class EncoderBlock(keras.layers.Layer):
             "dropout_rate": self.dropout_rate,
             "attention_dropout_rate": self.attention_dropout_rate,
             "left_to_right": self.left_to_right,
+            "packed": self.packed,
             "initializer_range": self.initializer_range,
             "layer_norm_eps": self.layer_norm_eps,
         }

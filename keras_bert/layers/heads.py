@@ -9,13 +9,17 @@ from keras_bert.layers.dense import build_dense
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class Pooler(keras.layers.Layer):
-    """[B, S, H] -> [B, H]: dense and tanh on the first token, [CLS]."""
+    """[B, S, H] -> [B, H]: dense and tanh on the first token, [CLS].
+
+    Called with `cls_positions`, int [B, K], where a row holds several
+    sequences: [B, K, H].
+    """
 
     def __init__(self, initializer_range: float = 0.02, **kwargs):
         super().__init__(**kwargs)
         self.initializer_range = initializer_range
 
-    def build(self, x_shape):
+    def build(self, x_shape, cls_positions_shape=None):
         self.dense = build_dense(
             "dense",
             x_shape[-1],
@@ -25,11 +29,16 @@ class Pooler(keras.layers.Layer):
             dtype=self.dtype_policy,
         )
 
-    def call(self, x):
-        return self.dense(x[:, 0])  # [B, H]
+    def call(self, x, cls_positions=None):
+        if cls_positions is None:
+            return self.dense(x[:, 0])  # [B, H]
+        pooled = self.dense(_tokens_at(cls_positions, x))  # [B*K, H]
+        num_sequences = ops.shape(cls_positions)[1]
+        return ops.reshape(pooled, (-1, num_sequences, x.shape[-1]))
 
-    def compute_output_spec(self, x):
-        return keras.KerasTensor((x.shape[0], x.shape[-1]), self.compute_dtype)
+    def compute_output_spec(self, x, cls_positions=None):
+        rows = x.shape[:1] if cls_positions is None else cls_positions.shape
+        return keras.KerasTensor((*rows, x.shape[-1]), self.compute_dtype)
 
     def get_config(self):
         return super().get_config() | {
@@ -81,12 +90,8 @@ class MaskedLMHead(keras.layers.Layer):
         )
 
     def call(self, x, positions, word_embeddings):
-        batch_size, seq_length = ops.shape(x)[0], ops.shape(x)[1]
         num_positions = ops.shape(positions)[1]
-        offsets = ops.arange(batch_size, dtype="int32")[:, None] * seq_length
-        rows = ops.reshape(ops.cast(positions, "int32") + offsets, (-1,))
-        tokens = ops.reshape(x, (-1, x.shape[-1]))  # [T, H]
-        tokens = ops.take(tokens, rows, axis=0)  # [B*P, H]
+        tokens = _tokens_at(positions, x)  # [B*P, H]
         tokens = self.layer_norm(self.transform(tokens))
         logits = ops.matmul(tokens, ops.transpose(word_embeddings))
         logits = ops.cast(logits + self.output_bias, "float32")  # [B*P, V]
@@ -107,7 +112,7 @@ class MaskedLMHead(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class NextSentenceHead(keras.layers.Layer):
-    """[B, H] -> float32 logits [B, 2]; 0 = is next, 1 = random."""
+    """[..., H] -> float32 logits [..., 2]; 0 = is next, 1 = random."""
 
     def __init__(self, initializer_range: float = 0.02, **kwargs):
         super().__init__(**kwargs)
@@ -126,9 +131,18 @@ class NextSentenceHead(keras.layers.Layer):
         return ops.cast(self.dense(x), "float32")
 
     def compute_output_spec(self, x):
-        return keras.KerasTensor((x.shape[0], 2), "float32")
+        return keras.KerasTensor((*x.shape[:-1], 2), "float32")
 
     def get_config(self):
         return super().get_config() | {
             "initializer_range": self.initializer_range
         }
+
+
+def _tokens_at(positions, x):
+    """Positions [B, P] in the rows of x [B, S, H] -> [B*P, H]."""
+    batch_size, seq_length = ops.shape(x)[0], ops.shape(x)[1]
+    offsets = ops.arange(batch_size, dtype="int32")[:, None] * seq_length
+    rows = ops.reshape(ops.cast(positions, "int32") + offsets, (-1,))
+    tokens = ops.reshape(x, (-1, x.shape[-1]))  # [T, H]
+    return ops.take(tokens, rows, axis=0)

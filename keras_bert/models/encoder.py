@@ -9,17 +9,24 @@ from keras_bert.layers.flat_tokens import FlattenTokens, UnflattenTokens
 from keras_bert.layers.heads import Pooler
 
 
-def build_encoder(config: BertConfig) -> keras.Model:
+def build_encoder(config: BertConfig, *, packed: bool = False) -> keras.Model:
     """Builds the encoder of the paper, section 3.
 
     Inputs, all int32 [B, S] with any B and any S up to
     `config.max_position_embeddings`: `input_ids`, `input_mask` (1 = token,
     0 = padding), `segment_ids`. Outputs: `sequence_output` [B, S, H] and
     `pooled_output` [B, H], in the compute dtype of the global policy.
+
+    With `packed`, a row holds several sequences, which know nothing of each
+    other: `input_mask` numbers them from 1, `position_ids` [B, S] count from
+    0 in each, and `cls_positions` [B, K] are where they begin. Then
+    `pooled_output` is [B, K, H]. The weights are the same.
     """
+    names = ["input_ids", "input_mask", "segment_ids"]
+    if packed:
+        names += ["position_ids", "cls_positions"]
     inputs = {
-        name: keras.Input((None,), dtype="int32", name=name)
-        for name in ("input_ids", "input_mask", "segment_ids")
+        name: keras.Input((None,), dtype="int32", name=name) for name in names
     }
     input_mask = inputs["input_mask"]
     x, _ = BertEmbeddings(
@@ -31,7 +38,7 @@ def build_encoder(config: BertConfig) -> keras.Model:
         initializer_range=config.initializer_range,
         layer_norm_eps=config.layer_norm_eps,
         name="embeddings",
-    )(inputs["input_ids"], inputs["segment_ids"])
+    )(inputs["input_ids"], inputs["segment_ids"], inputs.get("position_ids"))
     x = FlattenTokens(name="flatten_tokens")(x)  # [B, S, H] -> [T, H]
     for i in range(config.num_hidden_layers):
         x = EncoderBlock(
@@ -41,6 +48,7 @@ def build_encoder(config: BertConfig) -> keras.Model:
             dropout_rate=config.hidden_dropout_prob,
             attention_dropout_rate=config.attention_probs_dropout_prob,
             left_to_right=config.directionality == "left_to_right",
+            packed=packed,
             initializer_range=config.initializer_range,
             layer_norm_eps=config.layer_norm_eps,
             name=f"layer_{i}",
@@ -48,7 +56,7 @@ def build_encoder(config: BertConfig) -> keras.Model:
     sequence_output = UnflattenTokens(name="sequence_output")(x, input_mask)
     pooled_output = Pooler(
         initializer_range=config.initializer_range, name="pooler"
-    )(sequence_output)
+    )(sequence_output, inputs.get("cls_positions"))
     outputs = {
         "sequence_output": sequence_output,
         "pooled_output": pooled_output,

@@ -8,7 +8,7 @@ from keras_bert.models.encoder import build_encoder
 
 
 def build_pretraining_model(
-    config: BertConfig, *, next_sentence: bool = True
+    config: BertConfig, *, next_sentence: bool = True, packed: bool = False
 ) -> keras.Model:
     """Builds masked LM + next sentence (paper, 3.1).
 
@@ -16,8 +16,11 @@ def build_pretraining_model(
     Outputs, float32 logits: `masked_lm` [B, P, V] at those positions, and
     `next_sentence` [B, 2], where 0 = is next and 1 = random. Without
     `next_sentence`, that output and the pooler are absent (paper, 5.1).
+
+    With `packed`, the inputs are those of a packed encoder, the positions
+    count in the row, and `next_sentence` is [B, K, 2].
     """
-    encoder = build_encoder(config)
+    encoder = build_encoder(config, packed=packed)
     positions = keras.Input((None,), dtype="int32", name="masked_lm_positions")
     _, word_embeddings = encoder.get_layer("embeddings").output
     masked_lm = MaskedLMHead(

@@ -77,7 +77,7 @@ class CheckpointWriter:
         self._writing = self._thread.submit(self._write, step, files)
 
     def _write(self, step, files):
-        target = self._folder / f"step-{step:08d}"
+        target = _checkpoint(self._folder, step)
         with atomic_path(target) as path:
             path.mkdir()
             for file, arrays in files.items():
@@ -94,20 +94,29 @@ class CheckpointWriter:
             shutil.rmtree(old)
 
 
-def restore_latest_checkpoint(model: keras.Model, folder: Path) -> int:
-    """Restores a compiled model to its last checkpoint; returns its step.
+def latest_step(folder: Path) -> int:
+    """The step of the last checkpoint in a folder; 0 without one."""
+    names = (path.name for path in folder.glob("step-*"))
+    return int(max(names, default="step-0").removeprefix("step-"))
 
-    Without a checkpoint in the folder, returns 0 and changes nothing.
+
+def restore_checkpoint(model: keras.Model, folder: Path, step: int) -> None:
+    """Restores a compiled model to the checkpoint of a step.
+
+    Raises:
+        ValueError: Where there is none, or that of another model.
     """
-    latest = max(folder.glob("step-*"), default=None)
-    if latest is None:
-        return 0
+    checkpoint = _checkpoint(folder, step)
+    if not checkpoint.is_dir():
+        raise ValueError(
+            f"There is no {checkpoint}, but another worker goes on from it; "
+            "give all workers the same output_dir, which all can read."
+        )
     for file, variables in (
-        (latest / _WEIGHTS, {weight.path: weight for weight in model.weights}),
-        (latest / _STATE, _state(model)),
+        (checkpoint / _WEIGHTS, {w.path: w for w in model.weights}),
+        (checkpoint / _STATE, _state(model)),
     ):
         _assign(variables, safetensors_numpy.load_file(file), file)
-    return int(latest.name.removeprefix("step-"))
 
 
 def restore_moments(model: keras.Model, checkpoint: Path) -> None:
@@ -133,6 +142,10 @@ def restore_moments(model: keras.Model, checkpoint: Path) -> None:
     )
     arrays = {n: a for n, a in arrays.items() if not n.startswith(_DROPOUT)}
     _assign(moments, arrays, file)
+
+
+def _checkpoint(folder, step):
+    return folder / f"step-{step:08d}"
 
 
 def _state(model):

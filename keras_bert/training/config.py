@@ -6,14 +6,19 @@ import dataclasses
 import json
 
 _MAY_BE_0 = {
+    "bilstm_size",
+    "early_stopping_patience",
     "mask_rate",
+    "max_seq_length",
     "num_warmup_steps",
     "random_rate",
     "random_seed",
     "warmup_proportion",
     "weight_decay_rate",
 }
+_MAY_BE_NEGATIVE = {"null_score_diff_threshold"}
 _CHOICES = {
+    "data_source": ("files", "tfds"),
     "optimizer": ("adam_weight_decay", "lamb", "adamw"),
     "distribution_strategy": (
         "one_device",
@@ -34,6 +39,8 @@ class TrainConfig:
         optimizer: adam_weight_decay (the reference's, without bias
             correction), lamb (for batches of thousands) or adamw (Keras').
         learning_rate: The peak, reached at the end of the warm-up.
+        decay_power: Then the rate falls to 0 as (1 - share of the steps) to
+            this power; 0.5 in NVIDIA's recipe of LAMB.
         train_batch_size: Examples of one step, over all devices and workers.
         eval_batch_size: Examples evaluated at a time.
         weight_decay_rate: Decay of all weights but biases and layer norms.
@@ -58,6 +65,7 @@ class TrainConfig:
 
     optimizer: str = "adam_weight_decay"
     learning_rate: float = 1e-4
+    decay_power: float = 1.0
     train_batch_size: int = 32
     eval_batch_size: int = 64
     weight_decay_rate: float = 0.01
@@ -79,7 +87,7 @@ class TrainConfig:
                     f"{name} is {value!r}, but must be one of "
                     f"{', '.join(_CHOICES[name])}."
                 )
-            if isinstance(value, (str, bool)):
+            if isinstance(value, (str, bool)) or name in _MAY_BE_NEGATIVE:
                 continue
             if value < 0 or (value == 0 and name not in _MAY_BE_0):
                 raise ValueError(

@@ -1,4 +1,4 @@
-"""The figures of a run: a table and a picture, whole after every interval."""
+"""The figures of a run: a table, a picture, and the same for TensorBoard."""
 
 from __future__ import annotations
 
@@ -8,15 +8,20 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from keras_bert.atomic import atomic_path
+from keras_bert.training.event_files import EventFiles
 
 
 class History:
-    """Rows of figures by step, kept in `history.csv` and `curves.png`."""
+    """Rows of figures by step, in files that are whole after each row.
+
+    These are `history.csv`, `curves.png` and, for TensorBoard, `tensorboard/`.
+    """
 
     def __init__(self, output_dir: Path, last_step: int):
         """Goes on behind the rows up to `last_step`, where there are some."""
         self._csv = output_dir / "history.csv"
         self._png = output_dir / "curves.png"
+        self._events = EventFiles(output_dir / "tensorboard")
         self.rows: list[dict[str, float]] = []
         if last_step and self._csv.is_file():
             with self._csv.open(newline="") as file:
@@ -29,7 +34,7 @@ class History:
             self.rows = [row for row in rows if row["step"] <= last_step]
 
     def add(self, row: dict[str, float], *, write: bool = True) -> None:
-        """Adds a row, which has a `step`, and writes both files anew."""
+        """Adds a row, which has a `step`, and writes the files anew."""
         self.rows.append(row)
         if not write:
             return
@@ -38,6 +43,7 @@ class History:
             writer = csv.DictWriter(file, names)
             writer.writeheader()
             writer.writerows(self.rows)
+        self._events.write(self.rows)
         self._plot([name for name in names if f"val_{name}" in names])
 
     def _plot(self, compared):
@@ -55,6 +61,8 @@ class History:
                 points = [(r["step"], r[key]) for r in self.rows if key in r]
                 if points:
                     axes.plot(*zip(*points, strict=True), ".-", label=label)
+            if name.endswith("perplexity"):
+                axes.set_yscale("log")  # it falls by orders of magnitude
             axes.set(title=name.replace("_", " "), xlabel="step")
             axes.grid(alpha=0.3)
             axes.legend()

@@ -41,8 +41,9 @@ class StopsOnSignal(keras.callbacks.Callback):
         if self._stops:
             self._intervals.save()
             logging.warning(
-                "Stopped by SIGTERM and saved at step %d; the same command "
-                "goes on from there.",
+                "Stopped by SIGTERM%s at step %d; the same command goes on "
+                "from the last checkpoint.",
+                " and saved" if self._intervals.saves else "",
                 self._intervals.step,
             )
             sys.exit(STATUS)

@@ -14,6 +14,10 @@ from keras_bert.training.history import History
 class EndsIntervals(keras.callbacks.Callback):
     """Counts the steps of a run, logs and saves after each interval.
 
+    The speed is that of the training steps alone; `minutes` go on from the
+    last row, and count evaluation and checkpoints too. The FLOP/s of the
+    model are also given as a share of `matmul_speed`.
+
     Ends the run at its last step. A loss that is no number raises ValueError
     and names the step; the last checkpoint stays as it is.
     """
@@ -22,7 +26,7 @@ class EndsIntervals(keras.callbacks.Callback):
         self,
         step: int,
         num_train_steps: int,
-        batch_size: int,
+        matmul_speed: float,
         history: History,
         writer: CheckpointWriter | None,
     ):
@@ -30,9 +34,15 @@ class EndsIntervals(keras.callbacks.Callback):
         super().__init__()
         self.step = step
         self._num_train_steps = num_train_steps
-        self._batch_size = batch_size
+        self._matmul_speed = matmul_speed
         self._history = history
         self._writer = writer
+        self.saves = writer is not None
+
+    def on_train_begin(self, logs=None):
+        rows = self._history.rows
+        minutes_before = rows[-1].get("minutes", 0.0) if rows else 0.0
+        self._train_begin = time.monotonic() - 60 * minutes_before
 
     def on_epoch_begin(self, epoch, logs=None):
         self._begin = time.monotonic(), self.step
@@ -51,18 +61,23 @@ class EndsIntervals(keras.callbacks.Callback):
             self.model.stop_training = True
 
     def on_epoch_end(self, epoch, logs=None):
-        begin, first_step = self._begin
-        num_examples = (self.step - first_step) * self._batch_size
+        seconds = self._end - self._begin[0]
+        speeds = {
+            name: amount / seconds
+            for name, amount in self.model.take_work().items()
+        }
         row = {
             "step": self.step,
             **{name: float(value) for name, value in logs.items()},
             "learning_rate": float(self.model.optimizer.learning_rate),
-            "examples_per_second": num_examples / (self._end - begin),
+            "minutes": (time.monotonic() - self._train_begin) / 60,
+            **{f"{name}_per_second": speed for name, speed in speeds.items()},
+            "utilization_of_matmul_speed": speeds["flops"] / self._matmul_speed,
         }
-        self._history.add(row, write=self._writer is not None)
+        self._history.add(row, write=self.saves)
         self.save()
 
     def save(self):
         """Saves the weights of this step, in the background."""
-        if self._writer is not None:
+        if self.saves:
             self._writer.save(self.step)

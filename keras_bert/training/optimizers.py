@@ -8,7 +8,7 @@ import tensorflow as tf
 from keras_bert.training.adam_weight_decay import AdamWeightDecay
 from keras_bert.training.config import TrainConfig
 from keras_bert.training.lamb import Lamb
-from keras_bert.training.schedule import WarmupLinearDecay
+from keras_bert.training.schedule import WarmupDecay
 
 
 def build_optimizer(
@@ -36,8 +36,11 @@ class LossScaleOptimizer(keras.optimizers.LossScaleOptimizer):
 
 
 def _build(config, num_train_steps, num_warmup_steps):
-    schedule = WarmupLinearDecay(
-        config.learning_rate, num_train_steps, num_warmup_steps
+    schedule = WarmupDecay(
+        config.learning_rate,
+        num_train_steps,
+        num_warmup_steps,
+        config.decay_power,
     )
     if config.optimizer == "adamw":
         optimizer = keras.optimizers.AdamW(

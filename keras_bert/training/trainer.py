@@ -13,16 +13,25 @@ from absl import logging
 
 from keras_bert.training.checkpoint import (
     CheckpointWriter,
-    restore_latest_checkpoint,
+    latest_step,
+    restore_checkpoint,
     restore_moments,
 )
+from keras_bert.training.closing import describe_run
 from keras_bert.training.config import TrainConfig
-from keras_bert.training.distribution import get_strategy, is_chief, precision
+from keras_bert.training.distribution import is_chief, precision
 from keras_bert.training.history import History
 from keras_bert.training.interruption import StopsOnSignal
 from keras_bert.training.intervals import EndsIntervals
+from keras_bert.training.matmul_speed import measure_matmul_speed
 from keras_bert.training.optimizers import build_optimizer
-from keras_bert.training.training_model import Objective, TrainingModel
+from keras_bert.training.selection import KeepsBest, Selection
+from keras_bert.training.training_model import (
+    CountWork,
+    Objective,
+    TrainingModel,
+)
+from keras_bert.training.workers import lost_worker_named, step_of_chief
 
 
 def train(
@@ -31,12 +40,15 @@ def train(
     validation_dataset: tf.data.Dataset | None,
     *,
     objectives: Mapping[str, Objective],
+    count_work: CountWork,
     num_train_steps: int,
     num_warmup_steps: int,
+    strategy: tf.distribute.Strategy,
     config: TrainConfig,
     output_dir: str | Path,
     sidecars: Mapping[str, str],
     init_moments: Path | None = None,
+    selection: Selection | None = None,
 ) -> tuple[keras.Model, dict[str, float]]:
     """Trains a model, or goes on where an earlier call was interrupted.
 
@@ -49,33 +61,43 @@ def train(
         validation_dataset: Held-out batches, gone through after every
             `config.save_checkpoints_steps` steps and at the end; or None.
         objectives: By the name of the model's output.
+        count_work: Features -> sequences, tokens and flops of the batch, in
+            graph; see `WORK`. They are reported per second.
         num_train_steps: Steps of the whole run.
         num_warmup_steps: Steps until the learning rate is at its peak.
+        strategy: That of the config, from `get_strategy`. Several workers
+            and TPUs need it before anything else is done in TensorFlow.
         config: The rest.
         output_dir: Gets `checkpoints/`, `history.csv`, `curves.png` and
             `tensorboard/`.
         sidecars: Text files to save beside the weights of each checkpoint.
         init_moments: A checkpoint whose optimizer's moments to begin with.
+        selection: Has the model evaluated after every interval, instead of
+            with a validation_dataset, and the best one kept as `best/`.
 
     Returns:
         The trained model, and the last row of `history.csv`.
 
     Raises:
+        ConnectionError: Where another worker is lost.
         SystemExit: After SIGTERM, with status 143; the step is saved.
         ValueError: Where the loss is no number, or a batch cannot be split.
     """
     output_dir = Path(output_dir)
-    strategy = get_strategy(config.distribution_strategy, config.tpu)
     interval = min(config.save_checkpoints_steps, num_train_steps)
     _check_divisions(config, strategy, interval, num_train_steps)
     keras.utils.set_random_seed(config.random_seed)
+    checkpoints = output_dir / "checkpoints"
+    step = step_of_chief(strategy, latest_step(checkpoints))
+    batches = train_batches(step)
     with strategy.scope(), precision(config.precision):
         model = build_model()
         trained = TrainingModel(
             model,
             objectives,
+            count_work=count_work,
             gradient_accumulation_steps=config.gradient_accumulation_steps,
-            jit_compile=_is_compiled(config, train_batches(0)),
+            jit_compile=_is_compiled(config, batches),
         )
         trained.compile(
             build_optimizer(config, num_train_steps, num_warmup_steps),
@@ -83,41 +105,49 @@ def train(
             auto_scale_loss=False,  # the optimizer does it, where it has to
             jit_compile=False,  # the model does it
         )
-        step = restore_latest_checkpoint(trained, output_dir / "checkpoints")
-        if init_moments and not step:
+        if step:
+            restore_checkpoint(trained, checkpoints, step)
+            logging.info("Going on from the checkpoint of step %d", step)
+        elif init_moments:
             restore_moments(trained, init_moments)
-    if step:
-        logging.info("Going on from the checkpoint of step %d", step)
     history = History(output_dir, step)
-    if step >= num_train_steps:
+    first_epoch = step // interval
+    best = [
+        KeepsBest(
+            selection,
+            output_dir / "best",
+            sidecars=sidecars,
+            writes=is_chief(strategy),
+        )
+    ] * bool(selection)
+    if step >= num_train_steps or any(
+        b.ends_run(first_epoch - 1) for b in best
+    ):
         return model, history.rows[-1]
 
     _make_writable(output_dir)
-    first_epoch = step // interval
     num_intervals = -(-(num_train_steps - step) // interval)
     writer = CheckpointWriter(
         trained,
-        output_dir / "checkpoints",
+        checkpoints,
         sidecars={"train_config.json": config.to_json(), **sidecars},
         keep_max=config.keep_checkpoint_max,
     )
     intervals = EndsIntervals(
         step,
         num_train_steps,
-        config.train_batch_size,
+        measure_matmul_speed(config.precision, trained.first_device)
+        * strategy.num_replicas_in_sync,
         history,
         writer if is_chief(strategy) else None,
     )
-    with writer, StopsOnSignal(intervals) as stops:
-        callbacks = [intervals, stops]
-        if is_chief(strategy):
-            callbacks.append(
-                keras.callbacks.TensorBoard(
-                    str(output_dir / "tensorboard"), write_graph=False
-                )
-            )
+    with (
+        lost_worker_named(strategy),
+        writer,
+        StopsOnSignal(intervals) as stops,
+    ):
         trained.fit(
-            _dealt_by_rows(train_batches(step)),
+            _dealt_by_rows(batches),
             validation_data=validation_dataset
             and _dealt_by_rows(validation_dataset),
             initial_epoch=first_epoch,
@@ -126,8 +156,10 @@ def train(
             shuffle=False,
             # A bar on a screen, a line after every interval in a file.
             verbose=1 if sys.stdout.isatty() else 2,
-            callbacks=callbacks,
+            callbacks=[*best, intervals, stops],
         )
+    if is_chief(strategy):
+        logging.info("%s", describe_run(history.rows))
     return model, history.rows[-1]
 
 

@@ -13,6 +13,10 @@ import tensorflow as tf
 from keras_bert.training.losses import weighted_mean
 
 _PerLabel = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
+# Features of a batch -> how much there is in it, by the names of WORK.
+CountWork = Callable[[Mapping[str, tf.Tensor]], Mapping[str, tf.Tensor]]
+# flops are those that training on the batch takes.
+WORK = ("sequences", "tokens", "flops")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,10 +26,14 @@ class Objective:
     Attributes:
         loss: Labels and output -> a number per label, to be made small.
         metrics: Others, to be reported, by name.
+        of_mean_loss: Figures that follow from the mean loss, by name.
     """
 
     loss: _PerLabel
     metrics: Mapping[str, _PerLabel] = dataclasses.field(default_factory=dict)
+    of_mean_loss: Mapping[str, Callable[[tf.Tensor], tf.Tensor]] = (
+        dataclasses.field(default_factory=dict)
+    )
 
 
 class TrainingModel(keras.Model):
@@ -45,6 +53,7 @@ class TrainingModel(keras.Model):
         model: keras.Model,
         objectives: Mapping[str, Objective],
         *,
+        count_work: CountWork,
         gradient_accumulation_steps: int = 1,
         jit_compile: bool = False,
     ):
@@ -55,16 +64,37 @@ class TrainingModel(keras.Model):
             # Not the whole step: XLA has no collectives of several replicas.
             self._gradients = tf.function(self._gradients, jit_compile=True)
         self._means = {
-            (output, figure): keras.metrics.Mean(
-                name=figure if output == "logits" else f"{output}_{figure}"
-            )
+            (output, figure): keras.metrics.Mean(name=_log_name(output, figure))
             for output, objective in objectives.items()
             for figure in ("loss", *objective.metrics)
         }
+        self._count_work = count_work
+        # Each replica adds up its own: nothing is sent in a step.
+        self._work = tf.Variable(
+            tf.zeros(len(WORK)),
+            trainable=False,
+            synchronization=tf.VariableSynchronization.ON_READ,
+            aggregation=tf.VariableAggregation.SUM,
+        )
 
     @property
     def metrics(self):
         return list(self._means.values())
+
+    def take_work(self) -> dict[str, float]:
+        """The work of all training steps since the last call.
+
+        Over all replicas; all of several workers have to call it.
+        """
+        amounts = self._work.numpy()
+        self._work.assign(tf.zeros(len(WORK)))
+        return dict(zip(WORK, map(float, amounts), strict=True))
+
+    @property
+    def first_device(self) -> str:
+        """Where the first replica of this process computes."""
+        results = self.distribute_strategy.experimental_local_results
+        return results(self._work)[0].device
 
     # Keras' own functions cannot take several steps on two replicas, and
     # refuse several workers (keras issue 20585).
@@ -122,6 +152,8 @@ class TrainingModel(keras.Model):
         else:
             gradients, sums = self._accumulate(data, totals)
         self.optimizer.apply(gradients, self.trainable_variables)
+        work = self._count_work(data[0])
+        self._work.assign_add([work[name] for name in WORK])
         return self._log(sums)
 
     def test_step(self, data):
@@ -205,8 +237,12 @@ class TrainingModel(keras.Model):
             mean = self._means[key]
             mean.update_state(tf.math.divide_no_nan(weighted, total), total)
             logs[mean.name] = mean.result()
+        for output, objective in self._objectives.items():
+            loss = logs[_log_name(output, "loss")]
+            for figure, function in objective.of_mean_loss.items():
+                logs[_log_name(output, figure)] = function(loss)
         logs["loss"] = sum(
-            logs[self._means[name, "loss"].name] for name in self._objectives
+            logs[_log_name(name, "loss")] for name in self._objectives
         )
         return logs
 
@@ -218,6 +254,10 @@ class TrainingModel(keras.Model):
         """
         with self.distribute_strategy.scope():
             self.optimizer.build(self.trainable_variables)
+
+
+def _log_name(output, figure):
+    return figure if output == "logits" else f"{output}_{figure}"
 
 
 def _sum_over_replicas(values):

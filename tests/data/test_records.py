@@ -5,7 +5,8 @@ import pytest
 import tensorflow as tf
 
 from keras_bert.data.examples import serialize_examples
-from keras_bert.data.records import damage_named, read_pretraining_records
+from keras_bert.data.record_damage import damage_named
+from keras_bert.data.records import read_pretraining_records
 
 S, P = 23, 4
 
@@ -98,23 +99,102 @@ def test_a_broken_file_is_named(tmp_path, content, message):
         _dataset([str(file)])
 
 
-def test_a_damaged_record_is_named_or_left_out(files):
-    names, features = files
-    with open(names[0], "rb") as source:
+def _ends(features):
+    """Where each record of the first file ends."""
+    records = serialize_examples(features)[:30]
+    return np.cumsum([len(record) + 16 for record in records])
+
+
+def _damage(file, *places):
+    with open(file, "rb") as source:
         content = bytearray(source.read())
-    content[len(content) // 2] ^= 1
-    with open(names[0], "wb") as target:
+    for place in places:
+        content[place] ^= 1
+    with open(file, "wb") as target:
         target.write(content)
-    # The record in which the middle of the file lies, counted from 1.
-    ends = np.cumsum([len(r) + 16 for r in serialize_examples(features)][:30])
-    number = 1 + int((ends <= len(content) // 2).sum())
-    message = f"a.tfrecord is damaged or cut off at record {number};"
+
+
+def _kept(names, caplog):
+    """Ids without the damaged records, and the warnings."""
+    ids = _ids(_dataset(names, skip_corrupt_records=True))
+    return ids, [message.partition(": ")[2] for message in caplog.messages]
+
+
+def test_damaged_records_are_left_out_and_counted(files, caplog):
+    names, features = files
+    ends = _ends(features)
+    # In the data of the 8th record, in the checksum of the 9th, and in the
+    # last byte of all.
+    _damage(names[0], ends[7] - 50, ends[8] - 2, ends[29] - 1)
+    message = "a.tfrecord is damaged or cut off at record 8;"
     with pytest.raises(ValueError, match=message), damage_named(names):
         _ids(_dataset(names))
 
-    dataset = _dataset(names, skip_corrupt_records=True)
-    kept = [*range(number - 1), *range(30, 37)]
-    np.testing.assert_array_equal(_ids(dataset), features["input_ids"][kept])
+    ids, warnings = _kept(names, caplog)
+    kept = [*range(7), *range(9, 29), *range(30, 37)]
+    np.testing.assert_array_equal(ids, features["input_ids"][kept])
+    assert warnings == [
+        "3 damaged records are left out (number 8, 9, 30), 27 are read."
+    ]
+    # The copy is read again in each epoch.
+    dataset = _dataset(names, skip_corrupt_records=True, shuffle_seed=3)
+    rows = {row.tobytes() for row in _ids(dataset.take(10))}
+    expected = features["input_ids"][kept].astype("i4")
+    assert rows == {row.tobytes() for row in expected}
+
+
+@pytest.mark.parametrize("place", [3, 9], ids=["length", "its checksum"])
+def test_where_the_next_record_begins_is_lost(files, caplog, place):
+    names, features = files
+    ends = _ends(features)
+    _damage(names[0], ends[4] - 60, ends[10] + place)
+    ids, warnings = _kept(names, caplog)
+    kept = [*range(4), *range(5, 11), *range(30, 37)]
+    np.testing.assert_array_equal(ids, features["input_ids"][kept])
+    assert warnings == [
+        "2 damaged records are left out (number 5, 12), 10 are read.",
+        f"behind record 12, no other is found in {ends[29] - ends[10]} bytes.",
+    ]
+
+
+def test_a_file_cut_off(files, caplog):
+    names, features = files
+    with open(names[0], "r+b") as file:
+        file.truncate(_ends(features)[20] - 5)
+    ids, warnings = _kept(names, caplog)
+    np.testing.assert_array_equal(
+        ids, features["input_ids"][[*range(20), *range(30, 37)]]
+    )
+    assert warnings == [
+        "1 damaged records are left out (number 21), 20 are read."
+    ]
+
+
+def test_a_compressed_file_ends_at_its_damage(files, caplog):
+    names, features = files
+    _damage(names[0], _ends(features)[7] - 50)
+    with open(names[0], "rb") as plain:
+        content = gzip.compress(plain.read())
+    with open(names[0], "wb") as packed:
+        packed.write(content)
+    ids, warnings = _kept(names, caplog)
+    np.testing.assert_array_equal(
+        ids, features["input_ids"][[*range(7), *range(30, 37)]]
+    )
+    assert warnings == [
+        "1 damaged records are left out (number 8), 7 are read.",
+        "behind record 8, no other is found: the file is compressed.",
+    ]
+
+
+def test_a_file_without_a_sound_record_is_left_out(files, caplog):
+    names, features = files
+    _damage(names[0], 0)
+    ids, warnings = _kept(names, caplog)
+    np.testing.assert_array_equal(ids, features["input_ids"][30:])
+    assert "number 1), 0 are read" in warnings[0]
+    with pytest.raises(ValueError, match="No file holds a sound record"):
+        _dataset(names[:1], skip_corrupt_records=True)
 
 
 def test_googles_records_are_read_unchanged(shared):

@@ -252,7 +252,8 @@ from keras_bert.config import BertConfig
 from keras_bert.models.pretraining import build_pretraining_model
 assert "tensorflow" not in sys.modules
 folder = sys.argv[1]
-model = build_pretraining_model(BertConfig.from_json(folder + "/config.json"))
+config = BertConfig.from_json(folder + "/config.json")
+model = build_pretraining_model(config, packed="packed" in sys.argv)
 arrays = dict(np.load(folder + "/in.npz"))
 for weight in model.weights:
     weight.assign(arrays.pop(weight.path))
@@ -261,18 +262,29 @@ np.savez(folder + "/out.npz", **{k: np.array(v) for k, v in outputs.items()})
 """
 
 
-@pytest.mark.parametrize("directionality", ["bidi", "left_to_right"])
+@pytest.mark.parametrize(
+    ("directionality", "packed"),
+    [("bidi", False), ("left_to_right", False), ("left_to_right", True)],
+)
 def test_the_jax_backend_gives_the_same(
-    config, features, tmp_path, directionality
+    config, features, tmp_path, directionality, packed
 ):
     pytest.importorskip("jax", reason="jax is not installed")
     config = dataclasses.replace(config, directionality=directionality)
-    model = build_pretraining_model(config)
+    model = build_pretraining_model(config, packed=packed)
     randomize(model)
+    if packed:
+        features["input_mask"] = np.array(
+            [[1, 1, 1, 1, 2, 2, 2], [1, 1, 2, 2, 3, 3, 0]], "int32"
+        )
+        features["position_ids"] = np.array(
+            [[0, 1, 2, 3, 0, 1, 2], [0, 1, 0, 1, 0, 1, 0]], "int32"
+        )
+        features["cls_positions"] = np.array([[0, 4, 0], [0, 2, 4]], "int32")
     (tmp_path / "config.json").write_text(config.to_json())
     np.savez(tmp_path / "in.npz", **_weights(model), **features)
     subprocess.run(
-        [sys.executable, "-c", _ON_JAX, str(tmp_path)],
+        [sys.executable, "-c", _ON_JAX, str(tmp_path)] + ["packed"] * packed,
         env=os.environ
         | {
             "KERAS_BACKEND": "jax",

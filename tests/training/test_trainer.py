@@ -1,6 +1,7 @@
 import csv
 import dataclasses
 import os
+import shutil
 import signal
 
 import keras
@@ -8,9 +9,10 @@ import numpy as np
 import pytest
 import safetensors
 import tensorflow as tf
+from absl import logging
 from safetensors.numpy import load_file
 
-from keras_bert.training import checkpoint
+from keras_bert.training import checkpoint, trainer
 from keras_bert.training.config import TrainConfig
 from keras_bert.training.intervals import EndsIntervals
 from keras_bert.training.losses import cross_entropy
@@ -50,18 +52,37 @@ def _dataset():
     return dataset
 
 
-def _train(output_dir, steps, config=CONFIG, build_model=_build_model):
+def _train(
+    output_dir,
+    steps,
+    config=CONFIG,
+    build_model=_build_model,
+    train_batches=None,
+):
     return train(
         build_model,
-        _dataset().shuffle(20, seed=1).repeat().batch(3).skip,
+        train_batches or _dataset().shuffle(20, seed=1).repeat().batch(3).skip,
         _dataset().batch(4),
-        objectives={"logits": Objective(cross_entropy)},
+        objectives={
+            "logits": Objective(cross_entropy, {}, {"doubled": _doubled})
+        },
+        count_work=_count_work,
         num_train_steps=steps,
         num_warmup_steps=1,
+        strategy=tf.distribute.get_strategy(),
         config=config,
         output_dir=output_dir,
         sidecars={"note.txt": "kept"},
     )
+
+
+def _count_work(features):
+    rows = tf.cast(tf.shape(features["x"])[0], tf.float32)
+    return {"sequences": rows, "tokens": 5 * rows, "flops": 700 * rows}
+
+
+def _doubled(loss):
+    return 2 * loss
 
 
 def _rows(output_dir):
@@ -118,7 +139,68 @@ def test_what_a_run_leaves_behind(tmp_path):
     arrays = load_file(last / "model.safetensors")
     assert arrays.keys() == {weight.path for weight in model.weights}
     assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
-    assert list((tmp_path / "tensorboard" / "train").iterdir())
+
+
+def _events(folder):
+    """Tag -> (step, value)s, in the order of the files."""
+    found = {}
+    for file in sorted(folder.iterdir()):
+        for record in tf.data.TFRecordDataset(str(file)):
+            event = tf.compat.v1.Event.FromString(record.numpy())
+            for value in event.summary.value:
+                number = float(tf.make_ndarray(value.tensor))
+                found.setdefault(value.tag, []).append((event.step, number))
+    return found
+
+
+def test_table_and_tensorboard_say_the_same_of_each_step_once(tmp_path):
+    """Also of steps that are taken again, from an earlier checkpoint."""
+    _train(tmp_path, 4)
+    shutil.rmtree(tmp_path / "checkpoints" / "step-00000004")
+    _train(tmp_path, 7)
+    rows = _rows(tmp_path)
+    assert [row["step"] for row in rows] == ["2", "4", "6", "7"]
+    events = _events(tmp_path / "tensorboard" / "train")
+    held_out = _events(tmp_path / "tensorboard" / "validation")
+    events |= {f"val_{name}": points for name, points in held_out.items()}
+    assert events.keys() == rows[0].keys()
+    for name, points in events.items():
+        assert [step for step, _ in points] == [2, 4, 6, 7]
+        np.testing.assert_allclose(
+            [value for _, value in points], [float(row[name]) for row in rows]
+        )
+
+
+def test_the_figures_of_a_row(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(trainer, "measure_matmul_speed", lambda *_: 7e5)
+    before = logging.get_verbosity()
+    logging.set_verbosity(logging.INFO)
+    _train(tmp_path, 3)
+    logging.set_verbosity(before)
+    for row in _rows(tmp_path):
+        row = {name: float(value) for name, value in row.items()}
+        assert row["doubled"] == pytest.approx(2 * row["loss"])
+        assert row["val_doubled"] == pytest.approx(2 * row["val_loss"])
+        # 3 sequences a step: see `_count_work`.
+        speed = row["sequences_per_second"]
+        assert row["tokens_per_second"] == pytest.approx(5 * speed)
+        assert row["flops_per_second"] == pytest.approx(700 * speed)
+        assert row["utilization_of_matmul_speed"] == pytest.approx(speed / 1e3)
+        assert 0 < 3 / speed < 60 * row["minutes"]
+    assert "Trained to step 3 in" in caplog.text
+
+
+def test_the_data_are_asked_for_once_and_from_where_they_go_on(tmp_path):
+    _train(tmp_path, 2)
+    asked = []
+    dataset = _dataset().repeat().batch(3)
+
+    def train_batches(step):
+        asked.append(step)
+        return dataset.skip(step)
+
+    _train(tmp_path, 5, train_batches=train_batches)
+    assert asked == [2]
 
 
 def test_a_finished_run_is_not_trained_again(tmp_path):

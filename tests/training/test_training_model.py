@@ -12,6 +12,8 @@ import pytest
 import split_training
 import tensorflow as tf
 
+from keras_bert.training.training_model import WORK
+
 ONE_DEVICE = tf.distribute.get_strategy()
 
 
@@ -47,7 +49,7 @@ def test_the_loss_is_a_mean_over_all_masked_tokens(plain):
             "next_sentence_loss",
             "next_sentence_accuracy",
         )
-    }
+    } | set(WORK)
     features, labels, weights = split_training.data()
     model = split_training.build_model()
     for weight in model.weights:
@@ -67,6 +69,19 @@ def test_the_loss_is_a_mean_over_all_masked_tokens(plain):
         figures["val_masked_lm_loss"][-1]
         + figures["val_next_sentence_loss"][-1]
     )
+
+
+def test_the_work_of_the_training_steps_is_counted(plain):
+    """Without that of the held-out batches, and anew in each epoch."""
+    figures, _ = plain
+    features, _, _ = split_training.data()
+    batches = [slice(i, i + 24) for i in (0, 24, 48)]
+    for epoch, steps in enumerate([(0, 1, 2, 0), (1, 2, 0, 1)]):
+        assert figures["sequences"][epoch] == 4 * 24
+        for name, feature in (("tokens", "input_mask"), ("flops", "input_ids")):
+            expected = sum(features[feature][batches[i]].sum() for i in steps)
+            assert figures[name][epoch] == expected
+    assert figures["tokens"][0] != figures["tokens"][1]
 
 
 @pytest.mark.parametrize(
@@ -133,6 +148,7 @@ def test_two_workers(plain, tmp_path):
     runs = []
     for i in range(2):
         arrays = dict(np.load(tmp_path / f"{i}.npz"))
+        assert arrays.pop("step_of_chief") == 7  # and not 11, the other's
         figures = {
             name.removeprefix("figure "): arrays.pop(name)
             for name in list(arrays)

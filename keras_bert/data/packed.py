@@ -1,0 +1,111 @@
+"""Several short sequences in one row, so that less of it is padding."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import tensorflow as tf
+
+
+def pack_sequences(features: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+    """Packs a batch of pre-training examples into fewer rows, equally long.
+
+    Takes what `read_pretraining_records` gives, [B, S] and so on; in each
+    row, tokens stand before padding. Returns R rows in place of B, of K
+    sequences and P masked positions at most:
+
+        input_ids, segment_ids: int32 [R, S].
+        input_mask: int32 [R, S], the number of a token's sequence in its row,
+            from 1; 0 at padding.
+        position_ids: int32 [R, S], from 0 in each sequence.
+        cls_positions: int32 [R, K], where the sequences begin.
+        masked_lm_positions, _ids, _weights: [R, P], the positions in the row.
+        next_sentence_labels, _weights: [R, K], int32 and float32.
+
+    R, K and P are as small as the batch allows, so they change from batch to
+    batch. What is unused is 0, the weights too: a weighted mean over the rows
+    is that over the examples.
+    """
+    seq_length = features["input_ids"].shape[1]
+    lengths = tf.math.count_nonzero(features["input_mask"], 1, dtype=tf.int32)
+    # With the longest first, as few rows as a simple rule finds: at most 11/9
+    # of the fewest possible, and 6/9 of a row (Dosa 2007).
+    order = tf.argsort(lengths, direction="DESCENDING", stable=True)
+    rows = first_fit(tf.gather(lengths, order), seq_length)
+    by_row = tf.argsort(rows, stable=True)
+    order, rows = tf.gather(order, by_row), tf.gather(rows, by_row)
+    features = {name: tf.gather(x, order) for name, x in features.items()}
+    lengths = tf.gather(lengths, order)
+
+    # Where each thing goes in its row: sequences, tokens, masked positions.
+    numbers = _sum_before(tf.ones_like(rows), rows)[:, None]  # [B, 1]
+    begins = _sum_before(lengths, rows)[:, None]  # [B, 1]
+    positions = tf.range(seq_length) + tf.zeros_like(begins)  # [B, S]
+    is_masked = features["masked_lm_weights"] > 0
+    counts = tf.cumsum(tf.cast(is_masked, tf.int32), axis=1)  # [B, P], from 1
+    masked = _sum_before(counts[:, -1], rows)[:, None] + counts - 1
+
+    to_sequences = _mover(rows, numbers, tf.ones_like(numbers, tf.bool))
+    to_tokens = _mover(
+        rows, begins + positions, features["input_mask"] > 0, seq_length
+    )
+    to_masked = _mover(rows, masked, is_masked)
+    labels = features["next_sentence_labels"]
+    return {
+        "input_ids": to_tokens(features["input_ids"]),
+        "segment_ids": to_tokens(features["segment_ids"]),
+        "input_mask": to_tokens(numbers + tf.ones_like(positions)),
+        "position_ids": to_tokens(positions),
+        "cls_positions": to_sequences(begins),
+        "masked_lm_positions": to_masked(
+            begins + features["masked_lm_positions"]
+        ),
+        "masked_lm_ids": to_masked(features["masked_lm_ids"]),
+        "masked_lm_weights": to_masked(features["masked_lm_weights"]),
+        "next_sentence_labels": to_sequences(labels),
+        "next_sentence_weights": to_sequences(tf.ones_like(labels, tf.float32)),
+    }
+
+
+def first_fit(lengths: tf.Tensor, seq_length: int) -> tf.Tensor:
+    """Gives one sequence after the other the first row that has room for it.
+
+    Lengths int32 [B] -> rows int32 [B], from 0.
+    """
+    num_sequences = tf.size(lengths)
+
+    def place(i, room, rows):
+        row = tf.argmax(tf.cast(room >= lengths[i], tf.int32), 0, tf.int32)
+        room = tf.tensor_scatter_nd_sub(room, [[row]], lengths[i : i + 1])
+        return i + 1, room, rows.write(i, row)
+
+    _, _, rows = tf.while_loop(
+        lambda i, *_: i < num_sequences,
+        place,
+        (
+            tf.constant(0),
+            tf.fill([num_sequences], seq_length),  # a row for each suffices
+            tf.TensorArray(tf.int32, num_sequences, element_shape=[]),
+        ),
+    )
+    return rows.stack()
+
+
+def _sum_before(values, rows):
+    """Of the values [B] of the same row, with the rows in order."""
+    before = tf.cumsum(values, exclusive=True)
+    return before - tf.gather(tf.math.segment_min(before, rows), rows)
+
+
+def _mover(rows, columns, is_real, size=None):
+    """Returns a function: values [B, .] -> [R, size], at these columns.
+
+    Values that are not real are left out; the rest of a row is 0.
+    """
+    if size is None:
+        # One at least, also where no token is masked: heads need a position.
+        size = 1 + tf.reduce_max(tf.where(is_real, columns, 0))
+    places = tf.stack([rows[:, None] + tf.zeros_like(columns), columns], -1)
+    places = places[is_real]
+    shape = [rows[-1] + 1, size]
+    return lambda values: tf.scatter_nd(places, values[is_real], shape)

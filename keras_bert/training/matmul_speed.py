@@ -1,0 +1,50 @@
+"""How fast a device multiplies matrices: what a model is measured against."""
+
+from __future__ import annotations
+
+import time
+
+import tensorflow as tf
+
+_LONG_ENOUGH = 0.01  # seconds, beside which a call takes no time
+_LARGEST = 16_384
+_PRODUCTS_PER_CALL = 4
+
+
+def measure_matmul_speed(dtype: str, device: str) -> float:
+    """Returns the FLOP/s of square matrix products on a device.
+
+    Of larger and larger ones, until a few take a hundredth of a second: less
+    than what a maker promises, but what a network can hope for. It takes a
+    fraction of a second.
+    """
+    best = 0.0
+    size = 256
+    while True:
+        with tf.device(device):
+            seconds = _seconds_of_products(size, dtype)
+        flops = _PRODUCTS_PER_CALL * 2 * size**3
+        best = max(best, flops / seconds)
+        if seconds > _LONG_ENOUGH or size == _LARGEST:
+            return best
+        size *= 2
+
+
+def _seconds_of_products(size, dtype):
+    @tf.function
+    def multiply(matrix):
+        product = matrix
+        for _ in range(_PRODUCTS_PER_CALL):
+            product = tf.matmul(product, matrix)
+        return product[0, 0]
+
+    # Stateless: the run's own random numbers stay as they are. Of variance
+    # 1 / size, so that the products neither grow nor vanish.
+    matrix = tf.random.stateless_normal([size, size], [1, 2]) * size**-0.5
+    matrix = tf.cast(matrix, dtype)
+    times = []
+    for _ in range(4):  # the first one compiles
+        begin = time.perf_counter()
+        multiply(matrix).numpy()  # waits for the device
+        times.append(time.perf_counter() - begin)
+    return min(times)

@@ -1,0 +1,208 @@
+"""Sequences in one row know nothing of each other."""
+
+import dataclasses
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from conftest import V, randomize
+from reference_bert import bert
+
+from keras_bert.data.packed import pack_sequences
+from keras_bert.layers.attention import SelfAttention
+from keras_bert.models.encoder import build_encoder
+from keras_bert.models.pretraining import build_pretraining_model
+from keras_bert.training.losses import cross_entropy, weighted_mean
+
+S, P = 16, 5
+LENGTHS = np.array([5, 9, 16, 3, 7, 4, 6])
+# Which examples come into which row.
+ROWS = [[2], [1, 4], [6, 0, 5], [3]]
+
+
+@pytest.fixture
+def examples():
+    """As the reader gives them."""
+    random = np.random.default_rng(6)
+    size = len(LENGTHS)
+    mask = np.arange(S) < LENGTHS[:, None]
+    is_masked = np.arange(P) < (LENGTHS[:, None] + 2) // 3
+    positions = random.integers(1, LENGTHS[:, None], (size, P))
+    examples = {
+        "input_ids": random.integers(5, V, (size, S)) * mask,
+        "input_mask": mask,
+        "segment_ids": (np.arange(S) > LENGTHS[:, None] // 2) * mask,
+        "masked_lm_positions": positions * is_masked,
+        "masked_lm_ids": random.integers(5, V, (size, P)) * is_masked,
+        "next_sentence_labels": random.integers(0, 2, (size, 1)),
+    }
+    examples = {name: x.astype("int32") for name, x in examples.items()}
+    return examples | {"masked_lm_weights": is_masked.astype("float32")}
+
+
+def _plain_and_packed(build, config, **kwargs):
+    """Both networks, with the same weights."""
+    plain, packed = (build(config, packed=p, **kwargs) for p in (False, True))
+    randomize(plain)
+    assert [w.path for w in packed.weights] == [w.path for w in plain.weights]
+    packed.set_weights(plain.get_weights())
+    return plain, packed
+
+
+def _inputs(model, features):
+    return {name: features[name] for name in model.input}
+
+
+@pytest.mark.parametrize("directionality", ["bidi", "left_to_right"])
+def test_equals_the_reference_on_each_sequence(
+    config, examples, directionality
+):
+    config = dataclasses.replace(config, directionality=directionality)
+    packed = build_encoder(config, packed=True)
+    randomize(packed)
+    outputs = packed(_inputs(packed, pack_sequences(examples)))
+    sequence_output, pooled_output = (
+        outputs[name].numpy() for name in ("sequence_output", "pooled_output")
+    )
+    assert pooled_output.shape == (4, 3, config.hidden_size)
+    weights = {weight.path: weight.numpy() for weight in packed.weights}
+    for r, row in enumerate(ROWS):
+        begin = 0
+        for k, example in enumerate(row):
+            length = LENGTHS[example]
+            # Alone, without any padding.
+            expected = bert(
+                weights,
+                config,
+                {n: x[[example], :length] for n, x in examples.items()},
+            )
+            np.testing.assert_allclose(
+                sequence_output[r, begin : begin + length],
+                expected["sequence_output"][0],
+                atol=1e-5,
+            )
+            np.testing.assert_allclose(
+                pooled_output[r, k], expected["pooled_output"][0], atol=1e-5
+            )
+            begin += length
+
+
+def _losses_and_gradients(model, features, labels, weights):
+    with tf.GradientTape() as tape:
+        outputs = model(_inputs(model, features))
+        losses = {
+            name: weighted_mean(
+                cross_entropy(labels[name], logits), weights[name]
+            )
+            for name, logits in outputs.items()
+        }
+        loss = sum(losses.values())
+    return losses, tape.gradient(loss, model.trainable_variables)
+
+
+@pytest.mark.parametrize("next_sentence", [True, False])
+@pytest.mark.parametrize("directionality", ["bidi", "left_to_right"])
+def test_losses_and_gradients_are_those_of_rows_of_their_own(
+    config, examples, directionality, next_sentence
+):
+    plain, packed = _plain_and_packed(
+        build_pretraining_model,
+        dataclasses.replace(config, directionality=directionality),
+        next_sentence=next_sentence,
+    )
+    features = pack_sequences(examples)
+    expected = _losses_and_gradients(
+        plain,
+        examples,
+        {
+            "masked_lm": examples["masked_lm_ids"],
+            "next_sentence": examples["next_sentence_labels"][:, 0],
+        },
+        {
+            "masked_lm": examples["masked_lm_weights"],
+            "next_sentence": np.ones(len(LENGTHS), "f"),
+        },
+    )
+    losses, gradients = _losses_and_gradients(
+        packed,
+        features,
+        {
+            "masked_lm": features["masked_lm_ids"],
+            "next_sentence": features["next_sentence_labels"],
+        },
+        {
+            "masked_lm": features["masked_lm_weights"],
+            "next_sentence": features["next_sentence_weights"],
+        },
+    )
+    assert len(losses) == 1 + next_sentence
+    for name, loss in expected[0].items():
+        assert float(loss) > 0.5
+        assert float(losses[name]) == pytest.approx(float(loss), abs=1e-5)
+    for weight, gradient, other in zip(
+        plain.trainable_variables, gradients, expected[1], strict=True
+    ):
+        np.testing.assert_allclose(
+            tf.convert_to_tensor(gradient),
+            tf.convert_to_tensor(other),
+            atol=1e-5,
+            err_msg=weight.path,
+        )
+
+
+@pytest.mark.parametrize("left_to_right", [False, True])
+def test_who_attends_to_whom(left_to_right):
+    """The whole matrix, by changing one token of the row after the other."""
+    numbers = np.array([[1, 1, 1, 2, 2, 3, 3, 3, 3, 0, 0]], "int32")
+    size = numbers.shape[1]
+    layer = SelfAttention(num_heads=3, left_to_right=left_to_right, packed=True)
+    layer = SelfAttention.from_config(layer.get_config())
+    x = np.random.default_rng(8).normal(size=(size + 1, size, 12))
+    x[:] = x[0]
+    x[range(size), range(size)] += 1  # the last row stays
+    outputs = layer(x.reshape(-1, 12).astype("f"), np.tile(numbers, (12, 1)))
+    outputs = outputs.numpy().reshape(size + 1, size, 12)
+    depends = (outputs[:-1] != outputs[-1]).any(-1).T  # [S, T]
+    expected = numbers.T == numbers
+    if left_to_right:
+        expected &= np.tri(size, dtype=bool)
+    np.testing.assert_array_equal(depends, expected)
+
+
+def test_neighbours_change_nothing(config, examples):
+    """Not a bit, through all layers and both heads."""
+    model = build_pretraining_model(config, packed=True)
+    randomize(model)
+
+    def outputs():
+        features = pack_sequences(examples)
+        return features, model(_inputs(model, features))
+
+    features, before = outputs()
+    # Example 0, the second in row 2, gets other word pieces everywhere.
+    other = V + 4 - examples["input_ids"][0]
+    examples["input_ids"][0] = other * examples["input_mask"][0]
+    _, after = outputs()
+
+    is_other = np.zeros((4, 3), bool)
+    is_other[2, 1] = True
+    changed = (before["next_sentence"] != after["next_sentence"]).numpy()
+    np.testing.assert_array_equal(changed.any(-1), is_other)
+    positions = features["masked_lm_positions"].numpy()
+    is_other = (positions >= 6) & (positions < 6 + LENGTHS[0])
+    is_other &= np.arange(4)[:, None] == 2
+    assert is_other.sum() == 2
+    changed = (before["masked_lm"] != after["masked_lm"]).numpy()
+    np.testing.assert_array_equal(changed.any(-1), is_other)
+
+
+def test_save_and_load_is_identity(config, examples, tmp_path):
+    config = dataclasses.replace(config, directionality="left_to_right")
+    model = build_pretraining_model(config, packed=True)
+    randomize(model)
+    model.save(tmp_path / "packed.keras")
+    loaded = keras.models.load_model(tmp_path / "packed.keras")
+    inputs = _inputs(model, pack_sequences(examples))
+    for name, value in model(inputs).items():
+        np.testing.assert_array_equal(loaded(inputs)[name], value, name)
