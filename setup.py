@@ -34,6 +34,7 @@ setuptools.setup(
         "safetensors>=0.8",
         "scikit-learn",
         "scipy",
+        "seqeval",
         "tensorboard",
         "tensorflow>=2.21,<2.22",
         "tensorflow-datasets",

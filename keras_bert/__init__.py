@@ -12,6 +12,7 @@ _HOMES = {
     "BertConfig": "keras_bert.config",
     "BertPreprocessor": "keras_bert.text.packing",
     "BertTokenizer": "keras_bert.text.tokenizer",
+    "ExtractionConfig": "keras_bert.features",
     "FinetuningConfig": "keras_bert.finetuning",
     "InstanceDrawer": "keras_bert.data.dynamic",
     "MaskedLMMasker": "keras_bert.text.masking",
@@ -20,8 +21,11 @@ _HOMES = {
     "SpecialTokens": "keras_bert.text.vocab",
     "Task": "keras_bert.tasks.base",
     "TextSource": "keras_bert.data.source",
+    "build_bilstm_classifier": "keras_bert.models.bilstm",
+    "build_bilstm_token_classifier": "keras_bert.models.bilstm",
     "build_classifier": "keras_bert.models.classifier",
     "build_encoder": "keras_bert.models.encoder",
+    "build_feature_tagger": "keras_bert.models.feature_tagger",
     "build_multiple_choice": "keras_bert.models.multiple_choice",
     "build_pretraining_model": "keras_bert.models.pretraining",
     "build_regressor": "keras_bert.models.classifier",
@@ -32,6 +36,7 @@ _HOMES = {
     "create_pretraining_data_with_beam": "keras_bert.data.beam",
     "expand_globs": "keras_bert.data.lines",
     "export_saved_model": "keras_bert.serving.export",
+    "extract_features": "keras_bert.features",
     "fill_mask": "keras_bert.filling",
     "finetune": "keras_bert.finetuning",
     "get_task": "keras_bert.tasks",
@@ -40,6 +45,7 @@ _HOMES = {
     "load_finetuned": "keras_bert.finetuned",
     "pretrain": "keras_bert.pretraining",
     "read_lines": "keras_bert.data.lines",
+    "search": "keras_bert.grid_search",
 }
 __all__ = sorted(_HOMES)
 

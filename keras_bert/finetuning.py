@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import math
 from pathlib import Path
@@ -14,21 +15,20 @@ from keras_bert.checkpoints.casing import warn_of_other_case
 from keras_bert.checkpoints.find import checkpoint_folder, config_beside
 from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.config import BertConfig
-from keras_bert.data.finetuning import (
-    encode_examples,
-    encode_labels,
-    evaluation_batches,
-    training_batches,
-)
-from keras_bert.finetuned import FinetunedModel, TaskSpec
-from keras_bert.reports import write_confusion_matrix, write_predictions
+from keras_bert.data.finetuning import training_batches
+from keras_bert.evaluation import Evaluation
+from keras_bert.finetuned import FinetunedModel
+from keras_bert.flops import count_work
+from keras_bert.heads import build_head
+from keras_bert.heads.spec import TaskSpec
+from keras_bert.reports import write_predictions, write_submission
 from keras_bert.tasks import get_task
 from keras_bert.tasks.base import Task
-from keras_bert.tasks.metrics import METRICS
+from keras_bert.tasks.tfds_reader import read_tfds
 from keras_bert.training.config import TrainConfig
-from keras_bert.training.losses import accuracy, cross_entropy, squared_error
+from keras_bert.training.distribution import get_strategy, is_chief
+from keras_bert.training.selection import Selection
 from keras_bert.training.trainer import train
-from keras_bert.training.training_model import Objective
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,16 +36,46 @@ class FinetuningConfig(TrainConfig):
     """A fine-tuning run; defaults as in google-research/bert.
 
     Attributes:
+        data_source: files, the official ones; or tfds, where data_dir is a
+            folder of tensorflow-datasets.
+        do_lower_case: Whether the vocabulary is uncased.
         num_train_epochs: How often the training set is gone through.
         warmup_proportion: Share of the steps in which the rate rises.
-        max_seq_length: Longer texts are cut, the longer of a pair first.
+        max_seq_length: Longer texts are cut, or read in several windows; 0
+            for what the task is used with.
+        early_stopping_patience: The run ends after so many intervals (of
+            save_checkpoints_steps) in which the task's first metric has not
+            risen; 0 for never.
+        doc_stride: From the start of one window to that of the next, in
+            tokens.
+        max_query_length: Of a longer question, only so many tokens are read.
+        max_answer_length: No answer of a span task is longer, in tokens.
+        n_best_size: So many answers are written to nbest_predictions.json.
+        null_score_diff_threshold: No answer is given where its score exceeds
+            that of the best answer by more.
+        features: What of a frozen encoder a tagger is trained on (paper,
+            5.3): embeddings, second_to_last, last, weighted_sum_last_four,
+            concat_last_four or weighted_sum_all; without, the encoder is
+            trained too.
+        bilstm_size: Of a two-layer BiLSTM on the encoder, in each direction;
+            768 in the paper, 0 for none.
     """
 
+    data_source: str = "files"
+    do_lower_case: bool = True
     learning_rate: float = 5e-5
     save_checkpoints_steps: int = 500
     num_train_epochs: float = 3.0
     warmup_proportion: float = 0.1
-    max_seq_length: int = 128
+    max_seq_length: int = 0
+    early_stopping_patience: int = 0
+    doc_stride: int = 128
+    max_query_length: int = 64
+    max_answer_length: int = 30
+    n_best_size: int = 20
+    null_score_diff_threshold: float = 0.0
+    features: str = ""
+    bilstm_size: int = 0
 
 
 def finetune(
@@ -56,7 +86,6 @@ def finetune(
     init_checkpoint: str | Path | None = None,
     bert_config: BertConfig | None = None,
     vocab_file: str | Path | None = None,
-    do_lower_case: bool = True,
     config: FinetuningConfig | None = None,
 ) -> dict[str, float]:
     """Fine-tunes on a task, or goes on where an earlier call stopped.
@@ -64,44 +93,48 @@ def finetune(
     Args:
         task: A `Task`, or what `get_task` takes: "glue/sst2", "my_task.py".
         data_dir: The folder of the task's files.
-        output_dir: Gets `checkpoints/`, `history.csv`, `curves.png`,
-            `eval_results.json`, `predictions.jsonl` and `.tsv`, in a
-            classification `confusion_matrix.png`, and, where there is a test
-            set, `test_predictions.jsonl` and `.tsv`.
+        output_dir: Gets `checkpoints/`; `best/`, the checkpoint with the best
+            first metric of the task; `history.csv`, `curves.png`; and of the
+            best one `eval_results.json`, `predictions.jsonl`, the head's
+            reports and the predictions of the test sets.
         init_checkpoint: The pre-trained weights, whatever `load_checkpoint`
             takes; without, random ones.
         bert_config: The network; by default the one beside the weights.
         vocab_file: Its word pieces; by default those beside the weights.
-        do_lower_case: Whether the vocabulary is uncased.
         config: Rates, sizes and epochs.
 
     Returns:
-        The task's metrics on the validation set, and its `loss`.
+        The task's metrics on the first validation set, and its `loss`; those
+        of others with the name of the split before them. Of several workers,
+        only the chief looks at the best checkpoint and writes files; others
+        return the last row of the history.
     """
     task = get_task(task) if isinstance(task, str) else task
     config = config or FinetuningConfig()
     output_dir = Path(output_dir)
+    # Before anything else in TensorFlow: workers find each other now or never.
+    strategy = get_strategy(config.distribution_strategy, config.tpu)
+    read = _reader(task, data_dir, config.data_source)
     bert_config, vocab_file = _beside(init_checkpoint, bert_config, vocab_file)
     if init_checkpoint:
-        warn_of_other_case(init_checkpoint, do_lower_case)
-    spec = TaskSpec(
-        head=task.head,
-        labels=task.labels,
-        text_fields=task.text_fields,
-        max_seq_length=config.max_seq_length,
-        do_lower_case=do_lower_case,
-    )
-    preprocessor = spec.build_preprocessor(vocab_file, bert_config)
-    _, train_set = _read(task, data_dir, "train", preprocessor)
-    rows, validation_set = _read(task, data_dir, "validation", preprocessor)
+        warn_of_other_case(init_checkpoint, config.do_lower_case)
+    spec = _spec(task, config)
+    head = build_head(spec, vocab_file, bert_config)
+    train_set = head.encode(read("train"), labeled=True)
+    evaluations = {
+        split: Evaluation(
+            head, read(split), task.metrics, batch_size=config.eval_batch_size
+        )
+        for split in task.validation_splits
+    }
+    first, *others = evaluations
     steps_per_epoch = math.ceil(
         len(train_set.lengths) / config.train_batch_size
     )
     num_train_steps = max(1, round(steps_per_epoch * config.num_train_epochs))
-    is_classification = task.head == "classification"
 
     def build_model():
-        model = spec.build_model(bert_config)
+        model = head.build_model(bert_config)
         if init_checkpoint:
             load_checkpoint(model, init_checkpoint)
         return model
@@ -114,43 +147,62 @@ def finetune(
             num_epochs=math.ceil(config.num_train_epochs),
             seed=config.random_seed,
         ).skip,
-        evaluation_batches(validation_set, batch_size=config.eval_batch_size)[
-            0
-        ],
-        objectives={
-            "logits": Objective(cross_entropy, {"accuracy": accuracy})
-            if is_classification
-            else Objective(squared_error)
-        },
+        None,
+        objectives=head.objectives,
+        # A head on the tokens counts as one on the pooled output: little.
+        count_work=functools.partial(
+            count_work, config=bert_config, num_labels=len(spec.labels) or 1
+        ),
         num_train_steps=num_train_steps,
         num_warmup_steps=int(num_train_steps * config.warmup_proportion),
+        strategy=strategy,
         config=config,
         output_dir=output_dir,
         sidecars={
             "bert_config.json": bert_config.to_json(),
-            "vocab.txt": "\n".join(preprocessor.tokenizer.vocab) + "\n",
+            "vocab.txt": "\n".join(head.tokenizer.vocab) + "\n",
             "task.json": spec.to_json(),
         },
+        selection=Selection(
+            lambda model: evaluations[first](model)[1],
+            task.metrics[0],
+            config.early_stopping_patience,
+        ),
     )
-    finetuned = FinetunedModel(model, preprocessor, spec)
-    answers = finetuned.predict_examples(
-        dataclasses.replace(validation_set, labels=None),
-        batch_size=config.eval_batch_size,
-    )
-    results = _score(task, validation_set.labels, answers)
-    results["loss"] = figures["val_loss"]
+    if not is_chief(strategy):
+        return figures
+    load_checkpoint(model, output_dir)
+    answers, results = evaluations[first](model)
+    for split in others:
+        _, figures = evaluations[split](model)
+        results |= {f"{split}_{name}": x for name, x in figures.items()}
     with atomic_path(output_dir / "eval_results.json") as path:
         path.write_text(json.dumps(results, indent=2) + "\n")
-    write_predictions(output_dir, "predictions", rows, answers, task.labels)
-    if is_classification:
-        write_confusion_matrix(
-            output_dir / "confusion_matrix.png",
-            validation_set.labels,
-            answers.argmax(-1),
-            task.labels,
-        )
-    _predict_test_set(finetuned, task, data_dir, output_dir, config)
+    rows = evaluations[first].rows
+    write_predictions(output_dir / "predictions.jsonl", rows, answers)
+    head.write_reports(output_dir, rows, answers)
+    _predict_test_sets(FinetunedModel(model, head), task, read, output_dir)
     return results
+
+
+def _reader(task, data_dir, data_source):
+    if data_source == "tfds":
+        return lambda split: read_tfds(task, Path(data_dir), split)
+    return lambda split: task.read(Path(data_dir), split)
+
+
+def _spec(task, config):
+    """From the task and the config, whichever has the field."""
+    values = dataclasses.asdict(config)
+    values = {k: v for k, v in values.items() if k in _SPEC_FIELDS}
+    for field in dataclasses.fields(task):
+        if field.name in _SPEC_FIELDS:
+            values[field.name] = getattr(task, field.name)
+    values["max_seq_length"] = config.max_seq_length or task.max_seq_length
+    return TaskSpec(**values)
+
+
+_SPEC_FIELDS = {field.name for field in dataclasses.fields(TaskSpec)}
 
 
 def _beside(init_checkpoint, bert_config, vocab_file):
@@ -171,26 +223,14 @@ def _beside(init_checkpoint, bert_config, vocab_file):
     return bert_config, vocab_file
 
 
-def _read(task, data_dir, split, preprocessor):
-    rows = task.read(data_dir, split)
-    labels = encode_labels(rows, task)
-    return rows, encode_examples(rows, task.text_fields, preprocessor, labels)
-
-
-def _score(task, gold, answers):
-    predicted = answers.argmax(-1) if task.labels else answers
-    return {
-        name: float(METRICS[name](gold, predicted)) for name in task.metrics
-    }
-
-
-def _predict_test_set(finetuned, task, data_dir, output_dir, config):
-    try:
-        rows = task.read(data_dir, "test")
-    except FileNotFoundError as error:
-        logging.info("No predictions of a test set: %s", error)
-        return
-    answers = finetuned.predict(rows, batch_size=config.eval_batch_size)
-    write_predictions(
-        output_dir, "test_predictions", rows, answers, task.labels
-    )
+def _predict_test_sets(finetuned, task, read, output_dir):
+    for split, file in task.test_files.items():
+        try:
+            rows = read(split)
+        except FileNotFoundError as error:
+            logging.info("No predictions of a test set: %s", error)
+            continue
+        answers = finetuned.predict(rows)
+        path = output_dir / file
+        write_predictions(path.with_suffix(".jsonl"), rows, answers)
+        write_submission(path, answers)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,36 +12,28 @@ from sklearn.metrics import ConfusionMatrixDisplay
 
 from keras_bert.atomic import atomic_path
 
+_NUM_WORST = 100
+
 
 def write_predictions(
-    folder: Path,
-    name: str,
-    rows: list[Mapping[str, str]],
-    answers: np.ndarray,
-    labels: tuple[str, ...],
+    file: Path, rows: Sequence[Mapping], answers: Sequence[Mapping]
 ) -> None:
-    """Writes NAME.jsonl, with the rows and the scores, and NAME.tsv.
+    """Writes each row with its answer, as JSON lines."""
+    with atomic_path(file) as path, path.open("w", encoding="utf-8") as lines:
+        for row, answer in zip(rows, answers, strict=True):
+            line = json.dumps({**row, **answer}, ensure_ascii=False)
+            lines.write(line + "\n")
 
-    The TSV has the columns `index` and `prediction`, which is the form that
-    the GLUE server takes. `answers` are probabilities [N, L], or numbers [N]
-    where there are no labels.
-    """
-    with (
-        atomic_path(folder / f"{name}.jsonl") as jsonl_path,
-        atomic_path(folder / f"{name}.tsv") as tsv_path,
-        jsonl_path.open("w", encoding="utf-8") as jsonl,
-        tsv_path.open("w", encoding="utf-8") as tsv,
-    ):
+
+def write_submission(file: Path, answers: Sequence[Mapping]) -> None:
+    """Writes `index` and `prediction`, the form that the GLUE server takes."""
+    with atomic_path(file) as path, path.open("w", encoding="utf-8") as tsv:
         tsv.write("index\tprediction\n")
-        for i, (row, answer) in enumerate(zip(rows, answers, strict=True)):
-            line = dict(row)
-            if labels:
-                line["prediction"] = labels[answer.argmax()]
-                line["scores"] = dict(zip(labels, answer.tolist(), strict=True))
-            else:
-                line["prediction"] = float(answer)
-            jsonl.write(json.dumps(line, ensure_ascii=False) + "\n")
-            tsv.write(f"{i}\t{line['prediction']}\n")
+        for i, answer in enumerate(answers):
+            prediction = answer["prediction"]
+            if isinstance(prediction, float):
+                prediction = f"{prediction:.3f}"
+            tsv.write(f"{i}\t{prediction}\n")
 
 
 def write_confusion_matrix(
@@ -64,3 +56,23 @@ def write_confusion_matrix(
     )
     with atomic_path(file) as path:
         figure.savefig(path, format="png", dpi=120)
+
+
+def write_worst_errors(
+    file: Path, header: Sequence[str], errors: Sequence[Sequence]
+) -> None:
+    """Writes the 100 worst errors as tab-separated columns, worst first.
+
+    The first columns of an error are the gold answer, the predicted one, and
+    a number that is the larger, or the more negative, the worse the error is.
+    """
+    worst = sorted(errors, key=lambda error: -abs(error[2]))[:_NUM_WORST]
+    with atomic_path(file) as path, path.open("w", encoding="utf-8") as tsv:
+        for line in (header, *worst):
+            tsv.write("\t".join(map(_column, line)) + "\n")
+
+
+def _column(value):
+    if isinstance(value, float):
+        return f"{value:.4f}"
+    return " ".join(str(value).split())  # no tabs, no line breaks

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from logging import getLogger
 from pathlib import Path
 
@@ -34,6 +35,55 @@ def define(config_class: type) -> Callable:
 
     The help is the field's line under "Attributes:" in the docstring.
     """
+    read = define_grid(config_class, ())
+    return lambda: read()[0]
+
+
+def define_grid(config_class: type, names: Sequence[str]) -> Callable:
+    """As `define`, but the named fields take several values.
+
+    They have commas between them. What reads the flags returns a list, with a
+    config for each combination.
+    """
+    fields = dataclasses.fields(config_class)
+    helps = _helps(config_class)
+    for field in fields:
+        if field.name in names:
+            flags.DEFINE_list(
+                field.name,
+                [str(field.default)],
+                f"{helps[field.name]} Several, with commas, are all tried.",
+            )
+        else:
+            _DEFINE[field.type](field.name, field.default, helps[field.name])
+
+    def read():
+        values = [
+            [_number(field, x) for x in flags.FLAGS[field.name].value]
+            if field.name in names
+            else [flags.FLAGS[field.name].value]
+            for field in fields
+        ]
+        keys = [field.name for field in fields]
+        return [
+            config_class(**dict(zip(keys, combination, strict=True)))
+            for combination in itertools.product(*values)
+        ]
+
+    return read
+
+
+def _number(field, text):
+    try:
+        return {"int": int, "float": float}[field.type](text)
+    except ValueError as error:
+        raise ValueError(
+            f"--{field.name} has {text!r} in it, but takes numbers with "
+            "commas between them."
+        ) from error
+
+
+def _helps(config_class):
     helps = {}
     for parent in reversed(config_class.__mro__):
         attributes = (parent.__doc__ or "").partition("Attributes:")[2]
@@ -41,12 +91,7 @@ def define(config_class: type) -> Callable:
             r"^ {8}(\w+): (.*(?:\n {12}.*)*)", attributes, re.MULTILINE
         ):
             helps[name] = " ".join(text.split())
-    fields = dataclasses.fields(config_class)
-    for field in fields:
-        _DEFINE[field.type](field.name, field.default, helps[field.name])
-    return lambda: config_class(
-        **{field.name: flags.FLAGS[field.name].value for field in fields}
-    )
+    return helps
 
 
 def run(main: Callable[[], None]) -> None:

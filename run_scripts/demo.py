@@ -97,9 +97,9 @@ def main():
     loaded = keras_bert.load_finetuned(out / "finetuned")
     keras_bert.export_saved_model(
         loaded.model,
-        loaded.preprocessor,
+        loaded.head,
         out / "served",
-        labels=loaded.spec.labels,
+        labels=loaded.head.spec.labels,
     )
     predict = Path(__file__).with_name("predict.py")
     shown = held_out[:: len(held_out) // 3]

@@ -18,10 +18,9 @@ def main():
     finetuned = keras_bert.load_finetuned(MODEL_DIR.value)
     keras_bert.export_saved_model(
         finetuned.model,
-        finetuned.preprocessor,
+        finetuned.head,
         EXPORT_DIR.value,
-        labels=finetuned.spec.labels,
-        num_texts=len(finetuned.spec.text_fields),
+        labels=finetuned.head.spec.labels,
     )
     print(f"Wrote {EXPORT_DIR.value}")
 

@@ -3,8 +3,11 @@
     python run_scripts/predict.py --model_dir=served 'a lovely film'
     python run_scripts/predict.py --model_dir=served --input_file=texts.txt
 
-Without texts and file, reads standard input: a text a line; the two texts of
-a pair are separated by a tab. Needs only tensorflow and tensorflow_text.
+Without texts and file, reads standard input. A line is a text; or the texts
+that the model reads, separated by tabs, in the order of its
+assets/inputs.txt; or a JSON object with their names. Of endings, all that
+stand behind the first text are taken. Needs only tensorflow and
+tensorflow_text.
 """
 
 import argparse
@@ -15,6 +18,7 @@ from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
+import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 import tensorflow_text  # noqa: E402, F401  (registers its operations)
 
@@ -48,41 +52,79 @@ def main():
 
 def answer_lines(model_dir, lines):
     serve = tf.saved_model.load(model_dir).signatures["serving_default"]
-    names = sorted(serve.structured_input_signature[1])
-    labels_file = Path(model_dir, "assets", "labels.txt")
-    labels = []
-    if labels_file.is_file():
-        labels = labels_file.read_text(encoding="utf-8").splitlines()
+    specs = serve.structured_input_signature[1]
+    names = asset_lines(model_dir, "inputs.txt")
+    labels = asset_lines(model_dir, "labels.txt")
     chunk = []
     for number, line in enumerate(lines, 1):
-        fields = [line.rstrip("\r\n")]
-        if len(names) > 1:
-            fields = fields[0].split("\t")
-        if len(fields) != len(names):
-            raise ValueError(
-                f"Line {number} has {len(fields)} texts, but the model reads "
-                f"{len(names)}, separated by a tab."
-            )
-        chunk.append(fields)
+        chunk.append(read_line(number, line.rstrip("\r\n"), names, specs))
         if len(chunk) == _LINES_PER_CALL:
-            answer_chunk(serve, names, labels, chunk)
+            answer_chunk(serve, labels, chunk)
             chunk = []
     if chunk:
-        answer_chunk(serve, names, labels, chunk)
+        answer_chunk(serve, labels, chunk)
 
 
-def answer_chunk(serve, names, labels, chunk):
-    columns = dict(zip(names, zip(*chunk, strict=True), strict=True))
+def asset_lines(model_dir, name):
+    file = Path(model_dir, "assets", name)
+    if not file.is_file():
+        return []
+    return file.read_text(encoding="utf-8").splitlines()
+
+
+def read_line(number, line, names, specs):
+    """Returns the texts of a line by name; endings are a list."""
+    if line.startswith("{"):
+        try:
+            values = json.loads(line)
+        except ValueError as error:
+            raise ValueError(
+                f"Line {number} begins as a JSON object but is none: {error}."
+            ) from error
+        fields = [values[name] for name in names if name in values]
+    else:
+        fields = line.split("\t") if len(names) > 1 else [line]
+        if len(specs[names[-1]].shape) == 2:  # a list of texts
+            fields[len(names) - 1 :] = [fields[len(names) - 1 :]]
+    if len(fields) != len(names):
+        raise ValueError(
+            f"Line {number} has {len(fields)} texts, but the model reads "
+            f"{len(names)}: {', '.join(names)}, separated by tabs or as a "
+            "JSON object."
+        )
+    return dict(zip(names, fields, strict=True))
+
+
+def answer_chunk(serve, labels, chunk):
+    columns = {name: [line[name] for line in chunk] for name in chunk[0]}
     answers = serve(**{k: tf.constant(texts) for k, texts in columns.items()})
-    for i, fields in enumerate(chunk):
-        line = dict(zip(names, fields, strict=True))
-        if labels:
-            line["label"] = answers["label"][i].numpy().decode()
-            scores = answers["scores"][i].numpy().tolist()
-            line["scores"] = dict(zip(labels, scores, strict=True))
-        else:
-            line["score"] = float(answers["score"][i])
-        print(json.dumps(line, ensure_ascii=False))
+    answers = {name: plain(values) for name, values in answers.items()}
+    entity = [name for name in answers if name.startswith("entity_")]
+    for i, line in enumerate(chunk):
+        answer = {k: v[i] for k, v in answers.items() if k not in entity}
+        if labels and "scores" in answer:
+            answer["scores"] = dict(zip(labels, answer["scores"], strict=True))
+        if entity:
+            answer["entities"] = entities(
+                {name: answers[name][i] for name in entity}
+            )
+        print(json.dumps(line | answer, ensure_ascii=False))
+
+
+def plain(values):
+    """A tensor -> nested lists of str and numbers."""
+    array = values.numpy()
+    if array.dtype == object:
+        array = np.char.decode(array.astype(bytes), "utf-8")
+    return array.tolist()
+
+
+def entities(columns):
+    """Padded columns `entity_type`, ... of a text -> a list of entities."""
+    names = [name.removeprefix("entity_") for name in columns]
+    rows = zip(*columns.values(), strict=True)
+    found = [dict(zip(names, row, strict=True)) for row in rows]
+    return [entity for entity in found if entity["type"]]
 
 
 if __name__ == "__main__":

@@ -2,6 +2,12 @@
 
     python run_scripts/run_finetuning.py --task=glue/sst2 --data_dir=SST-2 \
         --init_checkpoint=pretrained --output_dir=out
+
+With several rates, batch sizes or epochs, or with restarts, it runs them all
+and keeps the best:
+
+    ... --learning_rate=5e-5,3e-5,2e-5 --train_batch_size=16,32 \
+        --num_train_epochs=2,3,4 --num_restarts=5
 """
 
 import config_flags
@@ -22,17 +28,26 @@ BERT_CONFIG_FILE = flags.DEFINE_string(
 VOCAB_FILE = flags.DEFINE_string(
     "vocab_file", None, "By default the vocab.txt beside the checkpoint."
 )
-DO_LOWER_CASE = flags.DEFINE_bool(
-    "do_lower_case", True, "Whether the vocabulary is uncased."
-)
 OUTPUT_DIR = flags.DEFINE_string(
-    "output_dir", None, "Gets checkpoints, figures, predictions, pictures."
+    "output_dir", None, "Gets checkpoints, figures, predictions, reports."
 )
-read_config = config_flags.define(keras_bert.FinetuningConfig)
+NUM_RESTARTS = flags.DEFINE_integer(
+    "num_restarts", 1, "Runs with each setting, each with another random_seed."
+)
+read_configs = config_flags.define_grid(
+    keras_bert.FinetuningConfig,
+    ("learning_rate", "train_batch_size", "num_train_epochs"),
+)
 
 
 def main():
-    results = keras_bert.finetune(
+    configs = read_configs()
+    run = keras_bert.finetune
+    what = {"config": configs[0]}
+    if len(configs) > 1 or NUM_RESTARTS.value > 1:
+        run = keras_bert.search
+        what = {"configs": configs, "num_restarts": NUM_RESTARTS.value}
+    results = run(
         TASK.value,
         DATA_DIR.value,
         OUTPUT_DIR.value,
@@ -40,8 +55,7 @@ def main():
         bert_config=BERT_CONFIG_FILE.value
         and keras_bert.BertConfig.from_json(BERT_CONFIG_FILE.value),
         vocab_file=VOCAB_FILE.value,
-        do_lower_case=DO_LOWER_CASE.value,
-        config=read_config(),
+        **what,
     )
     for name, value in results.items():
         print(f"{name} = {value:.6g}")

@@ -47,6 +47,36 @@ def test_a_field_becomes_a_flag_and_back():
     assert read() == _Child(flag_rate=0.25, flag_count=3, flag_switch=True)
 
 
+@dataclasses.dataclass(frozen=True)
+class _Grid:
+    """A grid.
+
+    Attributes:
+        grid_rate: The rate.
+        grid_size: The size.
+        grid_name: The name.
+    """
+
+    grid_rate: float = 0.5
+    grid_size: int = 3
+    grid_name: str = "a,b"
+
+
+def test_a_config_for_each_combination_of_values():
+    read = config_flags.define_grid(_Grid, ("grid_rate", "grid_size"))
+    flags.FLAGS(["test"])
+    assert read() == [_Grid()]
+    flags.FLAGS(["test", "--grid_rate=0.25,1e-3", "--grid_size=4,5"])
+    assert read() == [
+        _Grid(grid_rate=rate, grid_size=size)
+        for rate in (0.25, 0.001)
+        for size in (4, 5)
+    ]
+    flags.FLAGS(["test", "--grid_size=4,5.5"])
+    with pytest.raises(ValueError, match="--grid_size has '5.5' in it"):
+        read()
+
+
 _FAIL = """
 import config_flags
 def main():

@@ -25,8 +25,16 @@ NUM_WEIGHTS = {
     "bert_base_multilingual_cased": 177_853_440,
     "bert_large_uncased": 335_141_888,
     "bert_large_cased": 333_579_264,
+    # Table 6 of the paper: layers, width, heads.
+    "bert_3_768_12": 45_691_392,
+    "bert_6_768_3": 66_955_008,
+    "bert_6_768_12": 66_955_008,
+    "bert_12_1024_16": 183_987_200,
+    # The direction changes no size.
+    "bert_tiny_left_to_right": 4_385_920,
+    "bert_base_uncased_left_to_right": 109_482_240,
 }
-_BIG = ("base", "large")
+_BIG = ("base", "large", "_768_", "_1024_")
 
 
 def test_no_model_is_missing_from_the_table():
@@ -58,7 +66,7 @@ def test_a_run_file_has_its_command_and_only_flags_of_the_script(path):
         r"# python (run_scripts/\w+\.py) --flagfile=(\S+) .*", lines[0]
     )
     assert ROOT / command[2] == path
-    assert any("Expected: " in line for line in lines)
+    assert any("Expected:" in line for line in lines)
     script = (ROOT / command[1]).read_text()
     config = {
         "run_pretraining": PretrainingConfig,

@@ -10,6 +10,7 @@ import pytest
 from conftest import randomize
 from safetensors.numpy import save_file
 
+from keras_bert.checkpoints.find import find_weights
 from keras_bert.finetuned import load_finetuned
 from keras_bert.finetuning import FinetuningConfig, finetune
 from keras_bert.models.pretraining import build_pretraining_model
@@ -97,6 +98,10 @@ def _predict_in_a_fresh_process(served, texts):
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+def _scores(answers):
+    return [list(answer["scores"].values()) for answer in answers]
+
+
 def test_pairs_from_checkpoint_to_raw_strings(checkpoint, tmp_path):
     out = tmp_path / "out"
     task = _task()
@@ -119,16 +124,13 @@ def test_pairs_from_checkpoint_to_raw_strings(checkpoint, tmp_path):
     assert {row["prediction"] for row in test_rows} == {"first", "second"}
 
     finetuned = load_finetuned(out)
-    scores = finetuned.predict(rows)
-    np.testing.assert_allclose(
-        scores, [list(p["scores"].values()) for p in predictions], atol=1e-6
-    )
+    scores = _scores(finetuned.predict(rows))
+    np.testing.assert_allclose(scores, _scores(predictions), atol=1e-6)
     export_saved_model(
         finetuned.model,
-        finetuned.preprocessor,
+        finetuned.head,
         tmp_path / "served",
-        labels=finetuned.spec.labels,
-        num_texts=2,
+        labels=finetuned.head.spec.labels,
     )
     answers = _predict_in_a_fresh_process(
         tmp_path / "served", [f"{r['left']}\t{r['right']}" for r in rows]
@@ -136,10 +138,91 @@ def test_pairs_from_checkpoint_to_raw_strings(checkpoint, tmp_path):
     assert [a["label"] for a in answers] == [
         p["prediction"] for p in predictions
     ]
-    np.testing.assert_allclose(
-        [list(a["scores"].values()) for a in answers], scores, atol=1e-5
-    )
+    np.testing.assert_allclose(_scores(answers), scores, atol=1e-5)
     assert list(answers[0]["scores"]) == ["first", "second"]
+
+
+def test_the_best_checkpoint_is_the_result(checkpoint, tmp_path):
+    out = tmp_path / "out"
+    config = dataclasses.replace(
+        CONFIG, save_checkpoints_steps=4, num_train_epochs=2
+    )
+    results = finetune(
+        _task(), tmp_path, out, init_checkpoint=checkpoint, config=config
+    )
+    with (out / "history.csv").open() as file:
+        history = [float(r["val_accuracy"]) for r in csv.DictReader(file)]
+    assert len(history) == 6
+    assert results["accuracy"] == pytest.approx(max(history))
+    score = json.loads((out / "best" / "score.json").read_text())
+    assert score == {
+        "interval": history.index(max(history)),
+        "score": pytest.approx(max(history)),
+    }
+    assert find_weights(out) == out / "best" / "model.safetensors"
+    again = finetune(
+        _task(), tmp_path, out, init_checkpoint=checkpoint, config=config
+    )
+    assert again == pytest.approx(results)
+
+
+def test_stops_when_the_metric_has_not_risen(checkpoint, tmp_path):
+    config = dataclasses.replace(
+        CONFIG,
+        learning_rate=1e-9,
+        save_checkpoints_steps=2,
+        num_train_epochs=10,
+        early_stopping_patience=3,
+    )
+    for _ in range(2):  # the same command again does not go on
+        finetune(
+            _task(),
+            tmp_path,
+            tmp_path / "out",
+            init_checkpoint=checkpoint,
+            config=config,
+        )
+        with (tmp_path / "out" / "history.csv").open() as file:
+            steps = [row["step"] for row in csv.DictReader(file)]
+        assert steps == ["2", "4", "6", "8"]
+
+
+def test_a_second_validation_set_and_named_test_files(checkpoint, tmp_path):
+    task = _task(
+        validation_splits=("matched", "mismatched"),
+        test_files={"test_matched": "A-m.tsv", "test_absent": "A-x.tsv"},
+    )
+
+    def read(data_dir, split):
+        if split == "test_absent":
+            raise FileNotFoundError("no such test set")
+        name = {"matched": "validation", "mismatched": "train"}.get(split)
+        return task.read(data_dir, name or split.removesuffix("_matched"))
+
+    config = dataclasses.replace(CONFIG, num_train_epochs=2)
+    out = tmp_path / "out"
+    results = finetune(
+        dataclasses.replace(task, read=read),
+        tmp_path,
+        out,
+        init_checkpoint=checkpoint,
+        config=config,
+    )
+    assert sorted(results) == sorted(
+        f"{split}{name}"
+        for split in ("", "mismatched_")
+        for name in ("accuracy", "f1", "loss")
+    )
+    finetuned = load_finetuned(out)
+    answers = finetuned.predict(task.read(tmp_path, "train"))
+    right = [
+        a["prediction"] == r["label"]
+        for a, r in zip(answers, task.read(tmp_path, "train"), strict=True)
+    ]
+    assert results["mismatched_accuracy"] == pytest.approx(np.mean(right))
+    assert len((out / "A-m.tsv").read_text().splitlines()) == 12
+    assert (out / "A-m.jsonl").is_file()
+    assert not (out / "A-x.tsv").exists()
 
 
 def test_regression_of_single_texts(checkpoint, tmp_path):
@@ -177,10 +260,11 @@ def test_regression_of_single_texts(checkpoint, tmp_path):
     assert not (tmp_path / "out" / "confusion_matrix.png").exists()
 
     finetuned = load_finetuned(tmp_path / "out")
-    numbers = finetuned.predict(splits["validation"])
-    export_saved_model(
-        finetuned.model, finetuned.preprocessor, tmp_path / "served"
-    )
+    numbers = [
+        answer["prediction"]
+        for answer in finetuned.predict(splits["validation"])
+    ]
+    export_saved_model(finetuned.model, finetuned.head, tmp_path / "served")
     answers = _predict_in_a_fresh_process(
         tmp_path / "served", [row["text"] for row in splits["validation"]]
     )

@@ -22,13 +22,19 @@ MAY_IMPORT = {
     "data": {"atomic", "text", "tasks"},
     "checkpoints": {"atomic", "config", "huggingface_config"},
 }
-_PARTS = set(MAY_IMPORT) - {"serving"}
+MAY_IMPORT["heads"] = set(MAY_IMPORT) - {"serving", "checkpoints"} | {"reports"}
+_PARTS = set(MAY_IMPORT) - {"serving"} | {"flops"}
 MAY_IMPORT |= {
+    "features": {"atomic", "checkpoints", "config", "models", "text"},
     "filling": {"text"},
+    "flops": {"config"},
     "reports": {"atomic"},
     "pretraining": _PARTS,
-    "finetuned": _PARTS - {"training"},
-    "finetuning": _PARTS | {"finetuned", "reports"},
+    "predictor": {"data", "training"},
+    "finetuned": _PARTS | {"predictor"},
+    "evaluation": {"heads", "predictor", "tasks"},
+    "grid_search": {"atomic", "finetuning", "tasks"},
+    "finetuning": _PARTS | {"evaluation", "finetuned", "reports"},
     "__init__": set(),  # imports on first use, by name
 }
 # A part -> the libraries it must never import.

@@ -1,10 +1,13 @@
 """The scripts as a user runs them: from text to answers, and with errors."""
 
+import contextlib
+import csv
 import json
 import os
 import pickle
 import random
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -206,14 +209,92 @@ def test_killed_twenty_times_equals_uninterrupted(folder):
     )
     for path, array in expected.items():
         np.testing.assert_array_equal(arrays[path], array, path)
-    rows, expected_rows = (
-        [
-            line.rpartition(",")[0]
-            for line in (out / "history.csv").read_text().splitlines()
-        ]
-        for out in (killed, whole)
+    assert _figures(killed) == _figures(whole)
+
+
+def _figures(output_dir):
+    """The rows of the history, without the time they took."""
+    with (output_dir / "history.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    measured = ("minutes", "per_second", "utilization_of_matmul_speed")
+    return [
+        {n: v for n, v in row.items() if not n.endswith(measured)}
+        for row in rows
+    ]
+
+
+@contextlib.contextmanager
+def _two_workers(**flags):
+    """Processes that find each other by TF_CONFIG; the first is the chief."""
+    with socket.socket() as first, socket.socket() as second:
+        ports = []
+        for taken in (first, second):
+            taken.bind(("127.0.0.1", 0))
+            ports.append(taken.getsockname()[1])
+    cluster = {"worker": [f"127.0.0.1:{port}" for port in ports]}
+    flags["distribution_strategy"] = "multi_worker_mirrored"
+    workers = []
+    for i in range(2):
+        task = {"type": "worker", "index": i}
+        environment = {
+            "TF_CONFIG": json.dumps({"cluster": cluster, "task": task}),
+            "CUDA_VISIBLE_DEVICES": "-1",
+        }
+        workers.append(
+            subprocess.Popen(
+                _command("run_pretraining", **flags),
+                env=os.environ | environment,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        )
+    try:
+        yield workers
+    finally:
+        for worker in workers:
+            worker.kill()
+            worker.wait()
+            worker.stderr.close()
+
+
+def _finish_on_two_workers(**flags):
+    """Returns what the workers have logged."""
+    logged = []
+    with _two_workers(**flags) as workers:
+        for worker in workers:
+            logged.append(worker.communicate(timeout=500)[1])
+            assert worker.returncode == 0, logged[-1]
+    return logged
+
+
+def test_a_lost_worker_and_its_restart_equal_no_loss(folder):
+    """With dropout. First the other worker is lost, and then the chief."""
+    whole, lost = folder / "whole_of_two", folder / "lost_one_of_two"
+    flags = {"num_train_steps": 30, "save_checkpoints_steps": 5}
+    _finish_on_two_workers(**_pretraining(folder, whole, **flags))
+
+    flags = _pretraining(folder, lost, **flags)
+    for victim, step in ((1, 10), (0, 20)):
+        checkpoint = lost / "checkpoints" / f"step-{step:08d}"
+        with _two_workers(**flags) as workers:
+            while not checkpoint.exists():
+                assert [w.poll() for w in workers] == [None, None]
+                time.sleep(0.01)
+            workers[victim].kill()
+            survivor = workers[1 - victim]
+            _, errors = survivor.communicate(timeout=300)
+        assert survivor.returncode == 1, errors
+        assert "Error: Another worker has ended or cannot be" in errors
+    for logged in _finish_on_two_workers(**flags):
+        assert "Going on from the checkpoint of step 2" in logged
+    arrays, expected = (
+        load_file(out / "checkpoints/step-00000030/model.safetensors")
+        for out in (lost, whole)
     )
-    assert rows == expected_rows  # but for the speed
+    for path, array in expected.items():
+        np.testing.assert_array_equal(arrays[path], array, path)
+    assert _figures(lost) == _figures(whole)
 
 
 def test_bad_input_of_the_data_scripts(folder, tmp_path):

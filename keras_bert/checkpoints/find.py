@@ -28,9 +28,10 @@ def find_weights(checkpoint: str | Path) -> Path:
         return path
     if path.with_name(f"{path.name}.index").is_file():
         return path
-    for name in _WEIGHTS:
-        if (path / name).is_file():
-            return path / name
+    for folder in (path, path / "best"):
+        for name in _WEIGHTS:
+            if (folder / name).is_file():
+                return folder / name
     prefixes = sorted(path.glob("*ckpt*.index"))
     if len(prefixes) == 1:
         return prefixes[0].with_suffix("")

@@ -10,7 +10,10 @@ from keras_bert.checkpoints.stored import StoredArray
 # its own head, and an encoder can come without a pooler.
 HEADS = frozenset(
     {
+        "bilstm_0",
+        "bilstm_1",
         "classifier",
+        "layer_weights",
         "masked_lm",
         "multiple_choice",
         "next_sentence",

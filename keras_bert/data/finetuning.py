@@ -1,4 +1,4 @@
-"""Rows of a task -> batches of features and labels, of like length."""
+"""Examples of a task -> batches of features and labels, of like length."""
 
 from __future__ import annotations
 
@@ -6,80 +6,67 @@ import dataclasses
 
 import numpy as np
 import tensorflow as tf
+from absl import logging
 
-from keras_bert.tasks.base import Row, Task
-from keras_bert.text.packing import BertPreprocessor, pad
+from keras_bert.text.packing import pad
 
-_ROWS_PER_CALL = 10_000
 # Batches are cut of so many at a time, sorted by length: enough to leave
 # next to no padding, few enough that every batch is another one each epoch.
 _BATCHES_PER_POOL = 64
+# The label of a token that is not to be learned.
+IGNORED = -1
 
 
 @dataclasses.dataclass(frozen=True)
 class Examples:
-    """Packed ids, ragged [N, (tokens)], and labels [N] where they have some."""
+    """What the model reads, ragged, and what it should say.
 
-    packed: dict[str, tf.RaggedTensor]
-    labels: np.ndarray | None = None
+    Attributes:
+        features: `input_ids` and `segment_ids`, [N, (tokens)], or
+            [N, C, (tokens)] where each example is a choice of C.
+        rows: Number of the row each example comes from, in rising order: a
+            long text makes several examples.
+        labels: By output, [N] or ragged [N, (tokens)]; ids are `IGNORED`
+            where there is nothing to learn; empty where the rows have none.
+    """
+
+    features: dict[str, tf.RaggedTensor]
+    rows: np.ndarray
+    labels: dict[str, tf.Tensor | tf.RaggedTensor] = dataclasses.field(
+        default_factory=dict
+    )
 
     @property
     def lengths(self) -> np.ndarray:
-        return self.packed["input_ids"].row_lengths().numpy()
+        """Of each example, or of the longest of its choices, [N]."""
+        lengths = self.features["input_ids"].row_lengths(axis=-1)
+        if isinstance(lengths, tf.RaggedTensor):
+            lengths = tf.reduce_max(lengths, axis=-1)
+        return lengths.numpy()
+
+    @property
+    def mean_length(self) -> float:
+        """Of all sequences, each choice being one."""
+        ids = self.features["input_ids"]
+        lengths = tf.cast(ids.row_lengths(axis=-1), tf.float64)
+        return float(tf.reduce_mean(lengths))
 
     def batch(self, indices: tf.Tensor) -> tuple[dict[str, tf.Tensor], ...]:
-        """The examples at `indices`, padded to the longest of them."""
+        """The examples at `indices`: features, labels and weights."""
         features = pad(
-            {name: tf.gather(x, indices) for name, x in self.packed.items()}
+            {name: tf.gather(x, indices) for name, x in self.features.items()}
         )
-        if self.labels is None:
-            return (features,)
-        return features, {"logits": tf.gather(self.labels, indices)}
-
-
-def encode_examples(
-    rows: list[Row],
-    text_fields: tuple[str, ...],
-    preprocessor: BertPreprocessor,
-    labels: np.ndarray | None = None,
-) -> Examples:
-    """Tokenizes and packs the text fields of all rows."""
-    for number, row in enumerate(rows, 1):
-        if missing := [field for field in text_fields if field not in row]:
-            raise ValueError(
-                f"Example {number} has no field {missing[0]!r}, only "
-                f"{', '.join(row)}; check text_fields and the reader."
-            )
-    chunks = []
-    for i in range(0, len(rows), _ROWS_PER_CALL):
-        chunk = rows[i : i + _ROWS_PER_CALL]
-        texts = ([row[field] for row in chunk] for field in text_fields)
-        chunks.append(preprocessor.pack(*map(tf.constant, texts)))
-    packed = {n: tf.concat([c[n] for c in chunks], 0) for n in chunks[0]}
-    return Examples(packed, labels)
-
-
-def encode_labels(rows: list[Row], task: Task) -> np.ndarray:
-    """Names of labels -> int32 ids [N]; numbers -> float32 [N]."""
-    values = []
-    for number, row in enumerate(rows, 1):
-        label = row.get("label")
-        try:
-            if task.head == "classification":
-                values.append(task.labels.index(label))
-            else:
-                values.append(float(label))
-        except (TypeError, ValueError) as error:
-            expected = (
-                f"one of {', '.join(task.labels)}"
-                if task.labels
-                else "a number"
-            )
-            raise ValueError(
-                f"Label {label!r} of example {number} is not {expected}; "
-                "check the labels and the reader of the task."
-            ) from error
-    return np.array(values, np.int32 if task.labels else np.float32)
+        labels, weights = {}, {}
+        for name, values in self.labels.items():
+            values = tf.gather(values, indices)
+            if isinstance(values, tf.RaggedTensor):
+                values = values.to_tensor(IGNORED)
+            weights[name] = tf.ones_like(values, tf.float32)
+            if values.dtype.is_integer:
+                weights[name] = tf.cast(values != IGNORED, tf.float32)
+                values = tf.maximum(values, 0)
+            labels[name] = values
+        return features, labels, weights
 
 
 def training_batches(
@@ -98,6 +85,16 @@ def training_batches(
             pool = pool[np.argsort(lengths[pool], kind="stable")]
             epoch += np.split(pool, range(batch_size, len(pool), batch_size))
         batches += [epoch[i] for i in random.permutation(len(epoch))]
+    logging.info(
+        "%d examples of %.0f tokens on average; %.1f %% of what the batches "
+        "hold is text",
+        len(lengths),
+        examples.mean_length,
+        # Shorter choices of an example are padded to its longest.
+        100
+        * fill_rate(lengths, batches)
+        * (examples.mean_length / lengths.mean()),
+    )
     return _dataset(examples, batches)
 
 
@@ -111,6 +108,12 @@ def evaluation_batches(
     order = np.argsort(examples.lengths, kind="stable")
     batches = np.split(order, range(batch_size, len(order), batch_size))
     return _dataset(examples, batches), order
+
+
+def fill_rate(lengths: np.ndarray, batches: list[np.ndarray]) -> float:
+    """The share of the positions of all batches that is not padding."""
+    num_positions = sum(lengths[b].max() * len(b) for b in batches)
+    return sum(lengths[b].sum() for b in batches) / num_positions
 
 
 def _dataset(examples, batches):

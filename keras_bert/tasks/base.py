@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from keras_bert.tasks.metrics import METRICS
 
-Row = Mapping[str, str]
-HEADS = ("classification", "regression")
+Row = Mapping[str, Any]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,16 +18,34 @@ class Task:
     """A data set and the question it asks.
 
     Attributes:
-        head: "classification" chooses one of `labels`; "regression" answers
-            with a number.
-        text_fields: The fields of a row that the model reads: one text, or
-            two of a pair.
-        metrics: Names of `tasks.metrics.METRICS`, the most important first.
-        read: Called with the data folder and "train", "validation" or
-            "test"; returns rows, each a dict of strings with the text fields
-            and "label" (not in a test set). Raises FileNotFoundError where
-            there is no such file.
+        head: What is asked for. "classification": one of `labels`;
+            "regression": a number; "multiple_choice": one of several endings;
+            "token_classification": one of `labels` for each word; "span": a
+            part of a text that answers a question.
+        text_fields: The fields of a row that the model reads. One text, or
+            two of a pair; for multiple choice a text and a list of endings,
+            for token classification a list of words, for a span the question
+            and the text.
+        metrics: Names of `tasks.metrics.METRICS[head]`, the most important
+            first.
+        read: Called with the data folder and a split; returns rows, each a
+            dict with the text fields and "label", which a test set lacks: a
+            name of `labels`; a number; the number of the right ending, as a
+            string; a list of names; a list of answers, each a dict with
+            "text" and "answer_start", in characters, or an empty list where
+            the text has no answer. Raises FileNotFoundError where there is
+            no such file.
         labels: Their names, in the order of their ids.
+        validation_splits: Are evaluated on; the first chooses the best
+            checkpoint.
+        test_files: A split without labels -> the name of the file that its
+            predictions are handed in as.
+        max_seq_length: Used where the config does not set another.
+        value_range: The smallest and the largest number of a regression.
+        tfds_name: Its name in tensorflow-datasets, such as "glue/mnli", where
+            it is there with the same text fields, `label` and splits.
+        answers_may_be_missing: Whether a span task has questions without an
+            answer.
         examples: Some rows, to test the task on.
     """
 
@@ -35,24 +54,47 @@ class Task:
     metrics: tuple[str, ...]
     read: Callable[[Path, str], list[Row]]
     labels: tuple[str, ...] = ()
+    validation_splits: tuple[str, ...] = ("validation",)
+    test_files: Mapping[str, str] = dataclasses.field(
+        default_factory=lambda: {"test": "test_predictions.tsv"}
+    )
+    max_seq_length: int = 128
+    value_range: tuple[float, float] = (-math.inf, math.inf)
+    tfds_name: str = ""
+    answers_may_be_missing: bool = False
     examples: tuple[Row, ...] = ()
 
     def __post_init__(self):
-        if self.head not in HEADS:
+        if self.head not in METRICS:
             raise ValueError(
-                f"head {self.head!r} is not one of {', '.join(HEADS)}."
+                f"head {self.head!r} is not one of {', '.join(METRICS)}."
             )
-        if len(self.text_fields) not in (1, 2):
+        counts = _NUM_TEXT_FIELDS[self.head]
+        if len(self.text_fields) not in counts:
             raise ValueError(
-                f"text_fields {self.text_fields} must be one field, or two "
-                "for a pair."
+                f"text_fields {self.text_fields} must be "
+                f"{' or '.join(map(str, counts))} fields for a "
+                f"{self.head} task."
             )
-        if (self.head == "classification") != (len(self.labels) > 1):
+        if (self.head in _HEADS_WITH_LABELS) != (len(self.labels) > 1):
             raise ValueError(
                 f"labels {self.labels} do not fit head {self.head!r}: "
-                "classification has at least two, regression none."
+                f"{' and '.join(_HEADS_WITH_LABELS)} have at least two, "
+                "others none."
             )
-        if unknown := [m for m in self.metrics if m not in METRICS]:
+        known = METRICS[self.head]
+        if unknown := [m for m in self.metrics if m not in known]:
             raise ValueError(
-                f"metrics {unknown} are not among {', '.join(METRICS)}."
+                f"metrics {unknown} of a {self.head} task are not among "
+                f"{', '.join(known)}."
             )
+
+
+_HEADS_WITH_LABELS = ("classification", "token_classification")
+_NUM_TEXT_FIELDS = {
+    "classification": (1, 2),
+    "regression": (1, 2),
+    "multiple_choice": (2,),
+    "token_classification": (1,),
+    "span": (2,),
+}

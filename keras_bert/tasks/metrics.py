@@ -2,18 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import functools
+from collections.abc import Callable, Mapping, Sequence
 
-import numpy as np
 from scipy import stats
+from seqeval import metrics as seqeval_metrics
 from sklearn import metrics as sklearn_metrics
 
-# Name -> function of (gold, predicted): ids of labels, or numbers.
-METRICS: Mapping[str, Callable[[np.ndarray, np.ndarray], float]] = {
-    "accuracy": sklearn_metrics.accuracy_score,
-    # Of label 1, as the GLUE server scores MRPC and QQP.
-    "f1": sklearn_metrics.f1_score,
-    "matthews": sklearn_metrics.matthews_corrcoef,
-    "pearson": lambda gold, predicted: stats.pearsonr(gold, predicted)[0],
-    "spearman": lambda gold, predicted: stats.spearmanr(gold, predicted)[0],
+from keras_bert.tasks import squad_metrics
+
+Metric = Callable[[Sequence, Sequence], float]
+
+# Head -> name -> function of (gold, predicted), of all rows. These are ids of
+# labels or of endings, numbers, lists of tags, or, of a span, lists of gold
+# answers' texts and the predicted texts.
+METRICS: Mapping[str, Mapping[str, Metric]] = {
+    "classification": {
+        "accuracy": sklearn_metrics.accuracy_score,
+        # Of label 1, as the GLUE server scores MRPC and QQP.
+        "f1": sklearn_metrics.f1_score,
+        "matthews": sklearn_metrics.matthews_corrcoef,
+    },
+    "regression": {
+        "pearson": lambda gold, answers: stats.pearsonr(gold, answers)[0],
+        "spearman": lambda gold, answers: stats.spearmanr(gold, answers)[0],
+    },
+    "multiple_choice": {"accuracy": sklearn_metrics.accuracy_score},
+    # Of whole entities, as the script conlleval counts them; but accuracy is
+    # of words.
+    "token_classification": {
+        "f1": functools.partial(seqeval_metrics.f1_score, zero_division=0),
+        "precision": functools.partial(
+            seqeval_metrics.precision_score, zero_division=0
+        ),
+        "recall": functools.partial(
+            seqeval_metrics.recall_score, zero_division=0
+        ),
+        "accuracy": seqeval_metrics.accuracy_score,
+    },
+    "span": {
+        "exact_match": squad_metrics.exact_match,
+        "f1": squad_metrics.f1,
+    },
 }

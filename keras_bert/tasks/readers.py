@@ -1,63 +1,81 @@
 """Data files -> rows. A reader is made with the names of the files.
 
-Each function here returns the `read` of a `Task`.
+Each function here returns the `read` of a `Task`. `files` are the names of
+the splits' files: train="train.tsv", validation="dev.tsv", test="test.tsv".
+Only splits whose names begin with train or validation have labels.
 """
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from csv import Error as CsvError
+from csv import reader as csv_reader
 from pathlib import Path
+from typing import Any
+
+from absl import logging
+
+Reader = Callable[[Path, str], list[dict[str, Any]]]
+Columns = Mapping[str, int | str]
 
 
 def tsv(
     *,
-    train: str,
-    validation: str,
-    test: str | None = None,
-    columns: Mapping[str, int | str],
+    columns: Columns,
     header: bool = True,
-    test_columns: Mapping[str, int | str] | None = None,
+    test_columns: Columns | None = None,
     test_header: bool = True,
-) -> Callable[[Path, str], list[dict[str, str]]]:
+    leave_out_broken: bool = False,
+    **files: str,
+) -> Reader:
     """Reads tab-separated files without quoting, as GLUE's are.
 
     `columns` maps a field to its column: its number from 0, or its name in
-    the header. Test sets often have other columns: `test_columns`.
+    the header. Splits without labels often have other columns:
+    `test_columns`. A line with too many columns or too few is an error; with
+    `leave_out_broken` it is left out and counted in the log, but not in a
+    split without labels, whose predictions would move up.
     """
-    files = {"train": train, "validation": validation, "test": test}
 
     def read(data_dir, split):
         path = _existing(data_dir, files, split)
-        is_test = split == "test"
-        wanted = test_columns if is_test and test_columns else columns
-        has_header = test_header if is_test else header
-        lines = [line.split("\t") for line in _lines(path)]
-        names = lines.pop(0) if has_header and lines else []
-        places = {
-            field: _place(column, names, path)
-            for field, column in wanted.items()
-            if field != "label" or not is_test
-        }
-        rows = []
-        for number, line in enumerate(lines, 1 + has_header):
-            if len(line) <= max(places.values()):
-                raise ValueError(
-                    f"Line {number} of {path} has {len(line)} columns, but "
-                    f"at least {max(places.values()) + 1} are needed; check "
-                    "its tabs."
-                )
-            rows.append({field: line[i] for field, i in places.items()})
-        return _not_empty(rows, path)
+        labeled = _has_labels(split)
+        table = enumerate((line.split("\t") for line in _lines(path)), 1)
+        return _table_rows(
+            table,
+            path,
+            columns=columns if labeled else test_columns or columns,
+            header=header if labeled else test_header,
+            labeled=labeled,
+            leave_out_broken=leave_out_broken and labeled,
+        )
 
     return read
 
 
-def jsonl(
-    *, train: str, validation: str, test: str | None = None
-) -> Callable[[Path, str], list[dict[str, str]]]:
-    """Reads one JSON object a line; values that are no strings become JSON."""
-    files = {"train": train, "validation": validation, "test": test}
+def csv(*, columns: Columns, **files: str) -> Reader:
+    """Reads comma-separated files with quotes and a header.
+
+    `columns` maps a field to its column, as in `tsv`.
+    """
+
+    def read(data_dir, split):
+        path = _existing(data_dir, files, split)
+        return _table_rows(
+            _csv_table(path), path, columns=columns, labeled=_has_labels(split)
+        )
+
+    return read
+
+
+def jsonl(**files: str) -> Reader:
+    """Reads one JSON object a line.
+
+    Strings and lists stay what they are; other values become JSON: 2 is "2"
+    and true is "true".
+    """
 
     def read(data_dir, split):
         path = _existing(data_dir, files, split)
@@ -73,7 +91,9 @@ def jsonl(
                 )
             rows.append(
                 {
-                    key: value if isinstance(value, str) else json.dumps(value)
+                    key: value
+                    if isinstance(value, (str, list))
+                    else json.dumps(value)
                     for key, value in row.items()
                 }
             )
@@ -82,8 +102,12 @@ def jsonl(
     return read
 
 
+def _has_labels(split):
+    return split.startswith(("train", "validation"))
+
+
 def _existing(data_dir, files, split):
-    if not files[split]:
+    if not files.get(split):
         raise FileNotFoundError(f"This task has no {split} file.")
     path = Path(data_dir) / files[split]
     if not path.is_file():
@@ -93,14 +117,74 @@ def _existing(data_dir, files, split):
     return path
 
 
-def _lines(path):
+def _text(path):
     try:
         # MRPC begins with a byte-order mark.
-        text = path.read_bytes().decode("utf-8-sig")
+        return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not UTF-8: {error}.") from error
-    lines = [line.removesuffix("\r") for line in text.split("\n")]
+
+
+def _lines(path):
+    # Not splitlines, which also splits at characters such as U+2028.
+    lines = [line.removesuffix("\r") for line in _text(path).split("\n")]
     return lines if lines[-1] else lines[:-1]
+
+
+def _csv_table(path):
+    """Line numbers and lists; a quoted line break is part of its column."""
+    reader = csv_reader(io.StringIO(_text(path), newline=""), strict=True)
+    try:
+        for line in reader:
+            if line:
+                yield reader.line_num, line
+    except CsvError as error:
+        raise ValueError(
+            f"Line {reader.line_num} of {path} is not CSV: {error}; check its "
+            "quotes."
+        ) from error
+
+
+def _table_rows(
+    table: Iterable[tuple[int, list[str]]],
+    path: Path,
+    *,
+    columns: Columns,
+    labeled: bool,
+    header: bool = True,
+    leave_out_broken: bool = False,
+):
+    """Numbered lines, split into columns -> rows."""
+    table = list(table)
+    names = table.pop(0)[1] if header and table else []
+    places = {
+        field: _place(column, names, path)
+        for field, column in columns.items()
+        if field != "label" or labeled
+    }
+    num_columns = len(names or table[0][1]) if table else 0
+    rows, broken = [], []
+    for number, line in table:
+        if len(line) == num_columns > max(places.values()):
+            rows.append({field: line[i] for field, i in places.items()})
+        elif leave_out_broken:
+            broken.append(number)
+        else:
+            expected = max(num_columns, max(places.values()) + 1)
+            raise ValueError(
+                f"Line {number} of {path} has {len(line)} columns, but "
+                f"{expected} are expected; check its separators."
+            )
+    if broken:
+        logging.warning(
+            "%d lines of %s do not have %d columns and are left out; the "
+            "first is line %d.",
+            len(broken),
+            path,
+            num_columns,
+            broken[0],
+        )
+    return _not_empty(rows, path)
 
 
 def _place(column, names, path):

@@ -1,0 +1,100 @@
+"""Files with a word and its tag a line, as of the CoNLL shared tasks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from keras_bert.tasks.base import Row
+
+
+def conll(
+    *,
+    train: str,
+    validation: str,
+    test: str | None = None,
+    labels: Sequence[str],
+    word_column: int = 0,
+    tag_column: int = -1,
+) -> Callable[[Path, str], list[Row]]:
+    """Reads columns with spaces or tabs between, a blank line between rows.
+
+    A row has `words` and, of a file with more than one column, `label`, a tag
+    for each word. Lines of `-DOCSTART-` are left out. Tags come as BIO: where
+    an entity begins with I-, as in IOB1, it gets its B-.
+    """
+    files = {"train": train, "validation": validation, "test": test}
+
+    def read(data_dir, split):
+        if not files[split]:
+            raise FileNotFoundError(f"This task has no {split} file.")
+        path = Path(data_dir) / files[split]
+        if not path.is_file():
+            raise FileNotFoundError(
+                f"No {split} file at {path}; is data_dir the folder of the "
+                "task?"
+            )
+        rows = [
+            _row(sentence, path, labels, word_column, tag_column)
+            for sentence in _sentences(path)
+        ]
+        if not rows:
+            raise ValueError(f"{path} holds no sentence.")
+        return rows
+
+    return read
+
+
+def _sentences(path):
+    """Yields lists of (number of the line, columns)."""
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8: {error}.") from error
+    sentence, num_columns = [], None
+    for number, line in enumerate(text.split("\n"), 1):
+        # Not str.split: a word may hold a space of another kind.
+        columns = re.split(r"[ \t]+", line.strip(" \t\r"))
+        if columns[0] == "":
+            if sentence:
+                yield sentence
+            sentence = []
+        elif columns[0] != "-DOCSTART-":
+            num_columns = num_columns or len(columns)
+            if len(columns) != num_columns:
+                raise ValueError(
+                    f"Line {number} of {path} has {len(columns)} columns, but "
+                    f"those before it {num_columns}; check its spaces and "
+                    "tabs."
+                )
+            sentence.append((number, columns))
+    if sentence:
+        yield sentence
+
+
+def _row(sentence, path, labels, word_column, tag_column):
+    num_columns = len(sentence[0][1])
+    if num_columns == 1:
+        return {"words": [columns[0] for _, columns in sentence]}
+    for column in (word_column, tag_column):
+        if not -num_columns <= column < num_columns:
+            raise ValueError(
+                f"{path} has {num_columns} columns, but column {column} is "
+                "to be read; check word_column and tag_column of the task."
+            )
+    tags = []
+    for number, columns in sentence:
+        tag = columns[tag_column]
+        if tag.startswith("I-") and (not tags or tags[-1][2:] != tag[2:]):
+            tag = f"B-{tag[2:]}"
+        if tag not in labels:
+            raise ValueError(
+                f"Line {number} of {path} has the tag "
+                f"{columns[tag_column]!r}, but the labels are "
+                f"{', '.join(labels)}; check the labels and the tag_column "
+                "of the task."
+            )
+        tags.append(tag)
+    words = [columns[word_column] for _, columns in sentence]
+    return {"words": words, "label": tags}

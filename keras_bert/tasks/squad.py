@@ -1,0 +1,139 @@
+"""SQuAD (Rajpurkar et al. 2016 and 2018), from the official JSON files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from keras_bert.tasks.base import Row, Task
+
+
+def read_squad(file: str | Path, *, answers_may_be_missing: bool) -> list[Row]:
+    """Reads `id`, `question`, `context` and, as label, all gold answers.
+
+    Without `answers_may_be_missing`, a question without an answer is an
+    error; so is an answer that begins outside of its context. That an answer
+    does not stand where it begins is none: files from elsewhere have such.
+    """
+    file = Path(file)
+    try:
+        content = json.loads(file.read_bytes().decode("utf-8-sig"))
+    except ValueError as error:  # not JSON, or not UTF-8
+        raise ValueError(
+            f"{file} is not JSON: {error}; give an official SQuAD file."
+        ) from error
+    if not isinstance(content, dict) or not isinstance(
+        content.get("data"), list
+    ):
+        raise ValueError(
+            f"{file} has no list 'data' of articles; give an official SQuAD "
+            "file."
+        )
+    rows = []
+    for number, article in enumerate(content["data"], 1):
+        place = f"Article {number} of {file}"
+        for paragraph in _get(article, "paragraphs", list, place):
+            context = _get(paragraph, "context", str, place)
+            for question in _get(paragraph, "qas", list, place):
+                id_ = _get(question, "id", str, place)
+                place_of_id = f"Question {id_} of {file}"
+                label = _label(question, context, place_of_id)
+                if not label and not answers_may_be_missing:
+                    raise ValueError(
+                        f"{place_of_id} has no answer; use the task squad/v2, "
+                        "where answers may be missing."
+                    )
+                rows.append(
+                    {
+                        "id": id_,
+                        "question": _get(
+                            question, "question", str, place_of_id
+                        ),
+                        "context": context,
+                        "label": label,
+                    }
+                )
+    if not rows:
+        raise ValueError(f"{file} holds no question.")
+    return rows
+
+
+def _get(values, key, type_, place):
+    if not isinstance(values, dict) or not isinstance(values.get(key), type_):
+        kind = "string" if type_ is str else "list"
+        raise ValueError(f"{place} has no {kind} {key!r}, as SQuAD has.")
+    return values[key]
+
+
+def _label(question, context, place):
+    answers = _get(question, "answers", list, place)
+    if question.get("is_impossible"):
+        return []
+    label = []
+    for answer in answers:
+        text = _get(answer, "text", str, f"An answer of {place}")
+        start = answer.get("answer_start")
+        if not isinstance(start, int) or not 0 <= start < len(context):
+            raise ValueError(
+                f"Answer {text!r} of {place} has the answer_start {start!r}, "
+                f"which is not a place in its context of {len(context)} "
+                "characters."
+            )
+        label.append({"text": text, "answer_start": start})
+    return label
+
+
+def _task(version, *, answers_may_be_missing, examples):
+    files = {
+        "train": f"train-v{version}.json",
+        "validation": f"dev-v{version}.json",
+    }
+
+    def read(data_dir, split):
+        if split not in files:
+            raise FileNotFoundError(f"This task has no {split} file.")
+        path = Path(data_dir) / files[split]
+        if not path.is_file():
+            raise FileNotFoundError(
+                f"No {split} file at {path}; is data_dir the folder of the "
+                "task?"
+            )
+        return read_squad(path, answers_may_be_missing=answers_may_be_missing)
+
+    return Task(
+        head="span",
+        text_fields=("question", "context"),
+        metrics=("f1", "exact_match"),
+        read=read,
+        max_seq_length=384,
+        answers_may_be_missing=answers_may_be_missing,
+        examples=examples,
+    )
+
+
+_EXAMPLES = (
+    {
+        "id": "1",
+        "question": "What is lazy?",
+        "context": "The quick fox jumped over the lazy dog.",
+        "label": [
+            {"text": "dog", "answer_start": 35},
+            {"text": "the lazy dog", "answer_start": 26},
+        ],
+    },
+    {
+        "id": "2",
+        "question": "Was the film good?",
+        "context": "The film was not very good!",
+        "label": [{"text": "not very good", "answer_start": 13}],
+    },
+)
+
+TASKS = {
+    "squad/v1": _task("1.1", answers_may_be_missing=False, examples=_EXAMPLES),
+    "squad/v2": _task(
+        "2.0",
+        answers_may_be_missing=True,
+        examples=(_EXAMPLES[0], {**_EXAMPLES[1], "label": []}),
+    ),
+}

@@ -1,0 +1,117 @@
+"""How SQuAD's official evaluation compares answers: all in per cent."""
+
+from __future__ import annotations
+
+import collections
+import re
+import string
+from collections.abc import Sequence
+
+import numpy as np
+
+# The texts of the gold answers to a question; none where it has no answer.
+Gold = Sequence[str]
+
+
+def exact_match(gold: Sequence[Gold], predicted: Sequence[str]) -> float:
+    """How many answers are a gold one, but for case, articles and marks."""
+    return 100 * float(np.mean(exact_matches(gold, predicted)))
+
+
+def f1(gold: Sequence[Gold], predicted: Sequence[str]) -> float:
+    """The mean overlap in words with the gold answer that is nearest."""
+    return 100 * float(np.mean(f1_scores(gold, predicted)))
+
+
+def exact_matches(gold: Sequence[Gold], predicted: Sequence[str]) -> np.ndarray:
+    """1 or 0 for each question."""
+    return _best_of_each(_exact_match, gold, predicted)
+
+
+def f1_scores(gold: Sequence[Gold], predicted: Sequence[str]) -> np.ndarray:
+    """From 0 to 1 for each question."""
+    return _best_of_each(_f1, gold, predicted)
+
+
+def figures_of_missing_answers(
+    gold: Sequence[Gold],
+    predicted: Sequence[str],
+    texts: Sequence[str],
+    null_odds: Sequence[float],
+) -> dict[str, float]:
+    """What SQuAD 2.0 also reports, where some questions have no answer.
+
+    Exact match and F1 of the questions with an answer, `HasAns_`, and of
+    those without, `NoAns_`; and `best_`, the figures that the null threshold
+    `best_..._threshold` would give, `texts` being given as answers where the
+    null odds do not exceed it.
+    """
+    has_answer = np.array([bool(answers) for answers in gold])
+    figures = {}
+    for name, scores_of in (
+        ("exact_match", exact_matches),
+        ("f1", f1_scores),
+    ):
+        scores = scores_of(gold, predicted)
+        for kind, mask in (("HasAns", has_answer), ("NoAns", ~has_answer)):
+            if mask.any():
+                figures[f"{kind}_{name}"] = 100 * float(scores[mask].mean())
+        best, threshold = _best_threshold(
+            scores_of(gold, texts), has_answer, np.array(null_odds)
+        )
+        figures[f"best_{name}"] = best
+        figures[f"best_{name}_threshold"] = threshold
+    return figures
+
+
+def _best_threshold(scores, has_answer, null_odds):
+    """The best mean score, in per cent, and the lowest threshold with it."""
+    order = np.argsort(null_odds, kind="stable")
+    odds = null_odds[order]
+    # What an answer gains over none, added up from the surest on.
+    gains = (scores - ~has_answer)[order]
+    totals = np.concatenate([[0.0], np.cumsum(gains)])
+    # Questions with the same odds are answered together, or none of them.
+    totals[1:-1][odds[1:] == odds[:-1]] = -np.inf
+    best = totals.argmax()
+    below_all = np.nextafter(odds[0], -np.inf)
+    return (
+        100 * float(totals[best] + np.sum(~has_answer)) / len(scores),
+        float(odds[best - 1] if best else below_all),
+    )
+
+
+def _best_of_each(compare, gold, predicted):
+    # An answer of nothing but articles and marks is none.
+    gold = [
+        [words for a in answers if (words := _words(a))] for answers in gold
+    ]
+    return np.array(
+        [
+            max(compare(words, answer) for words in answers or [[]])
+            for answers, answer in zip(
+                gold, map(_words, predicted), strict=True
+            )
+        ],
+        "float64",
+    )
+
+
+def _exact_match(gold, predicted):
+    return float(gold == predicted)
+
+
+def _f1(gold, predicted):
+    if not gold or not predicted:
+        return _exact_match(gold, predicted)
+    common = collections.Counter(gold) & collections.Counter(predicted)
+    num_common = sum(common.values())
+    return 2 * num_common / (len(gold) + len(predicted))
+
+
+def _words(text):
+    text = text.lower().translate(_NO_PUNCTUATION)
+    return re.sub(r"\b(a|an|the)\b", " ", text).split()
+
+
+_NO_PUNCTUATION = str.maketrans("", "", string.punctuation)

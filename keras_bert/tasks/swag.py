@@ -1,0 +1,106 @@
+"""One of several endings: SWAG (Zellers et al. 2018), CODAH (Chen et al. 2019).
+
+An ending continues a text: the text is the first segment, the ending the
+second.
+"""
+
+import zlib
+
+from keras_bert.tasks import readers
+from keras_bert.tasks.base import Task
+
+_ENDINGS = [f"ending{i}" for i in range(4)]
+
+
+def _read_swag(data_dir, split):
+    """The second sentence is begun: its beginning goes with each ending."""
+    rows = []
+    for columns in _read_swag_files(data_dir, split):
+        row = {
+            "context": columns["sent1"],
+            "endings": [f"{columns['sent2']} {columns[e]}" for e in _ENDINGS],
+        }
+        if "label" in columns:
+            row["label"] = columns["label"]
+        rows.append(row)
+    return rows
+
+
+_read_swag_files = readers.csv(
+    columns={name: name for name in ("sent1", "sent2", *_ENDINGS, "label")},
+    train="train.csv",
+    validation="val.csv",
+    test="test.csv",
+)
+
+
+def _read_codah(data_dir, split):
+    """CODAH has one file, here split by a checksum of the text to continue.
+
+    About a fifth is for validation. Questions about the same text are on the
+    same side.
+    """
+    rows = []
+    for columns in _read_codah_file(data_dir, split):
+        checksum = zlib.crc32(columns["context"].encode("utf-8"))
+        if (checksum % 5 == 0) == (split == "validation"):
+            rows.append(
+                {
+                    "context": columns["context"],
+                    "endings": [columns[e] for e in _ENDINGS],
+                    "label": columns["label"],
+                }
+            )
+    return rows
+
+
+_read_codah_file = readers.tsv(
+    columns={
+        "context": 1,
+        **{ending: i for i, ending in enumerate(_ENDINGS, 2)},
+        "label": 6,
+    },
+    header=False,
+    train="codah.tsv",
+    validation="codah.tsv",
+)
+
+_EXAMPLES = (
+    {
+        "context": "The dog jumped over the fence.",
+        "endings": [
+            "The dog ran away.",
+            "The dog is a movie.",
+            "The dog was over.",
+            "The dog read it.",
+        ],
+        "label": "0",
+    },
+    {
+        "context": "It was a bad film.",
+        "endings": [
+            "The film barked.",
+            "The film was quick.",
+            "The film was over soon.",
+            "The film jumped.",
+        ],
+        "label": "2",
+    },
+)
+TASKS = {
+    "swag": Task(
+        head="multiple_choice",
+        text_fields=("context", "endings"),
+        metrics=("accuracy",),
+        read=_read_swag,
+        examples=_EXAMPLES,
+    ),
+    "codah": Task(
+        head="multiple_choice",
+        text_fields=("context", "endings"),
+        metrics=("accuracy",),
+        read=_read_codah,
+        test_files={},
+        examples=_EXAMPLES,
+    ),
+}

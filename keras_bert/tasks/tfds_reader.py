@@ -1,0 +1,105 @@
+"""The rows of a task from a data set that tensorflow-datasets prepared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from keras_bert.tasks.base import Row, Task
+
+_ROWS_PER_BATCH = 1000
+
+
+def read_tfds(task: Task, data_dir: str | Path, split: str) -> list[Row]:
+    """Reads a split as `task.read` does, without a network.
+
+    Args:
+        task: One with a `tfds_name`.
+        data_dir: The folder of tensorflow-datasets, in which the data set was
+            prepared.
+        split: As the task names it.
+
+    Raises:
+        FileNotFoundError: Where the data set or its split is not there.
+        ValueError: Where the data set is not of the task's form.
+    """
+    import tensorflow_datasets as tfds
+
+    builder = tfds.builder_from_directory(_folder(task, Path(data_dir)))
+    if split not in builder.info.splits:
+        raise FileNotFoundError(
+            f"{task.tfds_name} has no split {split!r}, only "
+            f"{', '.join(builder.info.splits)}."
+        )
+    features = builder.info.features
+    fields = list(task.text_fields)
+    if split not in task.test_files:
+        fields.append("label")
+    if missing := [field for field in fields if field not in features]:
+        raise ValueError(
+            f"{task.tfds_name} has no field {missing[0]!r}, only "
+            f"{', '.join(features)}; the task needs {', '.join(fields)}."
+        )
+    # Examples were shuffled on disk; predictions are handed in in the order
+    # of the official files, which is that of idx.
+    order = ["idx"] if "idx" in features else []
+    dataset = builder.as_dataset(split=split).map(
+        lambda example: {name: example[name] for name in fields + order}
+    )
+    columns = {name: [] for name in fields + order}
+    for batch in tfds.as_numpy(dataset.batch(_ROWS_PER_BATCH)):
+        for name, values in batch.items():
+            columns[name] += list(values)
+    names = {}
+    if "label" in columns:
+        names["label"] = _label_names(task, features["label"])
+    rows = [
+        {
+            field: _string(value, names.get(field))
+            for field, value in zip(fields, values, strict=True)
+        }
+        for values in zip(*(columns[field] for field in fields), strict=True)
+    ]
+    if order:
+        places = sorted(range(len(rows)), key=columns["idx"].__getitem__)
+        rows = [rows[place] for place in places]
+    return rows
+
+
+def _folder(task, data_dir):
+    """That of the newest version."""
+    if not task.tfds_name:
+        raise ValueError(
+            "This task has no tfds_name; read its own files instead."
+        )
+    infos = data_dir.glob(f"{task.tfds_name}/*.*.*/dataset_info.json")
+    versions = {
+        tuple(map(int, info.parent.name.split("."))): info.parent
+        for info in infos
+    }
+    if not versions:
+        raise FileNotFoundError(
+            f"{data_dir} holds no prepared {task.tfds_name}; run "
+            f'tensorflow_datasets.load("{task.tfds_name}", data_dir=...) '
+            "once where there is a network."
+        )
+    return versions[max(versions)]
+
+
+def _label_names(task, feature):
+    """Of the data set's label ids, as the task says them; None of numbers."""
+    names = getattr(feature, "names", None)
+    if names is None or set(names) == set(task.labels):
+        return names
+    # Official files say 0 and 1 where tensorflow-datasets has names.
+    if task.labels == tuple(str(i) for i in range(len(names))):
+        return task.labels
+    raise ValueError(
+        f"{task.tfds_name} has the labels {', '.join(names)}, but the task "
+        f"{', '.join(task.labels)}."
+    )
+
+
+def _string(value, names):
+    if names is not None:
+        return names[value]
+    return value.decode("utf-8") if isinstance(value, bytes) else str(value)

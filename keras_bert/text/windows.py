@@ -1,0 +1,249 @@
+"""Questions and contexts -> windows that the encoder can read."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.text.words import clean_text
+
+# What separates the words of a context in google-research/bert, run_squad.py.
+SPACES = " \t\r\n\u202f"
+
+
+class Windows(NamedTuple):
+    """A part of a context behind its question, W times.
+
+    All but `rows` are int32 RaggedTensors [W, (tokens)], and all behind
+    `segment_ids` are -1 where a token is not of the context.
+
+    Attributes:
+        rows: Number of the question, int32 [W], in rising order.
+        input_ids, segment_ids: [CLS] question [SEP] part of the context [SEP].
+        context_tokens: The token's number in its context.
+        starts, ends: Its characters in the context.
+        word_starts, word_ends: Those of its word, which ends at `SPACES`.
+        word_start_drifts, word_end_drifts: By how many characters the clean
+            context is longer than the original up to that place, spaces not
+            counted.
+        is_max_context: 1 where no other window shows more around the token.
+    """
+
+    rows: tf.Tensor
+    input_ids: tf.RaggedTensor
+    segment_ids: tf.RaggedTensor
+    context_tokens: tf.RaggedTensor
+    starts: tf.RaggedTensor
+    ends: tf.RaggedTensor
+    word_starts: tf.RaggedTensor
+    word_ends: tf.RaggedTensor
+    word_start_drifts: tf.RaggedTensor
+    word_end_drifts: tf.RaggedTensor
+    is_max_context: tf.RaggedTensor
+
+
+class QuestionWindows(tf.Module):
+    """Strings -> `Windows`, as google-research/bert, run_squad.py, cuts them.
+
+    One object for training, evaluation and serving; works eagerly and in a
+    SavedModel. A context without a token has one window.
+
+    Attributes:
+        tokenizer: The `BertTokenizer`.
+        max_seq_length: Tokens of a window at most.
+        doc_stride: From the start of one window to that of the next, or as
+            many tokens as a window has room for, if that is less.
+        max_query_length: The question is cut to so many tokens.
+    """
+
+    def __init__(
+        self,
+        tokenizer: BertTokenizer,
+        *,
+        max_seq_length: int,
+        doc_stride: int,
+        max_query_length: int,
+    ):
+        super().__init__(name="question_windows")
+        if max_query_length + 3 >= max_seq_length:
+            raise ValueError(
+                f"A question of max_query_length {max_query_length} and three "
+                "special tokens leave no room for the context within "
+                f"max_seq_length {max_seq_length}; choose a smaller "
+                "max_query_length or a larger max_seq_length."
+            )
+        if doc_stride < 1 or max_query_length < 1:
+            raise ValueError(
+                f"doc_stride {doc_stride} and max_query_length "
+                f"{max_query_length} must be at least 1."
+            )
+        self.tokenizer = tokenizer
+        self.max_seq_length = max_seq_length
+        self.doc_stride = doc_stride
+        self.max_query_length = max_query_length
+
+    def __call__(self, questions: tf.Tensor, contexts: tf.Tensor) -> Windows:
+        """Cuts contexts [B], each for its question [B]."""
+        questions = self.tokenizer(questions)[:, : self.max_query_length]
+        # Many questions are asked about the same context.
+        contexts, context_of_row = tf.unique(contexts)
+        tokens = _locate_tokens(self.tokenizer, contexts)
+        ids = tokens.pop("ids")
+        layout = _lay_out(
+            num_tokens=tf.gather(ids.row_lengths(), context_of_row),
+            room=self.max_seq_length - 3 - questions.row_lengths(),
+            doc_stride=self.doc_stride,
+        )
+        rows = layout.rows
+        begins = layout.firsts + tf.gather(
+            ids.row_starts(), tf.gather(context_of_row, rows)
+        )
+        places = tf.ragged.range(begins, begins + layout.lengths)  # of tokens
+        question_ids = tf.gather(questions, rows)
+        cls, sep = (
+            tf.ragged.range(tf.ones_like(rows)) + special
+            for special in (self.tokenizer.cls_id, self.tokenizer.sep_id)
+        )
+        context_ids = tf.concat([_take(ids, places), sep], axis=1)
+        question_ids = tf.concat([cls, question_ids, sep], axis=1)
+
+        def around(values):
+            no_question = tf.zeros_like(question_ids) - 1
+            return tf.concat(
+                [no_question, values, tf.zeros_like(sep) - 1], axis=1
+            )
+
+        numbers = tf.ragged.range(layout.firsts, layout.firsts + layout.lengths)
+        return Windows(
+            rows=rows,
+            input_ids=tf.concat([question_ids, context_ids], axis=1),
+            segment_ids=tf.concat(
+                [tf.zeros_like(question_ids), tf.ones_like(context_ids)], axis=1
+            ),
+            context_tokens=around(tf.cast(numbers, tf.int32)),
+            is_max_context=around(_is_max_context(numbers, layout)),
+            **{n: around(_take(x, places)) for n, x in tokens.items()},
+        )
+
+
+def _locate_tokens(tokenizer, contexts):
+    """The ids of contexts [B] and where they stand, ragged [B, (tokens)]."""
+    tokens = tokenizer.tokenize_with_offsets(contexts)
+    # So that there is a space behind each word.
+    characters = tf.strings.unicode_decode(
+        tf.strings.join([contexts, " "]), "UTF-8", errors="ignore"
+    )
+    flat = characters.flat_values
+    is_space = tf.reduce_any(flat[:, None] == list(map(ord, SPACES)), axis=1)
+    spaces = tf.cast(tf.where(is_space)[:, 0], tf.int32)
+    spaces = tf.pad(spaces, [[1, 0]], constant_values=-1)
+    drifts = _clean_sizes(flat, tokenizer.lower_case) - tf.cast(
+        ~is_space, tf.int32
+    )
+    drifts = tf.pad(tf.cumsum(drifts), [[1, 0]])
+
+    text_starts = tf.cast(
+        tf.gather(characters.row_starts(), tokens.ids.value_rowids()), tf.int32
+    )
+    next_space = tf.searchsorted(
+        spaces, tokens.start_chars.flat_values + text_starts
+    )
+    word_ends = tf.gather(spaces, next_space)
+    word_starts = tf.gather(spaces, next_space - 1) + 1
+    text_drifts = tf.gather(drifts, text_starts)
+    return {
+        "ids": tokens.ids,
+        "starts": tokens.start_chars,
+        "ends": tokens.end_chars,
+    } | {
+        name: tokens.ids.with_flat_values(values)
+        for name, values in {
+            "word_starts": word_starts - text_starts,
+            "word_ends": word_ends - text_starts,
+            "word_start_drifts": tf.gather(drifts, word_starts) - text_drifts,
+            "word_end_drifts": tf.gather(drifts, word_ends) - text_drifts,
+        }.items()
+    }
+
+
+def _clean_sizes(characters, lower_case):
+    """How many characters of the clean text each is, spaces being none."""
+    unique, index = tf.unique(characters)
+    texts = tf.strings.unicode_encode(unique[:, None], "UTF-8")
+    texts = clean_text(texts, lower_case=lower_case)
+    texts = tf.strings.regex_replace(texts, r"[\s\p{Z}]", "")
+    return tf.gather(tf.strings.length(texts, unit="UTF8_CHAR"), index)
+
+
+class _Layout(NamedTuple):
+    """Where the windows lie, each [W]; what is not of a window is of its row.
+
+    Attributes:
+        rows: Number of the row, int32.
+        numbers, counts: Number of the window in its row, and of how many.
+        firsts, lengths: Of the tokens of the context.
+        room, steps: Tokens of a full window, and from one to the next.
+        num_tokens: Of the whole context.
+    """
+
+    rows: tf.Tensor
+    numbers: tf.Tensor
+    counts: tf.Tensor
+    firsts: tf.Tensor
+    lengths: tf.Tensor
+    room: tf.Tensor
+    steps: tf.Tensor
+    num_tokens: tf.Tensor
+
+
+def _lay_out(*, num_tokens, room, doc_stride):
+    steps = tf.minimum(room, doc_stride)
+    too_many = tf.maximum(num_tokens - room, 0)
+    counts = 1 - (-too_many // steps)  # rounded up
+    rows = tf.repeat(tf.range(tf.size(counts)), counts)
+    first_windows = tf.gather(tf.cumsum(counts, exclusive=True), rows)
+    numbers = tf.range(tf.size(rows, tf.int64)) - first_windows
+    counts, room, steps, num_tokens = (
+        tf.gather(x, rows) for x in (counts, room, steps, num_tokens)
+    )
+    firsts = numbers * steps
+    lengths = tf.minimum(room, num_tokens - firsts)
+    return _Layout(
+        rows, numbers, counts, firsts, lengths, room, steps, num_tokens
+    )
+
+
+def _is_max_context(tokens, layout):
+    """Tokens of contexts, ragged [W, (tokens)] -> 1 in the best window, or 0.
+
+    A window's score is the shorter side's length + .01 * its own length; the
+    first of the best wins. All windows but the last of a row have the same
+    length, so the best of them is the one whose middle is nearest.
+    """
+    flat = tokens.flat_values
+    windows = _Layout(*(tf.gather(x, tokens.value_rowids()) for x in layout))
+
+    def score(numbers, lengths):
+        left = flat - numbers * windows.steps
+        shorter = tf.minimum(left, lengths - 1 - left)
+        total = tf.cast(shorter, tf.float64)
+        total += 0.01 * tf.cast(lengths, tf.float64)
+        return tf.where((shorter >= 0) & (numbers >= 0), total, -float("inf"))
+
+    last = windows.counts - 1
+    steps, room = windows.steps, windows.room
+    # (token - room / 2) / step, rounded; of two, the first.
+    nearest = -((room - 1 + steps - 2 * flat) // (2 * steps))
+    nearest = tf.minimum(tf.maximum(nearest, 0), last - 1)
+    last_length = windows.num_tokens - last * steps
+    is_last = score(last, last_length) > score(nearest, room)
+    best = tf.where(is_last, last, nearest)
+    return tokens.with_flat_values(tf.cast(best == windows.numbers, tf.int32))
+
+
+def _take(values, places):
+    return places.with_flat_values(
+        tf.gather(values.flat_values, places.flat_values)
+    )

@@ -1,0 +1,262 @@
+import logging
+
+import pytest
+
+from keras_bert.tasks import get_task, known_tasks
+from keras_bert.tasks.metrics import METRICS
+
+# Header lines of the official files; "CoLA" has none but in test.tsv.
+MNLI = (
+    "index\tpromptID\tpairID\tgenre\tsentence1_binary_parse\t"
+    "sentence2_binary_parse\tsentence1_parse\tsentence2_parse\tsentence1\t"
+    "sentence2"
+)
+STSB = (
+    "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\t"
+    "sentence2"
+)
+
+
+@pytest.mark.parametrize(
+    ("task", "split", "file", "header", "line", "row"),
+    [
+        (
+            "mnli",
+            "train",
+            "train.tsv",
+            f"{MNLI}\tlabel1\tgold_label",
+            "0\t31193\t31193n\tgovernment\t( a )\t( b )\t(X a)\t(X b)\tIt is "
+            'a "\tIt is b\tneutral\tentailment',
+            {
+                "premise": 'It is a "',
+                "hypothesis": "It is b",
+                "label": "entailment",
+            },
+        ),
+        (
+            "mnli",
+            "validation_mismatched",
+            "dev_mismatched.tsv",
+            f"{MNLI}\tlabel1\tlabel2\tlabel3\tlabel4\tlabel5\tgold_label",
+            "0\t1\t1c\tfiction\tp\tp\tp\tp\tx\ty\tneutral\tneutral\tneutral\t"
+            "neutral\tneutral\tcontradiction",
+            {"premise": "x", "hypothesis": "y", "label": "contradiction"},
+        ),
+        (
+            "mnli",
+            "test_matched",
+            "test_matched.tsv",
+            MNLI,
+            "0\t1\t1c\tfiction\tp\tp\tp\tp\tx\ty",
+            {"premise": "x", "hypothesis": "y"},
+        ),
+        (
+            "mnli",
+            "diagnostic",
+            "diagnostic.tsv",
+            "index\tsentence1\tsentence2",
+            "0\tThe cat sat.\tThe cat did not sit.",
+            {"premise": "The cat sat.", "hypothesis": "The cat did not sit."},
+        ),
+        (
+            "mnli",
+            "diagnostic",
+            "../diagnostic/diagnostic.tsv",
+            "index\tsentence1\tsentence2",
+            "0\tThe cat sat.\tThe cat did not sit.",
+            {"premise": "The cat sat.", "hypothesis": "The cat did not sit."},
+        ),
+        (
+            "ax",
+            "validation",
+            "diagnostic-full.tsv",
+            "Lexical Semantics\tPredicate-Argument Structure\tLogic\tKnowledge"
+            "\tDomain\tPremise\tHypothesis\tLabel",
+            "\t\tNegation\t\tArtificial\tThe cat sat.\tIt did not.\t"
+            "contradiction",
+            {
+                "premise": "The cat sat.",
+                "hypothesis": "It did not.",
+                "label": "contradiction",
+            },
+        ),
+        (
+            "ax",
+            "test",
+            "diagnostic.tsv",
+            "index\tsentence1\tsentence2",
+            "0\tThe cat sat.\tIt did not.",
+            {"premise": "The cat sat.", "hypothesis": "It did not."},
+        ),
+        (
+            "qqp",
+            "validation",
+            "dev.tsv",
+            "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate",
+            "404285\t433578\t379845\tHow?\tHow so?\t1",
+            {"question1": "How?", "question2": "How so?", "label": "1"},
+        ),
+        (
+            "qqp",
+            "test",
+            "test.tsv",
+            "id\tquestion1\tquestion2",
+            "0\tHow?\tHow so?",
+            {"question1": "How?", "question2": "How so?"},
+        ),
+        (
+            "qnli",
+            "train",
+            "train.tsv",
+            "index\tquestion\tsentence\tlabel",
+            "0\tWho?\tHe.\tnot_entailment",
+            {"question": "Who?", "sentence": "He.", "label": "not_entailment"},
+        ),
+        (
+            "rte",
+            "train",
+            "train.tsv",
+            "index\tsentence1\tsentence2\tlabel",
+            "0\tNo weapons.\tWeapons.\tnot_entailment",
+            {
+                "sentence1": "No weapons.",
+                "sentence2": "Weapons.",
+                "label": "not_entailment",
+            },
+        ),
+        (
+            "rte",
+            "test",
+            "test.tsv",
+            "index\tsentence1\tsentence2",
+            "0\tNo weapons.\tWeapons.",
+            {"sentence1": "No weapons.", "sentence2": "Weapons."},
+        ),
+        (
+            "stsb",
+            "train",
+            "train.tsv",
+            f"{STSB}\tscore",
+            "0\tmain-captions\tMSRvid\t2012test\t0001\tnone\tnone\tA plane.\t"
+            "An air plane.\t3.800",
+            {
+                "sentence1": "A plane.",
+                "sentence2": "An air plane.",
+                "label": "3.800",
+            },
+        ),
+        (
+            "stsb",
+            "test",
+            "test.tsv",
+            STSB,
+            "0\tmain-captions\tMSRvid\t2017\t24\tnone\tnone\tA\tB",
+            {"sentence1": "A", "sentence2": "B"},
+        ),
+    ],
+)
+def test_official_columns(tmp_path, task, split, file, header, line, row):
+    folder = tmp_path / "task"
+    for path in (folder, tmp_path / "diagnostic"):
+        path.mkdir()
+    (folder / file).write_text(f"{header}\n{line}\n")
+    assert get_task(f"glue/{task}").read(folder, split) == [row]
+
+
+def test_what_the_paper_and_the_server_ask_for():
+    tasks = {k: v for k, v in known_tasks().items() if k.startswith("glue/")}
+    accuracy = ("accuracy",)
+    assert {name: task.metrics for name, task in tasks.items()} == {
+        "glue/ax": ("matthews", "accuracy"),
+        "glue/cola": ("matthews", "accuracy"),
+        "glue/mnli": accuracy,
+        "glue/mrpc": ("f1", "accuracy"),
+        "glue/qnli": accuracy,
+        "glue/qqp": ("f1", "accuracy"),
+        "glue/rte": accuracy,
+        "glue/sst2": accuracy,
+        "glue/stsb": ("pearson", "spearman"),
+        "glue/wnli": accuracy,
+    }
+    assert all(task.tfds_name == name for name, task in tasks.items())
+    files = [f for task in tasks.values() for f in task.test_files.values()]
+    names = "AX AX CoLA MNLI-m MNLI-mm MRPC QNLI QQP RTE SST-2 STS-B WNLI"
+    assert sorted(files) == [f"{name}.tsv" for name in names.split()]
+    labels = {name: task.labels for name, task in tasks.items()}
+    assert labels["glue/mnli"] == ("contradiction", "entailment", "neutral")
+    assert labels["glue/ax"] == labels["glue/mnli"]
+    assert labels["glue/rte"] == labels["glue/qnli"]
+    assert labels["glue/qnli"] == ("entailment", "not_entailment")
+    assert tasks["glue/stsb"].value_range == (0, 5)
+    assert tasks["glue/mnli"].validation_splits == (
+        "validation_matched",
+        "validation_mismatched",
+    )
+    # scikit-learn's Matthews correlation is the R_K of three classes.
+    matthews = METRICS["classification"]["matthews"]
+    assert matthews([0, 1, 2, 0], [0, 1, 2, 1]) == pytest.approx(0.7)
+
+
+def test_broken_lines_of_qqp(tmp_path, caplog):
+    """An official question has a line break, and so two pieces of lines."""
+    text = (
+        "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n"
+        '7\t1\t2\tWho?\t"Who was he?\n'
+        '"\t0\n'
+        "8\t3\t4\tHow?\tHow so?\t1\n"
+    )
+    for name in ("train.tsv", "dev.tsv"):
+        (tmp_path / name).write_text(text)
+    (tmp_path / "test.tsv").write_text(
+        "id\tquestion1\tquestion2\n0\tWho?\n1\tHow?\tHow so?\n"
+    )
+    task = get_task("glue/qqp")
+    for split in ("train", "validation"):
+        with caplog.at_level(logging.WARNING, "absl"):
+            rows = task.read(tmp_path, split)
+        assert [row["question1"] for row in rows] == ["How?"]
+        (message,) = caplog.messages
+        assert message.startswith("2 lines of")
+        assert message.endswith(
+            "do not have 6 columns and are left out; the first is line 2."
+        )
+        caplog.clear()
+    with pytest.raises(ValueError, match="Line 2 of .*test.tsv has 2 columns"):
+        task.read(tmp_path, "test")
+
+
+@pytest.mark.parametrize(
+    ("task", "folder"),
+    [
+        ("glue/cola", "CoLA"),
+        ("glue/mrpc", "MRPC"),
+        ("glue/sst2", "SST-2"),
+        ("glue/wnli", "WNLI"),
+    ],
+)
+def test_predictions_are_numbered_as_the_test_set(shared, task, folder):
+    """`index` counts from 0, as it does in what the server takes."""
+    folder = shared / "data" / "glue" / folder
+    lines = (folder / "test.tsv").read_text("utf-8-sig").split("\n")[1:-1]
+    rows = get_task(task).read(folder, "test")
+    assert [line.split("\t")[0] for line in lines] == [
+        str(i) for i in range(len(rows))
+    ]
+
+
+def test_official_pairs(shared):
+    folder = shared / "data" / "glue"
+    task = get_task("glue/wnli")
+    splits = [
+        task.read(folder / "WNLI", s) for s in ("train", "validation", "test")
+    ]
+    assert [len(rows) for rows in splits] == [635, 71, 146]
+    assert splits[1][0] == {
+        "sentence1": "The drain is clogged with hair. It has to be cleaned.",
+        "sentence2": "The hair has to be cleaned.",
+        "label": "0",
+    }
+    rows = get_task("glue/qnli").read(folder / "QNLI", "validation")
+    assert len(rows) == 5463
+    assert sum(row["label"] == "entailment" for row in rows) == 2702
+    assert rows[1]["question"].startswith("What is the first major city in")

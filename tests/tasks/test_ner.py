@@ -1,0 +1,154 @@
+from collections import Counter
+
+import pytest
+
+from keras_bert.tasks import get_task
+from keras_bert.tasks.conll import conll
+from keras_bert.tasks.metrics import METRICS
+
+LABELS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
+
+
+def _read(tmp_path, text, **columns):
+    (tmp_path / "a.txt").write_bytes(text.encode())
+    read = conll(
+        train="a.txt", validation="absent.txt", labels=LABELS, **columns
+    )
+    return read(tmp_path, "train")
+
+
+def test_columns_with_spaces_or_tabs(tmp_path):
+    # A no-break space is part of a word, and so is U+0085.
+    rows = _read(
+        tmp_path,
+        "\ufeff-DOCSTART- -X- O\n\nAda  NN B-PER\n\u00a0Lovelace\tNN\tI-PER\n"
+        "\r\n\nin IN O\r\n-DOCSTART- -X- O\n \t\nBa\u0085th NN B-LOC",
+    )
+    assert rows == [
+        {"words": ["Ada", "\u00a0Lovelace"], "label": ["B-PER", "I-PER"]},
+        {"words": ["in"], "label": ["O"]},
+        {"words": ["Ba\u0085th"], "label": ["B-LOC"]},
+    ]
+
+
+def test_other_columns(tmp_path):
+    rows = _read(
+        tmp_path, "1 O Ada x\n2 B-LOC Bath x\n", word_column=2, tag_column=1
+    )
+    assert rows == [{"words": ["Ada", "Bath"], "label": ["O", "B-LOC"]}]
+
+
+def test_a_file_of_words_alone_has_no_labels(tmp_path):
+    rows = _read(tmp_path, "Ada\nwrote\n\nBath\n")
+    assert rows == [{"words": ["Ada", "wrote"]}, {"words": ["Bath"]}]
+
+
+@pytest.mark.parametrize(
+    ("iob1", "bio"),
+    [
+        ("I-PER I-PER O I-LOC", "B-PER I-PER O B-LOC"),
+        ("I-PER I-LOC B-LOC I-LOC", "B-PER B-LOC B-LOC I-LOC"),
+        ("O I-PER B-PER I-PER", "O B-PER B-PER I-PER"),
+        ("B-PER I-PER O B-LOC", "B-PER I-PER O B-LOC"),  # BIO already
+        ("B-PER I-LOC I-LOC", "B-PER B-LOC I-LOC"),
+    ],
+)
+def test_iob1_becomes_bio(tmp_path, iob1, bio):
+    # The blank line ends an entity too.
+    lines = "".join(f"w {tag}\n" for tag in iob1.split())
+    rows = _read(tmp_path, f"w I-LOC\n\n{lines}")
+    assert rows[1]["label"] == bio.split()
+    assert rows[0]["label"] == ["B-LOC"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a NN O\n\nb O\n", "Line 3 of .*a.txt has 2 columns, but .* 3"),
+        ("a O\nb I-ORG\n", "Line 2 of .*a.txt has the tag 'I-ORG', but"),
+        ("", "a.txt holds no sentence"),
+        ("-DOCSTART- O\n\n", "a.txt holds no sentence"),
+    ],
+)
+def test_a_bad_file_is_named(tmp_path, text, message):
+    with pytest.raises(ValueError, match=message):
+        _read(tmp_path, text)
+
+
+def test_bad_columns_bytes_and_splits(tmp_path):
+    with pytest.raises(ValueError, match="2 columns, but column 3 is to be"):
+        _read(tmp_path, "a O\n", tag_column=3)
+    with pytest.raises(ValueError, match="2 columns, but column -3 is to be"):
+        _read(tmp_path, "a O\n", word_column=-3)
+    (tmp_path / "a.txt").write_bytes(b"\xff O\n")
+    read = conll(train="a.txt", validation="absent.txt", labels=LABELS)
+    with pytest.raises(ValueError, match="a.txt is not UTF-8"):
+        read(tmp_path, "train")
+    with pytest.raises(FileNotFoundError, match="validation file at .*absent"):
+        read(tmp_path, "validation")
+    with pytest.raises(FileNotFoundError, match="no test file"):
+        read(tmp_path, "test")
+
+
+def test_conll2003(shared):
+    task = get_task("ner/conll2003")
+    folder = shared / "data" / "conll2003"
+    splits = {
+        split: task.read(folder, split)
+        for split in ("train", "validation", "test")
+    }
+    assert [len(rows) for rows in splits.values()] == [14041, 3250, 3453]
+    assert splits["train"][1] == {
+        "words": ["Peter", "Blackburn"],
+        "label": ["B-PER", "I-PER"],
+    }
+    tags = Counter(tag for row in splits["test"] for tag in row["label"])
+    assert set(tags) == set(task.labels)
+    assert tags["B-PER"] == 1617 and tags["O"] == 38554 - 231  # -DOCSTART-
+
+
+def test_conll2003_in_iob1_is_the_same(shared, tmp_path):
+    """The form in which it was first distributed."""
+    task = get_task("ner/conll2003")
+    rows = task.read(shared / "data" / "conll2003", "validation")
+    with (tmp_path / "valid.txt").open("w") as file:
+        for row in rows:
+            before = "O"
+            for word, tag in zip(row["words"], row["label"], strict=True):
+                kept = tag[:2] == "B-" and before[2:] == tag[2:]
+                file.write(
+                    f"{word} {tag if kept else tag.replace('B-', 'I-')}\n"
+                )
+                before = tag
+            file.write("\n")
+    text = (tmp_path / "valid.txt").read_text()
+    assert 0 < text.count(" B-") < 100 < text.count(" I-")
+    assert task.read(tmp_path, "validation") == rows
+
+
+def test_the_figures_of_conlleval(shared):
+    text = (shared / "golden" / "ner_conlleval.txt").read_text()
+    sentences = [
+        [line.split(" ") for line in block.splitlines()]
+        for block in text.strip().split("\n\n")
+    ]
+    gold = [[tag for _, tag, _ in lines] for lines in sentences]
+    predicted = [[tag for _, _, tag in lines] for lines in sentences]
+    metrics = METRICS["token_classification"]
+    figures = {
+        name: round(100 * metrics[name](gold, predicted), 2)
+        for name in ("precision", "recall", "f1")
+    }
+    assert figures == {"precision": 63.13, "recall": 91.57, "f1": 74.73}
+    num_right = sum(a == b for lines in sentences for _, a, b in lines)
+    num_words = sum(map(len, sentences))
+    assert metrics["accuracy"](gold, predicted) == num_right / num_words
+
+
+def test_a_model_that_finds_nothing_scores_0():
+    gold, predicted = [["B-PER", "O", "O"]], [["O", "O", "O"]]
+    figures = {
+        name: metric(gold, predicted)
+        for name, metric in METRICS["token_classification"].items()
+    }
+    assert figures == {"f1": 0, "precision": 0, "recall": 0, "accuracy": 2 / 3}

@@ -1,0 +1,92 @@
+import csv
+import dataclasses
+
+import pytest
+
+from keras_bert import grid_search
+from keras_bert.finetuning import FinetuningConfig
+from keras_bert.grid_search import search
+from keras_bert.tasks.base import Task
+
+TASK = Task(
+    head="classification",
+    text_fields=("text",),
+    labels=("no", "yes"),
+    metrics=("f1", "accuracy"),
+    read=lambda data_dir, split: [],
+)
+CONFIGS = [
+    dataclasses.replace(
+        FinetuningConfig(random_seed=7),
+        learning_rate=rate,
+        train_batch_size=size,
+    )
+    for rate in (0.1, 0.2)
+    for size in (8, 16)
+]
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    """The configs that were run; f1 is a function of them."""
+    runs = []
+
+    def finetune(task, data_dir, output_dir, *, config, **kwargs):
+        assert kwargs == {"init_checkpoint": "there"}
+        for name in ("best", "checkpoints"):
+            (output_dir / name).mkdir(parents=True)
+        runs.append(config)
+        f1 = config.learning_rate + config.random_seed / 100
+        return {"f1": f1 - config.train_batch_size / 1000, "accuracy": 0.5}
+
+    monkeypatch.setattr(grid_search, "finetune", finetune)
+    return runs
+
+
+def _search(output_dir, configs=CONFIGS):
+    return search(
+        TASK,
+        "data",
+        output_dir,
+        configs=configs,
+        num_restarts=2,
+        init_checkpoint="there",
+    )
+
+
+def test_every_combination_and_the_best_is_kept(tmp_path, runs):
+    best = _search(tmp_path)
+    assert len(runs) == len(set(runs)) == 8
+    assert {run.random_seed for run in runs} == {7, 8}
+    assert best["f1"] == pytest.approx(0.2 + 0.08 - 0.008)
+    assert (best["learning_rate"], best["random_seed"]) == (0.2, 8)
+    with (tmp_path / "search.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 8
+    assert [float(row["f1"]) for row in rows] == sorted(
+        (float(row["f1"]) for row in rows), reverse=True
+    )
+    assert list(rows[0]) == [
+        "learning_rate",
+        "train_batch_size",
+        "random_seed",
+        "num_train_epochs",
+        "f1",
+        "accuracy",
+        "minutes",
+    ]
+    assert (tmp_path / "search.png").read_bytes().startswith(b"\x89PNG")
+    kept = [path.parent.name for path in tmp_path.glob("*/best")]
+    assert kept == [
+        "learning_rate=0.2,train_batch_size=8,random_seed=8,"
+        "num_train_epochs=3.0"
+    ]
+    assert not list(tmp_path.glob("*/checkpoints"))
+
+
+def test_what_is_done_is_not_run_again(tmp_path, runs):
+    _search(tmp_path, CONFIGS[:2])
+    before = len(runs)
+    best = _search(tmp_path)
+    assert len(runs) == before + 4
+    assert best["learning_rate"] == 0.2
