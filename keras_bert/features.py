@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from keras_bert.atomic import atomic_path
 from keras_bert.checkpoints.casing import warn_of_other_case
-from keras_bert.checkpoints.find import checkpoint_folder, config_beside
+from keras_bert.checkpoints.find import config_and_vocab
 from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.config import BertConfig
 from keras_bert.models.encoder import build_encoder
@@ -105,9 +105,9 @@ def extract_features(
         config: Layers, pooling and sizes.
     """
     config = config or ExtractionConfig()
-    folder = checkpoint_folder(init_checkpoint)
-    bert_config = bert_config or config_beside(folder)
-    vocab_file = vocab_file or folder / "vocab.txt"
+    bert_config, vocab_file = config_and_vocab(
+        init_checkpoint, bert_config, vocab_file
+    )
     warn_of_other_case(init_checkpoint, config.do_lower_case)
     tokenizer = BertTokenizer(vocab_file, config.do_lower_case)
     _check(config, bert_config, tokenizer)

@@ -12,7 +12,7 @@ from absl import logging
 
 from keras_bert.atomic import atomic_path
 from keras_bert.checkpoints.casing import warn_of_other_case
-from keras_bert.checkpoints.find import checkpoint_folder, config_beside
+from keras_bert.checkpoints.find import config_and_vocab
 from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.config import BertConfig
 from keras_bert.data.finetuning import training_batches
@@ -115,7 +115,9 @@ def finetune(
     # Before anything else in TensorFlow: workers find each other now or never.
     strategy = get_strategy(config.distribution_strategy, config.tpu)
     read = _reader(task, data_dir, config.data_source)
-    bert_config, vocab_file = _beside(init_checkpoint, bert_config, vocab_file)
+    bert_config, vocab_file = config_and_vocab(
+        init_checkpoint, bert_config, vocab_file
+    )
     if init_checkpoint:
         warn_of_other_case(init_checkpoint, config.do_lower_case)
     spec = _spec(task, config)
@@ -203,24 +205,6 @@ def _spec(task, config):
 
 
 _SPEC_FIELDS = {field.name for field in dataclasses.fields(TaskSpec)}
-
-
-def _beside(init_checkpoint, bert_config, vocab_file):
-    """Config and vocabulary: as given, or else from beside the weights."""
-    folder = checkpoint_folder(init_checkpoint) if init_checkpoint else None
-    if bert_config is None:
-        if folder is None:
-            raise ValueError(
-                "Without an init_checkpoint, a bert_config must be given."
-            )
-        bert_config = config_beside(folder)
-    if vocab_file is None:
-        vocab_file = folder and folder / "vocab.txt"
-        if vocab_file is None or not vocab_file.is_file():
-            raise FileNotFoundError(
-                "No vocab.txt beside the checkpoint; give its vocab_file."
-            )
-    return bert_config, vocab_file
 
 
 def _predict_test_sets(finetuned, task, read, output_dir):

@@ -63,3 +63,25 @@ def config_beside(folder: Path) -> BertConfig:
     return BertConfig.from_json(
         theirs if theirs.is_file() and not ours.is_file() else ours
     )
+
+
+def config_and_vocab(
+    checkpoint: str | Path | None,
+    bert_config: BertConfig | None,
+    vocab_file: str | Path | None,
+) -> tuple[BertConfig, str | Path]:
+    """Config and vocabulary: as given, or else those beside the weights."""
+    folder = checkpoint_folder(checkpoint) if checkpoint else None
+    if bert_config is None:
+        if folder is None:
+            raise ValueError(
+                "Without an init_checkpoint, a bert_config must be given."
+            )
+        bert_config = config_beside(folder)
+    if vocab_file is None:
+        vocab_file = folder and folder / "vocab.txt"
+        if vocab_file is None or not vocab_file.is_file():
+            raise FileNotFoundError(
+                "No vocab.txt beside the checkpoint; give its vocab_file."
+            )
+    return bert_config, vocab_file

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from keras_bert.tasks.base import Row
+from keras_bert.tasks.readers import existing_file
 
 
 def conll(
@@ -27,14 +28,7 @@ def conll(
     files = {"train": train, "validation": validation, "test": test}
 
     def read(data_dir, split):
-        if not files[split]:
-            raise FileNotFoundError(f"This task has no {split} file.")
-        path = Path(data_dir) / files[split]
-        if not path.is_file():
-            raise FileNotFoundError(
-                f"No {split} file at {path}; is data_dir the folder of the "
-                "task?"
-            )
+        path = existing_file(data_dir, files, split)
         rows = [
             _row(sentence, path, labels, word_column, tag_column)
             for sentence in _sentences(path)

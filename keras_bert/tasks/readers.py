@@ -40,7 +40,7 @@ def tsv(
     """
 
     def read(data_dir, split):
-        path = _existing(data_dir, files, split)
+        path = existing_file(data_dir, files, split)
         labeled = _has_labels(split)
         table = enumerate((line.split("\t") for line in _lines(path)), 1)
         return _table_rows(
@@ -62,7 +62,7 @@ def csv(*, columns: Columns, **files: str) -> Reader:
     """
 
     def read(data_dir, split):
-        path = _existing(data_dir, files, split)
+        path = existing_file(data_dir, files, split)
         return _table_rows(
             _csv_table(path), path, columns=columns, labeled=_has_labels(split)
         )
@@ -78,7 +78,7 @@ def jsonl(**files: str) -> Reader:
     """
 
     def read(data_dir, split):
-        path = _existing(data_dir, files, split)
+        path = existing_file(data_dir, files, split)
         rows = []
         for number, line in enumerate(_lines(path), 1):
             try:
@@ -106,7 +106,10 @@ def _has_labels(split):
     return split.startswith(("train", "validation"))
 
 
-def _existing(data_dir, files, split):
+def existing_file(
+    data_dir: str | Path, files: Mapping[str, str | None], split: str
+) -> Path:
+    """The file of a split; FileNotFoundError where there is none."""
     if not files.get(split):
         raise FileNotFoundError(f"This task has no {split} file.")
     path = Path(data_dir) / files[split]
