@@ -80,6 +80,7 @@ def search(
         rows.sort(key=lambda row: -row[metric])
         _write_table(output_dir / "search.csv", rows)
         _plot(output_dir / "search.png", rows, varied, metric)
+    logging.info("The best model is in %s", best[1])
     return best[0]
 
 
