@@ -13,11 +13,14 @@ _SPEEDS = {
 }
 
 
-def describe_run(rows: list[dict[str, float]]) -> str:
+def describe_run(
+    rows: list[dict[str, float]], metric: str | None = None
+) -> str:
     """Rows of a history -> time, speed, the last figures and the best.
 
     The speeds are medians of the intervals. The best figures are those of the
-    step with the lowest held-out loss, where there is such a loss.
+    step with the highest held-out `metric`, or, without one, with the lowest
+    held-out loss, where there is such a loss.
     """
     last = rows[-1]
     speeds = [
@@ -28,15 +31,16 @@ def describe_run(rows: list[dict[str, float]]) -> str:
         f"Trained to step {last['step']} in {last['minutes']:.1f} minutes: "
         + ", ".join(speeds)
     ]
-    for kind, row in (("last", last), ("best", _best(rows))):
+    for kind, row in (("last", last), ("best", _best(rows, metric))):
         if figures := row and _held_out(row):
             lines.append(f"Held out, {kind}, step {row['step']}: {figures}")
     return "\n".join(lines)
 
 
-def _best(rows):
-    compared = [row for row in rows if "val_loss" in row]
-    return min(compared, key=lambda row: row["val_loss"], default=None)
+def _best(rows, metric):
+    name, sign = (f"val_{metric}", -1) if metric else ("val_loss", 1)
+    compared = [row for row in rows if name in row]
+    return min(compared, key=lambda row: sign * row[name], default=None)
 
 
 def _held_out(row):

@@ -159,7 +159,8 @@ def train(
             callbacks=[*best, intervals, stops],
         )
     if is_chief(strategy):
-        logging.info("%s", describe_run(history.rows))
+        metric = selection.metric if selection else None
+        logging.info("%s", describe_run(history.rows, metric))
     return model, history.rows[-1]
 
 

@@ -25,6 +25,15 @@ def test_the_last_and_the_best_figures():
     )
 
 
+def test_the_best_by_a_metric():
+    rows = [
+        row | {"val_f1": f1}
+        for row, f1 in zip(ROWS, (0.75, 0.5, 0.25), strict=True)
+    ]
+    best = describe_run(rows, "f1").splitlines()[-1]
+    assert best.startswith("Held out, best, step 1000: loss 6, ")
+
+
 def test_without_a_held_out_loss():
     """As of a task that is judged by its metrics alone."""
     rows = [{n: v for n, v in row.items() if n != "val_loss"} for row in ROWS]
