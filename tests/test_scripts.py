@@ -384,7 +384,10 @@ def test_bad_input_of_finetuning_and_serving(folder, tmp_path):
         "max_seq_length": 16,
     }
     for changes, message in (
-        ({"task": "glue/sst3"}, "known are glue/cola, glue/mrpc, glue/sst2"),
+        ({"task": "glue/sst3"}, "No task named 'glue/sst3'; known are codah, "),
+        ({"learning_rate": "1e-4,high"}, "--learning_rate has 'high' in it"),
+        ({"features": "last"}, "features is 'last', but a classification"),
+        ({"data_source": "tfds"}, "holds no prepared glue/sst2"),
         ({}, "Label 'good' of example 1 is not one of 0, 1"),
         ({"data_dir": "absent"}, "No train file at absent/train.tsv"),
         ({"init_checkpoint": "absent"}, "No checkpoint at absent"),
@@ -394,6 +397,16 @@ def test_bad_input_of_finetuning_and_serving(folder, tmp_path):
     assert "No checkpoint at absent" in _error(
         "export_model", model_dir="absent", export_dir=tmp_path / "served"
     )
+    texts = tmp_path / "texts.txt"
+    texts.write_text("a film\n")
+    output = tmp_path / "features.jsonl"
+    assert "No checkpoint at absent" in _error(
+        "extract_features",
+        input_file=texts,
+        output_file=output,
+        init_checkpoint="absent",
+    )
+    assert not output.exists()
     assert "No SavedModel at absent" in _error(
         "predict", "a text", model_dir="absent"
     )
