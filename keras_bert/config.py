@@ -94,6 +94,24 @@ class BertConfig:
                     "the released models use 0.1."
                 )
 
+    def check_max_seq_length(self, max_seq_length: int) -> None:
+        """Raises ValueError where there are not as many positions."""
+        if max_seq_length > self.max_position_embeddings:
+            raise ValueError(
+                f"max_seq_length {max_seq_length} is over the "
+                f"max_position_embeddings {self.max_position_embeddings} of "
+                "the model config; choose a smaller one."
+            )
+
+    def check_vocab_size(self, vocab_size: int) -> None:
+        """Raises ValueError where a vocabulary is not this model's."""
+        if vocab_size != self.vocab_size:
+            raise ValueError(
+                f"The vocabulary has {vocab_size} word pieces, but the model "
+                f"config a vocab_size of {self.vocab_size}; give the "
+                "vocabulary that belongs to the model."
+            )
+
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> BertConfig:
         """Makes a config of the keys of Google's or Hugging Face's file.

@@ -143,18 +143,8 @@ def _check(config, bert_config, tokenizer):
                 f"There is no layer {number}: the model has {num_layers}, "
                 f"from {-num_layers} to -1, or from 0 to {num_layers - 1}."
             )
-    if config.max_seq_length > bert_config.max_position_embeddings:
-        raise ValueError(
-            f"max_seq_length {config.max_seq_length} is over the "
-            f"max_position_embeddings {bert_config.max_position_embeddings} "
-            "of the model config; choose a smaller one."
-        )
-    if tokenizer.vocab_size != bert_config.vocab_size:
-        raise ValueError(
-            f"The vocabulary has {tokenizer.vocab_size} word pieces, but the "
-            f"model {bert_config.vocab_size}; give the vocabulary that the "
-            "model was trained with."
-        )
+    bert_config.check_max_seq_length(config.max_seq_length)
+    bert_config.check_vocab_size(tokenizer.vocab_size)
 
 
 def _extract(lines, compute, tokenizer, config) -> Iterator[_LineFeatures]:

@@ -95,12 +95,7 @@ def pretrain(
             "init_moments takes over the optimizer of an init_checkpoint; "
             "give one."
         )
-    if config.max_seq_length > bert_config.max_position_embeddings:
-        raise ValueError(
-            f"max_seq_length {config.max_seq_length} is over the "
-            f"max_position_embeddings {bert_config.max_position_embeddings} "
-            "of the model config; shorten the sequences or enlarge the model."
-        )
+    bert_config.check_max_seq_length(config.max_seq_length)
     if config.pack_sequences and config.distribution_strategy == "tpu":
         raise ValueError(
             "pack_sequences makes batches of changing shapes, which a TPU "
@@ -112,12 +107,7 @@ def pretrain(
     drawer = None
     if vocab_file:
         tokenizer = BertTokenizer(vocab_file)
-        if tokenizer.vocab_size != bert_config.vocab_size:
-            raise ValueError(
-                f"{vocab_file} has {tokenizer.vocab_size} word pieces, but "
-                f"the model config a vocab_size of {bert_config.vocab_size}; "
-                "make them equal."
-            )
+        bert_config.check_vocab_size(tokenizer.vocab_size)
         sidecars["vocab.txt"] = "\n".join(tokenizer.vocab) + "\n"
         drawer = InstanceDrawer(
             tokenizer,

@@ -93,19 +93,9 @@ def build_head(
     spec: TaskSpec, vocab_file: str | Path, bert_config: BertConfig
 ) -> Head:
     """Raises ValueError where vocabulary, network and task do not fit."""
-    if spec.max_seq_length > bert_config.max_position_embeddings:
-        raise ValueError(
-            f"max_seq_length {spec.max_seq_length} is over the "
-            f"max_position_embeddings {bert_config.max_position_embeddings} "
-            "of the model config; choose a smaller one."
-        )
     tokenizer = BertTokenizer(vocab_file, spec.do_lower_case)
-    if tokenizer.vocab_size != bert_config.vocab_size:
-        raise ValueError(
-            f"{vocab_file} has {tokenizer.vocab_size} word pieces, but the "
-            f"model {bert_config.vocab_size}; give the vocabulary that the "
-            "model was trained with."
-        )
+    bert_config.check_max_seq_length(spec.max_seq_length)
+    bert_config.check_vocab_size(tokenizer.vocab_size)
     for field, heads in _ONLY_FOR.items():
         if getattr(spec, field) and spec.head not in heads:
             raise ValueError(
