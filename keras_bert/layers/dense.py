@@ -3,6 +3,20 @@
 from collections.abc import Callable
 
 import keras
+from keras import ops
+
+
+class _Dense(keras.layers.Dense):
+    """Sums the gradient of its bias in float32, whatever the precision.
+
+    Given a vector to add, Keras takes TensorFlow's bias_add, whose gradient
+    on a CPU is summed in the dtype of the input: in bfloat16 a sum of ones
+    never gets over 256.
+    """
+
+    def call(self, inputs):
+        x = ops.matmul(inputs, self.kernel) + self.bias[None]
+        return x if self.activation is None else self.activation(x)
 
 
 def build_dense(
@@ -15,7 +29,7 @@ def build_dense(
     activation: Callable | str | None = None,
 ) -> keras.layers.Dense:
     """Returns a built layer [T, input_size] -> [T, units]."""
-    layer = keras.layers.Dense(
+    layer = _Dense(
         units,
         activation=activation,
         kernel_initializer=keras.initializers.TruncatedNormal(

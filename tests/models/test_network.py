@@ -9,6 +9,7 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from conftest import B, P, S, V, randomize
 from reference_bert import bert
 
@@ -208,10 +209,8 @@ def test_dropout_works_in_training_only(config, features):
     assert np.abs(first - second).max() > 1e-3
 
 
-@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
-def test_mixed_precision_stays_near_float32(config, features, policy):
-    exact = build_pretraining_model(config)
-    randomize(exact, scale=0.05)
+def _in_precision(policy, exact, config):
+    """The same model with the same weights, computing in another dtype."""
     keras.config.set_dtype_policy(policy)
     try:
         model = build_pretraining_model(config)
@@ -220,6 +219,14 @@ def test_mixed_precision_stays_near_float32(config, features, policy):
     for weight, value in zip(model.weights, exact.weights, strict=True):
         assert weight.dtype == "float32"
         weight.assign(value)
+    return model
+
+
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+def test_mixed_precision_stays_near_float32(config, features, policy):
+    exact = build_pretraining_model(config)
+    randomize(exact, scale=0.05)
+    model = _in_precision(policy, exact, config)
     outputs = model(features)
     assert {x.dtype.name for x in outputs.values()} == {"float32"}
     compute_dtype = policy.removeprefix("mixed_")
@@ -228,6 +235,43 @@ def test_mixed_precision_stays_near_float32(config, features, policy):
     # bfloat16 keeps 8 bits, float16 11 bits.
     tolerance = {"bfloat16": 0.05, "float16": 0.006}[compute_dtype]
     _assert_equal(outputs, exact(features), tolerance)
+
+
+def test_gradients_in_bfloat16_are_summed_in_float32(config):
+    """Over 2,048 tokens: a sum kept in bfloat16 grows no more at 256."""
+    config = dataclasses.replace(
+        config, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
+    )
+    random = np.random.default_rng(1)
+    features = {
+        "input_ids": random.integers(5, V, (128, 16), "int32"),
+        "input_mask": np.ones((128, 16), "int32"),
+        "segment_ids": random.integers(0, 2, (128, 16), "int32"),
+        "masked_lm_positions": random.integers(0, 16, (128, P), "int32"),
+    }
+    exact = build_pretraining_model(config)
+    randomize(exact, scale=0.05)
+    for model in (exact, _in_precision("mixed_bfloat16", exact, config)):
+        with tf.GradientTape() as tape:
+            outputs = model(features, training=True)
+            loss = -tf.reduce_sum(
+                tf.nn.log_softmax(outputs["masked_lm"])[..., 7]
+            )
+            loss -= tf.reduce_sum(
+                tf.nn.log_softmax(outputs["next_sentence"])[:, 1]
+            )
+        grads = tape.gradient(loss, [w.value for w in model.trainable_weights])
+        if model is exact:
+            expected = grads
+    for weight, grad, right in zip(
+        model.trainable_weights, grads, expected, strict=True
+    ):
+        # The softmax cancels the bias of the keys: its gradient is 0.
+        if not weight.path.endswith("key/bias"):
+            error = tf.norm(tf.convert_to_tensor(grad) - right) / tf.norm(
+                tf.convert_to_tensor(right)
+            )
+            assert error < 0.03, weight.path
 
 
 def test_a_masked_score_stays_masked_in_float16(config, features):
