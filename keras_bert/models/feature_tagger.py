@@ -58,7 +58,7 @@ def build_feature_tagger(
         name: keras.Input((None,), dtype="int32", name=name)
         for name in ("input_ids", "input_mask", "segment_ids")
     }
-    hidden = FrozenEncoder(config, _LAYERS[features], name="frozen")(inputs)
+    hidden = FrozenEncoder(config, features, name="frozen")(inputs)
     if features.startswith("concat"):
         x = ops.concatenate(hidden, axis=-1)
     elif features.startswith("weighted_sum"):
@@ -74,40 +74,53 @@ def build_feature_tagger(
     return keras.Model(inputs, {"logits": logits}, name="bert_feature_tagger")
 
 
+@keras.saving.register_keras_serializable(package="keras_bert")
 class FrozenEncoder(keras.layers.Layer):
-    """Features -> hidden states [B, S, H] of the layers that are asked for.
+    """Inputs -> hidden states [B, S, H] of the layers that are asked for.
 
     Args:
         config: The encoder, of which all weights are there.
-        wanted: A part of [embeddings, layer_0, ..., the last layer].
+        features: Which layers: one of `FEATURES`.
     """
 
-    def __init__(self, config: BertConfig, wanted: slice, **kwargs):
+    def __init__(self, config: BertConfig, features: str, **kwargs):
         super().__init__(**kwargs)
-        config = dataclasses.replace(
+        self.config = dataclasses.replace(
             config, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
         )
+        self.features = features
         # Built here: in `build` the paths would begin with this layer's name.
-        self.encoder = build_encoder(config)
+        self.encoder = build_encoder(self.config)
         self.encoder.trainable = False
         names = [f"layer_{i}" for i in range(config.num_hidden_layers)]
-        self._names = ["flatten_tokens", *names][wanted]
+        self._names = ["flatten_tokens", *names][_LAYERS[features]]
         self._wanted = keras.Model(
             self.encoder.input,
             {name: self.encoder.get_layer(name).output for name in self._names},
         )
 
-    def call(self, features):
-        hidden = self._wanted(features)  # flat, [T, H]
-        shape = (*ops.shape(features["input_ids"]), -1)
+    def call(self, inputs):
+        hidden = self._wanted(inputs)  # flat, [T, H]
+        shape = (*ops.shape(inputs["input_ids"]), -1)
         return [ops.reshape(hidden[name], shape) for name in self._names]
 
-    def compute_output_spec(self, features):
+    def compute_output_spec(self, inputs):
         hidden = self._wanted.output
         return [
             keras.KerasTensor(
-                (*features["input_ids"].shape, hidden[name].shape[-1]),
+                (*inputs["input_ids"].shape, hidden[name].shape[-1]),
                 self.compute_dtype,
             )
             for name in self._names
         ]
+
+    def get_config(self):
+        return super().get_config() | {
+            "config": self.config.to_dict(),
+            "features": self.features,
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        network = BertConfig.from_dict(config["config"])
+        return cls(**config | {"config": network})

@@ -73,6 +73,22 @@ def test_equals_the_reference(config, features, features_name, bilstm_size):
     np.testing.assert_allclose(found[is_token], expected[is_token], atol=1e-5)
 
 
+@pytest.mark.parametrize("features_name", FEATURES)
+def test_save_and_load_is_identity(config, features, tmp_path, features_name):
+    model = build_feature_tagger(
+        config, num_labels=NUM_LABELS, features=features_name, bilstm_size=UNITS
+    )
+    randomize(model)
+    model.save(tmp_path / "tagger.keras")
+    loaded = keras.models.load_model(tmp_path / "tagger.keras")
+    # Keras names the weights of a loaded Bidirectional otherwise.
+    encoder = {path for path in _weights(model) if "lstm" not in path}
+    assert encoder <= _weights(loaded).keys()
+    np.testing.assert_array_equal(
+        loaded(features)["logits"], model(features)["logits"]
+    )
+
+
 def test_padding_changes_nothing(config, features):
     model = build_feature_tagger(
         config, num_labels=NUM_LABELS, bilstm_size=UNITS
