@@ -30,8 +30,9 @@ NUM_WEIGHTS = {
     "bert_6_768_3": 66_955_008,
     "bert_6_768_12": 66_955_008,
     "bert_12_1024_16": 183_987_200,
-    # The direction changes no size.
+    # Neither the direction nor dropout changes a size.
     "bert_tiny_left_to_right": 4_385_920,
+    "bert_tiny_without_dropout": 4_385_920,
     "bert_base_uncased_left_to_right": 109_482_240,
 }
 _BIG = ("base", "large", "_768_", "_1024_")
