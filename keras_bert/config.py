@@ -103,11 +103,11 @@ class BertConfig:
                 "the model config; choose a smaller one."
             )
 
-    def check_vocab_size(self, vocab_size: int) -> None:
-        """Raises ValueError where a vocabulary is not this model's."""
+    def check_vocab_size(self, vocab_size: int, vocab_file: str | Path) -> None:
+        """Raises ValueError where the file's vocabulary is not the model's."""
         if vocab_size != self.vocab_size:
             raise ValueError(
-                f"The vocabulary has {vocab_size} word pieces, but the model "
+                f"{vocab_file} has {vocab_size} word pieces, but the model "
                 f"config a vocab_size of {self.vocab_size}; give the "
                 "vocabulary that belongs to the model."
             )

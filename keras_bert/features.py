@@ -110,7 +110,8 @@ def extract_features(
     )
     warn_of_other_case(init_checkpoint, config.do_lower_case)
     tokenizer = BertTokenizer(vocab_file, config.do_lower_case)
-    _check(config, bert_config, tokenizer)
+    _check(config, bert_config)
+    bert_config.check_vocab_size(tokenizer.vocab_size, vocab_file)
     encoder = build_encoder(bert_config)
     load_checkpoint(encoder, init_checkpoint)
     num_layers = bert_config.num_hidden_layers
@@ -135,7 +136,7 @@ class _LineFeatures(NamedTuple):
     layers: Mapping[int, np.ndarray]
 
 
-def _check(config, bert_config, tokenizer):
+def _check(config, bert_config):
     num_layers = bert_config.num_hidden_layers
     for number in config.layer_numbers:
         if not -num_layers <= number < num_layers:
@@ -144,7 +145,6 @@ def _check(config, bert_config, tokenizer):
                 f"from {-num_layers} to -1, or from 0 to {num_layers - 1}."
             )
     bert_config.check_max_seq_length(config.max_seq_length)
-    bert_config.check_vocab_size(tokenizer.vocab_size)
 
 
 def _extract(lines, compute, tokenizer, config) -> Iterator[_LineFeatures]:

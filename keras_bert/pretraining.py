@@ -107,7 +107,7 @@ def pretrain(
     drawer = None
     if vocab_file:
         tokenizer = BertTokenizer(vocab_file)
-        bert_config.check_vocab_size(tokenizer.vocab_size)
+        bert_config.check_vocab_size(tokenizer.vocab_size, vocab_file)
         sidecars["vocab.txt"] = "\n".join(tokenizer.vocab) + "\n"
         drawer = InstanceDrawer(
             tokenizer,

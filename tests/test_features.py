@@ -191,7 +191,7 @@ def test_bad_input_files(tmp_path, checkpoint):
     vocab = tmp_path / "other.txt"
     words = (checkpoint / "vocab.txt").read_text()
     vocab.write_text(words + "more\n")
-    with pytest.raises(ValueError, match="32 word pieces, .* vocab_size of 31"):
+    with pytest.raises(ValueError, match="other.txt has 32 word pieces, .* 31"):
         extract_features(
             tmp_path / "in.txt",
             out,

@@ -297,7 +297,7 @@ def test_what_does_not_fit_is_refused(config, checkpoint, vocab_file, tmp_path):
         run(_task(), init_checkpoint=None, bert_config=config)
     with vocab_file.open("a") as file:
         file.write("more\n")
-    with pytest.raises(ValueError, match="32 word pieces, .* vocab_size of 31"):
+    with pytest.raises(ValueError, match="vocab.txt has 32 word pieces, .* 31"):
         run(_task(), vocab_file=vocab_file)
     with pytest.raises(FileNotFoundError, match="has no task.json"):
         load_finetuned(checkpoint)

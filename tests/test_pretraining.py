@@ -127,7 +127,7 @@ def test_what_does_not_fit_is_refused(config, records, vocab_file, tmp_path):
 
     with pytest.raises(ValueError, match="max_seq_length 99 is over"):
         run(config, max_seq_length=99)
-    with pytest.raises(ValueError, match="31 word pieces, .* vocab_size of 32"):
+    with pytest.raises(ValueError, match="vocab.txt has 31 word pieces, .* 32"):
         run(replace(config, vocab_size=32))
     with pytest.raises(ValueError, match="input_ids of length 14, but .* 13"):
         run(config, max_seq_length=13)

@@ -95,7 +95,7 @@ def build_head(
     """Raises ValueError where vocabulary, network and task do not fit."""
     tokenizer = BertTokenizer(vocab_file, spec.do_lower_case)
     bert_config.check_max_seq_length(spec.max_seq_length)
-    bert_config.check_vocab_size(tokenizer.vocab_size)
+    bert_config.check_vocab_size(tokenizer.vocab_size, vocab_file)
     for field, heads in _ONLY_FOR.items():
         if getattr(spec, field) and spec.head not in heads:
             raise ValueError(

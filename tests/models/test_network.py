@@ -19,6 +19,7 @@ from keras_bert.models.multiple_choice import build_multiple_choice
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.models.span_labeler import build_span_labeler
 from keras_bert.models.token_classifier import build_token_classifier
+from keras_bert.training.distribution import precision
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -211,11 +212,8 @@ def test_dropout_works_in_training_only(config, features):
 
 def _in_precision(policy, exact, config):
     """The same model with the same weights, computing in another dtype."""
-    keras.config.set_dtype_policy(policy)
-    try:
+    with precision(policy.removeprefix("mixed_")):
         model = build_pretraining_model(config)
-    finally:
-        keras.config.set_dtype_policy("float32")
     for weight, value in zip(model.weights, exact.weights, strict=True):
         assert weight.dtype == "float32"
         weight.assign(value)
