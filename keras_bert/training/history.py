@@ -19,6 +19,7 @@ class History:
 
     def __init__(self, output_dir: Path, last_step: int):
         """Goes on behind the rows up to `last_step`, where there are some."""
+        self._last_step = last_step
         self._csv = output_dir / "history.csv"
         self._png = output_dir / "curves.png"
         self._events = EventFiles(output_dir / "tensorboard")
@@ -32,6 +33,11 @@ class History:
             for row in rows:
                 row["step"] = int(row["step"])
             self.rows = [row for row in rows if row["step"] <= last_step]
+
+    @property
+    def last(self) -> dict[str, float]:
+        """The last row; where the file of an earlier run is gone, its step."""
+        return self.rows[-1] if self.rows else {"step": self._last_step}
 
     def add(self, row: dict[str, float], *, write: bool = True) -> None:
         """Adds a row, which has a `step`, and writes the files anew."""

@@ -40,8 +40,7 @@ class EndsIntervals(keras.callbacks.Callback):
         self.saves = writer is not None
 
     def on_train_begin(self, logs=None):
-        rows = self._history.rows
-        minutes_before = rows[-1].get("minutes", 0.0) if rows else 0.0
+        minutes_before = self._history.last.get("minutes", 0.0)
         self._train_begin = time.monotonic() - 60 * minutes_before
 
     def on_epoch_begin(self, epoch, logs=None):

@@ -123,7 +123,7 @@ def train(
     if step >= num_train_steps or any(
         b.ends_run(first_epoch - 1) for b in best
     ):
-        return model, history.rows[-1]
+        return model, history.last
 
     _make_writable(output_dir)
     num_intervals = -(-(num_train_steps - step) // interval)
@@ -161,7 +161,7 @@ def train(
     if is_chief(strategy):
         metric = selection.metric if selection else None
         logging.info("%s", describe_run(history.rows, metric))
-    return model, history.rows[-1]
+    return model, history.last
 
 
 def _check_divisions(config, strategy, interval, num_train_steps):

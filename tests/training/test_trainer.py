@@ -212,6 +212,13 @@ def test_a_finished_run_is_not_trained_again(tmp_path):
     assert [int(float(row["step"])) for row in _rows(tmp_path)] == [2, 4]
 
 
+def test_a_finished_run_without_its_table_says_its_step(tmp_path):
+    _train(tmp_path, 2)
+    (tmp_path / "history.csv").unlink()
+    _, figures = _train(tmp_path, 2)
+    assert figures == {"step": 2}
+
+
 def test_the_loss_falls_on_ten_examples(tmp_path):
     _train(tmp_path, 60)
     losses = [float(row["val_loss"]) for row in _rows(tmp_path)]
