@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from script_runs import make_inputs
 
 from keras_bert.config import BertConfig
 
@@ -83,6 +84,14 @@ def shared():
     if not folder:
         pytest.skip("KERAS_BERT_SHARED is not set: no golden results here")
     return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def script_folder(tmp_path_factory):
+    """The inputs that the scripts are run on."""
+    folder = tmp_path_factory.mktemp("scripts")
+    make_inputs(folder)
+    return folder
 
 
 def randomize(model, scale=0.3):

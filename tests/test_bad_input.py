@@ -1,0 +1,128 @@
+"""What is wrong with the input of a script is said in one sentence."""
+
+import json
+import os
+import pickle
+import zipfile
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+from script_runs import error_of, pretraining_flags
+
+pytestmark = pytest.mark.slow
+
+
+def test_bad_input_of_the_data_scripts(script_folder, tmp_path):
+    empty = tmp_path / "empty.txt"
+    empty.write_text("\n \n")
+    no_mask = tmp_path / "no_mask.txt"
+    no_mask.write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\nfox\n")
+    data = {
+        "input_file": script_folder / "corpus.txt",
+        "output_file": tmp_path / "out.tfrecord",
+        "vocab_file": script_folder / "vocab.txt",
+    }
+    for changes, message in (
+        ({"input_file": "absent.txt"}, "No file matches 'absent.txt'"),
+        ({"input_file": empty}, "The text holds no sentence"),
+        ({"vocab_file": no_mask}, "has no [MASK]"),
+        ({"vocab_file": "absent.txt"}, "No vocabulary at absent.txt"),
+    ):
+        assert message in error_of("create_pretraining_data", **data | changes)
+    assert "no word to learn" in error_of(
+        "build_vocab", input_file=empty, output_file=tmp_path / "v.txt"
+    )
+    assert {p.name for p in tmp_path.iterdir()} == {"empty.txt", "no_mask.txt"}
+
+
+def test_bad_input_of_pretraining(script_folder, tmp_path):
+    heads = tmp_path / "heads.json"
+    config = json.loads((script_folder / "bert_config.json").read_text())
+    heads.write_text(json.dumps(config | {"num_attention_heads": 5}))
+    for changes, message in (
+        ({"input_file": "absent"}, "No file matches 'absent'"),
+        ({"bert_config_file": heads}, "12 is not a multiple of num_attention"),
+        ({"max_seq_length": 16}, "input_ids of length 14, but the model"),
+        ({"max_seq_length": 99}, "max_seq_length 99 is over"),
+        ({"init_checkpoint": tmp_path}, "No checkpoint at"),
+    ):
+        flags = pretraining_flags(script_folder, tmp_path / "out", **changes)
+        assert message in error_of("run_pretraining", **flags)
+    assert not list((tmp_path / "out").glob("*"))
+
+
+def test_bad_checkpoints(script_folder, tmp_path):
+    cut = tmp_path / "cut"
+    harmful = tmp_path / "harmful"
+    wide = tmp_path / "wide"
+    for path in (cut, harmful, wide):
+        path.mkdir()
+        for name in ("bert_config.json", "vocab.txt"):
+            (path / name).write_bytes((script_folder / name).read_bytes())
+    save_file({"x": np.zeros(9)}, cut / "model.safetensors")
+    weights = (cut / "model.safetensors").read_bytes()
+    (cut / "model.safetensors").write_bytes(weights[:-1])
+    with zipfile.ZipFile(harmful / "pytorch_model.bin", "w") as archive:
+        archive.writestr("archive/data.pkl", pickle.dumps({"x": os.system}))
+    arrays = {"embeddings/word_embeddings": np.zeros((3, 12), "f")}
+    save_file(arrays, wide / "model.safetensors")
+    for path, message in (
+        (cut, "is not a whole safetensors file"),
+        (harmful, "names posix.system, which is no part of a table of tens"),
+        (tmp_path / "absent", "No checkpoint at"),
+        ("hf://a/b/c", "Cannot get hf://a/b/c"),
+    ):
+        output = tmp_path / "converted"
+        assert message in error_of(
+            "convert_checkpoint", input=path, output=output, to="keras"
+        )
+        assert not output.exists()
+    assert "has no weight embeddings/layer_norm/beta" in error_of(
+        "run_finetuning",
+        task="glue/sst2",
+        data_dir=script_folder,
+        init_checkpoint=wide,
+        output_dir=tmp_path / "out",
+        max_seq_length=16,
+    )
+
+
+def test_bad_input_of_finetuning_and_serving(script_folder, tmp_path):
+    (tmp_path / "train.tsv").write_text("sentence\tlabel\na film\tgood\n")
+    (tmp_path / "dev.tsv").write_text("sentence\tlabel\na film\t1\n")
+    flags = {
+        "task": "glue/sst2",
+        "data_dir": tmp_path,
+        "bert_config_file": script_folder / "bert_config.json",
+        "vocab_file": script_folder / "vocab.txt",
+        "output_dir": tmp_path / "out",
+        "max_seq_length": 16,
+    }
+    for changes, message in (
+        ({"task": "glue/sst3"}, "No task named 'glue/sst3'; known are codah, "),
+        ({"learning_rate": "1e-4,high"}, "--learning_rate has 'high' in it"),
+        ({"features": "last"}, "features is 'last', but a classification"),
+        ({"data_source": "tfds"}, "holds no prepared glue/sst2"),
+        ({}, "Label 'good' of example 1 is not one of 0, 1"),
+        ({"data_dir": "absent"}, "No train file at absent/train.tsv"),
+        ({"init_checkpoint": "absent"}, "No checkpoint at absent"),
+    ):
+        assert message in error_of("run_finetuning", **flags | changes)
+    assert not (tmp_path / "out").exists()
+    assert "No checkpoint at absent" in error_of(
+        "export_model", model_dir="absent", export_dir=tmp_path / "served"
+    )
+    texts = tmp_path / "texts.txt"
+    texts.write_text("a film\n")
+    output = tmp_path / "features.jsonl"
+    assert "No checkpoint at absent" in error_of(
+        "extract_features",
+        input_file=texts,
+        output_file=output,
+        init_checkpoint="absent",
+    )
+    assert not output.exists()
+    assert "No SavedModel at absent" in error_of(
+        "predict", "a text", model_dir="absent"
+    )
