@@ -11,6 +11,7 @@ tensorflow_text.
 """
 
 import argparse
+import itertools
 import json
 import os
 import sys
@@ -55,14 +56,18 @@ def answer_lines(model_dir, lines):
     specs = serve.structured_input_signature[1]
     names = asset_lines(model_dir, "inputs.txt")
     labels = asset_lines(model_dir, "labels.txt")
-    chunk = []
-    for number, line in enumerate(lines, 1):
-        chunk.append(read_line(number, line.rstrip("\r\n"), names, specs))
-        if len(chunk) == _LINES_PER_CALL:
+    texts = (
+        read_line(number, line.rstrip("\r\n"), names, specs)
+        for number, line in enumerate(lines, 1)
+    )
+    # A tensor of endings has equally many everywhere.
+    for _, alike in itertools.groupby(texts, num_endings):
+        while chunk := list(itertools.islice(alike, _LINES_PER_CALL)):
             answer_chunk(serve, labels, chunk)
-            chunk = []
-    if chunk:
-        answer_chunk(serve, labels, chunk)
+
+
+def num_endings(texts):
+    return [len(text) for text in texts.values() if isinstance(text, list)]
 
 
 def asset_lines(model_dir, name):
@@ -84,7 +89,7 @@ def read_line(number, line, names, specs):
         fields = [values[name] for name in names if name in values]
     else:
         fields = line.split("\t") if len(names) > 1 else [line]
-        if len(specs[names[-1]].shape) == 2:  # a list of texts
+        if is_list(specs[names[-1]]):
             fields[len(names) - 1 :] = [fields[len(names) - 1 :]]
     if len(fields) != len(names):
         raise ValueError(
@@ -92,7 +97,21 @@ def read_line(number, line, names, specs):
             f"{len(names)}: {', '.join(names)}, separated by tabs or as a "
             "JSON object."
         )
-    return dict(zip(names, fields, strict=True))
+    texts = dict(zip(names, fields, strict=True))
+    for name, value in texts.items():
+        parts = value if is_list(specs[name]) else [value]
+        if not (
+            isinstance(parts, list)
+            and parts
+            and all(isinstance(part, str) for part in parts)
+        ):
+            kind = "a list of strings" if is_list(specs[name]) else "a string"
+            raise ValueError(f"The {name} of line {number} must be {kind}.")
+    return texts
+
+
+def is_list(spec):
+    return len(spec.shape) == 2
 
 
 def answer_chunk(serve, labels, chunk):

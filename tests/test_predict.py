@@ -48,6 +48,13 @@ def _predict(served, lines):
     return done, [json.loads(line) for line in done.stdout.splitlines()]
 
 
+def _error(served, line):
+    done, answers = _predict(served, [line])
+    assert (done.returncode, answers) == (1, [])
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
 def test_answers_of_a_context(build):
     model, served = build("span", ("question", "context"))
     rows = [
@@ -69,19 +76,28 @@ def test_answers_of_a_context(build):
 
 
 def test_choices_between_endings(build):
+    """One text has more of them than the others."""
     model, served = build("multiple_choice", ("context", "endings"))
     rows = [
         {"context": "The dog", "endings": ["jumped.", "is a film.", "was"]},
         {"context": "A movie", "endings": ["is bad.", "was over!", "the"]},
+        {"context": "A fox", "endings": ["is", "was over!", "the", "a dog"]},
+        {"context": "A film", "endings": ["is good.", "the", "jumped!"]},
     ]
     tabs = ["\t".join([row["context"], *row["endings"]]) for row in rows]
-    _, answers = _predict(served, [json.dumps(rows[0]), tabs[1]])
-    for answer, row, expected in zip(
-        answers, rows, model.predict(rows), strict=True
-    ):
+    _, answers = _predict(served, [json.dumps(rows[0]), *tabs[1:]])
+    for answer, row in zip(answers, rows, strict=True):
+        (expected,) = model.predict([row])
         assert answer["endings"] == row["endings"]
         assert str(answer["choice"]) == expected["prediction"]
         assert answer["scores"] == pytest.approx(expected["scores"], abs=1e-5)
+
+    for line, message in (
+        ("The dog", "The endings of line 1 must be a list of strings"),
+        ('{"context": "a", "endings": "b"}', "The endings of line 1 must be"),
+        ('{"context": 5, "endings": ["b"]}', "The context of line 1 must be a"),
+    ):
+        assert message in _error(served, line)
 
 
 def test_entities_of_a_text(build):
@@ -114,7 +130,4 @@ def test_what_cannot_be_read_is_said_in_a_sentence(build):
         ('{"text_a": "a"}', "Line 1 has 1 texts"),
         ('{"text_a": ', "Line 1 begins as a JSON object but is none"),
     ):
-        done, _ = _predict(served, [line])
-        assert done.returncode == 1
-        assert message in done.stderr
-        assert "Traceback" not in done.stderr
+        assert message in _error(served, line)
