@@ -21,6 +21,7 @@ from keras_bert.finetuned import FinetunedModel
 from keras_bert.flops import count_work
 from keras_bert.heads import build_head
 from keras_bert.heads.spec import TaskSpec
+from keras_bert.models.feature_tagger import size_features
 from keras_bert.reports import write_predictions, write_submission
 from keras_bert.tasks import get_task
 from keras_bert.tasks.base import Task
@@ -151,10 +152,7 @@ def finetune(
         ).skip,
         None,
         objectives=head.objectives,
-        # A head on the tokens counts as one on the pooled output: little.
-        count_work=functools.partial(
-            count_work, config=bert_config, num_labels=len(spec.labels) or 1
-        ),
+        count_work=_work_counter(spec, bert_config),
         num_train_steps=num_train_steps,
         num_warmup_steps=int(num_train_steps * config.warmup_proportion),
         strategy=strategy,
@@ -202,6 +200,21 @@ def _spec(task, config):
             values[field.name] = getattr(task, field.name)
     values["max_seq_length"] = config.max_seq_length or task.max_seq_length
     return TaskSpec(**values)
+
+
+def _work_counter(spec, bert_config):
+    num_layers, input_size = None, bert_config.hidden_size
+    if spec.features:
+        num_layers, input_size = size_features(bert_config, spec.features)
+    return functools.partial(
+        count_work,
+        config=bert_config,
+        # A head on the tokens counts as one on the pooled output: little.
+        num_labels=len(spec.labels) or 1,
+        bilstm_size=spec.bilstm_size,
+        bilstm_input_size=input_size,
+        num_frozen_layers=num_layers,
+    )
 
 
 _SPEC_FIELDS = {field.name for field in dataclasses.fields(TaskSpec)}

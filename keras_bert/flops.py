@@ -10,7 +10,13 @@ from keras_bert.config import BertConfig
 
 
 def count_work(
-    features: Mapping[str, tf.Tensor], config: BertConfig, *, num_labels: int
+    features: Mapping[str, tf.Tensor],
+    config: BertConfig,
+    *,
+    num_labels: int,
+    bilstm_size: int = 0,
+    bilstm_input_size: int = 0,
+    num_frozen_layers: int | None = None,
 ) -> dict[str, tf.Tensor]:
     """Counts `sequences`, `tokens` and the `flops` of training on them.
 
@@ -28,6 +34,10 @@ def count_work(
         config: The network.
         num_labels: Columns of the head on the pooled output; 0 where there
             is neither.
+        bilstm_size: Of a two-layer BiLSTM on the tokens, in each direction.
+        bilstm_input_size: Numbers that it reads of each token.
+        num_frozen_layers: How many layers of an encoder that is not trained
+            are computed: forward only.
     """
     mask = features["input_mask"]
     seq_length = tf.shape(mask)[-1]
@@ -42,22 +52,26 @@ def count_work(
     num_tokens = tf.reduce_sum(lengths)
     num_pairs = tf.reduce_sum(tf.square(lengths))  # query and key
     h = config.hidden_size
-    multiply_adds = config.num_hidden_layers * (
-        # Query, key, value, output; the two layers of the feed-forward.
-        num_tokens * (4 * h * h + 2 * h * config.intermediate_size)
-        # Scores and context.
-        + num_pairs * 2 * h
-    )
+    # Query, key, value, output; the two layers of the feed-forward.
+    layer = num_tokens * (4 * h * h + 2 * h * config.intermediate_size)
+    layer += num_pairs * 2 * h  # scores and context
+    if num_frozen_layers is None:
+        trained, frozen = config.num_hidden_layers * layer, 0.0
+    else:
+        trained, frozen = 0.0, num_frozen_layers * layer
+    # Two directions of four gates, which read the layer below and themselves.
+    for input_size in (bilstm_input_size, 2 * bilstm_size):
+        trained += num_tokens * (8 * bilstm_size * (input_size + bilstm_size))
     if num_labels:
-        multiply_adds += num_sequences * (h * h + h * num_labels)
+        trained += num_sequences * (h * h + h * num_labels)
     if "masked_lm_positions" in features:
         # Position 0 is [CLS], which is never masked.
         num_masked = tf.math.count_nonzero(
             features["masked_lm_positions"], dtype=tf.float32
         )
-        multiply_adds += num_masked * (h * h + h * config.vocab_size)
+        trained += num_masked * (h * h + h * config.vocab_size)
     return {
         "sequences": num_sequences,
         "tokens": num_tokens,
-        "flops": 3 * 2 * multiply_adds,
+        "flops": 2 * (3 * trained + frozen),
     }

@@ -74,6 +74,13 @@ def build_feature_tagger(
     return keras.Model(inputs, {"logits": logits}, name="bert_feature_tagger")
 
 
+def size_features(config: BertConfig, features: str) -> tuple[int, int]:
+    """How many layers are computed for it, and how many numbers a token has."""
+    chosen = range(config.num_hidden_layers + 1)[_LAYERS[features]]
+    num_joined = len(chosen) if features.startswith("concat") else 1
+    return chosen[-1], num_joined * config.hidden_size
+
+
 @keras.saving.register_keras_serializable(package="keras_bert")
 class FrozenEncoder(keras.layers.Layer):
     """Inputs -> hidden states [B, S, H] of the layers that are asked for.

@@ -14,7 +14,11 @@ from keras_bert.models.bilstm import (
     build_bilstm_token_classifier,
 )
 from keras_bert.models.encoder import build_encoder
-from keras_bert.models.feature_tagger import FEATURES, build_feature_tagger
+from keras_bert.models.feature_tagger import (
+    FEATURES,
+    build_feature_tagger,
+    size_features,
+)
 
 NUM_LABELS, UNITS = 9, 6
 
@@ -36,6 +40,17 @@ def _weights(model):
 
 def _softmax(x):
     return np.exp(x) / np.exp(x).sum()
+
+
+def test_the_layers_and_the_numbers_of_features(config):
+    assert {name: size_features(config, name) for name in FEATURES} == {
+        "embeddings": (0, 12),
+        "second_to_last": (4, 12),
+        "last": (5, 12),
+        "weighted_sum_last_four": (5, 12),
+        "concat_last_four": (5, 48),
+        "weighted_sum_all": (5, 12),
+    }
 
 
 @pytest.mark.parametrize("bilstm_size", [0, UNITS])
