@@ -302,3 +302,44 @@ def test_what_does_not_fit_is_refused(config, checkpoint, vocab_file, tmp_path):
     with pytest.raises(FileNotFoundError, match="has no task.json"):
         load_finetuned(checkpoint)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("features", "num_products"),
+    [
+        # Of a token in a layer: dense 4 * 144 + 2 * 240; with 5 tokens, 120.
+        ("", 3 * 2 * (1056 + 120)),
+        ("last", 2 * (1056 + 120)),
+        ("embeddings", 0),
+    ],
+)
+def test_what_is_frozen_counts_as_less_work(
+    config, vocab_file, tmp_path, features, num_products
+):
+    row = {"words": ["the", "lazy", "fox"], "label": ["O", "O", "B-X"]}
+    task = Task(
+        head="token_classification",
+        text_fields=("words",),
+        labels=("O", "B-X"),
+        metrics=("f1",),
+        read=lambda data_dir, split: [row] * 5,
+    )
+    settings = dataclasses.replace(
+        CONFIG, num_train_epochs=1, features=features, bilstm_size=7
+    )
+    finetune(
+        task,
+        tmp_path,
+        tmp_path / "out",
+        bert_config=config,
+        vocab_file=vocab_file,
+        config=settings,
+    )
+    with (tmp_path / "out" / "history.csv").open(newline="") as file:
+        (figures,) = csv.DictReader(file)
+    bilstm = 2 * 4 * 7 * ((12 + 7) + (14 + 7))
+    head = (144 + 12 * 2) / 5  # a sentence
+    flops = float(figures["flops_per_second"])
+    assert flops / float(figures["tokens_per_second"]) == pytest.approx(
+        2 * (num_products + 3 * (bilstm + head))
+    )
