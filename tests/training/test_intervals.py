@@ -5,20 +5,10 @@ from types import SimpleNamespace
 import pytest
 
 from keras_bert.training import intervals
+from keras_bert.training.history import History
 from keras_bert.training.intervals import EndsIntervals
 
 WORK = {"sequences": 24.0, "tokens": 300.0, "flops": 9e6}
-
-
-class _Rows(list):
-    """A history without files."""
-
-    @property
-    def rows(self):
-        return self
-
-    def add(self, row, write):
-        self.append(row)
 
 
 @pytest.fixture
@@ -37,8 +27,9 @@ def _interval(callback, clock, *, num_steps, seconds, seconds_of_evaluation):
     callback.on_epoch_end(0, {"loss": 0.5, "val_loss": 0.7})
 
 
-def test_time_and_speed(clock):
-    history = _Rows([{"step": 8, "minutes": 2.0}])
+def test_time_and_speed(clock, tmp_path):
+    history = History(tmp_path, 8)
+    history.rows = [{"step": 8, "minutes": 2.0}]
     callback = EndsIntervals(8, 14, 1.5e7, history, None)
     model = SimpleNamespace(
         optimizer=SimpleNamespace(learning_rate=0.25),
@@ -50,7 +41,7 @@ def test_time_and_speed(clock):
     clock.now += 10
     sizes = {"num_steps": 3, "seconds": 6, "seconds_of_evaluation": 44}
     _interval(callback, clock, **sizes)
-    assert history[-1] == {
+    assert history.last == {
         "step": 11,
         "loss": 0.5,
         "val_loss": 0.7,
@@ -65,6 +56,6 @@ def test_time_and_speed(clock):
     _interval(
         callback, clock, num_steps=3, seconds=12, seconds_of_evaluation=48
     )
-    assert (history[-1]["step"], history[-1]["minutes"]) == (14, 4.0)
-    assert history[-1]["tokens_per_second"] == 25.0
+    assert (history.last["step"], history.last["minutes"]) == (14, 4.0)
+    assert history.last["tokens_per_second"] == 25.0
     assert model.stop_training
