@@ -291,6 +291,14 @@ def test_what_does_not_fit_is_refused(config, checkpoint, vocab_file, tmp_path):
         run(_task(labels=("1st", "second")))
     with pytest.raises(ValueError, match="max_seq_length 17 is over"):
         run(_task(), config=dataclasses.replace(CONFIG, max_seq_length=17))
+    tagging = _task(head="token_classification", text_fields=("words",))
+    tagging = dataclasses.replace(
+        tagging,
+        metrics=("f1",),
+        read=lambda *_: [{"words": ["a"], "label": ["first"]}],
+    )
+    with pytest.raises(ValueError, match="'best' is not one of embeddings, "):
+        run(tagging, config=dataclasses.replace(CONFIG, features="best"))
     with pytest.raises(ValueError, match="a bert_config must be given"):
         run(_task(), init_checkpoint=None)
     with pytest.raises(FileNotFoundError, match="No vocab.txt beside"):

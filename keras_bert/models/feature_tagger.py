@@ -45,15 +45,6 @@ def build_feature_tagger(
 
     Inputs: those of `build_encoder`. Output: `logits`, float32 [B, S, L].
     """
-    if features not in _LAYERS:
-        raise ValueError(
-            f"features {features!r} is not one of {', '.join(FEATURES)}."
-        )
-    if features.endswith("four") and config.num_hidden_layers < 4:
-        raise ValueError(
-            f"features {features!r} are of four layers, but the model has "
-            f"{config.num_hidden_layers}; choose others."
-        )
     inputs = {
         name: keras.Input((None,), dtype="int32", name=name)
         for name in ("input_ids", "input_mask", "segment_ids")
@@ -75,8 +66,11 @@ def build_feature_tagger(
 
 
 def size_features(config: BertConfig, features: str) -> tuple[int, int]:
-    """How many layers are computed for it, and how many numbers a token has."""
-    chosen = range(config.num_hidden_layers + 1)[_LAYERS[features]]
+    """How many layers are computed, and how many numbers a token then has.
+
+    Raises ValueError where the encoder has no such features.
+    """
+    chosen = range(config.num_hidden_layers + 1)[_choose(config, features)]
     num_joined = len(chosen) if features.startswith("concat") else 1
     return chosen[-1], num_joined * config.hidden_size
 
@@ -100,7 +94,7 @@ class FrozenEncoder(keras.layers.Layer):
         self.encoder = build_encoder(self.config)
         self.encoder.trainable = False
         names = [f"layer_{i}" for i in range(config.num_hidden_layers)]
-        self._names = ["flatten_tokens", *names][_LAYERS[features]]
+        self._names = ["flatten_tokens", *names][_choose(config, features)]
         self._wanted = keras.Model(
             self.encoder.input,
             {name: self.encoder.get_layer(name).output for name in self._names},
@@ -131,3 +125,17 @@ class FrozenEncoder(keras.layers.Layer):
     def from_config(cls, config):
         network = BertConfig.from_dict(config["config"])
         return cls(**config | {"config": network})
+
+
+def _choose(config, features):
+    """Which of [embeddings, layer_0, ..., the last layer], a slice."""
+    if features not in _LAYERS:
+        raise ValueError(
+            f"features {features!r} is not one of {', '.join(FEATURES)}."
+        )
+    if features.endswith("four") and config.num_hidden_layers < 4:
+        raise ValueError(
+            f"features {features!r} are of four layers, but the model has "
+            f"{config.num_hidden_layers}; choose others."
+        )
+    return _LAYERS[features]
