@@ -2,16 +2,15 @@
 
 import contextlib
 import csv
-import json
 import os
 import random
 import signal
-import socket
 import subprocess
 import time
 
 import numpy as np
 import pytest
+import two_workers
 from safetensors.numpy import load_file
 from script_runs import FLAGS, command, pretraining_flags, run
 
@@ -64,13 +63,18 @@ def test_killed_twenty_times_equals_uninterrupted(script_folder):
         num_kills += 1
     assert not (killed / "checkpoints" / "step-00000200").exists()
     run("run_pretraining", **pretraining_flags(script_folder, killed, **flags))
+    _assert_same(killed, whole, step=200)
+
+
+def _assert_same(output_dir, expected_dir, *, step):
+    """Bit for bit the same weights at the step, and the same figures."""
     arrays, expected = (
-        load_file(out / "checkpoints/step-00000200/model.safetensors")
-        for out in (killed, whole)
+        load_file(out / f"checkpoints/step-{step:08d}/model.safetensors")
+        for out in (output_dir, expected_dir)
     )
     for path, array in expected.items():
         np.testing.assert_array_equal(arrays[path], array, path)
-    assert _figures(killed) == _figures(whole)
+    assert _figures(output_dir) == _figures(expected_dir)
 
 
 def _figures(output_dir):
@@ -87,29 +91,17 @@ def _figures(output_dir):
 @contextlib.contextmanager
 def _two_workers(**flags):
     """Processes that find each other by TF_CONFIG; the first is the chief."""
-    with socket.socket() as first, socket.socket() as second:
-        ports = []
-        for taken in (first, second):
-            taken.bind(("127.0.0.1", 0))
-            ports.append(taken.getsockname()[1])
-    cluster = {"worker": [f"127.0.0.1:{port}" for port in ports]}
     flags["distribution_strategy"] = "multi_worker_mirrored"
-    workers = []
-    for i in range(2):
-        task = {"type": "worker", "index": i}
-        environment = {
-            "TF_CONFIG": json.dumps({"cluster": cluster, "task": task}),
-            "CUDA_VISIBLE_DEVICES": "-1",
-        }
-        workers.append(
-            subprocess.Popen(
-                command("run_pretraining", **flags),
-                env=os.environ | environment,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
+    workers = [
+        subprocess.Popen(
+            command("run_pretraining", **flags),
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
         )
+        for environment in two_workers.environments()
+    ]
     try:
         yield workers
     finally:
@@ -152,10 +144,4 @@ def test_a_lost_worker_and_its_restart_equal_no_loss(script_folder):
         assert "Error: Another worker has ended or cannot be" in errors
     for logged in _finish_on_two_workers(**flags):
         assert "Going on from the checkpoint of step 2" in logged
-    arrays, expected = (
-        load_file(out / "checkpoints/step-00000030/model.safetensors")
-        for out in (lost, whole)
-    )
-    for path, array in expected.items():
-        np.testing.assert_array_equal(arrays[path], array, path)
-    assert _figures(lost) == _figures(whole)
+    _assert_same(lost, whole, step=30)

@@ -1,8 +1,5 @@
 """However a batch is split, the step is the same."""
 
-import json
-import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +8,7 @@ import numpy as np
 import pytest
 import split_training
 import tensorflow as tf
+import two_workers
 
 from keras_bert.training.training_model import WORK
 
@@ -115,33 +113,15 @@ def test_parts_of_unequal_size(plain):
 
 def test_two_workers(plain, tmp_path):
     """Two processes, as TF_CONFIG describes them."""
-    with socket.socket() as first, socket.socket() as second:
-        ports = []
-        for taken in (first, second):
-            taken.bind(("127.0.0.1", 0))
-            ports.append(taken.getsockname()[1])
-    cluster = {"worker": [f"127.0.0.1:{port}" for port in ports]}
-    workers = []
-    for i in range(2):
-        task = {"type": "worker", "index": i}
-        workers.append(
-            subprocess.Popen(
-                [
-                    sys.executable,
-                    split_training.__file__,
-                    tmp_path / f"{i}.npz",
-                ],
-                env=os.environ
-                | {
-                    "TF_CONFIG": json.dumps({"cluster": cluster, "task": task}),
-                    "CUDA_VISIBLE_DEVICES": "-1",
-                    "PYTHONPATH": os.pathsep.join(
-                        [str(Path(__file__).parent.parent.parent)]
-                    ),
-                },
-                stderr=subprocess.PIPE,
-            )
+    root = str(Path(__file__).parent.parent.parent)
+    workers = [
+        subprocess.Popen(
+            [sys.executable, split_training.__file__, tmp_path / f"{i}.npz"],
+            env=environment | {"PYTHONPATH": root},
+            stderr=subprocess.PIPE,
         )
+        for i, environment in enumerate(two_workers.environments())
+    ]
     for worker in workers:
         _, errors = worker.communicate(timeout=300)
         assert worker.returncode == 0, errors.decode()[-2000:]
