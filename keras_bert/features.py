@@ -1,15 +1,13 @@
-"""Texts -> what the layers of a pre-trained model say of them, in a file."""
+"""Texts -> what the layers of a pre-trained model say of them."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
 import itertools
-import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import keras
 import numpy as np
@@ -20,6 +18,7 @@ from keras_bert.checkpoints.casing import warn_of_other_case
 from keras_bert.checkpoints.find import config_and_vocab
 from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.config import BertConfig
+from keras_bert.feature_files import LineFeatures, get_writer
 from keras_bert.models.encoder import build_encoder
 from keras_bert.text.packing import BertPreprocessor, pad
 from keras_bert.text.tokenizer import BertTokenizer
@@ -82,19 +81,8 @@ def extract_features(
 ) -> int:
     """Writes what layers of a model say of each line; returns their number.
 
-    The form follows from the ending of the output file:
-
-    `.npz` has `input_ids` [T] of all lines, one behind the other;
-    `row_splits` [N + 1], where each begins and the last ends; and for each
-    layer an array such as `layer_-1`, [T, H], or [N, H] with a pooling. All
-    of it has to fit into memory.
-
-    `.tfrecord` has an Example for each line, with `linex_index`, `input_ids`
-    and, flat, `layer_-1` and so on.
-
-    Any other is in the form of google-research/bert, extract_features.py: a
-    JSON object a line, numbers with six decimals. With a pooling it has
-    `layers` in place of `features`.
+    The form follows from the ending of the output file: `.npz`, `.tfrecord`,
+    or any other for Google's JSON lines. feature_files.py says what each has.
 
     Args:
         input_file: A text a line, or a pair as `A ||| B`.
@@ -120,20 +108,13 @@ def extract_features(
         [f"layer_{n % num_layers}" for n in config.layer_numbers],
         _POOLINGS[config.pooling],
     )
-    write = _WRITERS.get(Path(output_file).suffix, _write_jsonl)
+    write = get_writer(output_file)
     with (
         open(input_file, encoding="utf-8", newline="\n") as lines,
         atomic_path(output_file) as path,
     ):
         found = _extract(lines, compute, tokenizer, config)
         return write(path, found, tokenizer)
-
-
-class _LineFeatures(NamedTuple):
-    """Ids [T] and, by the layer's number, [T, H], or [H] if pooled."""
-
-    input_ids: np.ndarray
-    layers: Mapping[int, np.ndarray]
 
 
 def _check(config, bert_config):
@@ -147,7 +128,7 @@ def _check(config, bert_config):
     bert_config.check_max_seq_length(config.max_seq_length)
 
 
-def _extract(lines, compute, tokenizer, config) -> Iterator[_LineFeatures]:
+def _extract(lines, compute, tokenizer, config) -> Iterator[LineFeatures]:
     preprocessor = BertPreprocessor(tokenizer, config.max_seq_length)
     size = config.batch_size
     while chunk := list(itertools.islice(lines, size * _BATCHES_PER_CHUNK)):
@@ -159,7 +140,7 @@ def _extract(lines, compute, tokenizer, config) -> Iterator[_LineFeatures]:
             batch = {k: tf.gather(x, places) for k, x in packed.items()}
             layers = [x.numpy() for x in compute(pad(batch))]
             for row, place in enumerate(places):
-                found[place] = _LineFeatures(
+                found[place] = LineFeatures(
                     batch["input_ids"][row].numpy(),
                     {
                         number: x[row, : lengths[place]]
@@ -229,76 +210,3 @@ _POOLINGS = {
     "mean": _mean,
     "max": _max,
 }
-
-
-def _write_jsonl(path, found, tokenizer):
-    count = 0
-    with path.open("w", encoding="utf-8") as file:
-        for count, line in enumerate(found, 1):
-            # From float32, rounding would leave more than six decimals.
-            layers = {
-                number: np.round(x.astype("float64"), 6).tolist()
-                for number, x in line.layers.items()
-            }
-            row = {"linex_index": count - 1}
-            if isinstance(next(iter(layers.values()))[0], float):
-                row["layers"] = _json_layers(layers)
-            else:
-                row["features"] = [
-                    {
-                        "token": token,
-                        "layers": _json_layers(
-                            {number: x[i] for number, x in layers.items()}
-                        ),
-                    }
-                    for i, token in enumerate(tokenizer.tokens(line.input_ids))
-                ]
-            file.write(json.dumps(row) + "\n")
-    return count
-
-
-def _json_layers(layers):
-    return [{"index": n, "values": values} for n, values in layers.items()]
-
-
-def _write_tfrecords(path, found, tokenizer):
-    count = 0
-    with tf.io.TFRecordWriter(str(path)) as writer:
-        for count, line in enumerate(found, 1):
-            features = {
-                "linex_index": _int64s([count - 1]),
-                "input_ids": _int64s(line.input_ids),
-            }
-            for number, x in line.layers.items():
-                values = tf.train.FloatList(value=x.reshape(-1))
-                features[f"layer_{number}"] = tf.train.Feature(
-                    float_list=values
-                )
-            example = tf.train.Example(
-                features=tf.train.Features(feature=features)
-            )
-            writer.write(example.SerializeToString())
-    return count
-
-
-def _int64s(values):
-    return tf.train.Feature(int64_list=tf.train.Int64List(value=values))
-
-
-def _write_npz(path, found, tokenizer):
-    lines = list(found)
-    if not lines:
-        raise ValueError("There is no line to extract features of.")
-    arrays = {
-        "input_ids": np.concatenate([line.input_ids for line in lines]),
-        "row_splits": np.cumsum([0] + [len(x.input_ids) for x in lines]),
-    }
-    for number, x in lines[0].layers.items():
-        join = np.concatenate if x.ndim == 2 else np.stack
-        arrays[f"layer_{number}"] = join([x.layers[number] for x in lines])
-    with path.open("wb") as file:
-        np.savez(file, **arrays)
-    return len(lines)
-
-
-_WRITERS = {".npz": _write_npz, ".tfrecord": _write_tfrecords}

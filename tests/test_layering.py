@@ -25,7 +25,15 @@ MAY_IMPORT = {
 MAY_IMPORT["heads"] = set(MAY_IMPORT) - {"serving", "checkpoints"} | {"reports"}
 _PARTS = set(MAY_IMPORT) - {"serving"} | {"flops"}
 MAY_IMPORT |= {
-    "features": {"atomic", "checkpoints", "config", "models", "text"},
+    "feature_files": {"text"},
+    "features": {
+        "atomic",
+        "checkpoints",
+        "config",
+        "feature_files",
+        "models",
+        "text",
+    },
     "filling": {"text"},
     "flops": {"config"},
     "reports": {"atomic"},
