@@ -15,6 +15,8 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     When the block ends, what was written is renamed to `path`, in place of
     what stood there; when it raises, it is removed and `path` is as before.
     What a killed process left is removed by the next one that writes `path`.
+
+    Raises IsADirectoryError where a file would take the place of a folder.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -22,8 +24,12 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     _remove(partial)
     try:
         yield partial
-        if path.is_dir():  # a folder is never renamed over a full one
-            _remove(path)
+        if path.is_dir():
+            if not partial.is_dir():
+                raise IsADirectoryError(
+                    f"{path} is a folder; give the name of a file."
+                )
+            _remove(path)  # a folder is never renamed over a full one
         partial.replace(path)
     finally:
         _remove(partial)

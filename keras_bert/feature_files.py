@@ -38,7 +38,14 @@ _Writer = Callable[[Path, Iterable[LineFeatures], BertTokenizer], int]
 
 
 def get_writer(output_file: str | Path) -> _Writer:
-    """Returns that of the form which follows from the ending of a file."""
+    """Returns that of the form which follows from the ending of a file.
+
+    Raises IsADirectoryError where `output_file` is a folder.
+    """
+    if Path(output_file).is_dir():
+        raise IsADirectoryError(
+            f"{output_file} is a folder; give the name of a file."
+        )
     return _WRITERS.get(Path(output_file).suffix, _write_jsonl)
 
 

@@ -30,3 +30,13 @@ def test_a_folder_replaces_a_folder(tmp_path):
         path.mkdir()
         (path / "new").touch()
     assert [p.name for p in target.iterdir()] == ["new"]
+
+
+def test_no_file_takes_the_place_of_a_folder(tmp_path):
+    (tmp_path / "folder" / "inner").mkdir(parents=True)
+    with (
+        pytest.raises(IsADirectoryError, match="is a folder; give the name"),
+        atomic_path(tmp_path / "folder") as path,
+    ):
+        path.touch()
+    assert (tmp_path / "folder" / "inner").is_dir()

@@ -188,6 +188,10 @@ def test_bad_input_files(tmp_path, checkpoint):
     (tmp_path / "in.txt").write_bytes(b"")
     with pytest.raises(ValueError, match="no line to extract features of"):
         extract_features(tmp_path / "in.txt", out, checkpoint, config=config)
+    with pytest.raises(IsADirectoryError, match="give the name of a file"):
+        extract_features(
+            tmp_path / "in.txt", checkpoint, checkpoint, config=config
+        )
     vocab = tmp_path / "other.txt"
     words = (checkpoint / "vocab.txt").read_text()
     vocab.write_text(words + "more\n")

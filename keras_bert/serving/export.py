@@ -12,6 +12,13 @@ import tensorflow as tf
 
 from keras_bert.atomic import atomic_path
 
+_PARTS_OF_A_SAVED_MODEL = {
+    "assets",
+    "fingerprint.pb",
+    "saved_model.pb",
+    "variables",
+}
+
 
 class Servable(Protocol):
     """What gives a network's numbers a meaning; see `keras_bert.heads`.
@@ -41,9 +48,19 @@ def export_saved_model(
     Args:
         model: The network.
         head: Strings -> its features, its outputs -> answers.
-        export_dir: The folder to write; appears when it is whole.
+        export_dir: The folder to write; appears when it is whole, in place
+            of an earlier SavedModel.
         labels: Names of the columns of scores.
+
+    Raises:
+        ValueError: Where `export_dir` holds anything else.
     """
+    export_dir = Path(export_dir)
+    if export_dir.exists() and not _is_saved_model(export_dir):
+        raise ValueError(
+            f"{export_dir} is there already and no SavedModel; give a new "
+            "folder."
+        )
     signatures = {
         name: tf.function(function, input_signature=specs, autograph=False)
         for name, (function, specs) in head.signatures(model).items()
@@ -59,6 +76,13 @@ def export_saved_model(
         ]
         with atomic_path(export_dir) as path:
             tf.saved_model.save(module, str(path), signatures)
+
+
+def _is_saved_model(path):
+    """And nothing else, or an empty folder."""
+    return path.is_dir() and all(
+        part.name in _PARTS_OF_A_SAVED_MODEL for part in path.iterdir()
+    )
 
 
 def _asset(file, lines):
