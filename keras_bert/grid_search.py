@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import json
+import math
 import shutil
 import time
 from collections.abc import Sequence
@@ -39,7 +40,8 @@ def search(
     """Fine-tunes with each config, and keeps the best model (paper, A.3).
 
     Each run has a folder of its own, named after its settings. The same call
-    again goes on with the run that was interrupted.
+    again goes on with the run that was interrupted. In one process: several
+    workers cannot begin a second run.
 
     Args:
         task: As for `finetune`.
@@ -53,6 +55,11 @@ def search(
 
     Returns:
         The row of the best run: its settings, metrics and `minutes`.
+
+    Raises:
+        ValueError: Where there is nothing to run, where the strategy has
+            several workers, or where `output_dir` has results of another
+            search.
     """
     task = get_task(task) if isinstance(task, str) else task
     output_dir = Path(output_dir)
@@ -61,9 +68,15 @@ def search(
         for config in configs
         for i in range(num_restarts)
     ]
+    configs = list(dict.fromkeys(configs))  # none twice
+    _check(configs)
     varied = _varied_fields(configs)
     metric = task.metrics[0]
     rows, best = [], None
+
+    def rank(row):  # the correlation with a constant is no number
+        return -math.inf if math.isnan(row[metric]) else row[metric]
+
     for number, config in enumerate(configs, 1):
         settings = {name: getattr(config, name) for name in varied}
         name = ",".join(f"{k}={v}" for k, v in settings.items())
@@ -71,17 +84,29 @@ def search(
         folder = output_dir / name
         row = settings | _run(task, data_dir, folder, config, kwargs)
         rows.append(row)
-        if best is None or row[metric] > best[0][metric]:
+        if best is None or rank(row) > rank(best[0]):
             best, worse = (row, folder), best
         else:
             worse = row, folder
         if worse:
             shutil.rmtree(worse[1] / "best", ignore_errors=True)
-        rows.sort(key=lambda row: -row[metric])
+        rows.sort(key=rank, reverse=True)
         _write_table(output_dir / "search.csv", rows)
         _plot(output_dir / "search.png", rows, varied, metric)
     logging.info("The best model is in %s", best[1])
     return best[0]
+
+
+def _check(configs):
+    if not configs:
+        raise ValueError(
+            "There is nothing to run; give a value of each flag, and at least "
+            "one restart."
+        )
+    if any(c.distribution_strategy == "multi_worker_mirrored" for c in configs):
+        raise ValueError(
+            "Several workers cannot search; run them once for each setting."
+        )
 
 
 def _varied_fields(configs):
@@ -97,6 +122,10 @@ def _varied_fields(configs):
 def _run(task, data_dir, folder, config, kwargs) -> dict[str, Any]:
     """Runs, unless an earlier call has; returns the figures."""
     done = folder / "run.json"
+    asked = dataclasses.asdict(config) | {
+        name: str(value)
+        for name, value in {"data_dir": data_dir, **kwargs}.items()
+    }
     if not done.is_file():
         begin = time.monotonic()
         figures = finetune(task, data_dir, folder, config=config, **kwargs)
@@ -104,8 +133,16 @@ def _run(task, data_dir, folder, config, kwargs) -> dict[str, Any]:
         # As large as all else together, and of no use to a finished run.
         shutil.rmtree(folder / "checkpoints")
         with atomic_path(done) as path:
-            path.write_text(json.dumps(figures, indent=2) + "\n")
-    return json.loads(done.read_text(encoding="utf-8"))
+            run = {"asked": asked, "figures": figures}
+            path.write_text(json.dumps(run, indent=2) + "\n")
+    run = json.loads(done.read_text(encoding="utf-8"))
+    for name, value in asked.items():
+        if run["asked"].get(name) != value:
+            raise ValueError(
+                f"{folder} was run with {name}={run['asked'].get(name)!r}, "
+                f"not {value!r}; give a new output_dir."
+            )
+    return run["figures"]
 
 
 def _write_table(file, rows):

@@ -42,9 +42,9 @@ read_configs = config_flags.define_grid(
 
 def main():
     configs = read_configs()
-    run = keras_bert.finetune
-    what = {"config": configs[0]}
-    if len(configs) > 1 or NUM_RESTARTS.value > 1:
+    if len(configs) == NUM_RESTARTS.value == 1:
+        run, what = keras_bert.finetune, {"config": configs[0]}
+    else:
         run = keras_bert.search
         what = {"configs": configs, "num_restarts": NUM_RESTARTS.value}
     results = run(

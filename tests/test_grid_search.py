@@ -90,3 +90,48 @@ def test_what_is_done_is_not_run_again(tmp_path, runs):
     best = _search(tmp_path)
     assert len(runs) == before + 4
     assert best["learning_rate"] == 0.2
+
+
+def test_what_was_asked_for_is_not_changed_unseen(tmp_path, runs):
+    _search(tmp_path)
+    others = [dataclasses.replace(c, max_seq_length=64) for c in CONFIGS]
+    with pytest.raises(ValueError, match="run with max_seq_length=0, not 64"):
+        _search(tmp_path, others)
+
+
+def test_a_setting_that_comes_twice_runs_once(tmp_path, runs):
+    seeds = [dataclasses.replace(CONFIGS[0], random_seed=i) for i in (1, 2)]
+    _search(tmp_path, [*seeds, seeds[0]])
+    assert [run.random_seed for run in runs] == [1, 2, 3]
+    assert len(list(tmp_path.glob("*/best"))) == 1
+
+
+def test_what_is_no_number_is_not_the_best(tmp_path, monkeypatch):
+    figures = iter([float("nan"), 0.3, float("nan"), 0.2])
+
+    def finetune(task, data_dir, output_dir, **kwargs):
+        (output_dir / "checkpoints").mkdir(parents=True)
+        return {"f1": next(figures)}
+
+    monkeypatch.setattr(grid_search, "finetune", finetune)
+    best = _search(tmp_path, CONFIGS[:2])
+    assert (best["f1"], best["random_seed"]) == (0.3, 8)
+    with (tmp_path / "search.csv").open() as file:
+        scores = [row["f1"] for row in csv.DictReader(file)]
+    assert scores == ["0.3", "0.2", "nan", "nan"]
+
+
+@pytest.mark.parametrize(
+    ("configs", "message"),
+    [
+        ([], "nothing to run; give a value of each flag"),
+        (
+            [FinetuningConfig(distribution_strategy="multi_worker_mirrored")],
+            "Several workers cannot search",
+        ),
+    ],
+)
+def test_what_cannot_be_searched(tmp_path, runs, configs, message):
+    with pytest.raises(ValueError, match=message):
+        _search(tmp_path, configs)
+    assert not runs
