@@ -40,15 +40,24 @@ class FinetunedModel:
 
 def load_finetuned(path: str | Path) -> FinetunedModel:
     """Loads what `finetune` made: its output_dir or one of its checkpoints."""
-    folder = checkpoint_folder(path)
-    if not (folder / "task.json").is_file():
-        raise FileNotFoundError(
-            f"{folder} has no task.json, so it is not a fine-tuned model; "
-            "give the output_dir of run_finetuning.py."
-        )
+    folder = check_is_finetuned(path)
     spec = TaskSpec.from_json(folder / "task.json")
     bert_config = BertConfig.from_json(folder / "bert_config.json")
     head = build_head(spec, folder / "vocab.txt", bert_config)
     model = head.build_model(bert_config)
     load_checkpoint(model, folder)
     return FinetunedModel(model, head)
+
+
+def check_is_finetuned(path: str | Path | None) -> Path:
+    """Returns the folder of a fine-tuned model's weights.
+
+    Raises FileNotFoundError where there is none.
+    """
+    folder = path and checkpoint_folder(path)
+    if not folder or not (folder / "task.json").is_file():
+        raise FileNotFoundError(
+            f"{folder} has no task.json, so it is not a fine-tuned model; "
+            "give the output_dir of run_finetuning.py."
+        )
+    return folder

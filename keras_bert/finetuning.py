@@ -12,12 +12,12 @@ from absl import logging
 
 from keras_bert.atomic import atomic_path
 from keras_bert.checkpoints.casing import warn_of_other_case
-from keras_bert.checkpoints.find import config_and_vocab
+from keras_bert.checkpoints.find import check_output_dir, config_and_vocab
 from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.config import BertConfig
 from keras_bert.data.finetuning import training_batches
 from keras_bert.evaluation import Evaluation
-from keras_bert.finetuned import FinetunedModel
+from keras_bert.finetuned import FinetunedModel, check_is_finetuned
 from keras_bert.flops import count_work
 from keras_bert.heads import build_head
 from keras_bert.heads.spec import TaskSpec
@@ -27,7 +27,11 @@ from keras_bert.tasks import get_task
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.tfds_reader import read_tfds
 from keras_bert.training.config import TrainConfig
-from keras_bert.training.distribution import get_strategy, is_chief
+from keras_bert.training.distribution import (
+    get_strategy,
+    is_chief,
+    precision,
+)
 from keras_bert.training.selection import Selection
 from keras_bert.training.trainer import train
 
@@ -40,7 +44,8 @@ class FinetuningConfig(TrainConfig):
         data_source: files, the official ones; or tfds, where data_dir is a
             folder of tensorflow-datasets.
         do_lower_case: Whether the vocabulary is uncased.
-        num_train_epochs: How often the training set is gone through.
+        num_train_epochs: How often the training set is gone through; 0 to
+            evaluate a fine-tuned init_checkpoint as it is.
         warmup_proportion: Share of the steps in which the rate rises.
         max_seq_length: Longer texts are cut, or read in several windows; 0
             for what the task is used with.
@@ -97,9 +102,10 @@ def finetune(
         output_dir: Gets `checkpoints/`; `best/`, the checkpoint with the best
             first metric of the task; `history.csv`, `curves.png`; and of the
             best one `eval_results.json`, `predictions.jsonl`, the head's
-            reports and the predictions of the test sets.
+            reports and the predictions of the test sets. Only the latter for
+            0 epochs.
         init_checkpoint: The pre-trained weights, whatever `load_checkpoint`
-            takes; without, random ones.
+            takes; without, random ones. For 0 epochs, fine-tuned ones.
         bert_config: The network; by default the one beside the weights.
         vocab_file: Its word pieces; by default those beside the weights.
         config: Rates, sizes and epochs.
@@ -113,6 +119,7 @@ def finetune(
     task = get_task(task) if isinstance(task, str) else task
     config = config or FinetuningConfig()
     output_dir = Path(output_dir)
+    check_output_dir(output_dir)
     # Before anything else in TensorFlow: workers find each other now or never.
     strategy = get_strategy(config.distribution_strategy, config.tpu)
     read = _reader(task, data_dir, config.data_source)
@@ -121,20 +128,7 @@ def finetune(
     )
     if init_checkpoint:
         warn_of_other_case(init_checkpoint, config.do_lower_case)
-    spec = _spec(task, config)
-    head = build_head(spec, vocab_file, bert_config)
-    train_set = head.encode(read("train"), labeled=True)
-    evaluations = {
-        split: Evaluation(
-            head, read(split), task.metrics, batch_size=config.eval_batch_size
-        )
-        for split in task.validation_splits
-    }
-    first, *others = evaluations
-    steps_per_epoch = math.ceil(
-        len(train_set.lengths) / config.train_batch_size
-    )
-    num_train_steps = max(1, round(steps_per_epoch * config.num_train_epochs))
+    head = build_head(_spec(task, config), vocab_file, bert_config)
 
     def build_model():
         model = head.build_model(bert_config)
@@ -142,7 +136,59 @@ def finetune(
             load_checkpoint(model, init_checkpoint)
         return model
 
-    model, figures = train(
+    if config.num_train_epochs:
+        train_set = head.encode(read("train"), labeled=True)
+    else:
+        check_is_finetuned(init_checkpoint)
+    evaluations = {
+        split: Evaluation(
+            head, read(split), task.metrics, batch_size=config.eval_batch_size
+        )
+        for split in task.validation_splits
+    }
+    if config.num_train_epochs:
+        evaluation = evaluations[task.validation_splits[0]]
+        model, figures = _train(
+            build_model,
+            train_set,
+            head,
+            Selection(
+                lambda model: evaluation(model)[1],
+                task.metrics[0],
+                config.early_stopping_patience,
+            ),
+            strategy=strategy,
+            bert_config=bert_config,
+            config=config,
+            output_dir=output_dir,
+        )
+        if not is_chief(strategy):
+            return figures
+        load_checkpoint(model, output_dir)
+    else:
+        with precision(config.precision):
+            model = build_model()
+    results = _evaluate(model, head, evaluations, output_dir)
+    _predict_test_sets(FinetunedModel(model, head), task, read, output_dir)
+    return results
+
+
+def _train(
+    build_model,
+    train_set,
+    head,
+    selection,
+    *,
+    strategy,
+    bert_config,
+    config,
+    output_dir,
+):
+    steps_per_epoch = math.ceil(
+        len(train_set.lengths) / config.train_batch_size
+    )
+    num_train_steps = max(1, round(steps_per_epoch * config.num_train_epochs))
+    return train(
         build_model,
         training_batches(
             train_set,
@@ -152,7 +198,7 @@ def finetune(
         ).skip,
         None,
         objectives=head.objectives,
-        count_work=_work_counter(spec, bert_config),
+        count_work=_work_counter(head.spec, bert_config),
         num_train_steps=num_train_steps,
         num_warmup_steps=int(num_train_steps * config.warmup_proportion),
         strategy=strategy,
@@ -161,27 +207,26 @@ def finetune(
         sidecars={
             "bert_config.json": bert_config.to_json(),
             "vocab.txt": "\n".join(head.tokenizer.vocab) + "\n",
-            "task.json": spec.to_json(),
+            "task.json": head.spec.to_json(),
         },
-        selection=Selection(
-            lambda model: evaluations[first](model)[1],
-            task.metrics[0],
-            config.early_stopping_patience,
-        ),
+        selection=selection,
     )
-    if not is_chief(strategy):
-        return figures
-    load_checkpoint(model, output_dir)
-    answers, results = evaluations[first](model)
-    for split in others:
-        _, figures = evaluations[split](model)
+
+
+def _evaluate(model, head, evaluations, output_dir):
+    """Writes and returns the figures; the first set's answers too."""
+    evaluation, *_ = evaluations.values()
+    others = list(evaluations.items())[1:]
+    answers, results = evaluation(model)
+    for split, other in others:
+        _, figures = other(model)
         results |= {f"{split}_{name}": x for name, x in figures.items()}
     with atomic_path(output_dir / "eval_results.json") as path:
         path.write_text(json.dumps(results, indent=2) + "\n")
-    rows = evaluations[first].rows
-    write_predictions(output_dir / "predictions.jsonl", rows, answers)
-    head.write_reports(output_dir, rows, answers)
-    _predict_test_sets(FinetunedModel(model, head), task, read, output_dir)
+    write_predictions(
+        output_dir / "predictions.jsonl", evaluation.rows, answers
+    )
+    head.write_reports(output_dir, evaluation.rows, answers)
     return results
 
 

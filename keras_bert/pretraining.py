@@ -10,7 +10,7 @@ from pathlib import Path
 import tensorflow as tf
 
 from keras_bert.atomic import atomic_path
-from keras_bert.checkpoints.find import checkpoint_folder
+from keras_bert.checkpoints.find import check_output_dir, checkpoint_folder
 from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.config import BertConfig
 from keras_bert.data.dynamic import InstanceDrawer
@@ -95,6 +95,7 @@ def pretrain(
             "init_moments takes over the optimizer of an init_checkpoint; "
             "give one."
         )
+    check_output_dir(output_dir)
     bert_config.check_max_seq_length(config.max_seq_length)
     if config.pack_sequences and config.distribution_strategy == "tpu":
         raise ValueError(

@@ -142,6 +142,49 @@ def test_pairs_from_checkpoint_to_raw_strings(checkpoint, tmp_path):
     assert list(answers[0]["scores"]) == ["first", "second"]
 
 
+def test_a_finetuned_model_is_evaluated_on_another_set(checkpoint, tmp_path):
+    """Without a training set: as GLUE's diagnostics for a model of MNLI."""
+    config = dataclasses.replace(CONFIG, num_train_epochs=1)
+    finetune(
+        _task(),
+        tmp_path,
+        tmp_path / "trained",
+        init_checkpoint=checkpoint,
+        config=config,
+    )
+    rows = _rows(17, 4)
+
+    def read(data_dir, split):
+        if split != "validation":
+            raise FileNotFoundError(f"This task has no {split} file.")
+        return rows
+
+    config = dataclasses.replace(CONFIG, num_train_epochs=0)
+    task = _task(read=read)
+    out = tmp_path / "out"
+    results = finetune(
+        task,
+        tmp_path,
+        out,
+        init_checkpoint=tmp_path / "trained",
+        config=config,
+    )
+    answers = load_finetuned(tmp_path / "trained").predict(rows)
+    right = [
+        a["prediction"] == r["label"]
+        for a, r in zip(answers, rows, strict=True)
+    ]
+    assert results["accuracy"] == pytest.approx(np.mean(right))
+    assert {path.name for path in out.iterdir()} == {
+        "confusion_matrix.png",
+        "errors.tsv",
+        "eval_results.json",
+        "predictions.jsonl",
+    }
+    with pytest.raises(FileNotFoundError, match="has no task.json"):
+        finetune(task, tmp_path, out, init_checkpoint=checkpoint, config=config)
+
+
 def test_the_best_checkpoint_is_the_result(checkpoint, tmp_path):
     out = tmp_path / "out"
     config = dataclasses.replace(
@@ -309,6 +352,14 @@ def test_what_does_not_fit_is_refused(config, checkpoint, vocab_file, tmp_path):
         run(_task(), vocab_file=vocab_file)
     with pytest.raises(FileNotFoundError, match="has no task.json"):
         load_finetuned(checkpoint)
+    with pytest.raises(ValueError, match="pretrained holds model.safetensors"):
+        finetune(
+            _task(),
+            tmp_path,
+            checkpoint,
+            init_checkpoint=checkpoint,
+            config=CONFIG,
+        )
     assert not (tmp_path / "out").exists()
 
 

@@ -56,6 +56,21 @@ def checkpoint_folder(checkpoint: str | Path) -> Path:
     return find_weights(checkpoint).parent
 
 
+def check_output_dir(output_dir: str | Path) -> None:
+    """Raises ValueError where a run would not be found in `output_dir`.
+
+    Weights that lie in it are taken before those of the run.
+    """
+    folder = Path(output_dir)
+    names = [name for name in _WEIGHTS if (folder / name).is_file()]
+    names += [path.name for path in folder.glob("*ckpt*.index")]
+    if names:
+        raise ValueError(
+            f"The output_dir {folder} holds {names[0]}, which would be taken "
+            "for what comes out of the run; give another folder."
+        )
+
+
 def config_beside(folder: Path) -> BertConfig:
     """Reads `bert_config.json` or `config.json` of a checkpoint's folder."""
     theirs = folder / "config.json"

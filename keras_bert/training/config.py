@@ -10,6 +10,7 @@ _MAY_BE_0 = {
     "early_stopping_patience",
     "mask_rate",
     "max_seq_length",
+    "num_train_epochs",
     "num_warmup_steps",
     "random_rate",
     "random_seed",
