@@ -29,6 +29,8 @@ class FinetunedModel:
         self, rows: Sequence[Row], *, batch_size: int = 64
     ) -> list[Answer]:
         """Answers rows that have the text fields; see `Head.decode`."""
+        if not rows:
+            return []
         examples = self.head.encode(rows, labeled=False)
         outputs, _ = self._predictor(examples, batch_size=batch_size)
         return self.head.decode(rows, examples, outputs)

@@ -231,9 +231,18 @@ def _evaluate(model, head, evaluations, output_dir):
 
 
 def _reader(task, data_dir, data_source):
-    if data_source == "tfds":
-        return lambda split: read_tfds(task, Path(data_dir), split)
-    return lambda split: task.read(Path(data_dir), split)
+    def read(split):
+        if data_source == "tfds":
+            rows = read_tfds(task, Path(data_dir), split)
+        else:
+            rows = task.read(Path(data_dir), split)
+        if not rows:
+            raise ValueError(
+                f"Nothing was read of {split}; check the reader of the task."
+            )
+        return rows
+
+    return read
 
 
 def _spec(task, config):

@@ -18,21 +18,29 @@ _NUM_WORST = 100
 def write_predictions(
     file: Path, rows: Sequence[Mapping], answers: Sequence[Mapping]
 ) -> None:
-    """Writes each row with its answer, as JSON lines."""
+    """Writes each row with its answer, as JSON lines.
+
+    Of fields that both have, the row's stays, but `prediction` is the answer's.
+    """
     with atomic_path(file) as path, path.open("w", encoding="utf-8") as lines:
         for row, answer in zip(rows, answers, strict=True):
-            line = json.dumps({**row, **answer}, ensure_ascii=False)
-            lines.write(line + "\n")
+            line = {**row, **answer, **row, "prediction": answer["prediction"]}
+            lines.write(json.dumps(line, ensure_ascii=False) + "\n")
 
 
 def write_submission(file: Path, answers: Sequence[Mapping]) -> None:
-    """Writes `index` and `prediction`, the form that the GLUE server takes."""
+    """Writes `index` and `prediction`, the form that the GLUE server takes.
+
+    The labels of words stand with spaces between.
+    """
     with atomic_path(file) as path, path.open("w", encoding="utf-8") as tsv:
         tsv.write("index\tprediction\n")
         for i, answer in enumerate(answers):
             prediction = answer["prediction"]
             if isinstance(prediction, float):
                 prediction = f"{prediction:.3f}"
+            if isinstance(prediction, list):
+                prediction = " ".join(prediction)
             tsv.write(f"{i}\t{prediction}\n")
 
 

@@ -57,7 +57,7 @@ def answer_lines(model_dir, lines):
     names = asset_lines(model_dir, "inputs.txt")
     labels = asset_lines(model_dir, "labels.txt")
     texts = (
-        read_line(number, line.rstrip("\r\n"), names, specs)
+        read_line(number, line.rstrip("\r\n").lstrip("\ufeff"), names, specs)
         for number, line in enumerate(lines, 1)
     )
     # A tensor of endings has equally many everywhere.

@@ -65,7 +65,9 @@ def test_answers_of_a_context(build):
         {"question": "What jumped?", "context": "A quick brown fox jumped."},
     ]
     tabs = [f"{row['question']}\t{row['context']}" for row in rows]
-    _, answers = _predict(served, [tabs[0], json.dumps(rows[1])])
+    lines = [json.dumps(rows[0]), tabs[1]]
+    # Some editors begin a file with a byte-order mark.
+    _, answers = _predict(served, ["\ufeff" + lines[0], lines[1]])
     for answer, row, expected in zip(
         answers, rows, model.predict(rows), strict=True
     ):

@@ -1,6 +1,12 @@
+import json
+
 from keras_bert.heads import build_head
 from keras_bert.heads.spec import TaskSpec
-from keras_bert.reports import write_worst_errors
+from keras_bert.reports import (
+    write_predictions,
+    write_submission,
+    write_worst_errors,
+)
 
 
 def _spec(**changes):
@@ -30,6 +36,30 @@ def test_texts_with_tabs_and_line_breaks_keep_to_their_column(tmp_path):
     assert (tmp_path / "e.tsv").read_text(
         "utf-8"
     ) == "text\na\tb\t1.0000\tä b c\n"
+
+
+def test_a_prediction_stands_beside_its_row(tmp_path):
+    rows = [{"text": "the whole", "prediction": "of another"}]
+    answers = [{"prediction": "whole", "text": "whole", "score": 0.5}]
+    write_predictions(tmp_path / "p.jsonl", rows, answers)
+    assert json.loads((tmp_path / "p.jsonl").read_text()) == {
+        "text": "the whole",
+        "prediction": "whole",
+        "score": 0.5,
+    }
+
+
+def test_what_is_handed_in(tmp_path):
+    predictions = ["yes", 0.12345, ["B-PER", "O"]]
+    write_submission(
+        tmp_path / "s.tsv", [{"prediction": p} for p in predictions]
+    )
+    assert (tmp_path / "s.tsv").read_text().splitlines() == [
+        "index\tprediction",
+        "0\tyes",
+        "1\t0.123",
+        "2\tB-PER O",
+    ]
 
 
 def test_wrong_labels_by_confidence(vocab_file, config, tmp_path):

@@ -104,11 +104,12 @@ class ClassificationHead(tf.Module):
     def _gold(self, rows):
         ids = {label: i for i, label in enumerate(self.spec.labels)}
         for number, row in enumerate(rows, 1):
-            if row.get("label") not in ids:
+            label = row.get("label")
+            if label not in self.spec.labels:
                 raise ValueError(
-                    f"Label {row.get('label')!r} of example {number} is not "
-                    f"one of {', '.join(ids)}; check the labels and the "
-                    "reader of the task."
+                    f"Label {label!r} of example {number} is not one of "
+                    f"{', '.join(ids)}; check the labels and the reader of "
+                    "the task."
                 )
         return [ids[row["label"]] for row in rows]
 

@@ -6,7 +6,12 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.data.finetuning import Examples
-from keras_bert.heads.texts import check_fields, encode_texts
+from keras_bert.heads.texts import (
+    check_fields,
+    check_text,
+    check_texts,
+    encode_texts,
+)
 from keras_bert.models.multiple_choice import build_multiple_choice
 from keras_bert.reports import write_worst_errors
 from keras_bert.tasks.metrics import METRICS
@@ -37,7 +42,6 @@ class MultipleChoiceHead(tf.Module):
         return build_multiple_choice(bert_config)
 
     def encode(self, rows, *, labeled):
-        check_fields(rows, self.spec.text_fields)
         num_choices = self._num_choices(rows)
         context, endings = self.spec.text_fields
         pairs = encode_texts(
@@ -121,8 +125,10 @@ class MultipleChoiceHead(tf.Module):
         return {"serving_default": (answer, specs)}
 
     def _num_choices(self, rows):
-        field = self.spec.text_fields[1]
-        num_choices = len(rows[0][field])
+        context, field = self.spec.text_fields
+        check_fields(rows, [field])
+        check_texts(rows, [context])
+        num_choices = None
         for number, row in enumerate(rows, 1):
             endings = row[field]
             if not isinstance(endings, (list, tuple)) or len(endings) < 2:
@@ -130,12 +136,15 @@ class MultipleChoiceHead(tf.Module):
                     f"{field} {endings!r} of example {number} is not a list "
                     "of at least two endings; check the reader of the task."
                 )
+            num_choices = num_choices or len(endings)
             if len(endings) != num_choices:
                 raise ValueError(
                     f"Example {number} has {len(endings)} {field}, but "
                     f"example 1 has {num_choices}; a data set must have "
                     "equally many everywhere."
                 )
+            for ending in endings:
+                check_text(ending, f"One of the {field} of example {number}")
         return num_choices
 
     def _gold(self, rows):

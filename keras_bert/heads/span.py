@@ -14,7 +14,7 @@ from keras_bert.heads.span_reports import (
     write_answer_lengths,
     write_prediction_files,
 )
-from keras_bert.heads.texts import check_fields
+from keras_bert.heads.texts import check_fields, check_text
 from keras_bert.models.span_labeler import build_span_labeler
 from keras_bert.tasks import squad_metrics
 from keras_bert.tasks.metrics import METRICS
@@ -183,11 +183,8 @@ class SpanHead(tf.Module):
         check_fields(rows, self.spec.text_fields)
         for number, row in enumerate(rows, 1):
             for field in self.spec.text_fields:
-                if not isinstance(row[field], str):
-                    raise ValueError(
-                        f"The {field} of question {_name(row, number)} is "
-                        f"{row[field]!r}; give a string."
-                    )
+                name = f"The {field} of question {_name(row, number)}"
+                check_text(row[field], name)
         return [[row[field] for row in rows] for field in self.spec.text_fields]
 
     def _gold(self, rows):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -21,7 +22,7 @@ def encode_texts(
     labels: np.ndarray | None = None,
 ) -> Examples:
     """Tokenizes and packs the text fields; `labels` [N] are for `logits`."""
-    check_fields(rows, text_fields)
+    check_texts(rows, text_fields)
     # One graph for any number of rows.
     specs = [tf.TensorSpec([None], tf.string)] * len(text_fields)
     pack = preprocessor.pack.get_concrete_function(*specs)
@@ -45,6 +46,27 @@ def check_fields(rows: Sequence[Row], fields: Sequence[str]) -> None:
                 f"Example {number} has no field {missing[0]!r}, only "
                 f"{', '.join(row)}; check text_fields and the reader."
             )
+
+
+def check_texts(rows: Sequence[Row], fields: Sequence[str]) -> None:
+    """Raises ValueError where one of the fields is absent or no text."""
+    check_fields(rows, fields)
+    for number, row in enumerate(rows, 1):
+        for field in fields:
+            check_text(row[field], f"The {field} of example {number}")
+
+
+def check_text(value: Any, name: str) -> None:
+    """Raises ValueError, with its name, where a value is no text."""
+    if not isinstance(value, str):
+        raise ValueError(f"{name} is {value!r}; give a string.")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"{name} has half of a character, {value[error.start]!r}; check "
+            "how the text was made."
+        ) from error
 
 
 def text_signature(answer, text_fields: tuple[str, ...]) -> dict[str, tuple]:

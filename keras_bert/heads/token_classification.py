@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from keras_bert.data.finetuning import IGNORED, Examples
 from keras_bert.heads.entities import find_entities, write_entity_types
-from keras_bert.heads.texts import check_fields
+from keras_bert.heads.texts import check_fields, check_text
 from keras_bert.models.bilstm import build_bilstm_token_classifier
 from keras_bert.models.feature_tagger import build_feature_tagger
 from keras_bert.models.token_classifier import build_token_classifier
@@ -69,10 +69,9 @@ class TokenClassificationHead(tf.Module):
         return build_token_classifier(bert_config, num_labels=num_labels)
 
     def encode(self, rows, *, labeled):
+        words = self._words(rows)
         gold = self._gold(rows) if labeled else None
-        windows = self._windows(
-            *tokenize_words(self._words(rows), self.tokenizer)
-        )
+        windows = self._windows(*tokenize_words(words, self.tokenizer))
         labels = {}
         if labeled:
             is_read = windows.is_read.values
@@ -250,11 +249,13 @@ class TokenClassificationHead(tf.Module):
         (field,) = self.spec.text_fields
         check_fields(rows, [field])
         for number, row in enumerate(rows, 1):
-            if isinstance(row[field], str):
+            if not isinstance(row[field], (list, tuple)):
                 raise ValueError(
-                    f"The {field} of example {number} are a string, "
-                    f"{row[field]!r}; give a list of strings."
+                    f"The {field} of example {number} are {row[field]!r}; "
+                    "give a list of strings."
                 )
+            for word in row[field]:
+                check_text(word, f"One of the {field} of example {number}")
         return tf.RaggedTensor.from_row_lengths(
             tf.constant([w for row in rows for w in row[field]], tf.string),
             [len(row[field]) for row in rows],
@@ -267,12 +268,12 @@ class TokenClassificationHead(tf.Module):
         ids = {label: i for i, label in enumerate(self.spec.labels)}
         for number, row in enumerate(rows, 1):
             tags, words = row["label"], row[field]
-            if isinstance(tags, str) or len(tags) != len(words):
+            if not isinstance(tags, (list, tuple)) or len(tags) != len(words):
                 raise ValueError(
                     f"Example {number} has {len(words)} words and the label "
                     f"{tags!r}; give a list with a label for each word."
                 )
-            if unknown := [tag for tag in tags if tag not in ids]:
+            if unknown := [tag for tag in tags if tag not in self.spec.labels]:
                 raise ValueError(
                     f"Label {unknown[0]!r} of example {number} is not one of "
                     f"{', '.join(ids)}; check the labels and the reader of "

@@ -82,11 +82,30 @@ class Task:
                 f"{' and '.join(_HEADS_WITH_LABELS)} have at least two, "
                 "others none."
             )
+        if len(set(self.labels)) < len(self.labels):
+            raise ValueError(f"labels {self.labels} have one of them twice.")
+        if not self.metrics:
+            raise ValueError("There are no metrics; give at least one.")
         known = METRICS[self.head]
         if unknown := [m for m in self.metrics if m not in known]:
             raise ValueError(
                 f"metrics {unknown} of a {self.head} task are not among "
                 f"{', '.join(known)}."
+            )
+        if (
+            self.head == "classification"
+            and "f1" in self.metrics
+            and len(self.labels) > 2
+        ):
+            raise ValueError(
+                f"f1 is of the second of two labels, not of {self.labels}; "
+                "choose accuracy or matthews."
+            )
+        stems = [Path(file).stem for file in self.test_files.values()]
+        if len({"predictions", *stems}) <= len(stems):
+            raise ValueError(
+                f"test_files {list(self.test_files.values())} must differ "
+                "from each other, and from predictions, but for the ending."
             )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 
 from scipy import stats
@@ -12,6 +11,26 @@ from sklearn import metrics as sklearn_metrics
 from keras_bert.tasks import squad_metrics
 
 Metric = Callable[[Sequence, Sequence], float]
+
+
+def _of_entities(score):
+    """seqeval knows a type by the prefix of its tags; a bare one gets I-."""
+
+    def of_tags(gold, predicted):
+        gold, predicted = (
+            [
+                [
+                    t if t == "O" or t[:2] in ("B-", "I-") else f"I-{t}"
+                    for t in x
+                ]
+                for x in tags
+            ]
+            for tags in (gold, predicted)
+        )
+        return score(gold, predicted, zero_division=0)
+
+    return of_tags
+
 
 # Head -> name -> function of (gold, predicted), of all rows. These are ids of
 # labels or of endings, numbers, lists of tags, or, of a span, lists of gold
@@ -31,13 +50,9 @@ METRICS: Mapping[str, Mapping[str, Metric]] = {
     # Of whole entities, as the script conlleval counts them; but accuracy is
     # of words.
     "token_classification": {
-        "f1": functools.partial(seqeval_metrics.f1_score, zero_division=0),
-        "precision": functools.partial(
-            seqeval_metrics.precision_score, zero_division=0
-        ),
-        "recall": functools.partial(
-            seqeval_metrics.recall_score, zero_division=0
-        ),
+        "f1": _of_entities(seqeval_metrics.f1_score),
+        "precision": _of_entities(seqeval_metrics.precision_score),
+        "recall": _of_entities(seqeval_metrics.recall_score),
         "accuracy": seqeval_metrics.accuracy_score,
     },
     "span": {

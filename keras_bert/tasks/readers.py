@@ -74,7 +74,7 @@ def jsonl(**files: str) -> Reader:
     """Reads one JSON object a line.
 
     Strings and lists stay what they are; other values become JSON: 2 is "2"
-    and true is "true".
+    and true is "true". A field that is null is left out.
     """
 
     def read(data_dir, split):
@@ -95,6 +95,7 @@ def jsonl(**files: str) -> Reader:
                     if isinstance(value, (str, list))
                     else json.dumps(value)
                     for key, value in row.items()
+                    if value is not None
                 }
             )
         return _not_empty(rows, path)

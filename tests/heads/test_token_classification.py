@@ -285,7 +285,7 @@ def test_the_spec_chooses_the_network(head, config):
         ({"words": ["a", "dog"], "label": ["O"]}, "Example 2 has 2 words and"),
         ({"words": ["a"], "label": "O"}, "has 1 words and the label 'O'; give"),
         ({"words": ["a"], "label": ["B-ORG"]}, "'B-ORG' of example 2 is not"),
-        ({"words": "a", "label": ["O"]}, "words of example 2 are a string"),
+        ({"words": "a", "label": ["O"]}, "words of example 2 are 'a'; give"),
     ],
 )
 def test_bad_rows_are_named(head, row, message):

@@ -152,3 +152,13 @@ def test_a_model_that_finds_nothing_scores_0():
         for name, metric in METRICS["token_classification"].items()
     }
     assert figures == {"f1": 0, "precision": 0, "recall": 0, "accuracy": 2 / 3}
+
+
+def test_tags_without_a_prefix_are_entities_too():
+    """Also where their names begin with O."""
+    gold, predicted = [["PER", "O", "ORG", "ORG"]], [["PER", "O", "O", "O"]]
+    figures = {
+        name: METRICS["token_classification"][name](gold, predicted)
+        for name in ("precision", "recall", "accuracy")
+    }
+    assert figures == {"precision": 1, "recall": 0.5, "accuracy": 0.5}

@@ -89,6 +89,7 @@ def test_json_keeps_lists_and_makes_strings_of_the_rest(tmp_path):
         "score": 0.5,
         "text": "2",
         "more": {"a": None},
+        "absent": None,
     }
     (tmp_path / "a.jsonl").write_text(json.dumps(row) + "\n")
     (tmp_path / "b.jsonl").write_text("")

@@ -1,3 +1,4 @@
+import dataclasses
 import json
 
 import numpy as np
@@ -78,6 +79,27 @@ def test_official_files(shared, folder, task, sizes, row):
         assert splits[1][0] == row
     else:  # quotes of MRPC are part of the text
         assert splits[1][0]["sentence2"].startswith('" The foodservice')
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"labels": ("a", "b", "a")}, "have one of them twice"),
+        ({"metrics": ()}, "There are no metrics; give at least one"),
+        (
+            {"metrics": ("f1",), "labels": ("a", "b", "c")},
+            "f1 is of the second",
+        ),
+        (
+            {"test_files": {"test": "predictions.tsv"}},
+            "must differ from each other, and from predictions",
+        ),
+        ({"test_files": {"a": "x.tsv", "b": "x.csv"}}, "must differ"),
+    ],
+)
+def test_a_task_that_cannot_be_is_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        dataclasses.replace(get_task("glue/cola"), **change)
 
 
 _TASK_FILE = """
