@@ -26,15 +26,16 @@ class RecordShards:
         self._files = [Path(file) for file in files]
         self._json = self._files[0].with_name(self._files[0].name + ".json")
         state = self._read_state(settings)
-        if state and state["is_complete"]:
+        if not state:
+            state = _new_state(settings, [True] * len(files))
+        elif state["is_complete"]:
             self._publish(state)
             is_missing = [not file.exists() for file in self._files]
             if any(is_missing):
-                state = _new_state(settings, is_missing) | {
-                    "text_digest": state["digest"]
-                }
-        elif not (state and self._cut_back(state)):
-            state = _new_state(settings, [True] * len(files))
+                state = _new_state(settings, is_missing, state["digest"])
+        elif not self._cut_back(state):
+            is_missing = [size is not None for size in state["sizes"]]
+            state = _new_state(settings, is_missing, state["text_digest"])
         self._state = state
 
     def has(self, block: Block) -> bool:
@@ -56,6 +57,11 @@ class RecordShards:
         Blocks begin with another file each, so that all grow alike.
         """
         state = self._state
+        if not state["num_blocks"]:
+            # Else a kill in the first block would leave a half-written file
+            # under the state of an earlier run, which tells of a whole one.
+            self._remove_partials()
+            self._write_state()
         with part.file.open("rb") as source:
             for i, size in enumerate(part.sizes):
                 shard = (state["num_blocks"] + i) % len(self._files)
@@ -64,7 +70,7 @@ class RecordShards:
                     continue
                 path = _partial(self._files[shard])
                 path.parent.mkdir(parents=True, exist_ok=True)
-                with path.open("ab" if state["num_blocks"] else "wb") as target:
+                with path.open("ab") as target:
                     _copy(source, target, size)
                 state["sizes"][shard] += size
         for name, count in part.counts.items():
@@ -140,10 +146,12 @@ class RecordShards:
                 json.dumps(self._state, indent=2) + "\n", encoding="utf-8"
             )
 
+    def _remove_partials(self):
+        for file in self._files:
+            _partial(file).unlink(missing_ok=True)
+
     def _discard(self):
-        for file, size in zip(self._files, self._state["sizes"], strict=True):
-            if size is not None:
-                _partial(file).unlink(missing_ok=True)
+        self._remove_partials()
         if self._state["text_digest"] is None:
             self._json.unlink(missing_ok=True)
 
@@ -155,13 +163,13 @@ class RecordShards:
         )
 
 
-def _new_state(settings, is_missing):
+def _new_state(settings, is_missing, text_digest=None):
     return {
         "settings": settings,
         "is_complete": False,
         "num_blocks": 0,
         "digest": "",  # of the text of these blocks
-        "text_digest": None,  # of the whole text, where an earlier run had it
+        "text_digest": text_digest,  # of the whole text, if it was complete
         "sizes": [0 if missing else None for missing in is_missing],
         "counts": {},
     }

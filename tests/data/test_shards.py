@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from keras_bert.data import shards
 from keras_bert.data.blocks import cut_blocks
 from keras_bert.data.parts import Part
 from keras_bert.data.shards import RecordShards
@@ -18,20 +19,20 @@ def _blocks(lines=LINES):
 
 def _run(folder, *, stop=None, settings=SETTINGS, lines=LINES):
     """Appends two stretches of each block; returns the numbers appended."""
-    shards = RecordShards([folder / "a", folder / "b"], settings)
+    files = RecordShards([folder / "a", folder / "b"], settings)
     appended = []
     for block in (blocks := _blocks(lines)):
         if block.number == stop:
             return appended
-        if not shards.has(block):
+        if not files.has(block):
             stretches = [f"<{block.number}.{i}>".encode() for i in range(2)]
             file = folder / "part"
             file.write_bytes(b"".join(stretches))
             counts = {"instances": block.number + 1}
-            shards.append(Part(block, file, [5, 5], counts))
+            files.append(Part(block, file, [5, 5], counts))
             file.unlink()
             appended.append(block.number)
-    counts = shards.finish(blocks[-1])
+    counts = files.finish(blocks[-1])
     assert counts == {"instances": sum(range(len(blocks) + 1))}
     return appended
 
@@ -85,6 +86,23 @@ def test_only_missing_files_are_made(tmp_path):
     assert _run(tmp_path) == []
 
 
+def test_a_kill_in_the_first_block_of_a_missing_file(tmp_path, monkeypatch):
+    def killed(source, target, size):
+        target.write(source.read(2))
+        raise KeyboardInterrupt
+
+    _run(tmp_path)
+    (tmp_path / "b").unlink()
+    with monkeypatch.context() as patches:
+        patches.setattr(shards, "_copy", killed)
+        with pytest.raises(KeyboardInterrupt):
+            _run(tmp_path)
+    assert (tmp_path / ".b.partial").read_bytes() == b"<0"
+    (tmp_path / "a").write_bytes(b"not touched")
+    assert _run(tmp_path) == [0, 1, 2, 3]
+    assert _contents(tmp_path) == (b"not touched", EXPECTED[1])
+
+
 def test_other_settings_are_refused_where_the_files_are_there(tmp_path):
     _run(tmp_path)
     with pytest.raises(ValueError, match=r"a was made .*seed 5, now 6\); del"):
@@ -119,6 +137,9 @@ def test_another_text_is_refused(tmp_path, stop, lines):
 def test_another_text_is_refused_where_a_file_is_missing(tmp_path):
     _run(tmp_path)
     (tmp_path / "b").unlink()
-    with pytest.raises(ValueError, match="text is not the one that"):
-        _run(tmp_path, lines=["other", *LINES])
-    assert not (tmp_path / ".b.partial").exists()
+    for _ in range(2):  # the refused run changes nothing for the next one
+        with pytest.raises(ValueError, match="text is not the one that"):
+            _run(tmp_path, lines=["other", *LINES])
+        assert not (tmp_path / ".b.partial").exists()
+    _run(tmp_path)
+    assert _contents(tmp_path) == EXPECTED
