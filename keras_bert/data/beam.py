@@ -43,6 +43,11 @@ def create_pretraining_data_with_beam(
     Raises:
         ImportError: Where Apache Beam is not installed.
     """
+    if "," in output_file:
+        raise ValueError(
+            f"With Apache Beam, give one output file, not {output_file}; it "
+            "becomes several, with a number each."
+        )
     try:
         import apache_beam as beam
     except ImportError as error:

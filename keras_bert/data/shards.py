@@ -22,8 +22,12 @@ class RecordShards:
     """
 
     def __init__(self, files: list[str | Path], settings: dict[str, Any]):
-        """Raises ValueError where the files are there with other settings."""
+        """Raises ValueError where the files are there with other settings.
+
+        And where they cannot all be made, before the work is done.
+        """
         self._files = [Path(file) for file in files]
+        _check_names(self._files)
         self._json = self._files[0].with_name(self._files[0].name + ".json")
         state = self._read_state(settings)
         if not state:
@@ -107,7 +111,18 @@ class RecordShards:
     def _read_state(self, settings):
         if not self._json.exists():
             return None
-        state = json.loads(self._json.read_text(encoding="utf-8"))
+        try:
+            state = json.loads(self._json.read_bytes())
+        except ValueError:
+            state = None
+        if (
+            not isinstance(state, dict)
+            or state.keys() != _new_state({}, []).keys()
+        ):
+            raise ValueError(
+                f"{self._json} is not about records, and their own would take "
+                "its place; move it away, or choose another output file."
+            )
         if state["settings"] == settings:
             return state
         if not any(file.exists() for file in self._files):
@@ -160,6 +175,18 @@ class RecordShards:
             f"The text is not the one that {self._files[0]} was made of; "
             f"delete {self._json} to make it anew, or choose another output "
             "file."
+        )
+
+
+def _check_names(files):
+    for file in files:
+        if file.is_dir():
+            raise ValueError(f"{file} is a folder; give the name of a file.")
+    if len({file.resolve() for file in files}) < len(files):
+        names = ", ".join(map(str, files))
+        raise ValueError(
+            f"Of the output files {names}, two are the same; give each one "
+            "another name."
         )
 
 

@@ -110,6 +110,25 @@ def test_other_settings_are_refused_where_the_files_are_there(tmp_path):
     assert _contents(tmp_path) == EXPECTED
 
 
+def test_names_that_cannot_all_be_files_are_refused_at_once(tmp_path):
+    (tmp_path / "folder").mkdir()
+    for names, message in (
+        (["a", "folder"], "folder is a folder; give the name of a file"),
+        (["a", "b", "folder/../a"], "Of the output files .*, two are the same"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            RecordShards([tmp_path / name for name in names], SETTINGS)
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+@pytest.mark.parametrize("content", [b"{}", b"[1]", b"no JSON", b"\xff"])
+def test_a_json_of_something_else_is_kept(tmp_path, content):
+    (tmp_path / "a.json").write_bytes(content)
+    with pytest.raises(ValueError, match="a.json is not about records, and"):
+        RecordShards([tmp_path / "a"], SETTINGS)
+    assert (tmp_path / "a.json").read_bytes() == content
+
+
 def test_an_interrupted_run_with_other_settings_is_begun_anew(tmp_path):
     _run(tmp_path, stop=2)
     assert _run(tmp_path, settings=SETTINGS | {"seed": 6}) == [0, 1, 2, 3]
