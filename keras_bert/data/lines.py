@@ -43,9 +43,16 @@ def read_lines(files: list[str]) -> Iterator[str]:
 def read_whole_files(files: list[str]) -> Iterator[str]:
     """Each file is one document; its blank lines are between paragraphs."""
     for file in files:
+        before = ""
         with _open(file) as lines:
-            # A newline within what is yielded ends no document.
-            yield from (line for line in lines if line.strip())
+            for line in lines:
+                if line.isspace():
+                    # A blank line that ends no document: it comes within the
+                    # next one.
+                    before = "\n"
+                else:
+                    yield before + line.rstrip("\n")
+                    before = ""
         yield ""
 
 

@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 import tensorflow_datasets as tfds
 
+from keras_bert.data.blocks import cut_blocks
 from keras_bert.data.lines import (
     expand_globs,
     read_jsonl,
@@ -12,6 +13,7 @@ from keras_bert.data.lines import (
     read_tfds,
     read_whole_files,
 )
+from keras_bert.data.sentences import split_sentences
 from keras_bert.data.source import TextSource
 
 
@@ -29,12 +31,23 @@ def test_a_whole_file_is_one_document(tmp_path):
     (tmp_path / "a.txt").write_text("one\n\n \ntwo\nthree\n")
     (tmp_path / "b.txt").write_text("four")
     lines = list(read_whole_files(expand_globs(f"{tmp_path}/*.txt")))
-    assert [bool(line.strip()) for line in lines] == [True] * 3 + [
-        False,
-        True,
-        False,
+    assert lines == ["one", "\ntwo", "three", "", "four", ""]
+
+
+def test_a_whole_file_is_wrapped_text(tmp_path):
+    file = tmp_path / "a.txt"
+    file.write_text(
+        "\nThe quick brown\nfox jumps. The lazy\ndog ran home.\n\n"
+        "It came to\nsleep.\n"
+    )
+    (block,) = cut_blocks(read_whole_files([file]))
+    assert split_sentences(tf.constant(block.documents)).to_list() == [
+        [
+            b"The quick brown fox jumps.",
+            b"The lazy dog ran home.",
+            b"It came to sleep.",
+        ]
     ]
-    assert "".join(lines).split() == ["one", "two", "three", "four"]
 
 
 def test_json_lines(tmp_path):
