@@ -1,5 +1,6 @@
 """What is wrong with the input of a script is said in one sentence."""
 
+import gzip
 import json
 import os
 import pickle
@@ -16,6 +17,8 @@ pytestmark = pytest.mark.slow
 def test_bad_input_of_the_data_scripts(script_folder, tmp_path):
     empty = tmp_path / "empty.txt"
     empty.write_text("\n \n")
+    cut = tmp_path / "cut.txt.gz"
+    cut.write_bytes(gzip.compress(b"the fox jumped\n")[:-9])
     no_mask = tmp_path / "no_mask.txt"
     no_mask.write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\nfox\n")
     data = {
@@ -26,14 +29,20 @@ def test_bad_input_of_the_data_scripts(script_folder, tmp_path):
     for changes, message in (
         ({"input_file": "absent.txt"}, "No file matches 'absent.txt'"),
         ({"input_file": empty}, "The text holds no sentence"),
+        ({"input_file": cut}, f"{cut} is not a whole gzip file"),
+        ({"output_file": tmp_path}, f"{tmp_path} is a folder"),
         ({"vocab_file": no_mask}, "has no [MASK]"),
         ({"vocab_file": "absent.txt"}, "No vocabulary at absent.txt"),
     ):
         assert message in error_of("create_pretraining_data", **data | changes)
-    assert "no word to learn" in error_of(
-        "build_vocab", input_file=empty, output_file=tmp_path / "v.txt"
-    )
-    assert {p.name for p in tmp_path.iterdir()} == {"empty.txt", "no_mask.txt"}
+    for text, message in (
+        (empty, "no word to learn"),
+        (cut, f"{cut} is not a whole gzip file"),
+    ):
+        assert message in error_of(
+            "build_vocab", input_file=text, output_file=tmp_path / "v.txt"
+        )
+    assert set(tmp_path.iterdir()) == {empty, cut, no_mask}
 
 
 def test_bad_input_of_pretraining(script_folder, tmp_path):

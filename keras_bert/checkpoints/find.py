@@ -26,7 +26,7 @@ def find_weights(checkpoint: str | Path) -> Path:
     path = Path(checkpoint)
     if path.is_file() and path.suffix in (".safetensors", ".bin"):
         return path
-    if path.with_name(f"{path.name}.index").is_file():
+    if Path(f"{path}.index").is_file():
         return path
     for folder in (path, path / "best"):
         for name in _WEIGHTS:

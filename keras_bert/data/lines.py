@@ -6,9 +6,11 @@ stretch of text) a line, and a blank line behind each document.
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import gzip
 import json
+import zlib
 from collections.abc import Iterator
 
 
@@ -93,9 +95,17 @@ def read_tfds(name: str, text_field: str, split: str = "train"):
         yield ""
 
 
+@contextlib.contextmanager
 def _open(file):
     opener = gzip.open if str(file).endswith(".gz") else open
-    return opener(file, "rt", encoding="utf-8", errors="replace")
+    try:
+        with opener(file, "rt", encoding="utf-8", errors="replace") as lines:
+            yield lines
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise ValueError(
+            f"{file} is not a whole gzip file ({error}); copy it anew, or "
+            "take the .gz off its name where it is plain text."
+        ) from error
 
 
 def _text_of(line, field, place):

@@ -44,6 +44,11 @@ class PretrainingDataConfig(MaskingConfig):
                 f"max_seq_length is {self.max_seq_length}; two sentences with "
                 "their special tokens need at least 5."
             )
+        if self.max_predictions_per_seq < 1:
+            raise ValueError(
+                f"max_predictions_per_seq is {self.max_predictions_per_seq}, "
+                "but at least 1 token of a sequence is masked."
+            )
         if self.dupe_factor < 1:
             raise ValueError(
                 f"dupe_factor is {self.dupe_factor}, but the text is gone "

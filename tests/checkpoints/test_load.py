@@ -89,10 +89,14 @@ def test_anything_else_is_an_error_that_names_it(
         np.testing.assert_array_equal(weight.numpy(), value)
 
 
-def test_a_missing_or_truncated_file_is_named(config, checkpoint, tmp_path):
+def test_a_missing_or_truncated_file_is_named(
+    config, checkpoint, tmp_path, monkeypatch
+):
     model = build_encoder(config)
-    with pytest.raises(FileNotFoundError, match="No checkpoint at"):
-        load_checkpoint(model, tmp_path / "nowhere")
+    monkeypatch.chdir(tmp_path)
+    for absent in (tmp_path / "nowhere", "."):
+        with pytest.raises(FileNotFoundError, match="No checkpoint at"):
+            load_checkpoint(model, absent)
     file = checkpoint / "model.safetensors"
     file.write_bytes(file.read_bytes()[:-100])
     with pytest.raises(ValueError, match="not a whole safetensors file"):

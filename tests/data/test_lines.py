@@ -27,6 +27,27 @@ def test_lines_of_plain_and_gzipped_files(tmp_path):
         expand_globs(f"{tmp_path}/*.csv")
 
 
+def test_a_file_that_is_no_whole_gzip_is_named(tmp_path):
+    file = tmp_path / "a.gz"
+    text = " ".join(map(str, range(9999)))
+    whole = gzip.compress(json.dumps({"text": text}).encode())
+    middle = len(whole) // 2
+    for content in (
+        b"plain text",
+        whole[:middle],
+        whole[:middle] + b"damage" + whole[middle:],
+        whole[:-8] + bytes(8),  # the checksum
+    ):
+        file.write_bytes(content)
+        for lines in (
+            read_lines([file]),
+            read_whole_files([file]),
+            read_jsonl([file], "text"),
+        ):
+            with pytest.raises(ValueError, match="a.gz is not a whole gzip f"):
+                list(lines)
+
+
 def test_a_whole_file_is_one_document(tmp_path):
     (tmp_path / "a.txt").write_text("one\n\n \ntwo\nthree\n")
     (tmp_path / "b.txt").write_text("four")
