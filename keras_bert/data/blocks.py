@@ -9,13 +9,15 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import itertools
+import re
 from collections.abc import Iterable, Iterator
 
 # 4 million characters are about 250 chapters of a novel or 1,500 encyclopedia
 # articles to draw random next sentences from, and 1 million tokens.
 _BLOCK_SIZE = 4_000_000
 # A longer document is cut between two lines, and counts as two, so that text
-# without blank lines is not one document of any size.
+# without blank lines is not one document of any size. A longer line is cut at
+# white space.
 _MAX_DOCUMENT_SIZE = 1_000_000
 
 
@@ -66,7 +68,7 @@ def _cut(lines, block_size):
 
 def _documents(lines, max_size):
     document, size = [], 0
-    for line in lines:
+    for line in _short_lines(lines):
         if not line or line.isspace():
             size = max_size  # ends the document
         else:
@@ -78,3 +80,14 @@ def _documents(lines, max_size):
             document, size = [], 0
     if document:
         yield "\n".join(document)
+
+
+def _short_lines(lines):
+    size = _MAX_DOCUMENT_SIZE
+    # Up to white space, or where there is none, cut hard.
+    pattern = re.compile(rf"(?s).{{1,{size}}}(?!\S)|.{{{size}}}")
+    for line in lines:
+        if len(line) <= size:
+            yield line
+        else:
+            yield from pattern.findall(line)

@@ -12,6 +12,9 @@ from keras_bert.text.tokenizer import BertTokenizer
 
 # Bounds the memory of the tokenizer's graph.
 _CHARACTERS_PER_CALL = 500_000
+# Bounds the memory of the records' arrays, whose rows are as long as the
+# longest.
+_MAX_SENTENCE_LENGTH = 10_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,7 +45,8 @@ def corpus_maker(
 ) -> Callable[[list[str]], Corpus]:
     """Returns what turns documents into a Corpus, its graph made once.
 
-    `split` makes ragged sentences [B, (sentences)] of documents [B].
+    `split` makes ragged sentences [B, (sentences)] of documents [B]. One of
+    more than 10,000 tokens is cut up, and counts as several.
     """
 
     @tf.function(
@@ -71,9 +75,26 @@ def corpus_maker(
             for chunk in _chunks(documents)
         ]
         ids, lengths, counts = map(np.concatenate, zip(*chunks, strict=True))
-        return Corpus(ids, _ends(lengths), _ends(counts))
+        sentence_ends, document_ends = _ends(lengths), _ends(counts)
+        short_ends = _cut_up(sentence_ends)
+        return Corpus(
+            ids,
+            short_ends,
+            short_ends.searchsorted(sentence_ends[document_ends]),
+        )
 
     return make
+
+
+def _cut_up(sentence_ends):
+    long = np.flatnonzero(np.diff(sentence_ends) > _MAX_SENTENCE_LENGTH)
+    ends = [
+        np.arange(begin, end, _MAX_SENTENCE_LENGTH)
+        for begin, end in zip(
+            sentence_ends[long], sentence_ends[long + 1], strict=True
+        )
+    ]
+    return np.unique(np.concatenate([sentence_ends, *ends]))
 
 
 def _ends(lengths):

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from keras_bert.data import blocks as blocks_module
 from keras_bert.data.blocks import cut_blocks
 
 
@@ -31,9 +32,25 @@ def test_a_long_document_is_cut_between_lines():
     assert min(len(block.documents) for block in blocks) >= 2
     documents = [d for block in blocks for d in block.documents]
     assert "\n".join(documents) == "\n".join(lines)
-    # A single line is never cut.
+    # A single line of usual length is never cut.
     (block,) = cut_blocks(["x" * 9000], block_size=2000)
     assert block.documents == ["x" * 9000]
+
+
+@pytest.mark.parametrize("space", [" ", "\n\n", "\u3000", ""])
+def test_a_long_line_is_cut_at_white_space(space, monkeypatch):
+    monkeypatch.setattr(blocks_module, "_MAX_DOCUMENT_SIZE", 500)
+    words = [f"word-{i}" for i in range(2000)]
+    lines = ["a line", space.join(words), "another"]
+    documents = [
+        document for block in cut_blocks(lines) for document in block.documents
+    ]
+    assert max(map(len, documents)) <= 1001  # two pieces of a line
+    found = "\n".join(documents)
+    if space:
+        assert found.split() == " ".join(["a line", *words, "another"]).split()
+    else:
+        assert found.replace("\n", "") == "".join(lines)
 
 
 def test_the_digest_tells_texts_apart_up_to_the_block():

@@ -23,6 +23,14 @@ def test_empty_sentences_and_documents_are_left_out(
     assert (corpus.num_sentences, corpus.num_documents) == (3, 2)
 
 
+def test_a_long_sentence_counts_as_several(vocab_file, monkeypatch):
+    monkeypatch.setattr(corpus_module, "_MAX_SENTENCE_LENGTH", 3)
+    make = corpus_maker(BertTokenizer(vocab_file), split_lines)
+    corpus = make(["fox", "the quick brown fox over a lazy dog\nthe lazy dog"])
+    assert corpus.sentence_ends.tolist() == [0, 1, 4, 7, 9, 12]
+    assert corpus.document_ends.tolist() == [0, 1, 5]
+
+
 @pytest.mark.parametrize(
     ("text", "sentences"),
     [
