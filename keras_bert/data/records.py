@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import tensorflow as tf
+from absl import logging
+from google.protobuf.message import DecodeError
 
 from keras_bert.data.dynamic import InstanceDrawer
 from keras_bert.data.record_damage import (
@@ -43,8 +45,8 @@ def read_pretraining_records(
     damaged records are left out; see `without_damage`.
 
     Raises:
-        ValueError: Where a file is no TFRecord, is empty, or its first record
-            has other lengths than asked for.
+        ValueError: Where a file is no TFRecord, all are empty, or the first
+            record of one has other lengths than asked for.
     """
     sizes = {
         "input_ids": seq_length,
@@ -55,11 +57,18 @@ def read_pretraining_records(
         "masked_lm_weights": max_predictions_per_seq,
         "next_sentence_labels": 1,
     }
+    for file in files:
+        if tf.io.gfile.isdir(file):
+            raise ValueError(
+                f"{file} is a folder; give the files in it, such as {file}/*."
+            )
     if skip_corrupt_records:
         files = [f for f in map(without_damage, files) if f]
+    first_records = {file: _first_record(file) for file in files}
+    files = [file for file in files if first_records[file] is not None]
     if not files:
         raise ValueError("No file holds a sound record; create the data anew.")
-    first = _first_record(files[0])
+    first = first_records[files[0]]
     is_dynamic = set(first) == set(STRETCH_FEATURES)
     if is_dynamic and not drawer:
         raise ValueError(
@@ -69,8 +78,9 @@ def read_pretraining_records(
     is_v2 = V2_NAMES["input_ids"] in first
     names = {n: V2_NAMES.get(n, n) if is_v2 else n for n in sizes}
     for file in files:
-        _check_first_record(
+        _check_lengths(
             file,
+            first_records[file],
             {"target_length": 1}
             if is_dynamic
             else {names[name]: size for name, size in sizes.items()},
@@ -127,8 +137,15 @@ def _first_record(file):
             "run_scripts/create_pretraining_data.py."
         ) from error
     if first is None:
-        raise ValueError(f"{file} holds no record; create the data anew.")
-    return tf.train.Example.FromString(first.numpy()).features.feature
+        logging.warning("%s holds no record and is left out.", file)
+        return None
+    try:
+        return tf.train.Example.FromString(first.numpy()).features.feature
+    except DecodeError as error:
+        raise ValueError(
+            f"The first record of {file} is no tf.train.Example; make it with "
+            "run_scripts/create_pretraining_data.py."
+        ) from error
 
 
 def _read_serialized(files):
@@ -139,8 +156,7 @@ def _read_serialized(files):
     return dataset.flat_map(tf.data.TFRecordDataset)
 
 
-def _check_first_record(file, expected):
-    features = _first_record(file)
+def _check_lengths(file, features, expected):
     for name, size in expected.items():
         feature = features[name]
         found = len(feature.int64_list.value) or len(feature.float_list.value)

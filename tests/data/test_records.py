@@ -88,15 +88,34 @@ def test_records_of_another_length_are_refused(files):
         _dataset(names, max_predictions_per_seq=5)
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [(b"", "holds no record"), (b"not a TFRecord" * 9, "is not a TFRecord")],
-)
-def test_a_broken_file_is_named(tmp_path, content, message):
-    file = tmp_path / "broken.tfrecord"
-    file.write_bytes(content)
-    with pytest.raises(ValueError, match=f"broken.tfrecord {message}"):
-        _dataset([str(file)])
+def test_what_is_no_file_of_examples_is_named(tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    text = tmp_path / "text"
+    text.write_bytes(b"not a TFRecord" * 9)
+    other = tmp_path / "other"
+    with tf.io.TFRecordWriter(str(other)) as writer:
+        writer.write(b"no protobuf")
+    for file, message in (
+        (folder, f"{folder} is a folder; give the files in it"),
+        (text, f"{text} is not a TFRecord"),
+        (other, f"The first record of {other} is no tf.train.Example"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            _dataset([str(file)])
+    with pytest.raises(ValueError, match=f"{folder} is a folder"):
+        _dataset([str(folder)], skip_corrupt_records=True)
+
+
+def test_empty_files_are_left_out(files, tmp_path, caplog):
+    names, features = files
+    (tmp_path / "empty").touch()
+    empty = str(tmp_path / "empty")
+    ids = _ids(_dataset([empty, *names]))
+    np.testing.assert_array_equal(ids, features["input_ids"])
+    assert caplog.messages == [f"{empty} holds no record and is left out."]
+    with pytest.raises(ValueError, match="No file holds a sound record"):
+        _dataset([empty])
 
 
 def _ends(features):
