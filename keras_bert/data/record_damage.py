@@ -15,7 +15,10 @@ from collections.abc import Iterator
 
 import tensorflow as tf
 from absl import logging
+from google.protobuf.message import DecodeError
 from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
+
+from keras_bert.data.stretches import FEATURES as STRETCH_FEATURES
 
 _HEADER = struct.Struct("<QI")
 
@@ -32,7 +35,7 @@ def compression(file: str) -> str:
 
 @contextlib.contextmanager
 def damage_named(files: list[str]) -> Iterator[None]:
-    """Says in a sentence which record TensorFlow could not read."""
+    """Says in a sentence which record TensorFlow could not read or parse."""
     try:
         yield
     except tf.errors.DataLossError as error:
@@ -45,6 +48,17 @@ def damage_named(files: list[str]) -> Iterator[None]:
                     "skip_corrupt_records, damaged records are left out and "
                     "counted."
                 ) from error
+        raise
+    except tf.errors.InvalidArgumentError as error:
+        if "ParseExample" in error.message:
+            for file in files:
+                number = _first_unlike(file)
+                if number:
+                    raise ValueError(
+                        f"Record {number} of {file} is not like the first one "
+                        "of the file; create the data anew, of one "
+                        "max_seq_length and max_predictions_per_seq."
+                    ) from error
         raise
 
 
@@ -77,6 +91,31 @@ def without_damage(file: str) -> str | None:
             lost,
         )
     return copy if num_kept else None
+
+
+def _first_unlike(file):
+    first = None
+    records = records_of(file).ignore_errors()
+    for number, record in enumerate(records.as_numpy_iterator(), 1):
+        lengths = _lengths(record)
+        first = first or lengths
+        if lengths != first:
+            return number
+    return None
+
+
+def _lengths(record):
+    """The lengths of the features; None where it is no tf.train.Example."""
+    try:
+        features = tf.train.Example.FromString(record).features.feature
+    except DecodeError:
+        return None
+    if set(features) == set(STRETCH_FEATURES):
+        return set(features)  # whose lengths are their own
+    return {
+        name: (len(feature.int64_list.value), len(feature.float_list.value))
+        for name, feature in features.items()
+    }
 
 
 def _copy(file, writer):

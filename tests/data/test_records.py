@@ -139,6 +139,20 @@ def _kept(names, caplog):
     return ids, [message.partition(": ")[2] for message in caplog.messages]
 
 
+@pytest.mark.parametrize("skip_corrupt_records", [False, True])
+def test_a_later_record_of_another_kind_is_named(files, skip_corrupt_records):
+    names, features = files
+    longer = {name: np.repeat(x, 2, axis=1) for name, x in features.items()}
+    records = serialize_examples(features)[:30]
+    for last in (serialize_examples(longer)[0], b"no protobuf"):
+        with tf.io.TFRecordWriter(names[1]) as writer:
+            for record in [*records, last]:
+                writer.write(record)
+        message = f"Record 31 of {names[1]} is not like the first one"
+        with pytest.raises(ValueError, match=message), damage_named(names):
+            _ids(_dataset(names, skip_corrupt_records=skip_corrupt_records))
+
+
 def test_damaged_records_are_left_out_and_counted(files, caplog):
     names, features = files
     ends = _ends(features)
