@@ -30,6 +30,11 @@ class InstanceDrawer(tf.Module):
         random_seed: int = 12345,
     ):
         super().__init__(name="instance_drawer")
+        if seq_length < 5:
+            raise ValueError(
+                f"max_seq_length is {seq_length}; two sentences with their "
+                "special tokens need at least 5."
+            )
         self._special_ids = tokenizer.cls_id, tokenizer.sep_id
         self._masker = masker
         self._seq_length = seq_length

@@ -85,6 +85,8 @@ def read_pretraining_records(
             if is_dynamic
             else {names[name]: size for name, size in sizes.items()},
         )
+    if is_dynamic:
+        _warn_of_another_length(files[0], seq_length)
     dataset = _numbered(_read_serialized(files), shuffle_seed)
     dataset = dataset.batch(batch_size, drop_remainder=shuffle_seed is not None)
     dataset = dataset.skip(first_batch)
@@ -167,3 +169,20 @@ def _check_lengths(file, features, expected):
                 "max_predictions_per_seq to those of the records, or create "
                 "the records anew."
             )
+
+
+def _warn_of_another_length(file, seq_length):
+    """Records without masks can be read at any length, so none is refused."""
+    target_lengths = tf.io.parse_example(
+        next(iter(records_of(file).batch(100))),
+        {"target_length": tf.io.FixedLenFeature([1], tf.int64)},
+    )["target_length"]
+    made_for = 3 + int(tf.reduce_max(target_lengths))
+    if made_for != seq_length:
+        logging.warning(
+            "The records of %s seem made for a max_seq_length of %d, but are "
+            "read with %d: longer pairs lose tokens, shorter ones are padded.",
+            file,
+            made_for,
+            seq_length,
+        )

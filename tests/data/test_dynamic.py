@@ -214,11 +214,10 @@ def files(tokenizer, tmp_path):
 def _batches(files, drawer, count=None, **kwargs):
     dataset = read_pretraining_records(
         files,
-        seq_length=S,
+        **{"seq_length": S} | kwargs,
         max_predictions_per_seq=P,
         batch_size=8,
         drawer=drawer,
-        **kwargs,
     )
     return [
         {name: value.numpy() for name, value in batch.items()}
@@ -266,6 +265,17 @@ def test_each_epoch_has_each_record_once_in_another_order(files, tokenizer):
     for epoch in epochs:
         assert sorted(row.tobytes() for row in epoch) == in_order
     assert (epochs[0] != epochs[1]).any()
+
+
+def test_a_length_that_the_records_were_not_made_for(files, tokenizer, caplog):
+    names, _, _ = files
+    _batches(names, _drawer(tokenizer))
+    assert not caplog.messages
+    _batches(names, _drawer(tokenizer), seq_length=64)
+    (message,) = caplog.messages
+    assert "max_seq_length of 40, but are read with 64: longer" in message
+    with pytest.raises(ValueError, match="max_seq_length is 4; .* least 5"):
+        _drawer(tokenizer, seq_length=4)
 
 
 def test_records_without_masks_need_a_drawer(files, tokenizer):
