@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from keras_bert.data.blocks import Block, cut_blocks
-from keras_bert.data.instances import InstanceMaker
+from keras_bert.data.instances import InstanceMaker, with_fill_rate
 from keras_bert.data.pretraining_config import PretrainingDataConfig
 from keras_bert.data.source import TextSource
 from keras_bert.text.tokenizer import BertTokenizer
@@ -23,7 +23,7 @@ def create_pretraining_data_with_beam(
     *,
     num_shards: int = 0,
     pipeline_options: list[str] | None = None,
-) -> dict[str, int]:
+) -> dict[str, float]:
     """Writes the records that `create_pretraining_data` does, in any order.
 
     One worker reads the text and cuts it into blocks; all make records.
@@ -38,7 +38,7 @@ def create_pretraining_data_with_beam(
         pipeline_options: Beam's own, such as ["--runner=FlinkRunner"].
 
     Returns:
-        The counts, where the runner tells them.
+        The counts, where the runner tells them; no JSON is written.
 
     Raises:
         ImportError: Where Apache Beam is not installed.
@@ -79,7 +79,7 @@ def create_pretraining_data_with_beam(
     counts = {c.key.metric.name: c.committed for c in counters}
     if not counts.get("instances", 1):
         raise ValueError("The text holds no sentence.")
-    return counts
+    return with_fill_rate(counts, config.max_seq_length)
 
 
 def _blocks(source: TextSource) -> Iterator[Block]:

@@ -102,6 +102,16 @@ class InstanceMaker:
         return features
 
 
+def with_fill_rate(
+    counts: dict[str, int], max_seq_length: int
+) -> dict[str, float]:
+    """Adds the share of positions that are not padding, of pairs drawn."""
+    if "input_tokens" not in counts:
+        return counts
+    num_positions = counts["instances"] * max_seq_length
+    return counts | {"fill_rate": counts["input_tokens"] / num_positions}
+
+
 def _features(corpus: Corpus, pairs, seq_length, cls_id, sep_id):
     """Packs pairs [B, 5] to [CLS] first [SEP] second [SEP], padded with 0."""
     begin, end, second_begin, second_end = pairs[:, :4, None].swapaxes(0, 1)

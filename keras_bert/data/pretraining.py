@@ -94,10 +94,7 @@ def create_pretraining_data(
             "The text is one document, so a random next sentence comes from "
             "the same one; put a blank line between documents."
         )
-    if config.dynamic_masking:
-        return counts
-    num_positions = counts["instances"] * config.max_seq_length
-    return counts | {"fill_rate": counts["input_tokens"] / num_positions}
+    return counts
 
 
 def _settings(output_files, tokenizer, config):

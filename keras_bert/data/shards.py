@@ -9,6 +9,7 @@ from typing import Any
 
 from keras_bert.atomic import atomic_path
 from keras_bert.data.blocks import Block
+from keras_bert.data.instances import with_fill_rate
 from keras_bert.data.parts import Part
 
 
@@ -83,8 +84,10 @@ class RecordShards:
         state["digest"] = part.block.digest
         self._write_state()
 
-    def finish(self, last: Block | None) -> dict[str, int]:
+    def finish(self, last: Block | None) -> dict[str, float]:
         """Gives the files their names; returns the counts of all blocks.
+
+        With them, and in the JSON, is the fill rate.
 
         Args:
             last: The last block of the text.
@@ -102,6 +105,9 @@ class RecordShards:
                 "The text holds no sentence; give one sentence a line and a "
                 "blank line between documents."
             )
+        state["counts"] = with_fill_rate(
+            state["counts"], state["settings"]["max_seq_length"]
+        )
         if not state["is_complete"]:
             state["is_complete"] = True
             self._write_state()

@@ -116,6 +116,13 @@ def test_records_hold_pairs_of_the_text(tokenizer, lines, tmp_path):
     assert counts["random_next"] == num_random
     assert counts["input_tokens"] == sum(lengths)
     assert counts["fill_rate"] == sum(lengths) / (len(lengths) * S)
+    state = (tmp_path / "a.tfrecord.json").read_text()
+    assert json.loads(state)["counts"] == counts
+    again = create_pretraining_data(
+        lines, [tmp_path / "a.tfrecord"], tokenizer, CONFIG
+    )
+    assert again == counts
+    assert (tmp_path / "a.tfrecord.json").read_text() == state
     assert counts["masked_tokens"] == records["masked_lm_weights"].sum()
     # 3 of 20 places are masked in most rows: 1,140 ways, few of them twice.
     places = {tuple(row) for row in records["masked_lm_positions"]}

@@ -10,7 +10,7 @@ from keras_bert.data.shards import RecordShards
 LINES = "one two\n\nthree\nfour five\n\nsix\n\nseven eight nine\n\nten".split(
     "\n"
 )
-SETTINGS = {"seed": 5, "files": ["a", "b"]}
+SETTINGS = {"seed": 5, "files": ["a", "b"], "max_seq_length": 9}
 
 
 def _blocks(lines=LINES):
