@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 
 import keras
 
@@ -14,29 +15,38 @@ from keras_bert.training.history import History
 class EndsIntervals(keras.callbacks.Callback):
     """Counts the steps of a run, logs and saves after each interval.
 
+    An interval ends where the step is a multiple of `interval`, also the one
+    in whose midst a run goes on, and at the last step.
     The speed is that of the training steps alone; `minutes` go on from the
     last row, and count evaluation and checkpoints too. The FLOP/s of the
     model are also given as a share of `matmul_speed`.
 
-    Ends the run at its last step. A loss that is no number raises ValueError
-    and names the step; the last checkpoint stays as it is.
+    A loss that is no number raises ValueError and names the step; the last
+    checkpoint stays as it is.
     """
 
     def __init__(
         self,
         step: int,
         num_train_steps: int,
+        interval: int,
         matmul_speed: float,
         history: History,
         writer: CheckpointWriter | None,
+        ends_run: Callable[[int], bool],
     ):
-        """`writer` is None in a worker that writes no files."""
+        """`writer` is None in a worker that writes no files.
+
+        `ends_run` says of the number of an interval whether it is the last.
+        """
         super().__init__()
         self.step = step
         self._num_train_steps = num_train_steps
+        self._interval = interval
         self._matmul_speed = matmul_speed
         self._history = history
         self._writer = writer
+        self._ends_run = ends_run
         self.saves = writer is not None
 
     def on_train_begin(self, logs=None):
@@ -56,10 +66,19 @@ class EndsIntervals(keras.callbacks.Callback):
                 f"The loss is {loss} at step {self.step}; the last checkpoint "
                 "is kept. Lower the learning rate or lengthen the warm-up."
             )
-        if self.step >= self._num_train_steps:
-            self.model.stop_training = True
+        if self.ends_interval:
+            self.model.stop_training = True  # the epoch; see on_epoch_end
+
+    @property
+    def ends_interval(self) -> bool:
+        """Whether what comes after this step is evaluation and checkpoint."""
+        return (
+            self.step % self._interval == 0
+            or self.step >= self._num_train_steps
+        )
 
     def on_epoch_end(self, epoch, logs=None):
+        self.model.stop_training = self._ends_run(epoch)
         seconds = self._end - self._begin[0]
         speeds = {
             name: amount / seconds

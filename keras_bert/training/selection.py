@@ -36,6 +36,7 @@ class Selection:
 class KeepsBest(keras.callbacks.Callback):
     """Evaluates the model after each interval, and keeps the best weights.
 
+    Says when the run has waited long enough, but does not end it.
     Its folder gets `model.safetensors`, the sidecars and `score.json`; a run
     that goes on after an interruption reads it.
     """
@@ -71,7 +72,6 @@ class KeepsBest(keras.callbacks.Callback):
                 metric,
                 self._selection.patience,
             )
-            self.model.stop_training = True
 
     def ends_run(self, epoch: int) -> bool:
         """Whether the interval of this number, from 0, is the last one."""

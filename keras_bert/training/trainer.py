@@ -120,13 +120,14 @@ def train(
             writes=is_chief(strategy),
         )
     ] * bool(selection)
-    if step >= num_train_steps or any(
-        b.ends_run(first_epoch - 1) for b in best
-    ):
+
+    def ends_run(epoch):
+        return any(b.ends_run(epoch) for b in best)
+
+    if step >= num_train_steps or ends_run(first_epoch - 1):
         return model, history.last
 
     _make_writable(output_dir)
-    num_intervals = -(-(num_train_steps - step) // interval)
     writer = CheckpointWriter(
         trained,
         checkpoints,
@@ -136,10 +137,12 @@ def train(
     intervals = EndsIntervals(
         step,
         num_train_steps,
+        interval,
         measure_matmul_speed(config.precision, trained.first_device)
         * strategy.num_replicas_in_sync,
         history,
         writer if is_chief(strategy) else None,
+        ends_run,
     )
     with (
         lost_worker_named(strategy),
@@ -151,7 +154,7 @@ def train(
             validation_data=validation_dataset
             and _dealt_by_rows(validation_dataset),
             initial_epoch=first_epoch,
-            epochs=first_epoch + num_intervals,
+            epochs=-(-num_train_steps // interval),
             steps_per_epoch=interval,
             shuffle=False,
             # A bar on a screen, a line after every interval in a file.

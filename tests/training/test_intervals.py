@@ -22,15 +22,19 @@ def _interval(callback, clock, *, num_steps, seconds, seconds_of_evaluation):
     callback.on_epoch_begin(0)
     for batch in range(num_steps):
         clock.now += seconds / num_steps
+        assert not callback.model.stop_training
         callback.on_train_batch_end(batch, {"loss": 0.5})
+    assert callback.model.stop_training
     clock.now += seconds_of_evaluation
     callback.on_epoch_end(0, {"loss": 0.5, "val_loss": 0.7})
 
 
 def test_time_and_speed(clock, tmp_path):
-    history = History(tmp_path, 8)
-    history.rows = [{"step": 8, "minutes": 2.0}]
-    callback = EndsIntervals(8, 14, 1.5e7, history, None)
+    history = History(tmp_path, 9)
+    history.rows = [{"step": 9, "minutes": 2.0}]
+    callback = EndsIntervals(
+        9, 14, 3, 1.5e7, history, None, ends_run=lambda epoch: False
+    )
     model = SimpleNamespace(
         optimizer=SimpleNamespace(learning_rate=0.25),
         take_work=lambda: WORK,
@@ -42,7 +46,7 @@ def test_time_and_speed(clock, tmp_path):
     sizes = {"num_steps": 3, "seconds": 6, "seconds_of_evaluation": 44}
     _interval(callback, clock, **sizes)
     assert history.last == {
-        "step": 11,
+        "step": 12,
         "loss": 0.5,
         "val_loss": 0.7,
         "learning_rate": 0.25,
@@ -52,10 +56,7 @@ def test_time_and_speed(clock, tmp_path):
         "flops_per_second": 1.5e6,
         "utilization_of_matmul_speed": 0.1,
     }
-    assert not model.stop_training
-    _interval(
-        callback, clock, num_steps=3, seconds=12, seconds_of_evaluation=48
-    )
+    # The last one is shorter.
+    _interval(callback, clock, num_steps=2, seconds=8, seconds_of_evaluation=52)
     assert (history.last["step"], history.last["minutes"]) == (14, 4.0)
-    assert history.last["tokens_per_second"] == 25.0
-    assert model.stop_training
+    assert history.last["tokens_per_second"] == 37.5

@@ -287,26 +287,54 @@ def test_a_loss_that_is_no_number_stops_the_run(tmp_path):
     assert sorted(names) == ["step-00000002", "step-00000004"]
 
 
-def test_sigterm_saves_the_step_and_leaves(tmp_path, monkeypatch, caplog):
+@pytest.fixture
+def train_until_sigterm(monkeypatch):
+    """As `_train`, but SIGTERM comes in a step, or in what follows it."""
+
+    def run(step, *args, method="on_train_batch_end"):
+        before = signal.getsignal(signal.SIGTERM)
+        original = getattr(EndsIntervals, method)
+
+        def terminated(self, *args, **kwargs):
+            original(self, *args, **kwargs)
+            if self.step == step:
+                os.kill(os.getpid(), signal.SIGTERM)
+
+        with monkeypatch.context() as patch, pytest.raises(SystemExit) as left:
+            patch.setattr(EndsIntervals, method, terminated)
+            _train(*args)
+        assert left.value.code == 143
+        assert signal.getsignal(signal.SIGTERM) == before
+
+    return run
+
+
+def test_sigterm_saves_the_step_and_leaves(
+    tmp_path, train_until_sigterm, caplog
+):
     whole, _ = _train(tmp_path / "whole", 7)
-    on_train_batch_end = EndsIntervals.on_train_batch_end
-
-    def terminated_at_step_5(self, batch, logs=None):
-        on_train_batch_end(self, batch, logs)
-        if self.step == 5:
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    before = signal.getsignal(signal.SIGTERM)
-    with monkeypatch.context() as patch, pytest.raises(SystemExit) as left:
-        patch.setattr(EndsIntervals, "on_train_batch_end", terminated_at_step_5)
-        _train(tmp_path / "left", 7)
-    assert left.value.code == 143
+    train_until_sigterm(5, tmp_path / "left", 7)
     assert "Stopped by SIGTERM and saved at step 5" in caplog.text
-    assert signal.getsignal(signal.SIGTERM) == before
     assert (tmp_path / "left/checkpoints/step-00000005/note.txt").is_file()
     resumed, _ = _train(tmp_path / "left", 7)
     for a, b in zip(whole.weights, resumed.weights, strict=True):
         np.testing.assert_array_equal(a.numpy(), b.numpy(), a.path)
+
+
+def test_intervals_end_where_they_would_have_without_sigterm(
+    tmp_path, train_until_sigterm
+):
+    """Held out, their figures are the same too."""
+    config = dataclasses.replace(CONFIG, save_checkpoints_steps=4)
+    _train(tmp_path / "whole", 11, config)
+    train_until_sigterm(3, tmp_path / "left", 11, config)
+    train_until_sigterm(6, tmp_path / "left", 11, config)
+    _train(tmp_path / "left", 11, config)
+    rows, expected = _rows(tmp_path / "left"), _rows(tmp_path / "whole")
+    assert [row["step"] for row in expected] == ["4", "8", "11"]
+    for name in ("step", "val_loss", "learning_rate"):
+        assert [row[name] for row in rows] == [row[name] for row in expected]
+    assert rows[2]["loss"] == expected[2]["loss"]
 
 
 def test_what_stands_in_the_way_of_a_checkpoint_is_raised(
