@@ -18,7 +18,9 @@ STATUS = 128 + signal.SIGTERM
 class StopsOnSignal(keras.callbacks.Callback):
     """After SIGTERM, saves the step that is under way, and leaves.
 
-    Listens inside a `with` statement.
+    Where that step ends an interval, evaluation and history come first.
+    Listens inside a `with` statement, and has to come behind all callbacks
+    that save something.
     """
 
     def __init__(self, intervals: EndsIntervals):
@@ -36,10 +38,19 @@ class StopsOnSignal(keras.callbacks.Callback):
     def __exit__(self, kind, error, trace):
         if self._listens:
             signal.signal(signal.SIGTERM, self._before)
+        if error is None:
+            self._leave_if_told()  # after the last interval
 
     def on_train_batch_end(self, batch, logs=None):
-        if self._stops:
+        if self._stops and not self._intervals.ends_interval:
             self._intervals.save()
+            self._leave_if_told()
+
+    def on_epoch_end(self, epoch, logs=None):
+        self._leave_if_told()
+
+    def _leave_if_told(self):
+        if self._stops:
             logging.warning(
                 "Stopped by SIGTERM%s at step %d; the same command goes on "
                 "from the last checkpoint.",

@@ -337,6 +337,27 @@ def test_intervals_end_where_they_would_have_without_sigterm(
     assert rows[2]["loss"] == expected[2]["loss"]
 
 
+@pytest.mark.parametrize(
+    ("step", "method"),
+    [
+        (2, "on_train_batch_end"),
+        (4, "on_train_batch_end"),
+        (4, "on_epoch_end"),
+        (4, "on_train_end"),
+    ],
+)
+def test_sigterm_where_an_interval_ends_loses_nothing(
+    tmp_path, train_until_sigterm, step, method
+):
+    """In its last step, in what is done after it, and after all of that."""
+    train_until_sigterm(step, tmp_path, 4, method=method)
+    checkpoint = tmp_path / f"checkpoints/step-{step:08d}"
+    assert (checkpoint / "note.txt").is_file()
+    rows = _rows(tmp_path)
+    assert [int(row["step"]) for row in rows] == [2, 4][: step // 2]
+    assert all(row["val_loss"] for row in rows)
+
+
 def test_what_stands_in_the_way_of_a_checkpoint_is_raised(
     tmp_path, monkeypatch
 ):
