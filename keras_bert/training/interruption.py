@@ -43,6 +43,7 @@ class StopsOnSignal(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch, logs=None):
         if self._stops and not self._intervals.ends_interval:
+            self._intervals.check_weights()
             self._intervals.save()
             self._leave_if_told()
 

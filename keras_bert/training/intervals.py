@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 
 import keras
+import numpy as np
 
 from keras_bert.training.checkpoint import CheckpointWriter
 from keras_bert.training.history import History
@@ -21,8 +22,8 @@ class EndsIntervals(keras.callbacks.Callback):
     last row, and count evaluation and checkpoints too. The FLOP/s of the
     model are also given as a share of `matmul_speed`.
 
-    A loss that is no number raises ValueError and names the step; the last
-    checkpoint stays as it is.
+    A loss or a weight that is no number raises ValueError, which names the
+    step; no such weights are saved, and the last checkpoint stays as it is.
     """
 
     def __init__(
@@ -60,13 +61,9 @@ class EndsIntervals(keras.callbacks.Callback):
         # `batch` is the last one of an execution of several steps.
         self.step = self._begin[1] + batch + 1
         self._end = time.monotonic()
-        loss = float(logs["loss"])
-        if not math.isfinite(loss):
-            raise ValueError(
-                f"The loss is {loss} at step {self.step}; the last checkpoint "
-                "is kept. Lower the learning rate or lengthen the warm-up."
-            )
+        self._check_loss("loss", logs["loss"])
         if self.ends_interval:
+            self.check_weights()  # before they are evaluated, and the best
             self.model.stop_training = True  # the epoch; see on_epoch_end
 
     @property
@@ -78,6 +75,7 @@ class EndsIntervals(keras.callbacks.Callback):
         )
 
     def on_epoch_end(self, epoch, logs=None):
+        self._check_loss("held-out loss", logs.get("val_loss", 0.0))
         self.model.stop_training = self._ends_run(epoch)
         seconds = self._end - self._begin[0]
         speeds = {
@@ -99,3 +97,17 @@ class EndsIntervals(keras.callbacks.Callback):
         """Saves the weights of this step, in the background."""
         if self.saves:
             self._writer.save(self.step)
+
+    def check_weights(self):
+        if not all(np.isfinite(w.numpy()).all() for w in self.model.weights):
+            self._refuse("Not all weights are finite")
+
+    def _check_loss(self, name, loss):
+        if not math.isfinite(loss):
+            self._refuse(f"The {name} is {float(loss)}")
+
+    def _refuse(self, what):
+        raise ValueError(
+            f"{what} at step {self.step}; the last checkpoint is kept. Lower "
+            "the learning rate or lengthen the warm-up."
+        )

@@ -62,6 +62,8 @@ class KeepsBest(keras.callbacks.Callback):
         figures = self._selection.evaluate(self.model)
         # For the callbacks that come after this one.
         logs |= {f"val_{name}": value for name, value in figures.items()}
+        if not math.isfinite(logs.get("val_loss", 0.0)):
+            return  # whatever the metric says; the run ends with an error
         if figures[metric] > self._best["score"]:
             self._best = {"interval": epoch, "score": figures[metric]}
             if self._writes:

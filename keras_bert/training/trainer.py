@@ -81,7 +81,8 @@ def train(
     Raises:
         ConnectionError: Where another worker is lost.
         SystemExit: After SIGTERM, with status 143; the step is saved.
-        ValueError: Where the loss is no number, or a batch cannot be split.
+        ValueError: Where a loss or a weight is no number, or a batch cannot be
+            split.
     """
     output_dir = Path(output_dir)
     interval = min(config.save_checkpoints_steps, num_train_steps)

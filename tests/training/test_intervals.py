@@ -38,6 +38,7 @@ def test_time_and_speed(clock, tmp_path):
     model = SimpleNamespace(
         optimizer=SimpleNamespace(learning_rate=0.25),
         take_work=lambda: WORK,
+        weights=[],
         stop_training=False,
     )
     callback.set_model(model)

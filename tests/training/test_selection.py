@@ -1,5 +1,6 @@
 import csv
 import json
+import math
 
 import keras
 import numpy as np
@@ -31,14 +32,14 @@ def _batches(step):
     return dataset.batch(3).repeat().skip(step)
 
 
-def _train(output_dir, scores, steps=10, patience=0):
+def _train(output_dir, scores, steps=10, patience=0, loss=1.0):
     """Scores of the intervals, as they would have been measured."""
     scores = iter(scores)
     weights = []
 
     def evaluate(model):
         weights.append([w.numpy() for w in model.weights])
-        return {"f1": next(scores), "loss": 1.0}
+        return {"f1": next(scores), "loss": loss}
 
     train(
         _build_model,
@@ -96,3 +97,13 @@ def test_ends_after_its_patience(tmp_path, again):
     if again:  # has ended, and does not evaluate once more
         _train(tmp_path, [], patience=2)
     assert _scores(tmp_path) == [0.5, 0.75, 0.25, 0.5]
+
+
+def test_the_best_score_is_none_where_the_loss_is_no_number(tmp_path):
+    """Labels guessed by ruined weights may well be the right ones."""
+    _train(tmp_path, [0.25], steps=2)
+    with pytest.raises(ValueError, match="The held-out loss is nan at step 4"):
+        _train(tmp_path, [0.75], steps=4, loss=math.nan)
+    score = json.loads((tmp_path / "best" / "score.json").read_text())
+    assert score == {"interval": 0, "score": 0.25}
+    assert _scores(tmp_path) == [0.25]
