@@ -100,8 +100,8 @@ def latest_step(folder: Path) -> int:
     return int(max(names, default="step-0").removeprefix("step-"))
 
 
-def restore_checkpoint(model: keras.Model, folder: Path, step: int) -> None:
-    """Restores a compiled model to the checkpoint of a step.
+def restore_checkpoint(model: keras.Model, folder: Path, step: int) -> Path:
+    """Restores a compiled model to the checkpoint of a step; returns which.
 
     Raises:
         ValueError: Where there is none, or that of another model.
@@ -117,6 +117,7 @@ def restore_checkpoint(model: keras.Model, folder: Path, step: int) -> None:
         (checkpoint / _STATE, _state(model)),
     ):
         _assign(variables, safetensors_numpy.load_file(file), file)
+    return checkpoint
 
 
 def restore_moments(model: keras.Model, checkpoint: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -32,6 +34,8 @@ from keras_bert.training.training_model import (
     TrainingModel,
 )
 from keras_bert.training.workers import lost_worker_named, step_of_chief
+
+_CONFIG = "train_config.json"
 
 
 def train(
@@ -86,10 +90,10 @@ def train(
     """
     output_dir = Path(output_dir)
     interval = min(config.save_checkpoints_steps, num_train_steps)
-    _check_divisions(config, strategy, interval, num_train_steps)
     keras.utils.set_random_seed(config.random_seed)
     checkpoints = output_dir / "checkpoints"
     step = step_of_chief(strategy, latest_step(checkpoints))
+    _check_divisions(config, strategy, interval, num_train_steps, step)
     batches = train_batches(step)
     with strategy.scope(), precision(config.precision):
         model = build_model()
@@ -107,8 +111,9 @@ def train(
             jit_compile=False,  # the model does it
         )
         if step:
-            restore_checkpoint(trained, checkpoints, step)
+            folder = restore_checkpoint(trained, checkpoints, step)
             logging.info("Going on from the checkpoint of step %d", step)
+            _warn_of_changes(folder / _CONFIG, config)
         elif init_moments:
             restore_moments(trained, init_moments)
     history = History(output_dir, step)
@@ -126,13 +131,19 @@ def train(
         return any(b.ends_run(epoch) for b in best)
 
     if step >= num_train_steps or ends_run(first_epoch - 1):
+        logging.info(
+            "The run in %s is finished, at step %d; for another one, give "
+            "another output_dir.",
+            output_dir,
+            step,
+        )
         return model, history.last
 
     _make_writable(output_dir)
     writer = CheckpointWriter(
         trained,
         checkpoints,
-        sidecars={"train_config.json": config.to_json(), **sidecars},
+        sidecars={_CONFIG: config.to_json(), **sidecars},
         keep_max=config.keep_checkpoint_max,
     )
     intervals = EndsIntervals(
@@ -168,7 +179,7 @@ def train(
     return model, history.last
 
 
-def _check_divisions(config, strategy, interval, num_train_steps):
+def _check_divisions(config, strategy, interval, num_train_steps, step):
     num_parts = (
         strategy.num_replicas_in_sync * config.gradient_accumulation_steps
     )
@@ -180,13 +191,31 @@ def _check_divisions(config, strategy, interval, num_train_steps):
             "gradient_accumulation_steps; choose a multiple of "
             f"{num_parts}."
         )
-    for steps in (interval, num_train_steps):
+    for steps in (interval, num_train_steps, max(0, num_train_steps - step)):
         if steps % config.steps_per_execution:
             raise ValueError(
                 f"steps_per_execution {config.steps_per_execution} does not "
                 f"divide {steps} steps; choose one that divides the steps of "
-                "the run and save_checkpoints_steps."
+                "the run, those left of it and save_checkpoints_steps."
             )
+
+
+def _warn_of_changes(file, config):
+    """Says what differs from the config of the run that a run goes on with."""
+    if not file.is_file():
+        return
+    before = json.loads(file.read_text(encoding="utf-8"))
+    changes = [
+        f"{name} {value!r} instead of {before[name]!r}"
+        for name, value in dataclasses.asdict(config).items()
+        if before.get(name, value) != value
+    ]
+    if changes:
+        logging.warning(
+            "The run in %s goes on with %s.",
+            file.parents[2],
+            ", ".join(changes),
+        )
 
 
 def _make_writable(folder):

@@ -1,5 +1,6 @@
 import csv
 import dataclasses
+import json
 import os
 import shutil
 import signal
@@ -172,12 +173,17 @@ def test_table_and_tensorboard_say_the_same_of_each_step_once(tmp_path):
         )
 
 
-def test_the_figures_of_a_row(tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr(trainer, "measure_matmul_speed", lambda *_: 7e5)
+@pytest.fixture
+def logged(caplog):
     before = logging.get_verbosity()
     logging.set_verbosity(logging.INFO)
-    _train(tmp_path, 3)
+    yield caplog
     logging.set_verbosity(before)
+
+
+def test_the_figures_of_a_row(tmp_path, monkeypatch, logged):
+    monkeypatch.setattr(trainer, "measure_matmul_speed", lambda *_: 7e5)
+    _train(tmp_path, 3)
     for row in _rows(tmp_path):
         row = {name: float(value) for name, value in row.items()}
         assert row["doubled"] == pytest.approx(2 * row["loss"])
@@ -188,7 +194,7 @@ def test_the_figures_of_a_row(tmp_path, monkeypatch, caplog):
         assert row["flops_per_second"] == pytest.approx(700 * speed)
         assert row["utilization_of_matmul_speed"] == pytest.approx(speed / 1e3)
         assert 0 < 3 / speed < 60 * row["minutes"]
-    assert "Trained to step 3 in" in caplog.text
+    assert "Trained to step 3 in" in logged.text
 
 
 def test_the_data_are_asked_for_once_and_from_where_they_go_on(tmp_path):
@@ -204,9 +210,10 @@ def test_the_data_are_asked_for_once_and_from_where_they_go_on(tmp_path):
     assert asked == [2]
 
 
-def test_a_finished_run_is_not_trained_again(tmp_path):
+def test_a_finished_run_is_not_trained_again(tmp_path, logged):
     model, figures = _train(tmp_path, 4)
     again, same_figures = _train(tmp_path, 4)
+    assert f"The run in {tmp_path} is finished, at step 4" in logged.text
     assert same_figures == figures
     for a, b in zip(model.weights, again.weights, strict=True):
         np.testing.assert_array_equal(a.numpy(), b.numpy())
@@ -239,6 +246,23 @@ def test_another_model_or_optimizer_is_refused(tmp_path):
     lamb = dataclasses.replace(CONFIG, optimizer="lamb")
     with pytest.raises(ValueError, match="another model or optimizer"):
         _train(tmp_path, 4, lamb)
+
+
+def test_what_a_run_goes_on_with_instead_is_said_once(tmp_path, caplog):
+    _train(tmp_path, 2)
+    file = tmp_path / "checkpoints/step-00000002/train_config.json"
+    values = json.loads(file.read_text())
+    del values["clip_norm"]  # as another version would have written it
+    file.write_text(json.dumps(values | {"of_another_class": 1}))
+    _train(tmp_path, 4)
+    assert "goes on with" not in caplog.text
+    changed = dataclasses.replace(CONFIG, learning_rate=0.01, random_seed=7)
+    _train(tmp_path, 6, changed)
+    (warning,) = [x for x in caplog.messages if "goes on with" in x]
+    assert warning == (
+        f"The run in {tmp_path} goes on with learning_rate 0.01 instead of "
+        "0.05, random_seed 7 instead of 12345."
+    )
 
 
 def test_a_half_written_checkpoint_is_not_taken(tmp_path):
@@ -450,6 +474,13 @@ def test_what_cannot_be_divided(tmp_path, changes, message):
     with pytest.raises(ValueError, match=message):
         _train(tmp_path / "out", 8, config)
     assert not (tmp_path / "out").exists()
+
+
+def test_what_is_left_cannot_be_divided(tmp_path):
+    _train(tmp_path, 3)
+    config = dataclasses.replace(CONFIG, steps_per_execution=2)
+    with pytest.raises(ValueError, match="2 does not divide 3 steps"):
+        _train(tmp_path, 6, config)
 
 
 @pytest.mark.parametrize(
