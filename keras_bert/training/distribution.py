@@ -15,6 +15,8 @@ def get_strategy(name: str, tpu: str = "") -> tf.distribute.Strategy:
     `mirrored` takes all GPUs, or all (logical) CPUs where there is none.
     `multi_worker_mirrored` reads the environment's TF_CONFIG, as TensorFlow
     documents it. `tpu` is the name or address of a TPU, or "local".
+
+    Raises ValueError where there is no such TPU.
     """
     if name == "one_device":
         return tf.distribute.get_strategy()
@@ -25,9 +27,16 @@ def get_strategy(name: str, tpu: str = "") -> tf.distribute.Strategy:
         return tf.distribute.MirroredStrategy([d.name for d in devices])
     if name == "multi_worker_mirrored":
         return tf.distribute.MultiWorkerMirroredStrategy()
-    resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu)
-    tf.config.experimental_connect_to_cluster(resolver)
-    tf.tpu.experimental.initialize_tpu_system(resolver)
+    try:
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu)
+        tf.config.experimental_connect_to_cluster(resolver)
+        tf.tpu.experimental.initialize_tpu_system(resolver)
+    except (OSError, tf.errors.OpError) as error:  # OSError: of a name
+        raise ValueError(
+            f"There is no TPU at {tpu!r}; give its name or address, or "
+            "another distribution_strategy. TensorFlow says: "
+            f"{str(error).splitlines()[0]}"
+        ) from error
     return tf.distribute.TPUStrategy(resolver)
 
 

@@ -220,6 +220,11 @@ def _warn_of_changes(file, config):
 
 def _make_writable(folder):
     """Makes the folder, or raises an OSError now and not after hours."""
+    for path in (folder, folder / "checkpoints", folder / "tensorboard"):
+        if path.exists() and not path.is_dir():
+            raise NotADirectoryError(
+                f"{path} is no folder; give another output_dir."
+            )
     folder.mkdir(parents=True, exist_ok=True)
     if not os.access(folder, os.W_OK):
         raise PermissionError(

@@ -462,6 +462,16 @@ def test_what_stands_in_the_way_of_a_checkpoint_is_raised(
     assert [p.name for p in folder.iterdir()] == ["step-00000002"]
 
 
+@pytest.mark.parametrize("name", ["", "checkpoints", "tensorboard"])
+def test_a_file_in_the_place_of_a_folder_is_named_at_the_start(tmp_path, name):
+    file = tmp_path / "out" / name
+    file.parent.mkdir(exist_ok=True)
+    file.touch()
+    with pytest.raises(OSError, match=f"{file} is no folder; give another"):
+        _train(tmp_path / "out", 2)
+    assert not list(tmp_path.glob("out/checkpoints/*"))
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
