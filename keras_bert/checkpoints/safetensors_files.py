@@ -31,15 +31,21 @@ def read_safetensors(file: Path) -> dict[str, StoredArray]:
 
 
 def write_safetensors(file: Path, stored: Mapping[str, StoredArray]) -> None:
-    """Writes float32 arrays, marked as transformers marks its own files."""
-    safetensors_numpy.save_file(
-        {
-            name: np.ascontiguousarray(array.read(), np.float32)
-            for name, array in stored.items()
-        },
-        file,
-        metadata={"format": "pt"},
-    )
+    """Writes float32 arrays, marked as transformers marks its own files.
+
+    Raises OSError where there is no room for them.
+    """
+    arrays = {
+        name: np.ascontiguousarray(array.read(), np.float32)
+        for name, array in stored.items()
+    }
+    try:
+        safetensors_numpy.save_file(arrays, file, metadata={"format": "pt"})
+    except safetensors.SafetensorError as error:
+        raise OSError(
+            f"Cannot write {file} ({error}); make room, and give the same "
+            "command again."
+        ) from error
 
 
 def shards(file: Path) -> list[Path]:

@@ -46,18 +46,28 @@ def read_tensorflow(prefix: str | Path) -> dict[str, StoredArray]:
 def write_tensorflow(
     prefix: str | Path, stored: Mapping[str, StoredArray]
 ) -> None:
-    """Writes float32 variables as a TF1 checkpoint: keys are their names."""
-    tf.raw_ops.SaveV2(
-        prefix=str(prefix),
-        tensor_names=list(stored),
-        shape_and_slices=[""] * len(stored),
-        # tf.constant keeps NumPy's copy until the next op runs, and of all
-        # weights that would be twice their size; tf.identity is an op.
-        tensors=[
-            tf.identity(np.asarray(array.read(), np.float32))
-            for array in stored.values()
-        ],
-    )
+    """Writes float32 variables as a TF1 checkpoint: keys are their names.
+
+    Raises OSError where there is no room for them.
+    """
+    # tf.constant keeps NumPy's copy until the next op runs, and of all weights
+    # that would be twice their size; tf.identity is an op.
+    tensors = [
+        tf.identity(np.asarray(array.read(), np.float32))
+        for array in stored.values()
+    ]
+    try:
+        tf.raw_ops.SaveV2(
+            prefix=str(prefix),
+            tensor_names=list(stored),
+            shape_and_slices=[""] * len(stored),
+            tensors=tensors,
+        )
+    except tf.errors.OpError as error:
+        raise OSError(
+            f"Cannot write {prefix} ({error.message}); make room, and give "
+            "the same command again."
+        ) from error
 
 
 def _variable_names(serialized):

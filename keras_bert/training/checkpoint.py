@@ -7,8 +7,9 @@ seeds) and what else the run wants beside its weights.
 
 from __future__ import annotations
 
+import contextlib
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -78,20 +79,26 @@ class CheckpointWriter:
 
     def _write(self, step, files):
         target = _checkpoint(self._folder, step)
-        with atomic_path(target) as path:
+        with full_disk_named(target), atomic_path(target) as path:
             path.mkdir()
             for file, arrays in files.items():
-                try:
-                    safetensors_numpy.save_file(arrays, path / file)
-                except safetensors.SafetensorError as error:
-                    raise OSError(
-                        f"Cannot write {target} ({error}); make room, and "
-                        "give the same command again."
-                    ) from error
+                safetensors_numpy.save_file(arrays, path / file)
             for name, text in self._sidecars.items():
                 (path / name).write_text(text, encoding="utf-8", newline="\n")
         for old in sorted(self._folder.glob("step-*"))[: -self._keep_max]:
             shutil.rmtree(old)
+
+
+@contextlib.contextmanager
+def full_disk_named(target: Path) -> Iterator[None]:
+    """Says in a sentence that there is no room for the weights of a folder."""
+    try:
+        yield
+    except safetensors.SafetensorError as error:
+        raise OSError(
+            f"Cannot write {target} ({error}); make room, and give the same "
+            "command again."
+        ) from error
 
 
 def latest_step(folder: Path) -> int:

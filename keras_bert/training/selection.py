@@ -13,6 +13,7 @@ from absl import logging
 from safetensors import numpy as safetensors_numpy
 
 from keras_bert.atomic import atomic_path
+from keras_bert.training.checkpoint import full_disk_named
 
 _SCORE = "score.json"
 
@@ -82,7 +83,7 @@ class KeepsBest(keras.callbacks.Callback):
 
     def _write(self):
         weights = {w.path: w.numpy() for w in self.model.weights}
-        with atomic_path(self._folder) as path:
+        with full_disk_named(self._folder), atomic_path(self._folder) as path:
             path.mkdir()
             safetensors_numpy.save_file(weights, path / "model.safetensors")
             for name, text in self._sidecars.items():

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import resource
 import subprocess
 import sys
 
@@ -11,7 +12,7 @@ import tensorflow as tf
 from conftest import randomize
 from safetensors.numpy import load_file, save_file
 
-from keras_bert.checkpoints.convert import convert_checkpoint
+from keras_bert.checkpoints.convert import FORMATS, convert_checkpoint
 from keras_bert.checkpoints.find import config_beside
 from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.config import BertConfig
@@ -231,3 +232,26 @@ print(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1])
     peak_gb = int(child.stdout) * 1024 / 1e9
     print(f"{source} to {to}: peak {peak_gb:.2f} GB")
     assert 1.3 < peak_gb < 3
+
+
+@pytest.fixture
+def full_disk():
+    """No file grows over 5,000 bytes, which is half of the weights."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (5000, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.fixture
+def saved_encoder(config, tmp_path, vocab_file):
+    _save(build_encoder(config), config, tmp_path / "ours", vocab_file)
+    return tmp_path / "ours"
+
+
+@pytest.mark.parametrize("to", FORMATS)
+def test_a_full_disk_is_named(saved_encoder, full_disk, to):
+    theirs = saved_encoder.with_name("theirs")
+    with pytest.raises(OSError, match="Cannot write .*; make room, and give"):
+        convert_checkpoint(saved_encoder, theirs, to)
+    assert not list(theirs.parent.glob("*theirs*"))

@@ -5,9 +5,11 @@ import math
 import keras
 import numpy as np
 import pytest
+import safetensors
 import tensorflow as tf
 from safetensors.numpy import load_file
 
+from keras_bert.training import selection
 from keras_bert.training.config import TrainConfig
 from keras_bert.training.losses import cross_entropy
 from keras_bert.training.selection import Selection
@@ -107,3 +109,15 @@ def test_the_best_score_is_none_where_the_loss_is_no_number(tmp_path):
     score = json.loads((tmp_path / "best" / "score.json").read_text())
     assert score == {"interval": 0, "score": 0.25}
     assert _scores(tmp_path) == [0.25]
+
+
+def test_a_full_disk_leaves_the_best_so_far(tmp_path, monkeypatch):
+    def no_room(*args):
+        raise safetensors.SafetensorError("No space left on device")
+
+    _train(tmp_path, [0.25], steps=2)
+    monkeypatch.setattr(selection.safetensors_numpy, "save_file", no_room)
+    with pytest.raises(OSError, match="Cannot write .*/best .No space left"):
+        _train(tmp_path, [0.75], steps=4)
+    score = json.loads((tmp_path / "best" / "score.json").read_text())
+    assert score == {"interval": 0, "score": 0.25}
