@@ -99,8 +99,11 @@ class EndsIntervals(keras.callbacks.Callback):
             self._writer.save(self.step)
 
     def check_weights(self):
-        if not all(np.isfinite(w.numpy()).all() for w in self.model.weights):
-            self._refuse("Not all weights are finite")
+        """Refuses weights that are no numbers, or too large to multiply."""
+        for weight in self.model.weights:
+            array = weight.numpy()
+            if not math.isfinite(np.vdot(array, array)):
+                self._refuse(f"{weight.path} is not finite or too large")
 
     def _check_loss(self, name, loss):
         if not math.isfinite(loss):
