@@ -64,8 +64,9 @@ def write_tensorflow(
             tensors=tensors,
         )
     except tf.errors.OpError as error:
+        reason = error.message.splitlines()[0]
         raise OSError(
-            f"Cannot write {prefix} ({error.message}); make room, and give "
+            f"Cannot write {prefix} ({reason}); make room, and give "
             "the same command again."
         ) from error
 

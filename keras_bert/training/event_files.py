@@ -22,7 +22,19 @@ class EventFiles:
 
         The first call removes what an earlier run has left in the folder: it
         may have gone on for some steps that are taken again.
+
+        Raises OSError where there is no room for them.
         """
+        try:
+            self._write(rows)
+        except tf.errors.OpError as error:
+            reason = error.message.splitlines()[0]
+            raise OSError(
+                f"Cannot write {self._folder} ({reason}); make room, "
+                "and give the same command again."
+            ) from error
+
+    def _write(self, rows):
         if self._writers is None:
             for old in self._folder.glob("*/events.out.tfevents.*"):
                 old.unlink()
