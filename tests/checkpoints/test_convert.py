@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import resource
 import subprocess
 import sys
 
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from conftest import randomize
+from full_disk import full_disk
 from safetensors.numpy import load_file, save_file
 
 from keras_bert.checkpoints.convert import FORMATS, convert_checkpoint
@@ -235,23 +235,17 @@ print(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1])
 
 
 @pytest.fixture
-def full_disk():
-    """No file grows over 5,000 bytes, which is half of the weights."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (5000, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
-@pytest.fixture
 def saved_encoder(config, tmp_path, vocab_file):
     _save(build_encoder(config), config, tmp_path / "ours", vocab_file)
     return tmp_path / "ours"
 
 
 @pytest.mark.parametrize("to", FORMATS)
-def test_a_full_disk_is_named(saved_encoder, full_disk, to):
+def test_a_full_disk_is_named(saved_encoder, to):
     theirs = saved_encoder.with_name("theirs")
-    with pytest.raises(OSError, match="Cannot write .*; make room, and give"):
+    with (
+        pytest.raises(OSError, match="Cannot write .*; make room, and give"),
+        full_disk(max_size=5000),  # half of the weights
+    ):
         convert_checkpoint(saved_encoder, theirs, to)
     assert not list(theirs.parent.glob("*theirs*"))

@@ -1,20 +1,13 @@
-import resource
-
 import pytest
+from full_disk import full_disk
 
 from keras_bert.training.event_files import EventFiles
 
 
-@pytest.fixture
-def full_disk():
-    """No file grows over 300 bytes: a dozen figures."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (300, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
-def test_a_full_disk_is_named(tmp_path, full_disk):
+def test_a_full_disk_is_named(tmp_path):
     rows = [{"step": step, "loss": 0.5} for step in range(50)]
-    with pytest.raises(OSError, match="Cannot write .*board .*; make room"):
+    with (
+        pytest.raises(OSError, match="Cannot write .*board .*; make room"),
+        full_disk(max_size=300),  # a dozen figures
+    ):
         EventFiles(tmp_path / "tensorboard").write(rows)
