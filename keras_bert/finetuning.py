@@ -139,7 +139,7 @@ def finetune(
     if config.num_train_epochs:
         train_set = head.encode(read("train"), labeled=True)
     else:
-        check_is_finetuned(init_checkpoint)
+        _check_is_model_of(task, init_checkpoint)
     evaluations = {
         split: Evaluation(
             head, read(split), task.metrics, batch_size=config.eval_batch_size
@@ -254,6 +254,16 @@ def _spec(task, config):
             values[field.name] = getattr(task, field.name)
     values["max_seq_length"] = config.max_seq_length or task.max_seq_length
     return TaskSpec(**values)
+
+
+def _check_is_model_of(task, init_checkpoint):
+    folder = check_is_finetuned(init_checkpoint)
+    spec = TaskSpec.from_json(folder / "task.json")
+    if (spec.head, spec.labels) != (task.head, task.labels):
+        raise ValueError(
+            f"{folder} is a model for {spec.head} {spec.labels}, but the task "
+            f"is {task.head} {task.labels}; give a model of this task."
+        )
 
 
 def _work_counter(spec, bert_config):

@@ -181,8 +181,20 @@ def test_a_finetuned_model_is_evaluated_on_another_set(checkpoint, tmp_path):
         "eval_results.json",
         "predictions.jsonl",
     }
-    with pytest.raises(FileNotFoundError, match="has no task.json"):
-        finetune(task, tmp_path, out, init_checkpoint=checkpoint, config=config)
+    others = dataclasses.replace(task, labels=("second", "first"))
+    for asked, init_checkpoint, error, message in (
+        (others, "trained", ValueError, "but the task is classification"),
+        (task, "pretrained", FileNotFoundError, "has no task.json"),
+    ):
+        with pytest.raises(error, match=message):
+            finetune(
+                asked,
+                tmp_path,
+                tmp_path / "refused",
+                init_checkpoint=tmp_path / init_checkpoint,
+                config=config,
+            )
+    assert not (tmp_path / "refused").exists()
 
 
 def test_the_best_checkpoint_is_the_result(checkpoint, tmp_path):
