@@ -101,7 +101,7 @@ def test_what_was_asked_for_is_not_changed_unseen(tmp_path, runs):
 
 def test_a_setting_that_comes_twice_runs_once(tmp_path, runs):
     seeds = [dataclasses.replace(CONFIGS[0], random_seed=i) for i in (1, 2)]
-    _search(tmp_path, [*seeds, seeds[0]])
+    _search(tmp_path, [*seeds, seeds[1]])
     assert [run.random_seed for run in runs] == [1, 2, 3]
     assert len(list(tmp_path.glob("*/best"))) == 1
 
