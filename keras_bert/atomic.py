@@ -24,15 +24,34 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     _remove(partial)
     try:
         yield partial
-        if path.is_dir():
-            if not partial.is_dir():
-                raise IsADirectoryError(
-                    f"{path} is a folder; give the name of a file."
-                )
+        if not partial.is_dir():
+            check_is_no_folder(path)
+        elif path.is_dir():
             _remove(path)  # a folder is never renamed over a full one
         partial.replace(path)
     finally:
         _remove(partial)
+
+
+def check_is_no_folder(path: str | Path) -> None:
+    """Raises IsADirectoryError where a folder stands in a file's place."""
+    if Path(path).is_dir():
+        raise IsADirectoryError(f"{path} is a folder; give the name of a file.")
+
+
+@contextlib.contextmanager
+def full_disk_named(
+    path: str | Path, error_type: type[Exception]
+) -> Iterator[None]:
+    """Turns a library's own error of a full disk into an OSError."""
+    try:
+        yield
+    except error_type as error:
+        reason = str(error).splitlines()[0]
+        raise OSError(
+            f"Cannot write {path} ({reason}); make room, and give the same "
+            "command again."
+        ) from error
 
 
 def _remove(path: Path) -> None:

@@ -23,6 +23,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from keras_bert.atomic import check_is_no_folder
 from keras_bert.text.tokenizer import BertTokenizer
 
 
@@ -42,10 +43,7 @@ def get_writer(output_file: str | Path) -> _Writer:
 
     Raises IsADirectoryError where `output_file` is a folder.
     """
-    if Path(output_file).is_dir():
-        raise IsADirectoryError(
-            f"{output_file} is a folder; give the name of a file."
-        )
+    check_is_no_folder(output_file)
     return _WRITERS.get(Path(output_file).suffix, _write_jsonl)
 
 

@@ -25,7 +25,7 @@ MAY_IMPORT = {
 MAY_IMPORT["heads"] = set(MAY_IMPORT) - {"serving", "checkpoints"} | {"reports"}
 _PARTS = set(MAY_IMPORT) - {"serving"} | {"flops"}
 MAY_IMPORT |= {
-    "feature_files": {"text"},
+    "feature_files": {"atomic", "text"},
     "features": {
         "atomic",
         "checkpoints",

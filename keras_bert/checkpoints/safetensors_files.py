@@ -11,6 +11,7 @@ import numpy as np
 import safetensors
 from safetensors import numpy as safetensors_numpy
 
+from keras_bert.atomic import full_disk_named
 from keras_bert.checkpoints.stored import StoredArray
 
 
@@ -39,13 +40,8 @@ def write_safetensors(file: Path, stored: Mapping[str, StoredArray]) -> None:
         name: np.ascontiguousarray(array.read(), np.float32)
         for name, array in stored.items()
     }
-    try:
+    with full_disk_named(file, safetensors.SafetensorError):
         safetensors_numpy.save_file(arrays, file, metadata={"format": "pt"})
-    except safetensors.SafetensorError as error:
-        raise OSError(
-            f"Cannot write {file} ({error}); make room, and give the same "
-            "command again."
-        ) from error
 
 
 def shards(file: Path) -> list[Path]:

@@ -14,6 +14,7 @@ from tensorflow.core.protobuf.trackable_object_graph_pb2 import (
     TrackableObjectGraph,
 )
 
+from keras_bert.atomic import full_disk_named
 from keras_bert.checkpoints.stored import StoredArray
 
 _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
@@ -56,19 +57,13 @@ def write_tensorflow(
         tf.identity(np.asarray(array.read(), np.float32))
         for array in stored.values()
     ]
-    try:
+    with full_disk_named(prefix, tf.errors.OpError):
         tf.raw_ops.SaveV2(
             prefix=str(prefix),
             tensor_names=list(stored),
             shape_and_slices=[""] * len(stored),
             tensors=tensors,
         )
-    except tf.errors.OpError as error:
-        reason = error.message.splitlines()[0]
-        raise OSError(
-            f"Cannot write {prefix} ({reason}); make room, and give "
-            "the same command again."
-        ) from error
 
 
 def _variable_names(serialized):

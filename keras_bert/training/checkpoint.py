@@ -7,9 +7,8 @@ seeds) and what else the run wants beside its weights.
 
 from __future__ import annotations
 
-import contextlib
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -18,7 +17,7 @@ import numpy as np
 import safetensors
 from safetensors import numpy as safetensors_numpy
 
-from keras_bert.atomic import atomic_path
+from keras_bert.atomic import atomic_path, full_disk_named
 
 _WEIGHTS = "model.safetensors"
 _STATE = "training_state.safetensors"
@@ -79,7 +78,10 @@ class CheckpointWriter:
 
     def _write(self, step, files):
         target = _checkpoint(self._folder, step)
-        with full_disk_named(target), atomic_path(target) as path:
+        with (
+            full_disk_named(target, safetensors.SafetensorError),
+            atomic_path(target) as path,
+        ):
             path.mkdir()
             for file, arrays in files.items():
                 safetensors_numpy.save_file(arrays, path / file)
@@ -87,18 +89,6 @@ class CheckpointWriter:
                 (path / name).write_text(text, encoding="utf-8", newline="\n")
         for old in sorted(self._folder.glob("step-*"))[: -self._keep_max]:
             shutil.rmtree(old)
-
-
-@contextlib.contextmanager
-def full_disk_named(target: Path) -> Iterator[None]:
-    """Says in a sentence that there is no room for the weights of a folder."""
-    try:
-        yield
-    except safetensors.SafetensorError as error:
-        raise OSError(
-            f"Cannot write {target} ({error}); make room, and give the same "
-            "command again."
-        ) from error
 
 
 def latest_step(folder: Path) -> int:

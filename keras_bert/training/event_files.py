@@ -6,6 +6,8 @@ from pathlib import Path
 
 import tensorflow as tf
 
+from keras_bert.atomic import full_disk_named
+
 _HELD_OUT = "val_"
 
 
@@ -25,14 +27,8 @@ class EventFiles:
 
         Raises OSError where there is no room for them.
         """
-        try:
+        with full_disk_named(self._folder, tf.errors.OpError):
             self._write(rows)
-        except tf.errors.OpError as error:
-            reason = error.message.splitlines()[0]
-            raise OSError(
-                f"Cannot write {self._folder} ({reason}); make room, "
-                "and give the same command again."
-            ) from error
 
     def _write(self, rows):
         if self._writers is None:

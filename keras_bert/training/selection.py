@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import keras
+import safetensors
 from absl import logging
 from safetensors import numpy as safetensors_numpy
 
-from keras_bert.atomic import atomic_path
-from keras_bert.training.checkpoint import full_disk_named
+from keras_bert.atomic import atomic_path, full_disk_named
 
 _SCORE = "score.json"
 
@@ -83,7 +83,10 @@ class KeepsBest(keras.callbacks.Callback):
 
     def _write(self):
         weights = {w.path: w.numpy() for w in self.model.weights}
-        with full_disk_named(self._folder), atomic_path(self._folder) as path:
+        with (
+            full_disk_named(self._folder, safetensors.SafetensorError),
+            atomic_path(self._folder) as path,
+        ):
             path.mkdir()
             safetensors_numpy.save_file(weights, path / "model.safetensors")
             for name, text in self._sidecars.items():
