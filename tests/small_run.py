@@ -1,0 +1,82 @@
+"""A run of the trainer that takes a second: two dense layers, 20 rows."""
+
+import csv
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_bert.training.config import TrainConfig
+from keras_bert.training.losses import cross_entropy
+from keras_bert.training.trainer import train
+from keras_bert.training.training_model import Objective
+
+CONFIG = TrainConfig(
+    learning_rate=0.05,
+    train_batch_size=3,
+    save_checkpoints_steps=2,
+    keep_checkpoint_max=2,
+)
+
+
+def build_small_model():
+    """Dropout too: its random numbers must go on where they stopped."""
+    inputs = keras.Input((5,), name="x")
+    x = keras.layers.Dense(7, activation="relu", name="hidden")(inputs)
+    x = keras.layers.Dropout(0.3, name="dropout")(x)
+    outputs = keras.layers.Dense(2, name="logits")(x)
+    return keras.Model({"x": inputs}, {"logits": outputs})
+
+
+def build_plain_model():
+    model = build_small_model()
+    hidden = model.get_layer("hidden").output
+    return keras.Model(
+        model.input, {"logits": model.get_layer("logits")(hidden)}
+    )
+
+
+def small_dataset():
+    random = np.random.default_rng(4)
+    x = random.normal(size=(20, 5)).astype("float32")
+    y = (x.sum(1) > 0).astype("int32")
+    return tf.data.Dataset.from_tensor_slices(({"x": x}, {"logits": y}))
+
+
+def train_small(
+    output_dir,
+    steps,
+    config=CONFIG,
+    build_model=build_small_model,
+    train_batches=None,
+):
+    return train(
+        build_model,
+        train_batches
+        or small_dataset().shuffle(20, seed=1).repeat().batch(3).skip,
+        small_dataset().batch(4),
+        objectives={
+            "logits": Objective(cross_entropy, {}, {"doubled": _doubled})
+        },
+        count_work=_count_work,
+        num_train_steps=steps,
+        num_warmup_steps=1,
+        strategy=tf.distribute.get_strategy(),
+        config=config,
+        output_dir=output_dir,
+        sidecars={"note.txt": "kept"},
+    )
+
+
+def _count_work(features):
+    rows = tf.cast(tf.shape(features["x"])[0], tf.float32)
+    return {"sequences": rows, "tokens": 5 * rows, "flops": 700 * rows}
+
+
+def _doubled(loss):
+    return 2 * loss
+
+
+def history_rows(output_dir):
+    with (output_dir / "history.csv").open(newline="") as file:
+        return list(csv.DictReader(file))

@@ -1,0 +1,90 @@
+import dataclasses
+import os
+import signal
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from small_run import CONFIG, build_small_model, train_small
+
+from keras_bert.training.adam_weight_decay import AdamWeightDecay
+from keras_bert.training.intervals import EndsIntervals
+
+
+def test_a_loss_that_is_no_number_stops_the_run(tmp_path):
+    train_small(tmp_path, 4)
+
+    def build_broken_model():
+        model = build_small_model()
+        scale = keras.layers.Rescaling(float("nan"), name="scale")
+        return keras.Model(
+            model.input, {"logits": scale(model.output["logits"])}
+        )
+
+    with pytest.raises(ValueError, match="The loss is nan at step 5; the last"):
+        train_small(tmp_path, 8, build_model=build_broken_model)
+    names = [p.name for p in (tmp_path / "checkpoints").iterdir()]
+    assert sorted(names) == ["step-00000002", "step-00000004"]
+
+
+def _with_an_infinite_gradient(monkeypatch, at):
+    """The loss of that step and the weights before it are finite."""
+    apply = AdamWeightDecay.apply
+
+    def apply_infinite(self, grads, trainable_variables=None):
+        is_now = tf.equal(tf.cast(self.iterations, tf.int32), at - 1)
+        factor = tf.where(is_now, np.inf, 1.0)
+        grads = [gradient * factor for gradient in grads]
+        return apply(self, grads, trainable_variables)
+
+    monkeypatch.setattr(AdamWeightDecay, "apply", apply_infinite)
+
+
+@pytest.mark.parametrize("num_train_steps", [4, 8])
+def test_weights_that_are_no_numbers_are_not_saved(
+    tmp_path, monkeypatch, num_train_steps
+):
+    """With the learning rate lowered, the same command goes on."""
+    with monkeypatch.context() as patch:
+        _with_an_infinite_gradient(patch, at=4)
+        with pytest.raises(
+            ValueError, match="hidden/kernel is not finite .* at step 4;"
+        ):
+            train_small(tmp_path, num_train_steps)
+    names = [p.name for p in (tmp_path / "checkpoints").iterdir()]
+    assert names == ["step-00000002"]
+    _, figures = train_small(tmp_path, num_train_steps)
+    assert figures["step"] == num_train_steps
+    assert np.isfinite(list(figures.values())).all()
+
+
+def test_nor_are_they_after_sigterm(tmp_path, monkeypatch):
+    _with_an_infinite_gradient(monkeypatch, at=3)
+    on_train_batch_end = EndsIntervals.on_train_batch_end
+
+    def terminated_at_step_3(self, batch, logs=None):
+        on_train_batch_end(self, batch, logs)
+        if self.step == 3:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(
+        EndsIntervals, "on_train_batch_end", terminated_at_step_3
+    )
+    with pytest.raises(
+        ValueError, match="hidden/kernel is not finite .* at step 3;"
+    ):
+        train_small(tmp_path, 8)
+    names = [p.name for p in (tmp_path / "checkpoints").iterdir()]
+    assert names == ["step-00000002"]
+
+
+def test_nor_are_weights_too_large_to_multiply(tmp_path):
+    """They are finite, and so is the loss, which was taken before."""
+    config = dataclasses.replace(
+        CONFIG, learning_rate=1e37, save_checkpoints_steps=1
+    )
+    with pytest.raises(ValueError, match="hidden/.* too large at step 1;"):
+        train_small(tmp_path, 4, config)
+    assert not (tmp_path / "checkpoints").exists()
+    assert not (tmp_path / "history.csv").exists()
