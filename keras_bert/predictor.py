@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.data.finetuning import Examples, evaluation_batches
+from keras_bert.training.dataset_options import with_options
 from keras_bert.training.training_model import Objective
 
 
@@ -36,7 +37,7 @@ class Predictor:
         run = self._run.get_concrete_function(
             *tf.nest.map_structure(_of_any_size, dataset.element_spec)
         )
-        for batch in dataset:
+        for batch in with_options(dataset):
             arrays, batch_sums = run(*batch)
             arrays = {name: array.numpy() for name, array in arrays.items()}
             for i in range(len(batch[0]["input_ids"])):

@@ -21,6 +21,7 @@ from keras_bert.training.checkpoint import (
 )
 from keras_bert.training.closing import describe_run
 from keras_bert.training.config import TrainConfig
+from keras_bert.training.dataset_options import with_options
 from keras_bert.training.distribution import is_chief, precision
 from keras_bert.training.history import History
 from keras_bert.training.interruption import StopsOnSignal
@@ -162,9 +163,9 @@ def train(
         StopsOnSignal(intervals) as stops,
     ):
         trained.fit(
-            _dealt_by_rows(batches),
+            with_options(batches),
             validation_data=validation_dataset
-            and _dealt_by_rows(validation_dataset),
+            and with_options(validation_dataset),
             initial_epoch=first_epoch,
             epochs=-(-num_train_steps // interval),
             steps_per_epoch=interval,
@@ -243,12 +244,3 @@ def _is_compiled(config, dataset):
     return bool(has_accelerator) and all(
         spec.shape.is_fully_defined() for spec in specs
     )
-
-
-def _dealt_by_rows(dataset):
-    """Each of several workers takes its rows of each batch, not its files."""
-    options = tf.data.Options()
-    options.experimental_distribute.auto_shard_policy = (
-        tf.data.experimental.AutoShardPolicy.DATA
-    )
-    return dataset.with_options(options)
