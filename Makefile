@@ -19,10 +19,10 @@ demo: setup
 	$(BIN)/python run_scripts/demo.py --output_dir=demo_output
 
 test: setup
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2
 
 test-all: setup
-	$(BIN)/python -m pytest -m 'slow or not slow'
+	$(BIN)/python -m pytest -n 2 -m 'slow or not slow'
 
 lint: setup
 	$(BIN)/ruff check .

@@ -43,7 +43,7 @@ setuptools.setup(
         "tqdm",
     ],
     extras_require={
-        "test": ["huggingface_hub", "pytest", "ruff"],
+        "test": ["huggingface_hub", "pytest", "pytest-xdist", "ruff"],
         # Without this extra it cannot write TFRecords.
         "beam": ["apache-beam[tfrecord]"],
         "hub": ["huggingface_hub"],

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import json
+import re
 from pathlib import Path
 
 import tensorflow as tf
@@ -127,7 +129,8 @@ def pretrain(
             load_checkpoint(model, init_checkpoint)
         return model
 
-    with damage_named([*input_files, *(eval_files or ())]):
+    files = [*input_files, *(eval_files or ())]
+    with damage_named(files), _unknown_id_named(bert_config.vocab_size):
         evaluation = None
         if eval_files:
             evaluation = _batches(eval_files, config, drawer)
@@ -164,6 +167,24 @@ def pretrain(
         with atomic_path(Path(output_dir) / "eval_results.json") as path:
             path.write_text(json.dumps(figures, indent=2) + "\n")
     return figures
+
+
+@contextlib.contextmanager
+def _unknown_id_named(vocab_size):
+    """Says in a sentence that the records are of another vocabulary."""
+    try:
+        yield
+    except tf.errors.InvalidArgumentError as error:
+        unknown = re.search(
+            rf"= (\d+) is not in \[0, {vocab_size}\)", error.message
+        )
+        if not unknown:
+            raise
+        raise ValueError(
+            f"A record holds the token id {unknown[1]}, but the vocab_size of "
+            f"the model is {vocab_size}; create the records with the "
+            "vocabulary of the model."
+        ) from error
 
 
 def _batches(files, config, drawer, shuffle_seed=None, first_batch=0):

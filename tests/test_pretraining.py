@@ -134,6 +134,18 @@ def test_what_does_not_fit_is_refused(config, records, vocab_file, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_records_of_another_vocabulary_are_refused(config, records, tmp_path):
+    with pytest.raises(
+        ValueError, match=r"token id \d+, but the vocab_size of the model is 9;"
+    ):
+        pretrain(
+            replace(config, vocab_size=9),
+            [records],
+            tmp_path / "out",
+            config=CONFIG,
+        )
+
+
 @pytest.mark.parametrize("damaged", ["training", "held-out"])
 def test_a_record_cut_off_is_named(config, records, tmp_path, damaged):
     file = tmp_path / "cut.tfrecord"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+from keras_bert.data.pairs import check_max_seq_length
 from keras_bert.data.stretches import FEATURES
 from keras_bert.text.masking import MaskedLMMasker
 from keras_bert.text.row_random import row_bits, to_integers, to_uniform
@@ -30,11 +31,7 @@ class InstanceDrawer(tf.Module):
         random_seed: int = 12345,
     ):
         super().__init__(name="instance_drawer")
-        if seq_length < 5:
-            raise ValueError(
-                f"max_seq_length is {seq_length}; two sentences with their "
-                "special tokens need at least 5."
-            )
+        check_max_seq_length(seq_length)
         self._special_ids = tokenizer.cls_id, tokenizer.sep_id
         self._masker = masker
         self._seq_length = seq_length

@@ -48,6 +48,15 @@ def draw_pairs(
     return np.array(pairs, np.int64).reshape(-1, 5)
 
 
+def check_max_seq_length(max_seq_length: int) -> None:
+    """Raises ValueError where no pair fits."""
+    if max_seq_length < 5:
+        raise ValueError(
+            f"max_seq_length is {max_seq_length}; two sentences with their "
+            "special tokens need at least 5."
+        )
+
+
 def _draw_from_document(
     ends, document_ends, document, budget, short_seq_prob, generator, pairs
 ):

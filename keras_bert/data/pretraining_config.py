@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from keras_bert.data.pairs import check_max_seq_length
 from keras_bert.text.masking import MaskingConfig
 
 
@@ -39,11 +40,7 @@ class PretrainingDataConfig(MaskingConfig):
     use_v2_feature_names: bool = False
 
     def __post_init__(self):
-        if self.max_seq_length < 5:
-            raise ValueError(
-                f"max_seq_length is {self.max_seq_length}; two sentences with "
-                "their special tokens need at least 5."
-            )
+        check_max_seq_length(self.max_seq_length)
         if self.max_predictions_per_seq < 1:
             raise ValueError(
                 f"max_predictions_per_seq is {self.max_predictions_per_seq}, "

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from keras_bert.atomic import atomic_path
+from keras_bert.atomic import atomic_path, check_is_no_folder
 from keras_bert.data.blocks import Block
 from keras_bert.data.instances import with_fill_rate
 from keras_bert.data.parts import Part
@@ -186,8 +186,7 @@ class RecordShards:
 
 def _check_names(files):
     for file in files:
-        if file.is_dir():
-            raise ValueError(f"{file} is a folder; give the name of a file.")
+        check_is_no_folder(file)
     if len({file.resolve() for file in files}) < len(files):
         names = ", ".join(map(str, files))
         raise ValueError(
