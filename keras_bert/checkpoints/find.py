@@ -35,9 +35,9 @@ def find_weights(checkpoint: str | Path) -> Path:
     prefixes = sorted(path.glob("*ckpt*.index"))
     if len(prefixes) == 1:
         return prefixes[0].with_suffix("")
-    latest = max((path / "checkpoints").glob("step-*"), default=None)
-    if latest is not None:
-        return latest / _WEIGHTS[0]
+    steps = sorted((path / "checkpoints").glob("step-" + 8 * "[0-9]"))
+    if steps:
+        return steps[-1] / _WEIGHTS[0]
     if prefixes:
         raise FileNotFoundError(
             f"{path} holds {len(prefixes)} checkpoints; give the prefix of "

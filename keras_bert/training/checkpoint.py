@@ -2,7 +2,8 @@
 
 A checkpoint is a folder `step-00001000` with `model.safetensors` (the weights
 under their paths), `training_state.safetensors` (optimizer and dropout
-seeds) and what else the run wants beside its weights.
+seeds) and what else the run wants beside its weights. Folders of other names,
+such as a copy `step-00001000-good`, are let alone.
 """
 
 from __future__ import annotations
@@ -87,14 +88,14 @@ class CheckpointWriter:
                 safetensors_numpy.save_file(arrays, path / file)
             for name, text in self._sidecars.items():
                 (path / name).write_text(text, encoding="utf-8", newline="\n")
-        for old in sorted(self._folder.glob("step-*"))[: -self._keep_max]:
+        for old in _checkpoints(self._folder)[: -self._keep_max]:
             shutil.rmtree(old)
 
 
 def latest_step(folder: Path) -> int:
     """The step of the last checkpoint in a folder; 0 without one."""
-    names = (path.name for path in folder.glob("step-*"))
-    return int(max(names, default="step-0").removeprefix("step-"))
+    found = _checkpoints(folder)
+    return int(found[-1].name.removeprefix("step-")) if found else 0
 
 
 def restore_checkpoint(model: keras.Model, folder: Path, step: int) -> Path:
@@ -144,6 +145,10 @@ def restore_moments(model: keras.Model, checkpoint: Path) -> None:
 
 def _checkpoint(folder, step):
     return folder / f"step-{step:08d}"
+
+
+def _checkpoints(folder):
+    return sorted(folder.glob("step-" + 8 * "[0-9]"))
 
 
 def _state(model):

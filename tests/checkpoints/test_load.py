@@ -32,8 +32,9 @@ def _equal_where_both(model, arrays):
 def test_an_output_dir_a_checkpoint_or_a_file(config, checkpoint):
     arrays = load_file(checkpoint / "model.safetensors")
     older = checkpoint.with_name("step-00000003")
-    older.mkdir()
-    (older / "model.safetensors").write_bytes(b"")
+    for other in (older, checkpoint.with_name("step-00000012-copy")):
+        other.mkdir()
+        (other / "model.safetensors").write_bytes(b"")
     for path in (
         checkpoint.parent.parent,
         checkpoint,

@@ -1,5 +1,6 @@
 import dataclasses
 import os
+import shutil
 import signal
 
 import numpy as np
@@ -111,6 +112,21 @@ def test_sigterm_where_an_interval_ends_loses_nothing(
     rows = history_rows(tmp_path)
     assert [int(row["step"]) for row in rows] == [2, 4][: step // 2]
     assert all(row["val_loss"] for row in rows)
+
+
+def test_a_copy_under_another_name_is_let_alone(tmp_path):
+    train_small(tmp_path, 2)
+    folder = tmp_path / "checkpoints"
+    copy = folder / "step-00000002-copy"
+    shutil.copytree(folder / "step-00000002", copy)
+    (folder / "step-old").mkdir()
+    assert train_small(tmp_path, 7)[1]["step"] == 7
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "step-00000002-copy",
+        "step-00000006",
+        "step-00000007",
+        "step-old",
+    ]
 
 
 def test_a_half_written_checkpoint_is_not_taken(tmp_path):
