@@ -29,6 +29,8 @@ from keras_bert.training.losses import accuracy, cross_entropy
 from keras_bert.training.trainer import train
 from keras_bert.training.training_model import Objective
 
+_UNKNOWN_ID = "unknown token id"
+
 
 @dataclasses.dataclass(frozen=True)
 class PretrainingConfig(TrainConfig, MaskingConfig):
@@ -129,16 +131,20 @@ def pretrain(
             load_checkpoint(model, init_checkpoint)
         return model
 
+    batches = functools.partial(
+        _batches,
+        config=config,
+        vocab_size=bert_config.vocab_size,
+        drawer=drawer,
+    )
     files = [*input_files, *(eval_files or ())]
     with damage_named(files), _unknown_id_named(bert_config.vocab_size):
         evaluation = None
         if eval_files:
-            evaluation = _batches(eval_files, config, drawer)
+            evaluation = batches(eval_files)
         _, figures = train(
             build_model,
-            lambda step: _batches(
-                input_files, config, drawer, config.random_seed, step
-            ),
+            lambda step: batches(input_files, config.random_seed, step),
             evaluation,
             objectives={
                 output: Objective(
@@ -175,9 +181,7 @@ def _unknown_id_named(vocab_size):
     try:
         yield
     except tf.errors.InvalidArgumentError as error:
-        unknown = re.search(
-            rf"= (\d+) is not in \[0, {vocab_size}\)", error.message
-        )
+        unknown = re.search(rf"\[{_UNKNOWN_ID}\] \[(\d+)\]", error.message)
         if not unknown:
             raise
         raise ValueError(
@@ -187,7 +191,9 @@ def _unknown_id_named(vocab_size):
         ) from error
 
 
-def _batches(files, config, drawer, shuffle_seed=None, first_batch=0):
+def _batches(
+    files, shuffle_seed=None, first_batch=0, *, config, vocab_size, drawer
+):
     dataset = read_pretraining_records(
         files,
         seq_length=config.max_seq_length,
@@ -204,6 +210,10 @@ def _batches(files, config, drawer, shuffle_seed=None, first_batch=0):
         dataset = dataset.map(pack_sequences, tf.data.AUTOTUNE)
 
     def split(features):
+        # Not in the model: with XLA any id is taken, and the loss is NaN.
+        ids = features["input_ids"], features["masked_lm_ids"]
+        largest = tf.maximum(*map(tf.reduce_max, ids))
+        tf.debugging.Assert(largest < vocab_size, [_UNKNOWN_ID, largest])
         next_sentence = features.pop("next_sentence_labels")
         if config.pack_sequences:
             next_sentence_weights = features.pop("next_sentence_weights")

@@ -134,7 +134,10 @@ def test_what_does_not_fit_is_refused(config, records, vocab_file, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_records_of_another_vocabulary_are_refused(config, records, tmp_path):
+@pytest.mark.parametrize("jit_compile", ["off", "on"])
+def test_records_of_another_vocabulary_are_refused(
+    config, records, tmp_path, jit_compile
+):
     with pytest.raises(
         ValueError, match=r"token id \d+, but the vocab_size of the model is 9;"
     ):
@@ -142,7 +145,7 @@ def test_records_of_another_vocabulary_are_refused(config, records, tmp_path):
             replace(config, vocab_size=9),
             [records],
             tmp_path / "out",
-            config=CONFIG,
+            config=replace(CONFIG, jit_compile=jit_compile),
         )
 
 
