@@ -27,6 +27,15 @@ WORDS = (
 ).split()
 
 
+def pytest_configure(config):
+    """Drops what TensorFlow printed when it was imported.
+
+    The first test would; but with several processes this one runs no test, and
+    would print it behind the result.
+    """
+    config.pluginmanager.get_plugin("capturemanager").read_global_capture()
+
+
 @pytest.fixture
 def config():
     return BertConfig(
