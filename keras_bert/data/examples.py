@@ -50,7 +50,7 @@ def serialize_examples(
         ],
         axis=1,
     )
-    flat = flat[used].tobytes()
+    flat = flat.ravel().compress(used.ravel()).tobytes()
     ends = [0, *np.cumsum(example.sizes).tolist()]
     return [flat[begin:end] for begin, end in itertools.pairwise(ends)]
 
@@ -103,7 +103,8 @@ def _varints(values, lengths=None):
         if i:
             used[..., i] = values > 0
             sizes = sizes + np.count_nonzero(values, axis=1)
-        table[..., i] = (values & 0x7F) + ((values > 0x7F) << 7)
+        goes_on = (values > 0x7F).view(np.uint8)
+        table[..., i] = values.astype(np.uint8) | goes_on * np.uint8(0x80)
         values = values >> 7
     shape = len(values), -1
     return _Table([(table.reshape(shape), used.reshape(shape))], sizes)

@@ -177,14 +177,30 @@ class MaskedLMMasker(tf.Module):
         )
 
     def _choose_tokens(self, candidate, num_to_predict, seeds):
-        """Returns [B, P]: sorted positions, then S where there is no more."""
-        seq_length = tf.shape(candidate)[1]
+        """Returns [B, P]: sorted positions, then S where there is no more.
+
+        Two equal random numbers at the cut, in one row of ten million, make
+        it one token more.
+        """
+        num_rows, seq_length = tf.unstack(tf.shape(candidate))
         bits = row_bits(seeds, 0, tf.range(seq_length))
         order = tf.where(candidate, to_order(bits), -1)
-        padding = tf.maximum(self._max_predictions - seq_length, 0)
-        order = tf.pad(order, [[0, 0], [0, padding]], constant_values=-1)
-        drawn, positions = tf.math.top_k(order, self._max_predictions)
-        is_chosen = (drawn >= 0) & (
-            tf.range(self._max_predictions) < num_to_predict[:, None]
+        # The P-th largest is the one to cut at, for all rows at once, where P
+        # minus the number to predict are larger than all. Twice as fast as
+        # tf.math.top_k, which sorts.
+        num_predictions = self._max_predictions
+        is_larger = tf.range(num_predictions) >= num_to_predict[:, None]
+        cut = tf.raw_ops.NthElement(
+            input=tf.concat(
+                [order, tf.where(is_larger, tf.int32.max, -1)], axis=1
+            ),
+            n=num_predictions - 1,
+            reverse=True,
         )
-        return tf.sort(tf.where(is_chosen, positions, seq_length), axis=1)
+        places = tf.where(candidate & (order >= cut[:, None]))
+        return tf.RaggedTensor.from_value_rowids(
+            tf.cast(places[:, 1], tf.int32),
+            places[:, 0],
+            nrows=tf.cast(num_rows, tf.int64),
+            validate=False,
+        ).to_tensor(seq_length, shape=[None, num_predictions])
