@@ -38,7 +38,12 @@ def bert(weights, config, features):
         outputs[f"layer_{i}_output"] = x
 
     outputs["sequence_output"] = x
-    pooled = np.tanh(_dense(weights, "pooler/dense", x[:, 0]))
+    token = x[:, 0]
+    if config.directionality == "left_to_right":
+        # The first has seen nothing of the text; the last one, all of it.
+        lengths = features["input_mask"].sum(1)
+        token = x[np.arange(len(x)), lengths - 1]
+    pooled = np.tanh(_dense(weights, "pooler/dense", token))
     outputs["pooled_output"] = pooled
     if "masked_lm/output_bias" in weights:
         outputs["next_sentence"] = _dense(

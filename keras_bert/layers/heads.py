@@ -11,15 +11,24 @@ from keras_bert.layers.dense import build_dense
 class Pooler(keras.layers.Layer):
     """[B, S, H] -> [B, H]: dense and tanh on the first token, [CLS].
 
+    With `left_to_right`, on the last token of `input_mask` [B, S]: [CLS] has
+    seen nothing there, and the last one all (Radford et al. 2018, GPT).
+
     Called with `cls_positions`, int [B, K], where a row holds several
-    sequences: [B, K, H].
+    sequences, which `input_mask` numbers from 1: [B, K, H].
     """
 
-    def __init__(self, initializer_range: float = 0.02, **kwargs):
+    def __init__(
+        self,
+        left_to_right: bool = False,
+        initializer_range: float = 0.02,
+        **kwargs,
+    ):
         super().__init__(**kwargs)
+        self.left_to_right = left_to_right
         self.initializer_range = initializer_range
 
-    def build(self, x_shape, cls_positions_shape=None):
+    def build(self, x_shape, input_mask_shape, cls_positions_shape=None):
         self.dense = build_dense(
             "dense",
             x_shape[-1],
@@ -29,20 +38,28 @@ class Pooler(keras.layers.Layer):
             dtype=self.dtype_policy,
         )
 
-    def call(self, x, cls_positions=None):
-        if cls_positions is None:
-            return self.dense(x[:, 0])  # [B, H]
-        pooled = self.dense(_tokens_at(cls_positions, x))  # [B*K, H]
-        num_sequences = ops.shape(cls_positions)[1]
+    def call(self, x, input_mask, cls_positions=None):
+        is_packed = cls_positions is not None
+        num_sequences = ops.shape(cls_positions)[1] if is_packed else 1
+        if self.left_to_right:
+            positions = _last_positions(input_mask, num_sequences)
+            pooled = self.dense(_tokens_at(positions, x))  # [B*K, H]
+        elif is_packed:
+            pooled = self.dense(_tokens_at(cls_positions, x))
+        else:
+            pooled = self.dense(x[:, 0])  # [B, H]
+        if not is_packed:
+            return pooled
         return ops.reshape(pooled, (-1, num_sequences, x.shape[-1]))
 
-    def compute_output_spec(self, x, cls_positions=None):
+    def compute_output_spec(self, x, input_mask, cls_positions=None):
         rows = x.shape[:1] if cls_positions is None else cls_positions.shape
         return keras.KerasTensor((*rows, x.shape[-1]), self.compute_dtype)
 
     def get_config(self):
         return super().get_config() | {
-            "initializer_range": self.initializer_range
+            "left_to_right": self.left_to_right,
+            "initializer_range": self.initializer_range,
         }
 
 
@@ -146,3 +163,12 @@ def _tokens_at(positions, x):
     rows = ops.reshape(ops.cast(positions, "int32") + offsets, (-1,))
     tokens = ops.reshape(x, (-1, x.shape[-1]))  # [T, H]
     return ops.take(tokens, rows, axis=0)
+
+
+def _last_positions(input_mask, num_sequences):
+    """Where the sequences numbered 1 to K in the rows end: int32 [B, K]."""
+    numbers = ops.arange(1, num_sequences + 1, dtype="int32")[:, None]
+    mask = input_mask[:, None]  # [B, 1, S]
+    is_until = (mask > 0) & (mask <= numbers)  # [B, K, S]
+    num_tokens = ops.sum(ops.cast(is_until, "int32"), axis=-1)
+    return ops.maximum(num_tokens - 1, 0)

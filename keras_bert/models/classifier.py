@@ -10,6 +10,7 @@ from keras_bert.models.output_layer import build_output_layer
 def build_classifier(config: BertConfig, *, num_labels: int) -> keras.Model:
     """Builds the encoder with a softmax classifier on [CLS] (paper, 4.1).
 
+    That of a left-to-right encoder is on the last token; see `Pooler`.
     Inputs: those of `build_encoder`. Output: `logits`, float32 [B, L].
     """
     if num_labels < 2:

@@ -29,6 +29,7 @@ def build_encoder(config: BertConfig, *, packed: bool = False) -> keras.Model:
         name: keras.Input((None,), dtype="int32", name=name) for name in names
     }
     input_mask = inputs["input_mask"]
+    left_to_right = config.directionality == "left_to_right"
     x, _ = BertEmbeddings(
         vocab_size=config.vocab_size,
         hidden_size=config.hidden_size,
@@ -47,7 +48,7 @@ def build_encoder(config: BertConfig, *, packed: bool = False) -> keras.Model:
             activation=config.hidden_act,
             dropout_rate=config.hidden_dropout_prob,
             attention_dropout_rate=config.attention_probs_dropout_prob,
-            left_to_right=config.directionality == "left_to_right",
+            left_to_right=left_to_right,
             packed=packed,
             initializer_range=config.initializer_range,
             layer_norm_eps=config.layer_norm_eps,
@@ -55,8 +56,10 @@ def build_encoder(config: BertConfig, *, packed: bool = False) -> keras.Model:
         )(x, input_mask)
     sequence_output = UnflattenTokens(name="sequence_output")(x, input_mask)
     pooled_output = Pooler(
-        initializer_range=config.initializer_range, name="pooler"
-    )(sequence_output, inputs.get("cls_positions"))
+        left_to_right=left_to_right,
+        initializer_range=config.initializer_range,
+        name="pooler",
+    )(sequence_output, input_mask, inputs.get("cls_positions"))
     outputs = {
         "sequence_output": sequence_output,
         "pooled_output": pooled_output,
