@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 from scipy import stats
@@ -32,6 +33,15 @@ def _of_entities(score):
     return of_tags
 
 
+def _correlation(correlate):
+    """Undefined, nan, of a single row, as it is of rows that are all alike."""
+
+    def of_numbers(gold, predicted):
+        return correlate(gold, predicted)[0] if len(gold) > 1 else math.nan
+
+    return of_numbers
+
+
 # Head -> name -> function of (gold, predicted), of all rows. These are ids of
 # labels or of endings, numbers, lists of tags, or, of a span, lists of gold
 # answers' texts and the predicted texts.
@@ -43,8 +53,8 @@ METRICS: Mapping[str, Mapping[str, Metric]] = {
         "matthews": sklearn_metrics.matthews_corrcoef,
     },
     "regression": {
-        "pearson": lambda gold, answers: stats.pearsonr(gold, answers)[0],
-        "spearman": lambda gold, answers: stats.spearmanr(gold, answers)[0],
+        "pearson": _correlation(stats.pearsonr),
+        "spearman": _correlation(stats.spearmanr),
     },
     "multiple_choice": {"accuracy": sklearn_metrics.accuracy_score},
     # Of whole entities, as the script conlleval counts them; but accuracy is

@@ -228,3 +228,8 @@ def test_metrics():
             "spearman": 1 / 6,
         }
     )
+
+
+@pytest.mark.parametrize("name", ["pearson", "spearman"])
+def test_one_number_correlates_with_nothing(name):
+    assert np.isnan(METRICS["regression"][name]([2.5], [1.0]))
