@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import numpy as np
 import tensorflow as tf
@@ -10,7 +11,7 @@ from absl import logging
 
 from keras_bert.text.packing import pad
 
-# Batches are cut of so many at a time, sorted by length: enough to leave
+# Batches are cut of about so many at a time, sorted by length: enough to leave
 # next to no padding, few enough that every batch is another one each epoch.
 _BATCHES_PER_POOL = 64
 # The label of a token that is not to be learned.
@@ -75,13 +76,15 @@ def training_batches(
     """Every example once an epoch, in batches of like length, shuffled."""
     random = np.random.default_rng(seed)
     lengths = examples.lengths
-    pool_size = batch_size * _BATCHES_PER_POOL
+    # Pools of like size: a small one would leave more padding.
+    num_batches = math.ceil(len(lengths) / batch_size)
+    num_pools = max(1, round(num_batches / _BATCHES_PER_POOL))
+    bounds = num_batches * np.arange(1, num_pools) // num_pools * batch_size
     batches = []
     for _ in range(num_epochs):
         order = random.permutation(len(lengths))
         epoch = []
-        for i in range(0, len(order), pool_size):
-            pool = order[i : i + pool_size]
+        for pool in np.split(order, bounds):
             pool = pool[np.argsort(lengths[pool], kind="stable")]
             epoch += np.split(pool, range(batch_size, len(pool), batch_size))
         batches += [epoch[i] for i in random.permutation(len(epoch))]

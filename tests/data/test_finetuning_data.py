@@ -59,6 +59,14 @@ def test_little_padding_and_the_same_order_for_a_seed(examples):
     assert [m.shape for m in first] != [m.shape for m in masks(2)]
 
 
+def test_no_small_pool_is_left_over(examples):
+    # 72 batches; 64 and then 8 would leave 2 % of padding.
+    batches = training_batches(examples, batch_size=7, num_epochs=1, seed=1)
+    masks = [features["input_mask"].numpy() for features, *_ in batches]
+    assert len(masks) == 72
+    assert sum(m.sum() for m in masks) / sum(m.size for m in masks) > 0.985
+
+
 def test_fill_rate():
     lengths = np.array([3, 5, 2, 4])
     batches = [np.array([0, 1]), np.array([2]), np.array([3])]
