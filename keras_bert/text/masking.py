@@ -12,7 +12,7 @@ from keras_bert.text.row_random import (
     to_order,
     to_uniform,
 )
-from keras_bert.text.spans import choose_spans
+from keras_bert.text.spans import choose_spans, positions_of
 from keras_bert.text.tokenizer import BertTokenizer
 
 
@@ -182,8 +182,7 @@ class MaskedLMMasker(tf.Module):
         Two equal random numbers at the cut, in one row of ten million, make
         it one token more.
         """
-        num_rows, seq_length = tf.unstack(tf.shape(candidate))
-        bits = row_bits(seeds, 0, tf.range(seq_length))
+        bits = row_bits(seeds, 0, tf.range(tf.shape(candidate)[1]))
         order = tf.where(candidate, to_order(bits), -1)
         # The P-th largest is the one to cut at, for all rows at once, where P
         # minus the number to predict are larger than all. Twice as fast as
@@ -197,10 +196,6 @@ class MaskedLMMasker(tf.Module):
             n=num_predictions - 1,
             reverse=True,
         )
-        places = tf.where(candidate & (order >= cut[:, None]))
-        return tf.RaggedTensor.from_value_rowids(
-            tf.cast(places[:, 1], tf.int32),
-            places[:, 0],
-            nrows=tf.cast(num_rows, tf.int64),
-            validate=False,
-        ).to_tensor(seq_length, shape=[None, num_predictions])
+        return positions_of(
+            candidate & (order >= cut[:, None]), num_predictions
+        )

@@ -50,17 +50,27 @@ def choose_spans(
 
     first_words = tf.pad(first_words, [[0, 0], [0, 1]], constant_values=-1)
     first_word = tf.gather(first_words, word, batch_dims=1)  # [B, S]
-    chosen = tf.pad(
-        tf.cast(first_word >= 0, tf.int32), [[0, 0], [0, max_predictions]]
-    )
-    # The chosen come first, in the order of the text: top_k is stable.
-    is_chosen, positions = tf.math.top_k(chosen, max_predictions)
-    positions = tf.where(is_chosen > 0, positions, seq_length)
+    positions = positions_of(first_word >= 0, max_predictions)
     if max_ngram_size == 1:
         return positions, positions
     starts = tf.gather(starts, tf.maximum(first_word, 0), batch_dims=1)
     starts = tf.pad(starts, [[0, 0], [0, 1]])
     return positions, tf.gather(starts, positions, batch_dims=1)
+
+
+def positions_of(chosen: tf.Tensor, max_predictions: int) -> tf.Tensor:
+    """Bool [B, S] -> int32 [B, P]: where it holds, sorted, then S.
+
+    Of more than `max_predictions`, the first.
+    """
+    num_rows, seq_length = tf.unstack(tf.shape(chosen))
+    places = tf.where(chosen)  # (row, position)
+    return tf.RaggedTensor.from_value_rowids(
+        tf.cast(places[:, 1], tf.int32),
+        places[:, 0],
+        nrows=tf.cast(num_rows, tf.int64),
+        validate=False,
+    ).to_tensor(seq_length, shape=[None, max_predictions])
 
 
 def _words(word, seq_length):
