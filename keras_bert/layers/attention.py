@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_bert.layers.dense import build_dense
+from keras_bert.layers.dropout import Dropout
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -32,7 +33,7 @@ class SelfAttention(keras.layers.Layer):
         self.left_to_right = left_to_right
         self.packed = packed
         self.initializer_range = initializer_range
-        self.dropout = keras.layers.Dropout(
+        self.dropout = Dropout(
             dropout_rate, dtype=self.dtype_policy, name="dropout"
         )
 

@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from keras_bert.layers.dropout import Dropout
+
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class BertEmbeddings(keras.layers.Layer):
@@ -37,7 +39,7 @@ class BertEmbeddings(keras.layers.Layer):
         self.layer_norm = keras.layers.LayerNormalization(
             epsilon=layer_norm_eps, dtype=self.dtype_policy, name="layer_norm"
         )
-        self.dropout = keras.layers.Dropout(
+        self.dropout = Dropout(
             dropout_rate, dtype=self.dtype_policy, name="dropout"
         )
 

@@ -5,6 +5,7 @@ import keras
 from keras_bert.layers.activations import get_activation
 from keras_bert.layers.attention import SelfAttention
 from keras_bert.layers.dense import build_dense
+from keras_bert.layers.dropout import Dropout
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -97,9 +98,7 @@ class EncoderBlock(keras.layers.Layer):
         }
 
     def _dropout(self, name):
-        return keras.layers.Dropout(
-            self.dropout_rate, dtype=self.dtype_policy, name=name
-        )
+        return Dropout(self.dropout_rate, dtype=self.dtype_policy, name=name)
 
     def _layer_norm(self, name):
         return keras.layers.LayerNormalization(

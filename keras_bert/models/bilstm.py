@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_bert.config import BertConfig
+from keras_bert.layers.dropout import Dropout
 from keras_bert.models.encoder import build_encoder
 from keras_bert.models.output_layer import build_output_layer
 
@@ -60,9 +61,7 @@ def stack_bilstm(
 
 
 def _classify(config, encoder, x, num_labels, name):
-    x = keras.layers.Dropout(
-        config.hidden_dropout_prob, name=f"{name}_dropout"
-    )(x)
+    x = Dropout(config.hidden_dropout_prob, name=f"{name}_dropout")(x)
     logits = build_output_layer(config, num_labels, name)(x)
     return keras.Model(
         encoder.input, {"logits": logits}, name=f"bert_bilstm_{name}"

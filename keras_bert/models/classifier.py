@@ -3,6 +3,7 @@
 import keras
 
 from keras_bert.config import BertConfig
+from keras_bert.layers.dropout import Dropout
 from keras_bert.models.encoder import build_encoder
 from keras_bert.models.output_layer import build_output_layer
 
@@ -32,8 +33,8 @@ def build_regressor(config: BertConfig) -> keras.Model:
 
 def _build(config, units, name):
     encoder = build_encoder(config)
-    x = keras.layers.Dropout(
-        config.hidden_dropout_prob, name=f"{name}_dropout"
-    )(encoder.output["pooled_output"])
+    x = Dropout(config.hidden_dropout_prob, name=f"{name}_dropout")(
+        encoder.output["pooled_output"]
+    )
     logits = build_output_layer(config, units, name)(x)
     return keras.Model(encoder.input, {"logits": logits}, name=f"bert_{name}")

@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_bert.config import BertConfig
+from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.weighted_sum import WeightedSum
 from keras_bert.models.bilstm import stack_bilstm
 from keras_bert.models.encoder import build_encoder
@@ -58,9 +59,7 @@ def build_feature_tagger(
         (x,) = hidden
     if bilstm_size:
         x = stack_bilstm(x, inputs["input_mask"], bilstm_size)
-    x = keras.layers.Dropout(
-        config.hidden_dropout_prob, name="token_classifier_dropout"
-    )(x)
+    x = Dropout(config.hidden_dropout_prob, name="token_classifier_dropout")(x)
     logits = build_output_layer(config, num_labels, "token_classifier")(x)
     return keras.Model(inputs, {"logits": logits}, name="bert_feature_tagger")
 

@@ -4,6 +4,7 @@ import keras
 
 from keras_bert.config import BertConfig
 from keras_bert.layers.choices import FoldChoices, UnfoldChoices
+from keras_bert.layers.dropout import Dropout
 from keras_bert.models.encoder import build_encoder
 from keras_bert.models.output_layer import build_output_layer
 
@@ -23,9 +24,9 @@ def build_multiple_choice(config: BertConfig) -> keras.Model:
         name: FoldChoices(name=f"fold_{name}")(x)  # [B, C, S] -> [B*C, S]
         for name, x in inputs.items()
     }
-    x = keras.layers.Dropout(
-        config.hidden_dropout_prob, name="multiple_choice_dropout"
-    )(encoder(rows)["pooled_output"])
+    x = Dropout(config.hidden_dropout_prob, name="multiple_choice_dropout")(
+        encoder(rows)["pooled_output"]
+    )
     scores = build_output_layer(config, 1, "multiple_choice")(x)  # [B*C, 1]
     logits = UnfoldChoices(name="logits")(scores, inputs["input_ids"])
     return keras.Model(inputs, {"logits": logits}, name="bert_multiple_choice")

@@ -3,6 +3,7 @@
 import keras
 
 from keras_bert.config import BertConfig
+from keras_bert.layers.dropout import Dropout
 from keras_bert.models.encoder import build_encoder
 from keras_bert.models.output_layer import build_output_layer
 
@@ -20,9 +21,9 @@ def build_token_classifier(
             "between at least 2 labels; count the label of no entity too."
         )
     encoder = build_encoder(config)
-    x = keras.layers.Dropout(
-        config.hidden_dropout_prob, name="token_classifier_dropout"
-    )(encoder.output["sequence_output"])
+    x = Dropout(config.hidden_dropout_prob, name="token_classifier_dropout")(
+        encoder.output["sequence_output"]
+    )
     logits = build_output_layer(config, num_labels, "token_classifier")(x)
     return keras.Model(
         encoder.input, {"logits": logits}, name="bert_token_classifier"

@@ -1,0 +1,88 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from keras import ops
+
+from keras_bert.layers.dropout import Dropout
+
+NUM_PAIRS = 200_000
+
+
+def _is_dropped(rate, dtype="float32"):
+    """Which of two entries that share a random number: bool [2, N]."""
+    layer = Dropout(rate, seed=7, dtype=dtype)
+    x = ops.ones((2, NUM_PAIRS), dtype)
+    return ops.convert_to_numpy(layer(x, training=True)) == 0
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
+def test_the_rate_is_dropped_of_both_entries_of_a_number(rate, dtype):
+    deviation = np.sqrt(rate * (1 - rate) / NUM_PAIRS)
+    shares = _is_dropped(rate, dtype).mean(axis=1)
+    np.testing.assert_allclose(shares, rate, atol=4 * deviation)
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
+def test_entries_of_one_number_are_independent(rate):
+    first, second = _is_dropped(rate)
+    both = rate**2
+    deviation = np.sqrt(both * (1 - both) / NUM_PAIRS)
+    np.testing.assert_allclose(
+        (first & second).mean(), both, atol=4 * deviation
+    )
+
+
+@pytest.mark.parametrize("shape", [(1,), (2,), (5, 3), (1, 4, 7, 7)])
+def test_what_is_kept_is_divided_by_the_share_kept(shape):
+    x = np.random.default_rng(1).normal(size=shape).astype(np.float32)
+    y = ops.convert_to_numpy(Dropout(0.25, seed=3)(x, training=True))
+    assert y.shape == shape
+    np.testing.assert_allclose(y, np.where(y == 0, 0, x / 0.75), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("rate", "training"), [(0.4, False), (0.0, True)])
+def test_nothing_is_dropped(rate, training):
+    x = np.ones((4, 5), np.float32)
+    np.testing.assert_array_equal(Dropout(rate)(x, training=training), x)
+
+
+def test_other_entries_each_time_and_the_same_for_a_seed():
+    x = np.ones((50, 50), np.float32)
+    first, again = Dropout(0.5, seed=1), Dropout(0.5, seed=1)
+    calls = [np.array(layer(x, training=True)) for layer in (first, again)]
+    np.testing.assert_array_equal(*calls)
+    assert (calls[0] != np.array(first(x, training=True))).any()
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="tf.function"
+)
+def test_of_an_unknown_shape_the_gradient_is_that_of_the_kept():
+    layer = Dropout(0.5, seed=1)
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None])])
+    def with_gradient(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = layer(x, training=True)
+        return y, tape.gradient(y, x)
+
+    for shape in ((3, 8), (6, 5)):
+        y, gradient = with_gradient(tf.ones(shape))
+        assert y.shape == shape
+        assert set(np.unique(y)) == {0, 2}
+        np.testing.assert_array_equal(gradient, y)
+
+
+@pytest.mark.parametrize("rate", [-0.1, 1.0])
+def test_a_rate_that_is_none_is_named(rate):
+    with pytest.raises(ValueError, match=f"rate is {rate}; give a number"):
+        Dropout(rate)
+
+
+def test_it_survives_serialization():
+    layer = Dropout(0.3, seed=5, name="some")
+    copy = Dropout.from_config(layer.get_config())
+    assert (copy.rate, copy.seed, copy.name) == (0.3, 5, "some")
