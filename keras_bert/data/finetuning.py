@@ -23,8 +23,8 @@ class Examples:
     """What the model reads, ragged, and what it should say.
 
     Attributes:
-        features: `input_ids` and `segment_ids`, [N, (tokens)], or
-            [N, C, (tokens)] where each example is a choice of C.
+        features: `input_ids` and `segment_ids`, [N, (tokens)], or those of
+            `pack_choices` where each example is a choice.
         rows: Number of the row each example comes from, in rising order: a
             long text makes several examples.
         labels: By output, [N] or ragged [N, (tokens)]; ids are `IGNORED`
@@ -39,7 +39,7 @@ class Examples:
 
     @property
     def lengths(self) -> np.ndarray:
-        """Of each example, or of the longest of its choices, [N]."""
+        """Of each example, or of the longest of its sequences, [N]."""
         lengths = self.features["input_ids"].row_lengths(axis=-1)
         if isinstance(lengths, tf.RaggedTensor):
             lengths = tf.reduce_max(lengths, axis=-1)
@@ -47,7 +47,7 @@ class Examples:
 
     @property
     def mean_length(self) -> float:
-        """Of all sequences, each choice being one."""
+        """Of all sequences; each example has equally many."""
         ids = self.features["input_ids"]
         lengths = tf.cast(ids.row_lengths(axis=-1), tf.float64)
         return float(tf.reduce_mean(lengths))
@@ -93,7 +93,7 @@ def training_batches(
         "hold is text",
         len(lengths),
         examples.mean_length,
-        # Shorter choices of an example are padded to its longest.
+        # The sequences of an example are padded to its longest.
         100
         * fill_rate(lengths, batches)
         * (examples.mean_length / lengths.mean()),

@@ -15,7 +15,8 @@ from keras_bert.heads.texts import (
 from keras_bert.models.multiple_choice import build_multiple_choice
 from keras_bert.reports import write_worst_errors
 from keras_bert.tasks.metrics import METRICS
-from keras_bert.text.packing import BertPreprocessor
+from keras_bert.text.choices import pack_choices
+from keras_bert.text.packing import BertPreprocessor, pad
 from keras_bert.training.losses import accuracy, cross_entropy
 from keras_bert.training.training_model import Objective
 
@@ -39,7 +40,7 @@ class MultipleChoiceHead(tf.Module):
         self._preprocessor = BertPreprocessor(tokenizer, spec.max_seq_length)
 
     def build_model(self, bert_config):
-        return build_multiple_choice(bert_config)
+        return build_multiple_choice(bert_config, packed=True)
 
     def encode(self, rows, *, labeled):
         num_choices = self._num_choices(rows)
@@ -54,10 +55,7 @@ class MultipleChoiceHead(tf.Module):
             self._preprocessor,
         )
         return Examples(
-            {
-                name: tf.RaggedTensor.from_uniform_row_length(x, num_choices)
-                for name, x in pairs.features.items()
-            },  # [N*C, (tokens)] -> [N, C, (tokens)]
+            pack_choices(pairs.features, num_choices),
             np.arange(len(rows)),
             {"logits": tf.constant(self._gold(rows))} if labeled else {},
         )
@@ -101,18 +99,11 @@ class MultipleChoiceHead(tf.Module):
 
     def signatures(self, model):
         def answer(context, endings):
-            num_rows, num_choices = tf.unstack(tf.shape(endings))
-            features = self._preprocessor(
+            num_choices = tf.shape(endings)[1]
+            pairs = self._preprocessor.pack(
                 tf.repeat(context, num_choices), tf.reshape(endings, [-1])
             )
-            logits = model(
-                {
-                    name: tf.reshape(
-                        x, [num_rows, num_choices, tf.shape(x)[-1]]
-                    )
-                    for name, x in features.items()
-                }
-            )["logits"]
+            logits = model(pad(pack_choices(pairs, num_choices)))["logits"]
             return {
                 "choice": tf.argmax(logits, axis=-1, output_type=tf.int32),
                 "scores": tf.nn.softmax(logits),

@@ -1,4 +1,4 @@
-"""[B, C, S] <-> the rows [B*C, S] that the encoder reads; C choices."""
+"""[B, R, S] <-> the rows [B*R, S] that the encoder reads; R rows of choices."""
 
 import keras
 from keras import ops
@@ -6,7 +6,7 @@ from keras import ops
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class FoldChoices(keras.layers.Layer):
-    """[B, C, S] -> [B*C, S]: each choice is a text of its own."""
+    """[B, R, S] -> [B*R, S]."""
 
     def call(self, x):
         return ops.reshape(x, (-1, ops.shape(x)[-1]))
@@ -17,10 +17,14 @@ class FoldChoices(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class UnfoldChoices(keras.layers.Layer):
-    """Scores [B*C, 1] and any [B, C, S] before folding -> scores [B, C]."""
+    """Scores [B*R, K, ...] and any [B, R, S] before folding -> [B, R*K].
+
+    A row holds K choices; an example has R * K of them.
+    """
 
     def call(self, scores, like):
-        return ops.reshape(scores, (-1, ops.shape(like)[1]))
+        num_choices = ops.shape(like)[1] * ops.shape(scores)[1]
+        return ops.reshape(scores, (-1, num_choices))
 
     def compute_output_spec(self, scores, like):
-        return keras.KerasTensor(like.shape[:2], scores.dtype)
+        return keras.KerasTensor((like.shape[0], None), scores.dtype)

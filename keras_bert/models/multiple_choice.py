@@ -9,24 +9,30 @@ from keras_bert.models.encoder import build_encoder
 from keras_bert.models.output_layer import build_output_layer
 
 
-def build_multiple_choice(config: BertConfig) -> keras.Model:
+def build_multiple_choice(
+    config: BertConfig, *, packed: bool = False
+) -> keras.Model:
     """Builds the encoder with one score for each choice (paper, 4.4).
 
     Inputs: those of `build_encoder` with an axis of choices C, int32
     [B, C, S]. Output: `logits`, float32 [B, C].
+
+    With `packed`, a row holds several choices: the inputs of `build_encoder`
+    when `packed`, with an axis of rows R, as `pack_choices` gives them. The
+    output is [B, R*K], and the weights are the same.
     """
-    encoder = build_encoder(config)
+    encoder = build_encoder(config, packed=packed)
     inputs = {
         name: keras.Input((None, None), dtype="int32", name=name)
         for name in encoder.input
     }
     rows = {
-        name: FoldChoices(name=f"fold_{name}")(x)  # [B, C, S] -> [B*C, S]
+        name: FoldChoices(name=f"fold_{name}")(x)  # [B, R, S] -> [B*R, S]
         for name, x in inputs.items()
     }
     x = Dropout(config.hidden_dropout_prob, name="multiple_choice_dropout")(
         encoder(rows)["pooled_output"]
     )
-    scores = build_output_layer(config, 1, "multiple_choice")(x)  # [B*C, 1]
+    scores = build_output_layer(config, 1, "multiple_choice")(x)
     logits = UnfoldChoices(name="logits")(scores, inputs["input_ids"])
     return keras.Model(inputs, {"logits": logits}, name="bert_multiple_choice")

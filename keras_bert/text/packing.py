@@ -111,11 +111,10 @@ def _shorten(ids, lengths):
 
 
 def pad(packed: dict[str, tf.RaggedTensor]) -> dict[str, tf.Tensor]:
-    """Ragged features -> dense ones [B, S] with their `input_mask`."""
-    input_ids = packed["input_ids"]
-    return {
-        # Google's features are padded with 0, whatever the id of [PAD].
-        "input_ids": input_ids.to_tensor(),
-        "input_mask": tf.ones_like(input_ids).to_tensor(),
-        "segment_ids": packed["segment_ids"].to_tensor(),
-    }
+    """Ragged features -> dense ones [B, S].
+
+    `input_mask` is 1 for every token where the features have none.
+    """
+    mask = {"input_mask": tf.ones_like(packed["input_ids"])}
+    # Google's features are padded with 0, whatever the id of [PAD].
+    return {name: x.to_tensor() for name, x in (mask | packed).items()}

@@ -13,6 +13,7 @@ from keras_bert.finetuned import FinetunedModel
 from keras_bert.heads import build_head
 from keras_bert.heads.spec import TaskSpec
 from keras_bert.serving.export import export_saved_model
+from keras_bert.text import choices
 from keras_bert.training.training_model import TrainingModel
 
 SPEC = TaskSpec(
@@ -62,47 +63,58 @@ def model(head, config):
 
 def test_each_ending_is_a_pair_with_the_context(head):
     examples = head.encode(ROWS, labeled=True)
-    assert examples.features["input_ids"].to_list() == IDS
+    assert examples.features["input_ids"].to_list() == [
+        [sum(texts, [])] for texts in IDS
+    ]
     assert examples.features["segment_ids"].to_list() == [
-        [[int(i > ids.index(3)) for i in range(len(ids))] for ids in choices]
-        for choices in IDS
+        [[int(i > ids.index(3)) for ids in texts for i in range(len(ids))]]
+        for texts in IDS
     ]
     assert examples.rows.tolist() == [0, 1]
     assert examples.labels["logits"].numpy().tolist() == [2, 1]
-    assert examples.lengths.tolist() == [9, 7]
+    assert examples.lengths.tolist() == [27, 19]
     assert not head.encode(ROWS, labeled=False).labels
 
 
-def test_batches_are_as_long_as_their_longest_choice(head):
+def test_a_batch_is_padded_at_the_end_of_its_rows(head):
     examples = head.encode(ROWS, labeled=True)
-    dataset, order = evaluation_batches(examples, batch_size=1)
+    dataset, order = evaluation_batches(examples, batch_size=2)
     assert order.tolist() == [1, 0]
-    features, labels, weights = next(iter(dataset))
+    (batch,) = dataset
+    features, labels, weights = batch
     np.testing.assert_array_equal(
-        features["input_ids"],
+        features["input_ids"], [[sum(IDS[1], []) + [0] * 8], [sum(IDS[0], [])]]
+    )
+    np.testing.assert_array_equal(
+        features["input_mask"],
         [
-            [
-                [2, 6, 23, 3, 18, 3, 0],
-                [2, 6, 23, 3, 24, 25, 3],
-                [2, 6, 23, 3, 19, 3, 0],
-            ]
+            [[1] * 6 + [2] * 7 + [3] * 6 + [0] * 8],
+            [[1] * 9 + [2] * 9 + [3] * 9],
         ],
     )
     np.testing.assert_array_equal(
-        features["input_mask"], [[[1] * 6 + [0], [1] * 7, [1] * 6 + [0]]]
+        features["cls_positions"], [[[0, 6, 13]], [[0, 9, 18]]]
     )
-    assert labels["logits"].numpy().tolist() == [1]
-    assert weights["logits"].numpy().tolist() == [1]
-    (batch,) = evaluation_batches(examples, batch_size=2)[0]
-    assert batch[0]["segment_ids"].shape == (2, 3, 9)
+    assert labels["logits"].numpy().tolist() == [1, 2]
+    assert weights["logits"].numpy().tolist() == [1, 1]
 
 
-def test_the_padding_of_shorter_choices_is_counted(head, caplog):
+def test_the_padding_is_counted(head, caplog):
     examples = head.encode(ROWS, labeled=True)
     with caplog.at_level(logging.INFO, "absl"):
         training_batches(examples, batch_size=2, num_epochs=3, seed=1)
+    rate = f"{100 * (27 + 19) / (2 * 27):.1f} %"
+    assert f"2 examples of 23 tokens on average; {rate}" in caplog.text
+
+
+def test_the_padding_of_shorter_rows_is_counted(head, caplog, monkeypatch):
+    monkeypatch.setattr(choices, "_MAX_TOKENS_OF_SHARED_ROWS", 0)
+    examples = head.encode(ROWS, labeled=True)
+    assert examples.features["input_ids"].to_list() == IDS
+    assert examples.lengths.tolist() == [9, 7]
+    with caplog.at_level(logging.INFO, "absl"):
+        training_batches(examples, batch_size=2, num_epochs=3, seed=1)
     num_tokens, num_positions = 3 * 9 + (6 + 7 + 6), 2 * 3 * 9
-    assert examples.mean_length == num_tokens / 6
     rate = f"{100 * num_tokens / num_positions:.1f} %"
     assert f"2 examples of 8 tokens on average; {rate}" in caplog.text
 

@@ -12,7 +12,10 @@ from reference_bert import bert
 from keras_bert.data.packed import pack_sequences
 from keras_bert.layers.attention import SelfAttention
 from keras_bert.models.encoder import build_encoder
+from keras_bert.models.multiple_choice import build_multiple_choice
 from keras_bert.models.pretraining import build_pretraining_model
+from keras_bert.text import choices
+from keras_bert.text.packing import pad
 from keras_bert.training.losses import cross_entropy, weighted_mean
 
 S, P = 16, 5
@@ -86,6 +89,33 @@ def test_equals_the_reference_on_each_sequence(
                 pooled_output[r, k], expected["pooled_output"][0], atol=1e-5
             )
             begin += length
+
+
+@pytest.mark.parametrize("num_rows", [1, 3])
+@pytest.mark.parametrize("directionality", ["bidi", "left_to_right"])
+def test_choices_score_in_any_row_as_alone(
+    config, examples, directionality, num_rows, monkeypatch
+):
+    if num_rows == 3:
+        monkeypatch.setattr(choices, "_MAX_TOKENS_OF_SHARED_ROWS", 0)
+    config = dataclasses.replace(config, directionality=directionality)
+    plain, packed = _plain_and_packed(build_multiple_choice, config)
+    # Two examples of three choices.
+    expected = plain(
+        {name: examples[name][:6].reshape(2, 3, S) for name in plain.input}
+    )["logits"]
+    features = choices.pack_choices(
+        {
+            name: tf.RaggedTensor.from_tensor(examples[name][:6], LENGTHS[:6])
+            for name in ("input_ids", "segment_ids")
+        },
+        num_choices=3,
+    )
+    features = pad(features)
+    assert features["cls_positions"].shape == (2, num_rows, 3 // num_rows)
+    logits = packed(features)["logits"]
+    np.testing.assert_allclose(logits, expected, atol=1e-5)
+    assert np.ptp(expected) > 0.1  # or any order of them would do
 
 
 def _losses_and_gradients(model, features, labels, weights):

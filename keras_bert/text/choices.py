@@ -1,0 +1,61 @@
+"""The choices of an example -> rows: all in one, or each in its own."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+# Attention compares all tokens of a row, also those of unlike choices. Up to
+# here that takes no longer than the padding that is saved.
+_MAX_TOKENS_OF_SHARED_ROWS = 128
+
+
+def pack_choices(
+    texts: dict[str, tf.RaggedTensor], num_choices: int | tf.Tensor
+) -> dict[str, tf.RaggedTensor]:
+    """Lets the choices of an example share a row where they are short.
+
+    A batch of [B, C, S] is padded to its longest choice; where one row holds
+    all C choices, one after the other, the shorter ones need no padding.
+    They share a row if the rows then have 128 tokens at most, on average.
+
+    Takes `input_ids` and `segment_ids` [B*C, (tokens)], as
+    `BertPreprocessor.pack` gives them. Returns, with R rows of K choices an
+    example, K being C or 1 and R * K = C, what `build_multiple_choice` reads
+    when `packed`, ragged:
+
+        input_ids, segment_ids: int32 [B, R, (tokens)].
+        input_mask: int32 [B, R, (tokens)], the number of a token's choice in
+            its row, from 1.
+        position_ids: int32 [B, R, (tokens)], from 0 in each choice.
+        cls_positions: int32 [B, R, (K)], where the choices begin.
+    """
+    input_ids = texts["input_ids"]
+    num_choices = tf.cast(num_choices, tf.int64)
+    lengths = input_ids.row_lengths()  # [B*C]
+    num_examples = tf.size(lengths, tf.int64) // num_choices
+    is_short = (
+        tf.reduce_sum(lengths) <= _MAX_TOKENS_OF_SHARED_ROWS * num_examples
+    )
+    row_size = tf.where(is_short, num_choices, 1)  # K
+    rows = tf.reshape(lengths, [-1, row_size])  # [B*R, K]
+
+    def to_examples(values, row_lengths):
+        """Values, one row after the other -> int32 [B, R, (values)]."""
+        values = tf.RaggedTensor.from_row_lengths(
+            tf.cast(values, tf.int32), row_lengths, validate=False
+        )
+        return tf.RaggedTensor.from_uniform_row_length(
+            values, num_choices // row_size
+        )
+
+    tokens = {name: x.flat_values for name, x in texts.items()} | {
+        "input_mask": input_ids.value_rowids() % row_size + 1,
+        "position_ids": tf.ragged.range(lengths).flat_values,
+    }
+    num_tokens = tf.reduce_sum(rows, axis=1)
+    begins = tf.cumsum(rows, axis=1, exclusive=True)
+    return {name: to_examples(x, num_tokens) for name, x in tokens.items()} | {
+        "cls_positions": to_examples(
+            tf.reshape(begins, [-1]), tf.ones_like(num_tokens) * row_size
+        )
+    }
