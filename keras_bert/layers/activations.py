@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 import keras
 
+from keras_bert.layers.gelu import gelu_erf, gelu_tanh
+
 
 def get_activation(hidden_act: str) -> Callable:
     """Returns the function that BERT means by a name, not Keras.
@@ -23,15 +25,3 @@ def get_activation(hidden_act: str) -> Callable:
             f"Activation {hidden_act!r} is not one of {', '.join(activations)}."
         )
     return activations[hidden_act]
-
-
-@keras.saving.register_keras_serializable(package="keras_bert")
-def gelu_tanh(x):
-    """x * 0.5 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3)))."""
-    return keras.activations.gelu(x, approximate=True)
-
-
-@keras.saving.register_keras_serializable(package="keras_bert")
-def gelu_erf(x):
-    """x * 0.5 * (1 + erf(x / sqrt(2)))."""
-    return keras.activations.gelu(x, approximate=False)

@@ -1,0 +1,86 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert.layers.dense import build_dense
+from keras_bert.layers.gelu import for_training, gelu_erf, gelu_tanh
+
+X = np.concatenate([np.linspace(-12, 12, 4801), [-1e4, 1e4]]).astype("float32")
+GELUS = pytest.mark.parametrize("gelu", [gelu_erf, gelu_tanh])
+pytestmark = pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="takes gradients"
+)
+
+
+def _with_gradient(function, x):
+    upstream = tf.cast(tf.cos(tf.cast(x, tf.float32)), x.dtype)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = function(x)
+    gradient = tape.gradient(y, x, upstream)
+    assert y.dtype == gradient.dtype == x.dtype
+    return tf.cast(y, tf.float32), tf.cast(gradient, tf.float32)
+
+
+def _assert_near(found, expected):
+    # 1 + erf is rounded to 1e-7, and multiplied by x; XLA's tanh is 1e-6 off.
+    np.testing.assert_array_less(
+        np.abs(found - expected), 2e-6 + 2e-7 * np.abs(X)
+    )
+
+
+@GELUS
+def test_for_training_it_is_the_same_with_the_same_gradient(gelu):
+    x = tf.constant(X)
+    for found, expected in zip(
+        _with_gradient(for_training(gelu), x),
+        _with_gradient(gelu, x),
+        strict=True,
+    ):
+        _assert_near(found, expected)
+
+
+@GELUS
+def test_in_bfloat16_it_is_that_of_float32_rounded(gelu):
+    x = tf.cast(X, tf.bfloat16)
+    for found, expected in zip(
+        _with_gradient(for_training(gelu), x),
+        _with_gradient(gelu, tf.cast(x, tf.float32)),
+        strict=True,
+    ):
+        # Of upstream gradients too, a rounding is half of 2^-8.
+        np.testing.assert_allclose(found, expected, rtol=2**-7, atol=1e-5)
+
+
+@GELUS
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_in_a_graph(gelu, jit_compile):
+    compiled = tf.function(for_training(gelu), jit_compile=jit_compile)
+    for found, expected in zip(
+        _with_gradient(compiled, tf.constant(X)),
+        _with_gradient(gelu, tf.constant(X)),
+        strict=True,
+    ):
+        _assert_near(found, expected)
+
+
+def test_other_activations_stay():
+    assert for_training(keras.activations.relu) is keras.activations.relu
+
+
+@pytest.mark.parametrize("activation", [gelu_erf, gelu_tanh, "tanh", None])
+def test_a_layer_says_the_same_in_training_and_inference(activation):
+    layer = build_dense(
+        "dense",
+        5,
+        7,
+        activation=activation,
+        initializer_range=1.0,
+        dtype="float32",
+    )
+    layer.bias.assign(np.arange(7.0))
+    x = np.random.default_rng(1).normal(size=(30, 5)).astype("float32")
+    np.testing.assert_allclose(
+        layer(x, training=True), layer(x, training=False), atol=2e-6
+    )
