@@ -17,8 +17,8 @@ from absl import app, flags
 
 from keras_bert.config import BertConfig
 from keras_bert.models.pretraining import build_pretraining_model
-from keras_bert.training.adam_weight_decay import AdamWeightDecay
-from keras_bert.training.lamb import Lamb
+from keras_bert.training.optimizers.adam_weight_decay import AdamWeightDecay
+from keras_bert.training.optimizers.lamb import Lamb
 
 _MODEL = flags.DEFINE_string("model", "bert_base_uncased", "Its weights.")
 _ROUNDS = flags.DEFINE_integer("rounds", 15, "Timed updates of each.")

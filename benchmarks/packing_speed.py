@@ -17,11 +17,13 @@ import tensorflow as tf
 from absl import app, flags
 
 from keras_bert.config import BertConfig
-from keras_bert.data.packed import pack_sequences
-from keras_bert.data.records import read_pretraining_records
 from keras_bert.models.pretraining import build_pretraining_model
-from keras_bert.training.adam_weight_decay import AdamWeightDecay
+from keras_bert.pretraining.read.files_to_records import (
+    read_pretraining_records,
+)
+from keras_bert.pretraining.read.pairs_to_rows import pack_sequences
 from keras_bert.training.losses import cross_entropy, weighted_mean
+from keras_bert.training.optimizers.adam_weight_decay import AdamWeightDecay
 
 _INPUT_FILE = flags.DEFINE_string("input_file", None, "Records with masks.")
 _MODEL = flags.DEFINE_string("model", "bert_tiny", "Its network.")

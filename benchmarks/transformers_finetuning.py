@@ -33,11 +33,11 @@ from safetensors.numpy import save_file
 
 import keras_bert
 from keras_bert.checkpoints.find import config_and_vocab
-from keras_bert.data.finetuning import evaluation_batches, training_batches
-from keras_bert.heads import build_head
-from keras_bert.heads.spec import TaskSpec
-from keras_bert.training.optimizers import build_optimizer
-from keras_bert.training.schedule import WarmupDecay
+from keras_bert.finetuning.batches import evaluation_batches, training_batches
+from keras_bert.kinds.base import build_head
+from keras_bert.kinds.spec import TaskSpec
+from keras_bert.training.optimizers.build import build_optimizer
+from keras_bert.training.optimizers.schedule import WarmupDecay
 from keras_bert.training.training_model import WORK, TrainingModel
 
 _PEER_PYTHON = flags.DEFINE_string(

@@ -9,7 +9,7 @@ from typing import Any
 
 from absl import logging
 
-from keras_bert.huggingface_config import from_huggingface_config
+from keras_bert.checkpoints.huggingface_config import from_huggingface_config
 
 HIDDEN_ACTS = ("gelu", "gelu_erf", "linear", "relu", "tanh")
 DIRECTIONALITIES = ("bidi", "left_to_right")

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from keras_bert.heads.span import SpanHead
-from keras_bert.heads.spec import TaskSpec
+from keras_bert.kinds.span.kind import SpanHead
+from keras_bert.kinds.spec import TaskSpec
 from keras_bert.text.tokenizer import BertTokenizer
 
 

@@ -11,8 +11,8 @@ import tensorflow as tf
 
 from keras_bert.config import BertConfig
 from keras_bert.models.pretraining import build_pretraining_model
-from keras_bert.training.adam_weight_decay import AdamWeightDecay
 from keras_bert.training.losses import accuracy, cross_entropy
+from keras_bert.training.optimizers.adam_weight_decay import AdamWeightDecay
 from keras_bert.training.training_model import Objective, TrainingModel
 from keras_bert.training.workers import step_of_chief
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from keras_bert.config import BertConfig
-from keras_bert.finetuning import FinetuningConfig
+from keras_bert.finetuning.run import FinetuningConfig
 from keras_bert.models.encoder import build_encoder
-from keras_bert.pretraining import PretrainingConfig
+from keras_bert.pretraining.run import PretrainingConfig
 
 ROOT = Path(__file__).parent.parent
 CONFIGS = ROOT / "configs"

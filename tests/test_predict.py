@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from conftest import randomize
 
-from keras_bert.finetuned import FinetunedModel
-from keras_bert.heads import build_head
-from keras_bert.heads.spec import TaskSpec
+from keras_bert.finetuning.finetuned_model import FinetunedModel
+from keras_bert.kinds.base import build_head
+from keras_bert.kinds.spec import TaskSpec
 from keras_bert.serving.export import export_saved_model
 
 SCRIPT = Path(__file__).parent.parent / "run_scripts" / "predict.py"

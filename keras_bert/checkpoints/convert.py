@@ -9,16 +9,16 @@ from pathlib import Path
 
 from absl import logging
 
-from keras_bert.atomic import atomic_path
 from keras_bert.checkpoints.casing import is_lower_case
 from keras_bert.checkpoints.find import config_beside, find_weights
 from keras_bert.checkpoints.google import to_google
 from keras_bert.checkpoints.huggingface import to_huggingface
+from keras_bert.checkpoints.huggingface_config import to_huggingface_config
 from keras_bert.checkpoints.load import read_weights
 from keras_bert.checkpoints.safetensors_files import write_safetensors
 from keras_bert.checkpoints.tensorflow_files import write_tensorflow
 from keras_bert.config import BertConfig
-from keras_bert.huggingface_config import to_huggingface_config
+from keras_bert.files import atomic_path
 
 FORMATS = ("google_tf1", "huggingface", "keras")
 

@@ -11,8 +11,8 @@ import numpy as np
 import safetensors
 from safetensors import numpy as safetensors_numpy
 
-from keras_bert.atomic import full_disk_named
 from keras_bert.checkpoints.stored import StoredArray
+from keras_bert.files import full_disk_named
 
 
 def read_safetensors(file: Path) -> dict[str, StoredArray]:

@@ -31,3 +31,12 @@ class UnflattenTokens(keras.layers.Layer):
         return keras.KerasTensor(
             (*input_mask.shape, x.shape[-1]), self.compute_dtype
         )
+
+
+def tokens_at(positions, x):
+    """Positions [B, P] in the rows of x [B, S, H] -> [B*P, H]."""
+    batch_size, seq_length = ops.shape(x)[0], ops.shape(x)[1]
+    offsets = ops.arange(batch_size, dtype="int32")[:, None] * seq_length
+    rows = ops.reshape(ops.cast(positions, "int32") + offsets, (-1,))
+    tokens = ops.reshape(x, (-1, x.shape[-1]))  # [T, H]
+    return ops.take(tokens, rows, axis=0)

@@ -6,7 +6,7 @@ from keras_bert.config import BertConfig
 from keras_bert.layers.embeddings import BertEmbeddings
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.flat_tokens import FlattenTokens, UnflattenTokens
-from keras_bert.layers.heads import Pooler
+from keras_bert.layers.pooler import Pooler
 
 
 def build_encoder(config: BertConfig, *, packed: bool = False) -> keras.Model:

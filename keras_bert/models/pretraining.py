@@ -3,7 +3,7 @@
 import keras
 
 from keras_bert.config import BertConfig
-from keras_bert.layers.heads import MaskedLMHead, NextSentenceHead
+from keras_bert.layers.pretraining_heads import MaskedLMHead, NextSentenceHead
 from keras_bert.models.encoder import build_encoder
 
 

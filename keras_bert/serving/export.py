@@ -10,7 +10,7 @@ from typing import Protocol
 import keras
 import tensorflow as tf
 
-from keras_bert.atomic import atomic_path
+from keras_bert.files import atomic_path
 
 _PARTS_OF_A_SAVED_MODEL = {
     "assets",
@@ -21,7 +21,7 @@ _PARTS_OF_A_SAVED_MODEL = {
 
 
 class Servable(Protocol):
-    """What gives a network's numbers a meaning; see `keras_bert.heads`.
+    """What gives a network's numbers a meaning; see `keras_bert.kinds.base`.
 
     A tf.Module whose method `signatures` takes the network and returns, by
     name, functions of strings and their input specifications.

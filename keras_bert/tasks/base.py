@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from keras_bert.tasks.metrics import METRICS
+from keras_bert.kinds.metrics import METRICS
 
 Row = Mapping[str, Any]
 

@@ -12,8 +12,8 @@ from keras_bert.text.row_random import (
     to_order,
     to_uniform,
 )
-from keras_bert.text.spans import choose_spans, positions_of
 from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.text.whole_words import choose_spans, positions_of
 
 
 @dataclasses.dataclass(frozen=True)

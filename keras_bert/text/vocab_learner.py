@@ -12,7 +12,7 @@ from tensorflow_text.tools.wordpiece_vocab import (
     wordpiece_tokenizer_learner_lib as learner,
 )
 
-from keras_bert.atomic import atomic_path
+from keras_bert.files import atomic_path
 from keras_bert.text.vocab import SPECIAL_TOKENS
 from keras_bert.text.words import split_words
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 import keras
 import numpy as np
 
-from keras_bert.training.checkpoint import CheckpointWriter
-from keras_bert.training.history import History
+from keras_bert.training.run_files.checkpoint import CheckpointWriter
+from keras_bert.training.run_files.history import History
 
 
 class EndsIntervals(keras.callbacks.Callback):

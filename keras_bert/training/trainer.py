@@ -13,22 +13,22 @@ import keras
 import tensorflow as tf
 from absl import logging
 
-from keras_bert.training.checkpoint import (
+from keras_bert.training.config import TrainConfig
+from keras_bert.training.dataset_options import with_options
+from keras_bert.training.distribution import is_chief, precision
+from keras_bert.training.interruption import StopsOnSignal
+from keras_bert.training.intervals import EndsIntervals
+from keras_bert.training.matmul_speed import measure_matmul_speed
+from keras_bert.training.optimizers.build import build_optimizer
+from keras_bert.training.run_files.best import KeepsBest, Selection
+from keras_bert.training.run_files.checkpoint import (
     CheckpointWriter,
     latest_step,
     restore_checkpoint,
     restore_moments,
 )
-from keras_bert.training.closing import describe_run
-from keras_bert.training.config import TrainConfig
-from keras_bert.training.dataset_options import with_options
-from keras_bert.training.distribution import is_chief, precision
-from keras_bert.training.history import History
-from keras_bert.training.interruption import StopsOnSignal
-from keras_bert.training.intervals import EndsIntervals
-from keras_bert.training.matmul_speed import measure_matmul_speed
-from keras_bert.training.optimizers import build_optimizer
-from keras_bert.training.selection import KeepsBest, Selection
+from keras_bert.training.run_files.history import History
+from keras_bert.training.run_files.summary import describe_run
 from keras_bert.training.training_model import (
     CountWork,
     Objective,

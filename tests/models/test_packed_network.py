@@ -9,12 +9,12 @@ import tensorflow as tf
 from conftest import V, randomize
 from reference_bert import bert
 
-from keras_bert.data.packed import pack_sequences
+from keras_bert.kinds.multiple_choice import packing as choices
 from keras_bert.layers.attention import SelfAttention
 from keras_bert.models.encoder import build_encoder
 from keras_bert.models.multiple_choice import build_multiple_choice
 from keras_bert.models.pretraining import build_pretraining_model
-from keras_bert.text import choices
+from keras_bert.pretraining.read.pairs_to_rows import pack_sequences
 from keras_bert.text.packing import pad
 from keras_bert.training.losses import cross_entropy, weighted_mean
 

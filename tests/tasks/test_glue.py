@@ -2,8 +2,8 @@ import logging
 
 import pytest
 
+from keras_bert.kinds.metrics import METRICS
 from keras_bert.tasks import get_task, known_tasks
-from keras_bert.tasks.metrics import METRICS
 
 # Header lines of the official files; "CoLA" has none but in test.tsv.
 MNLI = (

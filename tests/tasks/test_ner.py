@@ -2,9 +2,9 @@ from collections import Counter
 
 import pytest
 
+from keras_bert.kinds.metrics import METRICS
 from keras_bert.tasks import get_task
 from keras_bert.tasks.conll import conll
-from keras_bert.tasks.metrics import METRICS
 
 LABELS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
 

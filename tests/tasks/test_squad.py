@@ -3,8 +3,9 @@ import json
 import numpy as np
 import pytest
 
-from keras_bert.tasks import get_task, squad_metrics
-from keras_bert.tasks.metrics import METRICS
+from keras_bert.kinds.metrics import METRICS
+from keras_bert.kinds.span import metrics as squad_metrics
+from keras_bert.tasks import get_task
 from keras_bert.tasks.squad import read_squad
 
 

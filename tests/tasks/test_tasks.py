@@ -4,11 +4,11 @@ import json
 import numpy as np
 import pytest
 
-from keras_bert.heads import build_head
-from keras_bert.heads.spec import TaskSpec
+from keras_bert.kinds.base import build_head
+from keras_bert.kinds.metrics import METRICS
+from keras_bert.kinds.spec import TaskSpec
 from keras_bert.tasks import get_task, known_tasks, readers
 from keras_bert.tasks.base import Task
-from keras_bert.tasks.metrics import METRICS
 
 
 @pytest.mark.parametrize("name", sorted(known_tasks()))

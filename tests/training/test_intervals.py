@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import pytest
 
 from keras_bert.training import intervals
-from keras_bert.training.history import History
 from keras_bert.training.intervals import EndsIntervals
+from keras_bert.training.run_files.history import History
 
 WORK = {"sequences": 24.0, "tokens": 300.0, "flops": 9e6}
 

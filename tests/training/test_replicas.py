@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert.training.config import TrainConfig
-from keras_bert.training.optimizers import build_optimizer
+from keras_bert.training.optimizers.build import build_optimizer
 
 RANDOM = np.random.default_rng(5)
 # The halves are unlike, and so are the norms of their gradients.

@@ -8,8 +8,8 @@ import pytest
 import tensorflow as tf
 from small_run import CONFIG, build_small_model, train_small
 
-from keras_bert.training.adam_weight_decay import AdamWeightDecay
 from keras_bert.training.intervals import EndsIntervals
+from keras_bert.training.optimizers.adam_weight_decay import AdamWeightDecay
 
 
 def test_a_loss_that_is_no_number_stops_the_run(tmp_path):

@@ -17,7 +17,8 @@ from small_run import (
     train_small,
 )
 
-from keras_bert.training import checkpoint, trainer
+from keras_bert.training import trainer
+from keras_bert.training.run_files import checkpoint
 
 
 def test_what_a_run_leaves_behind(tmp_path):

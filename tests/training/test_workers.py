@@ -4,7 +4,7 @@ import keras
 import pytest
 import tensorflow as tf
 
-from keras_bert.training.checkpoint import restore_checkpoint
+from keras_bert.training.run_files.checkpoint import restore_checkpoint
 from keras_bert.training.workers import lost_worker_named, step_of_chief
 
 ONE_DEVICE = tf.distribute.get_strategy()

@@ -1,1 +1,0 @@
-"""Text and tasks -> records and batches of features."""

@@ -1,0 +1,1 @@
+"""Texts -> hidden states of a frozen encoder."""

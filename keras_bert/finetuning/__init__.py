@@ -1,0 +1,1 @@
+"""A task and a pre-trained model -> a fine-tuned model and its metrics."""

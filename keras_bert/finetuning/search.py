@@ -1,0 +1,168 @@
+"""The paper's search: many fine-tuning runs, the best one on the dev set."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import json
+import math
+import shutil
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from absl import logging
+from matplotlib.figure import Figure
+
+from keras_bert.files import atomic_path
+from keras_bert.finetuning.run import FinetuningConfig, finetune
+from keras_bert.tasks import get_task
+from keras_bert.tasks.base import Task
+
+_VARIED_IN_THE_PAPER = (
+    "learning_rate",
+    "num_train_epochs",
+    "random_seed",
+    "train_batch_size",
+)
+
+
+def search(
+    task: str | Task,
+    data_dir: str | Path,
+    output_dir: str | Path,
+    *,
+    configs: Sequence[FinetuningConfig],
+    num_restarts: int = 1,
+    **kwargs,
+) -> dict[str, float]:
+    """Fine-tunes with each config, and keeps the best model (paper, A.3).
+
+    Each run has a folder of its own, named after its settings. The same call
+    again goes on with the run that was interrupted. In one process: several
+    workers cannot begin a second run.
+
+    Args:
+        task: As for `finetune`.
+        data_dir: As for `finetune`.
+        output_dir: Gets `search.csv`, a row for each run, the best first;
+            `search.png`; and the runs' folders, of which the best one keeps
+            its weights.
+        configs: One for each run.
+        num_restarts: So often each config is run, with another random_seed.
+        **kwargs: Others of `finetune`.
+
+    Returns:
+        The row of the best run: its settings, metrics and `minutes`.
+
+    Raises:
+        ValueError: Where there is nothing to run, where the strategy has
+            several workers, or where `output_dir` has results of another
+            search.
+    """
+    task = get_task(task) if isinstance(task, str) else task
+    output_dir = Path(output_dir)
+    configs = [
+        dataclasses.replace(config, random_seed=config.random_seed + i)
+        for config in configs
+        for i in range(num_restarts)
+    ]
+    configs = list(dict.fromkeys(configs))  # none twice
+    _check(configs)
+    varied = _varied_fields(configs)
+    metric = task.metrics[0]
+    rows, best = [], None
+
+    def rank(row):  # the correlation with a constant is no number
+        return -math.inf if math.isnan(row[metric]) else row[metric]
+
+    for number, config in enumerate(configs, 1):
+        settings = {name: getattr(config, name) for name in varied}
+        name = ",".join(f"{k}={v}" for k, v in settings.items())
+        logging.info("Run %d of %d: %s", number, len(configs), name)
+        folder = output_dir / name
+        row = settings | _run(task, data_dir, folder, config, kwargs)
+        rows.append(row)
+        if best is None or rank(row) > rank(best[0]):
+            best, worse = (row, folder), best
+        else:
+            worse = row, folder
+        if worse:
+            shutil.rmtree(worse[1] / "best", ignore_errors=True)
+        rows.sort(key=rank, reverse=True)
+        _write_table(output_dir / "search.csv", rows)
+        _plot(output_dir / "search.png", rows, varied, metric)
+    logging.info("The best model is in %s", best[1])
+    return best[0]
+
+
+def _check(configs):
+    if not configs:
+        raise ValueError(
+            "There is nothing to run; give a value of each flag, and at least "
+            "one restart."
+        )
+    if any(c.distribution_strategy == "multi_worker_mirrored" for c in configs):
+        raise ValueError(
+            "Several workers cannot search; run them once for each setting."
+        )
+
+
+def _varied_fields(configs):
+    """Those the paper varies, and others in which the configs differ."""
+    return [
+        field.name
+        for field in dataclasses.fields(FinetuningConfig)
+        if field.name in _VARIED_IN_THE_PAPER
+        or len({getattr(config, field.name) for config in configs}) > 1
+    ]
+
+
+def _run(task, data_dir, folder, config, kwargs) -> dict[str, Any]:
+    """Runs, unless an earlier call has; returns the figures."""
+    done = folder / "run.json"
+    asked = dataclasses.asdict(config) | {
+        name: str(value)
+        for name, value in {"data_dir": data_dir, **kwargs}.items()
+    }
+    if not done.is_file():
+        begin = time.monotonic()
+        figures = finetune(task, data_dir, folder, config=config, **kwargs)
+        figures["minutes"] = (time.monotonic() - begin) / 60
+        # As large as all else together, and of no use to a finished run.
+        shutil.rmtree(folder / "checkpoints")
+        with atomic_path(done) as path:
+            run = {"asked": asked, "figures": figures}
+            path.write_text(json.dumps(run, indent=2) + "\n")
+    run = json.loads(done.read_text(encoding="utf-8"))
+    for name, value in asked.items():
+        if run["asked"].get(name) != value:
+            raise ValueError(
+                f"{folder} was run with {name}={run['asked'].get(name)!r}, "
+                f"not {value!r}; give a new output_dir."
+            )
+    return run["figures"]
+
+
+def _write_table(file, rows):
+    with atomic_path(file) as path, path.open("w", newline="") as table:
+        writer = csv.DictWriter(table, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def _plot(file, rows, varied, metric):
+    """A panel for each field, a dot for each run."""
+    figure = Figure(figsize=(3.5 * len(varied), 3.5), layout="constrained")
+    panels = figure.subplots(1, len(varied), squeeze=False, sharey=True)[0]
+    for axes, name in zip(panels, varied, strict=True):
+        values = sorted({row[name] for row in rows})
+        places = [values.index(row[name]) for row in rows]
+        axes.plot(places, [row[metric] for row in rows], "o", alpha=0.5)
+        axes.set_xticks(range(len(values)), map(str, values))
+        axes.set(xlabel=name.replace("_", " "), xlim=(-0.5, len(values) - 0.5))
+        axes.grid(alpha=0.3)
+    panels[0].set_ylabel(metric)
+    with atomic_path(file) as path:
+        figure.savefig(path, format="png", dpi=120)

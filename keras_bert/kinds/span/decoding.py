@@ -1,0 +1,287 @@
+"""Scores of tokens -> the parts of contexts that are the best answers."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from keras_bert.kinds.span.windows import SPACES, Windows
+from keras_bert.kinds.spec import TaskSpec
+
+# A Python float would be float32 in a graph.
+_IMPOSSIBLE = np.float64("-inf")
+# White space within an answer becomes one space.
+_SPACES = f"[{SPACES}]+"
+
+
+class Candidates(NamedTuple):
+    """Pairs of a first and a last token, [W, N] for each window.
+
+    Attributes:
+        scores: Sums of both logits, float64: -inf where it is no answer.
+        starts, ends: The tokens' places in the window, int32.
+    """
+
+    scores: tf.Tensor
+    starts: tf.Tensor
+    ends: tf.Tensor
+
+
+def find_candidates(
+    windows: Windows,
+    start_logits: tf.Tensor,
+    end_logits: tf.Tensor,
+    spec: TaskSpec,
+) -> Candidates:
+    """Pairs the best starts and ends of each window, of logits [W, S].
+
+    Of each, the best `n_best_size` are taken, be they of the context or not.
+    An answer starts in the window that shows most around the start. Where
+    none of a question's windows has a pair, each has its best single token.
+    """
+    shape = tf.shape(start_logits, tf.int64)
+    may_be_single = windows.is_max_context.to_tensor(-1, shape=shape) == 1
+    may_end = windows.context_tokens.to_tensor(-1, shape=shape) >= 0
+    n = tf.minimum(spec.n_best_size, tf.shape(start_logits)[1])
+    # Of equals the first comes first, as in a stable sort.
+    start_scores, starts = tf.math.top_k(start_logits, n)
+    end_scores, ends = tf.math.top_k(end_logits, n)
+    may_start = tf.gather(may_be_single, starts, batch_dims=1)
+    may_end = tf.gather(may_end, ends, batch_dims=1)
+    lengths = ends[:, None, :] - starts[:, :, None] + 1  # [W, n, n]
+    scores = tf.where(
+        may_start[:, :, None]
+        & may_end[:, None, :]
+        & (lengths > 0)
+        & (lengths <= spec.max_answer_length),
+        _sum(start_scores[:, :, None], end_scores[:, None, :]),
+        _IMPOSSIBLE,
+    )
+    flat = [-1, n * n]
+    scores = tf.reshape(scores, flat)
+
+    single_scores = tf.where(
+        may_be_single, _sum(start_logits, end_logits), _IMPOSSIBLE
+    )
+    single = tf.argmax(single_scores, axis=1, output_type=tf.int32)[:, None]
+    best_of_row = tf.math.segment_max(
+        tf.reduce_max(scores, axis=1), windows.rows
+    )
+    has_pair = tf.math.is_finite(tf.gather(best_of_row, windows.rows))
+    single_scores = tf.where(
+        has_pair, _IMPOSSIBLE, tf.reduce_max(single_scores, axis=1)
+    )
+    return Candidates(
+        *(
+            tf.concat(columns, axis=1)
+            for columns in (
+                (scores, single_scores[:, None]),
+                (tf.reshape(tf.repeat(starts, n, axis=1), flat), single),
+                (tf.reshape(tf.tile(ends, [1, n]), flat), single),
+            )
+        )
+    )
+
+
+def locate_answers(
+    windows: Windows,
+    places: tf.Tensor,
+    starts: tf.Tensor,
+    ends: tf.Tensor,
+    unk_id: int,
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Characters of answers [N] of the windows at `places`: starts, ends.
+
+    The whole words where google-research/bert cannot tell the characters: an
+    unknown word has no letters, and the answer is found by counting those of
+    the clean text, which may be more or fewer.
+    """
+    firsts = tf.gather(windows.input_ids.row_starts(), places)
+    lasts = firsts + tf.cast(ends, tf.int64)
+    firsts += tf.cast(starts, tf.int64)
+    is_unknown = tf.cast(windows.input_ids.flat_values == unk_id, tf.int32)
+    num_unknown = tf.cumsum(tf.pad(is_unknown, [[1, 0]]))
+
+    def of(field, tokens):
+        return tf.gather(field.flat_values, tokens)
+
+    is_exact = (
+        tf.gather(num_unknown, firsts) == tf.gather(num_unknown, lasts + 1)
+    ) & (
+        of(windows.word_start_drifts, firsts)
+        == of(windows.word_end_drifts, lasts)
+    )
+    return (
+        tf.where(
+            is_exact,
+            of(windows.starts, firsts),
+            of(windows.word_starts, firsts),
+        ),
+        tf.where(
+            is_exact, of(windows.ends, lasts), of(windows.word_ends, lasts)
+        ),
+    )
+
+
+def decode_windows(
+    contexts: Sequence[str],
+    windows: Windows,
+    start_logits: np.ndarray,
+    end_logits: np.ndarray,
+    *,
+    spec: TaskSpec,
+    unk_id: int,
+) -> list[dict[str, Any]]:
+    """Answers each question, whose windows have the logits [W, S].
+
+    See `SpanHead` for what an answer holds.
+    """
+    found = Candidates(
+        *map(np.array, find_candidates(windows, start_logits, end_logits, spec))
+    )
+    places, numbers = np.nonzero(np.isfinite(found.scores))
+    first_tokens, last_tokens = (
+        x[places, numbers] for x in (found.starts, found.ends)
+    )
+    located = locate_answers(windows, places, first_tokens, last_tokens, unk_id)
+    rows = windows.rows.numpy()[places]
+    order = np.lexsort((-found.scores[places, numbers], rows))
+    columns = [
+        x[order].tolist()
+        for x in (
+            *map(np.array, located),
+            start_logits[places, first_tokens],
+            end_logits[places, last_tokens],
+        )
+    ]
+    splits = np.searchsorted(rows[order], np.arange(len(contexts) + 1))
+    nulls = _nulls(windows.rows.numpy(), start_logits[:, 0], end_logits[:, 0])
+    return [
+        _answer(
+            context,
+            zip(*(column[first:last] for column in columns), strict=True),
+            null,
+            spec,
+        )
+        for context, first, last, null in zip(
+            contexts, splits[:-1], splits[1:], nulls, strict=True
+        )
+    ]
+
+
+def best_answers(
+    contexts: tf.Tensor,
+    windows: Windows,
+    start_logits: tf.Tensor,
+    end_logits: tf.Tensor,
+    *,
+    spec: TaskSpec,
+    unk_id: int,
+) -> dict[str, tf.Tensor]:
+    """As `decode_windows`, of strings [B] in a graph and without n-best."""
+    found = find_candidates(windows, start_logits, end_logits, spec)
+
+    def by_row(values, padding):
+        rows = windows.rows
+        values = tf.RaggedTensor.from_value_rowids(
+            values, tf.cast(rows, tf.int64), tf.size(contexts, tf.int64)
+        )
+        return values.row_starts(), values.to_tensor(padding)
+
+    # The first of the best, as in a stable sort.
+    first_places, scores = by_row(
+        tf.reduce_max(found.scores, axis=1), _IMPOSSIBLE
+    )
+    places = first_places + tf.argmax(scores, axis=1)
+    numbers = tf.argmax(tf.gather(found.scores, places), axis=1)
+    first_tokens, last_tokens = (
+        tf.gather(tf.gather(x, places), numbers, batch_dims=1)
+        for x in (found.starts, found.ends)
+    )
+    starts, ends = locate_answers(
+        windows, places, first_tokens, last_tokens, unk_id
+    )
+    scores = tf.reduce_max(scores, axis=1)
+    is_found = tf.math.is_finite(scores)
+    scores = tf.where(is_found, scores, np.float64(0))
+    nulls = _sum(start_logits[:, 0], end_logits[:, 0])
+    null_odds = tf.reduce_min(by_row(nulls, float("inf"))[1], axis=1) - scores
+    if spec.answers_may_be_missing:
+        is_found &= null_odds <= spec.null_score_diff_threshold
+    starts, ends = (tf.where(is_found, x, 0) for x in (starts, ends))
+    texts = tf.strings.substr(contexts, starts, ends - starts, "UTF8_CHAR")
+    return {
+        "answer": tf.strings.regex_replace(texts, _SPACES, " "),
+        "score": tf.cast(scores, tf.float32),
+        "start": starts,
+        "end": ends,
+        "null_odds": tf.cast(null_odds, tf.float32),
+    }
+
+
+def _sum(start_logits, end_logits):
+    # In float64, as Python adds.
+    return tf.cast(start_logits, tf.float64) + tf.cast(end_logits, tf.float64)
+
+
+def _nulls(rows, start_logits, end_logits):
+    """Both logits of each row's window where their sum is least."""
+    order = np.lexsort((_sum(start_logits, end_logits), rows))
+    firsts = order[np.searchsorted(rows, np.arange(rows[-1] + 1))]
+    return zip(
+        start_logits[firsts].tolist(), end_logits[firsts].tolist(), strict=True
+    )
+
+
+def _answer(context, candidates, null, spec):
+    """Candidates are (start, end, start logit, end logit), the best first."""
+    found = {}
+    for start, end, *logits in candidates:
+        text = re.sub(_SPACES, " ", context[start:end])
+        found.setdefault(text, (start, end, logits))
+        if len(found) == spec.n_best_size:
+            break
+    n_best = [(text, logits) for text, (_, _, logits) in found.items()]
+    best, (start, end, logits) = next(
+        iter(found.items()), ("", (0, 0, (0.0, 0.0)))
+    )
+    null_odds = sum(null) - sum(logits)
+    is_found = bool(best)
+    if spec.answers_may_be_missing:
+        is_found &= null_odds <= spec.null_score_diff_threshold
+        rank = sum(sum(logits) >= sum(null) for _, logits in n_best)
+        n_best.insert(rank, ("", null))
+        # The empty answer has a place of its own if it is not among the best.
+        n_best = n_best[: max(spec.n_best_size, rank + 1)]
+    elif not n_best:
+        n_best = [("", null)]
+    return {
+        "prediction": best if is_found else "",
+        "score": sum(logits),
+        "start": start if is_found else 0,
+        "end": end if is_found else 0,
+        "null_odds": null_odds,
+        "text": best,
+        "nbest": _with_probabilities(n_best),
+    }
+
+
+def _with_probabilities(n_best):
+    scores = [sum(logits) for _, logits in n_best]
+    weights = [math.exp(score - max(scores)) for score in scores]
+    return [
+        {
+            "text": text,
+            "probability": weight / sum(weights),
+            "start_logit": start_logit,
+            "end_logit": end_logit,
+        }
+        for (text, (start_logit, end_logit)), weight in zip(
+            n_best, weights, strict=True
+        )
+    ]

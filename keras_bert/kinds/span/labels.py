@@ -1,0 +1,119 @@
+"""Gold answers -> the tokens of each window to be learned."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import tensorflow as tf
+from absl import logging
+
+from keras_bert.finetuning.batches import IGNORED
+from keras_bert.kinds.span.windows import SPACES, Windows
+from keras_bert.tasks.base import Row
+from keras_bert.text.tokenizer import BertTokenizer
+
+
+def label_windows(
+    rows: Sequence[Row], windows: Windows, tokenizer: BertTokenizer
+) -> tuple[np.ndarray, np.ndarray]:
+    """The first and the last token, int32 [W], of the row's first answer.
+
+    Both are 0, which is [CLS], where the answer is not whole in the window,
+    or there is none. They are `IGNORED` in all windows of a row whose answer
+    does not stand where the row says; such rows are counted in the log.
+    """
+    row_of_window = windows.rows.numpy()
+    flat = {n: x.numpy() for n, x in _flat(windows).items()}
+    contexts = _context_tokens(flat, row_of_window, len(rows))
+    answer_ids = tokenizer(
+        [row["label"][0]["text"] if row["label"] else "" for row in rows]
+    ).to_list()
+    firsts = np.full(len(rows), _NOWHERE)
+    lasts = firsts.copy()
+    lost = []
+    for i, (row, tokens, ids) in enumerate(
+        zip(rows, contexts, answer_ids, strict=True)
+    ):
+        if row["label"]:
+            span = _answer_tokens(row["context"], row["label"][0], tokens, ids)
+            if span:
+                firsts[i], lasts[i] = span
+            else:
+                lost.append(i)
+    if lost:
+        logging.warning(
+            "%d of %d answers do not stand where the data says and are not "
+            "learned; the first is %r to question %s.",
+            len(lost),
+            len(rows),
+            rows[lost[0]]["label"][0]["text"],
+            rows[lost[0]].get("id", lost[0] + 1),
+        )
+    window, place = flat["window"], flat["place"]
+    positions = []
+    for tokens in (firsts, lasts):
+        is_it = flat["context_tokens"] == tokens[row_of_window[window]]
+        position = np.zeros(len(row_of_window), "int32")
+        position[window[is_it]] = place[is_it]
+        positions.append(position)
+    is_whole = (positions[0] > 0) & (positions[1] > 0)
+    is_lost = np.isin(row_of_window, lost)
+    return tuple(
+        np.where(is_lost, IGNORED, np.where(is_whole, x, 0)) for x in positions
+    )
+
+
+# No token has this number.
+_NOWHERE = -2
+_SPACE = re.compile(f"[{SPACES}]+")
+
+
+def _flat(windows):
+    """Of all tokens of all windows, one after the other."""
+    names = ("input_ids", "context_tokens", "starts", "ends", "is_max_context")
+    ids = windows.input_ids
+    window = ids.value_rowids()
+    return {name: getattr(windows, name).flat_values for name in names} | {
+        "window": window,
+        "place": tf.range(tf.size(window, tf.int64))
+        - tf.gather(ids.row_starts(), window),
+    }
+
+
+def _context_tokens(flat, row_of_window, num_rows):
+    """Yields the ids, starts and ends of the tokens of each row's context."""
+    # Each token has one window that shows most around it.
+    chosen = np.flatnonzero(flat["is_max_context"] == 1)
+    row = row_of_window[flat["window"][chosen]]
+    order = np.lexsort((flat["context_tokens"][chosen], row))
+    chosen = chosen[order]
+    splits = np.searchsorted(row[order], np.arange(num_rows + 1))
+    columns = [flat[name][chosen] for name in ("input_ids", "starts", "ends")]
+    for first, last in zip(splits[:-1], splits[1:], strict=True):
+        yield [column[first:last] for column in columns]
+
+
+def _answer_tokens(context, answer, tokens, answer_ids):
+    """Numbers of the first and the last token, or None."""
+    ids, starts, ends = tokens
+    # All words that the answer touches; a space belongs to the word before.
+    start = answer["answer_start"]
+    end = len(context[: start + len(answer["text"])].rstrip(SPACES))
+    start = len(context[: start + 1].rstrip(SPACES)) - 1
+    start = max(context.rfind(space, 0, max(start, 0)) for space in SPACES) + 1
+    space = _SPACE.search(context, end)
+    end = space.start() if space else len(context)
+    first = np.searchsorted(starts, start, "left")
+    last = np.searchsorted(ends, end, "right") - 1
+    text = " ".join(answer["text"].split())
+    if first > last or text not in " ".join(_SPACE.split(context[start:end])):
+        return None
+    # Rather only those that the answer is made of: "(1895" has "1895" in it.
+    ids = ids[first : last + 1].tolist()
+    size = len(answer_ids)
+    for i in range(len(ids) - size + 1 if size else 0):
+        if ids[i : i + size] == answer_ids:
+            return first + i, first + i + size - 1
+    return first, last

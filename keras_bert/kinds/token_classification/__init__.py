@@ -1,0 +1,1 @@
+"""One label for each word of a text."""

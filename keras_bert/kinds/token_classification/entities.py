@@ -1,0 +1,117 @@
+"""A label for each word -> the entities that the labels make up."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence, Set
+from pathlib import Path
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from keras_bert.files import atomic_path
+
+
+class Entities(NamedTuple):
+    """Of each text, in their order, all [B, (entities)].
+
+    Attributes:
+        types: Strings, such as "PER".
+        first_words, last_words: int64, numbers of words in the text.
+        scores: float32, of the least certain word.
+    """
+
+    types: tf.RaggedTensor
+    first_words: tf.RaggedTensor
+    last_words: tf.RaggedTensor
+    scores: tf.RaggedTensor
+
+    def to_list(self) -> list[list[tuple]]:
+        """Of each text a list of (type, first, last, score)."""
+        columns = (values.to_list() for values in self)
+        return [
+            [
+                (kind.decode(), *values)
+                for kind, *values in zip(*row, strict=True)
+            ]
+            for row in zip(*columns, strict=True)
+        ]
+
+
+def find_entities(
+    label_ids: tf.RaggedTensor,
+    scores: tf.RaggedTensor,
+    labels: Sequence[str],
+) -> Entities:
+    """Finds them as the script conlleval does, also in tags that do not fit.
+
+    An entity begins with B-, or with an I- behind O or behind another type.
+    A label without B- and I- counts as an I- of its own type.
+
+    Args:
+        label_ids: [B, (words)], places in `labels`.
+        scores: The labels' probabilities, [B, (words)].
+        labels: Names such as "O" and "B-PER".
+    """
+    types = tf.constant([_type_of(name) for name in labels])
+    is_begin = tf.constant([name.startswith("B-") for name in labels])
+    type_of_word = tf.gather(types, label_ids.values)  # [W], all words
+    words = tf.ragged.range(label_ids.row_lengths()).values
+    is_inside = type_of_word != ""
+    before = tf.concat([[""], type_of_word[:-1]], axis=0)
+    is_start = is_inside & (
+        tf.gather(is_begin, label_ids.values)
+        | (words == 0)
+        | (before != type_of_word)
+    )
+    starts = tf.where(is_start)[:, 0]  # [E], all entities
+    entity = tf.cumsum(tf.cast(is_start, tf.int32)) - 1
+    entity = tf.boolean_mask(entity, is_inside)
+    rows = tf.gather(label_ids.value_rowids(), starts)
+    return Entities(
+        *(
+            tf.RaggedTensor.from_value_rowids(
+                values, rows, nrows=label_ids.nrows()
+            )
+            for values in (
+                tf.gather(type_of_word, starts),
+                tf.gather(words, starts),
+                tf.math.segment_max(tf.boolean_mask(words, is_inside), entity),
+                tf.math.segment_min(
+                    tf.boolean_mask(scores.values, is_inside), entity
+                ),
+            )
+        )
+    )
+
+
+def write_entity_types(
+    file: Path, gold: Set[tuple], predicted: Set[tuple]
+) -> None:
+    """Writes a table of precision, recall and F1 of each type, and of all.
+
+    The sets are of (type, anything that tells one entity from another).
+    """
+    counts = [
+        Counter(kind for kind, *_ in entities)
+        for entities in (gold, predicted, gold & predicted)
+    ]
+    columns = "type precision recall f1 gold predicted correct".split()
+    lines = [columns]
+    for kind in [*sorted(counts[0] | counts[1]), "all"]:
+        g, p, c = (
+            count.total() if kind == "all" else count[kind] for count in counts
+        )
+        ratios = (c / max(p, 1), c / max(g, 1), 2 * c / max(g + p, 1))
+        lines.append([kind, *(f"{r:.4f}" for r in ratios), g, p, c])
+    with atomic_path(file) as path:
+        path.write_text(
+            "".join("\t".join(map(str, line)) + "\n" for line in lines),
+            encoding="utf-8",
+        )
+
+
+def _type_of(label):
+    if label == "O":
+        return ""
+    return label[2:] if label[:2] in ("B-", "I-") else label

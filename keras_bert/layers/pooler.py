@@ -1,0 +1,72 @@
+"""The pooler: one vector for a whole sequence (paper, section 3)."""
+
+import keras
+from keras import ops
+
+from keras_bert.layers.dense import build_dense
+from keras_bert.layers.flat_tokens import tokens_at
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class Pooler(keras.layers.Layer):
+    """[B, S, H] -> [B, H]: dense and tanh on the first token, [CLS].
+
+    With `left_to_right`, on the last token of `input_mask` [B, S]: [CLS] has
+    seen nothing there, and the last one all (Radford et al. 2018, GPT).
+
+    Called with `cls_positions`, int [B, K], where a row holds several
+    sequences, which `input_mask` numbers from 1: [B, K, H].
+    """
+
+    def __init__(
+        self,
+        left_to_right: bool = False,
+        initializer_range: float = 0.02,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.left_to_right = left_to_right
+        self.initializer_range = initializer_range
+
+    def build(self, x_shape, input_mask_shape, cls_positions_shape=None):
+        self.dense = build_dense(
+            "dense",
+            x_shape[-1],
+            x_shape[-1],
+            activation="tanh",
+            initializer_range=self.initializer_range,
+            dtype=self.dtype_policy,
+        )
+
+    def call(self, x, input_mask, cls_positions=None):
+        is_packed = cls_positions is not None
+        num_sequences = ops.shape(cls_positions)[1] if is_packed else 1
+        if self.left_to_right:
+            positions = _last_positions(input_mask, num_sequences)
+            pooled = self.dense(tokens_at(positions, x))  # [B*K, H]
+        elif is_packed:
+            pooled = self.dense(tokens_at(cls_positions, x))
+        else:
+            pooled = self.dense(x[:, 0])  # [B, H]
+        if not is_packed:
+            return pooled
+        return ops.reshape(pooled, (-1, num_sequences, x.shape[-1]))
+
+    def compute_output_spec(self, x, input_mask, cls_positions=None):
+        rows = x.shape[:1] if cls_positions is None else cls_positions.shape
+        return keras.KerasTensor((*rows, x.shape[-1]), self.compute_dtype)
+
+    def get_config(self):
+        return super().get_config() | {
+            "left_to_right": self.left_to_right,
+            "initializer_range": self.initializer_range,
+        }
+
+
+def _last_positions(input_mask, num_sequences):
+    """Where the sequences numbered 1 to K in the rows end: int32 [B, K]."""
+    numbers = ops.arange(1, num_sequences + 1, dtype="int32")[:, None]
+    mask = input_mask[:, None]  # [B, 1, S]
+    is_until = (mask > 0) & (mask <= numbers)  # [B, K, S]
+    num_tokens = ops.sum(ops.cast(is_until, "int32"), axis=-1)
+    return ops.maximum(num_tokens - 1, 0)

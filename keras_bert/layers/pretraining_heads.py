@@ -1,0 +1,101 @@
+"""The two heads of pre-training: masked LM and next sentence (paper, 3.1)."""
+
+import keras
+from keras import ops
+
+from keras_bert.layers.activations import get_activation
+from keras_bert.layers.dense import build_dense
+from keras_bert.layers.flat_tokens import tokens_at
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class MaskedLMHead(keras.layers.Layer):
+    """Logits of the whole vocabulary at the masked positions only.
+
+    Called on x [B, S, H], `masked_lm_positions` int [B, P] and the word
+    embeddings [V, H], to which its output is tied; returns float32
+    [B, P, V]. Only the transform and the output bias are its own weights.
+    """
+
+    def __init__(
+        self,
+        activation: str = "gelu",
+        initializer_range: float = 0.02,
+        layer_norm_eps: float = 1e-12,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.activation = activation
+        self.initializer_range = initializer_range
+        self.layer_norm_eps = layer_norm_eps
+
+    def build(self, x_shape, positions_shape, word_embeddings_shape):
+        hidden_size = x_shape[-1]
+        self.transform = build_dense(
+            "transform",
+            hidden_size,
+            hidden_size,
+            activation=get_activation(self.activation),
+            initializer_range=self.initializer_range,
+            dtype=self.dtype_policy,
+        )
+        self.layer_norm = keras.layers.LayerNormalization(
+            epsilon=self.layer_norm_eps,
+            dtype=self.dtype_policy,
+            name="layer_norm",
+        )
+        self.layer_norm.build((None, hidden_size))
+        self.output_bias = self.add_weight(
+            name="output_bias",
+            shape=(word_embeddings_shape[0],),
+            initializer="zeros",
+        )
+
+    def call(self, x, positions, word_embeddings):
+        num_positions = ops.shape(positions)[1]
+        tokens = tokens_at(positions, x)  # [B*P, H]
+        tokens = self.layer_norm(self.transform(tokens))
+        logits = ops.matmul(tokens, ops.transpose(word_embeddings))
+        logits = ops.cast(logits + self.output_bias, "float32")  # [B*P, V]
+        return ops.reshape(logits, (-1, num_positions, logits.shape[-1]))
+
+    def compute_output_spec(self, x, positions, word_embeddings):
+        return keras.KerasTensor(
+            (*positions.shape, word_embeddings.shape[0]), "float32"
+        )
+
+    def get_config(self):
+        return super().get_config() | {
+            "activation": self.activation,
+            "initializer_range": self.initializer_range,
+            "layer_norm_eps": self.layer_norm_eps,
+        }
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class NextSentenceHead(keras.layers.Layer):
+    """[..., H] -> float32 logits [..., 2]; 0 = is next, 1 = random."""
+
+    def __init__(self, initializer_range: float = 0.02, **kwargs):
+        super().__init__(**kwargs)
+        self.initializer_range = initializer_range
+
+    def build(self, x_shape):
+        self.dense = build_dense(
+            "dense",
+            x_shape[-1],
+            2,
+            initializer_range=self.initializer_range,
+            dtype=self.dtype_policy,
+        )
+
+    def call(self, x):
+        return ops.cast(self.dense(x), "float32")
+
+    def compute_output_spec(self, x):
+        return keras.KerasTensor((*x.shape[:-1], 2), "float32")
+
+    def get_config(self):
+        return super().get_config() | {
+            "initializer_range": self.initializer_range
+        }

@@ -1,0 +1,1 @@
+"""Text -> records -> a pre-trained model."""

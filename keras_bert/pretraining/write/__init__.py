@@ -1,0 +1,1 @@
+"""Text -> pre-training records."""

@@ -1,0 +1,1 @@
+"""The optimizers of BERT and their learning-rate schedule."""

@@ -1,0 +1,58 @@
+"""The optimizer of a run, by its name in the config."""
+
+from __future__ import annotations
+
+import keras
+import tensorflow as tf
+
+from keras_bert.training.config import TrainConfig
+from keras_bert.training.optimizers.adam_weight_decay import AdamWeightDecay
+from keras_bert.training.optimizers.lamb import Lamb
+from keras_bert.training.optimizers.schedule import WarmupDecay
+
+
+def build_optimizer(
+    config: TrainConfig, num_train_steps: int, num_warmup_steps: int
+) -> keras.optimizers.Optimizer:
+    """Returns `config.optimizer` with BERT's schedule, clipping and decay.
+
+    In float16, it also scales the loss, and leaves out a step whose gradients
+    are not finite.
+    """
+    optimizer = _build(config, num_train_steps, num_warmup_steps)
+    if config.precision == "float16":
+        return LossScaleOptimizer(optimizer)
+    return optimizer
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class LossScaleOptimizer(keras.optimizers.LossScaleOptimizer):
+    """Keras' own, which looks at the gradients of the first replica only."""
+
+    def check_finite(self, grads):
+        overflows = tf.cast(~super().check_finite(grads), tf.float32)
+        context = tf.distribute.get_replica_context()
+        return context.all_reduce(tf.distribute.ReduceOp.SUM, overflows) == 0
+
+
+def _build(config, num_train_steps, num_warmup_steps):
+    schedule = WarmupDecay(
+        config.learning_rate,
+        num_train_steps,
+        num_warmup_steps,
+        config.decay_power,
+    )
+    if config.optimizer == "adamw":
+        optimizer = keras.optimizers.AdamW(
+            schedule,
+            weight_decay=config.weight_decay_rate,
+            global_clipnorm=config.clip_norm,
+        )
+        optimizer.exclude_from_weight_decay(var_names=["bias", "gamma", "beta"])
+        return optimizer
+    ours = {"adam_weight_decay": AdamWeightDecay, "lamb": Lamb}
+    return ours[config.optimizer](
+        schedule,
+        weight_decay_rate=config.weight_decay_rate,
+        global_clipnorm=config.clip_norm,
+    )

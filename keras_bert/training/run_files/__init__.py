@@ -1,0 +1,1 @@
+"""The files that a training run writes and resumes from."""

@@ -1,0 +1,179 @@
+"""Everything a run needs to go on: saved whole, the last few kept.
+
+A checkpoint is a folder `step-00001000` with `model.safetensors` (the weights
+under their paths), `training_state.safetensors` (optimizer and dropout
+seeds) and what else the run wants beside its weights. Folders of other names,
+such as a copy `step-00001000-good`, are let alone.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import keras
+import numpy as np
+import safetensors
+from safetensors import numpy as safetensors_numpy
+
+from keras_bert.files import atomic_path, full_disk_named
+
+_WEIGHTS = "model.safetensors"
+_STATE = "training_state.safetensors"
+_DROPOUT = "dropout_seed"
+
+
+class CheckpointWriter:
+    """Saves a compiled model while it is trained on.
+
+    To be used in a `with` statement, which ends when the last checkpoint is
+    written. What stood in the way of one is raised by the next `save`, or at
+    the end.
+    """
+
+    def __init__(
+        self,
+        model: keras.Model,
+        folder: Path,
+        *,
+        sidecars: Mapping[str, str],
+        keep_max: int,
+    ):
+        """`sidecars` are text files to put beside the weights, by name."""
+        self._model = model
+        self._folder = folder
+        self._sidecars = sidecars
+        self._keep_max = keep_max
+        self._thread = ThreadPoolExecutor(1)
+        self._writing = None
+
+    def __enter__(self) -> CheckpointWriter:
+        return self
+
+    def __exit__(self, kind, error, trace):
+        try:
+            if self._writing is not None:
+                self._writing.result()
+        finally:
+            self._thread.shutdown()
+
+    def save(self, step: int) -> None:
+        """Copies everything, and has it written as `folder/step-...`.
+
+        All but the last `keep_max` checkpoints are removed.
+        """
+        files = {
+            _WEIGHTS: {w.path: w for w in self._model.weights},
+            _STATE: _state(self._model),
+        }
+        # A copy: an array may be the memory that the next step writes to.
+        files = {
+            file: {name: np.array(v) for name, v in variables.items()}
+            for file, variables in files.items()
+        }
+        if self._writing is not None:
+            self._writing.result()
+        self._writing = self._thread.submit(self._write, step, files)
+
+    def _write(self, step, files):
+        target = _checkpoint(self._folder, step)
+        with (
+            full_disk_named(target, safetensors.SafetensorError),
+            atomic_path(target) as path,
+        ):
+            path.mkdir()
+            for file, arrays in files.items():
+                safetensors_numpy.save_file(arrays, path / file)
+            for name, text in self._sidecars.items():
+                (path / name).write_text(text, encoding="utf-8", newline="\n")
+        for old in _checkpoints(self._folder)[: -self._keep_max]:
+            shutil.rmtree(old)
+
+
+def latest_step(folder: Path) -> int:
+    """The step of the last checkpoint in a folder; 0 without one."""
+    found = _checkpoints(folder)
+    return int(found[-1].name.removeprefix("step-")) if found else 0
+
+
+def restore_checkpoint(model: keras.Model, folder: Path, step: int) -> Path:
+    """Restores a compiled model to the checkpoint of a step; returns which.
+
+    Raises:
+        ValueError: Where there is none, or that of another model.
+    """
+    checkpoint = _checkpoint(folder, step)
+    if not checkpoint.is_dir():
+        raise ValueError(
+            f"There is no {checkpoint}, but another worker goes on from it; "
+            "give all workers the same output_dir, which all can read."
+        )
+    for file, variables in (
+        (checkpoint / _WEIGHTS, {w.path: w for w in model.weights}),
+        (checkpoint / _STATE, _state(model)),
+    ):
+        _assign(variables, safetensors_numpy.load_file(file), file)
+    return checkpoint
+
+
+def restore_moments(model: keras.Model, checkpoint: Path) -> None:
+    """Takes over an optimizer's moments, but not its count of updates.
+
+    Raises:
+        ValueError: Where the folder is no checkpoint of a run with the same
+            weights and the same optimizer.
+    """
+    file = checkpoint / _STATE
+    if not file.is_file():
+        raise ValueError(
+            f"{checkpoint} has no {_STATE}, so there is no optimizer to take "
+            "over; give an output_dir of run_pretraining.py."
+        )
+    moments, arrays = (
+        # All other variables of an optimizer are single numbers.
+        {name: x for name, x in state.items() if len(x.shape)}
+        for state in (
+            _optimizer_state(model),
+            safetensors_numpy.load_file(file),
+        )
+    )
+    arrays = {n: a for n, a in arrays.items() if not n.startswith(_DROPOUT)}
+    _assign(moments, arrays, file)
+
+
+def _checkpoint(folder, step):
+    return folder / f"step-{step:08d}"
+
+
+def _checkpoints(folder):
+    return sorted(folder.glob("step-" + 8 * "[0-9]"))
+
+
+def _state(model):
+    seeds = [v for v in model.variables if v.name == "seed_generator_state"]
+    return _optimizer_state(model) | _numbered(_DROPOUT, seeds)
+
+
+def _optimizer_state(model):
+    optimizer = model.optimizer
+    optimizer.build(model.trainable_variables)
+    # With the class: all optimizers have variables of the same shapes.
+    return _numbered(type(optimizer).__name__, optimizer.variables)
+
+
+def _numbered(kind, variables):
+    # Not by name: Keras counts the names of these through the whole process.
+    return {f"{kind}/{i:04d}": v for i, v in enumerate(variables)}
+
+
+def _assign(variables, arrays, file):
+    shapes = {name: tuple(v.shape) for name, v in variables.items()}
+    if {name: array.shape for name, array in arrays.items()} != shapes:
+        raise ValueError(
+            f"{file} was written by a run with another model or optimizer; "
+            "give an output_dir of its own to this run."
+        )
+    for name, variable in variables.items():
+        variable.assign(arrays[name])

@@ -1,0 +1,51 @@
+"""Figures for TensorBoard: by step, training and held-out in one chart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import tensorflow as tf
+
+from keras_bert.files import full_disk_named
+
+_HELD_OUT = "val_"
+
+
+class EventFiles:
+    """Event files of rows of figures, in folders `train` and `validation`."""
+
+    def __init__(self, folder: Path):
+        self._folder = folder
+        self._writers = None
+        self._num_written = 0
+
+    def write(self, rows: list[dict[str, float]]) -> None:
+        """Writes those of the rows that this object has not written before.
+
+        The first call removes what an earlier run has left in the folder: it
+        may have gone on for some steps that are taken again.
+
+        Raises OSError where there is no room for them.
+        """
+        with full_disk_named(self._folder, tf.errors.OpError):
+            self._write(rows)
+
+    def _write(self, rows):
+        if self._writers is None:
+            for old in self._folder.glob("*/events.out.tfevents.*"):
+                old.unlink()
+            self._writers = {
+                name: tf.summary.create_file_writer(str(self._folder / name))
+                for name in ("train", "validation")
+            }
+        for row in rows[self._num_written :]:
+            for name, value in row.items():
+                is_held_out = name.startswith(_HELD_OUT)
+                folder = "validation" if is_held_out else "train"
+                with self._writers[folder].as_default():
+                    tf.summary.scalar(
+                        name.removeprefix(_HELD_OUT), value, row["step"]
+                    )
+        for writer in self._writers.values():
+            writer.flush()
+        self._num_written = len(rows)

@@ -1,0 +1,129 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert.finetuning.batches import (
+    IGNORED,
+    Examples,
+    evaluation_batches,
+    fill_rate,
+    training_batches,
+)
+from keras_bert.kinds.fields import encode_texts
+from keras_bert.text.packing import BertPreprocessor
+from keras_bert.text.tokenizer import BertTokenizer
+
+
+@pytest.fixture
+def preprocessor(vocab_file):
+    return BertPreprocessor(BertTokenizer(vocab_file), seq_length=40)
+
+
+@pytest.fixture
+def examples(preprocessor):
+    """500 texts of 1 to 30 words; the label is the number of words."""
+    lengths = np.random.default_rng(2).integers(1, 31, 500)
+    rows = [{"text": "fox " * n} for n in lengths]
+    return encode_texts(rows, ("text",), preprocessor, lengths)
+
+
+def test_every_example_once_an_epoch_with_its_label(examples):
+    batches = list(
+        training_batches(examples, batch_size=32, num_epochs=2, seed=1)
+    )
+    assert len(batches) == 2 * 16
+    epochs = []
+    for epoch in (batches[:16], batches[16:]):
+        seen = []
+        for features, labels, weights in epoch:
+            num_tokens = features["input_mask"].numpy().sum(1)
+            assert (num_tokens == labels["logits"].numpy() + 2).all()
+            assert num_tokens.max() == features["input_ids"].shape[1]
+            assert (weights["logits"].numpy() == 1).all()
+            seen += num_tokens.tolist()
+        assert sorted(seen) == sorted(examples.lengths.tolist())
+        epochs.append(seen)
+    assert epochs[0] != epochs[1]
+
+
+def test_little_padding_and_the_same_order_for_a_seed(examples):
+    def masks(seed):
+        dataset = training_batches(
+            examples, batch_size=8, num_epochs=1, seed=seed
+        )
+        return [features["input_mask"].numpy() for features, *_ in dataset]
+
+    first = masks(1)
+    assert sum(m.sum() for m in first) / sum(m.size for m in first) > 0.9
+    assert [m.shape for m in first] == [m.shape for m in masks(1)]
+    assert [m.shape for m in first] != [m.shape for m in masks(2)]
+
+
+def test_no_small_pool_is_left_over(examples):
+    # 72 batches; 64 and then 8 would leave 2 % of padding.
+    batches = training_batches(examples, batch_size=7, num_epochs=1, seed=1)
+    masks = [features["input_mask"].numpy() for features, *_ in batches]
+    assert len(masks) == 72
+    assert sum(m.sum() for m in masks) / sum(m.size for m in masks) > 0.985
+
+
+def test_fill_rate():
+    lengths = np.array([3, 5, 2, 4])
+    batches = [np.array([0, 1]), np.array([2]), np.array([3])]
+    assert fill_rate(lengths, batches) == 14 / (10 + 2 + 4)
+
+
+def test_more_epochs_begin_with_the_same_batches(examples):
+    """So a run that is given more epochs goes on with its data."""
+
+    def labels(num_epochs):
+        dataset = training_batches(
+            examples, batch_size=32, num_epochs=num_epochs, seed=1
+        )
+        return [y["logits"].numpy().tolist() for _, y, _ in dataset]
+
+    assert labels(3)[:16] == labels(1)
+
+
+def test_evaluation_goes_by_length_and_tells_the_places(examples):
+    dataset, order = evaluation_batches(examples, batch_size=64)
+    lengths = np.concatenate(
+        [labels["logits"].numpy() for _, labels, _ in dataset]
+    )
+    assert (np.diff(lengths) >= 0).all()
+    np.testing.assert_array_equal(
+        lengths, examples.labels["logits"].numpy()[order]
+    )
+
+
+def test_labels_of_tokens_are_padded_and_the_ignored_weigh_nothing():
+    ids = tf.ragged.constant([[2, 5, 3], [2, 9, 7, 8, 3]])
+    labels = tf.ragged.constant(
+        [[IGNORED, 2, IGNORED], [IGNORED, 1, IGNORED, 0, IGNORED]]
+    )
+    examples = Examples(
+        {"input_ids": ids, "segment_ids": ids * 0},
+        np.array([0, 1]),
+        {"logits": labels},
+    )
+    _, labels, weights = examples.batch(tf.constant([1, 0]))
+    assert labels["logits"].numpy().tolist() == [
+        [0, 1, 0, 0, 0],
+        [0, 2] + [0] * 3,
+    ]
+    assert weights["logits"].numpy().tolist() == [
+        [0, 1, 0, 1, 0],
+        [0, 1, 0, 0, 0],
+    ]
+
+
+def test_choices_are_as_long_as_the_longest():
+    ids = tf.ragged.constant([[[2, 5, 3], [2, 3]], [[2, 3], [2, 9, 7, 8, 3]]])
+    examples = Examples(
+        {"input_ids": ids, "segment_ids": ids * 0}, np.array([0, 1])
+    )
+    assert examples.lengths.tolist() == [3, 5]
+    features, labels, weights = examples.batch(tf.constant([0]))
+    assert features["input_ids"].numpy().tolist() == [[[2, 5, 3], [2, 3, 0]]]
+    assert features["input_mask"].numpy().tolist() == [[[1, 1, 1], [1, 1, 0]]]
+    assert labels == weights == {}

@@ -1,0 +1,416 @@
+import csv
+import dataclasses
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import randomize
+from safetensors.numpy import save_file
+
+from keras_bert.checkpoints.find import find_weights
+from keras_bert.finetuning.finetuned_model import load_finetuned
+from keras_bert.finetuning.run import FinetuningConfig, finetune
+from keras_bert.models.pretraining import build_pretraining_model
+from keras_bert.serving.export import export_saved_model
+from keras_bert.tasks.base import Task
+
+ROOT = Path(__file__).parent.parent.parent
+CONFIG = FinetuningConfig(
+    learning_rate=0.001,
+    train_batch_size=5,
+    eval_batch_size=7,
+    num_train_epochs=30,
+    max_seq_length=12,
+    save_checkpoints_steps=50,
+)
+
+
+@pytest.fixture
+def checkpoint(config, vocab_file, tmp_path):
+    # Without dropout a network this small learns reliably.
+    config = dataclasses.replace(
+        config, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
+    )
+    model = build_pretraining_model(config)
+    randomize(model, scale=0.02)
+    folder = tmp_path / "pretrained"
+    folder.mkdir()
+    save_file(
+        {w.path: w.numpy() for w in model.weights}, folder / "model.safetensors"
+    )
+    (folder / "bert_config.json").write_text(config.to_json())
+    (folder / "vocab.txt").write_bytes(vocab_file.read_bytes())
+    return folder
+
+
+def _rows(num_rows, seed):
+    """Of two texts the better one: the second, if it says "good"."""
+    random = np.random.default_rng(seed)
+    rows = []
+    for _ in range(num_rows):
+        left, right = (
+            " ".join(random.choice(["the", "a", "film", "was"], n))
+            for n in random.integers(1, 5, 2)
+        )
+        label = random.choice(["first", "second"])
+        right += " good" if label == "second" else " bad"
+        rows.append({"left": left, "right": right, "label": str(label)})
+    return rows
+
+
+def _task(**changes):
+    rows = {
+        "train": _rows(60, 1),
+        "validation": _rows(23, 2),
+        "test": [
+            {k: v for k, v in row.items() if k != "label"}
+            for row in _rows(11, 3)
+        ],
+    }
+    return dataclasses.replace(
+        Task(
+            head="classification",
+            text_fields=("left", "right"),
+            labels=("first", "second"),
+            metrics=("accuracy", "f1"),
+            read=lambda data_dir, split: rows[split],
+        ),
+        **changes,
+    )
+
+
+def _predict_in_a_fresh_process(served, texts):
+    """With tensorflow and tensorflow_text alone; returns JSON lines."""
+    done = subprocess.run(
+        [
+            sys.executable,
+            ROOT / "run_scripts/predict.py",
+            f"--model_dir={served}",
+        ],
+        input="\n".join(texts) + "\n",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def _scores(answers):
+    return [list(answer["scores"].values()) for answer in answers]
+
+
+def test_pairs_from_checkpoint_to_raw_strings(checkpoint, tmp_path):
+    out = tmp_path / "out"
+    task = _task()
+    results = finetune(
+        task, tmp_path, out, init_checkpoint=checkpoint, config=CONFIG
+    )
+    assert results["accuracy"] > 0.9
+    assert json.loads((out / "eval_results.json").read_text()) == results
+    assert (out / "confusion_matrix.png").read_bytes().startswith(b"\x89PNG")
+
+    rows = task.read(tmp_path, "validation")
+    with (out / "predictions.jsonl").open() as lines:
+        predictions = [json.loads(line) for line in lines]
+    assert [{k: p[k] for k in rows[0]} for p in predictions] == rows
+    agree = [p["prediction"] == p["label"] for p in predictions]
+    assert np.mean(agree) == pytest.approx(results["accuracy"])
+    with (out / "test_predictions.tsv").open() as file:
+        test_rows = list(csv.DictReader(file, delimiter="\t"))
+    assert [row["index"] for row in test_rows] == [str(i) for i in range(11)]
+    assert {row["prediction"] for row in test_rows} == {"first", "second"}
+
+    finetuned = load_finetuned(out)
+    scores = _scores(finetuned.predict(rows))
+    np.testing.assert_allclose(scores, _scores(predictions), atol=1e-6)
+    export_saved_model(
+        finetuned.model,
+        finetuned.head,
+        tmp_path / "served",
+        labels=finetuned.head.spec.labels,
+    )
+    answers = _predict_in_a_fresh_process(
+        tmp_path / "served", [f"{r['left']}\t{r['right']}" for r in rows]
+    )
+    assert [a["label"] for a in answers] == [
+        p["prediction"] for p in predictions
+    ]
+    np.testing.assert_allclose(_scores(answers), scores, atol=1e-5)
+    assert list(answers[0]["scores"]) == ["first", "second"]
+
+
+def test_a_finetuned_model_is_evaluated_on_another_set(checkpoint, tmp_path):
+    """Without a training set: as GLUE's diagnostics for a model of MNLI."""
+    config = dataclasses.replace(CONFIG, num_train_epochs=1)
+    finetune(
+        _task(),
+        tmp_path,
+        tmp_path / "trained",
+        init_checkpoint=checkpoint,
+        config=config,
+    )
+    rows = _rows(17, 4)
+
+    def read(data_dir, split):
+        if split != "validation":
+            raise FileNotFoundError(f"This task has no {split} file.")
+        return rows
+
+    config = dataclasses.replace(CONFIG, num_train_epochs=0)
+    task = _task(read=read)
+    out = tmp_path / "out"
+    results = finetune(
+        task,
+        tmp_path,
+        out,
+        init_checkpoint=tmp_path / "trained",
+        config=config,
+    )
+    answers = load_finetuned(tmp_path / "trained").predict(rows)
+    right = [
+        a["prediction"] == r["label"]
+        for a, r in zip(answers, rows, strict=True)
+    ]
+    assert results["accuracy"] == pytest.approx(np.mean(right))
+    assert {path.name for path in out.iterdir()} == {
+        "confusion_matrix.png",
+        "errors.tsv",
+        "eval_results.json",
+        "predictions.jsonl",
+    }
+    others = dataclasses.replace(task, labels=("second", "first"))
+    for asked, init_checkpoint, error, message in (
+        (others, "trained", ValueError, "but the task is classification"),
+        (task, "pretrained", FileNotFoundError, "has no task.json"),
+    ):
+        with pytest.raises(error, match=message):
+            finetune(
+                asked,
+                tmp_path,
+                tmp_path / "refused",
+                init_checkpoint=tmp_path / init_checkpoint,
+                config=config,
+            )
+    assert not (tmp_path / "refused").exists()
+
+
+def test_the_best_checkpoint_is_the_result(checkpoint, tmp_path):
+    out = tmp_path / "out"
+    config = dataclasses.replace(
+        CONFIG, save_checkpoints_steps=4, num_train_epochs=2
+    )
+    results = finetune(
+        _task(), tmp_path, out, init_checkpoint=checkpoint, config=config
+    )
+    with (out / "history.csv").open() as file:
+        history = [float(r["val_accuracy"]) for r in csv.DictReader(file)]
+    assert len(history) == 6
+    assert results["accuracy"] == pytest.approx(max(history))
+    score = json.loads((out / "best" / "score.json").read_text())
+    assert score == {
+        "interval": history.index(max(history)),
+        "score": pytest.approx(max(history)),
+    }
+    assert find_weights(out) == out / "best" / "model.safetensors"
+    again = finetune(
+        _task(), tmp_path, out, init_checkpoint=checkpoint, config=config
+    )
+    assert again == pytest.approx(results)
+
+
+def test_stops_when_the_metric_has_not_risen(checkpoint, tmp_path):
+    config = dataclasses.replace(
+        CONFIG,
+        learning_rate=1e-9,
+        save_checkpoints_steps=2,
+        num_train_epochs=10,
+        early_stopping_patience=3,
+    )
+    for _ in range(2):  # the same command again does not go on
+        finetune(
+            _task(),
+            tmp_path,
+            tmp_path / "out",
+            init_checkpoint=checkpoint,
+            config=config,
+        )
+        with (tmp_path / "out" / "history.csv").open() as file:
+            steps = [row["step"] for row in csv.DictReader(file)]
+        assert steps == ["2", "4", "6", "8"]
+
+
+def test_a_second_validation_set_and_named_test_files(checkpoint, tmp_path):
+    task = _task(
+        validation_splits=("matched", "mismatched"),
+        test_files={"test_matched": "A-m.tsv", "test_absent": "A-x.tsv"},
+    )
+
+    def read(data_dir, split):
+        if split == "test_absent":
+            raise FileNotFoundError("no such test set")
+        name = {"matched": "validation", "mismatched": "train"}.get(split)
+        return task.read(data_dir, name or split.removesuffix("_matched"))
+
+    config = dataclasses.replace(CONFIG, num_train_epochs=2)
+    out = tmp_path / "out"
+    results = finetune(
+        dataclasses.replace(task, read=read),
+        tmp_path,
+        out,
+        init_checkpoint=checkpoint,
+        config=config,
+    )
+    assert sorted(results) == sorted(
+        f"{split}{name}"
+        for split in ("", "mismatched_")
+        for name in ("accuracy", "f1", "loss")
+    )
+    finetuned = load_finetuned(out)
+    answers = finetuned.predict(task.read(tmp_path, "train"))
+    right = [
+        a["prediction"] == r["label"]
+        for a, r in zip(answers, task.read(tmp_path, "train"), strict=True)
+    ]
+    assert results["mismatched_accuracy"] == pytest.approx(np.mean(right))
+    assert len((out / "A-m.tsv").read_text().splitlines()) == 12
+    assert (out / "A-m.jsonl").is_file()
+    assert not (out / "A-x.tsv").exists()
+
+
+def test_regression_of_single_texts(checkpoint, tmp_path):
+    splits = {
+        "train": [
+            {"text": "good " * (i % 5) + "film", "label": str(i % 5)}
+            for i in range(60)
+        ],
+        "validation": [
+            {"text": "good " * i + "film", "label": str(i)} for i in range(5)
+        ],
+    }
+
+    def read(data_dir, split):
+        if split == "test":
+            raise FileNotFoundError("no test set")
+        return splits[split]
+
+    task = _task(
+        head="regression",
+        text_fields=("text",),
+        labels=(),
+        metrics=("pearson", "spearman"),
+        read=read,
+    )
+    results = finetune(
+        task,
+        tmp_path,
+        tmp_path / "out",
+        init_checkpoint=checkpoint,
+        config=CONFIG,
+    )
+    assert results["pearson"] > 0.8
+    assert not (tmp_path / "out" / "test_predictions.tsv").exists()
+    assert not (tmp_path / "out" / "confusion_matrix.png").exists()
+
+    finetuned = load_finetuned(tmp_path / "out")
+    numbers = [
+        answer["prediction"]
+        for answer in finetuned.predict(splits["validation"])
+    ]
+    export_saved_model(finetuned.model, finetuned.head, tmp_path / "served")
+    answers = _predict_in_a_fresh_process(
+        tmp_path / "served", [row["text"] for row in splits["validation"]]
+    )
+    np.testing.assert_allclose(
+        [answer["score"] for answer in answers], numbers, atol=1e-5
+    )
+
+
+def test_what_does_not_fit_is_refused(config, checkpoint, vocab_file, tmp_path):
+    def run(task, init_checkpoint=checkpoint, **kwargs):
+        finetune(
+            task,
+            tmp_path,
+            tmp_path / "out",
+            init_checkpoint=init_checkpoint,
+            **{"config": CONFIG, **kwargs},
+        )
+
+    with pytest.raises(ValueError, match="No task named 'glue/sst3'"):
+        run("glue/sst3")
+    with pytest.raises(FileNotFoundError, match="No train file at"):
+        run("glue/sst2")
+    with pytest.raises(ValueError, match="Label 'first' of example"):
+        run(_task(labels=("1st", "second")))
+    with pytest.raises(ValueError, match="max_seq_length 17 is over"):
+        run(_task(), config=dataclasses.replace(CONFIG, max_seq_length=17))
+    tagging = _task(head="token_classification", text_fields=("words",))
+    tagging = dataclasses.replace(
+        tagging,
+        metrics=("f1",),
+        read=lambda *_: [{"words": ["a"], "label": ["first"]}],
+    )
+    with pytest.raises(ValueError, match="'best' is not one of embeddings, "):
+        run(tagging, config=dataclasses.replace(CONFIG, features="best"))
+    with pytest.raises(ValueError, match="a bert_config must be given"):
+        run(_task(), init_checkpoint=None)
+    with pytest.raises(FileNotFoundError, match="No vocab.txt beside"):
+        run(_task(), init_checkpoint=None, bert_config=config)
+    with vocab_file.open("a") as file:
+        file.write("more\n")
+    with pytest.raises(ValueError, match="vocab.txt has 32 word pieces, .* 31"):
+        run(_task(), vocab_file=vocab_file)
+    with pytest.raises(FileNotFoundError, match="has no task.json"):
+        load_finetuned(checkpoint)
+    with pytest.raises(ValueError, match="pretrained holds model.safetensors"):
+        finetune(
+            _task(),
+            tmp_path,
+            checkpoint,
+            init_checkpoint=checkpoint,
+            config=CONFIG,
+        )
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("features", "num_products"),
+    [
+        # Of a token in a layer: dense 4 * 144 + 2 * 240; with 5 tokens, 120.
+        ("", 3 * 2 * (1056 + 120)),
+        ("last", 2 * (1056 + 120)),
+        ("embeddings", 0),
+    ],
+)
+def test_what_is_frozen_counts_as_less_work(
+    config, vocab_file, tmp_path, features, num_products
+):
+    row = {"words": ["the", "lazy", "fox"], "label": ["O", "O", "B-X"]}
+    task = Task(
+        head="token_classification",
+        text_fields=("words",),
+        labels=("O", "B-X"),
+        metrics=("f1",),
+        read=lambda data_dir, split: [row] * 5,
+    )
+    settings = dataclasses.replace(
+        CONFIG, num_train_epochs=1, features=features, bilstm_size=7
+    )
+    finetune(
+        task,
+        tmp_path,
+        tmp_path / "out",
+        bert_config=config,
+        vocab_file=vocab_file,
+        config=settings,
+    )
+    with (tmp_path / "out" / "history.csv").open(newline="") as file:
+        (figures,) = csv.DictReader(file)
+    bilstm = 2 * 4 * 7 * ((12 + 7) + (14 + 7))
+    head = (144 + 12 * 2) / 5  # a sentence
+    flops = float(figures["flops_per_second"])
+    assert flops / float(figures["tokens_per_second"]) == pytest.approx(
+        2 * (num_products + 3 * (bilstm + head))
+    )

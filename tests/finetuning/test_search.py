@@ -1,0 +1,137 @@
+import csv
+import dataclasses
+
+import pytest
+
+from keras_bert.finetuning import search as grid_search
+from keras_bert.finetuning.run import FinetuningConfig
+from keras_bert.finetuning.search import search
+from keras_bert.tasks.base import Task
+
+TASK = Task(
+    head="classification",
+    text_fields=("text",),
+    labels=("no", "yes"),
+    metrics=("f1", "accuracy"),
+    read=lambda data_dir, split: [],
+)
+CONFIGS = [
+    dataclasses.replace(
+        FinetuningConfig(random_seed=7),
+        learning_rate=rate,
+        train_batch_size=size,
+    )
+    for rate in (0.1, 0.2)
+    for size in (8, 16)
+]
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    """The configs that were run; f1 is a function of them."""
+    runs = []
+
+    def finetune(task, data_dir, output_dir, *, config, **kwargs):
+        assert kwargs == {"init_checkpoint": "there"}
+        for name in ("best", "checkpoints"):
+            (output_dir / name).mkdir(parents=True)
+        runs.append(config)
+        f1 = config.learning_rate + config.random_seed / 100
+        return {"f1": f1 - config.train_batch_size / 1000, "accuracy": 0.5}
+
+    monkeypatch.setattr(grid_search, "finetune", finetune)
+    return runs
+
+
+def _search(output_dir, configs=CONFIGS):
+    return search(
+        TASK,
+        "data",
+        output_dir,
+        configs=configs,
+        num_restarts=2,
+        init_checkpoint="there",
+    )
+
+
+def test_every_combination_and_the_best_is_kept(tmp_path, runs):
+    best = _search(tmp_path)
+    assert len(runs) == len(set(runs)) == 8
+    assert {run.random_seed for run in runs} == {7, 8}
+    assert best["f1"] == pytest.approx(0.2 + 0.08 - 0.008)
+    assert (best["learning_rate"], best["random_seed"]) == (0.2, 8)
+    with (tmp_path / "search.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 8
+    assert [float(row["f1"]) for row in rows] == sorted(
+        (float(row["f1"]) for row in rows), reverse=True
+    )
+    assert list(rows[0]) == [
+        "learning_rate",
+        "train_batch_size",
+        "random_seed",
+        "num_train_epochs",
+        "f1",
+        "accuracy",
+        "minutes",
+    ]
+    assert (tmp_path / "search.png").read_bytes().startswith(b"\x89PNG")
+    kept = [path.parent.name for path in tmp_path.glob("*/best")]
+    assert kept == [
+        "learning_rate=0.2,train_batch_size=8,random_seed=8,"
+        "num_train_epochs=3.0"
+    ]
+    assert not list(tmp_path.glob("*/checkpoints"))
+
+
+def test_what_is_done_is_not_run_again(tmp_path, runs):
+    _search(tmp_path, CONFIGS[:2])
+    before = len(runs)
+    best = _search(tmp_path)
+    assert len(runs) == before + 4
+    assert best["learning_rate"] == 0.2
+
+
+def test_what_was_asked_for_is_not_changed_unseen(tmp_path, runs):
+    _search(tmp_path)
+    others = [dataclasses.replace(c, max_seq_length=64) for c in CONFIGS]
+    with pytest.raises(ValueError, match="run with max_seq_length=0, not 64"):
+        _search(tmp_path, others)
+
+
+def test_a_setting_that_comes_twice_runs_once(tmp_path, runs):
+    seeds = [dataclasses.replace(CONFIGS[0], random_seed=i) for i in (1, 2)]
+    _search(tmp_path, [*seeds, seeds[1]])
+    assert [run.random_seed for run in runs] == [1, 2, 3]
+    assert len(list(tmp_path.glob("*/best"))) == 1
+
+
+def test_what_is_no_number_is_not_the_best(tmp_path, monkeypatch):
+    figures = iter([float("nan"), 0.3, float("nan"), 0.2])
+
+    def finetune(task, data_dir, output_dir, **kwargs):
+        (output_dir / "checkpoints").mkdir(parents=True)
+        return {"f1": next(figures)}
+
+    monkeypatch.setattr(grid_search, "finetune", finetune)
+    best = _search(tmp_path, CONFIGS[:2])
+    assert (best["f1"], best["random_seed"]) == (0.3, 8)
+    with (tmp_path / "search.csv").open() as file:
+        scores = [row["f1"] for row in csv.DictReader(file)]
+    assert scores == ["0.3", "0.2", "nan", "nan"]
+
+
+@pytest.mark.parametrize(
+    ("configs", "message"),
+    [
+        ([], "nothing to run; give a value of each flag"),
+        (
+            [FinetuningConfig(distribution_strategy="multi_worker_mirrored")],
+            "Several workers cannot search",
+        ),
+    ],
+)
+def test_what_cannot_be_searched(tmp_path, runs, configs, message):
+    with pytest.raises(ValueError, match=message):
+        _search(tmp_path, configs)
+    assert not runs

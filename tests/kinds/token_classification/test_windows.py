@@ -1,0 +1,96 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert.kinds.token_classification.windows import (
+    tokenize_words,
+    window_words,
+)
+from keras_bert.text.tokenizer import BertTokenizer
+
+
+@pytest.fixture
+def tokenizer(vocab_file):
+    return BertTokenizer(vocab_file)
+
+
+def test_a_word_begins_with_its_first_piece(tokenizer):
+    words = tf.ragged.constant(
+        [["The", "unaffable", "fox."], [], ["\x01", "x" * 201, ""]]
+    )
+    ids, begins_word = tokenize_words(words, tokenizer)
+    # Nothing is left of a control character: [UNK], as of too long a word.
+    assert ids.to_list() == [[5, 20, 21, 22, 9, 16], [], [1, 1, 1]]
+    assert begins_word.to_list() == [[1, 1, 0, 0, 1, 0], [], [1, 1, 1]]
+
+
+@pytest.mark.parametrize("seq_length", [4, 5, 6, 9, 14])
+def test_each_word_is_read_where_most_stands_around_it(tokenizer, seq_length):
+    size = seq_length - 2
+    random = np.random.default_rng(3)
+    lengths = [0, 1, size, size + 1, 2 * size, 2 * size + 1, 53]
+    texts = [random.integers(5, 31, n).tolist() for n in lengths]
+    begins = [(random.random(n) < 0.6).tolist() for n in lengths]
+    ids, begins_word = (
+        tf.RaggedTensor.from_row_lengths(sum(rows, start=[]), lengths)
+        for rows in (texts, begins)
+    )
+    ids = tf.cast(ids, tf.int32)
+    windows = window_words(
+        ids,
+        tf.cast(begins_word, tf.bool),
+        seq_length=seq_length,
+        tokenizer=tokenizer,
+    )
+    numbers = windows.text_numbers.numpy().tolist()
+    assert numbers == sorted(numbers)
+    # Short texts are one window, long ones as many as half-steps need.
+    step = size // 2
+    counts = [1 + max(0, -((size - n) // step)) for n in lengths]
+    assert np.bincount(numbers).tolist() == counts
+    for number, (text, begin) in enumerate(zip(texts, begins, strict=True)):
+        starts, rows, read = [], [], []
+        for n, window, is_read in zip(
+            numbers,
+            windows.input_ids.to_list(),
+            windows.is_read.to_list(),
+            strict=True,
+        ):
+            if n != number:
+                continue
+            assert (window[0], window[-1]) == (2, 3)
+            assert not is_read[0] and not is_read[-1]
+            start = min(len(starts) * step, max(len(text) - size, 0))
+            assert window[1:-1] == text[start : start + size]
+            starts.append(start)
+            rows.append(len(window) - 2)
+            read += [
+                (start + i, len(starts) - 1)
+                for i, here in enumerate(is_read[1:-1])
+                if here
+            ]
+        # All words, once each, in their order.
+        assert [place for place, _ in read] == np.flatnonzero(begin).tolist()
+        for place, window in read:
+            around = [
+                min(place - start, start + length - 1 - place)
+                for start, length in zip(starts, rows, strict=True)
+            ]
+            assert around[window] == max(around)
+
+
+def test_the_same_in_a_graph(tokenizer):
+    words = tf.ragged.constant([["the", "unaffable"] * 9, ["dog"]])
+
+    @tf.function(autograph=False)
+    def window(words):
+        return window_words(
+            *tokenize_words(words, tokenizer), seq_length=7, tokenizer=tokenizer
+        )
+
+    eager = window_words(
+        *tokenize_words(words, tokenizer), seq_length=7, tokenizer=tokenizer
+    )
+    for a, b in zip(window(words), eager, strict=True):
+        a, b = (getattr(x, "flat_values", x) for x in (a, b))
+        np.testing.assert_array_equal(a, b)

@@ -1,0 +1,245 @@
+import gzip
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert.pretraining.read.damage import damage_named
+from keras_bert.pretraining.read.files_to_records import (
+    read_pretraining_records,
+)
+from keras_bert.pretraining.write.arrays_to_bytes import serialize_examples
+
+S, P = 23, 4
+
+
+def _features(num_records):
+    random = np.random.default_rng(3)
+    features = {
+        name: random.integers(0, 200_000, (num_records, size))
+        for name, size in {
+            "input_ids": S,
+            "input_mask": S,
+            "segment_ids": S,
+            "masked_lm_positions": P,
+            "masked_lm_ids": P,
+            "next_sentence_labels": 1,
+        }.items()
+    }
+    features["masked_lm_weights"] = random.random((num_records, P), np.float32)
+    return features
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Two files of 30 and 7 records, and what they hold."""
+    features = _features(37)
+    records = serialize_examples(features)
+    names = []
+    for name, part in (("a", records[:30]), ("b", records[30:])):
+        names.append(str(tmp_path / f"{name}.tfrecord"))
+        with tf.io.TFRecordWriter(names[-1]) as writer:
+            for record in part:
+                writer.write(record)
+    return names, features
+
+
+def _dataset(files, **kwargs):
+    sizes = {"seq_length": S, "max_predictions_per_seq": P, "batch_size": 10}
+    return read_pretraining_records(files, **(sizes | kwargs))
+
+
+def _ids(dataset):
+    return np.concatenate([batch["input_ids"].numpy() for batch in dataset])
+
+
+def test_files_are_read_in_order_whether_compressed_or_not(files):
+    (first, second), features = files
+    with open(second, "rb") as plain:
+        content = gzip.compress(plain.read())
+    with open(second, "wb") as packed:
+        packed.write(content)
+    dataset = _dataset([first, second])
+    assert dataset.cardinality() == 4
+    for name, expected in features.items():
+        found = np.concatenate([b[name].numpy() for b in dataset])
+        np.testing.assert_array_equal(found, expected)
+        assert found.dtype == (np.float32 if "weights" in name else np.int32)
+
+
+def test_shuffled_records_come_for_ever_in_full_batches(files):
+    names, features = files
+
+    def batches(seed):
+        dataset = _dataset(names, shuffle_seed=seed).take(20)
+        return [batch["input_ids"].numpy() for batch in dataset]
+
+    first = batches(3)
+    assert {batch.shape for batch in first} == {(10, S)}
+    np.testing.assert_array_equal(first, batches(3))
+    assert not np.array_equal(first, batches(4))
+    rows = {row.tobytes() for batch in first for row in batch}
+    assert rows == {row.tobytes() for row in features["input_ids"].astype("i4")}
+
+
+def test_records_of_another_length_are_refused(files):
+    names, _ = files
+    with pytest.raises(ValueError, match="input_ids of length 23, but .* 99"):
+        _dataset(names, seq_length=99)
+    with pytest.raises(ValueError, match="positions of length 4, but .* 5"):
+        _dataset(names, max_predictions_per_seq=5)
+
+
+def test_what_is_no_file_of_examples_is_named(tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    text = tmp_path / "text"
+    text.write_bytes(b"not a TFRecord" * 9)
+    other = tmp_path / "other"
+    with tf.io.TFRecordWriter(str(other)) as writer:
+        writer.write(b"no protobuf")
+    for file, message in (
+        (folder, f"{folder} is a folder; give the files in it"),
+        (text, f"{text} is not a TFRecord"),
+        (other, f"The first record of {other} is no tf.train.Example"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            _dataset([str(file)])
+    with pytest.raises(ValueError, match=f"{folder} is a folder"):
+        _dataset([str(folder)], skip_corrupt_records=True)
+
+
+def test_empty_files_are_left_out(files, tmp_path, caplog):
+    names, features = files
+    (tmp_path / "empty").touch()
+    empty = str(tmp_path / "empty")
+    ids = _ids(_dataset([empty, *names]))
+    np.testing.assert_array_equal(ids, features["input_ids"])
+    assert caplog.messages == [f"{empty} holds no record and is left out."]
+    with pytest.raises(ValueError, match="No file holds a sound record"):
+        _dataset([empty])
+
+
+def _ends(features):
+    """Where each record of the first file ends."""
+    records = serialize_examples(features)[:30]
+    return np.cumsum([len(record) + 16 for record in records])
+
+
+def _damage(file, *places):
+    with open(file, "rb") as source:
+        content = bytearray(source.read())
+    for place in places:
+        content[place] ^= 1
+    with open(file, "wb") as target:
+        target.write(content)
+
+
+def _kept(names, caplog):
+    """Ids without the damaged records, and the warnings."""
+    ids = _ids(_dataset(names, skip_corrupt_records=True))
+    return ids, [message.partition(": ")[2] for message in caplog.messages]
+
+
+@pytest.mark.parametrize("skip_corrupt_records", [False, True])
+def test_a_later_record_of_another_kind_is_named(files, skip_corrupt_records):
+    names, features = files
+    longer = {name: np.repeat(x, 2, axis=1) for name, x in features.items()}
+    records = serialize_examples(features)[:30]
+    for last in (serialize_examples(longer)[0], b"no protobuf"):
+        with tf.io.TFRecordWriter(names[1]) as writer:
+            for record in [*records, last]:
+                writer.write(record)
+        message = f"Record 31 of {names[1]} is not like the first one"
+        with pytest.raises(ValueError, match=message), damage_named(names):
+            _ids(_dataset(names, skip_corrupt_records=skip_corrupt_records))
+
+
+def test_damaged_records_are_left_out_and_counted(files, caplog):
+    names, features = files
+    ends = _ends(features)
+    # In the data of the 8th record, in the checksum of the 9th, and in the
+    # last byte of all.
+    _damage(names[0], ends[7] - 50, ends[8] - 2, ends[29] - 1)
+    message = "a.tfrecord is damaged or cut off at record 8;"
+    with pytest.raises(ValueError, match=message), damage_named(names):
+        _ids(_dataset(names))
+
+    ids, warnings = _kept(names, caplog)
+    kept = [*range(7), *range(9, 29), *range(30, 37)]
+    np.testing.assert_array_equal(ids, features["input_ids"][kept])
+    assert warnings == [
+        "3 damaged records are left out (number 8, 9, 30), 27 are read."
+    ]
+    # The copy is read again in each epoch.
+    dataset = _dataset(names, skip_corrupt_records=True, shuffle_seed=3)
+    rows = {row.tobytes() for row in _ids(dataset.take(10))}
+    expected = features["input_ids"][kept].astype("i4")
+    assert rows == {row.tobytes() for row in expected}
+
+
+@pytest.mark.parametrize("place", [3, 9], ids=["length", "its checksum"])
+def test_where_the_next_record_begins_is_lost(files, caplog, place):
+    names, features = files
+    ends = _ends(features)
+    _damage(names[0], ends[4] - 60, ends[10] + place)
+    ids, warnings = _kept(names, caplog)
+    kept = [*range(4), *range(5, 11), *range(30, 37)]
+    np.testing.assert_array_equal(ids, features["input_ids"][kept])
+    assert warnings == [
+        "2 damaged records are left out (number 5, 12), 10 are read.",
+        f"behind record 12, no other is found in {ends[29] - ends[10]} bytes.",
+    ]
+
+
+def test_a_file_cut_off(files, caplog):
+    names, features = files
+    with open(names[0], "r+b") as file:
+        file.truncate(_ends(features)[20] - 5)
+    ids, warnings = _kept(names, caplog)
+    np.testing.assert_array_equal(
+        ids, features["input_ids"][[*range(20), *range(30, 37)]]
+    )
+    assert warnings == [
+        "1 damaged records are left out (number 21), 20 are read."
+    ]
+
+
+def test_a_compressed_file_ends_at_its_damage(files, caplog):
+    names, features = files
+    _damage(names[0], _ends(features)[7] - 50)
+    with open(names[0], "rb") as plain:
+        content = gzip.compress(plain.read())
+    with open(names[0], "wb") as packed:
+        packed.write(content)
+    ids, warnings = _kept(names, caplog)
+    np.testing.assert_array_equal(
+        ids, features["input_ids"][[*range(7), *range(30, 37)]]
+    )
+    assert warnings == [
+        "1 damaged records are left out (number 8), 7 are read.",
+        "behind record 8, no other is found: the file is compressed.",
+    ]
+
+
+def test_a_file_without_a_sound_record_is_left_out(files, caplog):
+    names, features = files
+    _damage(names[0], 0)
+    ids, warnings = _kept(names, caplog)
+    np.testing.assert_array_equal(ids, features["input_ids"][30:])
+    assert "number 1), 0 are read" in warnings[0]
+    with pytest.raises(ValueError, match="No file holds a sound record"):
+        _dataset(names[:1], skip_corrupt_records=True)
+
+
+def test_googles_records_are_read_unchanged(shared):
+    dataset = read_pretraining_records(
+        [str(shared / "golden/pretraining_records/google.tfrecord")],
+        seq_length=64,
+        max_predictions_per_seq=10,
+        batch_size=1000,
+    )
+    records = next(iter(dataset))
+    assert records["input_ids"].shape == (624, 64)
+    assert records["masked_lm_weights"].dtype == tf.float32
+    assert set(records["next_sentence_labels"].numpy().ravel()) == {0, 1}

@@ -1,0 +1,255 @@
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from keras_bert.checkpoints.load import load_checkpoint
+from keras_bert.models.pretraining import build_pretraining_model
+from keras_bert.pretraining.fill_mask import fill_mask
+from keras_bert.pretraining.run import PretrainingConfig, pretrain
+from keras_bert.pretraining.write.config import PretrainingDataConfig
+from keras_bert.pretraining.write.run import create_pretraining_data
+from keras_bert.text.tokenizer import BertTokenizer
+
+CONFIG = PretrainingConfig(
+    learning_rate=0.003,
+    train_batch_size=8,
+    eval_batch_size=32,
+    save_checkpoints_steps=300,
+    num_train_steps=600,
+    num_warmup_steps=50,
+    max_seq_length=14,
+    max_predictions_per_seq=3,
+)
+# The word after "the" is always the same, so it can be guessed.
+LINES = ["the fox jumped over a dog .", "a film is not bad , the fox", ""] * 8
+
+
+@pytest.fixture
+def records(vocab_file, tmp_path):
+    file = tmp_path / "records.tfrecord"
+    create_pretraining_data(
+        LINES,
+        [file],
+        BertTokenizer(vocab_file),
+        PretrainingDataConfig(max_seq_length=14, max_predictions_per_seq=3),
+    )
+    return str(file)
+
+
+def test_it_learns_and_fills_a_gap(config, records, vocab_file, tmp_path):
+    config = replace(
+        config, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
+    )
+    figures = pretrain(
+        config,
+        [records],
+        tmp_path / "out",
+        eval_files=[records],
+        vocab_file=vocab_file,
+        config=CONFIG,
+    )
+    assert figures["step"] == 600
+    assert figures["val_masked_lm_loss"] < 1.8  # from log(31) = 3.43
+    assert figures["val_masked_lm_accuracy"] > 0.4
+    # The total is the sum of both, over the same examples.
+    assert figures["val_loss"] == pytest.approx(
+        figures["val_masked_lm_loss"] + figures["val_next_sentence_loss"],
+        rel=0.02,
+    )
+    for prefix in ("", "val_"):
+        assert figures[f"{prefix}masked_lm_perplexity"] == pytest.approx(
+            np.exp(figures[f"{prefix}masked_lm_loss"])
+        )
+    # All of these records are full, with 2 masked tokens.
+    speed = figures["sequences_per_second"]
+    assert figures["tokens_per_second"] == pytest.approx(14 * speed)
+    layer = 14 * (4 * 12 * 12 + 2 * 12 * 20) + 14 * 14 * (12 + 12)
+    heads = 2 * 12 * (12 + 31) + 12 * (12 + 2)
+    assert figures["flops_per_second"] == pytest.approx(
+        6 * (2 * layer + heads) * speed, rel=1e-5
+    )
+    results = json.loads((tmp_path / "out/eval_results.json").read_text())
+    assert results == figures
+
+    last = tmp_path / "out/checkpoints/step-00000600"
+    assert (last / "vocab.txt").read_bytes() == vocab_file.read_bytes()
+    model = build_pretraining_model(config)
+    load_checkpoint(model, tmp_path / "out")
+    arrays = load_file(last / "model.safetensors")
+    for weight in model.weights:
+        np.testing.assert_array_equal(weight.numpy(), arrays[weight.path])
+
+    tokenizer = BertTokenizer(vocab_file)
+    first, second = fill_mask(
+        model, tokenizer, "a film is [MASK] bad , the [MASK]", top=2
+    )
+    assert first[0][0] == "not" and first[0][1] > 0.5
+    assert len(second) == 2
+    with pytest.raises(ValueError, match="has no .MASK. to fill"):
+        fill_mask(model, tokenizer, "the fox")
+
+
+def test_init_checkpoint_gives_the_first_weights(
+    config, records, tmp_path, vocab_file
+):
+    short = replace(CONFIG, num_train_steps=1, num_warmup_steps=1)
+    # At the last step the rate is 0: nothing changes.
+    pretrain(config, [records], tmp_path / "first", config=short)
+    pretrain(
+        config,
+        [records],
+        tmp_path / "second",
+        init_checkpoint=tmp_path / "first",
+        config=replace(short, random_seed=99),
+    )
+    first, second = (
+        load_file(
+            tmp_path / name / "checkpoints/step-00000001/model.safetensors"
+        )
+        for name in ("first", "second")
+    )
+    for path, array in first.items():
+        np.testing.assert_array_equal(second[path], array)
+
+
+def test_what_does_not_fit_is_refused(config, records, vocab_file, tmp_path):
+    def run(bert_config, **changes):
+        pretrain(
+            bert_config,
+            [records],
+            tmp_path / "out",
+            vocab_file=vocab_file,
+            config=replace(CONFIG, **changes),
+        )
+
+    with pytest.raises(ValueError, match="max_seq_length 99 is over"):
+        run(config, max_seq_length=99)
+    with pytest.raises(ValueError, match="vocab.txt has 31 word pieces, .* 32"):
+        run(replace(config, vocab_size=32))
+    with pytest.raises(ValueError, match="input_ids of length 14, but .* 13"):
+        run(config, max_seq_length=13)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("jit_compile", ["off", "on"])
+def test_records_of_another_vocabulary_are_refused(
+    config, records, tmp_path, jit_compile
+):
+    with pytest.raises(
+        ValueError, match=r"token id \d+, but the vocab_size of the model is 9;"
+    ):
+        pretrain(
+            replace(config, vocab_size=9),
+            [records],
+            tmp_path / "out",
+            config=replace(CONFIG, jit_compile=jit_compile),
+        )
+
+
+@pytest.mark.parametrize("damaged", ["training", "held-out"])
+def test_a_record_cut_off_is_named(config, records, tmp_path, damaged):
+    file = tmp_path / "cut.tfrecord"
+    with open(records, "rb") as whole:
+        file.write_bytes(whole.read(3000))
+    with pytest.raises(ValueError, match="cut.tfrecord is damaged or cut off"):
+        pretrain(
+            config,
+            [str(file)] if damaged == "training" else [records],
+            tmp_path / "out",
+            eval_files=[str(file)] if damaged == "held-out" else None,
+            config=CONFIG,
+        )
+    assert not (tmp_path / "out" / "eval_results.json").exists()
+
+
+def test_without_next_sentence(config, records, tmp_path):
+    figures = pretrain(
+        config,
+        [records],
+        tmp_path / "out",
+        eval_files=[records],
+        config=replace(CONFIG, num_train_steps=2, next_sentence=False),
+    )
+    assert figures["val_loss"] == figures["val_masked_lm_loss"]
+    assert not [name for name in figures if "next" in name]
+    file = next((tmp_path / "out").glob("checkpoints/*/model.safetensors"))
+    heads = {path.split("/")[0] for path in load_file(file)}
+    assert heads == {"embeddings", "layer_0", "layer_1", "masked_lm"}
+    # The rest is the same model.
+    load_checkpoint(build_pretraining_model(config), tmp_path / "out")
+
+
+def test_a_second_phase_goes_on_with_the_moments(config, records, tmp_path):
+    def state(name):
+        file = tmp_path / name / "checkpoints/step-00000003"
+        return load_file(file / "training_state.safetensors")
+
+    def run(name, **changes):
+        pretrain(
+            config,
+            [records],
+            tmp_path / name,
+            init_checkpoint=None if name == "first" else tmp_path / "first",
+            config=replace(CONFIG, num_train_steps=3, **changes),
+        )
+        return state(name)
+
+    first = run("first")
+    # At a rate so low that nothing moves, the moments of the second phase
+    # are those of the first, decayed, and new gradients.
+    onward = run("onward", init_moments=True, learning_rate=1e-30)
+    anew = run("anew", learning_rate=1e-30)
+    velocity = "AdamWeightDecay/0002"
+    assert first[velocity].shape == (31, 12)
+    np.testing.assert_allclose(
+        onward[velocity],
+        anew[velocity] + 0.999**3 * first[velocity],
+        rtol=1e-4,
+        atol=1e-9,
+    )
+    # The schedule begins anew.
+    assert onward["AdamWeightDecay/0000"] == 3
+    with pytest.raises(ValueError, match="another model or optimizer"):
+        run("other", init_moments=True, optimizer="lamb")
+    with pytest.raises(ValueError, match="give one"):
+        pretrain(
+            config,
+            [records],
+            tmp_path / "none",
+            config=replace(CONFIG, init_moments=True),
+        )
+
+
+def test_records_without_masks_get_them_while_training(
+    config, vocab_file, tmp_path
+):
+    file = tmp_path / "dynamic.tfrecord"
+    data_config = PretrainingDataConfig(
+        max_seq_length=14, dupe_factor=1, dynamic_masking=True
+    )
+    create_pretraining_data(
+        LINES, [file], BertTokenizer(vocab_file), data_config
+    )
+
+    def run(name, **changes):
+        return pretrain(
+            config,
+            [str(file)],
+            tmp_path / name,
+            eval_files=[str(file)],
+            vocab_file=vocab_file if name != "no vocabulary" else None,
+            config=replace(
+                CONFIG, num_train_steps=4, save_checkpoints_steps=2, **changes
+            ),
+        )
+
+    figures = run("a")
+    assert figures["val_masked_lm_loss"] == pytest.approx(np.log(31), abs=0.5)
+    assert run("b")["val_loss"] == figures["val_loss"]
+    whole_words = run("c", do_whole_word_mask=True, mask_rate=0.0)
+    assert whole_words["val_loss"] != figures["val_loss"]
+    with pytest.raises(ValueError, match="give the vocab_file, so that masks"):
+        run("no vocabulary")

@@ -1,0 +1,133 @@
+import random
+
+import numpy as np
+import pytest
+
+from keras_bert.pretraining.write.ids_to_pairs import _truncate, draw_pairs
+from keras_bert.pretraining.write.sentences_to_ids import Corpus
+
+
+def _corpus(num_documents=40, seed=1, longest=30):
+    """Ids are places, so that a stretch of ids tells where it is from."""
+    generator = np.random.default_rng(seed)
+    document_ends = np.cumsum([0, *generator.integers(1, 25, num_documents)])
+    lengths = generator.integers(1, longest, document_ends[-1])
+    sentence_ends = np.cumsum([0, *lengths])
+    return Corpus(np.arange(sentence_ends[-1]), sentence_ends, document_ends)
+
+
+def _draw(corpus, seed=3, **kwargs):
+    arguments = {
+        "max_seq_length": 64,
+        "short_seq_prob": 0.1,
+        "dupe_factor": 1,
+        "generator": random.Random(seed),
+    }
+    return draw_pairs(corpus, **(arguments | kwargs))
+
+
+def _document_of(corpus, place):
+    sentence = np.searchsorted(corpus.sentence_ends, place, "right") - 1
+    return np.searchsorted(corpus.document_ends, sentence, "right") - 1
+
+
+def test_each_token_is_in_a_first_segment_or_an_actual_second():
+    """Where nothing is cut off, all text is used, each token once."""
+    corpus = _corpus(longest=4)
+    pairs = _draw(corpus, short_seq_prob=0.0, max_seq_length=5000)
+    count = np.zeros(len(corpus.ids), int)
+    for begin, end, second_begin, second_end, is_random in pairs:
+        count[begin:end] += 1
+        if not is_random:
+            assert second_begin == end
+            count[second_begin:second_end] += 1
+    assert (count == 1).all()
+
+
+def test_segments_begin_and_end_as_sentences_do():
+    corpus = _corpus(longest=4)
+    pairs = _draw(corpus, max_seq_length=100)
+    sums = (pairs[:, [1, 3]] - pairs[:, [0, 2]]).sum(axis=1)
+    whole = pairs[sums < 97]  # nothing was cut off these
+    assert len(whole) > 50
+    assert np.isin(whole[:, :4], corpus.sentence_ends).all()
+
+
+def test_the_second_is_of_the_same_document_or_another():
+    corpus = _corpus()
+    pairs = _draw(corpus, dupe_factor=5)
+    is_random = pairs[:, 4] > 0
+    first, second = (_document_of(corpus, pairs[:, i]) for i in (0, 2))
+    assert (second[~is_random] == first[~is_random]).all()
+    assert (second[is_random] != first[is_random]).all()
+    assert set(second[is_random]) == set(range(40))
+    assert 0.45 < is_random.mean() < 0.6
+
+
+def test_with_one_document_the_random_one_is_of_it_too():
+    pairs = _draw(_corpus(num_documents=1), dupe_factor=3)
+    assert 0 < pairs[:, 4].sum() < len(pairs)
+
+
+def test_a_single_sentence_is_followed_by_a_random_one():
+    corpus = Corpus(np.arange(9), np.array([0, 4, 9]), np.array([0, 1, 2]))
+    pairs = _draw(corpus, short_seq_prob=0.0)
+    assert pairs.tolist() == [[0, 4, 4, 9, 1], [4, 9, 0, 4, 1]]
+
+
+def test_lengths_fit_and_a_share_of_them_is_short():
+    # Sentences of one token, so that a target is met exactly.
+    corpus = Corpus(
+        np.arange(60_000), np.arange(60_001), np.arange(0, 60_001, 300)
+    )
+    pairs = _draw(corpus, short_seq_prob=0.2)
+    lengths = pairs[:, [1, 3]] - pairs[:, [0, 2]]
+    assert (lengths >= 1).all()
+    total = lengths.sum(axis=1)
+    assert total.max() == 61
+    # The end of a document makes some more short; the 200 of them at most
+    # two each, as long as what is used anew is short too.
+    share = (total < 61).mean()
+    assert 0.18 < share < 0.45
+    pairs = _draw(corpus, short_seq_prob=0.0)
+    assert _short(pairs) < share - 0.1
+
+
+def _short(pairs):
+    return ((pairs[:, [1, 3]] - pairs[:, [0, 2]]).sum(axis=1) < 61).mean()
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_truncation_is_popping_one_token_after_the_other(seed):
+    generator = np.random.default_rng(seed)
+    lengths = generator.integers(1, 40, 2)
+    budget = int(generator.integers(2, 50))
+    expected = lengths.tolist()
+    while sum(expected) > budget:
+        expected[0 if expected[0] > expected[1] else 1] -= 1
+    begin, end, second_begin, second_end = _truncate(
+        (100, 100 + lengths[0]),
+        (500, 500 + lengths[1]),
+        budget,
+        random.Random(seed),
+    )
+    assert [end - begin, second_end - second_begin] == expected
+    assert 100 <= begin and end <= 100 + lengths[0]
+    assert 500 <= second_begin and second_end <= 500 + lengths[1]
+
+
+def test_tokens_are_lost_at_both_ends_alike():
+    generator = random.Random(0)
+    fronts = [
+        _truncate((0, 30), (50, 51), 21, generator)[0] for _ in range(900)
+    ]
+    # Of 10 that are lost, 5 in the mean; standard deviation 1.6 / 30.
+    assert abs(np.mean(fronts) - 5) < 0.2
+    assert min(fronts) <= 1 and max(fronts) >= 9
+
+
+def test_a_seed_draws_the_same_pairs():
+    corpus = _corpus()
+    first, again, other = (_draw(corpus, seed=s) for s in (3, 3, 4))
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, other)

@@ -1,0 +1,104 @@
+"""Every optimizer of TrainConfig: built, saved and loaded."""
+
+import dataclasses
+
+import keras
+import numpy as np
+import pytest
+
+from keras_bert.models.pretraining import build_pretraining_model
+from keras_bert.training.config import TrainConfig
+from keras_bert.training.optimizers.adam_weight_decay import AdamWeightDecay
+from keras_bert.training.optimizers.build import build_optimizer
+from keras_bert.training.optimizers.lamb import Lamb
+
+CONFIG = TrainConfig(learning_rate=0.01, weight_decay_rate=0.2, clip_norm=0.7)
+every = pytest.mark.parametrize("name", ["adam_weight_decay", "lamb", "adamw"])
+
+
+def _build(name):
+    config = dataclasses.replace(CONFIG, optimizer=name)
+    return build_optimizer(config, num_train_steps=100, num_warmup_steps=10)
+
+
+@every
+def test_the_config_reaches_the_optimizer(name):
+    optimizer = _build(name)
+    expected = {
+        "adam_weight_decay": "AdamWeightDecay",
+        "lamb": "Lamb",
+        "adamw": "AdamW",
+    }
+    assert type(optimizer).__name__ == expected[name]
+    decay = "weight_decay" if name == "adamw" else "weight_decay_rate"
+    assert optimizer.get_config()[decay] == 0.2
+    assert optimizer.global_clipnorm == 0.7
+    assert float(optimizer.learning_rate) == pytest.approx(0.001)
+    assert isinstance(optimizer, keras.optimizers.AdamW) == (name == "adamw")
+
+
+@every
+def test_biases_and_layer_norms_are_not_decayed(name, config):
+    """With gradients of 0 nothing but the decay moves a variable."""
+    model = build_pretraining_model(config)
+    for weight in model.weights:
+        weight.assign(np.ones(weight.shape))
+    variables = model.trainable_variables
+    zeros = [np.zeros(v.shape, "float32") for v in variables]
+    _build(name).apply(zeros, variables)
+    undecayed = {v.path for v in variables if (v.numpy() == 1.0).all()}
+    assert undecayed == {
+        v.path
+        for v in variables
+        if v.path.split("/")[-1] in ("bias", "gamma", "beta", "output_bias")
+    }
+    assert 0 < len(undecayed) < len(variables)
+
+
+@pytest.mark.parametrize("optimizer_class", [AdamWeightDecay, Lamb])
+def test_every_argument_is_saved(optimizer_class):
+    arguments = {
+        "learning_rate": 0.25,
+        "weight_decay_rate": 0.2,
+        "beta_1": 0.8,
+        "beta_2": 0.99,
+        "epsilon": 1e-5,
+        "exclude_from_weight_decay": ("gamma",),
+        "global_clipnorm": None,
+        "clipnorm": 3.0,
+        "name": "mine",
+    }
+    config = optimizer_class(**arguments).get_config()
+    assert arguments.items() <= config.items()
+    assert optimizer_class.from_config(config).get_config() == config
+
+
+@every
+def test_the_schedule_survives_a_round_trip(name):
+    optimizer = _build(name)
+    again = keras.optimizers.deserialize(keras.optimizers.serialize(optimizer))
+    assert type(again) is type(optimizer)
+    assert again.get_config() == optimizer.get_config()
+    assert float(again._learning_rate(5)) == pytest.approx(0.006)
+
+
+# AdamW of Keras saves no exclusions: loaded from a .keras file, it decays all.
+@pytest.mark.parametrize("name", ["adam_weight_decay", "lamb"])
+def test_a_saved_model_goes_on_bit_equal(name, tmp_path):
+    x = np.random.default_rng(1).normal(size=(8, 5)).astype("f")
+    inputs = keras.Input((5,))
+    outputs = keras.layers.Dense(3, name="logits")(inputs)
+    model = keras.Model(inputs, outputs)
+    model.compile(_build(name), "mse", jit_compile=False)
+    model.fit(x, x[:, :3], verbose=0, epochs=3)
+    model.save(tmp_path / "model.keras")
+    again = keras.models.load_model(tmp_path / "model.keras")
+    assert again.optimizer.iterations.numpy() == 3
+    for m in (model, again):
+        m.fit(x, x[:, :3], verbose=0, epochs=2)
+    for a, b in zip(
+        model.weights + model.optimizer.variables,
+        again.weights + again.optimizer.variables,
+        strict=True,
+    ):
+        np.testing.assert_array_equal(a.numpy(), b.numpy(), a.path)

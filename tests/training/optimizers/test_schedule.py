@@ -1,0 +1,22 @@
+import pytest
+
+from keras_bert.training.optimizers.schedule import WarmupDecay
+
+
+@pytest.mark.parametrize(
+    ("updates_before", "rate"),
+    # The decay counts from the first step: the 10th is not at the peak.
+    [(0, 0.001), (3, 0.004), (8, 0.009), (9, 0.009), (54, 0.0045), (99, 0.0)],
+)
+def test_warm_up_and_decay(updates_before, rate):
+    schedule = WarmupDecay(0.01, 100, 10)
+    assert float(schedule(updates_before)) == pytest.approx(rate, abs=1e-8)
+    assert float(WarmupDecay(0.01, 100, 0)(0)) == pytest.approx(0.0099)
+
+
+def test_another_power():
+    schedule = WarmupDecay(0.01, 100, 10, 0.5)
+    assert float(schedule(3)) == pytest.approx(0.004)
+    assert float(schedule(63)) == pytest.approx(0.006)
+    again = WarmupDecay(**schedule.get_config())
+    assert float(again(63)) == float(schedule(63))

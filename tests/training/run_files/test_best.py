@@ -1,0 +1,123 @@
+import csv
+import json
+import math
+
+import keras
+import numpy as np
+import pytest
+import safetensors
+import tensorflow as tf
+from safetensors.numpy import load_file
+
+from keras_bert.training.config import TrainConfig
+from keras_bert.training.losses import cross_entropy
+from keras_bert.training.run_files import best as selection
+from keras_bert.training.run_files.best import Selection
+from keras_bert.training.trainer import train
+from keras_bert.training.training_model import WORK, Objective
+
+CONFIG = TrainConfig(
+    learning_rate=0.05, train_batch_size=3, save_checkpoints_steps=2
+)
+
+
+def _build_model():
+    inputs = keras.Input((5,), name="x")
+    outputs = keras.layers.Dense(2, name="logits")(inputs)
+    return keras.Model({"x": inputs}, {"logits": outputs})
+
+
+def _batches(step):
+    x = np.random.default_rng(4).normal(size=(21, 5)).astype("float32")
+    y = (x.sum(1) > 0).astype("int32")
+    dataset = tf.data.Dataset.from_tensor_slices(({"x": x}, {"logits": y}))
+    return dataset.batch(3).repeat().skip(step)
+
+
+def _train(output_dir, scores, steps=10, patience=0, loss=1.0):
+    """Scores of the intervals, as they would have been measured."""
+    scores = iter(scores)
+    weights = []
+
+    def evaluate(model):
+        weights.append([w.numpy() for w in model.weights])
+        return {"f1": next(scores), "loss": loss}
+
+    train(
+        _build_model,
+        _batches,
+        None,
+        objectives={"logits": Objective(cross_entropy)},
+        count_work=lambda features: dict.fromkeys(WORK, 3.0),
+        num_train_steps=steps,
+        num_warmup_steps=1,
+        strategy=tf.distribute.get_strategy(),
+        config=CONFIG,
+        output_dir=output_dir,
+        sidecars={"note.txt": "kept"},
+        selection=Selection(evaluate, "f1", patience),
+    )
+    return weights
+
+
+def _scores(output_dir):
+    with (output_dir / "history.csv").open() as file:
+        return [float(row["val_f1"]) for row in csv.DictReader(file)]
+
+
+def test_the_weights_of_the_best_interval_are_kept(tmp_path):
+    weights = _train(tmp_path, [0.25, 0.5, 0.75, 0.5, 0.75])
+    assert _scores(tmp_path) == [0.25, 0.5, 0.75, 0.5, 0.75]
+    best = tmp_path / "best"
+    assert sorted(p.name for p in best.iterdir()) == [
+        "model.safetensors",
+        "note.txt",
+        "score.json",
+    ]
+    assert json.loads((best / "score.json").read_text()) == {
+        "interval": 2,
+        "score": 0.75,
+    }
+    kept = load_file(best / "model.safetensors")
+    for name, array in kept.items():
+        assert any(np.array_equal(array, w) for w in weights[2]), name
+    assert not all(
+        any(np.array_equal(a, w) for w in weights[4]) for a in kept.values()
+    )
+
+
+def test_a_run_that_goes_on_remembers_the_best(tmp_path):
+    _train(tmp_path, [0.75, 0.5], steps=4)
+    _train(tmp_path, [0.25, 0.5], steps=8)
+    score = json.loads((tmp_path / "best" / "score.json").read_text())
+    assert score == {"interval": 0, "score": 0.75}
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_ends_after_its_patience(tmp_path, again):
+    _train(tmp_path, [0.5, 0.75, 0.25, 0.5], patience=2)
+    if again:  # has ended, and does not evaluate once more
+        _train(tmp_path, [], patience=2)
+    assert _scores(tmp_path) == [0.5, 0.75, 0.25, 0.5]
+
+
+def test_the_best_score_is_none_where_the_loss_is_no_number(tmp_path):
+    """Labels guessed by ruined weights may well be the right ones."""
+    _train(tmp_path, [0.25], steps=2)
+    with pytest.raises(ValueError, match="The held-out loss is nan at step 4"):
+        _train(tmp_path, [0.75], steps=4, loss=math.nan)
+    score = json.loads((tmp_path / "best" / "score.json").read_text())
+    assert score == {"interval": 0, "score": 0.25}
+    assert _scores(tmp_path) == [0.25]
+
+
+def test_a_full_disk_leaves_the_best_so_far(tmp_path, monkeypatch):
+    def no_room(*args):
+        raise safetensors.SafetensorError("No space left on device")
+
+    _train(tmp_path, [0.25], steps=2)
+    monkeypatch.setattr(selection.safetensors_numpy, "save_file", no_room)
+    with pytest.raises(OSError, match="Cannot write .*/best .No space left"):
+        _train(tmp_path, [0.75], steps=4)
+    score = json.loads((tmp_path / "best" / "score.json").read_text())
+    assert score == {"interval": 0, "score": 0.25}
