@@ -10,6 +10,7 @@ from typing import Any
 from absl import logging
 
 from keras_bert.checkpoints.huggingface_config import from_huggingface_config
+from keras_bert.errors import InputError
 
 HIDDEN_ACTS = ("gelu", "gelu_erf", "linear", "relu", "tanh")
 DIRECTIONALITIES = ("bidi", "left_to_right")
@@ -68,19 +69,19 @@ class BertConfig:
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             if field.type == "int" and (type(value) is not int or value < 1):
-                raise ValueError(
+                raise InputError(
                     f"{field.name} must be a positive whole number, but is "
                     f"{value!r}; correct it in the model config."
                 )
             if field.type == "float" and (
                 type(value) not in (int, float) or value < 0
             ):
-                raise ValueError(
+                raise InputError(
                     f"{field.name} must be a number of at least 0, but is "
                     f"{value!r}; correct it in the model config."
                 )
         if self.hidden_size % self.num_attention_heads:
-            raise ValueError(
+            raise InputError(
                 f"hidden_size {self.hidden_size} is not a multiple of "
                 f"num_attention_heads {self.num_attention_heads}; choose a "
                 "number of heads that divides the width."
@@ -89,24 +90,24 @@ class BertConfig:
         _check_choice("directionality", self.directionality, DIRECTIONALITIES)
         for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
             if getattr(self, name) >= 1:
-                raise ValueError(
+                raise InputError(
                     f"{name} must be below 1, but is {getattr(self, name)}; "
                     "the released models use 0.1."
                 )
 
     def check_max_seq_length(self, max_seq_length: int) -> None:
-        """Raises ValueError where there are not as many positions."""
+        """Raises InputError where there are not as many positions."""
         if max_seq_length > self.max_position_embeddings:
-            raise ValueError(
+            raise InputError(
                 f"max_seq_length {max_seq_length} is over the "
                 f"max_position_embeddings {self.max_position_embeddings} of "
                 "the model config; choose a smaller one."
             )
 
     def check_vocab_size(self, vocab_size: int, vocab_file: str | Path) -> None:
-        """Raises ValueError where the file's vocabulary is not the model's."""
+        """Raises InputError where the file's vocabulary is not the model's."""
         if vocab_size != self.vocab_size:
-            raise ValueError(
+            raise InputError(
                 f"{vocab_file} has {vocab_size} word pieces, but the model "
                 f"config a vocab_size of {self.vocab_size}; give the "
                 "vocabulary that belongs to the model."
@@ -117,7 +118,7 @@ class BertConfig:
         """Makes a config of the keys of Google's or Hugging Face's file.
 
         Keys that do not shape the network are named in the log; in Google's
-        file, an unknown key raises ValueError.
+        file, an unknown key raises InputError.
         """
         is_huggingface = not values.keys().isdisjoint(
             ("model_type", "transformers_version")
@@ -128,13 +129,13 @@ class BertConfig:
         others = values.keys() - known
         # Hugging Face's files hold much that is not about the network.
         if not is_huggingface and others - _IGNORED_GOOGLE_KEYS:
-            raise ValueError(
+            raise InputError(
                 f"Unknown keys {sorted(others - _IGNORED_GOOGLE_KEYS)} in the "
                 f"model config; known are {sorted(known)}. Remove them or "
                 "correct their spelling."
             )
         if "vocab_size" not in values:
-            raise ValueError(
+            raise InputError(
                 "The model config has no vocab_size; set it to the number of "
                 "lines of vocab.txt."
             )
@@ -156,16 +157,16 @@ class BertConfig:
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
         except ValueError as error:
-            raise ValueError(f"{path} is not valid JSON: {error}.") from error
+            raise InputError(f"{path} is not valid JSON: {error}.") from error
         if not isinstance(values, dict):
-            raise ValueError(
+            raise InputError(
                 f"{path} holds {type(values).__name__}, not the JSON object "
                 "of a model config."
             )
         try:
             return cls.from_dict(values)
         except ValueError as error:
-            raise ValueError(f"{path}: {error}") from error
+            raise InputError(f"{path}: {error}") from error
 
     @classmethod
     def from_name(cls, name: str) -> BertConfig:
@@ -173,7 +174,7 @@ class BertConfig:
         folder = _models_folder()
         names = sorted(path.stem for path in folder.glob("*.json"))
         if name not in names:
-            raise ValueError(
+            raise InputError(
                 f"No model named {name!r}; known are {', '.join(names)}."
             )
         return cls.from_json(folder / f"{name}.json")
@@ -197,7 +198,7 @@ class BertConfig:
 
 def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
     if value not in choices:
-        raise ValueError(
+        raise InputError(
             f"{name} {value!r} is not one of {', '.join(choices)}."
         )
 

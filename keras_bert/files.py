@@ -3,55 +3,104 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import math
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 
 @contextlib.contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
-    """Yields a path beside `path` to write a file or make a folder at.
+    """Yields a path beside `path` at which to write a file or make a folder.
 
-    When the block ends, what was written is renamed to `path`, in place of
-    what stood there; when it raises, it is removed and `path` is as before.
-    What a killed process left is removed by the next one that writes `path`.
+    When the block ends, the result is renamed to `path` and replaces what was
+    there. If the block raises, the result is removed and `path` is unchanged.
+    The next call for the same `path` removes what a killed process left.
 
-    Raises IsADirectoryError where a file would take the place of a folder.
+    Raises IsADirectoryError if a file would replace a folder.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.partial")
+    replaced = _moved_aside(path)
+    if replaced.exists() and not path.exists():
+        replaced.replace(path)
+    _remove(replaced)
     _remove(partial)
     try:
         yield partial
         if not partial.is_dir():
-            check_is_no_folder(path)
+            check_is_not_folder(path)
         elif path.is_dir():
-            _remove(path)  # a folder is never renamed over a full one
+            # A folder cannot be renamed over a full one. The old one is only
+            # moved aside, so that a kill at any moment leaves one of the two.
+            path.replace(replaced)
         partial.replace(path)
+        _remove(replaced)
     finally:
         _remove(partial)
 
 
-def check_is_no_folder(path: str | Path) -> None:
-    """Raises IsADirectoryError where a folder stands in a file's place."""
+def whole_folder(path: str | Path) -> Path:
+    """Returns the folder to read: `path`, or the one that it was to replace.
+
+    They differ only if a process was killed between the two renames of
+    `atomic_path`.
+    """
+    path = Path(path)
+    replaced = _moved_aside(path)
+    return replaced if replaced.exists() and not path.exists() else path
+
+
+def check_is_not_folder(path: str | Path) -> None:
+    """Raises IsADirectoryError if a folder is in the place of a file."""
     if Path(path).is_dir():
         raise IsADirectoryError(f"{path} is a folder; give the name of a file.")
+
+
+def write_json(path: str | Path, values: Any) -> None:
+    """Writes values as JSON; a number that is not finite becomes null.
+
+    Python's own writer would write NaN and Infinity, which JSON does not have.
+    """
+    with atomic_path(path) as partial:
+        partial.write_text(to_json(values), encoding="utf-8")
+
+
+def to_json(values: Any) -> str:
+    """Returns the text that `write_json` writes."""
+    return json.dumps(_finite(values), indent=2, allow_nan=False) + "\n"
 
 
 @contextlib.contextmanager
 def full_disk_named(
     path: str | Path, error_type: type[Exception]
 ) -> Iterator[None]:
-    """Turns a library's own error of a full disk into an OSError."""
+    """Turns a library's own error about a full disk into an OSError."""
     try:
         yield
     except error_type as error:
         reason = str(error).splitlines()[0]
         raise OSError(
-            f"Cannot write {path} ({reason}); make room, and give the same "
-            "command again."
+            f"Cannot write {path} ({reason}); free some disk space and run "
+            "the same command again."
         ) from error
+
+
+def _moved_aside(path):
+    return path.with_name(f".{path.name}.replaced")
+
+
+def _finite(values):
+    if isinstance(values, dict):
+        return {key: _finite(value) for key, value in values.items()}
+    if isinstance(values, (list, tuple)):
+        return [_finite(value) for value in values]
+    if isinstance(values, float) and not math.isfinite(values):
+        return None
+    return values
 
 
 def _remove(path: Path) -> None:

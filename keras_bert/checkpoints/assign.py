@@ -9,6 +9,7 @@ from absl import logging
 
 from keras_bert.checkpoints.heads import heads_of
 from keras_bert.checkpoints.stored import StoredArray
+from keras_bert.errors import InputError
 
 
 def assign_weights(
@@ -17,7 +18,7 @@ def assign_weights(
     """Gives each weight of the model the array under its path.
 
     A head may be absent as a whole, on either side, and is then named in the
-    log. Anything else missing, unused or of another shape raises ValueError;
+    log. Anything else missing, unused or of another shape raises InputError;
     `source` is where the arrays come from, for these messages.
     """
     weights = {weight.path: weight for weight in model.weights}
@@ -32,13 +33,13 @@ def assign_weights(
     ):
         wrong = sorted(p for p in paths if p.split("/")[0] not in heads)
         if wrong:
-            raise ValueError(
+            raise InputError(
                 f"{source} {what} {wrong[0]} ({len(wrong)} in all); does the "
                 "model config belong to this checkpoint?"
             )
     for path in weights.keys() & arrays.keys():
         if tuple(weights[path].shape) != arrays[path].shape:
-            raise ValueError(
+            raise InputError(
                 f"{source} has {path} of shape {arrays[path].shape}, the "
                 f"model of shape {tuple(weights[path].shape)}; does the "
                 "model config belong to this checkpoint?"

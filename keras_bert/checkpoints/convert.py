@@ -18,6 +18,7 @@ from keras_bert.checkpoints.load import read_weights
 from keras_bert.checkpoints.safetensors_files import write_safetensors
 from keras_bert.checkpoints.tensorflow_files import write_tensorflow
 from keras_bert.config import BertConfig
+from keras_bert.errors import InputError
 from keras_bert.files import atomic_path
 
 FORMATS = ("google_tf1", "huggingface", "keras")
@@ -39,15 +40,15 @@ def convert_checkpoint(
 
     Raises:
         FileNotFoundError: Where there is no checkpoint or no config.
-        ValueError: Where the format has no name for a weight.
+        InputError: Where the format has no name for a weight.
     """
     if to not in FORMATS:
-        raise ValueError(
+        raise InputError(
             f"There is no format {to!r}; choose one of {', '.join(FORMATS)}."
         )
     output_dir = Path(output_dir)
     if output_dir.exists():
-        raise ValueError(f"{output_dir} is there already; give a new folder.")
+        raise InputError(f"{output_dir} is there already; give a new folder.")
     file = find_weights(checkpoint)
     config = config_beside(file.parent)
     arrays = read_weights(file)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from keras_bert.checkpoints.hub import SCHEME, download
 from keras_bert.config import BertConfig
+from keras_bert.errors import InputError
 
 # In this order: the first that is there is taken.
 _WEIGHTS = (
@@ -57,7 +58,7 @@ def checkpoint_folder(checkpoint: str | Path) -> Path:
 
 
 def check_output_dir(output_dir: str | Path) -> None:
-    """Raises ValueError where a run would not be found in `output_dir`.
+    """Raises InputError where a run would not be found in `output_dir`.
 
     Weights that lie in it are taken before those of the run.
     """
@@ -65,7 +66,7 @@ def check_output_dir(output_dir: str | Path) -> None:
     names = [name for name in _WEIGHTS if (folder / name).is_file()]
     names += [path.name for path in folder.glob("*ckpt*.index")]
     if names:
-        raise ValueError(
+        raise InputError(
             f"The output_dir {folder} holds {names[0]}, which would be taken "
             "for what comes out of the run; give another folder."
         )
@@ -89,7 +90,7 @@ def config_and_vocab(
     folder = checkpoint_folder(checkpoint) if checkpoint else None
     if bert_config is None:
         if folder is None:
-            raise ValueError(
+            raise InputError(
                 "Without an init_checkpoint, a bert_config must be given."
             )
         bert_config = config_beside(folder)

@@ -53,7 +53,7 @@ def from_google(
 ) -> dict[str, StoredArray]:
     """Renames a released or fine-tuned checkpoint; optimizer slots go.
 
-    Raises ValueError for a variable that no BERT has; `source` is where they
+    Raises InputError for a variable that no BERT has; `source` is where they
     come from, for the message.
     """
     arrays = _TABLE.to_ours(
@@ -73,6 +73,6 @@ def from_google(
 def to_google(arrays: Mapping[str, StoredArray]) -> dict[str, StoredArray]:
     """Renames our weights to those that google-research/bert restores.
 
-    Raises ValueError for a head that it does not have.
+    Raises InputError for a head that it does not have.
     """
     return _TABLE.to_theirs(rename_head(arrays, "regressor", "classifier"))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from keras_bert.errors import InputError
+
 SCHEME = "hf://"
 _BESIDE = ["*config.json", "vocab.txt"]
 # In this order: the first that is there is taken.
@@ -25,7 +27,7 @@ def download(url: str) -> Path:
         import huggingface_hub
         from huggingface_hub.errors import HfHubHTTPError, HFValidationError
     except ImportError as error:
-        raise ValueError(
+        raise InputError(
             f"{url} is on the Hugging Face Hub, for which huggingface_hub is "
             "needed; pip install 'keras-bert-tf[hub]'."
         ) from error

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from keras_bert.checkpoints.heads import heads_of, rename_head
 from keras_bert.checkpoints.names import NameTable, modules
 from keras_bert.checkpoints.stored import StoredArray
+from keras_bert.errors import InputError
 
 _LAYER = "encoder.layer.{i}"
 # Without the prefix "bert."; a kernel is [units, inputs] there.
@@ -84,7 +85,7 @@ def from_huggingface(
             default it classifies whole texts.
 
     Raises:
-        ValueError: For a tensor that no BERT has.
+        InputError: For a tensor that no BERT has.
     """
     plain = {}
     for full_name, array in stored.items():
@@ -110,11 +111,11 @@ def to_huggingface(
 ) -> tuple[dict[str, StoredArray], str]:
     """Renames our weights; returns them and the architecture's name.
 
-    Raises ValueError for a combination of heads that has no name there.
+    Raises InputError for a combination of heads that has no name there.
     """
     heads = tuple(sorted(heads_of(arrays) - {"pooler"}))
     if heads not in _ARCHITECTURES:
-        raise ValueError(
+        raise InputError(
             f"transformers has no BERT with the heads {', '.join(heads)}."
         )
     for head in _CLASSIFIERS:

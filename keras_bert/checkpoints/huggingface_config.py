@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from keras_bert.errors import InputError
+
 # Google's "gelu" is the tanh form; Hugging Face's "gelu" is the erf form.
 _HIDDEN_ACTS = {
     "gelu": "gelu_erf",
@@ -19,21 +21,21 @@ _HIDDEN_ACTS = {
 def from_huggingface_config(values: dict[str, Any]) -> dict[str, Any]:
     """Translates the values that mean something else there, or refuses."""
     if values.get("model_type", "bert") != "bert":
-        raise ValueError(
+        raise InputError(
             f"model_type is {values['model_type']!r}; only 'bert' has the "
             "network built here."
         )
     position_type = values.get("position_embedding_type", "absolute")
     if position_type != "absolute":
-        raise ValueError(
+        raise InputError(
             f"position_embedding_type {position_type!r} is not BERT's; only "
             "'absolute' is supported."
         )
     if values.get("is_decoder"):
-        raise ValueError("is_decoder is true, but BERT is an encoder.")
+        raise InputError("is_decoder is true, but BERT is an encoder.")
     act = values.get("hidden_act", "gelu")
     if act not in _HIDDEN_ACTS:
-        raise ValueError(
+        raise InputError(
             f"hidden_act {act!r} is not one of {', '.join(_HIDDEN_ACTS)}."
         )
     return values | {"hidden_act": _HIDDEN_ACTS[act]}
@@ -55,11 +57,11 @@ def to_huggingface_config(
         pad_token_id: The id of "[PAD]".
 
     Raises:
-        ValueError: For a network that transformers has not.
+        InputError: For a network that transformers has not.
     """
     values = dict(values)
     if values.pop("directionality") != "bidi":
-        raise ValueError(
+        raise InputError(
             "A left-to-right BERT has no counterpart in transformers; keep "
             "it in another format."
         )

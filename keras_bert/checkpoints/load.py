@@ -35,7 +35,7 @@ def load_checkpoint(model: keras.Model, checkpoint: str | Path) -> None:
 
     Raises:
         FileNotFoundError: Where there is no checkpoint.
-        ValueError: Where a weight is missing, unused or of another shape;
+        InputError: Where a weight is missing, unused or of another shape;
             heads alone may be absent, and are then named in the log.
     """
     file = find_weights(checkpoint)

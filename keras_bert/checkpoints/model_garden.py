@@ -50,7 +50,7 @@ def from_model_garden(
 ) -> dict[str, StoredArray]:
     """Renames and reshapes a `BertEncoder` or `BertPretrainerV2`.
 
-    Raises ValueError for a variable that neither has; `source` is where they
+    Raises InputError for a variable that neither has; `source` is where they
     come from, for the message.
     """
     arrays = _TABLE.to_ours(

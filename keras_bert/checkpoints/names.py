@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Mapping
 
 from keras_bert.checkpoints.stored import StoredArray
+from keras_bert.errors import InputError
 
 # "layer_3/" of TensorFlow's names, "layer.3." of PyTorch's.
 _LAYER = re.compile(r"(?<![a-z])layer([_.])(\d+)(?=[/.])")
@@ -28,12 +29,12 @@ class NameTable:
     def to_ours(
         self, stored: Mapping[str, StoredArray], source: str
     ) -> dict[str, StoredArray]:
-        """Renames what was read; a name of no BERT raises ValueError."""
+        """Renames what was read; a name of no BERT raises InputError."""
         arrays = {}
         for name in sorted(stored):
             general, number = _split_number(name)
             if general not in self._paths:
-                raise ValueError(
+                raise InputError(
                     f"{source} has a weight {name}, which is no weight of "
                     "BERT; is it a checkpoint of another model?"
                 )
@@ -49,13 +50,13 @@ class NameTable:
     ) -> dict[str, StoredArray]:
         """Renames what is to be written.
 
-        Raises ValueError for a weight that has no name there.
+        Raises InputError for a weight that has no name there.
         """
         stored = {}
         for path, array in arrays.items():
             general, number = _split_number(path)
             if general not in self.names:
-                raise ValueError(
+                raise InputError(
                     f"The weight {path} has no name in that format; choose "
                     "another one."
                 )

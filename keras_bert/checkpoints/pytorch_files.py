@@ -19,6 +19,7 @@ import numpy as np
 
 from keras_bert.checkpoints.safetensors_files import shards
 from keras_bert.checkpoints.stored import StoredArray
+from keras_bert.errors import InputError
 
 # The first number in files of before PyTorch 1.6, which are no zip archives.
 _LEGACY_MAGIC = 0x1950A86A20F9469CFC6C
@@ -27,7 +28,7 @@ _LEGACY_MAGIC = 0x1950A86A20F9469CFC6C
 def read_pytorch(file: Path) -> dict[str, StoredArray]:
     """Reads a `.bin` file, or all that an `.index.json` names.
 
-    Raises ValueError for a file that is not whole, or that names anything
+    Raises InputError for a file that is not whole, or that names anything
     but tensors.
     """
     stored = {}
@@ -43,13 +44,13 @@ def _damage_named(file):
     try:
         yield
     except _Refused as error:
-        raise ValueError(
+        raise InputError(
             f"{file} names {error}, which is no part of a table of tensors, "
             "so it was not loaded; get the weights as safetensors."
         ) from None
     # A damaged pickle can end in any of Python's errors.
     except Exception as error:
-        raise ValueError(
+        raise InputError(
             f"{file} is not a whole PyTorch checkpoint "
             f"({type(error).__name__}: {error}); copy it again."
         ) from error
@@ -146,7 +147,7 @@ def _read_legacy(file):
     """As `_read_zip`, of pickles and storages one after the other."""
     with file.open("rb") as opened:
         if _Unpickler(opened).load() != _LEGACY_MAGIC:
-            raise ValueError("unknown format")
+            raise InputError("unknown format")
         _Unpickler(opened).load()  # version of the protocol
         _Unpickler(opened).load()  # sizes of the writer's integers
         values = _Unpickler(opened).load()
@@ -190,12 +191,12 @@ def _stored_arrays(values, read, file):
 
 
 def _check_bounds(tensor):
-    """Raises ValueError for a view that leaves its storage."""
+    """Raises InputError for a view that leaves its storage."""
     steps = zip(tensor.shape, tensor.strides, strict=True)
     last = tensor.offset + sum((n - 1) * step for n, step in steps)
     numbers = (tensor.offset, *tensor.shape, *tensor.strides)
     if min(numbers) < 0 or last >= tensor.storage.size:
-        raise ValueError("a tensor is larger than its storage")
+        raise InputError("a tensor is larger than its storage")
 
 
 def _view(tensor, storage):

@@ -12,13 +12,14 @@ import safetensors
 from safetensors import numpy as safetensors_numpy
 
 from keras_bert.checkpoints.stored import StoredArray
+from keras_bert.errors import InputError
 from keras_bert.files import full_disk_named
 
 
 def read_safetensors(file: Path) -> dict[str, StoredArray]:
     """Reads a `.safetensors` file, or all that an `.index.json` names.
 
-    Raises ValueError for a file that is not whole.
+    Raises InputError for a file that is not whole.
     """
     stored = {}
     for part in shards(file):
@@ -52,7 +53,7 @@ def shards(file: Path) -> list[Path]:
         weight_map = json.loads(file.read_text(encoding="utf-8"))["weight_map"]
         names = sorted(set(weight_map.values()))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ValueError(
+        raise InputError(
             f"{file} is no index of weight files; it needs a weight_map from "
             "names to files. Copy it again."
         ) from error
@@ -64,7 +65,7 @@ def _open(file):
         # Not mapped into memory, where a big file would be counted twice.
         return safetensors.safe_open(file, framework="np", backend="pread")
     except (OSError, safetensors.SafetensorError) as error:
-        raise ValueError(
+        raise InputError(
             f"{file} is not a whole safetensors file ({error}); copy or "
             "train it again."
         ) from error

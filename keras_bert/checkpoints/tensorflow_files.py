@@ -15,6 +15,7 @@ from tensorflow.core.protobuf.trackable_object_graph_pb2 import (
 )
 
 from keras_bert.checkpoints.stored import StoredArray
+from keras_bert.errors import InputError
 from keras_bert.files import full_disk_named
 
 _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
@@ -81,7 +82,7 @@ def _damage_named(prefix):
     try:
         yield
     except (tf.errors.OpError, IndexError, RuntimeError) as error:
-        raise ValueError(
+        raise InputError(
             f"{prefix} is not a whole TensorFlow checkpoint ({error}); copy "
             "it again."
         ) from error

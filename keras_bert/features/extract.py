@@ -17,6 +17,7 @@ from keras_bert.checkpoints.casing import warn_of_other_case
 from keras_bert.checkpoints.find import config_and_vocab
 from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.config import BertConfig
+from keras_bert.errors import InputError
 from keras_bert.features.feature_files import LineFeatures, get_writer
 from keras_bert.files import atomic_path
 from keras_bert.models.encoder import build_encoder
@@ -51,17 +52,17 @@ class ExtractionConfig:
 
     def __post_init__(self):
         if not re.fullmatch(r"-?\d+(,-?\d+)*", self.layers):
-            raise ValueError(
+            raise InputError(
                 f"layers {self.layers!r} are not numbers with commas between, "
                 "such as -1,-2."
             )
         if self.pooling not in _POOLINGS:
-            raise ValueError(
+            raise InputError(
                 f"pooling {self.pooling!r} is not one of "
                 f"{', '.join(_POOLINGS)}."
             )
         if self.batch_size < 1:
-            raise ValueError(
+            raise InputError(
                 f"batch_size is {self.batch_size}, but must be at least 1."
             )
 
@@ -121,7 +122,7 @@ def _check(config, bert_config):
     num_layers = bert_config.num_hidden_layers
     for number in config.layer_numbers:
         if not -num_layers <= number < num_layers:
-            raise ValueError(
+            raise InputError(
                 f"There is no layer {number}: the model has {num_layers}, "
                 f"from {-num_layers} to -1, or from 0 to {num_layers - 1}."
             )

@@ -23,7 +23,8 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.files import check_is_no_folder
+from keras_bert.errors import InputError
+from keras_bert.files import check_is_not_folder
 from keras_bert.text.tokenizer import BertTokenizer
 
 
@@ -43,7 +44,7 @@ def get_writer(output_file: str | Path) -> _Writer:
 
     Raises IsADirectoryError where `output_file` is a folder.
     """
-    check_is_no_folder(output_file)
+    check_is_not_folder(output_file)
     return _WRITERS.get(Path(output_file).suffix, _write_jsonl)
 
 
@@ -104,7 +105,7 @@ def _int64s(values):
 def _write_npz(path, found, tokenizer):
     lines = list(found)
     if not lines:
-        raise ValueError("There is no line to extract features of.")
+        raise InputError("There is no line to extract features of.")
     arrays = {
         "input_ids": np.concatenate([line.input_ids for line in lines]),
         "row_splits": np.cumsum([0] + [len(x.input_ids) for x in lines]),

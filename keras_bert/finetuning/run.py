@@ -14,6 +14,7 @@ from keras_bert.checkpoints.casing import warn_of_other_case
 from keras_bert.checkpoints.find import check_output_dir, config_and_vocab
 from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.config import BertConfig
+from keras_bert.errors import InputError
 from keras_bert.files import atomic_path
 from keras_bert.finetuning.batches import training_batches
 from keras_bert.finetuning.evaluation import Evaluation
@@ -26,6 +27,7 @@ from keras_bert.kinds.reports import write_predictions, write_submission
 from keras_bert.kinds.spec import TaskSpec
 from keras_bert.models.feature_tagger import size_features
 from keras_bert.models.flops import count_work
+from keras_bert.settings import setting
 from keras_bert.tasks import get_task
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.tfds_reader import read_tfds
@@ -70,21 +72,21 @@ class FinetuningConfig(TrainConfig):
             768 in the paper, 0 for none.
     """
 
-    data_source: str = "files"
+    data_source: str = setting("files", choices=("files", "tfds"))
     do_lower_case: bool = True
     learning_rate: float = 5e-5
     save_checkpoints_steps: int = 500
-    num_train_epochs: float = 3.0
-    warmup_proportion: float = 0.1
-    max_seq_length: int = 0
-    early_stopping_patience: int = 0
+    num_train_epochs: float = setting(3.0, minimum=0)
+    warmup_proportion: float = setting(0.1, minimum=0)
+    max_seq_length: int = setting(0, minimum=0)
+    early_stopping_patience: int = setting(0, minimum=0)
     doc_stride: int = 128
     max_query_length: int = 64
     max_answer_length: int = 30
     n_best_size: int = 20
-    null_score_diff_threshold: float = 0.0
+    null_score_diff_threshold: float = setting(0.0, minimum=-math.inf)
     features: str = ""
-    bilstm_size: int = 0
+    bilstm_size: int = setting(0, minimum=0)
 
 
 def finetune(
@@ -240,7 +242,7 @@ def _reader(task, data_dir, data_source):
         else:
             rows = task.read(Path(data_dir), split)
         if not rows:
-            raise ValueError(
+            raise InputError(
                 f"Nothing was read of {split}; check the reader of the task."
             )
         return rows
@@ -263,7 +265,7 @@ def _check_is_model_of(task, init_checkpoint):
     folder = check_is_finetuned(init_checkpoint)
     spec = TaskSpec.from_json(folder / "task.json")
     if (spec.head, spec.labels) != (task.head, task.labels):
-        raise ValueError(
+        raise InputError(
             f"{folder} is a model for {spec.head} {spec.labels}, but the task "
             f"is {task.head} {task.labels}; give a model of this task."
         )

@@ -15,6 +15,7 @@ from typing import Any
 from absl import logging
 from matplotlib.figure import Figure
 
+from keras_bert.errors import InputError
 from keras_bert.files import atomic_path
 from keras_bert.finetuning.run import FinetuningConfig, finetune
 from keras_bert.tasks import get_task
@@ -57,7 +58,7 @@ def search(
         The row of the best run: its settings, metrics and `minutes`.
 
     Raises:
-        ValueError: Where there is nothing to run, where the strategy has
+        InputError: Where there is nothing to run, where the strategy has
             several workers, or where `output_dir` has results of another
             search.
     """
@@ -99,12 +100,12 @@ def search(
 
 def _check(configs):
     if not configs:
-        raise ValueError(
+        raise InputError(
             "There is nothing to run; give a value of each flag, and at least "
             "one restart."
         )
     if any(c.distribution_strategy == "multi_worker_mirrored" for c in configs):
-        raise ValueError(
+        raise InputError(
             "Several workers cannot search; run them once for each setting."
         )
 
@@ -138,7 +139,7 @@ def _run(task, data_dir, folder, config, kwargs) -> dict[str, Any]:
     run = json.loads(done.read_text(encoding="utf-8"))
     for name, value in asked.items():
         if run["asked"].get(name) != value:
-            raise ValueError(
+            raise InputError(
                 f"{folder} was run with {name}={run['asked'].get(name)!r}, "
                 f"not {value!r}; give a new output_dir."
             )

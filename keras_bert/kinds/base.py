@@ -12,6 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.config import BertConfig
+from keras_bert.errors import InputError
 from keras_bert.finetuning.batches import Examples
 from keras_bert.kinds.spec import TaskSpec
 from keras_bert.tasks.base import Row
@@ -40,7 +41,7 @@ class Head(Protocol):
     def encode(self, rows: Sequence[Row], *, labeled: bool) -> Examples:
         """Turns rows into what the network reads, and is trained on.
 
-        Raises ValueError where a row lacks a field or its label is wrong.
+        Raises InputError where a row lacks a field or its label is wrong.
         """
 
     def decode(
@@ -92,16 +93,16 @@ _ONLY_FOR = {
 def build_head(
     spec: TaskSpec, vocab_file: str | Path, bert_config: BertConfig
 ) -> Head:
-    """Raises ValueError where vocabulary, network and task do not fit."""
+    """Raises InputError where vocabulary, network and task do not fit."""
     tokenizer = BertTokenizer(vocab_file, spec.do_lower_case)
     bert_config.check_max_seq_length(spec.max_seq_length)
     bert_config.check_vocab_size(tokenizer.vocab_size, vocab_file)
     for field, heads in _ONLY_FOR.items():
         if getattr(spec, field) and spec.head not in heads:
-            raise ValueError(
+            raise InputError(
                 f"{field} is {getattr(spec, field)!r}, but a {spec.head} task "
                 f"has none; it is for {' and '.join(heads)}."
             )
-    module, name = _CLASSES[spec.head].split(".")
+    module, _, name = _CLASSES[spec.head].rpartition(".")
     module = importlib.import_module(f"keras_bert.kinds.{module}")
     return getattr(module, name)(spec, tokenizer)

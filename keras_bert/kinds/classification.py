@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import tensorflow as tf
 
+from keras_bert.errors import InputError
 from keras_bert.kinds.fields import encode_texts, text_signature
 from keras_bert.kinds.metrics import METRICS
 from keras_bert.kinds.reports import write_confusion_matrix, write_worst_errors
@@ -106,7 +107,7 @@ class ClassificationHead(tf.Module):
         for number, row in enumerate(rows, 1):
             label = row.get("label")
             if label not in self.spec.labels:
-                raise ValueError(
+                raise InputError(
                     f"Label {label!r} of example {number} is not one of "
                     f"{', '.join(ids)}; check the labels and the reader of "
                     "the task."

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from keras_bert.errors import InputError
 from keras_bert.finetuning.batches import Examples
 from keras_bert.tasks.base import Row
 from keras_bert.text.packing import BertPreprocessor
@@ -39,17 +40,17 @@ def encode_texts(
 
 
 def check_fields(rows: Sequence[Row], fields: Sequence[str]) -> None:
-    """Raises ValueError where a row lacks one of the fields."""
+    """Raises InputError where a row lacks one of the fields."""
     for number, row in enumerate(rows, 1):
         if missing := [field for field in fields if field not in row]:
-            raise ValueError(
+            raise InputError(
                 f"Example {number} has no field {missing[0]!r}, only "
                 f"{', '.join(row)}; check text_fields and the reader."
             )
 
 
 def check_texts(rows: Sequence[Row], fields: Sequence[str]) -> None:
-    """Raises ValueError where one of the fields is absent or no text."""
+    """Raises InputError where one of the fields is absent or no text."""
     check_fields(rows, fields)
     for number, row in enumerate(rows, 1):
         for field in fields:
@@ -57,13 +58,13 @@ def check_texts(rows: Sequence[Row], fields: Sequence[str]) -> None:
 
 
 def check_text(value: Any, name: str) -> None:
-    """Raises ValueError, with its name, where a value is no text."""
+    """Raises InputError, with its name, where a value is no text."""
     if not isinstance(value, str):
-        raise ValueError(f"{name} is {value!r}; give a string.")
+        raise InputError(f"{name} is {value!r}; give a string.")
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise ValueError(
+        raise InputError(
             f"{name} has half of a character, {value[error.start]!r}; check "
             "how the text was made."
         ) from error

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import tensorflow as tf
 
+from keras_bert.errors import InputError
 from keras_bert.kinds.fields import encode_texts, text_signature
 from keras_bert.kinds.metrics import METRICS
 from keras_bert.kinds.reports import write_worst_errors
@@ -86,7 +87,7 @@ def _gold(rows):
         except (TypeError, ValueError):
             numbers.append(math.nan)
         if not math.isfinite(numbers[-1]):
-            raise ValueError(
+            raise InputError(
                 f"Label {row.get('label')!r} of example {number} is not a "
                 "number; check the reader of the task."
             )

@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_bert.config import BertConfig
+from keras_bert.errors import InputError
 from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.weighted_sum import WeightedSum
 from keras_bert.models.bilstm import stack_bilstm
@@ -67,7 +68,7 @@ def build_feature_tagger(
 def size_features(config: BertConfig, features: str) -> tuple[int, int]:
     """How many layers are computed, and how many numbers a token then has.
 
-    Raises ValueError where the encoder has no such features.
+    Raises InputError where the encoder has no such features.
     """
     chosen = range(config.num_hidden_layers + 1)[_choose(config, features)]
     num_joined = len(chosen) if features.startswith("concat") else 1
@@ -129,11 +130,11 @@ class FrozenEncoder(keras.layers.Layer):
 def _choose(config, features):
     """Which of [embeddings, layer_0, ..., the last layer], a slice."""
     if features not in _LAYERS:
-        raise ValueError(
+        raise InputError(
             f"features {features!r} is not one of {', '.join(FEATURES)}."
         )
     if features.endswith("four") and config.num_hidden_layers < 4:
-        raise ValueError(
+        raise InputError(
             f"features {features!r} are of four layers, but the model has "
             f"{config.num_hidden_layers}; choose others."
         )

@@ -3,6 +3,7 @@
 import keras
 
 from keras_bert.config import BertConfig
+from keras_bert.errors import InputError
 from keras_bert.layers.dropout import Dropout
 from keras_bert.models.encoder import build_encoder
 from keras_bert.models.output_layer import build_output_layer
@@ -16,7 +17,7 @@ def build_token_classifier(
     Inputs: those of `build_encoder`. Output: `logits`, float32 [B, S, L].
     """
     if num_labels < 2:
-        raise ValueError(
+        raise InputError(
             f"num_labels is {num_labels}, but a token classifier chooses "
             "between at least 2 labels; count the label of no entity too."
         )

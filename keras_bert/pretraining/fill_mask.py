@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_bert.errors import InputError
 from keras_bert.text.packing import pack_segments, pad
 from keras_bert.text.tokenizer import BertTokenizer
 
@@ -29,7 +30,7 @@ def fill_mask(
     mask = tokenizer.special_tokens.mask
     parts = tokenizer(text.split(mask)).to_list()
     if len(parts) == 1:
-        raise ValueError(f"{text!r} has no {mask} to fill.")
+        raise InputError(f"{text!r} has no {mask} to fill.")
     ids = parts[0]
     for part in parts[1:]:
         ids = [*ids, tokenizer.mask_id, *part]

@@ -14,6 +14,7 @@ import tensorflow as tf
 from keras_bert.checkpoints.find import check_output_dir, checkpoint_folder
 from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.config import BertConfig
+from keras_bert.errors import InputError
 from keras_bert.files import atomic_path
 from keras_bert.models.flops import count_work
 from keras_bert.models.pretraining import build_pretraining_model
@@ -23,6 +24,7 @@ from keras_bert.pretraining.read.files_to_records import (
 )
 from keras_bert.pretraining.read.pairs_to_rows import pack_sequences
 from keras_bert.pretraining.read.records_to_pairs import InstanceDrawer
+from keras_bert.settings import setting
 from keras_bert.text.masking import MaskingConfig
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.training.config import TrainConfig
@@ -56,7 +58,7 @@ class PretrainingConfig(TrainConfig, MaskingConfig):
     """
 
     num_train_steps: int = 100_000
-    num_warmup_steps: int = 10_000
+    num_warmup_steps: int = setting(10_000, minimum=0)
     max_seq_length: int = 128
     max_predictions_per_seq: int = 20
     next_sentence: bool = True
@@ -97,14 +99,14 @@ def pretrain(
     """
     config = config or PretrainingConfig()
     if config.init_moments and not init_checkpoint:
-        raise ValueError(
+        raise InputError(
             "init_moments takes over the optimizer of an init_checkpoint; "
             "give one."
         )
     check_output_dir(output_dir)
     bert_config.check_max_seq_length(config.max_seq_length)
     if config.pack_sequences and config.distribution_strategy == "tpu":
-        raise ValueError(
+        raise InputError(
             "pack_sequences makes batches of changing shapes, which a TPU "
             "does not take; turn it off."
         )
@@ -186,7 +188,7 @@ def _unknown_id_named(vocab_size):
         unknown = re.search(rf"\[{_UNKNOWN_ID}\] \[(\d+)\]", error.message)
         if not unknown:
             raise
-        raise ValueError(
+        raise InputError(
             f"A record holds the token id {unknown[1]}, but the vocab_size of "
             f"the model is {vocab_size}; create the records with the "
             "vocabulary of the model."

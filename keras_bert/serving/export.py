@@ -10,6 +10,7 @@ from typing import Protocol
 import keras
 import tensorflow as tf
 
+from keras_bert.errors import InputError
 from keras_bert.files import atomic_path
 
 _PARTS_OF_A_SAVED_MODEL = {
@@ -53,11 +54,11 @@ def export_saved_model(
         labels: Names of the columns of scores.
 
     Raises:
-        ValueError: Where `export_dir` holds anything else.
+        InputError: Where `export_dir` holds anything else.
     """
     export_dir = Path(export_dir)
     if export_dir.exists() and not _is_saved_model(export_dir):
-        raise ValueError(
+        raise InputError(
             f"{export_dir} is there already and no SavedModel; give a new "
             "folder."
         )

@@ -7,6 +7,7 @@ import importlib.util
 import pkgutil
 from pathlib import Path
 
+from keras_bert.errors import InputError
 from keras_bert.tasks.base import Task
 
 
@@ -19,7 +20,7 @@ def get_task(name: str) -> Task:
             "my_task.py:name" where it has several.
 
     Raises:
-        ValueError: For an unknown name, with the list of known ones.
+        InputError: For an unknown name, with the list of known ones.
         FileNotFoundError: Where the Python file does not exist.
     """
     path, _, chosen = name.partition(":")
@@ -27,7 +28,7 @@ def get_task(name: str) -> Task:
         return _choose(_load_file(path), chosen, path)
     tasks = known_tasks()
     if name not in tasks:
-        raise ValueError(
+        raise InputError(
             f"No task named {name!r}; known are {', '.join(sorted(tasks))}, "
             "or give a Python file with TASKS of your own."
         )
@@ -60,7 +61,7 @@ def _choose(tasks, chosen, path):
         return tasks[chosen]
     if len(tasks) == 1 and not chosen:
         return next(iter(tasks.values()))
-    raise ValueError(
+    raise InputError(
         f"{path} defines the tasks {', '.join(sorted(tasks)) or '(none)'}; "
         f"name one of them as {path}:NAME."
     )

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from keras_bert.errors import InputError
 from keras_bert.kinds.metrics import METRICS
 
 Row = Mapping[str, Any]
@@ -66,29 +67,29 @@ class Task:
 
     def __post_init__(self):
         if self.head not in METRICS:
-            raise ValueError(
+            raise InputError(
                 f"head {self.head!r} is not one of {', '.join(METRICS)}."
             )
         counts = _NUM_TEXT_FIELDS[self.head]
         if len(self.text_fields) not in counts:
-            raise ValueError(
+            raise InputError(
                 f"text_fields {self.text_fields} must be "
                 f"{' or '.join(map(str, counts))} fields for a "
                 f"{self.head} task."
             )
         if (self.head in _HEADS_WITH_LABELS) != (len(self.labels) > 1):
-            raise ValueError(
+            raise InputError(
                 f"labels {self.labels} do not fit head {self.head!r}: "
                 f"{' and '.join(_HEADS_WITH_LABELS)} have at least two, "
                 "others none."
             )
         if len(set(self.labels)) < len(self.labels):
-            raise ValueError(f"labels {self.labels} have one of them twice.")
+            raise InputError(f"labels {self.labels} have one of them twice.")
         if not self.metrics:
-            raise ValueError("There are no metrics; give at least one.")
+            raise InputError("There are no metrics; give at least one.")
         known = METRICS[self.head]
         if unknown := [m for m in self.metrics if m not in known]:
-            raise ValueError(
+            raise InputError(
                 f"metrics {unknown} of a {self.head} task are not among "
                 f"{', '.join(known)}."
             )
@@ -97,13 +98,13 @@ class Task:
             and "f1" in self.metrics
             and len(self.labels) > 2
         ):
-            raise ValueError(
+            raise InputError(
                 f"f1 is of the second of two labels, not of {self.labels}; "
                 "choose accuracy or matthews."
             )
         stems = [Path(file).stem for file in self.test_files.values()]
         if len({"predictions", *stems}) <= len(stems):
-            raise ValueError(
+            raise InputError(
                 f"test_files {list(self.test_files.values())} must differ "
                 "from each other, and from predictions, but for the ending."
             )

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from keras_bert.errors import InputError
 from keras_bert.tasks.base import Row
 from keras_bert.tasks.readers import existing_file
 
@@ -34,7 +35,7 @@ def conll(
             for sentence in _sentences(path)
         ]
         if not rows:
-            raise ValueError(f"{path} holds no sentence.")
+            raise InputError(f"{path} holds no sentence.")
         return rows
 
     return read
@@ -45,7 +46,7 @@ def _sentences(path):
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not UTF-8: {error}.") from error
+        raise InputError(f"{path} is not UTF-8: {error}.") from error
     sentence, num_columns = [], None
     for number, line in enumerate(text.split("\n"), 1):
         # Not str.split: a word may hold a space of another kind.
@@ -57,7 +58,7 @@ def _sentences(path):
         elif columns[0] != "-DOCSTART-":
             num_columns = num_columns or len(columns)
             if len(columns) != num_columns:
-                raise ValueError(
+                raise InputError(
                     f"Line {number} of {path} has {len(columns)} columns, but "
                     f"those before it {num_columns}; check its spaces and "
                     "tabs."
@@ -73,7 +74,7 @@ def _row(sentence, path, labels, word_column, tag_column):
         return {"words": [columns[0] for _, columns in sentence]}
     for column in (word_column, tag_column):
         if not -num_columns <= column < num_columns:
-            raise ValueError(
+            raise InputError(
                 f"{path} has {num_columns} columns, but column {column} is "
                 "to be read; check word_column and tag_column of the task."
             )
@@ -83,7 +84,7 @@ def _row(sentence, path, labels, word_column, tag_column):
         if tag.startswith("I-") and (not tags or tags[-1][2:] != tag[2:]):
             tag = f"B-{tag[2:]}"
         if tag not in labels:
-            raise ValueError(
+            raise InputError(
                 f"Line {number} of {path} has the tag "
                 f"{columns[tag_column]!r}, but the labels are "
                 f"{', '.join(labels)}; check the labels and the tag_column "

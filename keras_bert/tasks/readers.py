@@ -17,6 +17,8 @@ from typing import Any
 
 from absl import logging
 
+from keras_bert.errors import InputError
+
 Reader = Callable[[Path, str], list[dict[str, Any]]]
 Columns = Mapping[str, int | str]
 
@@ -86,7 +88,7 @@ def jsonl(**files: str) -> Reader:
             except ValueError:
                 row = None
             if not isinstance(row, dict):
-                raise ValueError(
+                raise InputError(
                     f"Line {number} of {path} is not a JSON object."
                 )
             rows.append(
@@ -126,7 +128,7 @@ def _text(path):
         # MRPC begins with a byte-order mark.
         return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not UTF-8: {error}.") from error
+        raise InputError(f"{path} is not UTF-8: {error}.") from error
 
 
 def _lines(path):
@@ -143,7 +145,7 @@ def _csv_table(path):
             if line:
                 yield reader.line_num, line
     except CsvError as error:
-        raise ValueError(
+        raise InputError(
             f"Line {reader.line_num} of {path} is not CSV: {error}; check its "
             "quotes."
         ) from error
@@ -175,7 +177,7 @@ def _table_rows(
             broken.append(number)
         else:
             expected = max(num_columns, max(places.values()) + 1)
-            raise ValueError(
+            raise InputError(
                 f"Line {number} of {path} has {len(line)} columns, but "
                 f"{expected} are expected; check its separators."
             )
@@ -195,7 +197,7 @@ def _place(column, names, path):
     if isinstance(column, int):
         return column
     if column not in names:
-        raise ValueError(
+        raise InputError(
             f"{path} has no column {column!r}; its header is {names}."
         )
     return names.index(column)
@@ -203,5 +205,5 @@ def _place(column, names, path):
 
 def _not_empty(rows, path):
     if not rows:
-        raise ValueError(f"{path} holds no example.")
+        raise InputError(f"{path} holds no example.")
     return rows

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from keras_bert.errors import InputError
 from keras_bert.tasks.base import Row, Task
 
 
@@ -19,13 +20,13 @@ def read_squad(file: str | Path, *, answers_may_be_missing: bool) -> list[Row]:
     try:
         content = json.loads(file.read_bytes().decode("utf-8-sig"))
     except ValueError as error:  # not JSON, or not UTF-8
-        raise ValueError(
+        raise InputError(
             f"{file} is not JSON: {error}; give an official SQuAD file."
         ) from error
     if not isinstance(content, dict) or not isinstance(
         content.get("data"), list
     ):
-        raise ValueError(
+        raise InputError(
             f"{file} has no list 'data' of articles; give an official SQuAD "
             "file."
         )
@@ -39,7 +40,7 @@ def read_squad(file: str | Path, *, answers_may_be_missing: bool) -> list[Row]:
                 place_of_id = f"Question {id_} of {file}"
                 label = _label(question, context, place_of_id)
                 if not label and not answers_may_be_missing:
-                    raise ValueError(
+                    raise InputError(
                         f"{place_of_id} has no answer; use the task squad/v2, "
                         "where answers may be missing."
                     )
@@ -54,14 +55,14 @@ def read_squad(file: str | Path, *, answers_may_be_missing: bool) -> list[Row]:
                     }
                 )
     if not rows:
-        raise ValueError(f"{file} holds no question.")
+        raise InputError(f"{file} holds no question.")
     return rows
 
 
 def _get(values, key, type_, place):
     if not isinstance(values, dict) or not isinstance(values.get(key), type_):
         kind = "string" if type_ is str else "list"
-        raise ValueError(f"{place} has no {kind} {key!r}, as SQuAD has.")
+        raise InputError(f"{place} has no {kind} {key!r}, as SQuAD has.")
     return values[key]
 
 
@@ -74,7 +75,7 @@ def _label(question, context, place):
         text = _get(answer, "text", str, f"An answer of {place}")
         start = answer.get("answer_start")
         if not isinstance(start, int) or not 0 <= start < len(context):
-            raise ValueError(
+            raise InputError(
                 f"Answer {text!r} of {place} has the answer_start {start!r}, "
                 f"which is not a place in its context of {len(context)} "
                 "characters."

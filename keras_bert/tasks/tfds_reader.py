@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from keras_bert.errors import InputError
 from keras_bert.tasks.base import Row, Task
 
 _ROWS_PER_BATCH = 1000
@@ -20,7 +21,7 @@ def read_tfds(task: Task, data_dir: str | Path, split: str) -> list[Row]:
 
     Raises:
         FileNotFoundError: Where the data set or its split is not there.
-        ValueError: Where the data set is not of the task's form.
+        InputError: Where the data set is not of the task's form.
     """
     import tensorflow_datasets as tfds
 
@@ -35,7 +36,7 @@ def read_tfds(task: Task, data_dir: str | Path, split: str) -> list[Row]:
     if split not in task.test_files:
         fields.append("label")
     if missing := [field for field in fields if field not in features]:
-        raise ValueError(
+        raise InputError(
             f"{task.tfds_name} has no field {missing[0]!r}, only "
             f"{', '.join(features)}; the task needs {', '.join(fields)}."
         )
@@ -68,7 +69,7 @@ def read_tfds(task: Task, data_dir: str | Path, split: str) -> list[Row]:
 def _folder(task, data_dir):
     """That of the newest version."""
     if not task.tfds_name:
-        raise ValueError(
+        raise InputError(
             "This task has no tfds_name; read its own files instead."
         )
     infos = data_dir.glob(f"{task.tfds_name}/*.*.*/dataset_info.json")
@@ -93,7 +94,7 @@ def _label_names(task, feature):
     # Official files say 0 and 1 where tensorflow-datasets has names.
     if task.labels == tuple(str(i) for i in range(len(names))):
         return task.labels
-    raise ValueError(
+    raise InputError(
         f"{task.tfds_name} has the labels {', '.join(names)}, but the task "
         f"{', '.join(task.labels)}."
     )

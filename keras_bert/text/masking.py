@@ -6,6 +6,8 @@ import dataclasses
 
 import tensorflow as tf
 
+from keras_bert.errors import InputError
+from keras_bert.settings import setting
 from keras_bert.text.row_random import (
     row_bits,
     to_integers,
@@ -30,8 +32,8 @@ class MaskingConfig:
     """
 
     masked_lm_prob: float = 0.15
-    mask_rate: float = 0.8
-    random_rate: float = 0.1
+    mask_rate: float = setting(0.8, minimum=0)
+    random_rate: float = setting(0.1, minimum=0)
     do_whole_word_mask: bool = False
     max_ngram_size: int = 1
 
@@ -76,20 +78,20 @@ class MaskedLMMasker(tf.Module):
     ):
         super().__init__(name="masked_lm_masker")
         if min(mask_rate, random_rate) < 0 or mask_rate + random_rate > 1:
-            raise ValueError(
+            raise InputError(
                 f"mask_rate {mask_rate} and random_rate {random_rate} must "
                 "not be negative, and together at most 1; the paper has 0.8 "
                 "and 0.1."
             )
         if not 0 < masked_lm_prob < 1:
-            raise ValueError(
+            raise InputError(
                 f"masked_lm_prob is {masked_lm_prob}, but must lie between 0 "
                 "and 1; the paper has 0.15."
             )
         if max_ngram_size < 1 or (
             max_ngram_size > 1 and not do_whole_word_mask
         ):
-            raise ValueError(
+            raise InputError(
                 f"max_ngram_size is {max_ngram_size}, but must be at least 1, "
                 "and over 1 only with whole-word masking; n-grams are of "
                 "whole words."

@@ -6,6 +6,7 @@ import functools
 
 import tensorflow as tf
 
+from keras_bert.errors import InputError
 from keras_bert.text.tokenizer import BertTokenizer
 
 
@@ -23,7 +24,7 @@ class BertPreprocessor(tf.Module):
     def __init__(self, tokenizer: BertTokenizer, seq_length: int = 128):
         super().__init__(name="bert_preprocessor")
         if seq_length < 4:
-            raise ValueError(
+            raise InputError(
                 f"seq_length is {seq_length}; a pair with its special tokens "
                 "does not fit into fewer than 4 positions."
             )

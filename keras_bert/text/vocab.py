@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+from keras_bert.errors import InputError
+
 
 class SpecialTokens(NamedTuple):
     """The pieces that stand for no text, as a vocabulary spells them."""
@@ -35,14 +37,14 @@ def load_vocab(
     vocab = [line.removesuffix("\r") for line in text.split("\n")]
     missing = [token for token in special_tokens if token not in vocab]
     if missing:
-        raise ValueError(
+        raise InputError(
             f"The vocabulary {path} has no {', '.join(missing)}; BERT needs "
             f"{', '.join(special_tokens)}, each on a line of its own. Where "
             "it spells them otherwise, say so with SpecialTokens."
         )
     if len(set(vocab)) < len(vocab):
         first = next(t for i, t in enumerate(vocab) if t in vocab[:i])
-        raise ValueError(
+        raise InputError(
             f"The vocabulary {path} has {first!r} on two lines; a word piece "
             "has one id."
         )

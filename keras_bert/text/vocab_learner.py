@@ -12,6 +12,7 @@ from tensorflow_text.tools.wordpiece_vocab import (
     wordpiece_tokenizer_learner_lib as learner,
 )
 
+from keras_bert.errors import InputError
 from keras_bert.files import atomic_path
 from keras_bert.text.vocab import SPECIAL_TOKENS
 from keras_bert.text.words import split_words
@@ -43,16 +44,16 @@ def learn_vocab(
         The vocabulary.
 
     Raises:
-        ValueError: Where the text has no word, or the size is below 100.
+        InputError: Where the text has no word, or the size is below 100.
     """
     if vocab_size < 100:
-        raise ValueError(
+        raise InputError(
             f"vocab_size {vocab_size} leaves no room for word pieces; choose "
             "at least 100."
         )
     counts = _count_words(lines, lower_case)
     if not counts:
-        raise ValueError(
+        raise InputError(
             "The text has no word to learn a vocabulary of; give files with "
             "text in them."
         )

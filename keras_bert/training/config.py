@@ -5,31 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 
-_MAY_BE_0 = {
-    "bilstm_size",
-    "early_stopping_patience",
-    "mask_rate",
-    "max_seq_length",
-    "num_train_epochs",
-    "num_warmup_steps",
-    "random_rate",
-    "random_seed",
-    "warmup_proportion",
-    "weight_decay_rate",
-}
-_MAY_BE_NEGATIVE = {"null_score_diff_threshold"}
-_CHOICES = {
-    "data_source": ("files", "tfds"),
-    "optimizer": ("adam_weight_decay", "lamb", "adamw"),
-    "distribution_strategy": (
-        "one_device",
-        "mirrored",
-        "multi_worker_mirrored",
-        "tpu",
-    ),
-    "precision": ("float32", "bfloat16", "float16"),
-    "jit_compile": ("auto", "on", "off"),
-}
+from keras_bert.settings import check_settings, setting
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,37 +40,33 @@ class TrainConfig:
             and where the shapes change.
     """
 
-    optimizer: str = "adam_weight_decay"
+    optimizer: str = setting(
+        "adam_weight_decay",
+        choices=("adam_weight_decay", "lamb", "adamw"),
+    )
     learning_rate: float = 1e-4
     decay_power: float = 1.0
     train_batch_size: int = 32
     eval_batch_size: int = 64
-    weight_decay_rate: float = 0.01
+    weight_decay_rate: float = setting(0.01, minimum=0)
     clip_norm: float = 1.0
     save_checkpoints_steps: int = 1000
     keep_checkpoint_max: int = 3
-    random_seed: int = 12345
-    distribution_strategy: str = "one_device"
+    random_seed: int = setting(12345, minimum=0)
+    distribution_strategy: str = setting(
+        "one_device",
+        choices=("one_device", "mirrored", "multi_worker_mirrored", "tpu"),
+    )
     tpu: str = ""
-    precision: str = "float32"
+    precision: str = setting(
+        "float32", choices=("float32", "bfloat16", "float16")
+    )
     gradient_accumulation_steps: int = 1
     steps_per_execution: int = 1
-    jit_compile: str = "auto"
+    jit_compile: str = setting("auto", choices=("auto", "on", "off"))
 
     def __post_init__(self):
-        for name, value in dataclasses.asdict(self).items():
-            if name in _CHOICES and value not in _CHOICES[name]:
-                raise ValueError(
-                    f"{name} is {value!r}, but must be one of "
-                    f"{', '.join(_CHOICES[name])}."
-                )
-            if isinstance(value, (str, bool)) or name in _MAY_BE_NEGATIVE:
-                continue
-            if value < 0 or (value == 0 and name not in _MAY_BE_0):
-                raise ValueError(
-                    f"{name} is {value}, but must be "
-                    f"{'at least' if name in _MAY_BE_0 else 'above'} 0."
-                )
+        check_settings(self)
 
     def to_json(self) -> str:
         return json.dumps(dataclasses.asdict(self), indent=2) + "\n"

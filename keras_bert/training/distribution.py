@@ -8,6 +8,8 @@ from collections.abc import Iterator
 import keras
 import tensorflow as tf
 
+from keras_bert.errors import InputError
+
 
 def get_strategy(name: str, tpu: str = "") -> tf.distribute.Strategy:
     """Returns the strategy of a name that `TrainConfig` lists.
@@ -16,7 +18,7 @@ def get_strategy(name: str, tpu: str = "") -> tf.distribute.Strategy:
     `multi_worker_mirrored` reads the environment's TF_CONFIG, as TensorFlow
     documents it. `tpu` is the name or address of a TPU, or "local".
 
-    Raises ValueError where there is no such TPU.
+    Raises InputError where there is no such TPU.
     """
     if name == "one_device":
         return tf.distribute.get_strategy()
@@ -32,7 +34,7 @@ def get_strategy(name: str, tpu: str = "") -> tf.distribute.Strategy:
         tf.config.experimental_connect_to_cluster(resolver)
         tf.tpu.experimental.initialize_tpu_system(resolver)
     except (OSError, tf.errors.OpError) as error:  # OSError: of a name
-        raise ValueError(
+        raise InputError(
             f"There is no TPU at {tpu!r}; give its name or address, or "
             "another distribution_strategy. TensorFlow says: "
             f"{str(error).splitlines()[0]}"

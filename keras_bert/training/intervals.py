@@ -9,6 +9,7 @@ from collections.abc import Callable
 import keras
 import numpy as np
 
+from keras_bert.errors import InputError
 from keras_bert.training.run_files.checkpoint import CheckpointWriter
 from keras_bert.training.run_files.history import History
 
@@ -22,7 +23,7 @@ class EndsIntervals(keras.callbacks.Callback):
     last row, and count evaluation and checkpoints too. The FLOP/s of the
     model are also given as a share of `matmul_speed`.
 
-    A loss or a weight that is no number raises ValueError, which names the
+    A loss or a weight that is no number raises InputError, which names the
     step; no such weights are saved, and the last checkpoint stays as it is.
     """
 
@@ -110,7 +111,7 @@ class EndsIntervals(keras.callbacks.Callback):
             self._refuse(f"The {name} is {float(loss)}")
 
     def _refuse(self, what):
-        raise ValueError(
+        raise InputError(
             f"{what} at step {self.step}; the last checkpoint is kept. Lower "
             "the learning rate or lengthen the warm-up."
         )

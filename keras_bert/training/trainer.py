@@ -13,6 +13,7 @@ import keras
 import tensorflow as tf
 from absl import logging
 
+from keras_bert.errors import InputError
 from keras_bert.training.config import TrainConfig
 from keras_bert.training.dataset_options import with_options
 from keras_bert.training.distribution import is_chief, precision
@@ -86,7 +87,7 @@ def train(
     Raises:
         ConnectionError: Where another worker is lost.
         SystemExit: After SIGTERM, with status 143; the step is saved.
-        ValueError: Where a loss or a weight is no number, or a batch cannot be
+        InputError: Where a loss or a weight is no number, or a batch cannot be
             split.
     """
     output_dir = Path(output_dir)
@@ -185,7 +186,7 @@ def _check_divisions(config, strategy, interval, num_train_steps, step):
         strategy.num_replicas_in_sync * config.gradient_accumulation_steps
     )
     if config.train_batch_size % num_parts:
-        raise ValueError(
+        raise InputError(
             f"train_batch_size {config.train_batch_size} cannot be split "
             f"evenly: there are {strategy.num_replicas_in_sync} devices and "
             f"{config.gradient_accumulation_steps} "
@@ -194,7 +195,7 @@ def _check_divisions(config, strategy, interval, num_train_steps, step):
         )
     for steps in (interval, num_train_steps, max(0, num_train_steps - step)):
         if steps % config.steps_per_execution:
-            raise ValueError(
+            raise InputError(
                 f"steps_per_execution {config.steps_per_execution} does not "
                 f"divide {steps} steps; choose one that divides the steps of "
                 "the run, those left of it and save_checkpoints_steps."

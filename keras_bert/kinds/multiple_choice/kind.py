@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import tensorflow as tf
 
+from keras_bert.errors import InputError
 from keras_bert.finetuning.batches import Examples
 from keras_bert.kinds.fields import (
     check_fields,
@@ -123,13 +124,13 @@ class MultipleChoiceHead(tf.Module):
         for number, row in enumerate(rows, 1):
             endings = row[field]
             if not isinstance(endings, (list, tuple)) or len(endings) < 2:
-                raise ValueError(
+                raise InputError(
                     f"{field} {endings!r} of example {number} is not a list "
                     "of at least two endings; check the reader of the task."
                 )
             num_choices = num_choices or len(endings)
             if len(endings) != num_choices:
-                raise ValueError(
+                raise InputError(
                     f"Example {number} has {len(endings)} {field}, but "
                     f"example 1 has {num_choices}; a data set must have "
                     "equally many everywhere."
@@ -143,7 +144,7 @@ class MultipleChoiceHead(tf.Module):
         for number, row in enumerate(rows, 1):
             known = [str(i) for i in range(len(row[field]))]
             if row.get("label") not in known:
-                raise ValueError(
+                raise InputError(
                     f"Label {row.get('label')!r} of example {number} is not "
                     f"one of {', '.join(known)}, the numbers of its {field}; "
                     "check the reader of the task."

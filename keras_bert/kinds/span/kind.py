@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
+from keras_bert.errors import InputError
 from keras_bert.finetuning.batches import Examples
 from keras_bert.kinds.fields import check_fields, check_text
 from keras_bert.kinds.metrics import METRICS
@@ -63,7 +64,7 @@ class SpanHead(tf.Module):
         super().__init__(name="span")
         for name in ("n_best_size", "max_answer_length"):
             if getattr(spec, name) < 1:
-                raise ValueError(
+                raise InputError(
                     f"{name} is {getattr(spec, name)}, but must be at least 1."
                 )
         self.spec = spec
@@ -197,7 +198,7 @@ class SpanHead(tf.Module):
                 and isinstance(answer.get("answer_start"), int)
                 for answer in row["label"]
             ):
-                raise ValueError(
+                raise InputError(
                     f"The label of question {_name(row, number)} is "
                     f"{row['label']!r}; give a list of answers, each with "
                     "'text', a string, and 'answer_start', its place in the "

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from keras_bert.errors import InputError
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.words import clean_text
 
@@ -68,14 +69,14 @@ class QuestionWindows(tf.Module):
     ):
         super().__init__(name="question_windows")
         if max_query_length + 3 >= max_seq_length:
-            raise ValueError(
+            raise InputError(
                 f"A question of max_query_length {max_query_length} and three "
                 "special tokens leave no room for the context within "
                 f"max_seq_length {max_seq_length}; choose a smaller "
                 "max_query_length or a larger max_seq_length."
             )
         if doc_stride < 1 or max_query_length < 1:
-            raise ValueError(
+            raise InputError(
                 f"doc_stride {doc_stride} and max_query_length "
                 f"{max_query_length} must be at least 1."
             )

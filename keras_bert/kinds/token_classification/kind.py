@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
+from keras_bert.errors import InputError
 from keras_bert.finetuning.batches import IGNORED, Examples
 from keras_bert.kinds.fields import check_fields, check_text
 from keras_bert.kinds.metrics import METRICS
@@ -51,7 +52,7 @@ class TokenClassificationHead(tf.Module):
     def __init__(self, spec, tokenizer):
         super().__init__(name="token_classification")
         if spec.max_seq_length < 4:
-            raise ValueError(
+            raise InputError(
                 f"max_seq_length is {spec.max_seq_length}, but a window with "
                 "[CLS] and [SEP] has to have at least 4 tokens."
             )
@@ -256,7 +257,7 @@ class TokenClassificationHead(tf.Module):
         check_fields(rows, [field])
         for number, row in enumerate(rows, 1):
             if not isinstance(row[field], (list, tuple)):
-                raise ValueError(
+                raise InputError(
                     f"The {field} of example {number} are {row[field]!r}; "
                     "give a list of strings."
                 )
@@ -275,12 +276,12 @@ class TokenClassificationHead(tf.Module):
         for number, row in enumerate(rows, 1):
             tags, words = row["label"], row[field]
             if not isinstance(tags, (list, tuple)) or len(tags) != len(words):
-                raise ValueError(
+                raise InputError(
                     f"Example {number} has {len(words)} words and the label "
                     f"{tags!r}; give a list with a label for each word."
                 )
             if unknown := [tag for tag in tags if tag not in self.spec.labels]:
-                raise ValueError(
+                raise InputError(
                     f"Label {unknown[0]!r} of example {number} is not one of "
                     f"{', '.join(ids)}; check the labels and the reader of "
                     "the task."

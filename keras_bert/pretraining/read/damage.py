@@ -18,6 +18,7 @@ from absl import logging
 from google.protobuf.message import DecodeError
 from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
 
+from keras_bert.errors import InputError
 from keras_bert.pretraining.write.ids_to_stretches import (
     FEATURES as STRETCH_FEATURES,
 )
@@ -44,7 +45,7 @@ def damage_named(files: list[str]) -> Iterator[None]:
         for file in files:
             if not _is_sound(file):
                 number = 1 + _count(records_of(file).ignore_errors())
-                raise ValueError(
+                raise InputError(
                     f"{file} is damaged or cut off at record {number}; copy "
                     "the file or create the data anew. With "
                     "skip_corrupt_records, damaged records are left out and "
@@ -56,7 +57,7 @@ def damage_named(files: list[str]) -> Iterator[None]:
             for file in files:
                 number = _first_unlike(file)
                 if number:
-                    raise ValueError(
+                    raise InputError(
                         f"Record {number} of {file} is not like the first one "
                         "of the file; create the data anew, of one "
                         "max_seq_length and max_predictions_per_seq."

@@ -6,6 +6,7 @@ import tensorflow as tf
 from absl import logging
 from google.protobuf.message import DecodeError
 
+from keras_bert.errors import InputError
 from keras_bert.pretraining.read.damage import (
     compression,
     records_of,
@@ -47,7 +48,7 @@ def read_pretraining_records(
     damaged records are left out; see `without_damage`.
 
     Raises:
-        ValueError: Where a file is no TFRecord, all are empty, or the first
+        InputError: Where a file is no TFRecord, all are empty, or the first
             record of one has other lengths than asked for.
     """
     sizes = {
@@ -61,7 +62,7 @@ def read_pretraining_records(
     }
     for file in files:
         if tf.io.gfile.isdir(file):
-            raise ValueError(
+            raise InputError(
                 f"{file} is a folder; give the files in it, such as {file}/*."
             )
     if skip_corrupt_records:
@@ -69,11 +70,11 @@ def read_pretraining_records(
     first_records = {file: _first_record(file) for file in files}
     files = [file for file in files if first_records[file] is not None]
     if not files:
-        raise ValueError("No file holds a sound record; create the data anew.")
+        raise InputError("No file holds a sound record; create the data anew.")
     first = first_records[files[0]]
     is_dynamic = set(first) == set(STRETCH_FEATURES)
     if is_dynamic and not drawer:
-        raise ValueError(
+        raise InputError(
             f"{files[0]} holds records without masks (dynamic_masking); give "
             "the vocab_file, so that masks can be drawn."
         )
@@ -136,7 +137,7 @@ def _first_record(file):
     try:
         first = next(iter(records_of(file).take(1)), None)
     except tf.errors.DataLossError as error:
-        raise ValueError(
+        raise InputError(
             f"{file} is not a TFRecord file, or is damaged; make it with "
             "run_scripts/create_pretraining_data.py."
         ) from error
@@ -146,7 +147,7 @@ def _first_record(file):
     try:
         return tf.train.Example.FromString(first.numpy()).features.feature
     except DecodeError as error:
-        raise ValueError(
+        raise InputError(
             f"The first record of {file} is no tf.train.Example; make it with "
             "run_scripts/create_pretraining_data.py."
         ) from error
@@ -165,7 +166,7 @@ def _check_lengths(file, features, expected):
         feature = features[name]
         found = len(feature.int64_list.value) or len(feature.float_list.value)
         if found != size:
-            raise ValueError(
+            raise InputError(
                 f"{file} has {name} of length {found}, but the model is to "
                 f"read length {size}; set max_seq_length and "
                 "max_predictions_per_seq to those of the records, or create "

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from keras_bert.errors import InputError
 from keras_bert.pretraining.write.blocks_to_records import (
     InstanceMaker,
     with_fill_rate,
@@ -47,7 +48,7 @@ def create_pretraining_data_with_beam(
         ImportError: Where Apache Beam is not installed.
     """
     if "," in output_file:
-        raise ValueError(
+        raise InputError(
             f"With Apache Beam, give one output file, not {output_file}; it "
             "becomes several, with a number each."
         )
@@ -81,7 +82,7 @@ def create_pretraining_data_with_beam(
     counters = result.metrics().query()["counters"]
     counts = {c.key.metric.name: c.committed for c in counters}
     if not counts.get("instances", 1):
-        raise ValueError("The text holds no sentence.")
+        raise InputError("The text holds no sentence.")
     return with_fill_rate(counts, config.max_seq_length)
 
 

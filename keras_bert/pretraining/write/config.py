@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from keras_bert.errors import InputError
 from keras_bert.pretraining.write.ids_to_pairs import check_max_seq_length
 from keras_bert.text.masking import MaskingConfig
 
@@ -42,17 +43,17 @@ class PretrainingDataConfig(MaskingConfig):
     def __post_init__(self):
         check_max_seq_length(self.max_seq_length)
         if self.max_predictions_per_seq < 1:
-            raise ValueError(
+            raise InputError(
                 f"max_predictions_per_seq is {self.max_predictions_per_seq}, "
                 "but at least 1 token of a sequence is masked."
             )
         if self.dupe_factor < 1:
-            raise ValueError(
+            raise InputError(
                 f"dupe_factor is {self.dupe_factor}, but the text is gone "
                 "through at least once."
             )
         if not 0 <= self.short_seq_prob <= 1:
-            raise ValueError(
+            raise InputError(
                 f"short_seq_prob is {self.short_seq_prob}, but must lie "
                 "between 0 and 1."
             )

@@ -7,6 +7,7 @@ from bisect import bisect_left
 
 import numpy as np
 
+from keras_bert.errors import InputError
 from keras_bert.pretraining.write.sentences_to_ids import Corpus
 
 
@@ -49,9 +50,9 @@ def draw_pairs(
 
 
 def check_max_seq_length(max_seq_length: int) -> None:
-    """Raises ValueError where no pair fits."""
+    """Raises InputError where no pair fits."""
     if max_seq_length < 5:
-        raise ValueError(
+        raise InputError(
             f"max_seq_length is {max_seq_length}; two sentences with their "
             "special tokens need at least 5."
         )

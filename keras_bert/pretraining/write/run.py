@@ -53,7 +53,7 @@ def create_pretraining_data(
         `fill_rate`, the share of positions that are not padding.
 
     Raises:
-        ValueError: Where the text holds no sentence, or the files are there
+        InputError: Where the text holds no sentence, or the files are there
             with other settings or of another text.
     """
     config = config or PretrainingDataConfig()

@@ -7,7 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from keras_bert.files import atomic_path, check_is_no_folder
+from keras_bert.errors import InputError
+from keras_bert.files import atomic_path, check_is_not_folder
 from keras_bert.pretraining.write.blocks_to_records import with_fill_rate
 from keras_bert.pretraining.write.lines_to_blocks import Block
 from keras_bert.pretraining.write.parts import Part
@@ -23,7 +24,7 @@ class RecordShards:
     """
 
     def __init__(self, files: list[str | Path], settings: dict[str, Any]):
-        """Raises ValueError where the files are there with other settings.
+        """Raises InputError where the files are there with other settings.
 
         And where they cannot all be made, before the work is done.
         """
@@ -46,7 +47,7 @@ class RecordShards:
     def has(self, block: Block) -> bool:
         """Whether the block is in the files already.
 
-        Raises ValueError where the text is another one than it was.
+        Raises InputError where the text is another one than it was.
         """
         state = self._state
         num_blocks = state["num_blocks"]
@@ -101,7 +102,7 @@ class RecordShards:
             raise self._other_text()
         if not state["counts"].get("instances"):
             self._discard()
-            raise ValueError(
+            raise InputError(
                 "The text holds no sentence; give one sentence a line and a "
                 "blank line between documents."
             )
@@ -125,7 +126,7 @@ class RecordShards:
             not isinstance(state, dict)
             or state.keys() != _new_state({}, []).keys()
         ):
-            raise ValueError(
+            raise InputError(
                 f"{self._json} is not about records, and their own would take "
                 "its place; move it away, or choose another output file."
             )
@@ -139,7 +140,7 @@ class RecordShards:
             for name in before | settings
             if before.get(name) != settings.get(name)
         ]
-        raise ValueError(
+        raise InputError(
             f"{self._files[0]} was made with other settings "
             f"({'; '.join(differing)}); delete {self._json} to make it anew, "
             "or choose another output file."
@@ -177,7 +178,7 @@ class RecordShards:
             self._json.unlink(missing_ok=True)
 
     def _other_text(self):
-        return ValueError(
+        return InputError(
             f"The text is not the one that {self._files[0]} was made of; "
             f"delete {self._json} to make it anew, or choose another output "
             "file."
@@ -186,10 +187,10 @@ class RecordShards:
 
 def _check_names(files):
     for file in files:
-        check_is_no_folder(file)
+        check_is_not_folder(file)
     if len({file.resolve() for file in files}) < len(files):
         names = ", ".join(map(str, files))
-        raise ValueError(
+        raise InputError(
             f"Of the output files {names}, two are the same; give each one "
             "another name."
         )

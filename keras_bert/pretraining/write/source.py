@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 
+from keras_bert.errors import InputError
 from keras_bert.pretraining.write.source_to_lines import (
     expand_globs,
     read_jsonl,
@@ -38,15 +39,15 @@ class TextSource:
 
     def __post_init__(self):
         if bool(self.input_file) == bool(self.tfds_name):
-            raise ValueError(
+            raise InputError(
                 "Give either an input_file or a tfds_name, to read text from."
             )
         if self.tfds_name and not self.text_field:
-            raise ValueError(
+            raise InputError(
                 f"Give the text_field of {self.tfds_name} that holds the text."
             )
         if self.document_per_file and self.text_field:
-            raise ValueError(
+            raise InputError(
                 "With a text_field each text is a document; document_per_file "
                 "is for files of plain text."
             )

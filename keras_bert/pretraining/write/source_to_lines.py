@@ -13,6 +13,8 @@ import json
 import zlib
 from collections.abc import Iterator
 
+from keras_bert.errors import InputError
+
 
 def expand_globs(patterns: str) -> list[str]:
     """Comma-separated names or globs -> the files, in order.
@@ -80,13 +82,13 @@ def read_tfds(name: str, text_field: str, split: str = "train"):
         dataset = tfds.load(name, split=split)
     except (ValueError, tfds.core.registered.DatasetNotFoundError) as error:
         reason = str(error).strip().split("\n")[0]
-        raise ValueError(
+        raise InputError(
             f"tensorflow-datasets cannot load {name!r}, split {split!r}: "
             f"{reason}"
         ) from error
     fields = dataset.element_spec
     if text_field not in fields:
-        raise ValueError(
+        raise InputError(
             f"{name} has no field {text_field!r}, only {', '.join(fields)}; "
             "set text_field to one of them."
         )
@@ -102,7 +104,7 @@ def _open(file):
         with opener(file, "rt", encoding="utf-8", errors="replace") as lines:
             yield lines
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ValueError(
+        raise InputError(
             f"{file} is not a whole gzip file ({error}); copy it anew, or "
             "take the .gz off its name where it is plain text."
         ) from error
@@ -112,11 +114,11 @@ def _text_of(line, field, place):
     try:
         row = json.loads(line)
     except json.JSONDecodeError as error:
-        raise ValueError(
+        raise InputError(
             f"{place} is no JSON ({error}); give one JSON object a line."
         ) from error
     if not isinstance(row, dict) or not isinstance(row.get(field), str):
-        raise ValueError(
+        raise InputError(
             f"{place} has no text under {field!r}; set text_field to the "
             "field that holds the text."
         )

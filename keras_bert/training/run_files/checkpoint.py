@@ -18,6 +18,7 @@ import numpy as np
 import safetensors
 from safetensors import numpy as safetensors_numpy
 
+from keras_bert.errors import InputError
 from keras_bert.files import atomic_path, full_disk_named
 
 _WEIGHTS = "model.safetensors"
@@ -102,11 +103,11 @@ def restore_checkpoint(model: keras.Model, folder: Path, step: int) -> Path:
     """Restores a compiled model to the checkpoint of a step; returns which.
 
     Raises:
-        ValueError: Where there is none, or that of another model.
+        InputError: Where there is none, or that of another model.
     """
     checkpoint = _checkpoint(folder, step)
     if not checkpoint.is_dir():
-        raise ValueError(
+        raise InputError(
             f"There is no {checkpoint}, but another worker goes on from it; "
             "give all workers the same output_dir, which all can read."
         )
@@ -122,12 +123,12 @@ def restore_moments(model: keras.Model, checkpoint: Path) -> None:
     """Takes over an optimizer's moments, but not its count of updates.
 
     Raises:
-        ValueError: Where the folder is no checkpoint of a run with the same
+        InputError: Where the folder is no checkpoint of a run with the same
             weights and the same optimizer.
     """
     file = checkpoint / _STATE
     if not file.is_file():
-        raise ValueError(
+        raise InputError(
             f"{checkpoint} has no {_STATE}, so there is no optimizer to take "
             "over; give an output_dir of run_pretraining.py."
         )
@@ -171,7 +172,7 @@ def _numbered(kind, variables):
 def _assign(variables, arrays, file):
     shapes = {name: tuple(v.shape) for name, v in variables.items()}
     if {name: array.shape for name, array in arrays.items()} != shapes:
-        raise ValueError(
+        raise InputError(
             f"{file} was written by a run with another model or optimizer; "
             "give an output_dir of its own to this run."
         )

@@ -1,0 +1,10 @@
+"""The error that is raised for wrong input."""
+
+
+class InputError(ValueError):
+    """A file, a setting or an argument of the user is wrong.
+
+    The message says what was wrong, what was expected and what to do. The
+    scripts print it without a traceback; any other ValueError is a defect of
+    this package or of a library, and they show where it was raised.
+    """

@@ -1,0 +1,80 @@
+"""How far a long task is: a bar on a terminal, lines of a log elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from absl import logging
+from tqdm import tqdm
+
+# In seconds. A log file gets a line at least this often.
+_INTERVAL = 30
+
+
+class Progress:
+    """Shows the progress of a task; use it in a `with` statement.
+
+    On a terminal this is a tqdm bar. Elsewhere it is a line in the log at
+    least every 30 seconds, as long as `update` is called that often: what is
+    done, the speed, the time left, and the figures that `update` was given.
+
+    Args:
+        description: What is done, such as "Training".
+        total: The number of units, or None if it is not known.
+        unit: The unit in the plural, such as "steps".
+        initial: The units done by an earlier run.
+    """
+
+    def __init__(
+        self,
+        description: str,
+        total: int | None = None,
+        unit: str = "steps",
+        initial: int = 0,
+    ):
+        self._description = description
+        self._unit = unit
+        self._initial = initial
+        self._bar = tqdm(
+            total=total,
+            initial=initial,
+            desc=description,
+            unit=f" {unit}",
+            unit_scale=not total or total > 100_000,
+            disable=not sys.stderr.isatty(),
+        )
+        self._total = total
+        self._done = initial
+        self._start = self._last_line = time.monotonic()
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, kind, error, trace):
+        self._bar.close()
+
+    def update(self, num_done: int, **figures: float) -> None:
+        """Counts `num_done` more units; `figures` are shown beside them."""
+        self._done += num_done
+        shown = {name: f"{value:.4g}" for name, value in figures.items()}
+        if shown:
+            self._bar.set_postfix(shown, refresh=False)
+        self._bar.update(num_done)
+        now = time.monotonic()
+        if self._bar.disable and now - self._last_line >= _INTERVAL:
+            self._last_line = now
+            logging.info("%s", self._line(now - self._start, shown))
+
+    def _line(self, seconds, shown):
+        parts = [f"{self._description}: {self._done:,}"]
+        if self._total:
+            parts[0] += f" of {self._total:,}"
+        parts[0] += f" {self._unit}"
+        parts += [f"{name} {value}" for name, value in shown.items()]
+        speed = (self._done - self._initial) / seconds
+        parts.append(f"{speed:,.3g} {self._unit}/s")
+        if self._total and speed:
+            left = (self._total - self._done) / speed
+            parts.append(f"{tqdm.format_interval(left)} left")
+        return ", ".join(parts)

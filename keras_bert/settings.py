@@ -1,0 +1,57 @@
+"""Fields of settings: what values they take, checked when one is made."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from keras_bert.errors import InputError
+
+
+def setting(
+    default: Any, *, minimum: float | None = None, choices: tuple = ()
+) -> Any:
+    """A field of a frozen dataclass that `check_settings` checks.
+
+    A plain field that holds a number must be above 0. This one may also have
+    its `minimum`, or one of its `choices`.
+    """
+    return dataclasses.field(
+        default=default, metadata={"minimum": minimum, "choices": choices}
+    )
+
+
+def check_settings(settings: Any) -> None:
+    """Raises InputError if a field of a dataclass holds a wrong value.
+
+    The fields are int, float, str or bool, or one of these or None.
+    """
+    for field in dataclasses.fields(settings):
+        _check(field, getattr(settings, field.name))
+
+
+def _check(field, value):
+    choices = field.metadata.get("choices")
+    if choices and value not in choices:
+        raise InputError(
+            f"{field.name} is {value!r}, but must be one of "
+            f"{', '.join(map(str, choices))}."
+        )
+    kind = str(field.type).partition(" | ")[0]
+    if kind not in ("int", "float") or value is None:
+        return
+    whole = kind == "int"
+    if isinstance(value, bool) or not isinstance(
+        value, int if whole else (int, float)
+    ):
+        raise InputError(
+            f"{field.name} is {value!r}, but must be a "
+            f"{'whole ' if whole else ''}number."
+        )
+    minimum = field.metadata.get("minimum")
+    if minimum is None and not value > 0:
+        raise InputError(f"{field.name} is {value}, but must be above 0.")
+    if minimum is not None and not value >= minimum:
+        raise InputError(
+            f"{field.name} is {value}, but must be at least {minimum}."
+        )
