@@ -63,8 +63,8 @@ def _draw_from_document(
 ):
     uniform = generator.random
     begin, last = document_ends[document], document_ends[document + 1]
+    target = target_length(budget, short_seq_prob, generator)
     while begin < last:
-        target = target_length(budget, short_seq_prob, generator)
         end = gather(ends, begin, last, target)
         middle = begin + 1
         if end > middle:

@@ -45,10 +45,10 @@ def draw_stretches(
     for _ in range(dupe_factor):
         for document in range(corpus.num_documents):
             begin, last = document_ends[document : document + 2]
+            target = target_length(
+                max_seq_length - 3, short_seq_prob, generator
+            )
             while begin < last:
-                target = target_length(
-                    max_seq_length - 3, short_seq_prob, generator
-                )
                 end = gather(sentence_ends, begin, last, target)
                 start, stop = random_start(document_ends, document, generator)
                 stop = gather(sentence_ends, start, stop, target - 1)

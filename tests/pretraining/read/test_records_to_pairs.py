@@ -93,6 +93,13 @@ def test_stretches_cut_up_the_corpus(corpus):
     assert (documents[:, 0] != documents[:, 2]).all()
 
 
+def test_all_stretches_of_a_document_and_pass_have_one_target_length(corpus):
+    begins, *_, targets = _stretches(corpus, short_seq_prob=0.5).T
+    documents = np.searchsorted(corpus.document_ends, begins, "right")
+    assert len(set(targets)) > 10 and targets.max() == S - 3
+    assert len(set(zip(documents, targets, strict=True))) == 40
+
+
 def test_pairs_are_of_the_stretch_or_random(corpus, tokenizer):
     stretches = _stretches(corpus)
     serialized = serialize_examples(stretch_features(corpus, stretches))

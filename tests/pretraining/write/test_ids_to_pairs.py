@@ -75,26 +75,37 @@ def test_a_single_sentence_is_followed_by_a_random_one():
     assert pairs.tolist() == [[0, 4, 4, 9, 1], [4, 9, 0, 4, 1]]
 
 
-def test_lengths_fit_and_a_share_of_them_is_short():
-    # Sentences of one token, so that a target is met exactly.
+def test_all_pairs_of_a_document_and_pass_have_one_target_length():
+    """As in google-research/bert, create_instances_from_document."""
+    # Sentences of one token, so that a pair meets its target exactly.
     corpus = Corpus(
-        np.arange(60_000), np.arange(60_001), np.arange(0, 60_001, 300)
+        np.arange(90_000), np.arange(90_001), np.arange(0, 90_001, 900)
     )
-    pairs = _draw(corpus, short_seq_prob=0.2)
-    lengths = pairs[:, [1, 3]] - pairs[:, [0, 2]]
-    assert (lengths >= 1).all()
-    total = lengths.sum(axis=1)
-    assert total.max() == 61
-    # The end of a document makes some more short; the 200 of them at most
-    # two each, as long as what is used anew is short too.
-    share = (total < 61).mean()
-    assert 0.18 < share < 0.45
-    pairs = _draw(corpus, short_seq_prob=0.0)
-    assert _short(pairs) < share - 0.1
-
-
-def _short(pairs):
-    return ((pairs[:, [1, 3]] - pairs[:, [0, 2]]).sum(axis=1) < 61).mean()
+    pairs = _draw(corpus, short_seq_prob=0.5, dupe_factor=4)
+    lengths = (pairs[:, [1, 3]] - pairs[:, [0, 2]]).sum(axis=1)
+    assert lengths.max() == 61 and lengths.min() >= 2
+    documents = _document_of(corpus, pairs[:, 0])
+    passes = np.cumsum(np.diff(documents, prepend=0) < 0)
+    # A document may end before a pair is full.
+    is_full = corpus.document_ends[documents + 1] - pairs[:, 0] > 61
+    is_full &= pairs[:, 4] == 0
+    targets = np.array(
+        [
+            (4 * document + number, length)
+            for document, number, length in {
+                *zip(
+                    documents[is_full],
+                    passes[is_full],
+                    lengths[is_full],
+                    strict=True,
+                )
+            }
+        ]
+    )
+    assert len(set(targets[:, 0])) == len(targets) > 390
+    # A half of 400 draws is uniform from 2 to 61: a standard error of 0.025.
+    assert abs((targets[:, 1] < 61).mean() - 0.5 * 59 / 60) < 0.1
+    assert abs((targets[:, 1] < 32).mean() - 0.5 * 30 / 60) < 0.1
 
 
 @pytest.mark.parametrize("seed", range(200))
