@@ -13,12 +13,10 @@ from keras_bert.pretraining.read.damage import (
     without_damage,
 )
 from keras_bert.pretraining.read.records_to_pairs import InstanceDrawer
+from keras_bert.pretraining.write.config import V2_NAMES
 from keras_bert.pretraining.write.ids_to_stretches import (
     FEATURES as STRETCH_FEATURES,
 )
-
-# Names in google-research/bert -> those in tensorflow/models, official/nlp.
-V2_NAMES = {"input_ids": "input_word_ids", "segment_ids": "input_type_ids"}
 
 
 def read_pretraining_records(

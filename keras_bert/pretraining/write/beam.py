@@ -1,20 +1,17 @@
-"""The same records through Apache Beam, for more text than one machine."""
+"""The same records through Apache Beam, for text too large for one machine."""
 
 from __future__ import annotations
 
 import collections
 import functools
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from keras_bert.errors import InputError
-from keras_bert.pretraining.write.blocks_to_records import (
-    InstanceMaker,
-    with_fill_rate,
-)
+from keras_bert.pretraining.write.blocks_to_records import instance_maker
 from keras_bert.pretraining.write.config import PretrainingDataConfig
 from keras_bert.pretraining.write.lines_to_blocks import Block, cut_blocks
+from keras_bert.pretraining.write.parts_to_files import with_fill_rate
 from keras_bert.pretraining.write.source import TextSource
 from keras_bert.text.tokenizer import BertTokenizer
 
@@ -28,29 +25,42 @@ def create_pretraining_data_with_beam(
     num_shards: int = 0,
     pipeline_options: list[str] | None = None,
 ) -> dict[str, float]:
-    """Writes the records that `create_pretraining_data` does, in any order.
+    """Writes the records of `create_pretraining_data`, in any order.
 
-    One worker reads the text and cuts it into blocks; all make records.
+    One worker reads the text and cuts it into blocks; all workers make
+    records. It needs the extra: pip install 'keras-bert-tf[beam]'.
+
+    Example:
+        >>> counts = keras_bert.create_pretraining_data_with_beam(
+        ...     keras_bert.TextSource("corpus.txt"),
+        ...     "beam.tfrecord",
+        ...     keras_bert.BertTokenizer("vocab.txt"),
+        ...     num_shards=1,
+        ...     pipeline_options=["--runner=DirectRunner"],
+        ... )
+        >>> counts["documents"]
+        10
 
     Args:
-        source: Text that the workers can read under the same name.
-        output_file: Its name is given to all files, with a number each:
+        source: Text that all workers can read under the same name.
+        output_file: The name of all files, to which Beam adds numbers:
             "out/a.tfrecord" becomes "out/a-00000-of-00005.tfrecord".
-        tokenizer: Is made anew on each worker.
+        tokenizer: The tokenizer of the model.
         config: Sizes and rates; by default those of the paper.
-        num_shards: How many files; with 0, as many as the runner likes.
-        pipeline_options: Beam's own, such as ["--runner=FlinkRunner"].
+        num_shards: Number of files; with 0 the runner chooses it.
+        pipeline_options: Beam's options, such as ["--runner=FlinkRunner"].
 
     Returns:
-        The counts, where the runner tells them; no JSON is written.
+        The counts, if the runner reports them. No `.json` is written.
 
     Raises:
-        ImportError: Where Apache Beam is not installed.
+        InputError: The text holds no sentence, or there are several names.
+        ImportError: Apache Beam is not installed.
     """
     if "," in output_file:
         raise InputError(
-            f"With Apache Beam, give one output file, not {output_file}; it "
-            "becomes several, with a number each."
+            f"With Apache Beam, give one output file, not {output_file}; Beam "
+            "makes several of it and adds their numbers."
         )
     try:
         import apache_beam as beam
@@ -101,9 +111,5 @@ def _records(block: Block, vocab, lower_case, config) -> Iterator[bytes]:
         Metrics.counter("records", name).inc(count)
 
 
-@functools.cache  # one for each worker process: its graphs are made once
-def _maker(vocab, lower_case, config):
-    with tempfile.TemporaryDirectory() as folder:
-        vocab_file = Path(folder) / "vocab.txt"
-        vocab_file.write_bytes(("\n".join(vocab) + "\n").encode())
-        return InstanceMaker(BertTokenizer(vocab_file, lower_case), config)
+# One for each worker process, so that its graphs are built once.
+_maker = functools.cache(instance_maker)

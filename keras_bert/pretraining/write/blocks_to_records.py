@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import collections
 import random
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.pretraining.read.files_to_records import V2_NAMES
-from keras_bert.pretraining.write.arrays_to_bytes import serialize_examples
-from keras_bert.pretraining.write.config import PretrainingDataConfig
+from keras_bert.pretraining.write.arrays_to_records import serialize_examples
+from keras_bert.pretraining.write.config import V2_NAMES, PretrainingDataConfig
 from keras_bert.pretraining.write.documents_to_sentences import (
     split_lines,
     split_sentences,
@@ -24,15 +25,15 @@ from keras_bert.pretraining.write.ids_to_stretches import (
 from keras_bert.pretraining.write.sentences_to_ids import Corpus, corpus_maker
 from keras_bert.text.tokenizer import BertTokenizer
 
-# Fewer are slower; more take the memory of a worker to 1 GB.
+# Fewer are slower; with more, a worker needs over 1 GB of memory.
 _INSTANCES_PER_CALL = 2000
 
 
 class InstanceMaker:
-    """Makes records of one block after the other; its graphs are made once.
+    """Makes the records of one block after another, with the same graphs.
 
-    What comes of a block depends on nothing but the block, its number and the
-    config; so blocks may be made anywhere and in any order.
+    They depend only on the block, its number and the config, so blocks can be
+    made anywhere and in any order.
     """
 
     def __init__(self, tokenizer: BertTokenizer, config: PretrainingDataConfig):
@@ -56,16 +57,18 @@ class InstanceMaker:
     def records(
         self, number: int, documents: list[str], counts: collections.Counter
     ) -> Iterator[list[bytes]]:
-        """Yields the records of block `number`, shuffled, and counts them.
+        """Returns the shuffled records of block `number`, in lists.
 
         Random next sentences come from other documents of the same block.
+        `counts["instances"]` is right when the call returns, the other counts
+        when the iterator is exhausted.
         """
         config = self.config
         corpus = self._corpus(documents)
         counts["documents"] += corpus.num_documents
         counts["sentences"] += corpus.num_sentences
         counts["tokens"] += len(corpus.ids)
-        # Seeded by text, which Python hashes the same way everywhere.
+        # Python hashes the text of a seed alike everywhere.
         generator = random.Random(f"{config.random_seed}/{number}")
         rows = (draw_stretches if config.dynamic_masking else draw_pairs)(
             corpus,
@@ -77,13 +80,16 @@ class InstanceMaker:
         order = np.random.default_rng(generator.getrandbits(64))
         rows = rows[order.permutation(len(rows))]
         counts["instances"] += len(rows)
-        for i in range(0, len(rows), _INSTANCES_PER_CALL):
-            chunk = rows[i : i + _INSTANCES_PER_CALL]
+
+        def serialized(begin):
+            chunk = rows[begin : begin + _INSTANCES_PER_CALL]
             if config.dynamic_masking:
                 features = stretch_features(corpus, chunk)
             else:
-                features = self._masked(corpus, chunk, (number, i), counts)
-            yield serialize_examples(features)
+                features = self._masked(corpus, chunk, (number, begin), counts)
+            return serialize_examples(features)
+
+        return map(serialized, range(0, len(rows), _INSTANCES_PER_CALL))
 
     def _masked(self, corpus, pairs, position, counts):
         config = self.config
@@ -91,7 +97,7 @@ class InstanceMaker:
         features = _features(
             corpus, pairs, config.max_seq_length, *self._special_ids
         )
-        # One seed for each instance, whatever the size of a call.
+        # An instance's seed does not depend on the size of a call.
         seeds = np.full((len(pairs), 3), config.random_seed, np.int64)
         seeds[:, 1] = number
         seeds[:, 2] = begin + np.arange(len(pairs))
@@ -108,21 +114,23 @@ class InstanceMaker:
         return features
 
 
-def with_fill_rate(
-    counts: dict[str, int], max_seq_length: int
-) -> dict[str, float]:
-    """Adds the share of positions that are not padding, of pairs drawn."""
-    if "input_tokens" not in counts:
-        return counts
-    num_positions = counts["instances"] * max_seq_length
-    return counts | {"fill_rate": counts["input_tokens"] / num_positions}
+def instance_maker(
+    vocab: tuple[str, ...], lower_case: bool, config: PretrainingDataConfig
+) -> InstanceMaker:
+    """Returns an InstanceMaker, in a process that cannot get a tokenizer."""
+    with tempfile.TemporaryDirectory() as folder:
+        vocab_file = Path(folder) / "vocab.txt"
+        vocab_file.write_bytes(("\n".join(vocab) + "\n").encode())
+        return InstanceMaker(BertTokenizer(vocab_file, lower_case), config)
 
 
 def _features(corpus: Corpus, pairs, seq_length, cls_id, sep_id):
-    """Packs pairs [B, 5] to [CLS] first [SEP] second [SEP], padded with 0."""
+    """Packs pairs [B, 5] into [CLS] first [SEP] second [SEP], padded with 0."""
     begin, end, second_begin, second_end = pairs[:, :4, None].swapaxes(0, 1)
     middle = end - begin + 1  # position of the first [SEP]
-    last = middle + second_end - second_begin + 1  # of the second
+    last = (
+        middle + second_end - second_begin + 1
+    )  # position of the second [SEP]
     columns = np.arange(seq_length)
     is_second = columns > middle
     places = columns + np.where(is_second, second_begin - middle, begin) - 1

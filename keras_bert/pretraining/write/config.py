@@ -1,4 +1,4 @@
-"""How text becomes pre-training records."""
+"""The settings of pre-training records."""
 
 from __future__ import annotations
 
@@ -6,54 +6,58 @@ import dataclasses
 
 from keras_bert.errors import InputError
 from keras_bert.pretraining.write.ids_to_pairs import check_max_seq_length
+from keras_bert.settings import check_settings, setting
 from keras_bert.text.masking import MaskingConfig
+
+# Names in google-research/bert -> names in tensorflow/models, official/nlp.
+V2_NAMES = {"input_ids": "input_word_ids", "segment_ids": "input_type_ids"}
 
 
 @dataclasses.dataclass(frozen=True)
 class PretrainingDataConfig(MaskingConfig):
-    """Names and defaults are Google's, and of its additions Model Garden's.
+    """The settings of pre-training records.
+
+    Names and defaults are those of google-research/bert and, for its
+    additions, of Model Garden.
+
+    Example:
+        >>> config = keras_bert.PretrainingDataConfig(max_seq_length=512)
+        >>> config.max_seq_length, config.dupe_factor
+        (512, 10)
 
     Attributes:
         max_seq_length: Length of a sequence with its special tokens.
         max_predictions_per_seq: Most masked tokens of a sequence.
         random_seed: The same seed makes the same records.
-        dupe_factor: How often the text is gone through, each time with other
-            pairs and masks.
-        short_seq_prob: Share of the sequences made shorter than they could
-            be, so that short ones are seen too.
-        dynamic_masking: Whether the records hold no pairs and no masks; both
-            are drawn while training, so a dupe_factor of 1 is enough.
-        split_sentences: Whether the text is split into sentences by its
-            punctuation, where it does not have one sentence a line.
-        gzip_compress: Whether the records are compressed.
-        use_v2_feature_names: Whether records have the names input_word_ids
-            and input_type_ids of Model Garden.
+        dupe_factor: Number of passes over the text, each with other pairs and
+            masks.
+        short_seq_prob: Probability that a document gets a random shorter
+            target length in a pass, so that the model also sees short
+            sequences.
+        dynamic_masking: Whether the records hold no pairs and no masks. Both
+            are drawn during training, so a dupe_factor of 1 is enough.
+        split_sentences: Whether to split the text into sentences by its
+            punctuation, for text without one sentence a line.
+        gzip_compress: Whether to compress the records.
+        use_v2_feature_names: Whether to write Model Garden's names
+            input_word_ids and input_type_ids.
     """
 
     max_seq_length: int = 128
     max_predictions_per_seq: int = 20
-    random_seed: int = 12345
+    random_seed: int = setting(12345, minimum=0)
     dupe_factor: int = 10
-    short_seq_prob: float = 0.1
+    short_seq_prob: float = setting(0.1, minimum=0)
     dynamic_masking: bool = False
     split_sentences: bool = False
     gzip_compress: bool = False
     use_v2_feature_names: bool = False
 
     def __post_init__(self):
+        check_settings(self)
         check_max_seq_length(self.max_seq_length)
-        if self.max_predictions_per_seq < 1:
+        if self.short_seq_prob > 1:
             raise InputError(
-                f"max_predictions_per_seq is {self.max_predictions_per_seq}, "
-                "but at least 1 token of a sequence is masked."
-            )
-        if self.dupe_factor < 1:
-            raise InputError(
-                f"dupe_factor is {self.dupe_factor}, but the text is gone "
-                "through at least once."
-            )
-        if not 0 <= self.short_seq_prob <= 1:
-            raise InputError(
-                f"short_seq_prob is {self.short_seq_prob}, but must lie "
-                "between 0 and 1."
+                f"short_seq_prob is {self.short_seq_prob}, but a probability "
+                "must be at most 1."
             )

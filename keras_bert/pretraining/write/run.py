@@ -1,20 +1,19 @@
-"""Documents -> pairs of sentences with masks -> records (paper, A.2)."""
+"""Text -> documents -> masked pairs of segments -> records (paper, A.2)."""
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
-import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from absl import logging
-from tqdm import tqdm
 
+from keras_bert.pretraining.write.blocks_to_parts import make_parts
 from keras_bert.pretraining.write.config import PretrainingDataConfig
-from keras_bert.pretraining.write.lines_to_blocks import Block, cut_blocks
-from keras_bert.pretraining.write.parts import make_parts
-from keras_bert.pretraining.write.shards import RecordShards
+from keras_bert.pretraining.write.lines_to_blocks import cut_blocks
+from keras_bert.pretraining.write.parts_to_files import OutputFiles
+from keras_bert.progress import Progress
 from keras_bert.text.tokenizer import BertTokenizer
 
 
@@ -28,77 +27,79 @@ def create_pretraining_data(
 ) -> dict[str, float]:
     """Writes masked sentence pairs as records that `pretrain` reads.
 
-    The text streams through in blocks of about 4 million characters, cut
-    between documents. A block is the pool that random next sentences are
-    drawn from, and its records are shuffled; so memory does not grow with the
-    text. The same seed makes the same records, byte for byte, whatever
-    `num_workers`. Each block is dealt evenly over the files.
+    The text is cut between documents into blocks of about 4 million
+    characters. Random next sentences come from the same block, and the records
+    are shuffled within it, so memory does not grow with the text. The same
+    seed makes the same records, byte for byte, with any `num_workers`.
 
-    A run that was interrupted goes on where it was, when called with the same
-    arguments; where files are missing, only these are made.
+    A call with the same arguments resumes an interrupted run. If some files of
+    a finished run are missing, it makes only these. While the files are
+    written, the disk holds the records twice.
+
+    Example:
+        >>> counts = keras_bert.create_pretraining_data(
+        ...     keras_bert.TextSource("corpus.txt").lines(),
+        ...     ["a.tfrecord", "b.tfrecord"],
+        ...     keras_bert.BertTokenizer("vocab.txt"),
+        ... )
+        >>> counts["documents"], counts["sentences"]
+        (10, 20)
 
     Args:
-        lines: One sentence a line, a blank line between documents. With
-            `config.split_sentences` a line may hold many sentences.
-        output_files: TFRecord files; appear when all are whole. Beside the
-            first, a `.json` tells the settings and the counts.
-        tokenizer: Makes the ids; its vocabulary is that of the model.
+        lines: One sentence a line, and a blank line between documents. With
+            `config.split_sentences` a line may hold several sentences.
+        output_files: TFRecord files. They appear when all of them are whole,
+            and the records are divided evenly among them. A `.json` beside the
+            first file holds the settings and the counts.
+        tokenizer: The tokenizer of the model.
         config: Sizes and rates; by default those of the paper.
-        num_workers: Processes; with 1, this one does all the work.
+        num_workers: Number of processes; 1 means the calling process alone.
 
     Returns:
-        Counts: `documents`, `sentences`, `tokens`, `instances`; and, of pairs
-        that are not drawn later, those with a random next sentence,
-        `random_next`, the `input_tokens` and `masked_tokens` of all, and
+        The counts `documents`, `sentences`, `tokens` and `instances`. Without
+        `dynamic_masking` also `random_next`, the pairs with a random next
+        sentence; `input_tokens` and `masked_tokens` of all records; and
         `fill_rate`, the share of positions that are not padding.
 
     Raises:
-        InputError: Where the text holds no sentence, or the files are there
-            with other settings or of another text.
+        InputError: The text holds no sentence, or the files exist and were
+            made with other settings or of another text.
     """
     config = config or PretrainingDataConfig()
-    shards = RecordShards(
+    outputs = OutputFiles(
         output_files, _settings(output_files, tokenizer, config)
     )
-    first = Path(output_files[0])
-    folder = first.with_name(f".{first.name}.blocks")
-    last = None
+    parts = []
+    text_digest = ""
 
-    def missing_blocks() -> Iterator[Block]:
-        nonlocal last
-        for last in cut_blocks(lines):
-            if not shards.has(last):
-                yield last
+    def missing_parts():
+        nonlocal text_digest
+        for block in cut_blocks(lines):
+            text_digest = block.digest
+            parts.append(outputs.part(block))
+            if outputs.missing and not parts[-1].exists():
+                yield block, parts[-1]
 
-    progress = tqdm(
-        desc="Writing", unit=" characters", unit_scale=True, disable=None
-    )
-    try:
-        for part in make_parts(
-            missing_blocks(),
+    with Progress("Writing", unit="characters") as progress:
+        for num_characters in make_parts(
+            missing_parts(),
             tokenizer,
             config,
-            num_parts=len(output_files),
+            num_files=len(output_files),
             num_workers=num_workers,
-            folder=folder,
         ):
-            shards.append(part)
-            part.file.unlink()
-            progress.update(sum(map(len, part.block.documents)))
-    finally:
-        progress.close()
-        shutil.rmtree(folder, ignore_errors=True)
-    counts = shards.finish(last)
+            progress.update(num_characters)
+    counts = outputs.join(parts, text_digest)
     if counts["documents"] == 1:
         logging.warning(
-            "The text is one document, so a random next sentence comes from "
-            "the same one; put a blank line between documents."
+            "The text is one document, so random next sentences come from the "
+            "same document; put a blank line between documents."
         )
     return counts
 
 
 def _settings(output_files, tokenizer, config):
-    """What must be the same for a run to go on."""
+    """What must be equal for a run to resume."""
     vocab = hashlib.blake2b("\n".join(tokenizer.vocab).encode(), digest_size=16)
     return dataclasses.asdict(config) | {
         "vocab": vocab.hexdigest(),

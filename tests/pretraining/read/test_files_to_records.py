@@ -8,7 +8,7 @@ from keras_bert.pretraining.read.damage import damage_named
 from keras_bert.pretraining.read.files_to_records import (
     read_pretraining_records,
 )
-from keras_bert.pretraining.write.arrays_to_bytes import serialize_examples
+from keras_bert.pretraining.write.arrays_to_records import serialize_examples
 
 S, P = 23, 4
 

@@ -12,7 +12,7 @@ from keras_bert.pretraining.read.records_to_pairs import (
     InstanceDrawer,
     _gathered,
 )
-from keras_bert.pretraining.write.arrays_to_bytes import serialize_examples
+from keras_bert.pretraining.write.arrays_to_records import serialize_examples
 from keras_bert.pretraining.write.ids_to_pairs import draw_pairs
 from keras_bert.pretraining.write.ids_to_stretches import (
     draw_stretches,

@@ -74,7 +74,7 @@ def test_without_beam_a_sentence_says_so(vocab_file):
 
 
 def test_several_names_are_refused(vocab_file):
-    with pytest.raises(ValueError, match="one output file, not a,b; it becom"):
+    with pytest.raises(ValueError, match="one output file, not a,b; Beam"):
         create_pretraining_data_with_beam(
             TextSource("text.txt"), "a,b", BertTokenizer(vocab_file)
         )

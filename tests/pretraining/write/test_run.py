@@ -10,7 +10,8 @@ import tensorflow as tf
 from keras_bert.pretraining.read.files_to_records import (
     read_pretraining_records,
 )
-from keras_bert.pretraining.write import run as pretraining
+from keras_bert.pretraining.write import run as write_run
+from keras_bert.pretraining.write.blocks_to_records import InstanceMaker
 from keras_bert.pretraining.write.lines_to_blocks import cut_blocks
 from keras_bert.pretraining.write.run import (
     PretrainingDataConfig,
@@ -33,7 +34,7 @@ def tokenizer(vocab_file):
 def small_blocks(monkeypatch):
     """The text makes several blocks."""
     monkeypatch.setattr(
-        pretraining,
+        write_run,
         "cut_blocks",
         functools.partial(cut_blocks, block_size=2500),
     )
@@ -154,13 +155,53 @@ def test_the_number_of_workers_changes_nothing(tokenizer, lines, tmp_path):
         assert one == (tmp_path / f"2-{i}").read_bytes()
 
 
-def test_blocks_are_dealt_evenly_over_the_files(tokenizer, lines, tmp_path):
+def test_records_are_divided_evenly_among_the_files(tokenizer, lines, tmp_path):
     files = [tmp_path / name for name in "abc"]
     counts = create_pretraining_data(lines, files, tokenizer, CONFIG)
     sizes = [len(_read(file)["input_ids"]) for file in files]
-    state = json.loads((tmp_path / "a.json").read_text())
-    assert state["counts"]["instances"] == sum(sizes) == counts["instances"]
-    assert max(sizes) - min(sizes) <= state["num_blocks"] > 3
+    assert sum(sizes) == counts["instances"]
+    num_blocks = len(list(cut_blocks(lines, block_size=2500)))
+    assert max(sizes) - min(sizes) <= num_blocks > 3
+
+
+def test_the_json_tells_the_settings_and_the_counts(tokenizer, lines, tmp_path):
+    counts = create_pretraining_data(
+        lines, [tmp_path / "a"], tokenizer, replace(CONFIG, random_seed=5)
+    )
+    written = json.loads((tmp_path / "a.json").read_text())
+    assert written["counts"] == counts
+    assert written["settings"]["random_seed"] == 5
+    assert written["settings"]["do_lower_case"] is True
+
+
+def test_a_killed_run_resumes_to_the_same_bytes(
+    tokenizer, lines, tmp_path, monkeypatch
+):
+    """It is killed while it makes its third part."""
+
+    def killed(self, number, documents, counts):
+        if number == 2:
+            raise KeyboardInterrupt
+        return whole_records(self, number, documents, counts)
+
+    whole_records = InstanceMaker.records
+    made = []
+    create_pretraining_data(lines, [tmp_path / "a"], tokenizer, CONFIG)
+    with monkeypatch.context() as patches:
+        patches.setattr(InstanceMaker, "records", killed)
+        with pytest.raises(KeyboardInterrupt):
+            create_pretraining_data(lines, [tmp_path / "b"], tokenizer, CONFIG)
+    assert not (tmp_path / "b").exists()
+    monkeypatch.setattr(
+        InstanceMaker,
+        "records",
+        lambda self, number, *args: (
+            made.append(number) or whole_records(self, number, *args)
+        ),
+    )
+    create_pretraining_data(lines, [tmp_path / "b"], tokenizer, CONFIG)
+    assert (tmp_path / "b").read_bytes() == (tmp_path / "a").read_bytes()
+    assert made == [*range(2, made[-1] + 1)]
 
 
 def test_an_empty_corpus_leaves_no_file(tokenizer, tmp_path):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert.pretraining.write.arrays_to_bytes import serialize_examples
+from keras_bert.pretraining.write.arrays_to_records import serialize_examples
 
 
 @pytest.mark.parametrize("limit", [2, 128, 129, 1 << 14, 1 << 21, 1 << 40])

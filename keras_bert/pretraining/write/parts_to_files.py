@@ -1,0 +1,160 @@
+"""Parts -> the output files of a run; a killed run resumes with its parts."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import hashlib
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from keras_bert.errors import InputError
+from keras_bert.files import atomic_path, check_is_not_folder, write_json
+from keras_bert.pretraining.write.lines_to_blocks import Block
+
+_KEYS = {"settings", "text_digest", "counts"}  # of the .json
+
+
+class OutputFiles:
+    """The record files of one run and, beside the first, a `.json` about them.
+
+    The parts are in a hidden folder beside the first file. When all parts are
+    there, `join` makes the files of them, then the `.json`, and deletes the
+    parts. If some files of a finished run are missing, it makes only these.
+
+    Attributes:
+        missing: The numbers of the files that must be made.
+    """
+
+    def __init__(self, files: list[str | Path], settings: dict[str, Any]):
+        """Raises InputError if the files were made with other settings.
+
+        Also raises it, or an OSError, for names that cannot be files.
+        """
+        self._files = [Path(file) for file in files]
+        _check_names(self._files)
+        first = self._files[0]
+        self._json = first.with_name(f"{first.name}.json")
+        self._folder = first.with_name(f".{first.name}.parts")
+        self._settings = settings
+        self._finished = self._read_json()
+        self.missing = [
+            i
+            for i, file in enumerate(self._files)
+            if not (self._finished and file.exists())
+        ]
+
+    def part(self, block: Block) -> Path:
+        """Returns where the part of a block is, once it is made.
+
+        The name stands for the settings and for the text up to the end of the
+        block, so a part of another run is never taken for this one.
+        """
+        name = json.dumps([self._settings, block.digest], sort_keys=True)
+        return self._folder / _digest(name)
+
+    def join(self, parts: list[Path], text_digest: str) -> dict[str, float]:
+        """Makes the missing files of all parts; returns the counts.
+
+        Args:
+            parts: A part for each block of the text, in order.
+            text_digest: The digest of the last block.
+        """
+        finished = self._finished
+        if finished and finished["text_digest"] != text_digest:
+            self._delete_parts()
+            raise InputError(
+                f"The text is not the one that {self._files[0]} was made of; "
+                f"delete {self._json} to make the files again, or choose "
+                "another output file."
+            )
+        if self.missing:
+            finished = {
+                "settings": self._settings,
+                "text_digest": text_digest,
+                "counts": self._sum_of_counts(parts),
+            }
+            with contextlib.ExitStack() as stack:
+                for i in self.missing:
+                    path = stack.enter_context(atomic_path(self._files[i]))
+                    _concatenate([part / str(i) for part in parts], path)
+            write_json(self._json, finished)
+        self._delete_parts()
+        return finished["counts"]
+
+    def _sum_of_counts(self, parts):
+        counts = collections.Counter()
+        for part in parts:
+            counts.update(json.loads((part / "counts.json").read_bytes()))
+        if not counts["instances"]:
+            self._delete_parts()
+            raise InputError(
+                "The text holds no sentence; give one sentence a line and a "
+                "blank line between documents."
+            )
+        return with_fill_rate(counts, self._settings["max_seq_length"])
+
+    def _delete_parts(self):
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _read_json(self):
+        """Returns what a finished run wrote; None if its files are gone."""
+        if not self._json.exists():
+            return None
+        try:
+            finished = json.loads(self._json.read_bytes())
+        except ValueError:
+            finished = None
+        if not isinstance(finished, dict) or set(finished) != _KEYS:
+            raise InputError(
+                f"{self._json} does not describe records and would be "
+                "replaced; move it away, or choose another output file."
+            )
+        if not any(file.exists() for file in self._files):
+            return None
+        before = finished["settings"]
+        differing = [
+            f"{name} {before.get(name)!r}, now {self._settings.get(name)!r}"
+            for name in before | self._settings
+            if before.get(name) != self._settings.get(name)
+        ]
+        if differing:
+            raise InputError(
+                f"{self._files[0]} was made with other settings "
+                f"({'; '.join(differing)}); delete {self._json} to make the "
+                "files again, or choose another output file."
+            )
+        return finished
+
+
+def with_fill_rate(
+    counts: dict[str, int], max_seq_length: int
+) -> dict[str, float]:
+    """Adds the share of positions that are not padding, if pairs are drawn."""
+    if "input_tokens" not in counts:
+        return dict(counts)
+    num_positions = counts["instances"] * max_seq_length
+    return counts | {"fill_rate": counts["input_tokens"] / num_positions}
+
+
+def _check_names(files):
+    for file in files:
+        check_is_not_folder(file)
+    if len({file.resolve() for file in files}) < len(files):
+        raise InputError(
+            f"Two of the output files {', '.join(map(str, files))} are the "
+            "same; give each a name of its own."
+        )
+
+
+def _concatenate(sources, path):
+    with path.open("wb") as target:
+        for file in sources:
+            with file.open("rb") as source:
+                shutil.copyfileobj(source, target)
+
+
+def _digest(text):
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

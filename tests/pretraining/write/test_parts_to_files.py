@@ -1,0 +1,188 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from keras_bert.files import atomic_path
+from keras_bert.pretraining.write.lines_to_blocks import cut_blocks
+from keras_bert.pretraining.write.parts_to_files import OutputFiles
+
+LINES = "one two\n\nthree\nfour five\n\nsix\n\nseven eight nine\n\nten".split(
+    "\n"
+)
+SETTINGS = {"seed": 5, "files": ["a", "b"], "max_seq_length": 9}
+CONTENTS = b"<0.0><1.0><2.0><3.0>", b"<0.1><1.1><2.1><3.1>"
+
+
+def run(folder, *, stop=None, settings=SETTINGS, lines=LINES):
+    """Makes two files of the text; returns the numbers of the blocks made.
+
+    With `stop`, the run ends before that block.
+    """
+    outputs = OutputFiles([folder / "a", folder / "b"], settings)
+    made, parts, text_digest = [], [], ""
+    for block in cut_blocks(lines, block_size=8):
+        if block.number == stop:
+            return made
+        text_digest = block.digest
+        parts.append(outputs.part(block))
+        if outputs.missing and not parts[-1].exists():
+            with atomic_path(parts[-1]) as part:
+                part.mkdir()
+                for i in range(2):
+                    (part / str(i)).write_bytes(b"<%d.%d>" % (block.number, i))
+                counts = {"instances": block.number + 1}
+                (part / "counts.json").write_text(json.dumps(counts))
+            made.append(block.number)
+    counts = outputs.join(parts, text_digest)
+    assert counts == {"instances": sum(range(len(parts) + 1))}
+    return made
+
+
+def _contents(folder):
+    return (folder / "a").read_bytes(), (folder / "b").read_bytes()
+
+
+def test_the_files_appear_at_the_end_and_the_parts_disappear(tmp_path):
+    assert run(tmp_path, stop=2) == [0, 1]
+    assert [path.name for path in tmp_path.iterdir()] == [".a.parts"]
+    assert run(tmp_path) == [2, 3]
+    assert _contents(tmp_path) == CONTENTS
+    assert {path.name for path in tmp_path.iterdir()} == {"a", "b", "a.json"}
+    assert json.loads((tmp_path / "a.json").read_text())["settings"] == SETTINGS
+
+
+def test_a_finished_run_is_not_repeated(tmp_path):
+    run(tmp_path)
+    (tmp_path / "a").write_bytes(b"not touched")
+    assert run(tmp_path) == []
+    assert _contents(tmp_path) == (b"not touched", CONTENTS[1])
+
+
+def test_only_missing_files_are_made(tmp_path):
+    run(tmp_path)
+    (tmp_path / "b").unlink()
+    (tmp_path / "a").write_bytes(b"not touched")
+    assert run(tmp_path, stop=1) == [0]
+    assert run(tmp_path) == [1, 2, 3]
+    assert _contents(tmp_path) == (b"not touched", CONTENTS[1])
+    assert run(tmp_path) == []
+
+
+# Dies before the n-th change of a file, or when it is half done.
+_KILLED_RUN = """
+import os, pathlib, shutil, sys
+sys.path[:0] = sys.argv[3:]
+left = int(sys.argv[2])
+
+def dying(function):
+    def call(*args, **kwargs):
+        global left
+        if not left and function is copy:
+            args[1].write(args[0].read(2))
+            args[1].flush()
+        if not left and function is rmtree:
+            next(pathlib.Path(args[0]).glob("*/*"), pathlib.Path()).unlink()
+        if not left:
+            os._exit(9)
+        left -= 1
+        return function(*args, **kwargs)
+    return call
+
+from test_parts_to_files import run
+copy, rmtree = shutil.copyfileobj, shutil.rmtree
+shutil.copyfileobj, shutil.rmtree = dying(copy), dying(rmtree)
+for name in ("replace", "mkdir", "write_bytes", "write_text"):
+    setattr(pathlib.Path, name, dying(getattr(pathlib.Path, name)))
+run(pathlib.Path(sys.argv[1]))
+"""
+
+
+@pytest.mark.parametrize("begin", ["nothing", "one file missing"])
+def test_a_kill_at_any_moment_changes_no_byte(tmp_path, begin):
+    """Each run is killed at a later change of a file than the run before."""
+    if begin == "one file missing":
+        run(tmp_path)
+        (tmp_path / "b").unlink()
+    search_path = [str(Path(__file__).parent), *sys.path]
+    moment, code = 0, 9
+    while code == 9:
+        for name, content in zip("ab", CONTENTS, strict=True):
+            file = tmp_path / name
+            assert not file.exists() or file.read_bytes() == content
+        done = subprocess.run(
+            [sys.executable, "-c", _KILLED_RUN, tmp_path, str(moment)]
+            + search_path,
+            capture_output=True,
+            text=True,
+        )
+        code = done.returncode
+        moment += 1
+    assert code == 0, done.stderr
+    assert moment > 10
+    assert _contents(tmp_path) == CONTENTS
+    assert {path.name for path in tmp_path.iterdir()} == {"a", "b", "a.json"}
+
+
+def test_other_settings_are_refused_if_the_files_are_there(tmp_path):
+    run(tmp_path)
+    with pytest.raises(ValueError, match=r"a was made .*seed 5, now 6\); del"):
+        run(tmp_path, settings=SETTINGS | {"seed": 6})
+    assert _contents(tmp_path) == CONTENTS
+
+
+def test_names_that_cannot_all_be_files_are_refused_at_once(tmp_path):
+    (tmp_path / "folder").mkdir()
+    for names, message in (
+        (["a", "folder"], "folder is a folder; give the name of a file"),
+        (["a", "b", "folder/../a"], "Two of the output files .* are the same"),
+    ):
+        with pytest.raises((OSError, ValueError), match=message):
+            OutputFiles([tmp_path / name for name in names], SETTINGS)
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+@pytest.mark.parametrize("content", [b"{}", b"[1]", b"not JSON", b"\xff"])
+def test_a_json_of_something_else_is_kept(tmp_path, content):
+    (tmp_path / "a.json").write_bytes(content)
+    with pytest.raises(ValueError, match="a.json does not describe records"):
+        OutputFiles([tmp_path / "a"], SETTINGS)
+    assert (tmp_path / "a.json").read_bytes() == content
+
+
+def test_an_interrupted_run_starts_again_with_other_settings(tmp_path):
+    run(tmp_path, stop=2)
+    assert run(tmp_path, settings=SETTINGS | {"seed": 6}) == [0, 1, 2, 3]
+    assert _contents(tmp_path) == CONTENTS
+
+
+def test_an_interrupted_run_resumes_before_the_text_differs(tmp_path):
+    other = [line.replace("six", "another") for line in LINES]
+    assert run(tmp_path, stop=3, lines=other) == [0, 1, 2]
+    assert run(tmp_path) == [2, 3]
+    assert _contents(tmp_path) == CONTENTS
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["other", *LINES],
+        LINES * 2,
+        [*LINES[:-1], "last one"],
+        LINES[:-2],
+        [],
+    ],
+)
+@pytest.mark.parametrize("missing", [[], ["b"]])
+def test_another_text_is_refused_after_a_finished_run(tmp_path, lines, missing):
+    run(tmp_path)
+    for name in missing:
+        (tmp_path / name).unlink()
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(ValueError, match="text is not the one that"):
+        run(tmp_path, lines=lines)
+    assert before == {path: path.read_bytes() for path in tmp_path.iterdir()}
+    run(tmp_path)
+    assert _contents(tmp_path) == CONTENTS
