@@ -25,6 +25,7 @@ setuptools.setup(
     package_data={"keras_bert.configs.models": ["*.json"]},
     install_requires=[
         "absl-py",
+        "google-crc32c",
         # tensorflow-datasets 4.9.10 needs it to prepare a data set.
         "importlib_resources",
         "keras>=3.15,<3.16",

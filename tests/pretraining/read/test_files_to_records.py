@@ -1,9 +1,11 @@
 import gzip
+import io
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_bert.pretraining.read import damage
 from keras_bert.pretraining.read.damage import damage_named
 from keras_bert.pretraining.read.files_to_records import (
     read_pretraining_records,
@@ -178,6 +180,29 @@ def test_damaged_records_are_left_out_and_counted(files, caplog):
     assert rows == {row.tobytes() for row in expected}
 
 
+def test_each_record_is_read_once_however_many_are_damaged(
+    files, monkeypatch, caplog
+):
+    """The work and the memory grow with the file, not with its damage."""
+    names, features = files
+    ends = _ends(features)
+    _damage(names[0], *(ends[::2] - 1))
+    read = []
+
+    class CountingFile(io.FileIO):
+        def read(self, size=-1):
+            read.append(size)
+            return super().read(size)
+
+    monkeypatch.setattr(
+        damage, "open", lambda file, mode: CountingFile(file), raising=False
+    )
+    assert len(_kept(names[:1], caplog)[0]) == 15
+    assert sum(read) <= ends[-1] + 12
+    assert min(read) > 0
+    assert max(read) == np.diff(ends, prepend=0).max() - 16
+
+
 @pytest.mark.parametrize("place", [3, 9], ids=["length", "its checksum"])
 def test_where_the_next_record_begins_is_lost(files, caplog, place):
     names, features = files
@@ -187,8 +212,9 @@ def test_where_the_next_record_begins_is_lost(files, caplog, place):
     kept = [*range(4), *range(5, 11), *range(30, 37)]
     np.testing.assert_array_equal(ids, features["input_ids"][kept])
     assert warnings == [
+        "the length of a record is damaged, so no record can be found in the "
+        f"last {ends[29] - ends[10]} bytes.",
         "2 damaged records are left out (number 5, 12), 10 are read.",
-        f"behind record 12, no other is found in {ends[29] - ends[10]} bytes.",
     ]
 
 
@@ -217,8 +243,8 @@ def test_a_compressed_file_ends_at_its_damage(files, caplog):
         ids, features["input_ids"][[*range(7), *range(30, 37)]]
     )
     assert warnings == [
+        "the file is compressed, so no record can be found after its damage.",
         "1 damaged records are left out (number 8), 7 are read.",
-        "behind record 8, no other is found: the file is compressed.",
     ]
 
 
@@ -227,7 +253,7 @@ def test_a_file_without_a_sound_record_is_left_out(files, caplog):
     _damage(names[0], 0)
     ids, warnings = _kept(names, caplog)
     np.testing.assert_array_equal(ids, features["input_ids"][30:])
-    assert "number 1), 0 are read" in warnings[0]
+    assert "number 1), 0 are read" in warnings[1]
     with pytest.raises(ValueError, match="No file holds a sound record"):
         _dataset(names[:1], skip_corrupt_records=True)
 
