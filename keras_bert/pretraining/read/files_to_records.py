@@ -1,4 +1,4 @@
-"""TFRecords of pre-training examples, under Google's feature names."""
+"""Files of pre-training records -> batches, under Google's feature names."""
 
 from __future__ import annotations
 
@@ -30,24 +30,25 @@ def read_pretraining_records(
     drawer: InstanceDrawer | None = None,
     skip_corrupt_records: bool = False,
 ) -> tf.data.Dataset:
-    """Reads batches of int32 features [batch_size, size] and float weights.
+    """Reads batches of int32 features [batch_size, size] and float32 weights.
 
-    Files may be compressed, and have Google's or Model Garden's names; the
-    features come under Google's. With a `shuffle_seed`, the records come for
-    ever, in another order each time, and every batch is full; without, once,
-    in order, and counted. The batches before `first_batch` are left out
-    without being parsed.
+    The files may be compressed. Their features may have Google's or Model
+    Garden's names; the batches have Google's.
 
-    Records made with `dynamic_masking` need a `drawer`. It draws other pairs
-    and masks in each epoch, and the same ones for the same seed, epoch and
-    record.
+    With a `shuffle_seed`, the records repeat without end, each epoch in
+    another order, and every batch is full. Without it, the dataset has each
+    record once, in order, and knows its size. It starts at `first_batch`
+    without parsing the batches before.
 
-    With `skip_corrupt_records`, all files are read through before, and
-    damaged records are left out; see `without_damage`.
+    Records made with `dynamic_masking` need a `drawer`, which draws other pairs
+    and masks in each epoch. They depend on its seed, the epoch and the record.
+
+    With `skip_corrupt_records`, all files are read once before the first
+    batch, and damaged records are left out; see `without_damage`.
 
     Raises:
-        InputError: Where a file is no TFRecord, all are empty, or the first
-            record of one has other lengths than asked for.
+        InputError: A file is not a TFRecord file, all files are empty, or the
+            first record of a file does not have the lengths asked for.
     """
     sizes = {
         "input_ids": seq_length,
@@ -68,7 +69,7 @@ def read_pretraining_records(
     first_records = {file: _first_record(file) for file in files}
     files = [file for file in files if first_records[file] is not None]
     if not files:
-        raise InputError("No file holds a sound record; create the data anew.")
+        raise InputError("No file holds a sound record; create the data again.")
     first = first_records[files[0]]
     is_dynamic = set(first) == set(STRETCH_FEATURES)
     if is_dynamic and not drawer:
@@ -112,7 +113,7 @@ def read_pretraining_records(
 
 
 def _numbered(records, shuffle_seed):
-    """Records -> (record, epoch, its number in the files)."""
+    """Records -> (record, epoch, number of the record in the files)."""
 
     def epoch(number, shuffled=True):
         dataset = records.enumerate()
@@ -124,7 +125,7 @@ def _numbered(records, shuffle_seed):
 
     if shuffle_seed is not None:
         return tf.data.Dataset.range(2**40).flat_map(epoch)
-    # Keras warns when data of unknown length comes to its end.
+    # Keras warns if data of unknown length ends.
     num_records = records.reduce(0, lambda count, _: count + 1)
     return epoch(tf.constant(0, tf.int64), shuffled=False).apply(
         tf.data.experimental.assert_cardinality(int(num_records))
@@ -146,13 +147,13 @@ def _first_record(file):
         return tf.train.Example.FromString(first.numpy()).features.feature
     except DecodeError as error:
         raise InputError(
-            f"The first record of {file} is no tf.train.Example; make it with "
-            "run_scripts/create_pretraining_data.py."
+            f"The first record of {file} is not a tf.train.Example; make the "
+            "file with run_scripts/create_pretraining_data.py."
         ) from error
 
 
 def _read_serialized(files):
-    """The bytes of the records, in the order of the files."""
+    """Returns the bytes of the records, in the order of the files."""
     dataset = tf.data.Dataset.from_tensor_slices(
         (files, [compression(file) for file in files])
     )
@@ -165,15 +166,15 @@ def _check_lengths(file, features, expected):
         found = len(feature.int64_list.value) or len(feature.float_list.value)
         if found != size:
             raise InputError(
-                f"{file} has {name} of length {found}, but the model is to "
-                f"read length {size}; set max_seq_length and "
+                f"{file} has {name} of length {found}, but the model "
+                f"reads length {size}; set max_seq_length and "
                 "max_predictions_per_seq to those of the records, or create "
-                "the records anew."
+                "the records again."
             )
 
 
 def _warn_of_another_length(file, seq_length):
-    """Records without masks can be read at any length, so none is refused."""
+    """Only warns, because records without masks can be read at any length."""
     target_lengths = tf.io.parse_example(
         next(iter(records_of(file).batch(100))),
         {"target_length": tf.io.FixedLenFeature([1], tf.int64)},
@@ -181,8 +182,9 @@ def _warn_of_another_length(file, seq_length):
     made_for = 3 + int(tf.reduce_max(target_lengths))
     if made_for != seq_length:
         logging.warning(
-            "The records of %s seem made for a max_seq_length of %d, but are "
-            "read with %d: longer pairs lose tokens, shorter ones are padded.",
+            "The records of %s seem to be made for a max_seq_length of %d, but "
+            "are read with %d: longer pairs lose tokens, and shorter pairs are "
+            "padded.",
             file,
             made_for,
             seq_length,

@@ -1,4 +1,4 @@
-"""Several short sequences in one row, so that less of it is padding."""
+"""Pairs -> rows of several short pairs each, to have less padding."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ import tensorflow as tf
 
 
 def pack_sequences(features: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-    """Packs a batch of pre-training examples into fewer rows, equally long.
+    """Packs a batch of pre-training examples into fewer rows of equal length.
 
-    Takes what `read_pretraining_records` gives, [B, S] and so on; in each
-    row, tokens stand before padding. Returns R rows in place of B, of K
-    sequences and P masked positions at most:
+    Takes a batch of `read_pretraining_records`, [B, S] and so on. Returns R
+    rows of at most K sequences and P masked positions, with all padding at the
+    end:
 
         input_ids, segment_ids: int32 [R, S].
-        input_mask: int32 [R, S], the number of a token's sequence in its row,
-            from 1; 0 at padding.
+        input_mask: int32 [R, S], the number of the token's sequence in its
+            row, from 1; 0 at padding.
         position_ids: int32 [R, S], from 0 in each sequence.
-        cls_positions: int32 [R, K], where the sequences begin.
-        masked_lm_positions, _ids, _weights: [R, P], the positions in the row.
+        cls_positions: int32 [R, K], the starts of the sequences.
+        masked_lm_positions, _ids, _weights: [R, P], positions in the row.
         next_sentence_labels, _weights: [R, K], int32 and float32.
 
     R, K and P are as small as the batch allows, so they change from batch to
-    batch. What is unused is 0, the weights too: a weighted mean over the rows
-    is that over the examples.
+    batch. Unused entries are 0. So are their weights, so a weighted mean over
+    the rows equals the mean over the examples.
     """
     seq_length = features["input_ids"].shape[1]
     lengths = tf.math.count_nonzero(features["input_mask"], 1, dtype=tf.int32)
-    # With the longest first, as few rows as a simple rule finds: at most 11/9
-    # of the fewest possible, and 6/9 of a row (Dosa 2007).
+    # First fit, the longest first, needs at most 11/9 of the fewest possible
+    # rows and 6/9 of a row (Dosa 2007).
     order = tf.argsort(lengths, direction="DESCENDING", stable=True)
     rows = first_fit(tf.gather(lengths, order), seq_length)
     by_row = tf.argsort(rows, stable=True)
@@ -37,7 +37,7 @@ def pack_sequences(features: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
     features = {name: tf.gather(x, order) for name, x in features.items()}
     lengths = tf.gather(lengths, order)
 
-    # Where each thing goes in its row: sequences, tokens, masked positions.
+    # The places of sequences, tokens and masked positions in their rows.
     numbers = _sum_before(tf.ones_like(rows), rows)[:, None]  # [B, 1]
     begins = _sum_before(lengths, rows)[:, None]  # [B, 1]
     positions = tf.range(seq_length) + tf.zeros_like(begins)  # [B, S]
@@ -68,7 +68,7 @@ def pack_sequences(features: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
 
 
 def first_fit(lengths: tf.Tensor, seq_length: int) -> tf.Tensor:
-    """Gives one sequence after the other the first row that has room for it.
+    """Puts each sequence, in order, into the first row that has room for it.
 
     Lengths int32 [B] -> rows int32 [B], from 0.
     """
@@ -84,7 +84,7 @@ def first_fit(lengths: tf.Tensor, seq_length: int) -> tf.Tensor:
         place,
         (
             tf.constant(0),
-            tf.fill([num_sequences], seq_length),  # a row for each suffices
+            tf.fill([num_sequences], seq_length),  # at most one row each
             tf.TensorArray(tf.int32, num_sequences, element_shape=[]),
         ),
     )
@@ -92,18 +92,18 @@ def first_fit(lengths: tf.Tensor, seq_length: int) -> tf.Tensor:
 
 
 def _sum_before(values, rows):
-    """Of the values [B] of the same row, with the rows in order."""
+    """Sums the values [B] before each one in its row; the rows are in order."""
     before = tf.cumsum(values, exclusive=True)
     return before - tf.gather(tf.math.segment_min(before, rows), rows)
 
 
 def _mover(rows, columns, is_real, size=None):
-    """Returns a function: values [B, .] -> [R, size], at these columns.
+    """Returns a function that moves values [B, .] to these columns [R, size].
 
-    Values that are not real are left out; the rest of a row is 0.
+    It drops values that are not real; the rest of a row is 0.
     """
     if size is None:
-        # One at least, also where no token is masked: heads need a position.
+        # At least one, because heads need a position even without masks.
         size = 1 + tf.reduce_max(tf.where(is_real, columns, 0))
     places = tf.stack([rows[:, None] + tf.zeros_like(columns), columns], -1)
     places = places[is_real]

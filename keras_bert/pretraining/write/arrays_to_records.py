@@ -1,9 +1,9 @@
 """Arrays -> serialized tf.train.Examples, many at a time.
 
-Filling a tf.train.Example in Python and serializing it takes longer than all
-the rest of making a record. Its bytes are simple, though: here a whole batch
-is laid out as a table of bytes, and those that a row does not need are left
-out. https://protobuf.dev/programming-guides/encoding
+To fill a tf.train.Example in Python and serialize it takes longer than all
+other work on a record. Its bytes are simple, so this module lays out a whole
+batch as a table of bytes and drops those that a row does not need.
+https://protobuf.dev/programming-guides/encoding
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import itertools
 
 import numpy as np
 
-# number << 3 | 2 (the wire type of all that has a length)
+# number << 3 | 2 (the wire type of a value with a length)
 _FIELD_1 = 0x0A  # Example.features, Features.feature, its key, a list's value
 _FIELD_2 = 0x12  # the value of a map's entry, Feature.float_list
 _FIELD_3 = 0x1A  # Feature.int64_list
@@ -23,9 +23,9 @@ def serialize_examples(
 ) -> list[bytes]:
     """Serializes row i of all arrays [B, size] as the i-th Example.
 
-    Integers must not be negative and become int64 lists, float32 float lists.
-    Of a pair of integers [B, size], padded with 0, and lengths [B], each row
-    has its own length.
+    Integers, which must not be negative, become int64 lists, and float32
+    values float lists. For rows of different lengths, give a tuple: integers
+    [B, size], padded with 0, and lengths [B].
     """
     entries = []
     for name, values in features.items():
@@ -58,8 +58,8 @@ def serialize_examples(
 class _Table:
     """Bytes of B rows.
 
-    `columns` are pairs of uint8 [B, n] and, as bool [B, n], which of them are
-    used (None: all); `sizes` counts the used ones of each row.
+    `columns` are pairs of bytes, uint8 [B, n], and whether each one is used,
+    bool [B, n] or None if all are. `sizes` counts the used bytes of each row.
     """
 
     def __init__(self, columns, sizes):
@@ -71,7 +71,7 @@ class _Table:
 
 
 def _field(tag, content):
-    """Puts the tag and the size before each row."""
+    """Puts the tag and the size in front of each row."""
     tags = np.full((len(content.sizes), 1), tag, np.uint8)
     return (
         _Table([(tags, None)], 1) + _varints(content.sizes[:, None]) + content
@@ -85,26 +85,29 @@ def _floats(values):
 
 
 def _varints(values, lengths=None):
-    """Integers [B, n] -> 7 bits a byte, lowest first, a high bit to go on."""
+    """Integers [B, n] -> 7 bits a byte, the lowest first.
+
+    The high bit of a byte says that another one follows.
+    """
     highest = int(values.max())
-    is_there, sizes = None, values.shape[1]
+    is_used, sizes = None, values.shape[1]
     if lengths is not None:
-        is_there = np.arange(values.shape[1]) < lengths[:, None]
+        is_used = np.arange(values.shape[1]) < lengths[:, None]
         sizes = lengths
     if highest < 0x80:
-        return _Table([(values.astype(np.uint8), is_there)], sizes)
+        return _Table([(values.astype(np.uint8), is_used)], sizes)
     values = values.astype(np.uint64 if highest >> 32 else np.uint32)
     num_bytes = -(-highest.bit_length() // 7)
     table = np.empty((*values.shape, num_bytes), np.uint8)
     used = np.ones(table.shape, bool)
-    if is_there is not None:
-        used[..., 0] = is_there
+    if is_used is not None:
+        used[..., 0] = is_used
     for i in range(num_bytes):
         if i:
             used[..., i] = values > 0
             sizes = sizes + np.count_nonzero(values, axis=1)
-        goes_on = (values > 0x7F).view(np.uint8)
-        table[..., i] = values.astype(np.uint8) | goes_on * np.uint8(0x80)
+        continues = (values > 0x7F).view(np.uint8)
+        table[..., i] = values.astype(np.uint8) | continues * np.uint8(0x80)
         values = values >> 7
     shape = len(values), -1
     return _Table([(table.reshape(shape), used.reshape(shape))], sizes)

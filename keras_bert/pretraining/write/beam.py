@@ -31,14 +31,14 @@ def create_pretraining_data_with_beam(
     records. It needs the extra: pip install 'keras-bert-tf[beam]'.
 
     Example:
+        >>> tokenizer = keras_bert.BertTokenizer("vocab.txt")
         >>> counts = keras_bert.create_pretraining_data_with_beam(
         ...     keras_bert.TextSource("corpus.txt"),
         ...     "beam.tfrecord",
-        ...     keras_bert.BertTokenizer("vocab.txt"),
-        ...     num_shards=1,
+        ...     tokenizer,
         ...     pipeline_options=["--runner=DirectRunner"],
-        ... )
-        >>> counts["documents"]
+        ... )  # doctest: +SKIP
+        >>> counts["documents"]  # doctest: +SKIP
         10
 
     Args:

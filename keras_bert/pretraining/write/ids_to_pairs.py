@@ -1,4 +1,4 @@
-"""Sentences -> pairs of segments, the second one the next or a random one."""
+"""Sentences -> pairs of segments for next-sentence prediction."""
 
 from __future__ import annotations
 
@@ -19,22 +19,24 @@ def draw_pairs(
     dupe_factor: int,
     generator: random.Random,
 ) -> np.ndarray:
-    """Goes through the corpus `dupe_factor` times (paper, A.2).
+    """Draws pairs in `dupe_factor` passes over the corpus (paper, A.2).
 
-    Sentences are gathered until they fill a sequence, or a shorter one with
-    `short_seq_prob`. The first of them, a random number, are the first
-    segment. With an even chance the rest is the second; else sentences of
-    another document are, and the rest is used for the next pair. Of pairs
-    that are too long, the longer segment loses tokens, at either end.
+    The rules are those of create_pretraining_data.py in google-research/bert.
+    For each document and pass, the target length is a full sequence or, with
+    `short_seq_prob`, a random shorter one. Sentences are gathered up to the
+    target. A random number of them, from the front, is the first segment.
+    With an even chance, the rest is the second segment. Otherwise it is taken
+    from another document, and the rest is put back for the next pair. If a
+    pair is too long, its longer segment loses tokens at either end.
 
     Returns int64 [N, 5]: begin and end of the first segment, begin and end of
-    the second, all places in `corpus.ids`, and 1 where it is a random one.
+    the second one, all as positions in `corpus.ids`, and 1 for a random
+    second segment.
     """
-    # Lists and bisection: a pair costs a few microseconds, and most of a
-    # corpus' time goes elsewhere.
+    # Lists and bisection are faster here than NumPy.
     sentence_ends = corpus.sentence_ends.tolist()
     document_ends = corpus.document_ends.tolist()
-    pairs = []  # flat: tuples would keep the garbage collector busy
+    pairs = []  # flat, because tuples would keep the garbage collector busy
     for _ in range(dupe_factor):
         for document in range(corpus.num_documents):
             _draw_from_document(
@@ -50,11 +52,11 @@ def draw_pairs(
 
 
 def check_max_seq_length(max_seq_length: int) -> None:
-    """Raises InputError where no pair fits."""
+    """Raises InputError if no pair fits."""
     if max_seq_length < 5:
         raise InputError(
-            f"max_seq_length is {max_seq_length}; two sentences with their "
-            "special tokens need at least 5."
+            f"max_seq_length is {max_seq_length}, but two sentences with "
+            "their special tokens need at least 5."
         )
 
 
@@ -75,7 +77,7 @@ def _draw_from_document(
             start, stop = random_start(document_ends, document, generator)
             stop = gather(ends, start, stop, target - (first[1] - first[0]))
             second = ends[start], ends[stop]
-            end = middle  # the sentences that are not used are put back
+            end = middle  # puts back the sentences that are not used
         else:
             second = ends[middle], ends[end]
         pairs += _truncate(first, second, budget, generator)
@@ -86,23 +88,27 @@ def _draw_from_document(
 def target_length(
     budget: int, short_seq_prob: float, generator: random.Random
 ) -> int:
-    """`budget` tokens, or with `short_seq_prob` a random number from 2 on."""
+    """Returns `budget` or, with `short_seq_prob`, a random number from 2."""
     if generator.random() < short_seq_prob:
         return 2 + int(generator.random() * (budget - 1))
     return budget
 
 
 def gather(ends: list[int], begin: int, last: int, target: int) -> int:
-    """The end of at least one sentence, and of `target` tokens or `last`."""
-    # Looked up to before `last`: where all before it are too few, it is last.
+    """Returns the end of the sentences that a sequence takes.
+
+    It takes one at least, and more until it has `target` tokens or is at
+    `last`.
+    """
+    # The search stops before `last`, so that the result is at most `last`.
     return bisect_left(ends, ends[begin] + target, begin + 1, last)
 
 
 def random_start(
     document_ends: list[int], document: int, generator: random.Random
 ) -> tuple[int, int]:
-    """A random sentence of another document, and the end of that document."""
-    for _ in range(10):  # so many tries, where there is just one
+    """Returns a random sentence of another document, and the end of that."""
+    for _ in range(10):  # If there is just one document, take it.
         other = int(generator.random() * (len(document_ends) - 1))
         if other != document:
             break
@@ -111,12 +117,12 @@ def random_start(
 
 
 def _truncate(first, second, budget, generator):
-    """The longer one loses tokens, at its front or its end, until both fit."""
+    """Shortens the longer segment, at its front or end, until both fit."""
     length, other = first[1] - first[0], second[1] - second[0]
     if length + other <= budget:
         return *first, *second
-    # What popping one token after the other comes to; of two equally long
-    # ones the second loses.
+    # Equal to removing one token at a time from the longer segment, or from
+    # the second one if both are equally long.
     keep = min(length, max(budget - other, (budget + 1) // 2))
     return (
         *_shorten(first[0], length, keep, generator),
@@ -126,6 +132,6 @@ def _truncate(first, second, budget, generator):
 
 def _shorten(begin, length, keep, generator):
     if length > keep:
-        # Each token lost is one of the front with an even chance.
+        # Each lost token is at the front or at the end with an even chance.
         begin += generator.getrandbits(length - keep).bit_count()
     return begin, begin + keep

@@ -1,4 +1,4 @@
-"""Sentences -> stretches of which pairs are drawn anew in every epoch."""
+"""Sentences -> stretches, from which pairs are drawn in each epoch."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from keras_bert.pretraining.write.ids_to_pairs import (
 )
 from keras_bert.pretraining.write.sentences_to_ids import Corpus
 
-# The names in the records. A stretch of sentences that fills a sequence, as
-# many tokens as its target length; and, of another document, sentences that
-# can follow its first one.
+# The names in the records: a stretch of sentences with as many tokens as the
+# target length; and sentences of another document, enough to follow the first
+# sentence of the stretch.
 FEATURES = (
     "sentence_ids",
     "sentence_lengths",
@@ -33,11 +33,13 @@ def draw_stretches(
     dupe_factor: int,
     generator: random.Random,
 ) -> np.ndarray:
-    """Goes through the corpus `dupe_factor` times; each time cuts it all up.
+    """Cuts the corpus into stretches in each of `dupe_factor` passes.
+
+    For each document and pass, the target length is drawn as in `draw_pairs`.
 
     Returns int64 [N, 5]: begin and end of the stretch, begin and end of the
-    random sentences, all places in `corpus.sentence_ends`, and the target
-    length without special tokens.
+    random sentences, all as positions in `corpus.sentence_ends`, and the
+    target length without special tokens.
     """
     sentence_ends = corpus.sentence_ends.tolist()
     document_ends = corpus.document_ends.tolist()
@@ -60,7 +62,7 @@ def draw_stretches(
 def stretch_features(
     corpus: Corpus, stretches: np.ndarray
 ) -> dict[str, np.ndarray | tuple[np.ndarray, np.ndarray]]:
-    """Features for `serialize_examples`; all but the last are ragged."""
+    """Returns features for `serialize_examples`; only the last is dense."""
     ends = corpus.sentence_ends
     features = {}
     for name, begin, end in (
@@ -75,7 +77,7 @@ def stretch_features(
 
 
 def _ragged(values, begins, ends):
-    """The slices of `values`, padded with 0, and their lengths."""
+    """Returns slices of `values`, padded with 0, and their lengths."""
     lengths = ends - begins
     columns = np.arange(lengths.max())
     slices = values.take(begins[:, None] + columns, mode="clip")

@@ -1,7 +1,8 @@
 """A stream of lines -> documents -> blocks of neighbouring documents.
 
-A block is what a worker gets, and where random next sentences come from. So
-its size bounds the memory, and nothing but the text decides where one ends.
+A worker gets one block at a time, and random next sentences come from the same
+block. So the size of a block bounds the memory. Only the text decides where a
+block ends.
 """
 
 from __future__ import annotations
@@ -15,17 +16,17 @@ from collections.abc import Iterable, Iterator
 # 4 million characters are about 250 chapters of a novel or 1,500 encyclopedia
 # articles to draw random next sentences from, and 1 million tokens.
 _BLOCK_SIZE = 4_000_000
-# A longer document is cut between two lines, and counts as two, so that text
-# without blank lines is not one document of any size. A longer line is cut at
-# white space.
+# A longer document is cut between two lines and counts as two, because text
+# without blank lines would be one document of unlimited size. A longer line is
+# cut at white space.
 _MAX_DOCUMENT_SIZE = 1_000_000
 
 
 @dataclasses.dataclass(frozen=True)
 class Block:
-    """Neighbouring documents; a document is its lines, joined.
+    """Neighbouring documents, each one string of lines.
 
-    `digest` tells one text from another, up to the end of this block.
+    `digest` is a hash of the whole text up to the end of this block.
     """
 
     number: int
@@ -38,8 +39,8 @@ def cut_blocks(
 ) -> Iterator[Block]:
     """Yields blocks of about `block_size` characters.
 
-    The last has from half of that to one and a half, where the text is that
-    long.
+    The last block has between half of that and one and a half, unless the text
+    is shorter.
     """
     digest = ""
     for number, documents in enumerate(_cut(lines, block_size)):
@@ -84,7 +85,7 @@ def _documents(lines, max_size):
 
 def _short_lines(lines):
     size = _MAX_DOCUMENT_SIZE
-    # Up to white space, or where there is none, cut hard.
+    # Cut before white space, or anywhere if there is none.
     pattern = re.compile(rf"(?s).{{1,{size}}}(?!\S)|.{{{size}}}")
     for line in lines:
         if len(line) <= size:

@@ -1,4 +1,4 @@
-"""Documents -> ids of their sentences."""
+"""Documents -> the token ids of their sentences."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from keras_bert.text.tokenizer import BertTokenizer
 
 # Bounds the memory of the tokenizer's graph.
 _CHARACTERS_PER_CALL = 500_000
-# Bounds the memory of the records' arrays, whose rows are as long as the
-# longest.
+# Bounds the memory of the records' arrays, whose rows are all as long as the
+# longest one.
 _MAX_SENTENCE_LENGTH = 10_000
 
 
 @dataclasses.dataclass(frozen=True)
 class Corpus:
-    """All ids in one array, so that any stretch of sentences is a slice.
+    """All ids in one array, so that neighbouring sentences are a slice.
 
-    Sentence i is ids[sentence_ends[i]:sentence_ends[i + 1]], and document d
-    is the sentences document_ends[d] to document_ends[d + 1]. No sentence and
-    no document is empty.
+    Sentence i is ids[sentence_ends[i]:sentence_ends[i + 1]]. Document d has the
+    sentences document_ends[d] to document_ends[d + 1] - 1. No sentence and no
+    document is empty.
     """
 
     ids: np.ndarray
@@ -43,10 +43,10 @@ def corpus_maker(
     tokenizer: BertTokenizer,
     split: Callable[[tf.Tensor], tf.RaggedTensor],
 ) -> Callable[[list[str]], Corpus]:
-    """Returns what turns documents into a Corpus, its graph made once.
+    """Returns a function from documents to a Corpus; its graph is built once.
 
-    `split` makes ragged sentences [B, (sentences)] of documents [B]. One of
-    more than 10,000 tokens is cut up, and counts as several.
+    `split` maps documents [B] to ragged sentences [B, (sentences)]. A sentence
+    of more than 10,000 tokens is cut and counts as several.
     """
 
     @tf.function(

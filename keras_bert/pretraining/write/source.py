@@ -1,4 +1,4 @@
-"""Where text comes from, as a few names that a command line can give."""
+"""Where text comes from, as settings that a command line can give."""
 
 from __future__ import annotations
 
@@ -19,16 +19,22 @@ from keras_bert.pretraining.write.source_to_lines import (
 class TextSource:
     """Text of files, or of a data set of tensorflow-datasets.
 
+    Example:
+        >>> source = keras_bert.TextSource("corpus.txt")
+        >>> next(source.lines())
+        'the fox jumped over a dog .'
+
     Attributes:
-        input_file: Text files, plain or .gz; comma-separated names or globs.
-            One sentence a line and a blank line between documents, if nothing
-            else is said.
-        document_per_file: Whether each file is one document, whose blank
-            lines are between paragraphs.
-        text_field: The field of JSON lines, or of a data set, that holds a
-            document.
-        tfds_name: A data set instead of files, such as wikipedia/20230601.en.
-        tfds_split: Which part of it.
+        input_file: Text files, plain or .gz, as comma-separated names or
+            globs. By default they hold one sentence a line and a blank line
+            between documents.
+        document_per_file: Whether each file is one document, in which blank
+            lines separate paragraphs.
+        text_field: The field that holds a document, in a data set or in files
+            of one JSON object a line.
+        tfds_name: A data set to read instead of files, such as
+            wikipedia/20230601.en.
+        tfds_split: The split of the data set.
     """
 
     input_file: str = ""
@@ -40,7 +46,7 @@ class TextSource:
     def __post_init__(self):
         if bool(self.input_file) == bool(self.tfds_name):
             raise InputError(
-                "Give either an input_file or a tfds_name, to read text from."
+                "Give either an input_file or a tfds_name to read text from."
             )
         if self.tfds_name and not self.text_field:
             raise InputError(
@@ -48,12 +54,13 @@ class TextSource:
             )
         if self.document_per_file and self.text_field:
             raise InputError(
-                "With a text_field each text is a document; document_per_file "
-                "is for files of plain text."
+                "With a text_field each text is a document, and "
+                "document_per_file is for files of plain text; give one of "
+                "the two."
             )
 
     def lines(self) -> Iterator[str]:
-        """Yields lines, with a blank one between documents."""
+        """Yields the lines of the text, with a blank line between documents."""
         if self.tfds_name:
             return read_tfds(self.tfds_name, self.text_field, self.tfds_split)
         files = expand_globs(self.input_file)

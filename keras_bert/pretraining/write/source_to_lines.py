@@ -1,7 +1,7 @@
-"""Text from files and data sets, one line after the other.
+"""Files and data sets -> lines of text.
 
-All yield the same form: a sentence (or, where sentences are split later, a
-stretch of text) a line, and a blank line behind each document.
+All readers yield one sentence a line, or any text if sentences are split
+later, and a blank line after each document.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from keras_bert.errors import InputError
 
 
 def expand_globs(patterns: str) -> list[str]:
-    """Comma-separated names or globs -> the files, in order.
+    """Returns the files of comma-separated names or globs, in order.
 
-    Raises FileNotFoundError for a pattern that no file matches.
+    Raises FileNotFoundError if a pattern matches no file.
     """
     files = []
     for pattern in patterns.split(","):
@@ -33,10 +33,10 @@ def expand_globs(patterns: str) -> list[str]:
 
 
 def read_lines(files: list[str]) -> Iterator[str]:
-    """Yields the lines without their ends; a blank line between two files.
+    """Yields the lines without line breaks, and a blank line after each file.
 
     Files may be .gz. Bytes that are not UTF-8 become U+FFFD, which the
-    tokenizer leaves out.
+    tokenizer drops.
     """
     for file in files:
         with _open(file) as lines:
@@ -45,14 +45,14 @@ def read_lines(files: list[str]) -> Iterator[str]:
 
 
 def read_whole_files(files: list[str]) -> Iterator[str]:
-    """Each file is one document; its blank lines are between paragraphs."""
+    """Yields each file as one document; blank lines separate paragraphs."""
     for file in files:
         before = ""
         with _open(file) as lines:
             for line in lines:
                 if line.isspace():
-                    # A blank line that ends no document: it comes within the
-                    # next one.
+                    # A line of its own would end the document, so it goes
+                    # into the next line.
                     before = "\n"
                 else:
                     yield before + line.rstrip("\n")
@@ -61,7 +61,7 @@ def read_whole_files(files: list[str]) -> Iterator[str]:
 
 
 def read_jsonl(files: list[str], text_field: str) -> Iterator[str]:
-    """Each line is a JSON object whose `text_field` is one document."""
+    """Yields the `text_field` of each line, a JSON object, as one document."""
     for file in files:
         with _open(file) as lines:
             for number, line in enumerate(lines, 1):
@@ -71,10 +71,10 @@ def read_jsonl(files: list[str], text_field: str) -> Iterator[str]:
 
 
 def read_tfds(name: str, text_field: str, split: str = "train"):
-    """Each example's `text_field` is one document.
+    """Yields the `text_field` of each example as one document.
 
-    `name` is as in tensorflow-datasets, such as "wikipedia/20230601.en"; the
-    data set is downloaded and prepared where it is not yet.
+    `name` is the name in tensorflow-datasets, such as "wikipedia/20230601.en".
+    The data set is downloaded and prepared if needed.
     """
     import tensorflow_datasets as tfds
 
@@ -105,8 +105,8 @@ def _open(file):
             yield lines
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(
-            f"{file} is not a whole gzip file ({error}); copy it anew, or "
-            "take the .gz off its name where it is plain text."
+            f"{file} is not a whole gzip file ({error}); copy it again, or "
+            "remove .gz from its name if it is plain text."
         ) from error
 
 
@@ -115,7 +115,7 @@ def _text_of(line, field, place):
         row = json.loads(line)
     except json.JSONDecodeError as error:
         raise InputError(
-            f"{place} is no JSON ({error}); give one JSON object a line."
+            f"{place} is not JSON ({error}); give one JSON object a line."
         ) from error
     if not isinstance(row, dict) or not isinstance(row.get(field), str):
         raise InputError(

@@ -92,7 +92,7 @@ def test_records_of_another_length_are_refused(files):
         _dataset(names, max_predictions_per_seq=5)
 
 
-def test_what_is_no_file_of_examples_is_named(tmp_path):
+def test_a_file_without_examples_is_named(tmp_path):
     folder = tmp_path / "folder"
     folder.mkdir()
     text = tmp_path / "text"
@@ -103,7 +103,7 @@ def test_what_is_no_file_of_examples_is_named(tmp_path):
     for file, message in (
         (folder, f"{folder} is a folder; give the files in it"),
         (text, f"{text} is not a TFRecord"),
-        (other, f"The first record of {other} is no tf.train.Example"),
+        (other, f"The first record of {other} is not a tf.train.Example"),
     ):
         with pytest.raises(ValueError, match=message):
             _dataset([str(file)])

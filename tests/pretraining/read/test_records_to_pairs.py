@@ -289,7 +289,7 @@ def test_a_length_that_the_records_were_not_made_for(files, tokenizer, caplog):
     _batches(names, _drawer(tokenizer), seq_length=64)
     (message,) = caplog.messages
     assert "max_seq_length of 40, but are read with 64: longer" in message
-    with pytest.raises(ValueError, match="max_seq_length is 4; .* least 5"):
+    with pytest.raises(ValueError, match="max_seq_length is 4, .* least 5"):
         _drawer(tokenizer, seq_length=4)
 
 

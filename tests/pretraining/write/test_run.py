@@ -260,7 +260,7 @@ def test_raw_text_is_split_into_sentences(tokenizer, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"max_seq_length": 4}, "max_seq_length is 4; .* at least 5"),
+        ({"max_seq_length": 4}, "max_seq_length is 4, .* at least 5"),
         ({"max_predictions_per_seq": 0}, "max_predictions_per_seq is 0"),
         ({"dupe_factor": 0}, "dupe_factor is 0"),
         ({"short_seq_prob": 1.5}, "short_seq_prob is 1.5"),

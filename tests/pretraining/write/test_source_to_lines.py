@@ -27,7 +27,7 @@ def test_lines_of_plain_and_gzipped_files(tmp_path):
         expand_globs(f"{tmp_path}/*.csv")
 
 
-def test_a_file_that_is_no_whole_gzip_is_named(tmp_path):
+def test_a_damaged_gzip_file_is_named(tmp_path):
     file = tmp_path / "a.gz"
     text = " ".join(map(str, range(9999)))
     whole = gzip.compress(json.dumps({"text": text}).encode())
@@ -82,7 +82,7 @@ def test_json_lines(tmp_path):
         list(read_jsonl([file], "id"))
     file = tmp_path / "b.jsonl"
     file.write_text('{"text": "one"}\n{"text": \n')
-    with pytest.raises(ValueError, match="b.jsonl:2 is no JSON"):
+    with pytest.raises(ValueError, match="b.jsonl:2 is not JSON"):
         list(read_jsonl([file], "text"))
 
 
