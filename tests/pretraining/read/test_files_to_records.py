@@ -34,7 +34,7 @@ def _features(num_records):
 
 @pytest.fixture
 def files(tmp_path):
-    """Two files of 30 and 7 records, and what they hold."""
+    """Two files of 30 and 7 records, and their features."""
     features = _features(37)
     records = serialize_examples(features)
     names = []
@@ -69,7 +69,7 @@ def test_files_are_read_in_order_whether_compressed_or_not(files):
         assert found.dtype == (np.float32 if "weights" in name else np.int32)
 
 
-def test_shuffled_records_come_for_ever_in_full_batches(files):
+def test_shuffled_records_repeat_without_end_in_full_batches(files):
     names, features = files
 
     def batches(seed):
@@ -123,7 +123,7 @@ def test_empty_files_are_left_out(files, tmp_path, caplog):
 
 
 def _ends(features):
-    """Where each record of the first file ends."""
+    """The end of each record of the first file."""
     records = serialize_examples(features)[:30]
     return np.cumsum([len(record) + 16 for record in records])
 
@@ -138,7 +138,7 @@ def _damage(file, *places):
 
 
 def _kept(names, caplog):
-    """Ids without the damaged records, and the warnings."""
+    """The ids of the sound records, and the warnings."""
     ids = _ids(_dataset(names, skip_corrupt_records=True))
     return ids, [message.partition(": ")[2] for message in caplog.messages]
 
@@ -160,8 +160,7 @@ def test_a_later_record_of_another_kind_is_named(files, skip_corrupt_records):
 def test_damaged_records_are_left_out_and_counted(files, caplog):
     names, features = files
     ends = _ends(features)
-    # In the data of the 8th record, in the checksum of the 9th, and in the
-    # last byte of all.
+    # The data of the 8th record, the checksum of the 9th, and the last byte.
     _damage(names[0], ends[7] - 50, ends[8] - 2, ends[29] - 1)
     message = "a.tfrecord is damaged or cut off at record 8;"
     with pytest.raises(ValueError, match=message), damage_named(names):
@@ -173,7 +172,7 @@ def test_damaged_records_are_left_out_and_counted(files, caplog):
     assert warnings == [
         "3 damaged records are left out (number 8, 9, 30), 27 are read."
     ]
-    # The copy is read again in each epoch.
+    # Each epoch reads the copy again.
     dataset = _dataset(names, skip_corrupt_records=True, shuffle_seed=3)
     rows = {row.tobytes() for row in _ids(dataset.take(10))}
     expected = features["input_ids"][kept].astype("i4")
@@ -204,7 +203,7 @@ def test_each_record_is_read_once_however_many_are_damaged(
 
 
 @pytest.mark.parametrize("place", [3, 9], ids=["length", "its checksum"])
-def test_where_the_next_record_begins_is_lost(files, caplog, place):
+def test_no_record_is_found_after_a_damaged_length(files, caplog, place):
     names, features = files
     ends = _ends(features)
     _damage(names[0], ends[4] - 60, ends[10] + place)

@@ -6,7 +6,7 @@ from keras_bert.pretraining.read.pairs_to_rows import first_fit, pack_sequences
 
 
 def _examples(lengths, num_masked, seq_length, num_predictions):
-    """What the reader gives: token 3 of example 2 is 203, and so on."""
+    """A batch of the reader: token 3 of example 2 is 203, and so on."""
     size = len(lengths)
     features = {
         name: np.zeros((size, columns), "int32")
@@ -142,7 +142,7 @@ def test_each_example_comes_once():
     assert len(found) == len(expected) == 90
     assert set(found) == expected
     for batch, eager in zip(batches, map(pack_sequences, dataset), strict=True):
-        # Nothing stands in columns of padding, and every row holds something.
+        # Padding columns are empty, and no row is empty.
         padding = batch["input_mask"].numpy() == 0
         assert batch["input_ids"].shape[1] == 23
         assert not padding.all(1).any()
@@ -160,7 +160,7 @@ def test_full_rows_stay_as_they_are():
         np.testing.assert_array_equal(packed[name], features[name], name)
 
 
-def test_without_any_masked_token_there_is_one_empty_position():
+def test_rows_without_masks_have_one_empty_position():
     packed = pack_sequences(_examples([3, 4], [0, 0], 9, 2))
     for name in ("positions", "ids", "weights"):
         np.testing.assert_array_equal(packed[f"masked_lm_{name}"], [[0]])

@@ -43,7 +43,7 @@ def _drawer(tokenizer, seq_length=S, random_seed=1, **kwargs):
 
 @pytest.fixture
 def corpus():
-    """Ids are places plus 5, so that a stretch tells where it is from."""
+    """Each id is its position plus 5, so a stretch shows its origin."""
     generator = np.random.default_rng(1)
     document_ends = np.cumsum([0, *generator.integers(1, 25, 40)])
     lengths = generator.integers(1, 20, document_ends[-1])
@@ -64,7 +64,7 @@ def _stretches(corpus, **kwargs):
 
 
 class _NoMasks:
-    """Leaves all ids as they are, so that they can be looked at."""
+    """Masks nothing, so that a test sees all ids."""
 
     def __call__(self, features, seeds):
         return features
@@ -137,7 +137,7 @@ def test_pairs_are_of_the_stretch_or_random(corpus, tokenizer):
                 assert first[-1] + 1 in ends[begin + 1 : end + 1]
                 if label:
                     assert second[0] == ends[random_begin]
-                    # No more than needed, and no less where there is more.
+                    # As many as needed, or all there are.
                     last = np.flatnonzero(ends == second[-1] + 1)[0]
                     before = ends[last - 1] - ends[random_begin]
                     assert last == random_begin + 1 or (
@@ -179,7 +179,7 @@ def test_lengths_are_those_of_static_pairs(corpus, tokenizer):
     assert abs((lengths == S - 3).mean() - (static == S - 3).mean()) < 0.05
 
 
-def test_draws_belong_to_seed_epoch_and_record(corpus, tokenizer):
+def test_draws_depend_only_on_seed_epoch_and_record(corpus, tokenizer):
     serialized = serialize_examples(
         stretch_features(corpus, _stretches(corpus))
     )[:50]
@@ -240,7 +240,7 @@ def _batches(files, drawer, count=None, **kwargs):
     ]
 
 
-def test_records_are_drawn_anew_each_epoch(files, tokenizer):
+def test_each_epoch_draws_other_pairs_and_masks(files, tokenizer):
     names, static, num_records = files
     drawer = _drawer(tokenizer, do_whole_word_mask=True, max_ngram_size=2)
     once = _batches(names, drawer)
@@ -282,7 +282,9 @@ def test_each_epoch_has_each_record_once_in_another_order(files, tokenizer):
     assert (epochs[0] != epochs[1]).any()
 
 
-def test_a_length_that_the_records_were_not_made_for(files, tokenizer, caplog):
+def test_another_length_than_that_of_the_records_is_warned_of(
+    files, tokenizer, caplog
+):
     names, _, _ = files
     _batches(names, _drawer(tokenizer))
     assert not caplog.messages

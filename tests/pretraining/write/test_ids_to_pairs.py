@@ -8,7 +8,7 @@ from keras_bert.pretraining.write.sentences_to_ids import Corpus
 
 
 def _corpus(num_documents=40, seed=1, longest=30):
-    """Ids are places, so that a stretch of ids tells where it is from."""
+    """Each id is its position, so a segment of ids shows its origin."""
     generator = np.random.default_rng(seed)
     document_ends = np.cumsum([0, *generator.integers(1, 25, num_documents)])
     lengths = generator.integers(1, longest, document_ends[-1])
@@ -32,7 +32,7 @@ def _document_of(corpus, place):
 
 
 def test_each_token_is_in_a_first_segment_or_an_actual_second():
-    """Where nothing is cut off, all text is used, each token once."""
+    """If no pair is cut, each token of the text is used once."""
     corpus = _corpus(longest=4)
     pairs = _draw(corpus, short_seq_prob=0.0, max_seq_length=5000)
     count = np.zeros(len(corpus.ids), int)

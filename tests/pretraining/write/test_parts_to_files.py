@@ -45,7 +45,7 @@ def _contents(folder):
     return (folder / "a").read_bytes(), (folder / "b").read_bytes()
 
 
-def test_the_files_appear_at_the_end_and_the_parts_disappear(tmp_path):
+def test_the_files_replace_the_parts_at_the_end(tmp_path):
     assert run(tmp_path, stop=2) == [0, 1]
     assert [path.name for path in tmp_path.iterdir()] == [".a.parts"]
     assert run(tmp_path) == [2, 3]

@@ -32,7 +32,7 @@ def tokenizer(vocab_file):
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    """The text makes several blocks."""
+    """The text is cut into several blocks."""
     monkeypatch.setattr(
         write_run,
         "cut_blocks",
@@ -105,8 +105,8 @@ def test_records_hold_pairs_of_the_text(tokenizer, lines, tmp_path):
         is_random = records["next_sentence_labels"][row, 0]
         num_random += is_random
         if not is_random:
-            # One document has one behind the other (tokens may be cut where
-            # they meet).
+            # Both are in one document, in this order; tokens may be lost
+            # between them.
             assert any(
                 d.find(first) >= 0
                 and d.find(second, d.find(first) + len(first)) >= 0
@@ -127,7 +127,7 @@ def test_records_hold_pairs_of_the_text(tokenizer, lines, tmp_path):
     assert again == counts
     assert (tmp_path / "a.tfrecord.json").read_text() == state
     assert counts["masked_tokens"] == records["masked_lm_weights"].sum()
-    # 3 of 20 places are masked in most rows: 1,140 ways, few of them twice.
+    # Most rows mask 3 of 20 positions, in 1,140 ways; few rows are equal.
     places = {tuple(row) for row in records["masked_lm_positions"]}
     assert len(places) > counts["instances"] / 2
 
@@ -141,7 +141,7 @@ def test_a_seed_makes_the_same_records(tokenizer, lines, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_number_of_workers_changes_nothing(tokenizer, lines, tmp_path):
+def test_the_number_of_workers_changes_no_byte(tokenizer, lines, tmp_path):
     for workers in (1, 2):
         create_pretraining_data(
             lines,
@@ -209,7 +209,7 @@ def test_an_empty_corpus_leaves_no_file(tokenizer, tmp_path):
         create_pretraining_data(
             ["", " \t"], [tmp_path / "a.tfrecord"], tokenizer, CONFIG
         )
-    # A control character is no blank line, but holds no token either.
+    # A line of a control character is not blank, but has no token.
     with pytest.raises(ValueError, match="holds no sentence"):
         create_pretraining_data(
             ["\x01"], [tmp_path / "a.tfrecord"], tokenizer, CONFIG
@@ -266,6 +266,6 @@ def test_raw_text_is_split_into_sentences(tokenizer, tmp_path):
         ({"short_seq_prob": 1.5}, "short_seq_prob is 1.5"),
     ],
 )
-def test_sizes_that_make_no_sense_are_refused(changes, message):
+def test_impossible_sizes_are_refused(changes, message):
     with pytest.raises(ValueError, match=message):
         replace(CONFIG, **changes)
