@@ -78,7 +78,7 @@ def test_bad_checkpoints(script_folder, tmp_path):
     save_file(arrays, wide / "model.safetensors")
     for path, message in (
         (cut, "is not a whole safetensors file"),
-        (harmful, "names posix.system, which is no part of a table of tens"),
+        (harmful, "names posix.system, which does not belong in a table"),
         (tmp_path / "absent", "No checkpoint at"),
         ("hf://a/b/c", "Cannot get hf://a/b/c"),
     ):

@@ -5,6 +5,7 @@ import json
 import os
 import pickle
 import shutil
+import subprocess
 import sys
 import types
 import zipfile
@@ -104,15 +105,42 @@ def test_a_malicious_pickle_does_nothing(tmp_path, write, function, named):
     # What it would have done.
     file = tmp_path / "pytorch_model.bin"
     write(file, pickle.dumps({"weight": _Calls(function, args)}))
-    with pytest.raises(ValueError, match=f"{named}, which is no part of a"):
+    with pytest.raises(ValueError, match=f"{named}, which does not belong in"):
         read_pytorch(file)
     assert victim.is_dir() and not harmed.exists()
+
+
+@pytest.mark.parametrize("write", [_as_zip, _as_legacy])
+def test_a_pickle_cannot_change_a_type(tmp_path, write):
+    """A BUILD opcode on the real dtype would change it for the process."""
+    file = tmp_path / "pytorch_model.bin"
+    state = (3, ">", None, None, None, 6, 6, 0)  # big-endian, 6 bytes wide
+    build = pickle.dumps(state, protocol=2)[:-1] + b"b."
+    write(file, b"ctorch\nBFloat16Storage\n" + build)
+    script = """
+import sys
+from pathlib import Path
+import ml_dtypes, numpy as np
+from keras_bert.checkpoints.pytorch_files import read_pytorch
+try:
+    read_pytorch(Path(sys.argv[1]))
+except ValueError as error:
+    print(error)
+dtype = np.dtype(ml_dtypes.bfloat16)
+print(dtype.itemsize, dtype.byteorder)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script, file], capture_output=True, text=True
+    )
+    *_, message, dtype = done.stdout.splitlines()
+    assert "is not a whole PyTorch checkpoint" in message
+    assert dtype == "2 =", done.stderr
 
 
 def test_plain_values_are_no_weights(tmp_path):
     file = tmp_path / "pytorch_model.bin"
     _as_zip(file, pickle.dumps({"epoch": 3}))
-    with pytest.raises(ValueError, match="names 'epoch' as int, which is no"):
+    with pytest.raises(ValueError, match="names 'epoch' as int, which does"):
         read_pytorch(file)
 
 
