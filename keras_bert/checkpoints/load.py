@@ -10,7 +10,12 @@ import keras
 from keras_bert.checkpoints.assign import assign_weights
 from keras_bert.checkpoints.find import find_weights
 from keras_bert.checkpoints.google import from_google
-from keras_bert.checkpoints.huggingface import from_huggingface, is_huggingface
+from keras_bert.checkpoints.heads import heads_of
+from keras_bert.checkpoints.huggingface import (
+    UNTIED_DECODER,
+    from_huggingface,
+    is_huggingface,
+)
 from keras_bert.checkpoints.model_garden import (
     from_model_garden,
     is_model_garden,
@@ -19,6 +24,7 @@ from keras_bert.checkpoints.pytorch_files import read_pytorch
 from keras_bert.checkpoints.safetensors_files import read_safetensors
 from keras_bert.checkpoints.stored import StoredArray
 from keras_bert.checkpoints.tensorflow_files import read_tensorflow
+from keras_bert.errors import InputError
 
 
 def load_checkpoint(model: keras.Model, checkpoint: str | Path) -> None:
@@ -39,7 +45,16 @@ def load_checkpoint(model: keras.Model, checkpoint: str | Path) -> None:
             heads alone may be absent, and are then named in the log.
     """
     file = find_weights(checkpoint)
-    assign_weights(model, read_weights(file), str(file))
+    arrays = read_weights(file)
+    if UNTIED_DECODER in arrays and "masked_lm" in heads_of(
+        weight.path for weight in model.weights
+    ):
+        raise InputError(
+            f"The masked-LM head of {file} has a decoder.weight that differs "
+            "from the word embeddings (tie_word_embeddings: false), but this "
+            "model uses the embeddings themselves; load an encoder instead."
+        )
+    assign_weights(model, arrays, str(file))
 
 
 def read_weights(file: Path) -> dict[str, StoredArray]:

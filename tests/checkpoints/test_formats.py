@@ -9,9 +9,12 @@ from conftest import randomize
 from other_names import google, hugging_face, model_garden, write_tf1
 from safetensors.numpy import save_file
 
+from keras_bert.checkpoints.convert import convert_checkpoint
 from keras_bert.checkpoints.find import checkpoint_folder, config_beside
 from keras_bert.checkpoints.load import load_checkpoint
+from keras_bert.errors import InputError
 from keras_bert.models.classifier import build_classifier
+from keras_bert.models.encoder import build_encoder
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.models.token_classifier import build_token_classifier
 
@@ -112,6 +115,25 @@ def test_a_hugging_face_file(config, model, tmp_path, change):
             }
     save_file(arrays, tmp_path / "model.safetensors")
     _assert_loads(config, tmp_path, model)
+
+
+def test_a_decoder_of_its_own_is_refused(config, model, tmp_path, caplog):
+    """With tie_word_embeddings false, the masked-LM head has one."""
+    arrays = hugging_face(google(_weights(model)))
+    words = arrays["bert.embeddings.word_embeddings.weight"]
+    file = tmp_path / "model.safetensors"
+    save_file(arrays | {"cls.predictions.decoder.weight": words + 0}, file)
+    _assert_loads(config, tmp_path, model)
+    save_file(arrays | {"cls.predictions.decoder.weight": words + 1}, file)
+    with pytest.raises(InputError, match="has a decoder.weight that differs"):
+        load_checkpoint(model, tmp_path)
+    # An encoder does without the head.
+    caplog.set_level("INFO")
+    load_checkpoint(build_encoder(config), tmp_path)
+    assert "not in the model: masked_lm, next_sentence" in caplog.text
+    with pytest.raises(InputError, match="masked_lm/decoder/kernel has no na"):
+        (tmp_path / "bert_config.json").write_text(config.to_json())
+        convert_checkpoint(tmp_path, tmp_path / "google", "google_tf1")
 
 
 def test_a_hugging_face_file_in_shards(config, model, tmp_path):
