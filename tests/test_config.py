@@ -52,6 +52,36 @@ def test_hugging_face_names_its_gelu_otherwise(theirs, ours):
     )
 
 
+# The keys of bert-base-uncased's config.json in 2019, and of rxnfp's in 2020.
+OLD_KEYS = {
+    "finetuning_task": None,
+    "output_attentions": False,
+    "output_hidden_states": False,
+    "output_past": True,
+    "pruned_heads": {},
+    "torchscript": False,
+    "use_bfloat16": False,
+}
+
+
+@pytest.mark.parametrize("key", OLD_KEYS)
+def test_any_key_of_hugging_face_tells_its_config(key):
+    values = {"vocab_size": 31, "hidden_act": "gelu", key: OLD_KEYS[key]}
+    assert BertConfig.from_dict(values).hidden_act == "gelu_erf"
+    assert BertConfig.from_dict(values | OLD_KEYS).hidden_act == "gelu_erf"
+
+
+@pytest.mark.parametrize(
+    ("name", "hidden_act"),
+    [("config.json", "gelu_erf"), ("bert_config.json", "gelu")],
+)
+def test_without_such_a_key_the_name_of_the_file_tells(
+    tmp_path, name, hidden_act
+):
+    (tmp_path / name).write_text('{"vocab_size": 31, "hidden_act": "gelu"}')
+    assert BertConfig.from_json(tmp_path / name).hidden_act == hidden_act
+
+
 @pytest.mark.parametrize(
     ("values", "message"),
     [
@@ -61,18 +91,23 @@ def test_hugging_face_names_its_gelu_otherwise(theirs, ours):
             {"vocab_size": 31, "hidden_size": 10, "num_attention_heads": 3},
             "hidden_size 10 is not a multiple of num_attention_heads 3",
         ),
-        ({"vocab_size": 31, "hidden_act": "gelo"}, "hidden_act 'gelo'"),
-        ({"vocab_size": "31"}, "positive whole number, but is '31'"),
+        ({"vocab_size": 31, "hidden_act": "gelo"}, "hidden_act is 'gelo'"),
+        (
+            {"vocab_size": 31, "model_type": "bert", "hidden_act": "silu"},
+            "hidden_act is 'silu', .* gelu_new",
+        ),
+        ({"vocab_size": "31"}, "vocab_size is '31', but must be a whole"),
         ({"vocab_size": 31, "hidden_dropout_prob": 1}, "below 1"),
-        ({"vocab_size": 31, "hidden_dropout_prob": None}, "but is None"),
+        ({"vocab_size": 31, "hidden_dropout_prob": None}, "b is None"),
         ({"vocab_size": 31, "model_type": "t5"}, "model_type is 't5'"),
         (
-            {
-                "vocab_size": 31,
-                "model_type": "bert",
-                "position_embedding_type": "relative_key",
-            },
-            "'relative_key' is not BERT's",
+            {"vocab_size": 31, "position_embedding_type": "relative_key"},
+            "position_embedding_type is 'relative_key', .* only absolute",
+        ),
+        ({"vocab_size": 31, "is_decoder": True}, "is_decoder is true, but"),
+        (
+            {"vocab_size": 31, "pruned_heads": {"1": [0, 2]}},
+            "pruned_heads is {'1': .*, but",
         ),
     ],
 )

@@ -75,9 +75,7 @@ def _write_huggingface(folder, arrays, config, source_folder, checkpoint):
     stored, architecture = to_huggingface(arrays)
     write_safetensors(folder / "model.safetensors", stored)
     values = to_huggingface_config(
-        dataclasses.asdict(config),
-        architecture,
-        labels=_labels(arrays, source_folder),
+        config, architecture, _labels(arrays, source_folder)
     )
     _write_json(folder / "config.json", values)
     if (source_folder / "vocab.txt").is_file():

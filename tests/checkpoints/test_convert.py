@@ -244,7 +244,7 @@ def saved_encoder(config, tmp_path, vocab_file):
 def test_a_full_disk_is_named(saved_encoder, to):
     theirs = saved_encoder.with_name("theirs")
     with (
-        pytest.raises(OSError, match="Cannot write .*; make room, and give"),
+        pytest.raises(OSError, match="Cannot write .*; free some disk space"),
         full_disk(max_size=5000),  # half of the weights
     ):
         convert_checkpoint(saved_encoder, theirs, to)
