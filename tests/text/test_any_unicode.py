@@ -8,7 +8,8 @@ import tensorflow as tf
 from conftest import SPECIAL_TOKENS
 
 from keras_bert.text.tokenizer import BertTokenizer
-from keras_bert.text.words import split_words
+from keras_bert.text.tokenizer_settings import TokenizerSettings
+from keras_bert.text.words import clean_text, split_words
 
 # Python 3.10 does not know yet that it is no accent.
 _CHANGED = {0x1734}
@@ -149,31 +150,14 @@ def test_random_text(tmp_path, lower_case):
     ids = BertTokenizer(file, lower_case)(texts).to_list()
     expected = [reference_ids(text, lower_case, vocab) for text in texts]
     assert ids == expected
-    words = split_words(tf.constant(texts), lower_case=lower_case).to_list()
-    assert [[word.decode() for word in row] for row in words] == [
+    settings = TokenizerSettings(lower_case)
+    words, _ = split_words(clean_text(tf.constant(texts), settings), settings)
+    assert [[word.decode() for word in row] for row in words.to_list()] == [
         reference_words(text, lower_case) for text in texts
     ]
     # Both what is known and what is unknown was met, often.
     flat = sum(expected, [])
     assert len(flat) / 9 < flat.count(1) < len(flat) / 2
-
-
-@pytest.mark.skipif(
-    unicodedata.unidata_version < "14", reason="this Python knows no such"
-)
-def test_capitals_of_unicode_14(tmp_path):
-    """35 Vithkuqi, 4 Latin and a Glagolitic one."""
-    capitals = [
-        *map(chr, range(0x10570, 0x10596)),
-        *"\u2c2f\ua7c0\ua7d0\ua7d6\ua7d8",
-    ]
-    capitals = [c for c in capitals if c.lower() != c]
-    assert len(capitals) == 40
-    texts = [f"É{char}b" for char in capitals]
-    words = split_words(tf.constant(texts), lower_case=True).to_list()
-    assert [row[0].decode() for row in words] == [
-        f"e{char.lower()}b" for char in capitals
-    ]
 
 
 @pytest.mark.slow

@@ -11,13 +11,13 @@ from keras_bert.text.vocab import SpecialTokens
 PIECES = "fox ##es é ##é e ##e 한국 ##어 中 . , un ##ᅡ ᄒ ##ᆫ mask".split()
 
 
-def _tokenizer(folder, lower_case=True, special_tokens=(), **kwargs):
+def _tokenizer(folder, do_lower_case=True, special_tokens=(), **kwargs):
     file = folder / "vocab.txt"
     pieces = [*(special_tokens or SPECIAL_TOKENS), *PIECES]
     file.write_text("\n".join(pieces), encoding="utf-8")
     if special_tokens:
         kwargs["special_tokens"] = special_tokens
-    return BertTokenizer(file, lower_case, **kwargs)
+    return BertTokenizer(file, do_lower_case, **kwargs)
 
 
 def _located(tokenizer, text):
@@ -64,7 +64,7 @@ def test_offsets_of_lower_cased_text(tmp_path, text, located):
 
 
 def test_offsets_of_cased_text(tmp_path):
-    tokenizer = _tokenizer(tmp_path, lower_case=False)
+    tokenizer = _tokenizer(tmp_path, do_lower_case=False)
     assert _located(tokenizer, "Fox é한국어\ufeff 한국\ufeff어.") == [
         ("[UNK]", 0, 3),
         ("[UNK]", 4, 8),

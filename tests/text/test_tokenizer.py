@@ -7,12 +7,14 @@ import tensorflow_text  # noqa: F401
 from conftest import SPECIAL_TOKENS, WORDS
 
 from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.text.tokenizer_settings import TokenizerSettings
 from keras_bert.text.vocab import SpecialTokens, load_vocab
-from keras_bert.text.words import split_words
+from keras_bert.text.words import clean_text, split_words
 
 
-def _words(text, lower_case=True):
-    words = split_words(tf.constant([text]), lower_case=lower_case)
+def _words(text, do_lower_case=True):
+    settings = TokenizerSettings(do_lower_case)
+    words, _ = split_words(clean_text(tf.constant([text]), settings), settings)
     return [word.decode() for word in words.to_list()[0]]
 
 
@@ -105,7 +107,7 @@ def test_detokenize_glues_pieces_and_words(vocab_file):
 
 
 def test_cased_text_keeps_case_and_accents():
-    assert _words("Élan Vital", lower_case=False) == ["Élan", "Vital"]
+    assert _words("Élan Vital", do_lower_case=False) == ["Élan", "Vital"]
     assert _words("Élan Vital") == ["elan", "vital"]
 
 
@@ -120,13 +122,13 @@ def test_cased_text_keeps_case_and_accents():
     ],
 )
 def test_words_and_punctuation(text, words):
-    assert _words(text, lower_case=False) == words
+    assert _words(text, do_lower_case=False) == words
 
 
 def test_a_word_is_unknown_from_201_characters_on(tmp_path):
     file = tmp_path / "vocab.txt"
     file.write_text("\n".join([*SPECIAL_TOKENS, "한", "##한"]))
-    tokenizer = BertTokenizer(file, lower_case=False)
+    tokenizer = BertTokenizer(file, do_lower_case=False)
     # 600 bytes in UTF-8, but 200 characters.
     assert tokenizer(["한" * 200]).to_list() == [[5] + [6] * 199]
     assert tokenizer(["한" * 201]).to_list() == [[1]]

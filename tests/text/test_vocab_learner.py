@@ -23,7 +23,7 @@ def test_special_tokens_then_characters_then_pieces(tmp_path):
 
 def test_case_is_kept_on_demand(tmp_path):
     vocab = learn_vocab(
-        TEXT, tmp_path / "vocab.txt", vocab_size=120, lower_case=False
+        TEXT, tmp_path / "vocab.txt", vocab_size=120, do_lower_case=False
     )
     assert {"The", "Café"} <= set(vocab)
 

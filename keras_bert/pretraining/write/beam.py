@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import functools
 import tempfile
 from collections.abc import Iterator
@@ -67,7 +68,7 @@ def create_pretraining_data_with_beam(
         | "CutBlocks" >> beam.FlatMap(_blocks)
         | "Spread" >> beam.Reshuffle()
         | "MakeRecords"
-        >> beam.FlatMap(_records, tokenizer.vocab, tokenizer.lower_case, config)
+        >> beam.FlatMap(_records, tokenizer.vocab, tokenizer.settings, config)
     )
     _ = records | "Write" >> beam.io.WriteToTFRecord(
         str(output.with_suffix("")),
@@ -90,10 +91,10 @@ def _blocks(source: TextSource) -> Iterator[Block]:
     return cut_blocks(source.lines())
 
 
-def _records(block: Block, vocab, lower_case, config) -> Iterator[bytes]:
+def _records(block: Block, vocab, settings, config) -> Iterator[bytes]:
     from apache_beam.metrics import Metrics
 
-    maker = _maker(vocab, lower_case, config)
+    maker = _maker(vocab, settings, config)
     counts = collections.Counter()
     for chunk in maker.records(block.number, block.documents, counts):
         yield from chunk
@@ -102,8 +103,9 @@ def _records(block: Block, vocab, lower_case, config) -> Iterator[bytes]:
 
 
 @functools.cache  # one for each worker process: its graphs are made once
-def _maker(vocab, lower_case, config):
+def _maker(vocab, settings, config):
     with tempfile.TemporaryDirectory() as folder:
         vocab_file = Path(folder) / "vocab.txt"
         vocab_file.write_bytes(("\n".join(vocab) + "\n").encode())
-        return InstanceMaker(BertTokenizer(vocab_file, lower_case), config)
+        tokenizer = BertTokenizer(vocab_file, **dataclasses.asdict(settings))
+        return InstanceMaker(tokenizer, config)

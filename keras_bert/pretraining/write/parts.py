@@ -62,7 +62,7 @@ def make_parts(
         # A forked TensorFlow hangs.
         multiprocessing.get_context("spawn"),
         _start_worker,
-        (vocab_file, tokenizer.lower_case, config),
+        (vocab_file, tokenizer.settings, config),
     ) as executor:
         waiting = collections.deque()
         try:
@@ -86,11 +86,12 @@ def make_parts(
 _maker: InstanceMaker | None = None  # of this worker process
 
 
-def _start_worker(vocab_file, lower_case, config):
+def _start_worker(vocab_file, settings, config):
     global _maker
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)
-    _maker = InstanceMaker(BertTokenizer(vocab_file, lower_case), config)
+    tokenizer = BertTokenizer(vocab_file, **dataclasses.asdict(settings))
+    _maker = InstanceMaker(tokenizer, config)
 
 
 def _work(block, num_parts, folder):
