@@ -9,7 +9,11 @@ import threading
 
 import pytest
 
-pytest.importorskip("huggingface_hub", reason="the extra `hub` is missing")
+from keras_bert.checkpoints.find import checkpoint_folder
+
+huggingface_hub = pytest.importorskip(
+    "huggingface_hub", reason="the extra `hub` is missing"
+)
 
 COMMIT = "c0ffee" * 6 + "abcd"
 SCRIPT = """
@@ -111,6 +115,20 @@ def test_safetensors_config_and_vocabulary_are_fetched(hub, tmp_path):
     offline = {"HF_HUB_OFFLINE": "1", "HF_ENDPOINT": "http://127.0.0.1:9"}
     assert hub("hf://some/bert", **offline).stdout == done.stdout
     assert hub(f"hf://some/bert@{COMMIT}").stdout == done.stdout
+
+
+def test_an_address_is_resolved_once_a_run(tmp_path, monkeypatch):
+    calls = []
+
+    def snapshot_download(name, **kwargs):
+        calls.append(name)
+        (tmp_path / "model.safetensors").touch()
+        return str(tmp_path)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot_download)
+    for _ in range(3):
+        assert checkpoint_folder("hf://resolved/once") == tmp_path
+    assert calls == ["resolved/once"]
 
 
 def test_else_the_bin_file(hub):

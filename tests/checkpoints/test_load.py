@@ -1,9 +1,13 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 from conftest import randomize
 from safetensors.numpy import load_file, save_file
 
+from keras_bert.checkpoints.find import check_output_dir, find_weights
 from keras_bert.checkpoints.load import load_checkpoint
+from keras_bert.errors import InputError
 from keras_bert.models.classifier import build_classifier
 from keras_bert.models.encoder import build_encoder
 from keras_bert.models.pretraining import build_pretraining_model
@@ -102,3 +106,21 @@ def test_a_missing_or_truncated_file_is_named(
     file.write_bytes(file.read_bytes()[:-100])
     with pytest.raises(ValueError, match="not a whole safetensors file"):
         load_checkpoint(model, checkpoint)
+
+
+def test_a_kill_between_two_renames_does_not_hide_the_best(tmp_path):
+    """Until the next run, the old best/ is called .best.replaced."""
+    for name in (".best.replaced", "checkpoints/step-00000012"):
+        folder = tmp_path / name
+        folder.mkdir(parents=True)
+        save_file({"x": np.zeros(1)}, folder / "model.safetensors")
+    aside = tmp_path / ".best.replaced"
+    assert find_weights(tmp_path) == aside / "model.safetensors"
+    assert find_weights(tmp_path / "best") == aside / "model.safetensors"
+
+
+@pytest.mark.parametrize("check", [find_weights, check_output_dir])
+@pytest.mark.parametrize("path", ["gs://bucket/run", Path("s3://bucket/run")])
+def test_remote_storage_is_refused(check, path):
+    with pytest.raises(InputError, match="bucket/run is not on this machine"):
+        check(path)
