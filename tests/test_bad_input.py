@@ -87,7 +87,7 @@ def test_bad_checkpoints(script_folder, tmp_path):
             "convert_checkpoint", input=path, output=output, to="keras"
         )
         assert not output.exists()
-    assert "has no weight embeddings/layer_norm/beta" in error_of(
+    assert "not have the model's weight embeddings/layer_norm/beta" in error_of(
         "run_finetuning",
         task="glue/sst2",
         data_dir=script_folder,

@@ -25,7 +25,7 @@ def test_to_json_writes_back_the_released_keys(config, tmp_path):
     ]
 
 
-def test_what_differs_from_the_released_models_is_written_too(config):
+def test_other_keys_are_written_if_not_at_the_default(config):
     changed = dataclasses.replace(
         config, directionality="left_to_right", layer_norm_eps=1e-6
     )
@@ -36,7 +36,7 @@ def test_what_differs_from_the_released_models_is_written_too(config):
     ("theirs", "ours"),
     [("gelu", "gelu_erf"), ("gelu_new", "gelu"), ("relu", "relu")],
 )
-def test_hugging_face_names_its_gelu_otherwise(theirs, ours):
+def test_hugging_faces_names_of_gelu(theirs, ours):
     config = BertConfig.from_dict(
         {
             "architectures": ["BertModel"],
@@ -65,7 +65,7 @@ OLD_KEYS = {
 
 
 @pytest.mark.parametrize("key", OLD_KEYS)
-def test_any_key_of_hugging_face_tells_its_config(key):
+def test_any_key_of_hugging_face_identifies_its_config(key):
     values = {"vocab_size": 31, "hidden_act": "gelu", key: OLD_KEYS[key]}
     assert BertConfig.from_dict(values).hidden_act == "gelu_erf"
     assert BertConfig.from_dict(values | OLD_KEYS).hidden_act == "gelu_erf"
@@ -75,9 +75,7 @@ def test_any_key_of_hugging_face_tells_its_config(key):
     ("name", "hidden_act"),
     [("config.json", "gelu_erf"), ("bert_config.json", "gelu")],
 )
-def test_without_such_a_key_the_name_of_the_file_tells(
-    tmp_path, name, hidden_act
-):
+def test_the_files_name_decides_if_no_key_does(tmp_path, name, hidden_act):
     (tmp_path / name).write_text('{"vocab_size": 31, "hidden_act": "gelu"}')
     assert BertConfig.from_json(tmp_path / name).hidden_act == hidden_act
 

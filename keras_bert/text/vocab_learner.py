@@ -36,8 +36,8 @@ def learn_vocab(
     single characters, then pieces, the most frequent first.
 
     Example:
-        >>> lines = open("corpus.txt").read().splitlines()
-        >>> vocab = keras_bert.learn_vocab(lines, "new.txt", vocab_size=100)
+        >>> with open("corpus.txt") as lines:
+        ...     vocab = keras_bert.learn_vocab(lines, "new.txt", vocab_size=100)
         >>> vocab[:6]
         ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', ',']
 

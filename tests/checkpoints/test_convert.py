@@ -1,4 +1,4 @@
-"""Out to other formats and back: every bit is kept."""
+"""Converting to another format and back keeps every bit."""
 
 import dataclasses
 import json
@@ -105,7 +105,7 @@ def test_the_architecture_is_named(saved):
     assert f"{first}embeddings.word_embeddings.weight" in names
 
 
-def test_google_finds_its_names_and_shapes(shared, tmp_path):
+def test_googles_names_shapes_and_types(shared, tmp_path):
     golden = shared / "golden" / "tf1_small"
     convert_checkpoint(
         golden / "bert_model.ckpt", tmp_path / "hf", "huggingface"
@@ -127,7 +127,7 @@ def test_google_finds_its_names_and_shapes(shared, tmp_path):
     )
 
 
-def test_transformers_finds_its_own_file_again(shared, tmp_path):
+def test_a_file_of_transformers_comes_back_unchanged(shared, tmp_path):
     minilm = shared / "data" / "checkpoints" / "all-MiniLM-L6-v2"
     convert_checkpoint(minilm, tmp_path / "ours", "keras")
     convert_checkpoint(tmp_path / "ours", tmp_path / "again", "huggingface")
@@ -146,7 +146,7 @@ def test_transformers_finds_its_own_file_again(shared, tmp_path):
     assert {k: again[k] for k in common} == {k: first[k] for k in common}
 
 
-def test_labels_and_case_come_from_beside(config, tmp_path, vocab_file):
+def test_labels_and_tokenizer_settings_are_kept(config, tmp_path, vocab_file):
     model = build_classifier(config, num_labels=2)
     _save(model, config, tmp_path / "ours", vocab_file)
     (tmp_path / "ours" / "task.json").write_text('{"labels": ["bad", "gut"]}')
@@ -172,7 +172,7 @@ def test_labels_and_case_come_from_beside(config, tmp_path, vocab_file):
 @pytest.mark.parametrize(
     ("capital", "do_lower_case"), [("", True), ("Fox", False)]
 )
-def test_else_the_vocabulary_tells_the_case(
+def test_the_vocabulary_tells_the_case_if_nothing_else_does(
     config, tmp_path, vocab_file, capital, do_lower_case
 ):
     _save(build_encoder(config), config, tmp_path / "ours", vocab_file)
@@ -187,7 +187,7 @@ def test_else_the_vocabulary_tells_the_case(
             assert TokenizerSettings.from_json(file) == settings
 
 
-def test_what_cannot_be_converted(config, tmp_path, vocab_file, caplog):
+def test_impossible_conversions_are_named(config, tmp_path, vocab_file, caplog):
     config = dataclasses.replace(
         config, directionality="left_to_right", hidden_act="gelu_erf"
     )

@@ -73,7 +73,7 @@ def _extract(tmp_path, name, **config):
     return tmp_path / name
 
 
-def test_json_lines_are_in_googles_form(tmp_path, expected, vocab_file):
+def test_json_lines_have_googles_format(tmp_path, expected, vocab_file):
     vocab = vocab_file.read_text().splitlines()
     text = _extract(tmp_path, "out.json").read_text()
     assert text.startswith(

@@ -29,7 +29,7 @@ def _words(text, do_lower_case=True):
         ("fóx", "fox"),
         ("  \t\n ", ""),
         ("", ""),
-        # No special token comes of text.
+        # Text does not become a special token.
         ("[MASK]", "[UNK] [UNK] [UNK]"),
     ],
 )
@@ -63,14 +63,14 @@ def test_ids_of_the_special_tokens(vocab_file):
         ("", ""),
     ],
 )
-def test_special_tokens_are_kept_when_asked(vocab_file, text, tokens):
+def test_special_tokens_are_kept_on_request(vocab_file, text, tokens):
     tokenizer = BertTokenizer(vocab_file, keep_special_tokens=True)
     (ids,) = tokenizer([text]).to_list()
     assert tokenizer.tokens(ids) == tokens.split()
     assert tokenizer([]).to_list() == []
 
 
-def test_special_tokens_of_another_spelling(tmp_path):
+def test_special_tokens_with_other_names(tmp_path):
     names = SpecialTokens("<pad>", "<unk>", "<s>", "</s>", "<s>mask")
     file = tmp_path / "vocab.txt"
     file.write_text("\n".join(["fox", *reversed(names), "mask"]))
@@ -84,13 +84,13 @@ def test_special_tokens_of_another_spelling(tmp_path):
         tokenizer.sep_id,
         tokenizer.mask_id,
     ) == (5, 4, 3, 2, 1)
-    # The longest name counts where one begins with another.
+    # If a name begins with another name, the longer one counts.
     assert tokenizer(["dog<s>mask<s>fox"]).to_list() == [[4, 1, 3, 0]]
     with pytest.raises(ValueError, match=r"has no \[PAD\], .*SpecialTokens"):
         load_vocab(file)
 
 
-def test_detokenize_glues_pieces_and_words(vocab_file):
+def test_detokenize_joins_pieces_and_words(vocab_file):
     tokenizer = BertTokenizer(vocab_file)
     texts = ["the fox jumped , unaffable", "", "quick", "good . [UNK]"]
     ids = tf.ragged.constant(
@@ -102,7 +102,7 @@ def test_detokenize_glues_pieces_and_words(vocab_file):
     dataset = tf.data.Dataset.from_tensors(ids).map(tokenizer.detokenize)
     assert next(iter(dataset)).numpy()[0].decode() == texts[0]
     assert tokenizer.detokenize(ids[:0]).shape == [0]
-    # A piece that begins a text stays as it is.
+    # A first piece keeps its ##.
     assert tokenizer.detokenize([[11, 9]]).numpy().tolist() == [b"##s fox"]
 
 
@@ -178,7 +178,7 @@ def test_a_vocabulary_without_mask_is_refused(tmp_path):
         load_vocab(file)
 
 
-def test_a_doubled_piece_and_a_missing_file_are_named(tmp_path):
+def test_a_repeated_piece_and_a_missing_file_are_named(tmp_path):
     file = tmp_path / "vocab.txt"
     with pytest.raises(FileNotFoundError, match="No vocabulary at"):
         load_vocab(file)
