@@ -133,56 +133,24 @@ class BertConfig:
         The log names keys that do not shape the network. An unknown key in
         Google's file raises InputError.
         """
-        if values.keys().isdisjoint(_HUGGINGFACE_KEYS):
-            return cls._from_google(values)
-        return cls._from_huggingface(values)
-
-    @classmethod
-    def _from_google(cls, values):
         known = {field.name for field in dataclasses.fields(cls)}
-        unknown = sorted(values.keys() - known - _IGNORED_GOOGLE_KEYS)
-        if unknown:
+        other = values.keys() - known
+        if other & _HUGGINGFACE_KEYS:
+            values = _from_huggingface(values)
+        elif other - _IGNORED_GOOGLE_KEYS:
             raise InputError(
-                f"Unknown keys {unknown} in the model config; known are "
-                f"{sorted(known)}. Remove them or correct their spelling."
+                f"Unknown keys {sorted(other - _IGNORED_GOOGLE_KEYS)} in the "
+                f"model config; known are {sorted(known)}. Remove them or "
+                "correct their spelling."
             )
-        return cls._from_known(values)
-
-    @classmethod
-    def _from_huggingface(cls, values):
-        values = {"hidden_act": "gelu"} | values
-        for name, choices in (
-            ("model_type", ["bert"]),
-            ("position_embedding_type", ["absolute"]),
-            ("hidden_act", list(HUGGINGFACE_ACTS)),
-        ):
-            if values.get(name, choices[0]) not in choices:
-                raise InputError(
-                    f"{name} is {values[name]!r}, but of Hugging Face's values "
-                    f"the network built here has only {', '.join(choices)}."
-                )
-        if values.get("is_decoder"):
-            raise InputError("is_decoder is true, but BERT is an encoder.")
-        if values.get("pruned_heads"):
-            raise InputError(
-                f"pruned_heads is {values['pruned_heads']}, but the network "
-                "built here has the same number of heads in every layer."
-            )
-        act = HUGGINGFACE_ACTS[values["hidden_act"]]
-        return cls._from_known(values | {"hidden_act": act})
-
-    @classmethod
-    def _from_known(cls, values):
-        known = {field.name for field in dataclasses.fields(cls)}
         if "vocab_size" not in values:
             raise InputError(
                 "The model config has no vocab_size; set it to the number of "
                 "lines of vocab.txt."
             )
-        if values.keys() - known:
+        if other:
             logging.info(
-                "Ignored in the model config: %s",
-                ", ".join(sorted(values.keys() - known)),
+                "Ignored in the model config: %s", ", ".join(sorted(other))
             )
         return cls(**{k: v for k, v in values.items() if k in known})
 
@@ -207,9 +175,9 @@ class BertConfig:
                 f"{path} holds {type(values).__name__}, not the JSON object "
                 "of a model config."
             )
+        if path.name == "config.json":
+            values = {"model_type": "bert"} | values
         try:
-            if path.name == "config.json":
-                return cls._from_huggingface(values)
             return cls.from_dict(values)
         except InputError as error:
             raise InputError(f"{path}: {error}") from error
@@ -241,6 +209,29 @@ class BertConfig:
     def to_json(self) -> str:
         """Returns the text of a `bert_config.json`."""
         return json.dumps(self.to_dict(), indent=2, sort_keys=True) + "\n"
+
+
+def _from_huggingface(values):
+    """Translates Hugging Face's values, or raises InputError."""
+    values = {"hidden_act": "gelu"} | values
+    for name, choices in (
+        ("model_type", ["bert"]),
+        ("position_embedding_type", ["absolute"]),
+        ("hidden_act", list(HUGGINGFACE_ACTS)),
+    ):
+        if values.get(name, choices[0]) not in choices:
+            raise InputError(
+                f"{name} is {values[name]!r}, but of Hugging Face's values "
+                f"the network built here has only {', '.join(choices)}."
+            )
+    if values.get("is_decoder"):
+        raise InputError("is_decoder is true, but BERT is an encoder.")
+    if values.get("pruned_heads"):
+        raise InputError(
+            f"pruned_heads is {values['pruned_heads']}, but the network built "
+            "here has the same number of heads in every layer."
+        )
+    return values | {"hidden_act": HUGGINGFACE_ACTS[values["hidden_act"]]}
 
 
 def _models_folder() -> Path:

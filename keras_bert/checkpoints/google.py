@@ -56,7 +56,7 @@ def from_google(
     Raises InputError if a variable does not belong to BERT; `source` names the
     file in the message.
     """
-    arrays = _TABLE.to_ours(
+    arrays = _TABLE.to_paths(
         {
             name: array
             for name, array in stored.items()
@@ -75,4 +75,4 @@ def to_google(arrays: Mapping[str, StoredArray]) -> dict[str, StoredArray]:
 
     Raises InputError for a head that google-research/bert does not have.
     """
-    return _TABLE.to_theirs(rename_head(arrays, "regressor", "classifier"))
+    return _TABLE.to_names(rename_head(arrays, "regressor", "classifier"))

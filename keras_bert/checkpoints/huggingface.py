@@ -99,7 +99,7 @@ def from_huggingface(
         if name not in _NOT_WEIGHTS:
             plain[name] = array
     decoder, words = plain.pop(_DECODER, None), plain.get(_WORD_EMBEDDINGS)
-    arrays = _TABLE.to_ours(plain, source)
+    arrays = _TABLE.to_paths(plain, source)
     if decoder and words and not np.array_equal(decoder.read(), words.read()):
         arrays[UNTIED_DECODER] = decoder.transposed
     if "classifier/kernel" not in arrays:
@@ -126,7 +126,7 @@ def to_huggingface(
         )
     for head in _CLASSIFIERS:
         arrays = rename_head(arrays, head, "classifier")
-    stored = _TABLE.to_theirs(arrays)
+    stored = _TABLE.to_names(arrays)
     if not heads:
         return stored, _ARCHITECTURES[heads]
     return {

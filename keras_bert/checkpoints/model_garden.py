@@ -53,7 +53,7 @@ def from_model_garden(
     Raises InputError if a variable belongs to neither; `source` names the file
     in the message.
     """
-    arrays = _TABLE.to_ours(
+    arrays = _TABLE.to_paths(
         # The pretrainer's variables have the name of its model as a prefix.
         {name.removeprefix("bert/"): a for name, a in stored.items()},
         source,

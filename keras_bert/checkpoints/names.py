@@ -26,7 +26,7 @@ class NameTable:
         self.transposed = frozenset(transposed)
         self._paths = {name: path for path, name in names.items()}
 
-    def to_ours(
+    def to_paths(
         self, stored: Mapping[str, StoredArray], source: str
     ) -> dict[str, StoredArray]:
         """Renames arrays of a file; raises InputError for an unknown name."""
@@ -45,7 +45,7 @@ class NameTable:
             )
         return arrays
 
-    def to_theirs(
+    def to_names(
         self, arrays: Mapping[str, StoredArray]
     ) -> dict[str, StoredArray]:
         """Renames our arrays; raises InputError for one without a name."""
@@ -72,9 +72,9 @@ def modules(
     `modules({"a": "b"}, {"/kernel": ".weight"})` is `{"a/kernel": "b.weight"}`.
     """
     return {
-        f"{path}{ours}": f"{name}{theirs}"
+        f"{path}{path_end}": f"{name}{name_end}"
         for path, name in names.items()
-        for ours, theirs in weights.items()
+        for path_end, name_end in weights.items()
     }
 
 

@@ -24,8 +24,8 @@ def resolve_tokenizer_settings(
 ) -> TokenizerSettings:
     """Returns the checkpoint's settings, or else those of the vocabulary.
 
-    A `do_lower_case` other than None replaces theirs. A warning is logged if
-    the checkpoint has another value.
+    A given `do_lower_case` overrides the found value. The log warns if it
+    contradicts the checkpoint.
     """
     found = find_tokenizer_settings(checkpoint) if checkpoint else None
     settings = found or settings_of_vocab(load_vocab(vocab_file))

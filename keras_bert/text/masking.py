@@ -26,7 +26,7 @@ class MaskingConfig:
         masked_lm_prob: Share of the tokens to predict.
         mask_rate: Share of the tokens to predict that become [MASK].
         random_rate: Share of the tokens to predict that become a random
-            token; the rest keep theirs.
+            token; the rest stay unchanged.
         do_whole_word_mask: Whether a word is masked with all its pieces.
         max_ngram_size: Most neighbouring words masked together; over 1 only
             with do_whole_word_mask.

@@ -11,8 +11,12 @@ from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.tokenizer_settings import TokenizerSettings
 from keras_bert.text.words import clean_text, split_words
 
-# Python 3.10 takes it for an accent, as Unicode did before version 14.
-_CHANGED = {0x1734}
+# Unicode 14 changed an accent and added capitals. TensorFlow lower-cases by
+# Unicode 13; no released vocabulary has a word piece with these letters.
+_CHANGED = {
+    *(0x1734, 0x2C2F, 0xA7C0, 0xA7D0, 0xA7D6, 0xA7D8),
+    *range(0x10570, 0x10596),
+}
 _CJK_BLOCKS = (
     (0x4E00, 0x9FFF),
     (0x3400, 0x4DBF),
