@@ -73,12 +73,12 @@ def _lines(path):
         return [s.rstrip("\n") for s in itertools.islice(file, _NUM_LINES)]
 
 
-def _race(lines, vocab_file, lower_case):
+def _race(lines, vocab_file, do_lower_case):
     """Median seconds of all three, and how many lines differ."""
-    ours = BertTokenizer(vocab_file, lower_case)
+    ours = BertTokenizer(vocab_file, do_lower_case)
     ids = {piece: i for i, piece in enumerate(ours.vocab)}
     peer = Tokenizer(models.WordPiece(ids, max_input_chars_per_word=200))
-    peer.normalizer = normalizers.BertNormalizer(lowercase=lower_case)
+    peer.normalizer = normalizers.BertNormalizer(lowercase=do_lower_case)
     peer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     dataset = tf.data.Dataset.from_tensor_slices(lines).batch(1000)
     dataset = dataset.map(ours, num_parallel_calls=2)

@@ -1,4 +1,4 @@
-"""The sizes and rates that make one BERT different from another."""
+"""The sizes and rates of a BERT network."""
 
 from __future__ import annotations
 
@@ -9,21 +9,39 @@ from typing import Any
 
 from absl import logging
 
-from keras_bert.checkpoints.huggingface_config import from_huggingface_config
 from keras_bert.errors import InputError
+from keras_bert.settings import check_settings, setting
 
 HIDDEN_ACTS = ("gelu", "gelu_erf", "linear", "relu", "tanh")
 DIRECTIONALITIES = ("bidi", "left_to_right")
+# Hugging Face's name of an activation -> ours. Google's "gelu" is the tanh
+# form, and Hugging Face's "gelu" is the erf form.
+HUGGINGFACE_ACTS = {
+    "gelu": "gelu_erf",
+    "gelu_new": "gelu",
+    "gelu_pytorch_tanh": "gelu",
+    "linear": "linear",
+    "relu": "relu",
+    "tanh": "tanh",
+}
 
-# Keys of released files that say nothing about the network built here.
+# Any of these keys tells that Hugging Face's library wrote a config. Its files
+# from before 2020 do not have model_type.
+_HUGGINGFACE_KEYS = frozenset(
+    """
+    _name_or_path architectures chunk_size_feed_forward classifier_dropout
+    dtype finetuning_task gradient_checkpointing id2label is_decoder label2id
+    model_type num_labels output_attentions output_hidden_states output_past
+    pad_token_id position_embedding_type pruned_heads tie_word_embeddings
+    torch_dtype torchscript transformers_version use_bfloat16 use_cache
+    """.split()
+)
+# Keys in Google's multilingual and Chinese files that no released code reads.
 _IGNORED_GOOGLE_KEYS = frozenset(
-    {
-        "pooler_fc_size",
-        "pooler_num_attention_heads",
-        "pooler_num_fc_layers",
-        "pooler_size_per_head",
-        "pooler_type",
-    }
+    """
+    pooler_fc_size pooler_num_attention_heads pooler_num_fc_layers
+    pooler_size_per_head pooler_type
+    """.split()
 )
 
 
@@ -31,23 +49,30 @@ _IGNORED_GOOGLE_KEYS = frozenset(
 class BertConfig:
     """A BERT network, under the keys of the released `bert_config.json`.
 
+    Example:
+        >>> config = keras_bert.BertConfig.from_name("bert_tiny")
+        >>> config.num_hidden_layers, config.hidden_size, config.hidden_act
+        (2, 128, 'gelu')
+        >>> keras_bert.BertConfig.from_json("pretrained/bert_config.json")
+        BertConfig(vocab_size=31, hidden_size=12, num_hidden_layers=2, ...
+
     Attributes:
         vocab_size: Number of word pieces, V.
         hidden_size: Width of the network, H.
         num_hidden_layers: Number of encoder blocks.
         num_attention_heads: Number of heads, N; must divide `hidden_size`.
         intermediate_size: Width of the feed-forward layer, F.
-        hidden_act: "gelu" is the tanh form of google-research/bert,
-            "gelu_erf" the exact form of Hugging Face's "gelu"; also "relu",
-            "tanh", "linear".
+        hidden_act: "gelu" is the tanh form of google-research/bert and
+            "gelu_erf" the exact form, Hugging Face's "gelu"; also "relu",
+            "tanh" and "linear".
         hidden_dropout_prob: Dropout after embeddings and dense layers.
         attention_probs_dropout_prob: Dropout on the attention weights.
         max_position_embeddings: The longest sequence.
         type_vocab_size: Number of segments; 2 in every released file.
         initializer_range: Standard deviation of the truncated normal.
         layer_norm_eps: Epsilon of the layer normalizations.
-        directionality: "bidi", or "left_to_right", where a token attends
-            only to itself and to what stands before it (paper, 5.1).
+        directionality: "bidi", or "left_to_right" for a network in which a
+            token attends only to itself and earlier tokens (paper, 5.1).
     """
 
     vocab_size: int
@@ -55,48 +80,36 @@ class BertConfig:
     num_hidden_layers: int = 12
     num_attention_heads: int = 12
     intermediate_size: int = 3072
-    hidden_act: str = "gelu"
-    hidden_dropout_prob: float = 0.1
-    attention_probs_dropout_prob: float = 0.1
+    hidden_act: str = setting("gelu", choices=HIDDEN_ACTS)
+    hidden_dropout_prob: float = setting(0.1, minimum=0)
+    attention_probs_dropout_prob: float = setting(0.1, minimum=0)
     max_position_embeddings: int = 512
     type_vocab_size: int = 2
-    initializer_range: float = 0.02
+    initializer_range: float = setting(0.02, minimum=0)
     # Released checkpoints use epsilon 1e-12, not the Keras default.
-    layer_norm_eps: float = 1e-12
-    directionality: str = "bidi"
+    layer_norm_eps: float = setting(1e-12, minimum=0)
+    directionality: str = setting("bidi", choices=DIRECTIONALITIES)
 
     def __post_init__(self):
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            if field.type == "int" and (type(value) is not int or value < 1):
-                raise InputError(
-                    f"{field.name} must be a positive whole number, but is "
-                    f"{value!r}; correct it in the model config."
-                )
-            if field.type == "float" and (
-                type(value) not in (int, float) or value < 0
-            ):
-                raise InputError(
-                    f"{field.name} must be a number of at least 0, but is "
-                    f"{value!r}; correct it in the model config."
-                )
+        for name, value in dataclasses.asdict(self).items():
+            if value is None:
+                raise InputError(f"{name} is None, but must have a value.")
+        check_settings(self)
         if self.hidden_size % self.num_attention_heads:
             raise InputError(
                 f"hidden_size {self.hidden_size} is not a multiple of "
                 f"num_attention_heads {self.num_attention_heads}; choose a "
                 "number of heads that divides the width."
             )
-        _check_choice("hidden_act", self.hidden_act, HIDDEN_ACTS)
-        _check_choice("directionality", self.directionality, DIRECTIONALITIES)
         for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
             if getattr(self, name) >= 1:
                 raise InputError(
-                    f"{name} must be below 1, but is {getattr(self, name)}; "
+                    f"{name} is {getattr(self, name)}, but must be below 1; "
                     "the released models use 0.1."
                 )
 
     def check_max_seq_length(self, max_seq_length: int) -> None:
-        """Raises InputError where there are not as many positions."""
+        """Raises InputError if the network has fewer positions."""
         if max_seq_length > self.max_position_embeddings:
             raise InputError(
                 f"max_seq_length {max_seq_length} is over the "
@@ -105,32 +118,28 @@ class BertConfig:
             )
 
     def check_vocab_size(self, vocab_size: int, vocab_file: str | Path) -> None:
-        """Raises InputError where the file's vocabulary is not the model's."""
+        """Raises InputError if a vocabulary is not of the network's size."""
         if vocab_size != self.vocab_size:
             raise InputError(
                 f"{vocab_file} has {vocab_size} word pieces, but the model "
-                f"config a vocab_size of {self.vocab_size}; give the "
+                f"config has a vocab_size of {self.vocab_size}; give the "
                 "vocabulary that belongs to the model."
             )
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> BertConfig:
-        """Makes a config of the keys of Google's or Hugging Face's file.
+        """Makes a config from the keys of Google's or Hugging Face's file.
 
-        Keys that do not shape the network are named in the log; in Google's
-        file, an unknown key raises InputError.
+        The log names keys that do not shape the network. An unknown key in
+        Google's file raises InputError.
         """
-        is_huggingface = not values.keys().isdisjoint(
-            ("model_type", "transformers_version")
-        )
-        if is_huggingface:
-            values = from_huggingface_config(values)
         known = {field.name for field in dataclasses.fields(cls)}
-        others = values.keys() - known
-        # Hugging Face's files hold much that is not about the network.
-        if not is_huggingface and others - _IGNORED_GOOGLE_KEYS:
+        other = values.keys() - known
+        if other & _HUGGINGFACE_KEYS:
+            values = _from_huggingface(values)
+        elif other - _IGNORED_GOOGLE_KEYS:
             raise InputError(
-                f"Unknown keys {sorted(others - _IGNORED_GOOGLE_KEYS)} in the "
+                f"Unknown keys {sorted(other - _IGNORED_GOOGLE_KEYS)} in the "
                 f"model config; known are {sorted(known)}. Remove them or "
                 "correct their spelling."
             )
@@ -139,15 +148,18 @@ class BertConfig:
                 "The model config has no vocab_size; set it to the number of "
                 "lines of vocab.txt."
             )
-        if others:
+        if other:
             logging.info(
-                "Ignored in the model config: %s", ", ".join(sorted(others))
+                "Ignored in the model config: %s", ", ".join(sorted(other))
             )
         return cls(**{k: v for k, v in values.items() if k in known})
 
     @classmethod
     def from_json(cls, path: str | Path) -> BertConfig:
-        """Reads `bert_config.json` or Hugging Face's `config.json`."""
+        """Reads `bert_config.json` or Hugging Face's `config.json`.
+
+        A file named config.json is read as Hugging Face's, whatever its keys.
+        """
         path = Path(path)
         if not path.is_file():
             raise FileNotFoundError(
@@ -163,9 +175,11 @@ class BertConfig:
                 f"{path} holds {type(values).__name__}, not the JSON object "
                 "of a model config."
             )
+        if path.name == "config.json":
+            values = {"model_type": "bert"} | values
         try:
             return cls.from_dict(values)
-        except ValueError as error:
+        except InputError as error:
             raise InputError(f"{path}: {error}") from error
 
     @classmethod
@@ -180,10 +194,11 @@ class BertConfig:
         return cls.from_json(folder / f"{name}.json")
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the released keys, and others where they say something.
+        """Returns the values under the keys of the released files.
 
-        What stands at the value that every released model has, and has no
-        key in the released files, is left out, so that other tools read it.
+        `layer_norm_eps` and `directionality` are not among these keys. They
+        are left out if they have the default, so that other tools can read
+        the file.
         """
         values = dataclasses.asdict(self)
         for name in ("layer_norm_eps", "directionality"):
@@ -196,11 +211,27 @@ class BertConfig:
         return json.dumps(self.to_dict(), indent=2, sort_keys=True) + "\n"
 
 
-def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
+def _from_huggingface(values):
+    """Translates Hugging Face's values, or raises InputError."""
+    values = {"hidden_act": "gelu"} | values
+    for name, choices in (
+        ("model_type", ["bert"]),
+        ("position_embedding_type", ["absolute"]),
+        ("hidden_act", list(HUGGINGFACE_ACTS)),
+    ):
+        if values.get(name, choices[0]) not in choices:
+            raise InputError(
+                f"{name} is {values[name]!r}, but of Hugging Face's values "
+                f"the network built here has only {', '.join(choices)}."
+            )
+    if values.get("is_decoder"):
+        raise InputError("is_decoder is true, but BERT is an encoder.")
+    if values.get("pruned_heads"):
         raise InputError(
-            f"{name} {value!r} is not one of {', '.join(choices)}."
+            f"pruned_heads is {values['pruned_heads']}, but the network built "
+            "here has the same number of heads in every layer."
         )
+    return values | {"hidden_act": HUGGINGFACE_ACTS[values["hidden_act"]]}
 
 
 def _models_folder() -> Path:

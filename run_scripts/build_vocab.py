@@ -26,7 +26,7 @@ def main():
         keras_bert.read_lines(keras_bert.expand_globs(INPUT_FILE.value)),
         OUTPUT_FILE.value,
         vocab_size=VOCAB_SIZE.value,
-        lower_case=DO_LOWER_CASE.value,
+        do_lower_case=DO_LOWER_CASE.value,
     )
     print(f"Wrote {len(vocab)} word pieces to {OUTPUT_FILE.value}")
 

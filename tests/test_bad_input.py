@@ -78,7 +78,7 @@ def test_bad_checkpoints(script_folder, tmp_path):
     save_file(arrays, wide / "model.safetensors")
     for path, message in (
         (cut, "is not a whole safetensors file"),
-        (harmful, "names posix.system, which is no part of a table of tens"),
+        (harmful, "names posix.system, which does not belong in a table"),
         (tmp_path / "absent", "No checkpoint at"),
         ("hf://a/b/c", "Cannot get hf://a/b/c"),
     ):
@@ -87,7 +87,7 @@ def test_bad_checkpoints(script_folder, tmp_path):
             "convert_checkpoint", input=path, output=output, to="keras"
         )
         assert not output.exists()
-    assert "has no weight embeddings/layer_norm/beta" in error_of(
+    assert "not have the model's weight embeddings/layer_norm/beta" in error_of(
         "run_finetuning",
         task="glue/sst2",
         data_dir=script_folder,

@@ -25,7 +25,7 @@ def test_to_json_writes_back_the_released_keys(config, tmp_path):
     ]
 
 
-def test_what_differs_from_the_released_models_is_written_too(config):
+def test_other_keys_are_written_if_not_at_the_default(config):
     changed = dataclasses.replace(
         config, directionality="left_to_right", layer_norm_eps=1e-6
     )
@@ -36,7 +36,7 @@ def test_what_differs_from_the_released_models_is_written_too(config):
     ("theirs", "ours"),
     [("gelu", "gelu_erf"), ("gelu_new", "gelu"), ("relu", "relu")],
 )
-def test_hugging_face_names_its_gelu_otherwise(theirs, ours):
+def test_hugging_faces_names_of_gelu(theirs, ours):
     config = BertConfig.from_dict(
         {
             "architectures": ["BertModel"],
@@ -52,6 +52,34 @@ def test_hugging_face_names_its_gelu_otherwise(theirs, ours):
     )
 
 
+# The keys of bert-base-uncased's config.json in 2019, and of rxnfp's in 2020.
+OLD_KEYS = {
+    "finetuning_task": None,
+    "output_attentions": False,
+    "output_hidden_states": False,
+    "output_past": True,
+    "pruned_heads": {},
+    "torchscript": False,
+    "use_bfloat16": False,
+}
+
+
+@pytest.mark.parametrize("key", OLD_KEYS)
+def test_any_key_of_hugging_face_identifies_its_config(key):
+    values = {"vocab_size": 31, "hidden_act": "gelu", key: OLD_KEYS[key]}
+    assert BertConfig.from_dict(values).hidden_act == "gelu_erf"
+    assert BertConfig.from_dict(values | OLD_KEYS).hidden_act == "gelu_erf"
+
+
+@pytest.mark.parametrize(
+    ("name", "hidden_act"),
+    [("config.json", "gelu_erf"), ("bert_config.json", "gelu")],
+)
+def test_the_files_name_decides_if_no_key_does(tmp_path, name, hidden_act):
+    (tmp_path / name).write_text('{"vocab_size": 31, "hidden_act": "gelu"}')
+    assert BertConfig.from_json(tmp_path / name).hidden_act == hidden_act
+
+
 @pytest.mark.parametrize(
     ("values", "message"),
     [
@@ -61,18 +89,23 @@ def test_hugging_face_names_its_gelu_otherwise(theirs, ours):
             {"vocab_size": 31, "hidden_size": 10, "num_attention_heads": 3},
             "hidden_size 10 is not a multiple of num_attention_heads 3",
         ),
-        ({"vocab_size": 31, "hidden_act": "gelo"}, "hidden_act 'gelo'"),
-        ({"vocab_size": "31"}, "positive whole number, but is '31'"),
+        ({"vocab_size": 31, "hidden_act": "gelo"}, "hidden_act is 'gelo'"),
+        (
+            {"vocab_size": 31, "model_type": "bert", "hidden_act": "silu"},
+            "hidden_act is 'silu', .* gelu_new",
+        ),
+        ({"vocab_size": "31"}, "vocab_size is '31', but must be a whole"),
         ({"vocab_size": 31, "hidden_dropout_prob": 1}, "below 1"),
-        ({"vocab_size": 31, "hidden_dropout_prob": None}, "but is None"),
+        ({"vocab_size": 31, "hidden_dropout_prob": None}, "b is None"),
         ({"vocab_size": 31, "model_type": "t5"}, "model_type is 't5'"),
         (
-            {
-                "vocab_size": 31,
-                "model_type": "bert",
-                "position_embedding_type": "relative_key",
-            },
-            "'relative_key' is not BERT's",
+            {"vocab_size": 31, "position_embedding_type": "relative_key"},
+            "position_embedding_type is 'relative_key', .* only absolute",
+        ),
+        ({"vocab_size": 31, "is_decoder": True}, "is_decoder is true, but"),
+        (
+            {"vocab_size": 31, "pruned_heads": {"1": [0, 2]}},
+            "pruned_heads is {'1': .*, but",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""Equal to google-research/bert and to transformers, on their own numbers."""
+"""Equal to recorded outputs of google-research/bert and transformers."""
 
 import json
 
@@ -19,7 +19,7 @@ from keras_bert.training.optimizers.schedule import WarmupDecay
 
 
 def _outputs(model, features, num_layers):
-    """Every layer's output, by the name it has in the golden files."""
+    """Returns every layer's output under its name in the golden files."""
     tokens = {"embedding_output": model.get_layer("flatten_tokens").output}
     for i in range(num_layers):
         tokens[f"layer_{i}_output"] = model.get_layer(f"layer_{i}").output
@@ -86,7 +86,7 @@ def test_the_outputs_and_losses_of_google_research_bert(tf1_small):
 
 
 def test_six_training_steps_of_google_research_bert(tf1_small):
-    """Dropout is off, as in the reference run: the model is called so."""
+    """Without dropout, as in the reference run."""
     folder, model, features, expected = tf1_small
     optimizer = AdamWeightDecay(WarmupDecay(1e-2, 10, 3))
     losses = []

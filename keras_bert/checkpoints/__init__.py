@@ -1,1 +1,1 @@
-"""Weights in files -> weights in a model, with nothing lost in between."""
+"""Checkpoint files -> models, and back, in several formats."""

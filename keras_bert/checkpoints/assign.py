@@ -1,4 +1,4 @@
-"""Arrays -> model; nothing is left out silently."""
+"""Arrays -> weights of a model; none is skipped silently."""
 
 from __future__ import annotations
 
@@ -15,21 +15,20 @@ from keras_bert.errors import InputError
 def assign_weights(
     model: keras.Model, arrays: Mapping[str, StoredArray], source: str
 ) -> None:
-    """Gives each weight of the model the array under its path.
+    """Assigns to each weight of the model the array under its path.
 
-    A head may be absent as a whole, on either side, and is then named in the
-    log. Anything else missing, unused or of another shape raises InputError;
-    `source` is where the arrays come from, for these messages.
+    A whole head may be absent from the arrays or from the model; the log names
+    it. Any other array that is missing, unused or of another shape raises
+    InputError. `source` names the checkpoint in messages.
     """
     weights = {weight.path: weight for weight in model.weights}
     missing = weights.keys() - arrays.keys()
     unused = arrays.keys() - weights.keys()
-    # Only whole heads may be absent, or be left over.
     absent = heads_of(missing) - heads_of(arrays)
-    left = heads_of(unused) - heads_of(weights)
+    left_over = heads_of(unused) - heads_of(weights)
     for paths, heads, what in (
-        (missing, absent, "has no weight"),
-        (unused, left, "has a weight the model has not,"),
+        (missing, absent, "does not have the model's weight"),
+        (unused, left_over, "has a weight that the model does not have:"),
     ):
         wrong = sorted(p for p in paths if p.split("/")[0] not in heads)
         if wrong:
@@ -40,17 +39,17 @@ def assign_weights(
     for path in weights.keys() & arrays.keys():
         if tuple(weights[path].shape) != arrays[path].shape:
             raise InputError(
-                f"{source} has {path} of shape {arrays[path].shape}, the "
-                f"model of shape {tuple(weights[path].shape)}; does the "
+                f"{source} has {path} of shape {arrays[path].shape}, but the "
+                f"model has shape {tuple(weights[path].shape)}; does the "
                 "model config belong to this checkpoint?"
             )
     for path in weights.keys() & arrays.keys():
         weights[path].assign(arrays[path].read())
-    if absent or left:
+    if absent or left_over:
         logging.info(
-            "%s: not in the checkpoint, as initialized: %s; not in the model: "
-            "%s",
+            "%s: not in the checkpoint, so initialized randomly: %s; not in "
+            "the model: %s",
             source,
             ", ".join(sorted(absent)) or "nothing",
-            ", ".join(sorted(left)) or "nothing",
+            ", ".join(sorted(left_over)) or "nothing",
         )

@@ -1,4 +1,4 @@
-"""A checkpoint of any format -> one of another, bit for bit."""
+"""A checkpoint of any format -> the same weights in another format."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 
 from absl import logging
 
-from keras_bert.checkpoints.casing import is_lower_case
 from keras_bert.checkpoints.find import config_beside, find_weights
 from keras_bert.checkpoints.google import to_google
 from keras_bert.checkpoints.huggingface import to_huggingface
@@ -17,6 +16,10 @@ from keras_bert.checkpoints.huggingface_config import to_huggingface_config
 from keras_bert.checkpoints.load import read_weights
 from keras_bert.checkpoints.safetensors_files import write_safetensors
 from keras_bert.checkpoints.tensorflow_files import write_tensorflow
+from keras_bert.checkpoints.tokenizer_settings import (
+    find_tokenizer_settings,
+    settings_of_vocab,
+)
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.files import atomic_path
@@ -27,20 +30,28 @@ FORMATS = ("google_tf1", "huggingface", "keras")
 def convert_checkpoint(
     checkpoint: str | Path, output_dir: str | Path, to: str
 ) -> None:
-    """Writes a checkpoint in another format; its weights stay as they are.
+    """Writes a checkpoint in another format, bit for bit.
+
+    Example:
+        >>> keras_bert.convert_checkpoint(
+        ...     "pretrained", "converted", to="huggingface"
+        ... )
+        >>> keras_bert.BertConfig.from_json("converted/config.json")
+        BertConfig(vocab_size=31, hidden_size=12, num_hidden_layers=2, ...
 
     Args:
-        checkpoint: Whatever `load_checkpoint` takes, with its config and
-            vocabulary beside it.
+        checkpoint: Anything that `load_checkpoint` takes, with its config and
+            vocabulary in the same folder.
         output_dir: A new folder; it appears when it is whole.
         to: "google_tf1" (bert_model.ckpt, bert_config.json, vocab.txt),
             "huggingface" (model.safetensors, config.json, vocab.txt,
             tokenizer_config.json) or "keras" (model.safetensors under the
-            paths of our weights, bert_config.json, vocab.txt).
+            paths of our weights, bert_config.json, vocab.txt,
+            tokenizer_config.json).
 
     Raises:
-        FileNotFoundError: Where there is no checkpoint or no config.
-        InputError: Where the format has no name for a weight.
+        FileNotFoundError: If the checkpoint or its config does not exist.
+        InputError: If the format has no name for a weight.
     """
     if to not in FORMATS:
         raise InputError(
@@ -48,56 +59,51 @@ def convert_checkpoint(
         )
     output_dir = Path(output_dir)
     if output_dir.exists():
-        raise InputError(f"{output_dir} is there already; give a new folder.")
+        raise InputError(f"{output_dir} exists already; give a new folder.")
     file = find_weights(checkpoint)
     config = config_beside(file.parent)
     arrays = read_weights(file)
     with atomic_path(output_dir) as folder:
         folder.mkdir()
         if to == "huggingface":
-            _write_huggingface(folder, arrays, config, file.parent, checkpoint)
+            _write_huggingface(
+                folder, arrays, config, _labels(arrays, file.parent)
+            )
         else:
             if to == "google_tf1":
-                _warn_of_what_google_lacks(config)
+                _warn_if_google_lacks(config)
                 write_tensorflow(folder / "bert_model.ckpt", to_google(arrays))
             else:
                 write_safetensors(folder / "model.safetensors", arrays)
             (folder / "bert_config.json").write_text(config.to_json())
-        if (file.parent / "vocab.txt").is_file():
-            shutil.copyfile(file.parent / "vocab.txt", folder / "vocab.txt")
-        else:
+        vocab_file = file.parent / "vocab.txt"
+        if not vocab_file.is_file():
             logging.warning(
                 "%s has no vocab.txt, so %s has none.", file.parent, output_dir
             )
+            return
+        shutil.copyfile(vocab_file, folder / "vocab.txt")
+        if to != "google_tf1":
+            settings = find_tokenizer_settings(checkpoint)
+            if settings is None:
+                settings = settings_of_vocab(
+                    vocab_file.read_text(encoding="utf-8").split()
+                )
+            (folder / "tokenizer_config.json").write_text(
+                settings.to_json(config.max_position_embeddings)
+            )
 
 
-def _write_huggingface(folder, arrays, config, source_folder, checkpoint):
+def _write_huggingface(folder, arrays, config, labels):
     stored, architecture = to_huggingface(arrays)
     write_safetensors(folder / "model.safetensors", stored)
-    values = to_huggingface_config(
-        dataclasses.asdict(config),
-        architecture,
-        labels=_labels(arrays, source_folder),
-    )
-    _write_json(folder / "config.json", values)
-    if (source_folder / "vocab.txt").is_file():
-        _write_json(
-            folder / "tokenizer_config.json",
-            {
-                "do_lower_case": _is_lower_case(checkpoint, source_folder),
-                "model_max_length": config.max_position_embeddings,
-                "tokenizer_class": "BertTokenizer",
-            },
-        )
-
-
-def _write_json(file, values):
+    values = to_huggingface_config(config, architecture, labels)
     text = json.dumps(values, indent=2, ensure_ascii=False, sort_keys=True)
-    file.write_text(text + "\n", encoding="utf-8")
+    (folder / "config.json").write_text(text + "\n", encoding="utf-8")
 
 
 def _labels(arrays, source_folder):
-    """Names of a classifier's outputs; transformers counts them by these."""
+    """The names of a classifier's outputs; transformers derives its size."""
     task = source_folder / "task.json"
     if task.is_file():
         labels = json.loads(task.read_text(encoding="utf-8"))["labels"]
@@ -110,17 +116,8 @@ def _labels(arrays, source_folder):
     return []
 
 
-def _is_lower_case(checkpoint, source_folder):
-    lower_case = is_lower_case(checkpoint)
-    if lower_case is not None:
-        return lower_case
-    # A vocabulary of lower-cased text has capitals in [CLS] and the like only.
-    pieces = (source_folder / "vocab.txt").read_text(encoding="utf-8").split()
-    return all(p == p.lower() for p in pieces if not p.startswith("["))
-
-
-def _warn_of_what_google_lacks(config):
-    """google-research/bert reads these keys, but has no code for them."""
+def _warn_if_google_lacks(config):
+    """Warns of values for which google-research/bert has no code."""
     for name, value in dataclasses.asdict(config).items():
         if name in ("directionality", "layer_norm_eps") and value != (
             getattr(BertConfig, name)

@@ -2,34 +2,41 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from keras_bert.checkpoints.hub import SCHEME, download
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
+from keras_bert.files import whole_folder
 
-# In this order: the first that is there is taken.
+# The first of these that exists is read.
 _WEIGHTS = (
     "model.safetensors",
     "model.safetensors.index.json",
     "pytorch_model.bin",
     "pytorch_model.bin.index.json",
 )
+# pathlib makes "gs:/bucket" of "gs://bucket". A drive has one letter.
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]+:/")
 
 
 def find_weights(checkpoint: str | Path) -> Path:
-    """Returns the file with the weights; of TensorFlow, the files' prefix.
+    """Returns the file with the weights, or the prefix of TensorFlow's files.
 
-    Raises FileNotFoundError where there is no checkpoint.
+    Raises FileNotFoundError if there is no checkpoint.
     """
     if str(checkpoint).startswith(SCHEME):
-        return find_weights(download(str(checkpoint)))
+        checkpoint = download(str(checkpoint))
+    _check_is_local(checkpoint)
     path = Path(checkpoint)
     if path.is_file() and path.suffix in (".safetensors", ".bin"):
         return path
     if Path(f"{path}.index").is_file():
         return path
-    for folder in (path, path / "best"):
+    if path.name:
+        path = whole_folder(path)
+    for folder in (path, whole_folder(path / "best")):
         for name in _WEIGHTS:
             if (folder / name).is_file():
                 return folder / name
@@ -53,46 +60,53 @@ def find_weights(checkpoint: str | Path) -> Path:
 
 
 def checkpoint_folder(checkpoint: str | Path) -> Path:
-    """The folder of the weights, where config and vocabulary lie too."""
+    """Returns the folder of the weights, their config and vocabulary."""
     return find_weights(checkpoint).parent
 
 
 def check_output_dir(output_dir: str | Path) -> None:
-    """Raises InputError where a run would not be found in `output_dir`.
+    """Raises InputError if a run cannot write to `output_dir`.
 
-    Weights that lie in it are taken before those of the run.
+    The folder must be local. Weights directly in it would hide those of the
+    run, because `find_weights` reads them first.
     """
+    _check_is_local(output_dir)
     folder = Path(output_dir)
     names = [name for name in _WEIGHTS if (folder / name).is_file()]
     names += [path.name for path in folder.glob("*ckpt*.index")]
     if names:
         raise InputError(
-            f"The output_dir {folder} holds {names[0]}, which would be taken "
-            "for what comes out of the run; give another folder."
+            f"The output_dir {folder} holds {names[0]}, which would be "
+            "mistaken for the result of the run; give another folder."
+        )
+
+
+def _check_is_local(path):
+    if _SCHEME.match(str(path)):
+        raise InputError(
+            f"{path} is not on this machine; give a local folder, or read "
+            f"from the Hugging Face Hub with {SCHEME}owner/name."
         )
 
 
 def config_beside(folder: Path) -> BertConfig:
-    """Reads `bert_config.json` or `config.json` of a checkpoint's folder."""
-    theirs = folder / "config.json"
-    ours = folder / "bert_config.json"
-    return BertConfig.from_json(
-        theirs if theirs.is_file() and not ours.is_file() else ours
-    )
+    """Reads `bert_config.json`, or else `config.json`, of a checkpoint."""
+    ours, huggingface = folder / "bert_config.json", folder / "config.json"
+    if huggingface.is_file() and not ours.is_file():
+        return BertConfig.from_json(huggingface)
+    return BertConfig.from_json(ours)
 
 
 def config_and_vocab(
     checkpoint: str | Path | None,
-    bert_config: BertConfig | None,
-    vocab_file: str | Path | None,
+    bert_config: BertConfig | None = None,
+    vocab_file: str | Path | None = None,
 ) -> tuple[BertConfig, str | Path]:
-    """Config and vocabulary: as given, or else those beside the weights."""
+    """Returns the given config and vocabulary, or else the checkpoint's."""
     folder = checkpoint_folder(checkpoint) if checkpoint else None
     if bert_config is None:
         if folder is None:
-            raise InputError(
-                "Without an init_checkpoint, a bert_config must be given."
-            )
+            raise InputError("Give a bert_config or an init_checkpoint.")
         bert_config = config_beside(folder)
     if vocab_file is None:
         vocab_file = folder and folder / "vocab.txt"

@@ -1,4 +1,4 @@
-"""The names of google-research/bert (TF1), in and out."""
+"""Names of weights in google-research/bert (TF1), read and written."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LAYER_NORMS = {
     "layer_{i}/output_layer_norm": f"{_LAYER}/output/LayerNorm",
     "masked_lm/layer_norm": "cls/predictions/transform/LayerNorm",
 }
-# Written by hand there, as [units, H]; every other kernel is [H, units].
+# google-research/bert stores these kernels as [units, H], others as [H, units].
 _OUTPUTS = {
     "next_sentence/dense": "cls/seq_relationship/",
     "span_labeler": "cls/squad/",
@@ -51,12 +51,12 @@ _TRAINING_STATE = re.compile(r"(.*/adam_[mv]|global_step)")
 def from_google(
     stored: Mapping[str, StoredArray], source: str
 ) -> dict[str, StoredArray]:
-    """Renames a released or fine-tuned checkpoint; optimizer slots go.
+    """Renames a released or fine-tuned checkpoint, without optimizer slots.
 
-    Raises InputError for a variable that no BERT has; `source` is where they
-    come from, for the message.
+    Raises InputError if a variable does not belong to BERT; `source` names the
+    file in the message.
     """
-    arrays = _TABLE.to_ours(
+    arrays = _TABLE.to_paths(
         {
             name: array
             for name, array in stored.items()
@@ -71,8 +71,8 @@ def from_google(
 
 
 def to_google(arrays: Mapping[str, StoredArray]) -> dict[str, StoredArray]:
-    """Renames our weights to those that google-research/bert restores.
+    """Renames our weights to the names in google-research/bert.
 
-    Raises InputError for a head that it does not have.
+    Raises InputError for a head that google-research/bert does not have.
     """
-    return _TABLE.to_theirs(rename_head(arrays, "regressor", "classifier"))
+    return _TABLE.to_names(rename_head(arrays, "regressor", "classifier"))

@@ -1,4 +1,4 @@
-"""What stands on the encoder, by the first part of its weights' paths."""
+"""Heads on the encoder, named by the first part of their weights' paths."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from keras_bert.checkpoints.stored import StoredArray
 
-# Parts that a checkpoint may lack, or have beyond the model: each task has
-# its own head, and an encoder can come without a pooler.
+# A checkpoint may lack these parts or have them beyond the model: each task has
+# its own head, and an encoder can have no pooler.
 HEADS = frozenset(
     {
         "bilstm_0",
@@ -26,14 +26,14 @@ HEADS = frozenset(
 
 
 def heads_of(paths: Iterable[str]) -> set[str]:
-    """The heads of which there is a weight."""
+    """Returns the heads that have a weight among the paths."""
     return {path.split("/")[0] for path in paths} & HEADS
 
 
 def rename_head(
     arrays: Mapping[str, StoredArray], old: str, new: str
 ) -> dict[str, StoredArray]:
-    """Moves the weights of a head to another one's paths."""
+    """Moves the weights of a head to the paths of another head."""
     return {
         new + path.removeprefix(old) if path.startswith(f"{old}/") else path: a
         for path, a in arrays.items()

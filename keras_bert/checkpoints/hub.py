@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 from keras_bert.errors import InputError
 
 SCHEME = "hf://"
 _BESIDE = ["*config.json", "vocab.txt"]
-# In this order: the first that is there is taken.
+# The first of these that the repository has is downloaded.
 _WEIGHTS = (["model*.safetensors*"], ["pytorch_model*.bin*"])
 
 
+@functools.cache  # a run asks for the same address several times
 def download(url: str) -> Path:
     """Downloads weights, config and vocabulary; returns their folder.
+
+    Files go to the cache of huggingface_hub and are downloaded once. Its
+    variables HF_ENDPOINT, HF_HOME, HF_HUB_OFFLINE and HF_TOKEN apply.
 
     Args:
         url: "hf://google-bert/bert-base-uncased", or with a branch, tag or
             commit: "hf://google-bert/bert-base-uncased@main".
 
-    Files go to huggingface_hub's cache and are downloaded once; HF_ENDPOINT,
-    HF_HOME, HF_HUB_OFFLINE and HF_TOKEN hold as everywhere. Raises OSError
-    where they cannot be had.
+    Raises:
+        OSError: If the download fails.
     """
     try:
         import huggingface_hub
         from huggingface_hub.errors import HfHubHTTPError, HFValidationError
     except ImportError as error:
         raise InputError(
-            f"{url} is on the Hugging Face Hub, for which huggingface_hub is "
-            "needed; pip install 'keras-bert-tf[hub]'."
+            f"{url} is on the Hugging Face Hub, and huggingface_hub is not "
+            "installed; pip install 'keras-bert-tf[hub]'."
         ) from error
     name, _, revision = url.removeprefix(SCHEME).partition("@")
     for weights in _WEIGHTS:

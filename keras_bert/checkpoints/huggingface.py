@@ -1,9 +1,11 @@
-"""The names of Hugging Face transformers, in and out."""
+"""Names of weights in Hugging Face transformers, read and written."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
+
+import numpy as np
 
 from keras_bert.checkpoints.heads import heads_of, rename_head
 from keras_bert.checkpoints.names import NameTable, modules
@@ -11,7 +13,7 @@ from keras_bert.checkpoints.stored import StoredArray
 from keras_bert.errors import InputError
 
 _LAYER = "encoder.layer.{i}"
-# Without the prefix "bert."; a kernel is [units, inputs] there.
+# Without the prefix "bert.". PyTorch stores a kernel as [units, inputs].
 _EMBEDDINGS = {
     "embeddings/word_embeddings": "embeddings.word_embeddings",
     "embeddings/position_embeddings": "embeddings.position_embeddings",
@@ -43,14 +45,15 @@ _TABLE = NameTable(
     | modules(_LAYER_NORMS, {"/gamma": ".weight", "/beta": ".bias"}),
     transposed=[f"{path}/kernel" for path in _DENSE],
 )
-# A constant, and copies of what is tied.
-_NO_WEIGHTS = {
-    "embeddings.position_ids",
-    "cls.predictions.decoder.weight",
-    "cls.predictions.decoder.bias",
-}
-# The heads of a model, and what transformers calls such a model. The last
-# four have a `classifier` there, whatever it classifies.
+# A constant, and a copy of cls.predictions.bias.
+_NOT_WEIGHTS = {"embeddings.position_ids", "cls.predictions.decoder.bias"}
+_WORD_EMBEDDINGS = "embeddings.word_embeddings.weight"
+_DECODER = "cls.predictions.decoder.weight"
+# The path of a decoder that is not a copy of the word embeddings. No model
+# here has one, so only an encoder or another head loads such a checkpoint.
+UNTIED_DECODER = "masked_lm/decoder/kernel"
+# The heads of a model, and the name that transformers gives such a model. The
+# last four all have a `classifier` there.
 _ARCHITECTURES = {
     (): "BertModel",
     ("masked_lm", "next_sentence"): "BertForPreTraining",
@@ -66,7 +69,7 @@ _CLASSIFIERS = ("regressor", "token_classifier", "multiple_choice")
 
 
 def is_huggingface(names: Mapping[str, StoredArray]) -> bool:
-    """Tells their names, with dots, from ours, with slashes."""
+    """Tells Hugging Face's names, with dots, from ours, with slashes."""
     return not any("/" in name for name in names)
 
 
@@ -76,26 +79,29 @@ def from_huggingface(
     *,
     architectures: Collection[str] = (),
 ) -> dict[str, StoredArray]:
-    """Renames what transformers has saved of any BERT model.
+    """Renames the tensors of any BERT model that transformers saved.
 
     Args:
         stored: The tensors by their names.
-        source: Where they come from, for messages.
-        architectures: Of config.json; they tell what a `classifier` is. By
-            default it classifies whole texts.
+        source: The file, for messages.
+        architectures: The entry of config.json, which tells what a
+            `classifier` is. By default it classifies whole texts.
 
     Raises:
-        InputError: For a tensor that no BERT has.
+        InputError: If a tensor does not belong to BERT.
     """
     plain = {}
     for full_name, array in stored.items():
         name = full_name.removeprefix("bert.")
-        # Files of before 2020 call the weights of LayerNorm as TF1 does.
+        # Files from before 2020 name the weights of LayerNorm as TF1 does.
         name = re.sub(r"LayerNorm\.gamma$", "LayerNorm.weight", name)
         name = re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", name)
-        if name not in _NO_WEIGHTS:
+        if name not in _NOT_WEIGHTS:
             plain[name] = array
-    arrays = _TABLE.to_ours(plain, source)
+    decoder, words = plain.pop(_DECODER, None), plain.get(_WORD_EMBEDDINGS)
+    arrays = _TABLE.to_paths(plain, source)
+    if decoder and words and not np.array_equal(decoder.read(), words.read()):
+        arrays[UNTIED_DECODER] = decoder.transposed
     if "classifier/kernel" not in arrays:
         return arrays
     num_outputs = arrays["classifier/kernel"].shape[-1]
@@ -109,9 +115,9 @@ def from_huggingface(
 def to_huggingface(
     arrays: Mapping[str, StoredArray],
 ) -> tuple[dict[str, StoredArray], str]:
-    """Renames our weights; returns them and the architecture's name.
+    """Renames our weights; returns them and the name of the architecture.
 
-    Raises InputError for a combination of heads that has no name there.
+    Raises InputError if transformers has no model with these heads.
     """
     heads = tuple(sorted(heads_of(arrays) - {"pooler"}))
     if heads not in _ARCHITECTURES:
@@ -120,7 +126,7 @@ def to_huggingface(
         )
     for head in _CLASSIFIERS:
         arrays = rename_head(arrays, head, "classifier")
-    stored = _TABLE.to_theirs(arrays)
+    stored = _TABLE.to_names(arrays)
     if not heads:
         return stored, _ARCHITECTURES[heads]
     return {

@@ -1,4 +1,4 @@
-"""Weights of a checkpoint -> model, whoever made the checkpoint."""
+"""A checkpoint in any format -> weights of a model."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ import keras
 from keras_bert.checkpoints.assign import assign_weights
 from keras_bert.checkpoints.find import find_weights
 from keras_bert.checkpoints.google import from_google
-from keras_bert.checkpoints.huggingface import from_huggingface, is_huggingface
+from keras_bert.checkpoints.heads import heads_of
+from keras_bert.checkpoints.huggingface import (
+    UNTIED_DECODER,
+    from_huggingface,
+    is_huggingface,
+)
 from keras_bert.checkpoints.model_garden import (
     from_model_garden,
     is_model_garden,
@@ -19,31 +24,49 @@ from keras_bert.checkpoints.pytorch_files import read_pytorch
 from keras_bert.checkpoints.safetensors_files import read_safetensors
 from keras_bert.checkpoints.stored import StoredArray
 from keras_bert.checkpoints.tensorflow_files import read_tensorflow
+from keras_bert.errors import InputError
 
 
 def load_checkpoint(model: keras.Model, checkpoint: str | Path) -> None:
-    """Loads weights into a model of any head.
+    """Loads weights into an encoder or a model with any head.
+
+    Example:
+        >>> config = keras_bert.BertConfig.from_json(
+        ...     "pretrained/bert_config.json"
+        ... )
+        >>> encoder = keras_bert.build_encoder(config)
+        >>> keras_bert.load_checkpoint(encoder, "pretrained")
 
     Args:
-        model: The encoder, the pre-training model or a fine-tuned one.
-        checkpoint: An output_dir of `pretrain` or `finetune` (its last
-            checkpoint is taken) or one of its checkpoints; a folder of
-            Hugging Face with `model.safetensors` or `pytorch_model.bin`, in
-            shards or not; a `.safetensors` or `.bin` file; a released TF1
-            checkpoint or an encoder of the Model Garden, as folder or prefix
-            (`bert_model.ckpt`); or `hf://owner/name` (extra `hub`).
+        model: An encoder, a pre-training model or a fine-tuned model.
+        checkpoint: An output_dir of `pretrain` or `finetune`, for its best or
+            else its last checkpoint, or one of the checkpoints in it; a folder
+            from Hugging Face with `model.safetensors` or `pytorch_model.bin`,
+            in one file or in shards; a `.safetensors` or `.bin` file; a
+            released TF1 checkpoint or an encoder of the Model Garden, as
+            folder or prefix (`bert_model.ckpt`); or `hf://owner/name` (extra
+            `hub`).
 
     Raises:
-        FileNotFoundError: Where there is no checkpoint.
-        InputError: Where a weight is missing, unused or of another shape;
-            heads alone may be absent, and are then named in the log.
+        FileNotFoundError: If there is no checkpoint.
+        InputError: If a weight is missing, unused or of another shape. Only
+            whole heads may be absent, and the log names them.
     """
     file = find_weights(checkpoint)
-    assign_weights(model, read_weights(file), str(file))
+    arrays = read_weights(file)
+    if UNTIED_DECODER in arrays and "masked_lm" in heads_of(
+        weight.path for weight in model.weights
+    ):
+        raise InputError(
+            f"The masked-LM head of {file} has a decoder.weight that differs "
+            "from the word embeddings (tie_word_embeddings: false), but this "
+            "model uses the embeddings themselves; load an encoder instead."
+        )
+    assign_weights(model, arrays, str(file))
 
 
 def read_weights(file: Path) -> dict[str, StoredArray]:
-    """The arrays of what `find_weights` found, under our paths."""
+    """Reads a file that `find_weights` found; keys are paths of weights."""
     source = str(file)
     if not file.is_file():
         stored = read_tensorflow(file)

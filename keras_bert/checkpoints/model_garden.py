@@ -1,4 +1,4 @@
-"""The names of the TensorFlow Model Garden (official/nlp, TF2), in."""
+"""Names of weights in the TensorFlow Model Garden (official/nlp), read."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _TABLE = NameTable(
 
 
 def is_model_garden(names: Mapping[str, StoredArray]) -> bool:
-    """Tells its names from google-research/bert's."""
+    """Tells the Model Garden's names from google-research/bert's."""
     return _NAMES["embeddings/word_embeddings"] in names
 
 
@@ -50,11 +50,11 @@ def from_model_garden(
 ) -> dict[str, StoredArray]:
     """Renames and reshapes a `BertEncoder` or `BertPretrainerV2`.
 
-    Raises InputError for a variable that neither has; `source` is where they
-    come from, for the message.
+    Raises InputError if a variable belongs to neither; `source` names the file
+    in the message.
     """
-    arrays = _TABLE.to_ours(
-        # The pretrainer's variables stand under the name of its model.
+    arrays = _TABLE.to_paths(
+        # The pretrainer's variables have the name of its model as a prefix.
         {name.removeprefix("bert/"): a for name, a in stored.items()},
         source,
     )

@@ -1,4 +1,4 @@
-"""The weights' names here and elsewhere, in both directions."""
+"""Paths of our weights <-> names of weights in another format."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from collections.abc import Collection, Mapping
 from keras_bert.checkpoints.stored import StoredArray
 from keras_bert.errors import InputError
 
-# "layer_3/" of TensorFlow's names, "layer.3." of PyTorch's.
+# "layer_3/" in TensorFlow's names, "layer.3." in PyTorch's.
 _LAYER = re.compile(r"(?<![a-z])layer([_.])(\d+)(?=[/.])")
 
 
 class NameTable:
-    """A table "path of our weight" -> "their name", `{i}` for the layer.
+    """A table from paths of our weights to names in another format.
 
     Attributes:
-        names: The table, such as `{"layer_{i}/output/bias": ...}`.
-        transposed: Our paths, as in the table, of weights that are stored
-            the other way round.
+        names: The table, with `{i}` for the number of the layer, such as
+            `{"layer_{i}/output/bias": ...}`.
+        transposed: The paths in the table whose arrays are stored transposed.
     """
 
     def __init__(self, names: Mapping[str, str], transposed: Collection[str]):
@@ -26,16 +26,16 @@ class NameTable:
         self.transposed = frozenset(transposed)
         self._paths = {name: path for path, name in names.items()}
 
-    def to_ours(
+    def to_paths(
         self, stored: Mapping[str, StoredArray], source: str
     ) -> dict[str, StoredArray]:
-        """Renames what was read; a name of no BERT raises InputError."""
+        """Renames arrays of a file; raises InputError for an unknown name."""
         arrays = {}
         for name in sorted(stored):
             general, number = _split_number(name)
             if general not in self._paths:
                 raise InputError(
-                    f"{source} has a weight {name}, which is no weight of "
+                    f"{source} has a weight {name}, which does not belong to "
                     "BERT; is it a checkpoint of another model?"
                 )
             path = self._paths[general]
@@ -45,20 +45,17 @@ class NameTable:
             )
         return arrays
 
-    def to_theirs(
+    def to_names(
         self, arrays: Mapping[str, StoredArray]
     ) -> dict[str, StoredArray]:
-        """Renames what is to be written.
-
-        Raises InputError for a weight that has no name there.
-        """
+        """Renames our arrays; raises InputError for one without a name."""
         stored = {}
         for path, array in arrays.items():
             general, number = _split_number(path)
             if general not in self.names:
                 raise InputError(
                     f"The weight {path} has no name in that format; choose "
-                    "another one."
+                    "another format."
                 )
             name = self.names[general].replace("{i}", number)
             stored[name] = (
@@ -70,14 +67,14 @@ class NameTable:
 def modules(
     names: Mapping[str, str], weights: Mapping[str, str]
 ) -> dict[str, str]:
-    """The weights of modules that all have the same ones.
+    """Makes the table of modules that all have the same weights.
 
     `modules({"a": "b"}, {"/kernel": ".weight"})` is `{"a/kernel": "b.weight"}`.
     """
     return {
-        f"{path}{ours}": f"{name}{theirs}"
+        f"{path}{path_end}": f"{name}{name_end}"
         for path, name in names.items()
-        for ours, theirs in weights.items()
+        for path_end, name_end in weights.items()
     }
 
 

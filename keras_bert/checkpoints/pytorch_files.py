@@ -1,18 +1,19 @@
 """PyTorch's `.bin` files, read without PyTorch and without running them.
 
-Such a file is a pickle, which can name any function to be called. Here it may
-name tensors and plain containers; everything else is refused.
+Such a file is a pickle, which can name any function and call it. Here a pickle
+may name only tensors and plain containers, and a file with any other name is
+refused.
 """
 
 from __future__ import annotations
 
 import collections
 import contextlib
-import dataclasses
 import functools
 import pickle
 import zipfile
 from pathlib import Path
+from typing import NamedTuple
 
 import ml_dtypes
 import numpy as np
@@ -21,15 +22,14 @@ from keras_bert.checkpoints.safetensors_files import shards
 from keras_bert.checkpoints.stored import StoredArray
 from keras_bert.errors import InputError
 
-# The first number in files of before PyTorch 1.6, which are no zip archives.
+# The first number in files from before PyTorch 1.6, which are not zip archives.
 _LEGACY_MAGIC = 0x1950A86A20F9469CFC6C
 
 
 def read_pytorch(file: Path) -> dict[str, StoredArray]:
-    """Reads a `.bin` file, or all that an `.index.json` names.
+    """Reads a `.bin` file, or all files that an `.index.json` names.
 
-    Raises InputError for a file that is not whole, or that names anything
-    but tensors.
+    Raises InputError if a file is damaged or names anything but tensors.
     """
     stored = {}
     for part in shards(file):
@@ -45,10 +45,10 @@ def _damage_named(file):
         yield
     except _Refused as error:
         raise InputError(
-            f"{file} names {error}, which is no part of a table of tensors, "
-            "so it was not loaded; get the weights as safetensors."
+            f"{file} names {error}, which does not belong in a table of "
+            "tensors, so it was not loaded; get the weights as safetensors."
         ) from None
-    # A damaged pickle can end in any of Python's errors.
+    # A damaged pickle can raise any of Python's errors.
     except Exception as error:
         raise InputError(
             f"{file} is not a whole PyTorch checkpoint "
@@ -60,17 +60,21 @@ class _Refused(Exception):
     pass
 
 
-@dataclasses.dataclass(frozen=True)
-class _Storage:
-    """A flat array of the file."""
+# A pickle can change the objects that it names. These have no attributes that
+# it could set; a NumPy dtype has, and they would hold for the whole process.
+class _Storage(NamedTuple):
+    """A flat array in the file; `kind` is a key of `_DTYPES`."""
 
     key: str
-    dtype: np.dtype
+    kind: str
     size: int
 
+    @property
+    def dtype(self) -> np.dtype:
+        return np.dtype(_DTYPES[self.kind])
 
-@dataclasses.dataclass(frozen=True)
-class _Tensor:
+
+class _Tensor(NamedTuple):
     """A view of a storage."""
 
     storage: _Storage
@@ -79,8 +83,6 @@ class _Tensor:
     strides: tuple[int, ...]
 
 
-# What a pickle names is made of instances without attributes, so that it
-# cannot change them either.
 class _RebuildTensor:
     __slots__ = ()
 
@@ -96,21 +98,21 @@ class _RebuildParameter:
 
 
 _DTYPES = {
-    "DoubleStorage": np.dtype(np.float64),
-    "FloatStorage": np.dtype(np.float32),
-    "HalfStorage": np.dtype(np.float16),
-    "BFloat16Storage": np.dtype(ml_dtypes.bfloat16),
-    "LongStorage": np.dtype(np.int64),
-    "IntStorage": np.dtype(np.int32),
-    "ByteStorage": np.dtype(np.uint8),
-    "BoolStorage": np.dtype(np.bool_),
+    "DoubleStorage": np.float64,
+    "FloatStorage": np.float32,
+    "HalfStorage": np.float16,
+    "BFloat16Storage": ml_dtypes.bfloat16,
+    "LongStorage": np.int64,
+    "IntStorage": np.int32,
+    "ByteStorage": np.uint8,
+    "BoolStorage": np.bool_,
 }
 _ALLOWED = {
     ("collections", "OrderedDict"): collections.OrderedDict,
     ("torch._utils", "_rebuild_parameter"): _RebuildParameter(),
     ("torch._utils", "_rebuild_tensor"): _RebuildTensor(),
     ("torch._utils", "_rebuild_tensor_v2"): _RebuildTensor(),
-} | {("torch", name): dtype for name, dtype in _DTYPES.items()}
+} | {("torch", name): name for name in _DTYPES}
 
 
 class _Unpickler(pickle.Unpickler):
@@ -120,14 +122,14 @@ class _Unpickler(pickle.Unpickler):
         return _ALLOWED[module, name]
 
     def persistent_load(self, pid):
-        kind, dtype, key, _, size, *view = pid
-        if kind != "storage" or any(view):
-            raise _Refused(f"a {kind} of another kind")
-        return _Storage(key, dtype, size)
+        what, kind, key, _, size, *view = pid
+        if what != "storage" or any(view):
+            raise _Refused(f"an unknown kind of {what}")
+        return _Storage(key, kind, size)
 
 
 def _read_zip(file):
-    """Returns the unpickled object, and how to read a storage."""
+    """Returns the unpickled table and a function that reads a storage."""
     with zipfile.ZipFile(file) as archive:
         names = archive.namelist()
         table = next(n for n in names if n.endswith("/data.pkl"))
@@ -144,19 +146,19 @@ def _read_zip(file):
 
 
 def _read_legacy(file):
-    """As `_read_zip`, of pickles and storages one after the other."""
+    """Does the same for a file of pickles followed by storages."""
     with file.open("rb") as opened:
         if _Unpickler(opened).load() != _LEGACY_MAGIC:
             raise InputError("unknown format")
-        _Unpickler(opened).load()  # version of the protocol
-        _Unpickler(opened).load()  # sizes of the writer's integers
+        _Unpickler(opened).load()  # the protocol's version
+        _Unpickler(opened).load()  # the sizes of the writer's integers
         values = _Unpickler(opened).load()
         keys = _Unpickler(opened).load()
-        sizes = {t.storage.key: t.storage for t in _tensors(values)}
+        storages = {t.storage.key: t.storage for t in _tensors(values)}
         places = {}
         for key in keys:
-            num_bytes = sizes[key].size * sizes[key].dtype.itemsize
-            # Each storage stands behind its size, 8 bytes.
+            num_bytes = storages[key].size * storages[key].dtype.itemsize
+            # Its size, 8 bytes, precedes each storage.
             places[key] = opened.tell() + 8
             opened.seek(places[key] + num_bytes)
         if opened.tell() > file.stat().st_size:
@@ -191,7 +193,7 @@ def _stored_arrays(values, read, file):
 
 
 def _check_bounds(tensor):
-    """Raises InputError for a view that leaves its storage."""
+    """Raises InputError if a tensor reaches beyond its storage."""
     steps = zip(tensor.shape, tensor.strides, strict=True)
     last = tensor.offset + sum((n - 1) * step for n, step in steps)
     numbers = (tensor.offset, *tensor.shape, *tensor.strides)

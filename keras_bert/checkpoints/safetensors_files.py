@@ -1,4 +1,4 @@
-"""Safetensors files: one, or several with an index."""
+"""Safetensors: one file, or several files with an index."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from keras_bert.files import full_disk_named
 
 
 def read_safetensors(file: Path) -> dict[str, StoredArray]:
-    """Reads a `.safetensors` file, or all that an `.index.json` names.
+    """Reads a `.safetensors` file, or all files that an `.index.json` names.
 
-    Raises InputError for a file that is not whole.
+    Raises InputError if a file is damaged.
     """
     stored = {}
     for part in shards(file):
         opened = _open(part)
-        for name in opened.keys():  # noqa: SIM118 (no dict)
+        for name in opened.keys():  # noqa: SIM118 (not a dict)
             shape = tuple(opened.get_slice(name).get_shape())
             stored[name] = StoredArray(
                 shape, functools.partial(opened.get_tensor, name)
@@ -33,9 +33,9 @@ def read_safetensors(file: Path) -> dict[str, StoredArray]:
 
 
 def write_safetensors(file: Path, stored: Mapping[str, StoredArray]) -> None:
-    """Writes float32 arrays, marked as transformers marks its own files.
+    """Writes float32 arrays, with the metadata that transformers expects.
 
-    Raises OSError where there is no room for them.
+    Raises OSError if the disk is full.
     """
     arrays = {
         name: np.ascontiguousarray(array.read(), np.float32)
@@ -46,7 +46,7 @@ def write_safetensors(file: Path, stored: Mapping[str, StoredArray]) -> None:
 
 
 def shards(file: Path) -> list[Path]:
-    """The files that an index names, or the file itself."""
+    """Returns the files that an index names, or the file itself."""
     if not file.name.endswith(".index.json"):
         return [file]
     try:
@@ -54,15 +54,15 @@ def shards(file: Path) -> list[Path]:
         names = sorted(set(weight_map.values()))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(
-            f"{file} is no index of weight files; it needs a weight_map from "
-            "names to files. Copy it again."
+            f"{file} is not an index of weight files: it has no weight_map "
+            "from names to files. Copy it again."
         ) from error
     return [file.parent / name for name in names]
 
 
 def _open(file):
     try:
-        # Not mapped into memory, where a big file would be counted twice.
+        # The default maps the file into memory, which then counts it twice.
         return safetensors.safe_open(file, framework="np", backend="pread")
     except (OSError, safetensors.SafetensorError) as error:
         raise InputError(

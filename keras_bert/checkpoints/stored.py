@@ -1,4 +1,4 @@
-"""An array in a file, read when it is asked for."""
+"""An array in a file, read on demand."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ import numpy as np
 
 @dataclasses.dataclass(frozen=True)
 class StoredArray:
-    """A weight of a checkpoint; a big model is never in memory as a whole.
+    """A weight of a checkpoint.
+
+    Weights are read one by one, so a big checkpoint is never all in memory.
 
     Attributes:
-        shape: Known without reading it.
+        shape: The shape, known without reading the array.
         read: Returns the array.
     """
 

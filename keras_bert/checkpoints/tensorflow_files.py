@@ -1,4 +1,4 @@
-"""TensorFlow's checkpoint files: arrays by the names of their variables."""
+"""TensorFlow's checkpoint files: arrays under the names of variables."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _TRAINING_STATE = re.compile(r"\.OPTIMIZER_SLOT|(^|/)(optimizer|save_counter)/")
 
 
 def read_tensorflow(prefix: str | Path) -> dict[str, StoredArray]:
-    """Reads a checkpoint, given by the prefix of its files.
+    """Reads the checkpoint whose files have this prefix.
 
-    In a TF2 checkpoint, whose keys are places in an object graph, the names
-    are those that the variables had there; the optimizer's are left out.
+    The keys of a TF2 checkpoint are places in an object graph, which also
+    stores the variables' names. The optimizer's variables are left out.
     """
     with _damage_named(prefix):
         reader = tf.train.load_checkpoint(str(prefix))
@@ -48,12 +48,12 @@ def read_tensorflow(prefix: str | Path) -> dict[str, StoredArray]:
 def write_tensorflow(
     prefix: str | Path, stored: Mapping[str, StoredArray]
 ) -> None:
-    """Writes float32 variables as a TF1 checkpoint: keys are their names.
+    """Writes float32 arrays as variables of a TF1 checkpoint.
 
-    Raises OSError where there is no room for them.
+    Raises OSError if the disk is full.
     """
-    # tf.constant keeps NumPy's copy until the next op runs, and of all weights
-    # that would be twice their size; tf.identity is an op.
+    # tf.constant keeps NumPy's copy until an op runs, which would double the
+    # memory of all weights; tf.identity is an op.
     tensors = [
         tf.identity(np.asarray(array.read(), np.float32))
         for array in stored.values()

@@ -1,1 +1,1 @@
-"""Texts -> hidden states of a frozen encoder."""
+"""Texts -> layer outputs of a frozen encoder."""

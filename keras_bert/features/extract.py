@@ -1,4 +1,4 @@
-"""Texts -> what the layers of a pre-trained model say of them."""
+"""Texts -> outputs of a pre-trained model's layers, in a file."""
 
 from __future__ import annotations
 
@@ -13,58 +13,66 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.checkpoints.casing import warn_of_other_case
 from keras_bert.checkpoints.find import config_and_vocab
 from keras_bert.checkpoints.load import load_checkpoint
+from keras_bert.checkpoints.tokenizer_settings import (
+    resolve_tokenizer_settings,
+)
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.features.feature_files import LineFeatures, get_writer
 from keras_bert.files import atomic_path
+from keras_bert.layers.pooling import cls_pooling, max_pooling, mean_pooling
 from keras_bert.models.encoder import build_encoder
+from keras_bert.settings import check_settings, setting
 from keras_bert.text.packing import BertPreprocessor, pad
 from keras_bert.text.tokenizer import BertTokenizer
 
-# So many batches are sorted by length at a time: little padding is computed,
-# and few lines wait to be written.
+# The number of batches that are sorted by length together. Sorting saves
+# padding, and the lines of a chunk wait in memory until they are written.
 _BATCHES_PER_CHUNK = 16
+_POOLINGS = {
+    "none": lambda x, input_mask: x,
+    "cls": cls_pooling,
+    "mean": mean_pooling,
+    "max": max_pooling,
+}
 
 
 @dataclasses.dataclass(frozen=True)
 class ExtractionConfig:
-    """What is to be extracted; names as in google-research/bert.
+    """Which layers to extract and how; names as in google-research/bert.
+
+    Example:
+        >>> config = keras_bert.ExtractionConfig(layers="-1", pooling="mean")
+        >>> config.layer_numbers
+        (-1,)
 
     Attributes:
-        layers: Numbers of layers with commas between: -1 is the last one, 0
-            the first behind the embeddings.
-        pooling: none, for a vector of each token; or, for one of the whole
-            text, cls (its first token), mean or max, over its tokens with
-            [CLS] and [SEP].
+        layers: Comma-separated numbers of layers: -1 is the last one, 0 the
+            first one after the embeddings.
+        pooling: none keeps a vector for each token. The other values make one
+            vector for the text: cls (the first token), mean or max (of all
+            tokens, with [CLS] and [SEP]).
         max_seq_length: Longer texts are cut, the longer of a pair first.
-        batch_size: Texts that go through the model at a time.
-        do_lower_case: Whether the vocabulary is uncased.
+        batch_size: Number of texts in a batch.
+        do_lower_case: Whether to lower-case the text; by default as the
+            checkpoint was trained.
     """
 
     layers: str = "-1,-2,-3,-4"
-    pooling: str = "none"
+    pooling: str = setting("none", choices=tuple(_POOLINGS))
     max_seq_length: int = 128
     batch_size: int = 32
-    do_lower_case: bool = True
+    do_lower_case: bool | None = None
 
     def __post_init__(self):
         if not re.fullmatch(r"-?\d+(,-?\d+)*", self.layers):
             raise InputError(
-                f"layers {self.layers!r} are not numbers with commas between, "
-                "such as -1,-2."
+                f"layers is {self.layers!r}, but must be numbers with commas "
+                "between, such as -1,-2."
             )
-        if self.pooling not in _POOLINGS:
-            raise InputError(
-                f"pooling {self.pooling!r} is not one of "
-                f"{', '.join(_POOLINGS)}."
-            )
-        if self.batch_size < 1:
-            raise InputError(
-                f"batch_size is {self.batch_size}, but must be at least 1."
-            )
+        check_settings(self)
 
     @property
     def layer_numbers(self) -> tuple[int, ...]:
@@ -80,25 +88,43 @@ def extract_features(
     vocab_file: str | Path | None = None,
     config: ExtractionConfig | None = None,
 ) -> int:
-    """Writes what layers of a model say of each line; returns their number.
+    """Writes outputs of a model's layers for each line of a file.
 
-    The form follows from the ending of the output file: `.npz`, `.tfrecord`,
-    or any other for Google's JSON lines. feature_files.py says what each has.
+    The suffix of the output file selects the format: `.npz`, `.tfrecord`, or
+    any other suffix for Google's JSON lines. feature_files.py describes them.
+
+    Example:
+        >>> with open("texts.txt", "w") as file:
+        ...     _ = file.write("a good film\\nthe fox ||| a dog\\n")
+        >>> config = keras_bert.ExtractionConfig(
+        ...     layers="-1", pooling="mean", max_seq_length=16
+        ... )
+        >>> keras_bert.extract_features(
+        ...     "texts.txt", "out.npz", "pretrained", config=config
+        ... )
+        2
+        >>> np.load("out.npz")["layer_-1"].shape
+        (2, 12)
 
     Args:
-        input_file: A text a line, or a pair as `A ||| B`.
-        output_file: Appears when it is whole.
-        init_checkpoint: Whatever `load_checkpoint` takes.
-        bert_config: The network; by default the one beside the weights.
-        vocab_file: Its word pieces; by default those beside the weights.
+        input_file: One text a line, or a pair of texts as `A ||| B`.
+        output_file: The file to write; it appears when it is whole.
+        init_checkpoint: Anything that `load_checkpoint` takes.
+        bert_config: The network; by default from the checkpoint's folder.
+        vocab_file: The word pieces; by default from the checkpoint's folder.
         config: Layers, pooling and sizes.
+
+    Returns:
+        The number of lines.
     """
     config = config or ExtractionConfig()
     bert_config, vocab_file = config_and_vocab(
         init_checkpoint, bert_config, vocab_file
     )
-    warn_of_other_case(init_checkpoint, config.do_lower_case)
-    tokenizer = BertTokenizer(vocab_file, config.do_lower_case)
+    settings = resolve_tokenizer_settings(
+        init_checkpoint, vocab_file, config.do_lower_case
+    )
+    tokenizer = BertTokenizer(vocab_file, **dataclasses.asdict(settings))
     _check(config, bert_config)
     bert_config.check_vocab_size(tokenizer.vocab_size, vocab_file)
     encoder = build_encoder(bert_config)
@@ -156,7 +182,7 @@ def _extract(lines, compute, tokenizer, config) -> Iterator[LineFeatures]:
 
 
 def _pack(lines, preprocessor):
-    """Lines `A` and `A ||| B` -> ragged features, in the order of the lines."""
+    """Lines `A` and `A ||| B` -> ragged features in the lines' order."""
     places, packed = [], []
     for is_pair in (False, True):
         texts = {
@@ -179,7 +205,7 @@ def _columns(rows):
 
 
 def _build_compute(encoder, names, pool):
-    """Features -> of each layer named [B, S, H], or [B, H] if pooled."""
+    """Returns a function: features -> [B, S, H] or pooled [B, H] by name."""
     model = keras.Model(
         encoder.input, {n: encoder.get_layer(n).output for n in names}
     )
@@ -193,21 +219,3 @@ def _build_compute(encoder, names, pool):
         return [pool(x, input_mask) for x in hidden]
 
     return compute
-
-
-def _mean(x, input_mask):
-    weights = tf.cast(input_mask, x.dtype)[:, :, None]
-    return tf.reduce_sum(x * weights, axis=1) / tf.reduce_sum(weights, axis=1)
-
-
-def _max(x, input_mask):
-    is_token = input_mask[:, :, None] > 0
-    return tf.reduce_max(tf.where(is_token, x, x.dtype.min), axis=1)
-
-
-_POOLINGS = {
-    "none": lambda x, input_mask: x,
-    "cls": lambda x, input_mask: x[:, 0],
-    "mean": _mean,
-    "max": _max,
-}

@@ -1,16 +1,16 @@
-"""What layers say of lines -> a file of Google's JSON, NumPy or TFRecords.
+"""Features of lines -> a file of Google's JSON, NumPy or TFRecords.
 
-`.npz` has `input_ids` [T] of all lines, one behind the other; `row_splits`
-[N + 1], where each begins and the last ends; and for each layer an array such
-as `layer_-1`, [T, H], or [N, H] with a pooling. All of it has to fit into
-memory.
+`.npz` holds the concatenated `input_ids` [T] of all lines; `row_splits`
+[N + 1], the start of each line and the end of the last; and for each layer an
+array such as `layer_-1`, which is [T, H], or [N, H] with a pooling. All of it
+must fit into memory.
 
-`.tfrecord` has an Example for each line, with `linex_index`, `input_ids` and,
-flat, `layer_-1` and so on.
+`.tfrecord` holds an Example for each line, with `linex_index`, `input_ids` and
+the flattened layers `layer_-1` and so on.
 
-Any other ending is in the form of google-research/bert, extract_features.py:
-a JSON object a line, numbers with six decimals. With a pooling it has `layers`
-in place of `features`.
+A file with any other suffix has the format of google-research/bert,
+extract_features.py: a JSON object a line, numbers with six decimals. With a
+pooling, `layers` replaces `features`.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from keras_bert.text.tokenizer import BertTokenizer
 
 
 class LineFeatures(NamedTuple):
-    """Ids [T] and, by the layer's number, [T, H], or [H] if pooled."""
+    """Ids [T], and for each layer's number [T, H], or [H] if pooled."""
 
     input_ids: np.ndarray
     layers: Mapping[int, np.ndarray]
 
 
-# Writes all lines to a path, and returns their number.
+# Writes all lines to a path and returns their number.
 _Writer = Callable[[Path, Iterable[LineFeatures], BertTokenizer], int]
 
 
 def get_writer(output_file: str | Path) -> _Writer:
-    """Returns that of the form which follows from the ending of a file.
+    """Returns the writer for the suffix of a file.
 
-    Raises IsADirectoryError where `output_file` is a folder.
+    Raises IsADirectoryError if `output_file` is a folder.
     """
     check_is_not_folder(output_file)
     return _WRITERS.get(Path(output_file).suffix, _write_jsonl)
@@ -105,7 +105,7 @@ def _int64s(values):
 def _write_npz(path, found, tokenizer):
     lines = list(found)
     if not lines:
-        raise InputError("There is no line to extract features of.")
+        raise InputError("The input file has no line to extract features from.")
     arrays = {
         "input_ids": np.concatenate([line.input_ids for line in lines]),
         "row_splits": np.cumsum([0] + [len(x.input_ids) for x in lines]),

@@ -10,9 +10,11 @@ from pathlib import Path
 
 from absl import logging
 
-from keras_bert.checkpoints.casing import warn_of_other_case
 from keras_bert.checkpoints.find import check_output_dir, config_and_vocab
 from keras_bert.checkpoints.load import load_checkpoint
+from keras_bert.checkpoints.tokenizer_settings import (
+    resolve_tokenizer_settings,
+)
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.files import atomic_path
@@ -131,8 +133,10 @@ def finetune(
     bert_config, vocab_file = config_and_vocab(
         init_checkpoint, bert_config, vocab_file
     )
-    if init_checkpoint:
-        warn_of_other_case(init_checkpoint, config.do_lower_case)
+    # For its warning only.
+    resolve_tokenizer_settings(
+        init_checkpoint, vocab_file, config.do_lower_case
+    )
     head = build_head(_spec(task, config), vocab_file, bert_config)
 
     def build_model():

@@ -1,1 +1,1 @@
-"""Strings -> features, in the TensorFlow graph, the same everywhere."""
+"""Strings -> features, in the TensorFlow graph."""

@@ -1,4 +1,4 @@
-"""Which tokens the masked LM has to guess, and what stands in their place."""
+"""Chooses the tokens that the masked LM predicts, and replaces them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ from keras_bert.text.whole_words import choose_spans, positions_of
 
 @dataclasses.dataclass(frozen=True)
 class MaskingConfig:
-    """The numbers of a `MaskedLMMasker`; defaults are the paper's.
+    """The settings of a `MaskedLMMasker`; the defaults are the paper's.
 
     Attributes:
-        masked_lm_prob: Share of the tokens to be masked.
-        mask_rate: Share of the tokens to be guessed that become [MASK].
-        random_rate: Share of them that become a random one; the rest stay.
+        masked_lm_prob: Share of the tokens to predict.
+        mask_rate: Share of the tokens to predict that become [MASK].
+        random_rate: Share of the tokens to predict that become a random
+            token; the rest stay unchanged.
         do_whole_word_mask: Whether a word is masked with all its pieces.
         max_ngram_size: Most neighbouring words masked together; over 1 only
             with do_whole_word_mask.
@@ -40,29 +41,42 @@ class MaskingConfig:
     def build_masker(
         self, tokenizer: BertTokenizer, max_predictions_per_seq: int
     ) -> MaskedLMMasker:
-        """Returns a masker with these numbers."""
-        numbers = {
+        """Returns a masker with these settings."""
+        settings = {
             field.name: getattr(self, field.name)
             for field in dataclasses.fields(MaskingConfig)
         }
         return MaskedLMMasker(
             tokenizer,
             max_predictions_per_seq=max_predictions_per_seq,
-            **numbers,
+            **settings,
         )
 
 
 class MaskedLMMasker(tf.Module):
     """Chooses and replaces tokens (paper, 3.1 and appendix C.2).
 
-    Of a text of n tokens, special ones counted, round(n * masked_lm_prob) are
-    chosen, at least 1 and at most `max_predictions_per_seq`; never [CLS] or
-    [SEP]. Of those, `mask_rate` become [MASK], `random_rate` a random id of
-    the vocabulary, and the rest stay. With `do_whole_word_mask`, a word is
-    chosen with all its pieces, or skipped where it would exceed the number;
-    each of its pieces is still replaced on its own. With a `max_ngram_size`
-    over 1, up to so many neighbouring words are chosen together, n of them
-    with a weight of 1/n, and replaced alike (tensorflow/models, official/nlp).
+    In a text of n tokens, counting special tokens, round(n * masked_lm_prob)
+    tokens are chosen, at least 1 and at most `max_predictions_per_seq`, but
+    never [CLS] or [SEP]. The share `mask_rate` of them becomes [MASK], the
+    share `random_rate` becomes a random id of the vocabulary, and the rest
+    stay.
+
+    With `do_whole_word_mask`, a word is chosen with all its pieces, or skipped
+    if it would exceed the number. Each piece is still replaced by itself. With
+    a `max_ngram_size` over 1, up to that many neighbouring words are chosen
+    together, n words with a weight of 1/n, and all are replaced the same way
+    (tensorflow/models, official/nlp).
+
+    Example:
+        >>> tokenizer = keras_bert.BertTokenizer("vocab.txt")
+        >>> features = keras_bert.BertPreprocessor(tokenizer)(["a lazy dog"])
+        >>> masker = keras_bert.MaskedLMMasker(
+        ...     tokenizer, max_predictions_per_seq=3, masked_lm_prob=0.4
+        ... )
+        >>> masked = masker(features, seeds=tf.constant([[7, 0]]))
+        >>> masked["masked_lm_weights"].numpy()
+        array([[1., 1., 0.]], dtype=float32)
     """
 
     def __init__(
@@ -79,22 +93,21 @@ class MaskedLMMasker(tf.Module):
         super().__init__(name="masked_lm_masker")
         if min(mask_rate, random_rate) < 0 or mask_rate + random_rate > 1:
             raise InputError(
-                f"mask_rate {mask_rate} and random_rate {random_rate} must "
-                "not be negative, and together at most 1; the paper has 0.8 "
-                "and 0.1."
+                f"mask_rate is {mask_rate} and random_rate is {random_rate}, "
+                "but both must be at least 0 and their sum at most 1; the "
+                "paper has 0.8 and 0.1."
             )
         if not 0 < masked_lm_prob < 1:
             raise InputError(
-                f"masked_lm_prob is {masked_lm_prob}, but must lie between 0 "
+                f"masked_lm_prob is {masked_lm_prob}, but must be between 0 "
                 "and 1; the paper has 0.15."
             )
         if max_ngram_size < 1 or (
             max_ngram_size > 1 and not do_whole_word_mask
         ):
             raise InputError(
-                f"max_ngram_size is {max_ngram_size}, but must be at least 1, "
-                "and over 1 only with whole-word masking; n-grams are of "
-                "whole words."
+                f"max_ngram_size is {max_ngram_size}, but must be 1, or more "
+                "with do_whole_word_mask: n-grams consist of whole words."
             )
         self._max_predictions = max_predictions_per_seq
         self._masked_lm_prob = masked_lm_prob
@@ -112,13 +125,17 @@ class MaskedLMMasker(tf.Module):
     def __call__(
         self, features: dict[str, tf.Tensor], seeds: tf.Tensor
     ) -> dict[str, tf.Tensor]:
-        """Masks a batch; the same seeds draw the same masks in any batch.
+        """Masks a batch; a row's mask depends on its seeds, not on the batch.
 
-        `features` has `input_ids` and `input_mask`, int32 [B, S]; `seeds` are
-        integers [B, any number], such as (seed, epoch, record). Returns all
-        features with `input_ids` replaced and, added, int32
-        `masked_lm_positions` and `masked_lm_ids` and float32
-        `masked_lm_weights`, all [B, P], in the order of the text.
+        Args:
+            features: `input_ids` and `input_mask`, int32 [B, S]; any other
+                feature is passed on.
+            seeds: Integers [B, any number], such as (seed, epoch, record).
+
+        Returns:
+            The features with masked `input_ids`, and int32
+            `masked_lm_positions` and `masked_lm_ids` and float32
+            `masked_lm_weights`, all [B, P], in the order of the text.
         """
         input_ids = features["input_ids"]
         seq_length = tf.shape(input_ids)[1]
@@ -138,9 +155,9 @@ class MaskedLMMasker(tf.Module):
         else:
             positions = self._choose_tokens(candidate, num_to_predict, seeds)
             drawn_at = positions
-        # So far, a place that is not needed holds the position seq_length.
-        is_needed = positions < seq_length
-        weights = tf.cast(is_needed, tf.int32)
+        # Until here, an unused prediction has the position seq_length.
+        is_used = positions < seq_length
+        weights = tf.cast(is_used, tf.int32)
         positions *= weights
         ids = tf.gather(input_ids, positions, batch_dims=1) * weights
 
@@ -155,7 +172,7 @@ class MaskedLMMasker(tf.Module):
                 draw < self._mask_rate + self._random_rate, random_ids, ids
             ),
         )
-        places = tf.cast(tf.where(is_needed), tf.int32)  # (row, prediction)
+        places = tf.cast(tf.where(is_used), tf.int32)  # (row, prediction)
         return features | {
             "input_ids": tf.tensor_scatter_nd_update(
                 input_ids,
@@ -170,7 +187,7 @@ class MaskedLMMasker(tf.Module):
         }
 
     def _num_to_predict(self, input_mask):
-        # In float64, so that a half rounds to even as it does in Python.
+        # In float64, a half rounds to even as in Python.
         num_tokens = tf.cast(tf.reduce_sum(input_mask, axis=1), tf.float64)
         return tf.clip_by_value(
             tf.cast(tf.round(num_tokens * self._masked_lm_prob), tf.int32),
@@ -179,16 +196,16 @@ class MaskedLMMasker(tf.Module):
         )
 
     def _choose_tokens(self, candidate, num_to_predict, seeds):
-        """Returns [B, P]: sorted positions, then S where there is no more.
+        """Returns [B, P]: sorted positions, padded with S.
 
-        Two equal random numbers at the cut, in one row of ten million, make
-        it one token more.
+        Two equal random numbers at the cut add a token, in about one row of
+        ten million.
         """
         bits = row_bits(seeds, 0, tf.range(tf.shape(candidate)[1]))
         order = tf.where(candidate, to_order(bits), -1)
-        # The P-th largest is the one to cut at, for all rows at once, where P
-        # minus the number to predict are larger than all. Twice as fast as
-        # tf.math.top_k, which sorts.
+        # Each row gets P minus its number of predictions extra values that are
+        # larger than all others, so that the cut is the P-th largest value in
+        # every row. Twice as fast as tf.math.top_k, which sorts.
         num_predictions = self._max_predictions
         is_larger = tf.range(num_predictions) >= num_to_predict[:, None]
         cut = tf.raw_ops.NthElement(

@@ -1,4 +1,4 @@
-"""Where in the original text a token of the clean text comes from."""
+"""The places of tokens in the original text."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from keras_bert.text.tokenizer_settings import TokenizerSettings
 from keras_bert.text.words import clean_text
 
 
 class TokensWithOffsets(NamedTuple):
-    """Ids and, of each token, the part of the text from start to end.
+    """Ids, and the part of the text from start to end that each token is.
 
     All are int32 RaggedTensors [B, (tokens)]. Bytes are those of the UTF-8
     string; characters are code points, as in a Python string. An invalid byte
-    counts as a byte, but as no character.
+    counts as a byte, but not as a character.
     """
 
     ids: tf.RaggedTensor
@@ -30,18 +31,19 @@ def locate_tokens(
     starts: tf.RaggedTensor,
     ends: tf.RaggedTensor,
     *,
-    lower_case: bool,
+    settings: TokenizerSettings,
 ) -> TokensWithOffsets:
     """Turns offsets in clean parts of texts into offsets in the texts.
 
-    `parts` are strings [B, (parts)] that make up the texts; `ids`, and
-    `starts` and `ends` in bytes of the clean part, [B, (parts), (tokens)].
+    The strings `parts` [B, (parts)] make up the texts. `ids` are
+    [B, (parts), (tokens)], as are `starts` and `ends`, which count bytes of
+    the clean part.
     """
     characters, char_starts = tf.strings.unicode_decode_with_offsets(
         parts.values, "UTF-8", errors="ignore"
     )
-    sizes, clean_sizes = _sizes(characters.flat_values, lower_case)
-    # From here on all is counted from the start of the first text.
+    sizes, clean_sizes = _sizes(characters.flat_values, settings)
+    # From here on, all positions count from the start of the first text.
     part_bytes = _splits(tf.strings.length(parts.values))
     char_starts = char_starts.flat_values + tf.gather(
         part_bytes, characters.value_rowids()
@@ -51,8 +53,8 @@ def locate_tokens(
         tf.gather(clean_bytes, characters.row_splits),
         ids.values.value_rowids(),
     )
-    # The characters of a token's first and last byte; what vanishes at its
-    # ends is not in it.
+    # The characters of a token's first and last byte. A token does not include
+    # removed characters at its ends.
     first = tf.searchsorted(
         clean_bytes[1:], starts.flat_values + offsets, "right", tf.int64
     )
@@ -75,18 +77,18 @@ def locate_tokens(
     )
 
 
-def _sizes(characters, lower_case):
-    """Bytes of each character as it is and when clean, int64."""
-    # Cleaning treats one character after the other; only the form of a final
-    # sigma depends on others, and has as many bytes as the usual form.
+def _sizes(characters, settings):
+    """Bytes of each character before and after cleaning, int64."""
+    # Cleaning treats each character by itself, except for a final sigma, which
+    # has as many bytes as the usual form.
     unique, index = tf.unique(characters)
     texts = tf.strings.unicode_encode(unique[:, None], "UTF-8")
     return [
         tf.gather(tf.cast(tf.strings.length(t), tf.int64), index)
-        for t in (texts, clean_text(texts, lower_case=lower_case))
+        for t in (texts, clean_text(texts, settings))
     ]
 
 
 def _splits(lengths):
-    """Lengths [N] -> where each begins and the last ends, int64 [N+1]."""
+    """Lengths [N] -> the start of each and the end of the last, int64 [N+1]."""
     return tf.pad(tf.cumsum(tf.cast(lengths, tf.int64)), [[1, 0]])

@@ -1,4 +1,4 @@
-"""Texts and pairs of texts -> what the encoder reads."""
+"""Texts and pairs of texts -> features of the encoder."""
 
 from __future__ import annotations
 
@@ -11,22 +11,30 @@ from keras_bert.text.tokenizer import BertTokenizer
 
 
 class BertPreprocessor(tf.Module):
-    """Tokenizes and packs: strings -> `input_ids`, `input_mask`, `segment_ids`.
+    """Strings -> `input_ids`, `input_mask` and `segment_ids`.
 
-    One object for training, evaluation and serving, so that they cannot
-    differ; works eagerly, in `dataset.map` and in a SavedModel.
+    Training, evaluation and serving use the same object, so they cannot
+    differ. It works eagerly, in `dataset.map` and in a SavedModel.
+
+    Example:
+        >>> tokenizer = keras_bert.BertTokenizer("vocab.txt")
+        >>> preprocessor = keras_bert.BertPreprocessor(tokenizer, 16)
+        >>> features = preprocessor(["the fox", "a dog"], ["good", "not bad"])
+        >>> features["input_ids"].numpy()
+        array([[ 2,  5,  9,  3, 25,  3,  0],
+               [ 2,  6, 15,  3, 27, 26,  3]], dtype=int32)
 
     Attributes:
         tokenizer: The `BertTokenizer`.
-        seq_length: No sequence is longer; what is longer is cut.
+        seq_length: The longest sequence; longer texts are cut.
     """
 
     def __init__(self, tokenizer: BertTokenizer, seq_length: int = 128):
         super().__init__(name="bert_preprocessor")
         if seq_length < 4:
             raise InputError(
-                f"seq_length is {seq_length}; a pair with its special tokens "
-                "does not fit into fewer than 4 positions."
+                f"seq_length is {seq_length}, but must be at least 4: a pair "
+                "has three special tokens."
             )
         self.tokenizer = tokenizer
         self.seq_length = seq_length
@@ -40,12 +48,13 @@ class BertPreprocessor(tf.Module):
         """
         return pad(self.pack(first, second))
 
-    # A function of its own: making its graph takes longer than running it.
+    # A tf.function: making the graph of ragged ops takes longer than running
+    # it.
     @functools.partial(tf.function, autograph=False, reduce_retracing=True)
     def pack(
         self, first: tf.Tensor, second: tf.Tensor | None = None
     ) -> dict[str, tf.RaggedTensor]:
-        """As a call, but ragged: `input_ids` and `segment_ids` only."""
+        """Returns ragged `input_ids` and `segment_ids` [B, (tokens)]."""
         ids = [self.tokenizer(first)]
         if second is not None:
             ids.append(self.tokenizer(second))
@@ -71,8 +80,8 @@ def pack_segments(
     """
     budget = seq_length - 1 - len(segments)
     lengths = [ids.row_lengths() for ids in segments]
-    # What dropping one token after the other, always of the longer segment,
-    # comes to; of two equally long ones the second loses.
+    # The result of dropping one token after another from the longer segment,
+    # and from the second one if both are equally long.
     if len(segments) == 2:
         first, second = lengths
         keep = tf.maximum(budget - second, (budget + 1) // 2)
@@ -100,7 +109,7 @@ def pack_segments(
 
 def _shorten(ids, lengths):
     """Keeps the first `lengths` [B] ids of each row."""
-    # What tf.ragged.boolean_mask does, in a tenth of its operations.
+    # As tf.ragged.boolean_mask, with a tenth of its operations.
     row_ids = ids.value_rowids()
     places = tf.range(tf.size(row_ids, tf.int64)) - tf.gather(
         ids.row_starts(), row_ids
@@ -112,10 +121,10 @@ def _shorten(ids, lengths):
 
 
 def pad(packed: dict[str, tf.RaggedTensor]) -> dict[str, tf.Tensor]:
-    """Ragged features -> dense ones [B, S].
+    """Ragged features -> dense features [B, S].
 
-    `input_mask` is 1 for every token where the features have none.
+    If they have no `input_mask`, it is 1 for every token.
     """
     mask = {"input_mask": tf.ones_like(packed["input_ids"])}
-    # Google's features are padded with 0, whatever the id of [PAD].
+    # Google pads with 0, even if the id of [PAD] is another number.
     return {name: x.to_tensor() for name, x in (mask | packed).items()}

@@ -1,8 +1,8 @@
-"""Random numbers that belong to a row, whatever batch the row is in.
+"""Random numbers that depend on a row only, not on its batch.
 
-`tf.random.stateless_uniform` has one seed for a whole batch; here each row
-has its own, so that its draws do not depend on its neighbours. The generator
-is SplitMix64 (Steele, Lea and Flood 2014), which is a function of a counter.
+`tf.random.stateless_uniform` has one seed for a whole batch. Here each row has
+a seed of its own. The generator is SplitMix64 (Steele, Lea and Flood 2014),
+which is a function of a counter.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ _FACTORS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
 def row_bits(seeds: tf.Tensor, stream: int, columns: tf.Tensor) -> tf.Tensor:
-    """64 random bits for each column of each row: uint64 [B, any number].
+    """Draws 64 random bits for each column of each row: uint64 [B, columns].
 
     Args:
         seeds: Integers [B, any number], such as (seed, epoch, record).
-        stream: Another one gives other, independent bits.
-        columns: Integers, [any number] or [B, any number]; the same column
-            of the same row has the same bits.
+        stream: Each number gives independent bits.
+        columns: Integers [columns] or [B, columns]; the same column of the
+            same row always has the same bits.
     """
     seeds = tf.cast(seeds, tf.uint64)
     key = tf.fill([tf.shape(seeds)[0]], np.uint64(stream))
@@ -43,7 +43,7 @@ def to_integers(bits: tf.Tensor, limit: int | tf.Tensor) -> tf.Tensor:
 
 
 def to_order(bits: tf.Tensor) -> tf.Tensor:
-    """Random bits -> int32 that are not negative, to be sorted by."""
+    """Random bits -> int32 that are at least 0, as keys for sorting."""
     return tf.cast(_right(bits, 33), tf.int32)
 
 

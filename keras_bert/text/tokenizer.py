@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from pathlib import Path
 
@@ -9,36 +10,56 @@ import tensorflow as tf
 import tensorflow_text as tf_text
 
 from keras_bert.text.offsets import TokensWithOffsets, locate_tokens
+from keras_bert.text.tokenizer_settings import TokenizerSettings
 from keras_bert.text.vocab import SPECIAL_TOKENS, SpecialTokens, load_vocab
 from keras_bert.text.words import (
     MAX_CHARS_PER_WORD,
     blank_long_words,
     clean_text,
+    split_words,
 )
 
 
 class BertTokenizer(tf.Module):
     """WordPiece, as in google-research/bert, tokenization.py.
 
-    Called on strings [B], returns a RaggedTensor [B, (tokens)] of int32 ids,
-    without special tokens. Works eagerly, in `dataset.map` and in a
+    Called on strings [B], it returns a RaggedTensor [B, (tokens)] of int32
+    ids, without special tokens. It works eagerly, in `dataset.map` and in a
     SavedModel.
+
+    Example:
+        >>> tokenizer = keras_bert.BertTokenizer("vocab.txt")
+        >>> ids = tokenizer(["The fox jumped.", "An unaffable dog"])
+        >>> tokenizer.tokens(ids[0])
+        ['the', 'fox', 'jump', '##ed', '.']
+        >>> tokenizer.detokenize(ids).numpy()[1]
+        b'[UNK] unaffable dog'
+
+    Args:
+        vocab_file: A vocab.txt.
+        do_lower_case: Whether text is lower-cased.
+        strip_accents: Whether accents are removed; None does as
+            `do_lower_case`.
+        tokenize_chinese_chars: Whether each CJK ideograph is a word.
+        special_tokens: The names of the special tokens in the vocabulary.
+        keep_special_tokens: Whether a name such as "[SEP]" in a text becomes
+            that token. By default it is split like any other text, so that no
+            user can put a special token into a text.
 
     Attributes:
         vocab: The word pieces, in the order of their ids.
-        lower_case: Whether text is lower-cased and stripped of accents.
-        special_tokens: The `SpecialTokens`, as the vocabulary spells them.
-        keep_special_tokens: Whether a name such as "[SEP]" in a text becomes
-            that token. Otherwise it is split like any other text, so that no
-            user can put a special token into a text.
+        settings: The `TokenizerSettings`.
+        special_tokens: The `SpecialTokens`.
         pad_id, unk_id, cls_id, sep_id, mask_id: Ids of the special tokens.
     """
 
     def __init__(
         self,
         vocab_file: str | Path,
-        lower_case: bool = True,
+        do_lower_case: bool = True,
         *,
+        strip_accents: bool | None = None,
+        tokenize_chinese_chars: bool = True,
         special_tokens: SpecialTokens = SPECIAL_TOKENS,
         keep_special_tokens: bool = False,
     ):
@@ -46,7 +67,9 @@ class BertTokenizer(tf.Module):
         vocab = load_vocab(vocab_file, special_tokens)
         # A tuple: a list would be tracked and stored in every SavedModel.
         self.vocab = tuple(vocab)
-        self.lower_case = lower_case
+        self.settings = TokenizerSettings(
+            do_lower_case, strip_accents, tokenize_chinese_chars
+        )
         self.special_tokens = special_tokens
         self.keep_special_tokens = keep_special_tokens
         self.pad_id = vocab.index(special_tokens.pad)
@@ -55,17 +78,37 @@ class BertTokenizer(tf.Module):
         self.sep_id = vocab.index(special_tokens.sep)
         self.mask_id = vocab.index(special_tokens.mask)
         self._wordpiece = tf_text.FastWordpieceTokenizer(
-            # Pieces with white space in them match nothing, as white space
-            # ends a word; this op would find them.
+            # White space ends a word, so a piece that contains white space
+            # must match nothing; this op would find it.
             [
                 p if p.split() == [p] else f"\x01{i}"
                 for i, p in enumerate(vocab)
             ],
-            # Longer words come blanked; a character has at most 4 bytes.
+            # Longer words are blanked before; a character has up to 4 bytes.
             max_bytes_per_word=4 * MAX_CHARS_PER_WORD + 1,
             token_out_type=tf.int32,
             unknown_token=special_tokens.unk,
+            # The op's own splitting always splits ideographs.
+            no_pretokenization=not tokenize_chinese_chars,
         )
+
+    @classmethod
+    def from_settings(
+        cls, vocab_file: str | Path, settings: TokenizerSettings
+    ) -> BertTokenizer:
+        """Returns a tokenizer with the settings of a checkpoint."""
+        return cls(vocab_file, **dataclasses.asdict(settings))
+
+    def sidecars(self, model_max_length: int) -> dict[str, str]:
+        """Returns the text files that belong beside a model's weights."""
+        return {
+            "vocab.txt": "\n".join(self.vocab) + "\n",
+            "tokenizer_config.json": self.settings.to_json(model_max_length),
+        }
+
+    @property
+    def do_lower_case(self) -> bool:
+        return self.settings.do_lower_case
 
     @property
     def vocab_size(self) -> int:
@@ -73,23 +116,26 @@ class BertTokenizer(tf.Module):
 
     def __call__(self, texts: tf.Tensor) -> tf.RaggedTensor:
         texts = tf.convert_to_tensor(texts, tf.string)
-        if not self.keep_special_tokens:
+        if (
+            self.settings.tokenize_chinese_chars
+            and not self.keep_special_tokens
+        ):
             return self._wordpiece.tokenize(self._clean(texts))
         parts = self._parts(texts)
         ids, _, _ = self._tokenize(parts.values)
         return parts.with_values(ids).merge_dims(1, 2)
 
     def tokenize_with_offsets(self, texts: tf.Tensor) -> TokensWithOffsets:
-        """As a call, and where in the text each token stands.
+        """Does the same, and tells which part of the text each token is.
 
-        What is dropped from a text lies between tokens, or inside of one, but
-        at no token's end. [UNK] stands where its whole word does.
+        A token neither starts nor ends with a character that cleaning removed.
+        [UNK] covers its whole word.
         """
         parts = self._parts(tf.convert_to_tensor(texts, tf.string))
         return locate_tokens(
             parts,
             *(parts.with_values(t) for t in self._tokenize(parts.values)),
-            lower_case=self.lower_case,
+            settings=self.settings,
         )
 
     def detokenize(self, ids: tf.RaggedTensor | tf.Tensor) -> tf.Tensor:
@@ -99,17 +145,18 @@ class BertTokenizer(tf.Module):
         return tf.strings.regex_replace(texts, " ##", "")
 
     def tokens(self, ids) -> list[str]:
-        """The word pieces of a flat sequence of ids, to be looked at."""
+        """Returns the word pieces of a flat sequence of ids, for display."""
         return [self.vocab[int(i)] for i in ids]
 
     def _clean(self, texts):
-        return blank_long_words(clean_text(texts, lower_case=self.lower_case))
+        texts = clean_text(texts, self.settings)
+        return blank_long_words(texts, self.settings)
 
     def _parts(self, texts):
-        """Texts [B] -> [B, (parts)]; a special token is its own part."""
+        """Texts [B] -> [B, (parts)]; each special token is a part."""
         if not self.keep_special_tokens:
             return tf.RaggedTensor.from_uniform_row_length(texts, 1)
-        # The longest first, should one begin with another.
+        # The longest first, because one name may begin with another.
         names = sorted(self.special_tokens, key=len, reverse=True)
         pattern = "|".join(re.escape(name) for name in names)
         return tf_text.regex_split(texts, pattern, pattern)
@@ -118,16 +165,14 @@ class BertTokenizer(tf.Module):
         """Parts [P] -> ids; starts, ends in the clean part; [P, (tokens)]."""
         clean = self._clean(parts)
         if not self.keep_special_tokens:
-            return self._wordpiece.tokenize_with_offsets(clean)
+            return self._word_pieces(clean)
         special_ids = tf.fill(tf.shape(parts), -1)
         for name in self.special_tokens:
             special_ids = tf.where(
                 parts == name, self.vocab.index(name), special_ids
             )
         special = special_ids >= 0
-        ordinary = self._wordpiece.tokenize_with_offsets(
-            tf.where(special, "", clean)
-        )
+        ordinary = self._word_pieces(tf.where(special, "", clean))
         sizes = tf.cast(tf.strings.length(clean), tf.int64)
         return [
             tf.concat([t, _kept(values, special)], axis=1)
@@ -138,9 +183,25 @@ class BertTokenizer(tf.Module):
             )
         ]
 
+    def _word_pieces(self, clean):
+        """As `_tokenize`, for clean parts without special tokens."""
+        if self.settings.tokenize_chinese_chars:
+            return self._wordpiece.tokenize_with_offsets(clean)
+        words, word_starts = split_words(clean, self.settings)
+        ids, starts, ends = self._wordpiece.tokenize_with_offsets(words)
+        word_starts = tf.gather(
+            word_starts.flat_values, ids.values.value_rowids()
+        )
+        return [ids.merge_dims(1, 2)] + [
+            places.with_flat_values(
+                places.flat_values + word_starts
+            ).merge_dims(1, 2)
+            for places in (starts, ends)
+        ]
+
 
 def _kept(values, mask):
-    """Values [P] -> ragged [P, (0 or 1)]: those where the mask is True."""
+    """Values [P] -> ragged [P, (0 or 1)], the values whose mask is True."""
     return tf.RaggedTensor.from_row_lengths(
         tf.boolean_mask(values, mask), tf.cast(mask, tf.int64), validate=False
     )

@@ -1,4 +1,4 @@
-"""vocab.txt: one word piece a line, its id the number of the line."""
+"""vocab.txt: one word piece a line; its id is the number of the line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,16 @@ from keras_bert.errors import InputError
 
 
 class SpecialTokens(NamedTuple):
-    """The pieces that stand for no text, as a vocabulary spells them."""
+    """The names of the special tokens in a vocabulary.
+
+    Example:
+        >>> names = keras_bert.SpecialTokens(mask=".")
+        >>> tokenizer = keras_bert.BertTokenizer(
+        ...     "vocab.txt", special_tokens=names
+        ... )
+        >>> tokenizer.tokens([tokenizer.mask_id])
+        ['.']
+    """
 
     pad: str = "[PAD]"
     unk: str = "[UNK]"
@@ -18,14 +27,17 @@ class SpecialTokens(NamedTuple):
     mask: str = "[MASK]"
 
 
-# Of every released vocabulary.
+# Every released vocabulary has these.
 SPECIAL_TOKENS = SpecialTokens()
 
 
 def load_vocab(
     path: str | Path, special_tokens: SpecialTokens = SPECIAL_TOKENS
 ) -> list[str]:
-    """Reads a vocabulary; the special tokens must be in it."""
+    """Reads a vocabulary.
+
+    Raises InputError if it lacks a special token or has a piece twice.
+    """
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(
@@ -39,13 +51,13 @@ def load_vocab(
     if missing:
         raise InputError(
             f"The vocabulary {path} has no {', '.join(missing)}; BERT needs "
-            f"{', '.join(special_tokens)}, each on a line of its own. Where "
-            "it spells them otherwise, say so with SpecialTokens."
+            f"{', '.join(special_tokens)}, each on a line of its own. If "
+            "the vocabulary has other names for them, give SpecialTokens."
         )
     if len(set(vocab)) < len(vocab):
         first = next(t for i, t in enumerate(vocab) if t in vocab[:i])
         raise InputError(
-            f"The vocabulary {path} has {first!r} on two lines; a word piece "
-            "has one id."
+            f"The vocabulary {path} has {first!r} on two lines, but a word "
+            "piece has one id; remove one of them."
         )
     return vocab

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import functools
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -14,8 +15,9 @@ from tensorflow_text.tools.wordpiece_vocab import (
 
 from keras_bert.errors import InputError
 from keras_bert.files import atomic_path
+from keras_bert.text.tokenizer_settings import TokenizerSettings
 from keras_bert.text.vocab import SPECIAL_TOKENS
-from keras_bert.text.words import split_words
+from keras_bert.text.words import clean_text, split_words
 
 _LINES_PER_CALL = 10_000
 
@@ -25,46 +27,52 @@ def learn_vocab(
     output_file: str | Path,
     *,
     vocab_size: int,
-    lower_case: bool = True,
+    do_lower_case: bool = True,
 ) -> list[str]:
     """Learns word pieces of text and writes them as a vocab.txt.
 
-    Words are split as `BertTokenizer` splits them; the pieces are chosen by
-    the top-down learner of tensorflow-text. Special tokens come first, then
+    Words are split as `BertTokenizer` splits them; the top-down learner of
+    tensorflow-text chooses the pieces. The special tokens come first, then
     single characters, then pieces, the most frequent first.
+
+    Example:
+        >>> with open("corpus.txt") as lines:
+        ...     vocab = keras_bert.learn_vocab(lines, "new.txt", vocab_size=100)
+        >>> vocab[:6]
+        ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', ',']
 
     Args:
         lines: The text, in any order.
-        output_file: Where to write; appears only when it is whole.
-        vocab_size: The largest size. Text that is small or has few different
-            words gives fewer pieces; it can be up to 5 % below in any case.
-        lower_case: Whether the text is lower-cased and stripped of accents.
+        output_file: The file to write; it appears when it is whole.
+        vocab_size: The largest size. The vocabulary can be 5 % smaller, and
+            smaller still if the text has few different words.
+        do_lower_case: Whether to lower-case the text and remove accents.
 
     Returns:
         The vocabulary.
 
     Raises:
-        InputError: Where the text has no word, or the size is below 100.
+        InputError: If the text has no word, or the size is below 100.
     """
     if vocab_size < 100:
         raise InputError(
             f"vocab_size {vocab_size} leaves no room for word pieces; choose "
             "at least 100."
         )
-    counts = _count_words(lines, lower_case)
+    counts = _count_words(lines, TokenizerSettings(do_lower_case))
     if not counts:
         raise InputError(
-            "The text has no word to learn a vocabulary of; give files with "
-            "text in them."
+            "The text has no word to learn a vocabulary from; give files "
+            "that contain text."
         )
     characters = {character for word in counts for character in word}
-    # Each stands twice, alone and after ##, so that a word of the text is
-    # never unknown.
+    # Each character is a piece alone and after ##, so that no word of the text
+    # is unknown.
     max_characters = vocab_size // 4
     if len(characters) > max_characters:
         logging.warning(
-            "The text has %d different characters; words with other than the "
-            "%d most frequent will be [UNK]. A larger vocab_size keeps more.",
+            "The text has %d different characters; a word with any but the %d "
+            "most frequent becomes [UNK]. A larger vocab_size keeps more.",
             len(characters),
             max_characters,
         )
@@ -85,19 +93,23 @@ def learn_vocab(
 
 
 def _drop_rarest(vocab, num_dropped):
-    """Cuts what the learner's search left over, but never a character."""
+    """Drops the rarest pieces that are longer than a character."""
     pieces = [p for p in vocab if len(p.removeprefix("##")) > 1]
     pieces = pieces[len(SPECIAL_TOKENS) :]
     dropped = set(pieces[len(pieces) - max(num_dropped, 0) :])
     return [piece for piece in vocab if piece not in dropped]
 
 
-def _count_words(lines, lower_case):
-    split = tf.function(
-        lambda texts: split_words(texts, lower_case=lower_case).flat_values,
+def _count_words(lines, settings):
+    @functools.partial(
+        tf.function,
         input_signature=[tf.TensorSpec([None], tf.string)],
         autograph=False,
     )
+    def split(texts):
+        words, _ = split_words(clean_text(texts, settings), settings)
+        return words.flat_values
+
     counts = collections.Counter()
     chunk = []
 

@@ -1,4 +1,4 @@
-"""Whole words and n-grams of them, chosen until enough tokens are."""
+"""Chooses whole words, and n-grams of words, at random."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ def choose_spans(
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Chooses spans of whole words, of at most `num_to_predict` [B] tokens.
 
-    A word is a candidate without ## and all with ## behind it; behind [CLS],
-    [SEP] or a cut, the first piece begins a word even with ##. Spans are gone
-    through in a random order, and one that would exceed the number, or holds
-    a chosen word, is skipped.
+    A word is a piece without ## and all following pieces with ##. After [CLS],
+    [SEP] or a cut, a piece with ## also starts a word. Spans are tried in a
+    random order; a span that would exceed the number, or contains a chosen
+    word, is skipped.
 
     Args:
-        candidate: Bool [B, S], what may be chosen.
-        continues_word: Bool [B, S], the piece begins with ##.
-        num_to_predict: Int32 [B], tokens of all spans together.
+        candidate: Bool [B, S], whether a token may be chosen.
+        continues_word: Bool [B, S], whether a piece begins with ##.
+        num_to_predict: Int32 [B], the number of tokens to choose.
         seeds: Integers [B, any number].
-        max_ngram_size: The most words of a span; n have a weight of 1/n.
+        max_ngram_size: The most words of a span; n words have a weight of 1/n.
         max_predictions: P.
 
     Returns:
-        Two int32 [B, P]: the sorted positions of the chosen tokens, then S
-        where there is no more; and what the tokens of one n-gram share, the
-        position of its first (without n-grams, the position itself).
+        Two int32 tensors [B, P]: the sorted positions of the chosen tokens,
+        padded with S, and for each of them the position of the first token of
+        its n-gram (without n-grams, its own position).
     """
     seq_length = tf.shape(candidate)[1]
     before = tf.pad(candidate[:, :-1], [[0, 0], [1, 0]])
@@ -59,9 +59,9 @@ def choose_spans(
 
 
 def positions_of(chosen: tf.Tensor, max_predictions: int) -> tf.Tensor:
-    """Bool [B, S] -> int32 [B, P]: where it holds, sorted, then S.
+    """Bool [B, S] -> the first P positions that are True, padded with S.
 
-    Of more than `max_predictions`, the first.
+    Int32 [B, P], with `max_predictions` as P.
     """
     num_rows, seq_length = tf.unstack(tf.shape(chosen))
     places = tf.where(chosen)  # (row, position)
@@ -74,9 +74,9 @@ def positions_of(chosen: tf.Tensor, max_predictions: int) -> tf.Tensor:
 
 
 def _words(word, seq_length):
-    """The number of tokens and the first position of each word, [B, W]."""
+    """Returns the number of tokens and the first position of words, [B, W]."""
     num_rows = tf.shape(word)[0]
-    slots = seq_length + 1  # the last is for what belongs to no word
+    slots = seq_length + 1  # the last one is for tokens outside of words
     segments = word + tf.range(num_rows)[:, None] * slots
     sizes = tf.math.unsorted_segment_sum(
         tf.ones_like(word), segments, num_rows * slots
@@ -91,9 +91,9 @@ def _words(word, seq_length):
 
 
 def _ngrams(sizes, starts, max_ngram_size):
-    """Tokens of the n-gram that begins at each word; 0 where there is none.
+    """Returns the sizes of n-grams by their first words, 0 for no n-gram.
 
-    [B, N * W]: first the single words, then the pairs, ...
+    [B, N * W], in tokens: first the single words, then the pairs, and so on.
     """
     ngrams, total = [sizes], sizes
     for n in range(1, max_ngram_size):
@@ -106,15 +106,15 @@ def _ngrams(sizes, starts, max_ngram_size):
 
 
 def _random_order(spans, seeds, max_ngram_size):
-    """Places of spans [B, N * W] in the order in which they are tried.
+    """Returns indices of spans [B, N * W] in the order of trying them.
 
-    To draw n with a weight of 1/n and then one of the n-grams left, until
-    none is, is to let the n-grams of each n, shuffled, arrive one after the
-    other at the rate 1/n, and to take them as they come.
+    The rule is: draw n with a weight of 1/n, then one of the remaining
+    n-grams, until none remains. It has the same distribution as n-grams that
+    arrive at the rate 1/n, shuffled for each n.
     """
     num_spans = tf.shape(spans)[1]
     order = to_order(row_bits(seeds, 0, tf.range(num_spans)))
-    # Those that are not there come last.
+    # Spans that do not exist come last.
     order = tf.where(spans > 0, order, order.dtype.max)
     if max_ngram_size == 1:
         return tf.argsort(order, axis=1)

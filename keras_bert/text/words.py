@@ -5,76 +5,85 @@ from __future__ import annotations
 import tensorflow as tf
 import tensorflow_text as tf_text
 
+from keras_bert.text.tokenizer_settings import TokenizerSettings
+
 # A longer word becomes [UNK]; counted in characters, not in bytes.
 MAX_CHARS_PER_WORD = 200
 
-# Control and format characters but tab, LF and CR, and U+FFFD.
+# Control and format characters except tab, LF and CR; and U+FFFD.
 _DROPPED = r"\x{00}-\x{08}\x{0B}\x{0C}\x{0E}-\x{1F}\x{7F}-\x{9F}\x{FFFD}\p{Cf}"
-# Valid UTF-8 (which has no surrogates) with none of the above.
+# Valid UTF-8 (which has no surrogates) with none of these characters.
 _PLAIN = rf"[^{_DROPPED}\x{{D800}}-\x{{DFFF}}]*"
-# The blocks of CJK ideographs; Hangul, Hiragana and Katakana are not in them.
+# All ASCII except letters, digits and spaces counts as punctuation. Each mark
+# is a word.
+_MARK = r"[!-/:-@\[-`{-~]|\p{P}"
+# The blocks of CJK ideographs, without Hangul, Hiragana and Katakana.
 _CJK = (
     r"[\x{4E00}-\x{9FFF}\x{3400}-\x{4DBF}\x{20000}-\x{2A6DF}"
     r"\x{2A700}-\x{2B73F}\x{2B740}-\x{2B81F}\x{2B820}-\x{2CEAF}"
     r"\x{F900}-\x{FAFF}\x{2F800}-\x{2FA1F}]"
 )
-# All ASCII that is no letter, digit or space counts as punctuation. Each
-# mark and each ideograph is a word of its own.
-_ALONE = rf"[!-/:-@\[-`{{-~]|\p{{P}}|{_CJK}"
-_BOUNDARY = rf"[\s\p{{Z}}]|{_ALONE}"
-# First, last, and how far behind their small letters are, of capitals that
-# came with Unicode 14; TensorFlow lower-cases by Unicode 13.
-_NEW_CAPITALS = (
-    (0x2C2F, 0x2C2F, 0x30),
-    *((point, point, 1) for point in (0xA7C0, 0xA7D0, 0xA7D6, 0xA7D8)),
-    (0x10570, 0x1057A, 0x27),
-    (0x1057C, 0x1058A, 0x27),
-    (0x1058C, 0x10592, 0x27),
-    (0x10594, 0x10595, 0x27),
-)
-_NEW_CAPITAL = "".join(
-    rf"\x{{{first:X}}}-\x{{{last:X}}}" for first, last, _ in _NEW_CAPITALS
-).join("[]")
-# What a word over the limit needs; few texts without such a word have it.
+_SPACE = r"[\s\p{Z}]"
+# Every long word matches this, and few other texts do.
 _LONG_RUN = rf"(?s).*[^\s!-/:-@\[-`{{-~]{{{MAX_CHARS_PER_WORD + 1}}}.*"
 
 
-def clean_text(texts: tf.Tensor, *, lower_case: bool) -> tf.Tensor:
-    """Drops what never reaches a token from UTF-8 strings [B].
+def clean_text(texts: tf.Tensor, settings: TokenizerSettings) -> tf.Tensor:
+    """Removes from UTF-8 strings [B] what never reaches a token.
 
-    The rules of `BasicTokenizer` in google-research/bert, tokenization.py,
-    but for the splitting. Control characters go, and invalid bytes; with
-    `lower_case`, capitals and accents go too.
+    The rules are those of `BasicTokenizer` in google-research/bert,
+    tokenization.py, without the splitting: control characters and invalid
+    bytes are removed and, by the settings, capitals and accents.
     """
     plain = tf.strings.regex_full_match(texts, _PLAIN)
     texts = _change_where(~plain, texts, _drop)
-    if lower_case:
-        texts = tf.strings.lower(texts)  # A to Z only, which is quick
+    if settings.do_lower_case:
+        texts = tf.strings.lower(texts)  # only A to Z, which is fast
+    if settings.do_lower_case or settings.strips_accents:
         num_chars = tf.strings.length(texts, unit="UTF8_CHAR")
         is_ascii = tf.strings.length(texts) == num_chars
-        texts = _change_where(~is_ascii, texts, _lower_and_strip_accents)
+        texts = _change_where(
+            ~is_ascii, texts, lambda texts: _lower_and_strip(texts, settings)
+        )
     return texts
 
 
-def split_words(texts: tf.Tensor, *, lower_case: bool) -> tf.RaggedTensor:
-    """Splits UTF-8 strings [B] into ragged clean words [B, (words)]."""
-    texts = clean_text(texts, lower_case=lower_case)
-    return tf_text.regex_split(texts, _BOUNDARY, _ALONE)
+def split_words(
+    texts: tf.Tensor, settings: TokenizerSettings
+) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
+    """Splits clean text [B] into words.
 
-
-def blank_long_words(texts: tf.Tensor) -> tf.Tensor:
-    """Fills words of clean text over the limit with \\x01, byte for byte.
-
-    No word piece matches them then, and no offset changes.
+    Returns ragged [B, (words)]: the words, and the byte at which each starts.
     """
-    # Most texts are too short for a long word: the pattern is spared them.
+    alone = _words_of_one(settings)
+    words, starts, _ = tf_text.regex_split_with_offsets(
+        texts, f"{_SPACE}|{alone}", alone
+    )
+    return words, starts
+
+
+def blank_long_words(
+    texts: tf.Tensor, settings: TokenizerSettings
+) -> tf.Tensor:
+    """Replaces the bytes of too long words in clean text by \\x01.
+
+    No word piece matches such a word, and no offset changes.
+    """
+    # Most texts are too short for a long word, so they skip the pattern.
     return _change_where(
         tf.strings.length(texts) > MAX_CHARS_PER_WORD,
         texts,
         lambda texts: _change_where(
-            tf.strings.regex_full_match(texts, _LONG_RUN), texts, _blank
+            tf.strings.regex_full_match(texts, _LONG_RUN),
+            texts,
+            lambda texts: _blank(texts, settings),
         ),
     )
+
+
+def _words_of_one(settings):
+    """The pattern of characters that are words by themselves."""
+    return f"{_MARK}|{_CJK}" if settings.tokenize_chinese_chars else _MARK
 
 
 def _drop(texts):
@@ -85,30 +94,18 @@ def _drop(texts):
     return tf.strings.regex_replace(texts, f"[{_DROPPED}]", "")
 
 
-def _lower_and_strip_accents(texts):
-    texts = tf.strings.lower(texts, encoding="utf-8")
-    texts = _change_where(
-        tf.strings.regex_full_match(texts, f"(?s).*{_NEW_CAPITAL}.*"),
-        texts,
-        _lower_new_capitals,
-    )
-    texts = tf_text.normalize_utf8(texts, "NFD")
-    return tf.strings.regex_replace(texts, r"\p{Mn}", "")
+def _lower_and_strip(texts, settings):
+    if settings.do_lower_case:
+        texts = tf.strings.lower(texts, encoding="utf-8")
+    if settings.strips_accents:
+        texts = tf_text.normalize_utf8(texts, "NFD")
+        texts = tf.strings.regex_replace(texts, r"\p{Mn}", "")
+    return texts
 
 
-def _lower_new_capitals(texts):
-    characters = tf.strings.unicode_decode(texts, "UTF-8")
-    points = characters.flat_values
-    for first, last, distance in _NEW_CAPITALS:
-        is_capital = (points >= first) & (points <= last)
-        points = tf.where(is_capital, points + distance, points)
-    return tf.strings.unicode_encode(
-        characters.with_flat_values(points), "UTF-8"
-    )
-
-
-def _blank(texts):
-    parts = tf_text.regex_split(texts, _BOUNDARY, _BOUNDARY)
+def _blank(texts, settings):
+    boundary = f"{_SPACE}|{_words_of_one(settings)}"
+    parts = tf_text.regex_split(texts, boundary, boundary)
     flat = parts.flat_values
     is_long = tf.strings.length(flat, unit="UTF8_CHAR") > MAX_CHARS_PER_WORD
     blanks = tf.strings.regex_replace(flat, r"\C", "\x01")
@@ -118,7 +115,7 @@ def _blank(texts):
 
 
 def _change_where(mask, texts, change):
-    """Applies `change` to the texts [B] where the mask [B] is True."""
+    """Applies `change` to the texts [B] whose mask [B] is True."""
     rows = tf.where(mask)
     return tf.tensor_scatter_nd_update(
         texts, rows, change(tf.gather_nd(texts, rows))

@@ -1,4 +1,4 @@
-"""Out to other formats and back: every bit is kept."""
+"""Converting to another format and back keeps every bit."""
 
 import dataclasses
 import json
@@ -22,6 +22,7 @@ from keras_bert.models.multiple_choice import build_multiple_choice
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.models.span_labeler import build_span_labeler
 from keras_bert.models.token_classifier import build_token_classifier
+from keras_bert.text.tokenizer_settings import TokenizerSettings
 
 BUILDERS = {
     "BertModel": build_encoder,
@@ -104,7 +105,7 @@ def test_the_architecture_is_named(saved):
     assert f"{first}embeddings.word_embeddings.weight" in names
 
 
-def test_google_finds_its_names_and_shapes(shared, tmp_path):
+def test_googles_names_shapes_and_types(shared, tmp_path):
     golden = shared / "golden" / "tf1_small"
     convert_checkpoint(
         golden / "bert_model.ckpt", tmp_path / "hf", "huggingface"
@@ -126,7 +127,7 @@ def test_google_finds_its_names_and_shapes(shared, tmp_path):
     )
 
 
-def test_transformers_finds_its_own_file_again(shared, tmp_path):
+def test_a_file_of_transformers_comes_back_unchanged(shared, tmp_path):
     minilm = shared / "data" / "checkpoints" / "all-MiniLM-L6-v2"
     convert_checkpoint(minilm, tmp_path / "ours", "keras")
     convert_checkpoint(tmp_path / "ours", tmp_path / "again", "huggingface")
@@ -145,11 +146,14 @@ def test_transformers_finds_its_own_file_again(shared, tmp_path):
     assert {k: again[k] for k in common} == {k: first[k] for k in common}
 
 
-def test_labels_and_case_come_from_beside(config, tmp_path, vocab_file):
+def test_labels_and_tokenizer_settings_are_kept(config, tmp_path, vocab_file):
     model = build_classifier(config, num_labels=2)
     _save(model, config, tmp_path / "ours", vocab_file)
-    task = {"labels": ["bad", "gut"], "do_lower_case": False}
-    (tmp_path / "ours" / "task.json").write_text(json.dumps(task))
+    (tmp_path / "ours" / "task.json").write_text('{"labels": ["bad", "gut"]}')
+    settings = TokenizerSettings(False, strip_accents=True)
+    (tmp_path / "ours" / "tokenizer_config.json").write_text(
+        settings.to_json(model_max_length=9)
+    )
     convert_checkpoint(tmp_path / "ours", tmp_path / "theirs", "huggingface")
     theirs = tmp_path / "theirs"
     values = json.loads((theirs / "config.json").read_text())
@@ -159,25 +163,31 @@ def test_labels_and_case_come_from_beside(config, tmp_path, vocab_file):
     assert tokenizer == {
         "do_lower_case": False,
         "model_max_length": 16,
+        "strip_accents": True,
+        "tokenize_chinese_chars": True,
         "tokenizer_class": "BertTokenizer",
     }
 
 
 @pytest.mark.parametrize(
-    ("capital", "lower_case"), [("", True), ("Fox", False)]
+    ("capital", "do_lower_case"), [("", True), ("Fox", False)]
 )
-def test_else_the_vocabulary_tells_the_case(
-    config, tmp_path, vocab_file, capital, lower_case
+def test_the_vocabulary_tells_the_case_if_nothing_else_does(
+    config, tmp_path, vocab_file, capital, do_lower_case
 ):
     _save(build_encoder(config), config, tmp_path / "ours", vocab_file)
     with (tmp_path / "ours" / "vocab.txt").open("a") as vocab:
         vocab.write(capital)
-    convert_checkpoint(tmp_path / "ours", tmp_path / "theirs", "huggingface")
-    values = (tmp_path / "theirs" / "tokenizer_config.json").read_text()
-    assert json.loads(values)["do_lower_case"] is lower_case
+    for to in FORMATS:
+        convert_checkpoint(tmp_path / "ours", tmp_path / to, to)
+        file = tmp_path / to / "tokenizer_config.json"
+        assert file.exists() == (to != "google_tf1")
+        if file.exists():
+            settings = TokenizerSettings(do_lower_case)
+            assert TokenizerSettings.from_json(file) == settings
 
 
-def test_what_cannot_be_converted(config, tmp_path, vocab_file, caplog):
+def test_impossible_conversions_are_named(config, tmp_path, vocab_file, caplog):
     config = dataclasses.replace(
         config, directionality="left_to_right", hidden_act="gelu_erf"
     )
@@ -190,7 +200,7 @@ def test_what_cannot_be_converted(config, tmp_path, vocab_file, caplog):
     convert_checkpoint(tmp_path / "ours", tmp_path / "google", "google_tf1")
     assert "ignores directionality=left_to_right" in caplog.text
     assert "will refuse hidden_act 'gelu_erf'" in caplog.text
-    with pytest.raises(ValueError, match="is there already; give a new"):
+    with pytest.raises(ValueError, match="exists already; give a new"):
         convert_checkpoint(tmp_path / "ours", tmp_path / "google", "keras")
 
 
@@ -244,7 +254,7 @@ def saved_encoder(config, tmp_path, vocab_file):
 def test_a_full_disk_is_named(saved_encoder, to):
     theirs = saved_encoder.with_name("theirs")
     with (
-        pytest.raises(OSError, match="Cannot write .*; make room, and give"),
+        pytest.raises(OSError, match="Cannot write .*; free some disk space"),
         full_disk(max_size=5000),  # half of the weights
     ):
         convert_checkpoint(saved_encoder, theirs, to)

@@ -1,4 +1,4 @@
-"""Checkpoints of others, written here under the names that they use."""
+"""Checkpoints of other libraries, written here under their names."""
 
 import json
 
@@ -9,9 +9,12 @@ from conftest import randomize
 from other_names import google, hugging_face, model_garden, write_tf1
 from safetensors.numpy import save_file
 
+from keras_bert.checkpoints.convert import convert_checkpoint
 from keras_bert.checkpoints.find import checkpoint_folder, config_beside
 from keras_bert.checkpoints.load import load_checkpoint
+from keras_bert.errors import InputError
 from keras_bert.models.classifier import build_classifier
+from keras_bert.models.encoder import build_encoder
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.models.token_classifier import build_token_classifier
 
@@ -45,7 +48,7 @@ def test_a_released_tf1_checkpoint(config, model, tmp_path):
         assert checkpoint_folder(path) == tmp_path
 
 
-def test_a_model_garden_checkpoint_by_names(config, model, tmp_path):
+def test_a_model_garden_checkpoint_of_named_variables(config, model, tmp_path):
     arrays = model_garden(_weights(model), config.num_attention_heads)
     shape = arrays["transformer/layer_1/self_attention/query/kernel"].shape
     assert shape == (12, 3, 4)
@@ -56,7 +59,7 @@ def test_a_model_garden_checkpoint_by_names(config, model, tmp_path):
 @pytest.mark.parametrize("prefix", ["", "bert/"])
 def test_a_model_garden_checkpoint_of_objects(config, model, tmp_path, prefix):
     arrays = model_garden(_weights(model), config.num_attention_heads)
-    # The names stand in the object graph; the keys do not tell them.
+    # The names are in the object graph only, not in the keys.
     layers = tf.Module()
     layers.layer_with_weights = [
         tf.Variable(
@@ -93,7 +96,7 @@ def test_a_truncated_tf1_checkpoint_is_refused(model, tmp_path):
 def test_a_variable_of_another_model_is_named(config, model, tmp_path):
     arrays = google(_weights(model)) | {"albert/x": np.zeros(3, "f")}
     write_tf1(tmp_path / "bert_model.ckpt", arrays)
-    with pytest.raises(ValueError, match="albert/x, which is no weight of"):
+    with pytest.raises(ValueError, match="albert/x, which does not belong"):
         load_checkpoint(model, tmp_path)
 
 
@@ -112,6 +115,25 @@ def test_a_hugging_face_file(config, model, tmp_path, change):
             }
     save_file(arrays, tmp_path / "model.safetensors")
     _assert_loads(config, tmp_path, model)
+
+
+def test_a_decoder_of_its_own_is_refused(config, model, tmp_path, caplog):
+    """Checkpoints with tie_word_embeddings: false have one."""
+    arrays = hugging_face(google(_weights(model)))
+    words = arrays["bert.embeddings.word_embeddings.weight"]
+    file = tmp_path / "model.safetensors"
+    save_file(arrays | {"cls.predictions.decoder.weight": words + 0}, file)
+    _assert_loads(config, tmp_path, model)
+    save_file(arrays | {"cls.predictions.decoder.weight": words + 1}, file)
+    with pytest.raises(InputError, match="has a decoder.weight that differs"):
+        load_checkpoint(model, tmp_path)
+    # An encoder does not need the head.
+    caplog.set_level("INFO")
+    load_checkpoint(build_encoder(config), tmp_path)
+    assert "not in the model: masked_lm, next_sentence" in caplog.text
+    with pytest.raises(InputError, match="masked_lm/decoder/kernel has no na"):
+        (tmp_path / "bert_config.json").write_text(config.to_json())
+        convert_checkpoint(tmp_path, tmp_path / "google", "google_tf1")
 
 
 def test_a_hugging_face_file_in_shards(config, model, tmp_path):
@@ -133,11 +155,11 @@ def test_a_hugging_face_file_in_shards(config, model, tmp_path):
 @pytest.mark.parametrize("weights", ["model.safetensors", "pytorch_model.bin"])
 def test_a_broken_index_is_refused(model, tmp_path, weights, text):
     (tmp_path / f"{weights}.index.json").write_text(text)
-    with pytest.raises(ValueError, match="is no index of weight files"):
+    with pytest.raises(ValueError, match="is not an index of weight"):
         load_checkpoint(model, tmp_path)
 
 
-def test_a_fine_tuned_head_is_turned_round(config, tmp_path):
+def test_a_fine_tuned_head_is_transposed(config, tmp_path):
     model = build_classifier(config, num_labels=5)
     randomize(model)
     ours = _weights(model)
@@ -164,7 +186,7 @@ def test_a_fine_tuned_head_is_turned_round(config, tmp_path):
         ("BertForSequenceClassification", build_classifier),
     ],
 )
-def test_the_config_tells_what_a_classifier_is(
+def test_the_architecture_tells_which_head_a_classifier_is(
     config, tmp_path, architecture, build
 ):
     weights = google(_weights(build_pretraining_model(config)))
@@ -185,11 +207,11 @@ def test_the_config_tells_what_a_classifier_is(
 
 def test_a_tensor_of_another_model_is_named(model, tmp_path):
     save_file({"decoder.weight": np.zeros(3)}, tmp_path / "model.safetensors")
-    with pytest.raises(ValueError, match="decoder.weight, which is no weight"):
+    with pytest.raises(ValueError, match="decoder.weight, which does not bel"):
         load_checkpoint(model, tmp_path)
 
 
-def test_the_config_beside(config, tmp_path):
+def test_bert_config_json_precedes_config_json(config, tmp_path):
     theirs = json.loads(config.to_json()) | {"model_type": "bert"}
     (tmp_path / "config.json").write_text(json.dumps(theirs))
     assert config_beside(tmp_path).hidden_act == "gelu_erf"

@@ -1,4 +1,4 @@
-"""hf://owner/name, against a server here that speaks like the Hub."""
+"""hf://owner/name, with a local server in place of the Hub."""
 
 import http.server
 import json
@@ -9,7 +9,11 @@ import threading
 
 import pytest
 
-pytest.importorskip("huggingface_hub", reason="the extra `hub` is missing")
+from keras_bert.checkpoints.find import checkpoint_folder
+
+huggingface_hub = pytest.importorskip(
+    "huggingface_hub", reason="the extra `hub` is missing"
+)
 
 COMMIT = "c0ffee" * 6 + "abcd"
 SCRIPT = """
@@ -22,7 +26,7 @@ print((folder / "config.json").read_text())
 
 
 class _Hub(http.server.BaseHTTPRequestHandler):
-    """What a snapshot takes: a repository, its list of files, and a file."""
+    """Answers the requests of a snapshot: repository, list of files, file."""
 
     repositories = {
         "some/bert": {
@@ -77,7 +81,7 @@ class _Hub(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def hub(tmp_path):
-    """Runs `download` in a process that knows a Hub; yields that function."""
+    """Yields a function that runs `download` in a process with this Hub."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Hub)
     threading.Thread(target=server.serve_forever, daemon=True).start()
 
@@ -107,13 +111,27 @@ def test_safetensors_config_and_vocabulary_are_fetched(hub, tmp_path):
         '{"model_type": "bert"}',
     ], done.stderr
     assert list((tmp_path / "home").rglob("model.safetensors"))
-    # Then it is in the cache, and no server is asked.
+    # The second time, the files come from the cache.
     offline = {"HF_HUB_OFFLINE": "1", "HF_ENDPOINT": "http://127.0.0.1:9"}
     assert hub("hf://some/bert", **offline).stdout == done.stdout
     assert hub(f"hf://some/bert@{COMMIT}").stdout == done.stdout
 
 
-def test_else_the_bin_file(hub):
+def test_an_address_is_resolved_once_a_run(tmp_path, monkeypatch):
+    calls = []
+
+    def snapshot_download(name, **kwargs):
+        calls.append(name)
+        (tmp_path / "model.safetensors").touch()
+        return str(tmp_path)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot_download)
+    for _ in range(3):
+        assert checkpoint_folder("hf://resolved/once") == tmp_path
+    assert calls == ["resolved/once"]
+
+
+def test_the_bin_file_if_there_is_no_other(hub):
     done = hub("hf://some/older-bert")
     assert done.stdout.startswith("config.json pytorch_model.bin"), done.stderr
 
@@ -128,7 +146,7 @@ def test_else_the_bin_file(hub):
         ("hf://some/bert@no-such-branch", {}),
     ],
 )
-def test_what_cannot_be_had_is_one_sentence(hub, url, env):
+def test_a_failed_download_is_one_sentence(hub, url, env):
     done = hub(url, **env)
     assert done.returncode
     last = done.stderr.strip().splitlines()[-1]

@@ -1,9 +1,13 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 from conftest import randomize
 from safetensors.numpy import load_file, save_file
 
+from keras_bert.checkpoints.find import check_output_dir, find_weights
 from keras_bert.checkpoints.load import load_checkpoint
+from keras_bert.errors import InputError
 from keras_bert.models.classifier import build_classifier
 from keras_bert.models.encoder import build_encoder
 from keras_bert.models.pretraining import build_pretraining_model
@@ -21,7 +25,7 @@ def checkpoint(config, tmp_path):
     return folder
 
 
-def _equal_where_both(model, arrays):
+def _assert_equal_in_both(model, arrays):
     weights = {w.path: w.numpy() for w in model.weights}
     shared = weights.keys() & arrays.keys()
     for path in shared:
@@ -29,7 +33,7 @@ def _equal_where_both(model, arrays):
     return shared
 
 
-def test_an_output_dir_a_checkpoint_or_a_file(config, checkpoint):
+def test_a_path_may_be_an_output_dir_a_checkpoint_or_a_file(config, checkpoint):
     arrays = load_file(checkpoint / "model.safetensors")
     older = checkpoint.with_name("step-00000003")
     for other in (older, checkpoint.with_name("step-00000012-copy")):
@@ -42,17 +46,17 @@ def test_an_output_dir_a_checkpoint_or_a_file(config, checkpoint):
     ):
         model = build_pretraining_model(config)
         load_checkpoint(model, path)
-        assert _equal_where_both(model, arrays) == arrays.keys()
+        assert _assert_equal_in_both(model, arrays) == arrays.keys()
 
 
-def test_heads_may_be_absent_and_are_named(config, checkpoint, caplog):
+def test_absent_heads_are_named(config, checkpoint, caplog):
     arrays = load_file(checkpoint / "model.safetensors")
     model = build_classifier(config, num_labels=3)
     caplog.set_level("INFO")
     load_checkpoint(model, checkpoint)
-    assert len(_equal_where_both(model, arrays)) == len(model.weights) - 2
+    assert len(_assert_equal_in_both(model, arrays)) == len(model.weights) - 2
     assert (
-        "as initialized: classifier; not in the model: masked_lm, "
+        "so initialized randomly: classifier; not in the model: masked_lm, "
         "next_sentence" in caplog.text
     )
 
@@ -62,23 +66,24 @@ def test_heads_may_be_absent_and_are_named(config, checkpoint, caplog):
     [
         (
             lambda a: a.pop("layer_1/attention/query/bias"),
-            "has no weight layer_1/attention/query/bias",
+            "not have the model's weight layer_1/attention/query/bias",
         ),
         (
             lambda a: a.update({"layer_2/output/bias": np.zeros(12, "f")}),
-            "has a weight the model has not, layer_2/output/bias",
+            "a weight that the model does not have: layer_2/output/bias",
         ),
         (
             lambda a: a.update({"pooler/dense/bias": np.zeros(5, "f")}),
-            r"pooler/dense/bias of shape \(5,\), the model of shape \(12,\)",
+            r"pooler/dense/bias of shape \(5,\), but the model has shape \(12,",
         ),
-        # Half a head is no head that may be absent.
-        (lambda a: a.pop("pooler/dense/bias"), "no weight pooler/dense/bias"),
+        # Only a whole head may be absent.
+        (
+            lambda a: a.pop("pooler/dense/bias"),
+            "not have the model's weight pooler/dense/bias",
+        ),
     ],
 )
-def test_anything_else_is_an_error_that_names_it(
-    config, checkpoint, change, message
-):
+def test_any_other_difference_is_an_error(config, checkpoint, change, message):
     arrays = load_file(checkpoint / "model.safetensors")
     change(arrays)
     save_file(arrays, checkpoint / "model.safetensors")
@@ -102,3 +107,21 @@ def test_a_missing_or_truncated_file_is_named(
     file.write_bytes(file.read_bytes()[:-100])
     with pytest.raises(ValueError, match="not a whole safetensors file"):
         load_checkpoint(model, checkpoint)
+
+
+def test_a_kill_between_two_renames_does_not_hide_the_best(tmp_path):
+    """Until the next run, the old best/ is called .best.replaced."""
+    for name in (".best.replaced", "checkpoints/step-00000012"):
+        folder = tmp_path / name
+        folder.mkdir(parents=True)
+        save_file({"x": np.zeros(1)}, folder / "model.safetensors")
+    aside = tmp_path / ".best.replaced"
+    assert find_weights(tmp_path) == aside / "model.safetensors"
+    assert find_weights(tmp_path / "best") == aside / "model.safetensors"
+
+
+@pytest.mark.parametrize("check", [find_weights, check_output_dir])
+@pytest.mark.parametrize("path", ["gs://bucket/run", Path("s3://bucket/run")])
+def test_remote_storage_is_refused(check, path):
+    with pytest.raises(InputError, match="bucket/run is not on this machine"):
+        check(path)

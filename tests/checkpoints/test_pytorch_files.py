@@ -1,10 +1,11 @@
-"""torch_files/ was written by torch 2.13, in both of its formats."""
+"""torch 2.13 wrote torch_files/, in both of its formats."""
 
 import io
 import json
 import os
 import pickle
 import shutil
+import subprocess
 import sys
 import types
 import zipfile
@@ -24,7 +25,7 @@ WHOLE = np.arange(6, dtype="float32").reshape(2, 3)
 
 
 @pytest.mark.parametrize("name", ["zip.bin", "legacy.bin"])
-def test_what_torch_has_written(name):
+def test_files_written_by_torch(name):
     stored = read_pytorch(FILES / name)
     expected = {
         "whole": WHOLE,
@@ -63,7 +64,7 @@ def test_damage_inside_a_storage_is_named_when_it_is_read(tmp_path):
 
 
 class _Calls:
-    """Pickled, it is a call of a function."""
+    """Is pickled as the call of a function."""
 
     def __init__(self, function, *args):
         self.call = function, args
@@ -101,24 +102,51 @@ def test_a_malicious_pickle_does_nothing(tmp_path, write, function, named):
         eval: f"open({str(harmed)!r}, 'w')",
         shutil.rmtree: str(victim),
     }.get(function, harmed)
-    # What it would have done.
+    # The calls that the pickle asks for.
     file = tmp_path / "pytorch_model.bin"
     write(file, pickle.dumps({"weight": _Calls(function, args)}))
-    with pytest.raises(ValueError, match=f"{named}, which is no part of a"):
+    with pytest.raises(ValueError, match=f"{named}, which does not belong in"):
         read_pytorch(file)
     assert victim.is_dir() and not harmed.exists()
 
 
-def test_plain_values_are_no_weights(tmp_path):
+@pytest.mark.parametrize("write", [_as_zip, _as_legacy])
+def test_a_pickle_cannot_change_a_type(tmp_path, write):
+    """A BUILD opcode on the real dtype would change it for the process."""
+    file = tmp_path / "pytorch_model.bin"
+    state = (3, ">", None, None, None, 6, 6, 0)  # big-endian, 6 bytes wide
+    build = pickle.dumps(state, protocol=2)[:-1] + b"b."
+    write(file, b"ctorch\nBFloat16Storage\n" + build)
+    script = """
+import sys
+from pathlib import Path
+import ml_dtypes, numpy as np
+from keras_bert.checkpoints.pytorch_files import read_pytorch
+try:
+    read_pytorch(Path(sys.argv[1]))
+except ValueError as error:
+    print(error)
+dtype = np.dtype(ml_dtypes.bfloat16)
+print(dtype.itemsize, dtype.byteorder)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script, file], capture_output=True, text=True
+    )
+    *_, message, dtype = done.stdout.splitlines()
+    assert "is not a whole PyTorch checkpoint" in message
+    assert dtype == "2 =", done.stderr
+
+
+def test_plain_values_are_not_weights(tmp_path):
     file = tmp_path / "pytorch_model.bin"
     _as_zip(file, pickle.dumps({"epoch": 3}))
-    with pytest.raises(ValueError, match="names 'epoch' as int, which is no"):
+    with pytest.raises(ValueError, match="names 'epoch' as int, which does"):
         read_pytorch(file)
 
 
 @pytest.fixture
 def write_bin(monkeypatch):
-    """Writes views of arrays as torch does, by names that torch would have."""
+    """Writes views of arrays as torch does, under torch's names."""
     torch = types.ModuleType("torch")
     torch._utils = types.ModuleType("torch._utils")
 
@@ -166,7 +194,7 @@ def write_bin(monkeypatch):
     ("offset", "shape", "strides"),
     [(0, (7,), (1,)), (4, (2, 2), (2, 1)), (-1, (2,), (1,)), (5, (3,), (-1,))],
 )
-def test_no_memory_beyond_a_storage_is_read(
+def test_a_view_beyond_its_storage_is_refused(
     tmp_path, write_bin, offset, shape, strides
 ):
     file = tmp_path / "pytorch_model.bin"

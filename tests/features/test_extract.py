@@ -10,12 +10,12 @@ from safetensors.numpy import load_file, save_file
 from keras_bert.features.extract import ExtractionConfig, extract_features
 from keras_bert.models.encoder import build_encoder
 
-# Singles and pairs, an empty line, one to cut, the last without an end.
+# Single texts and pairs, an empty line, one to cut, no newline at the end.
 LINES = (
     "the dog\n\nA fox. ||| not unaffable\n  lazy lazy lazy lazy lazy lazy "
     "lazy lazy dog \r\na ||| the ||| very good"
 )
-# [CLS] 2, [SEP] 3; of max_seq_length 9.
+# With [CLS] 2, [SEP] 3 and max_seq_length 9.
 IDS = [
     [2, 5, 15, 3],
     [2, 3],
@@ -41,11 +41,11 @@ def checkpoint(config, vocab_file, tmp_path):
 
 @pytest.fixture
 def expected(checkpoint, config):
-    """Of each line the layers' outputs, by the reference, one by one."""
+    """The layers' outputs for each line by itself, from the reference."""
     weights = load_file(checkpoint / "model.safetensors")
     lines = []
     for ids in IDS:
-        # The second segment begins behind the first [SEP] but the last.
+        # The second segment begins after the first [SEP], unless that is last.
         segments = np.cumsum([0] + [i == 3 for i in ids[:-1]])
         features = {
             "input_ids": np.array([ids]),
@@ -73,7 +73,7 @@ def _extract(tmp_path, name, **config):
     return tmp_path / name
 
 
-def test_json_lines_are_in_googles_form(tmp_path, expected, vocab_file):
+def test_json_lines_have_googles_format(tmp_path, expected, vocab_file):
     vocab = vocab_file.read_text().splitlines()
     text = _extract(tmp_path, "out.json").read_text()
     assert text.startswith(
@@ -160,17 +160,21 @@ def test_layers_count_from_both_ends(tmp_path, checkpoint):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"layers": "-1;-2"}, "layers '-1;-2' are not numbers"),
-        ({"layers": "2"}, "no layer 2: the model has 2, from -2 to -1, or"),
+        ({"layers": "-1;-2"}, "layers is '-1;-2', but must be numbers"),
+        (
+            {"layers": "2"},
+            "no layer 2: the model has 2, from -2 to -1, or",
+        ),
         ({"layers": "-1,-3"}, "no layer -3: the model has 2"),
-        ({"pooling": "sum"}, "pooling 'sum' is not one of none, cls, mean"),
+        (
+            {"pooling": "sum"},
+            "pooling is 'sum', but must be one of none, cls",
+        ),
         ({"max_seq_length": 17}, "max_seq_length 17 is over the .* 16"),
-        ({"batch_size": 0}, "batch_size is 0, but must be at least 1"),
+        ({"batch_size": 0}, "batch_size is 0, but must be above 0"),
     ],
 )
-def test_what_cannot_be_extracted_is_said(
-    tmp_path, checkpoint, change, message
-):
+def test_wrong_settings_are_named(tmp_path, checkpoint, change, message):
     values = {"max_seq_length": 9, "layers": "-1"}
     with pytest.raises(ValueError, match=message):
         extract_features(
@@ -186,7 +190,7 @@ def test_bad_input_files(tmp_path, checkpoint):
     config = ExtractionConfig(layers="-1", max_seq_length=9)
     out = tmp_path / "out.npz"
     (tmp_path / "in.txt").write_bytes(b"")
-    with pytest.raises(ValueError, match="no line to extract features of"):
+    with pytest.raises(ValueError, match="no line to extract features from"):
         extract_features(tmp_path / "in.txt", out, checkpoint, config=config)
     with pytest.raises(IsADirectoryError, match="give the name of a file"):
         extract_features(
@@ -203,6 +207,19 @@ def test_bad_input_files(tmp_path, checkpoint):
             vocab_file=vocab,
             config=config,
         )
+
+
+@pytest.mark.parametrize("do_lower_case", [None, True])
+def test_the_case_comes_from_the_checkpoint(
+    tmp_path, checkpoint, do_lower_case
+):
+    (checkpoint / "tokenizer_config.json").write_text(
+        '{"do_lower_case": false}'
+    )
+    path = _extract(tmp_path, "out.npz", do_lower_case=do_lower_case)
+    ids = np.load(path)["input_ids"]
+    # "A" is unknown to a cased tokenizer.
+    assert ids[7] == (1 if do_lower_case is None else 6)
 
 
 def test_every_layer_of_a_real_model(shared, tmp_path):

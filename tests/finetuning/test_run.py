@@ -354,7 +354,7 @@ def test_what_does_not_fit_is_refused(config, checkpoint, vocab_file, tmp_path):
     )
     with pytest.raises(ValueError, match="'best' is not one of embeddings, "):
         run(tagging, config=dataclasses.replace(CONFIG, features="best"))
-    with pytest.raises(ValueError, match="a bert_config must be given"):
+    with pytest.raises(ValueError, match="Give a bert_config or an"):
         run(_task(), init_checkpoint=None)
     with pytest.raises(FileNotFoundError, match="No vocab.txt beside"):
         run(_task(), init_checkpoint=None, bert_config=config)

@@ -294,7 +294,7 @@ from keras_bert.config import BertConfig
 from keras_bert.models.pretraining import build_pretraining_model
 assert "tensorflow" not in sys.modules
 folder = sys.argv[1]
-config = BertConfig.from_json(folder + "/config.json")
+config = BertConfig.from_json(folder + "/bert_config.json")
 model = build_pretraining_model(config, packed="packed" in sys.argv)
 arrays = dict(np.load(folder + "/in.npz"))
 for weight in model.weights:
@@ -323,7 +323,7 @@ def test_the_jax_backend_gives_the_same(
             [[0, 1, 2, 3, 0, 1, 2], [0, 1, 0, 1, 0, 1, 0]], "int32"
         )
         features["cls_positions"] = np.array([[0, 4, 0], [0, 2, 4]], "int32")
-    (tmp_path / "config.json").write_text(config.to_json())
+    (tmp_path / "bert_config.json").write_text(config.to_json())
     np.savez(tmp_path / "in.npz", **_weights(model), **features)
     subprocess.run(
         [sys.executable, "-c", _ON_JAX, str(tmp_path)] + ["packed"] * packed,

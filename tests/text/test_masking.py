@@ -37,7 +37,7 @@ def _numpy(features):
     return {name: value.numpy() for name, value in features.items()}
 
 
-def test_how_many_and_which(tokenizer, batch):
+def test_number_and_positions_of_predictions(tokenizer, batch):
     mask = MaskedLMMasker(tokenizer, max_predictions_per_seq=P)
     before = batch["input_ids"].numpy()
     out = _numpy(mask(batch, _seeds(1, 2)))
@@ -67,7 +67,7 @@ def test_how_many_and_which(tokenizer, batch):
         ({"mask_rate": 0.0, "random_rate": 0.8}, (0.0, 0.8, 0.2)),
     ],
 )
-def test_what_stands_in_their_place(tokenizer, batch, rates, shares):
+def test_the_rates_of_replacements(tokenizer, batch, rates, shares):
     mask = MaskedLMMasker(tokenizer, max_predictions_per_seq=P, **rates)
     counts = np.zeros(3)
     for seed in range(10):
@@ -87,7 +87,7 @@ def test_what_stands_in_their_place(tokenizer, batch, rates, shares):
     )
 
 
-def test_every_token_is_as_likely(tokenizer, batch):
+def test_all_tokens_are_equally_likely(tokenizer, batch):
     full = {
         "input_ids": tf.constant([[2, *range(5, 15), 3]] * 500, tf.int32),
         "input_mask": tf.ones((500, 12), tf.int32),
@@ -101,7 +101,7 @@ def test_every_token_is_as_likely(tokenizer, batch):
 
 
 def test_whole_words(tokenizer):
-    # the jump ##s un ##aff ##able fox, of which 3 are to be masked.
+    # the jump ##s un ##aff ##able fox; 3 tokens are to be masked.
     row = [2, 5, 10, 11, 20, 21, 22, 9, 3] + [6] * 11
     full = {
         "input_ids": tf.constant([row] * 300, tf.int32),
@@ -120,15 +120,15 @@ def test_whole_words(tokenizer):
             if word <= chosen:
                 seen.add(min(word))
     assert seen == {2, 4}
-    # Each piece is replaced on its own: of a word, one may be left.
+    # Each piece is replaced by itself, so a word may keep some pieces.
     three = [{4, 5, 6} <= set(p[:3]) for p in out["masked_lm_positions"]]
     num_masked = (out["input_ids"][three, 4:7] == 4).sum(1)
     assert {1, 2, 3} <= set(num_masked)
 
 
-def test_a_word_does_not_go_over_a_special_token(tokenizer):
-    # [CLS] ##s un ##aff [SEP] ##able fox [SEP]: 1 of 8 is to be masked, so
-    # "un ##aff" is too long, and each of the others a word.
+def test_a_word_does_not_cross_a_special_token(tokenizer):
+    # [CLS] ##s un ##aff [SEP] ##able fox [SEP]: 1 of 8 tokens is to be masked,
+    # so "un ##aff" is too long; each other piece is a word.
     full = {
         "input_ids": tf.constant([[2, 11, 20, 21, 3, 22, 9, 3]] * 100),
         "input_mask": tf.ones((100, 8), tf.int32),
@@ -141,13 +141,13 @@ def test_a_word_does_not_go_over_a_special_token(tokenizer):
 
 
 def _runs(chosen):
-    """Lengths of the stretches of True in a row."""
+    """Returns the lengths of the runs of True in a row."""
     ends = np.flatnonzero(np.diff(np.r_[False, chosen, False]))
     return (ends[1::2] - ends[::2]).tolist()
 
 
 def _ngram_reference(random, num_words, num_to_predict, max_ngram_size):
-    """Model Garden's rule, where each word has one token."""
+    """The rule of the Model Garden for words of one token."""
     left = {
         n: random.permutation(num_words - n + 1).tolist()
         for n in range(1, max_ngram_size + 1)
@@ -165,7 +165,7 @@ def _ngram_reference(random, num_words, num_to_predict, max_ngram_size):
     return chosen
 
 
-def test_ngrams_are_as_long_as_model_gardens(tokenizer):
+def test_ngrams_have_the_lengths_of_the_model_garden(tokenizer):
     rows, words = 3000, 30
     ids = [[2, *range(5, 5 + 6), *[6] * (words - 6), 3]] * rows
     full = {
@@ -187,12 +187,12 @@ def test_ngrams_are_as_long_as_model_gardens(tokenizer):
         found += np.bincount(_runs(chosen), minlength=9)
         reference = _ngram_reference(random, words, 8, 3)
         expected += np.bincount(_runs(reference), minlength=9)
-    # About 12,000 runs; single words alone give far more runs of one.
+    # About 12,000 runs. Masking single words gives far more runs of length 1.
     np.testing.assert_allclose(found / rows, expected / rows, atol=0.08)
     assert found[1] / rows < 3
 
 
-def test_ngrams_hold_whole_words_and_are_replaced_alike(tokenizer):
+def test_ngrams_are_whole_words_replaced_the_same_way(tokenizer):
     # the jump ##s un ##aff ##able [SEP] fox: 4 of 25 are to be masked.
     row = [2, 5, 10, 11, 20, 21, 22, 3, 9, 3] + [0] * 5
     full = {
@@ -224,7 +224,7 @@ def test_ngrams_hold_whole_words_and_are_replaced_alike(tokenizer):
         if chosen == {2, 3, 4, 5, 6}:
             num_alike += masked[2] == masked[4]
             num_mixed += masked[2] != masked[4]
-    # As a pair they are alike, as two words only with 0.8² + 0.2² = 0.68.
+    # A pair is always replaced the same way, two words with 0.8² + 0.2² = 0.68.
     assert num_mixed and num_alike / (num_alike + num_mixed) > 0.74
 
 
@@ -236,7 +236,7 @@ def test_ngrams_hold_whole_words_and_are_replaced_alike(tokenizer):
         {"do_whole_word_mask": True, "max_ngram_size": 3},
     ],
 )
-def test_a_row_is_masked_alike_in_any_batch(tokenizer, batch, kwargs):
+def test_a_rows_mask_does_not_depend_on_its_batch(tokenizer, batch, kwargs):
     mask = MaskedLMMasker(tokenizer, max_predictions_per_seq=P, **kwargs)
     seeds = _seeds(7, 1)
     whole = _numpy(mask(batch, seeds))
@@ -252,7 +252,7 @@ def test_a_row_is_masked_alike_in_any_batch(tokenizer, batch, kwargs):
             np.testing.assert_array_equal(value, whole[name])
 
 
-def test_a_seed_draws_the_same_masks_everywhere(tokenizer, batch, tmp_path):
+def test_a_seed_draws_the_same_masks_in_graphs(tokenizer, batch, tmp_path):
     mask = MaskedLMMasker(tokenizer, max_predictions_per_seq=P)
     seeds = _seeds(9, 8)
     expected = _numpy(mask(batch, seeds))
@@ -287,6 +287,6 @@ def test_a_seed_draws_the_same_masks_everywhere(tokenizer, batch, tmp_path):
         {"max_ngram_size": 0, "do_whole_word_mask": True},
     ],
 )
-def test_rates_that_make_no_sense_are_refused(tokenizer, rates):
-    with pytest.raises(ValueError, match="the paper has|n-grams are of"):
+def test_wrong_rates_are_refused(tokenizer, rates):
+    with pytest.raises(ValueError, match="the paper has|n-grams consist of"):
         MaskedLMMasker(tokenizer, **rates)

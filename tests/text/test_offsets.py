@@ -11,17 +11,17 @@ from keras_bert.text.vocab import SpecialTokens
 PIECES = "fox ##es é ##é e ##e 한국 ##어 中 . , un ##ᅡ ᄒ ##ᆫ mask".split()
 
 
-def _tokenizer(folder, lower_case=True, special_tokens=(), **kwargs):
+def _tokenizer(folder, do_lower_case=True, special_tokens=(), **kwargs):
     file = folder / "vocab.txt"
     pieces = [*(special_tokens or SPECIAL_TOKENS), *PIECES]
     file.write_text("\n".join(pieces), encoding="utf-8")
     if special_tokens:
         kwargs["special_tokens"] = special_tokens
-    return BertTokenizer(file, lower_case, **kwargs)
+    return BertTokenizer(file, do_lower_case, **kwargs)
 
 
 def _located(tokenizer, text):
-    """Pairs of a piece and the part of the text; both offsets must agree."""
+    """Pieces with their parts of the text; checks that both offsets agree."""
     rows = [
         field.to_list() for field in tokenizer.tokenize_with_offsets([text])
     ]
@@ -42,14 +42,14 @@ def _located(tokenizer, text):
             "  Foxes,fox",
             [("fox", 2, 5), ("##es", 5, 7), (",", 7, 8), ("fox", 8, 11)],
         ),
-        # What vanishes is in no token's end, but may be inside of one.
+        # A removed character may be inside a token, but not at its ends.
         ("\u200bf\xado\x00x\u200b .", [("fox", 1, 6), (".", 8, 9)]),
         ("E\u0301\u0323 é", [("e", 0, 1), ("e", 4, 5)]),
         ("f\u0301ox", [("fox", 0, 4)]),
         # One character, three pieces.
         ("😀 한", [("[UNK]", 0, 1), ("ᄒ", 2, 3), ("##ᅡ", 2, 3), ("##ᆫ", 2, 3)]),
         ("fox中fox", [("fox", 0, 3), ("中", 3, 4), ("fox", 4, 7)]),
-        # All of a word is unknown, and a word over 200 characters always is.
+        # [UNK] covers a whole word. A word over 200 characters is always [UNK].
         ("foxy,", [("[UNK]", 0, 4), (",", 4, 5)]),
         (
             "fox " + 201 * "É" + ".",
@@ -64,7 +64,7 @@ def test_offsets_of_lower_cased_text(tmp_path, text, located):
 
 
 def test_offsets_of_cased_text(tmp_path):
-    tokenizer = _tokenizer(tmp_path, lower_case=False)
+    tokenizer = _tokenizer(tmp_path, do_lower_case=False)
     assert _located(tokenizer, "Fox é한국어\ufeff 한국\ufeff어.") == [
         ("[UNK]", 0, 3),
         ("[UNK]", 4, 8),
@@ -98,7 +98,7 @@ def test_offsets_of_kept_special_tokens(tmp_path):
     ]
 
 
-def test_invalid_bytes_are_bytes_but_no_characters(tmp_path):
+def test_an_invalid_byte_is_not_a_character(tmp_path):
     tokens = _tokenizer(tmp_path).tokenize_with_offsets(
         [b"\xfff\xed\xa0\x80ox\xe4\xb8 \xe4\xb8\xad", b"fox"]
     )
@@ -114,7 +114,7 @@ def test_invalid_bytes_are_bytes_but_no_characters(tmp_path):
 
 @pytest.mark.parametrize("keep_special_tokens", [True, False])
 @pytest.mark.parametrize("lower_case", [True, False])
-def test_offsets_hold_what_the_piece_is_made_of(
+def test_the_part_of_the_text_spells_the_piece(
     tmp_path, lower_case, keep_special_tokens
 ):
     choose = random.Random(8)

@@ -39,7 +39,7 @@ def test_single_texts_are_cut_and_padded_to_the_longest(vocab_file):
 
 
 def test_the_longer_of_a_pair_loses_first():
-    """Against dropping one token after the other, as the reference does."""
+    """Equal to dropping one token after another, as the reference does."""
     random = np.random.default_rng(3)
     first = [list(range(10, 10 + n)) for n in random.integers(0, 10, 200)]
     second = [list(range(30, 30 + n)) for n in random.integers(0, 10, 200)]
@@ -70,6 +70,8 @@ def test_the_same_eagerly_and_in_a_dataset(vocab_file):
         np.testing.assert_array_equal(value, expected[name])
 
 
-def test_a_length_without_room_is_refused(vocab_file):
-    with pytest.raises(ValueError, match="seq_length is 3"):
+def test_a_too_short_length_is_refused(vocab_file):
+    with pytest.raises(
+        ValueError, match="seq_length is 3, but must be at least 4"
+    ):
         BertPreprocessor(BertTokenizer(vocab_file), seq_length=3)

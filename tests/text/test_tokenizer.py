@@ -7,12 +7,14 @@ import tensorflow_text  # noqa: F401
 from conftest import SPECIAL_TOKENS, WORDS
 
 from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.text.tokenizer_settings import TokenizerSettings
 from keras_bert.text.vocab import SpecialTokens, load_vocab
-from keras_bert.text.words import split_words
+from keras_bert.text.words import clean_text, split_words
 
 
-def _words(text, lower_case=True):
-    words = split_words(tf.constant([text]), lower_case=lower_case)
+def _words(text, do_lower_case=True):
+    settings = TokenizerSettings(do_lower_case)
+    words, _ = split_words(clean_text(tf.constant([text]), settings), settings)
     return [word.decode() for word in words.to_list()[0]]
 
 
@@ -27,7 +29,7 @@ def _words(text, lower_case=True):
         ("fóx", "fox"),
         ("  \t\n ", ""),
         ("", ""),
-        # No special token comes of text.
+        # Text does not become a special token.
         ("[MASK]", "[UNK] [UNK] [UNK]"),
     ],
 )
@@ -61,14 +63,14 @@ def test_ids_of_the_special_tokens(vocab_file):
         ("", ""),
     ],
 )
-def test_special_tokens_are_kept_when_asked(vocab_file, text, tokens):
+def test_special_tokens_are_kept_on_request(vocab_file, text, tokens):
     tokenizer = BertTokenizer(vocab_file, keep_special_tokens=True)
     (ids,) = tokenizer([text]).to_list()
     assert tokenizer.tokens(ids) == tokens.split()
     assert tokenizer([]).to_list() == []
 
 
-def test_special_tokens_of_another_spelling(tmp_path):
+def test_special_tokens_with_other_names(tmp_path):
     names = SpecialTokens("<pad>", "<unk>", "<s>", "</s>", "<s>mask")
     file = tmp_path / "vocab.txt"
     file.write_text("\n".join(["fox", *reversed(names), "mask"]))
@@ -82,13 +84,13 @@ def test_special_tokens_of_another_spelling(tmp_path):
         tokenizer.sep_id,
         tokenizer.mask_id,
     ) == (5, 4, 3, 2, 1)
-    # The longest name counts where one begins with another.
+    # If a name begins with another name, the longer one counts.
     assert tokenizer(["dog<s>mask<s>fox"]).to_list() == [[4, 1, 3, 0]]
     with pytest.raises(ValueError, match=r"has no \[PAD\], .*SpecialTokens"):
         load_vocab(file)
 
 
-def test_detokenize_glues_pieces_and_words(vocab_file):
+def test_detokenize_joins_pieces_and_words(vocab_file):
     tokenizer = BertTokenizer(vocab_file)
     texts = ["the fox jumped , unaffable", "", "quick", "good . [UNK]"]
     ids = tf.ragged.constant(
@@ -100,12 +102,12 @@ def test_detokenize_glues_pieces_and_words(vocab_file):
     dataset = tf.data.Dataset.from_tensors(ids).map(tokenizer.detokenize)
     assert next(iter(dataset)).numpy()[0].decode() == texts[0]
     assert tokenizer.detokenize(ids[:0]).shape == [0]
-    # A piece that begins a text stays as it is.
+    # A first piece keeps its ##.
     assert tokenizer.detokenize([[11, 9]]).numpy().tolist() == [b"##s fox"]
 
 
 def test_cased_text_keeps_case_and_accents():
-    assert _words("Élan Vital", lower_case=False) == ["Élan", "Vital"]
+    assert _words("Élan Vital", do_lower_case=False) == ["Élan", "Vital"]
     assert _words("Élan Vital") == ["elan", "vital"]
 
 
@@ -120,13 +122,13 @@ def test_cased_text_keeps_case_and_accents():
     ],
 )
 def test_words_and_punctuation(text, words):
-    assert _words(text, lower_case=False) == words
+    assert _words(text, do_lower_case=False) == words
 
 
 def test_a_word_is_unknown_from_201_characters_on(tmp_path):
     file = tmp_path / "vocab.txt"
     file.write_text("\n".join([*SPECIAL_TOKENS, "한", "##한"]))
-    tokenizer = BertTokenizer(file, lower_case=False)
+    tokenizer = BertTokenizer(file, do_lower_case=False)
     # 600 bytes in UTF-8, but 200 characters.
     assert tokenizer(["한" * 200]).to_list() == [[5] + [6] * 199]
     assert tokenizer(["한" * 201]).to_list() == [[1]]
@@ -176,7 +178,7 @@ def test_a_vocabulary_without_mask_is_refused(tmp_path):
         load_vocab(file)
 
 
-def test_a_doubled_piece_and_a_missing_file_are_named(tmp_path):
+def test_a_repeated_piece_and_a_missing_file_are_named(tmp_path):
     file = tmp_path / "vocab.txt"
     with pytest.raises(FileNotFoundError, match="No vocabulary at"):
         load_vocab(file)

@@ -21,9 +21,9 @@ def test_special_tokens_then_characters_then_pieces(tmp_path):
     ]
 
 
-def test_case_is_kept_on_demand(tmp_path):
+def test_case_is_kept_on_request(tmp_path):
     vocab = learn_vocab(
-        TEXT, tmp_path / "vocab.txt", vocab_size=120, lower_case=False
+        TEXT, tmp_path / "vocab.txt", vocab_size=120, do_lower_case=False
     )
     assert {"The", "Café"} <= set(vocab)
 
@@ -44,7 +44,7 @@ def test_a_small_size_keeps_every_character(tmp_path):
         (TEXT, 99, "no room for word pieces"),
     ],
 )
-def test_what_cannot_be_learned_leaves_no_file(tmp_path, lines, size, message):
+def test_wrong_input_leaves_no_file(tmp_path, lines, size, message):
     with pytest.raises(ValueError, match=message):
         learn_vocab(lines, tmp_path / "vocab.txt", vocab_size=size)
     assert not list(tmp_path.iterdir())

@@ -140,7 +140,7 @@ def _locate_tokens(tokenizer, contexts):
     is_space = tf.reduce_any(flat[:, None] == list(map(ord, SPACES)), axis=1)
     spaces = tf.cast(tf.where(is_space)[:, 0], tf.int32)
     spaces = tf.pad(spaces, [[1, 0]], constant_values=-1)
-    drifts = _clean_sizes(flat, tokenizer.lower_case) - tf.cast(
+    drifts = _clean_sizes(flat, tokenizer.settings) - tf.cast(
         ~is_space, tf.int32
     )
     drifts = tf.pad(tf.cumsum(drifts), [[1, 0]])
@@ -169,11 +169,11 @@ def _locate_tokens(tokenizer, contexts):
     }
 
 
-def _clean_sizes(characters, lower_case):
+def _clean_sizes(characters, settings):
     """How many characters of the clean text each is, spaces being none."""
     unique, index = tf.unique(characters)
     texts = tf.strings.unicode_encode(unique[:, None], "UTF-8")
-    texts = clean_text(texts, lower_case=lower_case)
+    texts = clean_text(texts, settings)
     texts = tf.strings.regex_replace(texts, r"[\s\p{Z}]", "")
     return tf.gather(tf.strings.length(texts, unit="UTF8_CHAR"), index)
 

@@ -55,7 +55,7 @@ def create_pretraining_data_with_beam(
 
     Raises:
         InputError: The text holds no sentence, or there are several names.
-        ImportError: Apache Beam is not installed.
+        InputError: Apache Beam is not installed.
     """
     if "," in output_file:
         raise InputError(
@@ -65,7 +65,7 @@ def create_pretraining_data_with_beam(
     try:
         import apache_beam as beam
     except ImportError as error:
-        raise ImportError(
+        raise InputError(
             "Apache Beam is not installed; pip install 'keras-bert-tf[beam]'."
         ) from error
     config = config or PretrainingDataConfig()
@@ -77,7 +77,7 @@ def create_pretraining_data_with_beam(
         | "CutBlocks" >> beam.FlatMap(_blocks)
         | "Spread" >> beam.Reshuffle()
         | "MakeRecords"
-        >> beam.FlatMap(_records, tokenizer.vocab, tokenizer.lower_case, config)
+        >> beam.FlatMap(_records, tokenizer.vocab, tokenizer.settings, config)
     )
     _ = records | "Write" >> beam.io.WriteToTFRecord(
         str(output.with_suffix("")),
@@ -100,11 +100,11 @@ def _blocks(source: TextSource) -> Iterator[Block]:
     return cut_blocks(source.lines())
 
 
-def _records(block: Block, vocab, lower_case, config) -> Iterator[bytes]:
+def _records(block: Block, vocab, settings, config) -> Iterator[bytes]:
     from apache_beam.metrics import Metrics
 
-    maker = _maker(vocab, lower_case, config)
-    counts = collections.Counter()
+    maker = _maker(vocab, settings, config)
+    counts: collections.Counter = collections.Counter()
     for chunk in maker.records(block.number, block.documents, counts):
         yield from chunk
     for name, count in counts.items():

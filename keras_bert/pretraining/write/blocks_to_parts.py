@@ -45,9 +45,9 @@ def make_parts(
         # A forked TensorFlow hangs.
         multiprocessing.get_context("spawn"),
         _start_worker,
-        (tokenizer.vocab, tokenizer.lower_case, config),
+        (tokenizer.vocab, tokenizer.settings, config),
     ) as executor:
-        waiting = collections.deque()
+        waiting: collections.deque = collections.deque()
         try:
             for block, path in blocks:
                 if len(waiting) == 2 * num_workers:
@@ -68,11 +68,11 @@ def make_parts(
 _maker: InstanceMaker | None = None  # of this worker process
 
 
-def _start_worker(vocab, lower_case, config):
+def _start_worker(vocab, settings, config):
     global _maker
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)
-    _maker = instance_maker(vocab, lower_case, config)
+    _maker = instance_maker(vocab, settings, config)
 
 
 def _work(block, path, num_files):

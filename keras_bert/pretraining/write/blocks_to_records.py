@@ -24,6 +24,7 @@ from keras_bert.pretraining.write.ids_to_stretches import (
 )
 from keras_bert.pretraining.write.sentences_to_ids import Corpus, corpus_maker
 from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.text.tokenizer_settings import TokenizerSettings
 
 # Fewer are slower; with more, a worker needs over 1 GB of memory.
 _INSTANCES_PER_CALL = 2000
@@ -115,13 +116,17 @@ class InstanceMaker:
 
 
 def instance_maker(
-    vocab: tuple[str, ...], lower_case: bool, config: PretrainingDataConfig
+    vocab: tuple[str, ...],
+    settings: TokenizerSettings,
+    config: PretrainingDataConfig,
 ) -> InstanceMaker:
     """Returns an InstanceMaker, in a process that cannot get a tokenizer."""
     with tempfile.TemporaryDirectory() as folder:
         vocab_file = Path(folder) / "vocab.txt"
         vocab_file.write_bytes(("\n".join(vocab) + "\n").encode())
-        return InstanceMaker(BertTokenizer(vocab_file, lower_case), config)
+        return InstanceMaker(
+            BertTokenizer.from_settings(vocab_file, settings), config
+        )
 
 
 def _features(corpus: Corpus, pairs, seq_length, cls_id, sep_id):

@@ -101,8 +101,10 @@ def create_pretraining_data(
 def _settings(output_files, tokenizer, config):
     """What must be equal for a run to resume."""
     vocab = hashlib.blake2b("\n".join(tokenizer.vocab).encode(), digest_size=16)
-    return dataclasses.asdict(config) | {
+    settings = dataclasses.asdict(config) | dataclasses.asdict(
+        tokenizer.settings
+    )
+    return settings | {
         "vocab": vocab.hexdigest(),
-        "do_lower_case": tokenizer.lower_case,
         "output_files": [Path(file).name for file in output_files],
     }

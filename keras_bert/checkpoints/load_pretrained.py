@@ -1,0 +1,82 @@
+"""A checkpoint -> everything that turns texts into vectors."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import keras
+
+from keras_bert.checkpoints.find import config_and_vocab
+from keras_bert.checkpoints.load import load_checkpoint
+from keras_bert.checkpoints.tokenizer_settings import (
+    resolve_tokenizer_settings,
+)
+from keras_bert.config import BertConfig
+from keras_bert.models.encoder import build_encoder
+from keras_bert.text.packing import BertPreprocessor
+from keras_bert.text.tokenizer import BertTokenizer
+
+
+@dataclasses.dataclass(frozen=True)
+class PretrainedModel:
+    """An encoder with the preprocessing that it was trained with.
+
+    Example:
+        >>> pretrained = keras_bert.load_pretrained("pretrained", seq_length=16)
+        >>> isinstance(pretrained, keras_bert.PretrainedModel)
+        True
+        >>> pretrained.tokenizer.vocab_size, pretrained.config.hidden_size
+        (31, 12)
+
+    Attributes:
+        encoder: The network of `build_encoder`, with the weights.
+        preprocessor: The `BertPreprocessor`.
+        config: The `BertConfig`.
+    """
+
+    encoder: keras.Model
+    preprocessor: BertPreprocessor
+    config: BertConfig
+
+    @property
+    def tokenizer(self) -> BertTokenizer:
+        return self.preprocessor.tokenizer
+
+
+def load_pretrained(
+    checkpoint: str | Path,
+    *,
+    seq_length: int = 128,
+    do_lower_case: bool | None = None,
+) -> PretrainedModel:
+    """Loads the encoder of a checkpoint, with its config and tokenizer.
+
+    Example:
+        >>> pretrained = keras_bert.load_pretrained("pretrained", seq_length=16)
+        >>> features = pretrained.preprocessor(["a good film", "the fox"])
+        >>> pretrained.encoder(features)["pooled_output"].shape
+        TensorShape([2, 12])
+
+    Args:
+        checkpoint: Anything that `load_checkpoint` takes, with its config and
+            vocabulary in the same folder.
+        seq_length: The longest sequence; longer texts are cut.
+        do_lower_case: Whether to lower-case the text; by default as the
+            checkpoint was trained.
+
+    Raises:
+        FileNotFoundError: If the checkpoint, config or vocabulary is missing.
+        InputError: If these do not belong together, or if the network has
+            fewer positions than `seq_length`.
+    """
+    config, vocab_file = config_and_vocab(checkpoint)
+    config.check_max_seq_length(seq_length)
+    settings = resolve_tokenizer_settings(checkpoint, vocab_file, do_lower_case)
+    tokenizer = BertTokenizer(vocab_file, **dataclasses.asdict(settings))
+    config.check_vocab_size(tokenizer.vocab_size, vocab_file)
+    encoder = build_encoder(config)
+    load_checkpoint(encoder, checkpoint)
+    return PretrainedModel(
+        encoder, BertPreprocessor(tokenizer, seq_length), config
+    )

@@ -1,0 +1,72 @@
+"""What a tokenizer does to a text before it looks for word pieces."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+from keras_bert.errors import InputError
+
+
+@dataclasses.dataclass(frozen=True)
+class TokenizerSettings:
+    """Settings that a checkpoint was trained with, in Hugging Face's terms.
+
+    Example:
+        >>> settings = keras_bert.TokenizerSettings(do_lower_case=False)
+        >>> settings.strips_accents
+        False
+        >>> with open("pretrained/tokenizer_config.json", "w") as file:
+        ...     _ = file.write(settings.to_json(model_max_length=16))
+
+    Attributes:
+        do_lower_case: Whether text is lower-cased.
+        strip_accents: Whether accents are removed; None does as
+            `do_lower_case`.
+        tokenize_chinese_chars: Whether each CJK ideograph is a word.
+    """
+
+    do_lower_case: bool = True
+    strip_accents: bool | None = None
+    tokenize_chinese_chars: bool = True
+
+    def __post_init__(self):
+        for name, value in dataclasses.asdict(self).items():
+            optional = name == "strip_accents" and value is None
+            if not isinstance(value, bool) and not optional:
+                raise InputError(f"{name} is {value!r}, but must be a bool.")
+
+    @property
+    def strips_accents(self) -> bool:
+        if self.strip_accents is None:
+            return self.do_lower_case
+        return self.strip_accents
+
+    def to_json(self, model_max_length: int) -> str:
+        """Returns the text of a `tokenizer_config.json`."""
+        values = dataclasses.asdict(self) | {
+            "model_max_length": model_max_length,
+            "tokenizer_class": "BertTokenizer",
+        }
+        return json.dumps(values, indent=2, sort_keys=True) + "\n"
+
+    @classmethod
+    def from_json(
+        cls, file: str | Path, *, do_lower_case: bool = True
+    ) -> TokenizerSettings:
+        """Reads a `tokenizer_config.json`.
+
+        `do_lower_case` is the value if the file has none. Raises InputError
+        if the file is not JSON or holds a wrong value.
+        """
+        try:
+            values = json.loads(Path(file).read_text(encoding="utf-8"))
+            names = {field.name for field in dataclasses.fields(cls)}
+            known = {name: values[name] for name in names & values.keys()}
+            return cls(**{"do_lower_case": do_lower_case} | known)
+        except (AttributeError, ValueError) as error:
+            raise InputError(
+                f"{file} is not a tokenizer config ({error}); copy it again "
+                "or remove it."
+            ) from error

@@ -1,0 +1,97 @@
+import json
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from keras_bert.checkpoints.tokenizer_settings import (
+    find_tokenizer_settings,
+    resolve_tokenizer_settings,
+    settings_of_vocab,
+)
+from keras_bert.text.tokenizer_settings import TokenizerSettings
+from keras_bert.text.vocab import load_vocab
+
+CASED, UNCASED = TokenizerSettings(False), TokenizerSettings(True)
+
+
+@pytest.fixture
+def checkpoint(tmp_path):
+    def make(name):
+        folder = tmp_path / name
+        folder.mkdir()
+        save_file({"x": np.zeros(1)}, folder / "model.safetensors")
+        return folder
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("uncased_L-12_H-768_A-12", UNCASED),
+        ("cased_L-24_H-1024_A-16", CASED),
+        ("multi_cased_L-12_H-768_A-12", CASED),
+        ("bert-base-uncased", UNCASED),
+        ("BERT-Base-Cased", CASED),
+        ("bert_base", None),
+        ("showcased", None),
+    ],
+)
+def test_the_name_tells_the_case(checkpoint, name, settings):
+    folder = checkpoint(name)
+    assert find_tokenizer_settings(folder) == settings
+    assert find_tokenizer_settings(folder / "model.safetensors") == settings
+
+
+def test_the_file_beside_the_weights_overrides_the_name(checkpoint):
+    folder = checkpoint("cased")
+    file = folder / "tokenizer_config.json"
+    file.write_text('{"do_lower_case": true, "strip_accents": false}')
+    expected = TokenizerSettings(True, strip_accents=False)
+    assert find_tokenizer_settings(folder) == expected
+    file.write_text('{"tokenize_chinese_chars": false}')
+    expected = TokenizerSettings(False, tokenize_chinese_chars=False)
+    assert find_tokenizer_settings(folder) == expected
+
+
+def test_capitals_in_a_vocabulary_tell_its_case(shared, vocab_file):
+    assert settings_of_vocab(load_vocab(vocab_file)) == UNCASED
+    for name, settings in (
+        ("uncased", UNCASED),
+        ("cased", CASED),
+        ("multilingual-cased", CASED),
+    ):
+        file = shared / f"data/vocab/bert-base-{name}.vocab.txt"
+        assert settings_of_vocab(load_vocab(file)) == settings
+
+
+def test_checkpoint_then_vocabulary(checkpoint, vocab_file):
+    folder = checkpoint("some_bert")
+    assert resolve_tokenizer_settings(None, vocab_file) == UNCASED
+    assert resolve_tokenizer_settings(folder, vocab_file) == UNCASED
+    vocab_file.write_text(vocab_file.read_text() + "Fox\n")
+    assert resolve_tokenizer_settings(folder, vocab_file) == CASED
+    values = {"do_lower_case": True, "strip_accents": False}
+    (folder / "tokenizer_config.json").write_text(json.dumps(values))
+    lower = TokenizerSettings(True, strip_accents=False)
+    assert resolve_tokenizer_settings(folder, vocab_file) == lower
+
+
+def test_a_given_case_overrides_the_checkpoint_with_a_warning(
+    checkpoint, vocab_file, caplog
+):
+    folder = checkpoint("multi_cased_L-12_H-768_A-12")
+    for path, do_lower_case in (
+        (folder, False),
+        (checkpoint("some_bert"), False),
+        (None, False),
+    ):
+        found = resolve_tokenizer_settings(path, vocab_file, do_lower_case)
+        assert found == CASED
+    assert not caplog.records
+    assert resolve_tokenizer_settings(folder, vocab_file, True) == UNCASED
+    assert (
+        "was trained on cased text, but do_lower_case is true; set "
+        "--do_lower_case=false" in caplog.text
+    )
