@@ -5,13 +5,13 @@ import pytest
 import tensorflow as tf
 
 from keras_bert.training.run_files.checkpoint import restore_checkpoint
-from keras_bert.training.workers import lost_worker_named, step_of_chief
+from keras_bert.training.workers import lost_worker_named, value_of_chief
 
 ONE_DEVICE = tf.distribute.get_strategy()
 
 
 def test_without_workers_nothing_changes():
-    assert step_of_chief(ONE_DEVICE, 11) == 11
+    assert value_of_chief(ONE_DEVICE, 11) == 11
     error = tf.errors.UnavailableError(None, None, "no such file server")
     with (
         pytest.raises(tf.errors.UnavailableError),
