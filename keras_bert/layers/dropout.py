@@ -30,6 +30,7 @@ class Dropout(keras.layers.Layer):
         self.supports_masking = True  # of what comes from a BiLSTM
         if rate > 0:
             self.seed_generator = keras.random.SeedGenerator(seed)
+        self.built = True  # `keras.Model.quantize` checks it before any call
 
     def call(self, x, training=False):
         if not training or self.rate == 0:

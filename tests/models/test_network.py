@@ -4,6 +4,7 @@ import dataclasses
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import keras
@@ -172,6 +173,22 @@ def test_save_and_load_is_identity(config, features, tmp_path, build):
     loaded = keras.models.load_model(tmp_path / "bert.keras")
     assert _weights(loaded).keys() == _weights(model).keys()
     _assert_equal(loaded(features), model(features), tolerance=0)
+
+
+def test_a_loaded_model_can_be_quantized_before_its_first_call(
+    config, features, tmp_path
+):
+    del features["masked_lm_positions"]
+    model = build_classifier(config, num_labels=3)
+    model.save(tmp_path / "bert.keras")
+    loaded = keras.models.load_model(tmp_path / "bert.keras")
+    with warnings.catch_warnings():
+        # Keras names every layer that it cannot quantize.
+        warnings.simplefilter("ignore")
+        loaded.quantize("int8")
+    query = loaded.get_layer("layer_0").attention.query
+    assert "int8" in {weight.dtype for weight in query.weights}
+    _assert_equal(loaded(features), model(features), tolerance=0.05)
 
 
 def test_the_masked_lm_head_is_tied_to_the_word_embeddings(config, features):
