@@ -1,4 +1,4 @@
-"""The dense layer of BERT: kernel from a truncated normal, bias zero."""
+"""The dense layer of BERT: a truncated normal kernel and a zero bias."""
 
 from collections.abc import Callable
 

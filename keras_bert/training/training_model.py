@@ -12,9 +12,9 @@ import tensorflow as tf
 from keras_bert.training.losses import weighted_mean
 from keras_bert.training.objectives import BatchObjective, Objective
 
-# Features of a batch -> how much there is in it, by the names of WORK.
+# Features of a batch -> the amounts of WORK in it, by name.
 CountWork = Callable[[Mapping[str, tf.Tensor]], Mapping[str, tf.Tensor]]
-# flops are those that training on the batch takes.
+# `flops` are the operations that training on the batch takes.
 WORK = ("sequences", "tokens", "flops")
 
 
@@ -24,15 +24,19 @@ _SEED_SHIFT = 1_000_000_007
 
 
 class TrainingModel(keras.Model):
-    """A functional model with a loss that is a mean over the global batch.
+    """A functional model with losses over the global batch.
 
-    Data are (features, labels, weights), the last two by output; without
-    weights each label weighs 1. The loss of an output is the weighted mean
-    over all labels of the batch, on all replicas, workers and micro-batches;
-    the losses of all outputs are added. Compile it with an optimizer alone.
+    Data are (features, labels, weights), the last two by output. By default
+    every label has the weight 1. The loss of an output is the weighted mean
+    over all labels of the batch or, with a `BatchObjective`, a function of
+    all rows: on all replicas, workers and micro-batches. The losses of the
+    outputs are added. Compile the model with an optimizer alone.
 
-    In the log, figures of the output `logits` stand under their own names,
-    those of others with the output's name before them.
+    Every row of the global batch gets its own dropout masks. On one device
+    these are the same as Keras' own training would draw.
+
+    The log gives a figure of the output `logits` under its own name and those
+    of any other output with the name of the output as a prefix.
     """
 
     def __init__(
@@ -68,7 +72,7 @@ class TrainingModel(keras.Model):
             for figure in ("loss", *objective.metrics)
         }
         self._count_work = count_work
-        # Each replica adds up its own: nothing is sent in a step.
+        # Each replica adds up its own amounts: a step sends nothing.
         self._work = tf.Variable(
             tf.zeros(len(WORK)),
             trainable=False,
@@ -81,9 +85,9 @@ class TrainingModel(keras.Model):
         return list(self._means.values())
 
     def take_work(self) -> dict[str, float]:
-        """The work of all training steps since the last call.
+        """Returns the work of all training steps since the last call.
 
-        Over all replicas; all of several workers have to call it.
+        It is that of all replicas. All workers must call this.
         """
         amounts = self._work.numpy()
         self._work.assign(tf.zeros(len(WORK)))
@@ -91,11 +95,11 @@ class TrainingModel(keras.Model):
 
     @property
     def first_device(self) -> str:
-        """Where the first replica of this process computes."""
+        """The device of the first replica of this process."""
         results = self.distribute_strategy.experimental_local_results
         return results(self._work)[0].device
 
-    # Keras' own functions cannot take several steps on two replicas, and
+    # Keras' own functions cannot take several steps on two replicas, and they
     # refuse several workers (keras issue 20585).
     def make_train_function(self, force=False):
         if self.train_function is not None and not force:
@@ -119,7 +123,7 @@ class TrainingModel(keras.Model):
 
         def take_steps(iterator):
             logs = run_step(next(iterator))
-            # The last execution may find fewer batches than the others.
+            # The last execution may find fewer batches.
             more = itertools.islice(iterator, self.steps_per_execution - 1)
             for data in more:
                 logs = run_step(data)
@@ -133,7 +137,7 @@ class TrainingModel(keras.Model):
         @tf.autograph.experimental.do_not_convert
         def run_step(data):
             logs = strategy.run(step, (data,))
-            # The same on all: the means add up over the replicas.
+            # They are equal on all replicas, which share their sums.
             return {
                 name: strategy.experimental_local_results(value)[0]
                 for name, value in logs.items()
@@ -348,10 +352,10 @@ class TrainingModel(keras.Model):
         return logs
 
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):
-        """Builds the optimizer; the rest of a functional model is built.
+        """Builds the optimizer; a functional model itself is built already.
 
-        Keras would reduce the first batch to one replica's for this, which
-        several workers refuse too.
+        Keras would take one replica's part of the first batch for this, which
+        fails for several workers too.
         """
         with self.distribute_strategy.scope():
             self.optimizer.build(self.trainable_variables)
