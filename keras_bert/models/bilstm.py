@@ -19,10 +19,7 @@ def build_bilstm_token_classifier(
     `bilstm_size` is the number of units in each direction.
 
     Example:
-        >>> config = keras_bert.BertConfig(
-        ...     vocab_size=31, hidden_size=12, num_hidden_layers=2,
-        ...     num_attention_heads=3, intermediate_size=20
-        ... )
+        >>> config = keras_bert.BertConfig.from_name("bert_tiny")
         >>> model = keras_bert.build_bilstm_token_classifier(
         ...     config, num_labels=9, bilstm_size=6
         ... )
@@ -47,10 +44,7 @@ def build_bilstm_classifier(
     `bilstm_size` is the number of units in each direction.
 
     Example:
-        >>> config = keras_bert.BertConfig(
-        ...     vocab_size=31, hidden_size=12, num_hidden_layers=2,
-        ...     num_attention_heads=3, intermediate_size=20
-        ... )
+        >>> config = keras_bert.BertConfig.from_name("bert_tiny")
         >>> model = keras_bert.build_bilstm_classifier(
         ...     config, num_labels=3, bilstm_size=6
         ... )

@@ -16,10 +16,7 @@ def build_classifier(config: BertConfig, *, num_labels: int) -> keras.Model:
     Inputs: those of `build_encoder`. Output: `logits`, float32 [B, L].
 
     Example:
-        >>> config = keras_bert.BertConfig(
-        ...     vocab_size=31, hidden_size=12, num_hidden_layers=2,
-        ...     num_attention_heads=3, intermediate_size=20
-        ... )
+        >>> config = keras_bert.BertConfig.from_name("bert_tiny")
         >>> model = keras_bert.build_classifier(config, num_labels=3)
         >>> ids = np.array([[2, 5, 9, 3]])
         >>> features = {"input_ids": ids, "input_mask": ids * 0 + 1}
@@ -41,10 +38,7 @@ def build_regressor(config: BertConfig) -> keras.Model:
     number itself.
 
     Example:
-        >>> config = keras_bert.BertConfig(
-        ...     vocab_size=31, hidden_size=12, num_hidden_layers=2,
-        ...     num_attention_heads=3, intermediate_size=20
-        ... )
+        >>> config = keras_bert.BertConfig.from_name("bert_tiny")
         >>> keras_bert.build_regressor(config).output["logits"].shape
         (None, 1)
     """

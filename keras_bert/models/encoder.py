@@ -24,16 +24,13 @@ def build_encoder(config: BertConfig, *, packed: bool = False) -> keras.Model:
     same.
 
     Example:
-        >>> config = keras_bert.BertConfig(
-        ...     vocab_size=31, hidden_size=12, num_hidden_layers=2,
-        ...     num_attention_heads=3, intermediate_size=20
-        ... )
+        >>> config = keras_bert.BertConfig.from_name("bert_tiny")
         >>> encoder = keras_bert.build_encoder(config)
         >>> ids = np.array([[2, 5, 9, 3]])
         >>> features = {"input_ids": ids, "input_mask": ids * 0 + 1}
         >>> outputs = encoder(features | {"segment_ids": ids * 0})
         >>> outputs["sequence_output"].shape
-        TensorShape([1, 4, 12])
+        TensorShape([1, 4, 128])
     """
     names = ["input_ids", "input_mask", "segment_ids"]
     if packed:

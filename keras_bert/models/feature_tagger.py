@@ -48,10 +48,7 @@ def build_feature_tagger(
     Inputs: those of `build_encoder`. Output: `logits`, float32 [B, S, L].
 
     Example:
-        >>> config = keras_bert.BertConfig(
-        ...     vocab_size=31, hidden_size=12, num_hidden_layers=2,
-        ...     num_attention_heads=3, intermediate_size=20
-        ... )
+        >>> config = keras_bert.BertConfig.from_name("bert_tiny")
         >>> model = keras_bert.build_feature_tagger(
         ...     config, num_labels=9, features="last", bilstm_size=6
         ... )

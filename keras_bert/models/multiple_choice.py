@@ -22,10 +22,7 @@ def build_multiple_choice(
     is [B, R*K], and the weights are the same.
 
     Example:
-        >>> config = keras_bert.BertConfig(
-        ...     vocab_size=31, hidden_size=12, num_hidden_layers=2,
-        ...     num_attention_heads=3, intermediate_size=20
-        ... )
+        >>> config = keras_bert.BertConfig.from_name("bert_tiny")
         >>> model = keras_bert.build_multiple_choice(config)
         >>> ids = np.ones([2, 4, 7], "int32")
         >>> features = {"input_ids": ids, "input_mask": ids}

@@ -22,13 +22,10 @@ def build_pretraining_model(
     count from the start of the row, and `next_sentence` is [B, K, 2].
 
     Example:
-        >>> config = keras_bert.BertConfig(
-        ...     vocab_size=31, hidden_size=12, num_hidden_layers=2,
-        ...     num_attention_heads=3, intermediate_size=20
-        ... )
+        >>> config = keras_bert.BertConfig.from_name("bert_tiny")
         >>> model = keras_bert.build_pretraining_model(config)
         >>> {name: x.shape for name, x in model.output.items()}
-        {'masked_lm': (None, None, 31), 'next_sentence': (None, 2)}
+        {'masked_lm': (None, None, 30522), 'next_sentence': (None, 2)}
     """
     encoder = build_encoder(config, packed=packed)
     positions = keras.Input((None,), dtype="int32", name="masked_lm_positions")

@@ -14,10 +14,7 @@ def build_span_labeler(config: BertConfig) -> keras.Model:
     `end_logits`, float32 [B, S], with scores at padding positions too.
 
     Example:
-        >>> config = keras_bert.BertConfig(
-        ...     vocab_size=31, hidden_size=12, num_hidden_layers=2,
-        ...     num_attention_heads=3, intermediate_size=20
-        ... )
+        >>> config = keras_bert.BertConfig.from_name("bert_tiny")
         >>> model = keras_bert.build_span_labeler(config)
         >>> sorted(model.output)
         ['end_logits', 'start_logits']

@@ -17,10 +17,7 @@ def build_token_classifier(
     Inputs: those of `build_encoder`. Output: `logits`, float32 [B, S, L].
 
     Example:
-        >>> config = keras_bert.BertConfig(
-        ...     vocab_size=31, hidden_size=12, num_hidden_layers=2,
-        ...     num_attention_heads=3, intermediate_size=20
-        ... )
+        >>> config = keras_bert.BertConfig.from_name("bert_tiny")
         >>> model = keras_bert.build_token_classifier(config, num_labels=9)
         >>> model.output["logits"].shape
         (None, None, 9)

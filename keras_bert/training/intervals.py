@@ -146,7 +146,7 @@ class EndsIntervals(keras.callbacks.Callback):
 
     def save(self) -> None:
         """Saves the weights of this step, in the background."""
-        if self.saves:
+        if self._writer:
             self._writer.save(self.step)
 
     def check_weights(self) -> None:

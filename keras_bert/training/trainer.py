@@ -124,7 +124,8 @@ def train(
         elif init_moments:
             restore_moments(trained, init_moments)
     history = History(output_dir, step)
-    evaluate, ends_run = None, None
+    evaluate: Callable | None = None
+    ends_run = None
     if validation_dataset:
         validation_dataset = with_options(validation_dataset)
         evaluate = functools.partial(_evaluate, validation_dataset)

@@ -60,12 +60,12 @@ class TrainingModel(keras.Model):
         )
         self._num_parts = gradient_accumulation_steps
         self._is_compiled = jit_compile
-        if jit_compile:
-            # Not the whole step: XLA has no collectives of several replicas.
-            self._gradients = tf.function(self._gradients, jit_compile=True)
-            self._outputs_only = tf.function(
-                self._outputs_only, jit_compile=True
-            )
+        # Not the whole step: XLA has no collectives of several replicas.
+        compiled = functools.partial(tf.function, jit_compile=True)
+        self._take_gradients, self._take_outputs = (
+            compiled(function) if jit_compile else function
+            for function in (self._gradients, self._outputs_only)
+        )
         self._means = {
             (output, figure): keras.metrics.Mean(name=_log_name(output, figure))
             for output, objective in objectives.items()
@@ -159,10 +159,10 @@ class TrainingModel(keras.Model):
             # same outputs again, from the same seeds, and their gradients.
             outputs = self._all_outputs(features, seeds)
             slopes, batch_sums = self._slopes(labels, outputs, weights)
-        take_gradients = (
-            self._gradients if self._num_parts == 1 else self._accumulate
+        take = (
+            self._take_gradients if self._num_parts == 1 else self._accumulate
         )
-        gradients, sums, seeds = take_gradients(data, totals, seeds, slopes)
+        gradients, sums, seeds = take(data, totals, seeds, slopes)
         sums |= batch_sums
         for variable, seed in zip(self._seed_variables, seeds, strict=True):
             variable.assign(seed - [shift, 0])
@@ -248,7 +248,7 @@ class TrainingModel(keras.Model):
 
         def add(i, seeds, gradients, sums):
             part, slopes_of_part = self._part((data, slopes or {}), i)
-            more_gradients, more_sums, seeds = self._gradients(
+            more_gradients, more_sums, seeds = self._take_gradients(
                 part, totals, seeds, slopes_of_part
             )
             return (
@@ -275,7 +275,7 @@ class TrainingModel(keras.Model):
         """The outputs of `_batch_objectives` for all rows of this replica."""
 
         def add(i, seeds, arrays):
-            outputs, seeds = self._outputs_only(self._part(features, i), seeds)
+            outputs, seeds = self._take_outputs(self._part(features, i), seeds)
             return (
                 i + 1,
                 seeds,

@@ -1,5 +1,6 @@
 import dataclasses
 import json
+import re
 import shutil
 
 import keras
@@ -17,6 +18,7 @@ from small_run import (
     train_small,
 )
 
+from keras_bert import progress
 from keras_bert.training import intervals, trainer
 from keras_bert.training.run_files import checkpoint
 
@@ -127,16 +129,27 @@ def test_the_figures_of_a_row(tmp_path, monkeypatch, logged):
     assert line.endswith(f"loss {float(rows[0]['val_loss']):.4g}")
 
 
-@pytest.mark.parametrize(
-    ("num_warmup_steps", "warned"), [(4, False), (5, True)]
-)
-def test_a_warm_up_longer_than_the_run_is_warned_of(
-    tmp_path, caplog, num_warmup_steps, warned
+def test_the_log_shows_the_progress_of_steps_and_held_out_batches(
+    tmp_path, monkeypatch, logged
 ):
-    train_small(tmp_path, 4, num_warmup_steps=num_warmup_steps)
-    assert ("The warm-up takes 5 steps, but the run has 4" in caplog.text) == (
-        warned
+    """A line at least every 30 seconds; here after every update."""
+    monkeypatch.setattr(progress, "_INTERVAL", 0)
+    train_small(tmp_path, 2)
+    train_small(tmp_path, 3)
+    lines = [x for x in logged.messages if x.startswith("Training: ")]
+    for line, step, total in zip(lines, (1, 2, 3), (2, 2, 3), strict=True):
+        assert line.startswith(f"Training: {step} of {total} steps, loss 0.")
+        assert re.search(r" steps/s, \d\d:\d\d left$", line)
+    assert any(
+        x.startswith("Evaluating: 5 of 5 batches") for x in logged.messages
     )
+
+
+def test_a_warm_up_longer_than_the_run_is_warned_of(tmp_path, caplog):
+    train_small(tmp_path, 2, num_warmup_steps=2)
+    assert "warm-up" not in caplog.text
+    train_small(tmp_path, 3, num_warmup_steps=5)
+    assert "The warm-up takes 5 steps, but the run has 3" in caplog.text
 
 
 def test_the_data_are_asked_for_once_after_the_steps_taken(tmp_path):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import keras
@@ -48,7 +48,7 @@ class CheckpointWriter:
         self._sidecars = sidecars
         self._keep_max = keep_max
         self._thread = ThreadPoolExecutor(1)
-        self._writing = None
+        self._writing: Future[None] | None = None
 
     def __enter__(self) -> CheckpointWriter:
         return self
