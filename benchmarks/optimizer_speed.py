@@ -68,9 +68,6 @@ class OpByOp(AdamWeightDecay):
     def _clip_gradients(self, grads):
         return keras.optimizers.Optimizer._clip_gradients(self, grads)
 
-    def _all_reduce_sum_gradients(self, grads_and_vars):
-        return grads_and_vars
-
     def update_step(self, gradient, variable, learning_rate):
         index = self._get_variable_index(variable)
         if not self._excluded[index]:

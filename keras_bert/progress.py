@@ -1,4 +1,4 @@
-"""How far a long task is: a bar on a terminal, lines of a log elsewhere."""
+"""The progress of a long task: a bar on a terminal, log lines elsewhere."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ class Progress:
             unit=f" {unit}",
             unit_scale=not total or total > 100_000,
             disable=not sys.stderr.isatty(),
+            leave=None,  # an inner bar, such as that of an evaluation, goes
         )
         self._total = total
         self._done = initial

@@ -1,8 +1,8 @@
-"""The forward pass of BERT in plain NumPy: the independent judge.
+"""The forward pass of BERT in plain NumPy: an independent reference.
 
 Written from the paper and the contract of google-research/bert, in float64,
-one position after the other where that is plainer. `weights` maps the path
-of a weight to its array.
+with loops over positions for clarity. `weights` maps the path of a weight to
+its array.
 """
 
 import math
@@ -40,7 +40,7 @@ def bert(weights, config, features):
     outputs["sequence_output"] = x
     token = x[:, 0]
     if config.directionality == "left_to_right":
-        # The first has seen nothing of the text; the last one, all of it.
+        # The first token has attended to itself only, the last one to all.
         lengths = features["input_mask"].sum(1)
         token = x[np.arange(len(x)), lengths - 1]
     pooled = np.tanh(_dense(weights, "pooler/dense", token))

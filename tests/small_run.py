@@ -8,8 +8,8 @@ import tensorflow as tf
 
 from keras_bert.training.config import TrainConfig
 from keras_bert.training.losses import cross_entropy
+from keras_bert.training.objectives import Objective
 from keras_bert.training.trainer import train
-from keras_bert.training.training_model import Objective
 
 CONFIG = TrainConfig(
     learning_rate=0.05,
@@ -20,7 +20,7 @@ CONFIG = TrainConfig(
 
 
 def build_small_model():
-    """Dropout too: its random numbers must go on where they stopped."""
+    """Has dropout, whose random numbers a resumed run must continue."""
     inputs = keras.Input((5,), name="x")
     x = keras.layers.Dense(7, activation="relu", name="hidden")(inputs)
     x = keras.layers.Dropout(0.3, name="dropout")(x)
@@ -49,22 +49,30 @@ def train_small(
     config=CONFIG,
     build_model=build_small_model,
     train_batches=None,
+    num_warmup_steps=1,
+    strategy=None,
+    selection=None,
 ):
     return train(
         build_model,
         train_batches
-        or small_dataset().shuffle(20, seed=1).repeat().batch(3).skip,
-        small_dataset().batch(4),
+        or small_dataset()
+        .shuffle(20, seed=1)
+        .repeat()
+        .batch(config.train_batch_size)
+        .skip,
+        None if selection else small_dataset().batch(4),
         objectives={
             "logits": Objective(cross_entropy, {}, {"doubled": _doubled})
         },
         count_work=_count_work,
         num_train_steps=steps,
-        num_warmup_steps=1,
-        strategy=tf.distribute.get_strategy(),
+        num_warmup_steps=num_warmup_steps,
+        strategy=strategy or tf.distribute.get_strategy(),
         config=config,
         output_dir=output_dir,
         sidecars={"note.txt": "kept"},
+        selection=selection,
     )
 
 

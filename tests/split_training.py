@@ -1,27 +1,33 @@
-"""A small pre-training run; as a script, the part of one worker of it.
+"""A small pre-training run; as a script, the part of one worker in it.
 
-python split_training.py FILE: with TF_CONFIG, writes figures and weights.
+python split_training.py FILE OUTPUT_DIR: needs TF_CONFIG; writes figures and
+weights, and the step at which a run with early stopping ends.
 """
 
+import dataclasses
 import sys
+from pathlib import Path
 
 import keras
 import numpy as np
 import tensorflow as tf
+from small_run import CONFIG, train_small
 
 from keras_bert.config import BertConfig
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.training.losses import accuracy, cross_entropy
+from keras_bert.training.objectives import BatchObjective, Objective
 from keras_bert.training.optimizers.adam_weight_decay import AdamWeightDecay
-from keras_bert.training.training_model import Objective, TrainingModel
-from keras_bert.training.workers import step_of_chief
+from keras_bert.training.run_files.best import Selection
+from keras_bert.training.training_model import TrainingModel
+from keras_bert.training.workers import value_of_chief
 
 NUM_ROWS, S, P, V = 72, 7, 5, 31
 
 
 def build_model() -> keras.Model:
-    """Without dropout, whose random numbers a split changes."""
-    return build_pretraining_model(
+    """Has no dropout, whose random numbers a split changes."""
+    model = build_pretraining_model(
         BertConfig(
             vocab_size=V,
             hidden_size=12,
@@ -33,10 +39,43 @@ def build_model() -> keras.Model:
             attention_probs_dropout_prob=0.0,
         )
     )
+    tokens = model.get_layer("sequence_output").output
+    pairs = keras.ops.stack(
+        [model.get_layer("pooler").output, tokens[:, 1]], axis=1
+    )  # [B, 2, H]
+    return keras.Model(model.input, model.output | {"pairs": pairs})
+
+
+def softmax_in_batch(labels, outputs, weights):
+    """Each first vector has to find its own second one among all of them.
+
+    The labels scale the losses, so that their order matters too.
+    """
+    losses = cross_entropy(tf.range(tf.shape(outputs)[0]), _scores(outputs))
+    scales = tf.cast(1 + labels, tf.float32) / 5
+    return tf.reduce_sum(weights * scales * losses) / tf.reduce_sum(weights)
+
+
+def found_in_batch(labels, outputs, weights):
+    return tf.reduce_mean(
+        accuracy(tf.range(tf.shape(outputs)[0]), _scores(outputs))
+    )
+
+
+def _scores(outputs):
+    first, second = tf.unstack(outputs, axis=1)
+    return first @ tf.transpose(second)
+
+
+OBJECTIVES = {
+    "masked_lm": Objective(cross_entropy, {"accuracy": accuracy}),
+    "next_sentence": Objective(cross_entropy, {"accuracy": accuracy}),
+    "pairs": BatchObjective(softmax_in_batch, {"accuracy": found_in_batch}),
+}
 
 
 def data():
-    """Features, labels and weights; the more masked, the later the row."""
+    """Features, labels and weights; later rows have more masked tokens."""
     random = np.random.default_rng(1)
     features = {
         "input_ids": random.integers(5, V, (NUM_ROWS, S)),
@@ -47,6 +86,7 @@ def data():
     labels = {
         "masked_lm": random.integers(0, V, (NUM_ROWS, P)),
         "next_sentence": random.integers(0, 2, NUM_ROWS),
+        "pairs": np.arange(NUM_ROWS) % 5,
     }
     is_masked = (
         random.random((NUM_ROWS, P)) < np.linspace(0, 1, NUM_ROWS)[:, None]
@@ -57,12 +97,13 @@ def data():
         {
             "masked_lm": is_masked.astype("float32"),
             "next_sentence": np.ones(NUM_ROWS, "float32"),
+            "pairs": np.linspace(0.5, 1, NUM_ROWS, dtype="float32"),
         },
     )
 
 
 def count_work(features):
-    """Of a batch or of a part of it."""
+    """Counts the work of a batch or of a part of it."""
     rows = tf.shape(features["input_mask"])[0]
     return {
         "sequences": tf.cast(rows, tf.float32),
@@ -83,10 +124,7 @@ def train(strategy, *, steps_per_execution=1, **settings):
     with strategy.scope():
         model = TrainingModel(
             build_model(),
-            {
-                output: Objective(cross_entropy, {"accuracy": accuracy})
-                for output in ("masked_lm", "next_sentence")
-            },
+            OBJECTIVES,
             count_work=count_work,
             **settings,
         )
@@ -115,9 +153,30 @@ def train(strategy, *, steps_per_execution=1, **settings):
     return history, {w.path: w.numpy() for w in model.weights}
 
 
+def step_of_early_stop(strategy, output_dir):
+    """The last step of a run whose scores rise for the chief only."""
+    is_chief = strategy.cluster_resolver.task_id == 0
+    scores = iter([0.3, 0.4, 0.4, 0.4] if is_chief else [0.3, 0.2, 0.2, 0.2])
+    _, figures = train_small(
+        Path(output_dir),
+        12,
+        dataclasses.replace(CONFIG, train_batch_size=4),
+        strategy=strategy,
+        selection=Selection(lambda model: {"f1": next(scores)}, "f1", 2),
+    )
+    return figures["step"]
+
+
 if __name__ == "__main__":
+    file, output_dir = sys.argv[1:]
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
-    step = step_of_chief(strategy, 7 + 4 * strategy.cluster_resolver.task_id)
+    step = value_of_chief(strategy, 7 + 4 * strategy.cluster_resolver.task_id)
     figures, weights = train(strategy)
     figures = {f"figure {name}": values for name, values in figures.items()}
-    np.savez(sys.argv[1], **figures, **weights, step_of_chief=step)
+    np.savez(
+        file,
+        **figures,
+        **weights,
+        value_of_chief=step,
+        step_of_early_stop=step_of_early_stop(strategy, output_dir),
+    )

@@ -6,10 +6,7 @@ import socket
 
 
 def environments():
-    """Two, with TF_CONFIG as TensorFlow documents it; the first is the chief.
-
-    No GPU is seen in them.
-    """
+    """Returns two, with TF_CONFIG; the first is the chief. GPUs are hidden."""
     with socket.socket() as first, socket.socket() as second:
         ports = []
         for taken in (first, second):

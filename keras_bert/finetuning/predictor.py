@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from keras_bert.finetuning.batches import Examples, evaluation_batches
 from keras_bert.training.dataset_options import with_options
-from keras_bert.training.training_model import Objective
+from keras_bert.training.objectives import Objective
 
 
 class Predictor:
@@ -51,16 +51,14 @@ class Predictor:
 
     def _run(self, features, labels, weights):
         outputs = self.model(features, training=False)
-        sums = {}
-        for name, values in labels.items():
-            losses = self._objectives[name].loss(values, outputs[name])
-            sums[name] = tf.stack(
-                [
-                    tf.reduce_sum(weights[name] * losses),
-                    tf.reduce_sum(weights[name]),
-                ]
+        return outputs, {
+            name: tf.stack(
+                self._objectives[name].sums(
+                    labels[name], outputs[name], weights[name]
+                )["loss"]
             )
-        return outputs, sums
+            for name in labels
+        }
 
 
 def _of_any_size(spec):

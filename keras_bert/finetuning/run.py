@@ -56,9 +56,9 @@ class FinetuningConfig(TrainConfig):
         warmup_proportion: Share of the steps in which the rate rises.
         max_seq_length: Longer texts are cut, or read in several windows; 0
             for what the task is used with.
-        early_stopping_patience: The run ends after so many intervals (of
-            save_checkpoints_steps) in which the task's first metric has not
-            risen; 0 for never.
+        early_stopping_patience: The run ends if the task's first metric has
+            not risen for this many intervals of the current
+            save_checkpoints_steps; 0 for never.
         doc_stride: From the start of one window to that of the next, in
             tokens.
         max_query_length: Of a longer question, only so many tokens are read.

@@ -1,4 +1,4 @@
-"""The activations that a `bert_config.json` names."""
+"""The activations that `bert_config.json` names."""
 
 from collections.abc import Callable
 
@@ -8,10 +8,10 @@ from keras_bert.layers.gelu import gelu_erf, gelu_tanh
 
 
 def get_activation(hidden_act: str) -> Callable:
-    """Returns the function that BERT means by a name, not Keras.
+    """Returns the activation that BERT, not Keras, means by a name.
 
-    "gelu" is the tanh form of google-research/bert; Keras' own "gelu" is the
-    erf form, here "gelu_erf".
+    "gelu" is the tanh form of google-research/bert. Keras' own "gelu" is the
+    erf form, which is "gelu_erf" here.
     """
     activations = {
         "gelu": gelu_tanh,

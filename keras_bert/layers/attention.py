@@ -1,4 +1,4 @@
-"""Every token looks at every other one, or only at those before it."""
+"""Self-attention: every token attends to all tokens or to earlier ones."""
 
 import keras
 from keras import ops
@@ -11,11 +11,16 @@ from keras_bert.layers.dropout import Dropout
 class SelfAttention(keras.layers.Layer):
     """Multi-head self-attention on flat tokens.
 
-    Called on x [T, H] and `input_mask` [B, S], where 1 marks a token that may
-    be attended to and T = B * S. Returns [T, H]. With `left_to_right`, a
-    token attends to itself and to what stands before it. With `packed`, a row
-    holds several sequences, `input_mask` numbers them from 1, and a token
-    attends to its own sequence only.
+    Takes x [T, H] and `input_mask` [B, S] with T = B * S; a 1 in the mask
+    allows attention to a token. Returns [T, H]. With `left_to_right`, a token
+    attends to itself and earlier tokens only. With `packed`, a row holds
+    several sequences, which `input_mask` numbers from 1, and a token attends
+    to its own sequence only.
+
+    Example:
+        >>> layer = keras_bert.SelfAttention(num_heads=3)
+        >>> layer(np.ones([10, 12]), np.ones([2, 5], "int32")).shape
+        TensorShape([10, 12])
     """
 
     def __init__(
@@ -68,7 +73,7 @@ class SelfAttention(keras.layers.Layer):
         value = self._split_heads(self.value(x), seq_length)  # [B, N, T, D]
 
         scores = ops.matmul(query, ops.transpose(key, (0, 1, 3, 2)))
-        # In float32 whatever the precision: softmax sums many small numbers.
+        # Always in float32: softmax sums many small numbers.
         scores = ops.cast(scores, "float32")  # [B, N, S, T]
         scores += self._mask_adder(input_mask, seq_length)
         probs = ops.cast(ops.softmax(scores), self.compute_dtype)
@@ -82,13 +87,13 @@ class SelfAttention(keras.layers.Layer):
         return ops.transpose(x, (0, 2, 1, 3))  # [B, N, S, D]
 
     def _mask_adder(self, input_mask, seq_length):
-        """0 where a token may be attended to, -10000 elsewhere.
+        """Returns 0 where attention is allowed and -10000 elsewhere.
 
-        An adder, as in google-research/bert, and not a choice: a row that may
-        attend to nothing then gives the same numbers as there.
+        It is added, as in google-research/bert, so that a row without any
+        token gives the same numbers as there.
         """
         if self.packed:
-            # Padding is one more sequence, of number 0.
+            # Padding is one more sequence, with the number 0.
             allowed = input_mask[:, :, None] == input_mask[:, None, :]
             allowed = ops.cast(allowed, "float32")[:, None]  # [B, 1, S, T]
         else:

@@ -1,4 +1,4 @@
-"""[B, R, S] <-> the rows [B*R, S] that the encoder reads; R rows of choices."""
+"""[B, R, S] <-> [B*R, S]: examples with R rows of choices, and rows."""
 
 import keras
 from keras import ops
@@ -17,9 +17,10 @@ class FoldChoices(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class UnfoldChoices(keras.layers.Layer):
-    """Scores [B*R, K, ...] and any [B, R, S] before folding -> [B, R*K].
+    """Scores [B*R, K, ...] and a tensor [B, R, S] -> scores [B, R*K].
 
-    A row holds K choices; an example has R * K of them.
+    A row holds K choices, and an example has R * K choices. The second tensor
+    gives R; it is an input of `FoldChoices`.
     """
 
     def call(self, scores, like):

@@ -1,4 +1,4 @@
-"""The dense layer of BERT: kernel from a truncated normal, bias zero."""
+"""The dense layer of BERT: a truncated normal kernel and a zero bias."""
 
 from collections.abc import Callable
 
@@ -9,12 +9,12 @@ from keras_bert.layers.gelu import for_training
 
 
 class _Dense(keras.layers.Dense):
-    """Takes other ways in training than in inference, where Keras' is fastest.
+    """Computes differently in training; in inference, Keras' way is faster.
 
-    It sums the gradient of its bias in float32, whatever the precision. Given
-    a vector to add, Keras takes TensorFlow's bias_add, whose gradient on a
-    CPU is summed in the dtype of the input: in bfloat16 a sum of ones never
-    gets over 256. For its activation see `for_training`.
+    Sums the gradient of its bias in float32, whatever the precision. For a
+    vector, Keras calls TensorFlow's bias_add, whose gradient on a CPU is
+    summed in the dtype of the input: in bfloat16 a sum of ones never gets
+    over 256. For the activation see `for_training`.
     """
 
     def call(self, inputs, training=None):
@@ -26,6 +26,10 @@ class _Dense(keras.layers.Dense):
         else:
             x = x + self.bias[None]
         return for_training(self.activation)(x)
+
+    def quantize(self, mode=None, type_check=True, config=None):
+        # By default, Keras refuses to quantize a subclass of its layer.
+        super().quantize(mode, type_check=False, config=config)
 
 
 def build_dense(

@@ -1,4 +1,4 @@
-"""Dropout that draws one random number for two entries."""
+"""Dropout that draws one random number for every two entries."""
 
 import keras
 from keras import ops
@@ -6,17 +6,22 @@ from keras import ops
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class Dropout(keras.layers.Layer):
-    """In training, each entry of x becomes 0 with probability `rate`.
+    """Sets each entry to 0 with the probability `rate`, in training only.
 
-    The entries kept are divided by 1 - `rate`. x is of any shape and float
-    dtype; entries are dropped independently of each other.
+    Divides the other entries by 1 - `rate`. Takes any shape and float dtype.
+    The entries are independent of each other.
 
-    Drawing random numbers is most of what dropout costs on a CPU, so here
-    one number u, uniform in [0, 1), decides for two entries: with the rate r,
-    the first is dropped where u is in [0, r), the second in
-    [r - r^2, 2r - r^2). Both intervals are r long and share r^2, as two
-    independent events do. u is float32 whatever the dtype of x; in bfloat16,
-    keras.layers.Dropout(0.1) drops 0.102 of the entries.
+    On a CPU, most of the time of dropout goes into random numbers, so one
+    number u, uniform in [0, 1), decides about two entries. With the rate r, it
+    drops the first if u is in [0, r) and the second if u is in
+    [r - r^2, 2r - r^2). Each interval has the length r and their overlap the
+    length r^2, as for two independent events. u is always float32: in
+    bfloat16, keras.layers.Dropout(0.1) drops 0.102 of the entries.
+
+    Example:
+        >>> layer = keras_bert.Dropout(0.5, seed=7)
+        >>> np.unique(layer(np.ones([8, 8]), training=True))
+        array([0., 2.], dtype=float32)
     """
 
     def __init__(self, rate: float, seed: int | None = None, **kwargs):
@@ -27,9 +32,10 @@ class Dropout(keras.layers.Layer):
             )
         self.rate = rate
         self.seed = seed
-        self.supports_masking = True  # of what comes from a BiLSTM
+        self.supports_masking = True  # the mask of a BiLSTM
         if rate > 0:
             self.seed_generator = keras.random.SeedGenerator(seed)
+        self.built = True  # `keras.Model.quantize` checks it before any call
 
     def call(self, x, training=False):
         if not training or self.rate == 0:

@@ -1,4 +1,4 @@
-"""Words, positions and segments -> the first hidden state."""
+"""The embeddings: words, positions and segments."""
 
 import keras
 from keras import ops
@@ -10,11 +10,18 @@ from keras_bert.layers.dropout import Dropout
 class BertEmbeddings(keras.layers.Layer):
     """The sum of word, position and segment embeddings, normalized.
 
-    Called on `input_ids`, `segment_ids` and `position_ids`, all int [B, S];
-    without the last, positions count from 0 in each row. Returns the
-    embeddings [B, S, H] and, beside them, the word embeddings [V, H] as a
-    tensor: the masked-LM head is tied to it (paper, 3.1), and as a tensor of
-    the graph the tie survives saving and loading.
+    Takes `input_ids`, `segment_ids` and `position_ids`, all int [B, S]. By
+    default, positions count from 0 in each row. Returns the embeddings
+    [B, S, H] and the word embeddings [V, H]. The latter are an output because
+    the masked-LM head is tied to them (paper, 3.1): a tie within the graph
+    survives saving and loading.
+
+    Example:
+        >>> layer = keras_bert.BertEmbeddings(vocab_size=31, hidden_size=12)
+        >>> ids = np.ones([2, 5], "int32")
+        >>> x, table = layer(ids, ids * 0)
+        >>> x.shape, table.shape
+        (TensorShape([2, 5, 12]), TensorShape([31, 12]))
     """
 
     def __init__(
@@ -64,8 +71,8 @@ class BertEmbeddings(keras.layers.Layer):
             initializer=keras.initializers.TruncatedNormal(
                 stddev=self.initializer_range
             ),
-            # In mixed precision a few rows are cast after the look-up, not
-            # the whole table before it.
+            # In mixed precision, `call` casts the rows after the look-up
+            # instead of the whole table before it.
             autocast=False,
         )
 

@@ -10,11 +10,16 @@ from keras_bert.layers.dropout import Dropout
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class EncoderBlock(keras.layers.Layer):
-    """Self-attention, then feed-forward, each added and then normalized.
+    """Self-attention and feed-forward, each with a residual and a norm.
 
-    Called on flat tokens x [T, H] and `input_mask` [B, S] with T = B * S;
-    returns [T, H]. `activation` is a name of `bert_config.json`; for
-    `left_to_right` and `packed` see `SelfAttention`.
+    Takes x [T, H] and `input_mask` [B, S] with T = B * S; returns [T, H].
+    `activation` is a name in `bert_config.json`. For `left_to_right` and
+    `packed` see `SelfAttention`.
+
+    Example:
+        >>> layer = keras_bert.EncoderBlock(num_heads=3, intermediate_size=20)
+        >>> layer(np.ones([10, 12]), np.ones([2, 5], "int32")).shape
+        TensorShape([10, 12])
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""[B, S, H] <-> the flat token matrix [T, H] on which the encoder runs.
+"""[B, S, H] <-> the flat token matrix [T, H] that the encoder computes on.
 
-On rank-2 input TensorFlow fuses matrix product, bias and activation into one
-call; on rank 3 it does not see the pattern.
+For inputs of rank 2, TensorFlow fuses matrix product, bias and activation. It
+does not find the pattern in rank 3.
 """
 
 import keras
@@ -21,7 +21,7 @@ class FlattenTokens(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class UnflattenTokens(keras.layers.Layer):
-    """[T, H] and the [B, S] mask it came with -> [B, S, H]."""
+    """[T, H] and the input mask [B, S] -> [B, S, H]."""
 
     def call(self, x, input_mask):
         seq_length = ops.shape(input_mask)[1]

@@ -1,4 +1,4 @@
-"""GELU in its two forms, and both with a gradient of their own for training."""
+"""The two forms of GELU, also with a gradient of our own for training."""
 
 import math
 from collections.abc import Callable
@@ -20,12 +20,12 @@ def gelu_erf(x):
 
 
 def for_training(activation: Callable) -> Callable:
-    """Returns what computes the same as one of the two, made to be trained.
+    """Returns a version of one of the two that is faster in training.
 
     It computes in float32, because TensorFlow has no fast bfloat16 kernels of
-    these functions for a CPU, and keeps nothing but x for its gradient. An
-    activation that is not one of the two is returned as it is. In inference
-    the plain ones are faster: TensorFlow fuses them with the matrix product.
+    these functions for a CPU, and stores only x for its gradient. Any other
+    activation is returned unchanged. In inference the plain forms are faster:
+    TensorFlow fuses them with the matrix product.
     """
     return _FOR_TRAINING.get(activation, activation)
 

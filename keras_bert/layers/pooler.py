@@ -1,4 +1,4 @@
-"""The pooler: one vector for a whole sequence (paper, section 3)."""
+"""The pooler: a vector for a whole sequence (paper, section 3)."""
 
 import keras
 from keras import ops
@@ -9,13 +9,20 @@ from keras_bert.layers.flat_tokens import tokens_at
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class Pooler(keras.layers.Layer):
-    """[B, S, H] -> [B, H]: dense and tanh on the first token, [CLS].
+    """A dense layer with tanh on the first token, [CLS]: [B, S, H] -> [B, H].
 
-    With `left_to_right`, on the last token of `input_mask` [B, S]: [CLS] has
-    seen nothing there, and the last one all (Radford et al. 2018, GPT).
+    Takes x [B, S, H] and `input_mask` [B, S]. With `left_to_right`, it reads
+    the last token of the mask: the only one that has attended to all tokens
+    (Radford et al. 2018, GPT).
 
-    Called with `cls_positions`, int [B, K], where a row holds several
-    sequences, which `input_mask` numbers from 1: [B, K, H].
+    If rows hold several sequences, which `input_mask` numbers from 1, pass
+    their `cls_positions`, int [B, K], as the third input. The output is then
+    [B, K, H].
+
+    Example:
+        >>> layer = keras_bert.Pooler()
+        >>> layer(np.ones([2, 5, 12]), np.ones([2, 5], "int32")).shape
+        TensorShape([2, 12])
     """
 
     def __init__(
@@ -64,7 +71,7 @@ class Pooler(keras.layers.Layer):
 
 
 def _last_positions(input_mask, num_sequences):
-    """Where the sequences numbered 1 to K in the rows end: int32 [B, K]."""
+    """Returns the last positions of the sequences 1 to K: int32 [B, K]."""
     numbers = ops.arange(1, num_sequences + 1, dtype="int32")[:, None]
     mask = input_mask[:, None]  # [B, 1, S]
     is_until = (mask > 0) & (mask <= numbers)  # [B, K, S]

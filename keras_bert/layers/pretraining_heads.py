@@ -10,11 +10,17 @@ from keras_bert.layers.flat_tokens import tokens_at
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class MaskedLMHead(keras.layers.Layer):
-    """Logits of the whole vocabulary at the masked positions only.
+    """Logits of the vocabulary at the masked positions.
 
-    Called on x [B, S, H], `masked_lm_positions` int [B, P] and the word
-    embeddings [V, H], to which its output is tied; returns float32
-    [B, P, V]. Only the transform and the output bias are its own weights.
+    Takes x [B, S, H], `masked_lm_positions` int [B, P] and the word
+    embeddings [V, H], with which it multiplies; returns float32 [B, P, V].
+    Its own weights are the transform and the output bias.
+
+    Example:
+        >>> layer = keras_bert.MaskedLMHead()
+        >>> positions = np.array([[1, 4, 0]])
+        >>> layer(np.ones([1, 5, 12]), positions, np.ones([31, 12])).shape
+        TensorShape([1, 3, 31])
     """
 
     def __init__(
@@ -74,7 +80,12 @@ class MaskedLMHead(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class NextSentenceHead(keras.layers.Layer):
-    """[..., H] -> float32 logits [..., 2]; 0 = is next, 1 = random."""
+    """Logits of "is next" (0) and "random" (1): [..., H] -> float32 [..., 2].
+
+    Example:
+        >>> keras_bert.NextSentenceHead()(np.ones([4, 12])).shape
+        TensorShape([4, 2])
+    """
 
     def __init__(self, initializer_range: float = 0.02, **kwargs):
         super().__init__(**kwargs)

@@ -1,4 +1,4 @@
-"""The hidden states of several layers -> one, weighted by what is learned."""
+"""A learned weighted mean of the hidden states of several layers."""
 
 import keras
 from keras import ops
@@ -6,9 +6,9 @@ from keras import ops
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class WeightedSum(keras.layers.Layer):
-    """K tensors of one shape -> their mean, weighted by a softmax of [K].
+    """The mean of K tensors, weighted by a softmax over K learned scores.
 
-    At first all weigh the same.
+    Initially all weights are equal.
     """
 
     def build(self, shapes):

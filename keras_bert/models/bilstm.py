@@ -1,4 +1,4 @@
-"""A two-layer BiLSTM on the encoder: a row of the paper's Table 5."""
+"""A two-layer BiLSTM on the encoder, as in Table 5 of the paper."""
 
 import keras
 from keras import ops
@@ -14,9 +14,17 @@ _NUM_LAYERS = 2
 def build_bilstm_token_classifier(
     config: BertConfig, *, num_labels: int, bilstm_size: int = 768
 ) -> keras.Model:
-    """As `build_token_classifier`, with a BiLSTM before the softmax.
+    """Builds `build_token_classifier` with a BiLSTM before the softmax.
 
-    `bilstm_size` is that of each direction.
+    `bilstm_size` is the number of units in each direction.
+
+    Example:
+        >>> config = keras_bert.BertConfig.from_name("bert_tiny")
+        >>> model = keras_bert.build_bilstm_token_classifier(
+        ...     config, num_labels=9, bilstm_size=6
+        ... )
+        >>> model.output["logits"].shape
+        (None, None, 9)
     """
     encoder = build_encoder(config)
     x = stack_bilstm(
@@ -30,9 +38,18 @@ def build_bilstm_token_classifier(
 def build_bilstm_classifier(
     config: BertConfig, *, num_labels: int, bilstm_size: int = 768
 ) -> keras.Model:
-    """As `build_classifier`, but on what the BiLSTM says at its two ends.
+    """Builds `build_classifier` on the two ends of a BiLSTM, not on [CLS].
 
-    [CLS] of a left-to-right encoder has seen nothing of the text.
+    In a left-to-right encoder, [CLS] has not attended to the text.
+    `bilstm_size` is the number of units in each direction.
+
+    Example:
+        >>> config = keras_bert.BertConfig.from_name("bert_tiny")
+        >>> model = keras_bert.build_bilstm_classifier(
+        ...     config, num_labels=3, bilstm_size=6
+        ... )
+        >>> model.output["logits"].shape
+        (None, 3)
     """
     encoder = build_encoder(config)
     input_mask = encoder.input["input_mask"]
@@ -48,9 +65,9 @@ def build_bilstm_classifier(
 def stack_bilstm(
     x: keras.KerasTensor, input_mask: keras.KerasTensor, size: int
 ) -> keras.KerasTensor:
-    """[B, S, H] -> [B, S, 2 * size]: first forward, then backward.
+    """[B, S, H] -> [B, S, 2 * size]: the forward half, then the backward one.
 
-    What stands at padding, behind the text, is read by no other token.
+    No token reads the output at padding positions.
     """
     mask = input_mask > 0
     for i in range(_NUM_LAYERS):

@@ -1,4 +1,4 @@
-"""One answer per text or pair: a label, or a number."""
+"""A label or a number for each text or pair of texts."""
 
 import keras
 
@@ -12,8 +12,16 @@ from keras_bert.models.output_layer import build_output_layer
 def build_classifier(config: BertConfig, *, num_labels: int) -> keras.Model:
     """Builds the encoder with a softmax classifier on [CLS] (paper, 4.1).
 
-    That of a left-to-right encoder is on the last token; see `Pooler`.
+    A left-to-right encoder classifies the last token; see `Pooler`.
     Inputs: those of `build_encoder`. Output: `logits`, float32 [B, L].
+
+    Example:
+        >>> config = keras_bert.BertConfig.from_name("bert_tiny")
+        >>> model = keras_bert.build_classifier(config, num_labels=3)
+        >>> ids = np.array([[2, 5, 9, 3]])
+        >>> features = {"input_ids": ids, "input_mask": ids * 0 + 1}
+        >>> model(features | {"segment_ids": ids * 0})["logits"].shape
+        TensorShape([1, 3])
     """
     if num_labels < 2:
         raise InputError(
@@ -24,10 +32,15 @@ def build_classifier(config: BertConfig, *, num_labels: int) -> keras.Model:
 
 
 def build_regressor(config: BertConfig) -> keras.Model:
-    """Builds the encoder with one number read from [CLS] (STS-B).
+    """Builds the encoder with a linear layer to one number on [CLS] (STS-B).
 
     Inputs: those of `build_encoder`. Output: `logits`, float32 [B, 1], the
     number itself.
+
+    Example:
+        >>> config = keras_bert.BertConfig.from_name("bert_tiny")
+        >>> keras_bert.build_regressor(config).output["logits"].shape
+        (None, 1)
     """
     return _build(config, 1, "regressor")
 

@@ -1,4 +1,4 @@
-"""The encoder: token ids -> one vector per token and one per text."""
+"""The encoder: token ids -> a vector for each token and for each text."""
 
 import keras
 
@@ -12,15 +12,25 @@ from keras_bert.layers.pooler import Pooler
 def build_encoder(config: BertConfig, *, packed: bool = False) -> keras.Model:
     """Builds the encoder of the paper, section 3.
 
-    Inputs, all int32 [B, S] with any B and any S up to
-    `config.max_position_embeddings`: `input_ids`, `input_mask` (1 = token,
-    0 = padding), `segment_ids`. Outputs: `sequence_output` [B, S, H] and
-    `pooled_output` [B, H], in the compute dtype of the global policy.
+    Inputs, all int32 [B, S] with S up to `config.max_position_embeddings`:
+    `input_ids`, `input_mask` (1 = token, 0 = padding) and `segment_ids`.
+    Outputs: `sequence_output` [B, S, H] and `pooled_output` [B, H], in the
+    compute dtype of the global policy.
 
-    With `packed`, a row holds several sequences, which know nothing of each
-    other: `input_mask` numbers them from 1, `position_ids` [B, S] count from
-    0 in each, and `cls_positions` [B, K] are where they begin. Then
-    `pooled_output` is [B, K, H]. The weights are the same.
+    With `packed`, a row holds several sequences that do not attend to each
+    other: `input_mask` numbers them from 1, the input `position_ids` [B, S]
+    counts from 0 in each, and the input `cls_positions` [B, K] holds their
+    first positions. `pooled_output` is then [B, K, H]. The weights are the
+    same.
+
+    Example:
+        >>> config = keras_bert.BertConfig.from_name("bert_tiny")
+        >>> encoder = keras_bert.build_encoder(config)
+        >>> ids = np.array([[2, 5, 9, 3]])
+        >>> features = {"input_ids": ids, "input_mask": ids * 0 + 1}
+        >>> outputs = encoder(features | {"segment_ids": ids * 0})
+        >>> outputs["sequence_output"].shape
+        TensorShape([1, 4, 128])
     """
     names = ["input_ids", "input_mask", "segment_ids"]
     if packed:

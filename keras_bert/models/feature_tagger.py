@@ -1,4 +1,4 @@
-"""BERT as it is, and a tagger that learns from what it says (paper, 5.3)."""
+"""A frozen encoder and a tagger trained on its features (paper, 5.3)."""
 
 import dataclasses
 
@@ -13,7 +13,7 @@ from keras_bert.models.bilstm import stack_bilstm
 from keras_bert.models.encoder import build_encoder
 from keras_bert.models.output_layer import build_output_layer
 
-# Name -> which of [embeddings, layer_0, ..., the last layer].
+# Name -> the slice of [embeddings, layer_0, ..., last layer] to read.
 _LAYERS = {
     "embeddings": slice(0, 1),
     "second_to_last": slice(-2, -1),
@@ -32,20 +32,28 @@ def build_feature_tagger(
     features: str = "concat_last_four",
     bilstm_size: int = 768,
 ) -> keras.Model:
-    """Builds a frozen encoder, a two-layer BiLSTM on it, and a softmax.
+    """Builds a frozen encoder with a two-layer BiLSTM and a softmax on it.
 
-    The encoder has all its weights under their usual paths, those of layers
-    too that are not asked for and not computed. None is trained, and there is
-    no dropout in it.
+    The encoder has all its weights under their usual paths, including those
+    of layers that are not computed. It has no dropout.
 
     Args:
         config: The encoder.
-        num_labels: L.
-        features: What the tagger reads: one of `FEATURES`, the rows of Table
-            7 in the paper. All are all layers, without the embeddings.
-        bilstm_size: In each direction; 0 leaves the BiLSTM out.
+        num_labels: The number of labels, L.
+        features: The input of the tagger: one of `FEATURES`, the rows of
+            Table 7 in the paper. `weighted_sum_all` leaves the embeddings
+            out.
+        bilstm_size: Units in each direction; 0 for no BiLSTM.
 
     Inputs: those of `build_encoder`. Output: `logits`, float32 [B, S, L].
+
+    Example:
+        >>> config = keras_bert.BertConfig.from_name("bert_tiny")
+        >>> model = keras_bert.build_feature_tagger(
+        ...     config, num_labels=9, features="last", bilstm_size=6
+        ... )
+        >>> model.output["logits"].shape
+        (None, None, 9)
     """
     inputs = {
         name: keras.Input((None,), dtype="int32", name=name)
@@ -66,9 +74,9 @@ def build_feature_tagger(
 
 
 def size_features(config: BertConfig, features: str) -> tuple[int, int]:
-    """How many layers are computed, and how many numbers a token then has.
+    """Returns the number of layers to compute and the size of the features.
 
-    Raises InputError where the encoder has no such features.
+    Raises InputError if the encoder does not have these features.
     """
     chosen = range(config.num_hidden_layers + 1)[_choose(config, features)]
     num_joined = len(chosen) if features.startswith("concat") else 1
@@ -77,11 +85,11 @@ def size_features(config: BertConfig, features: str) -> tuple[int, int]:
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class FrozenEncoder(keras.layers.Layer):
-    """Inputs -> hidden states [B, S, H] of the layers that are asked for.
+    """Inputs -> a list of the hidden states [B, S, H] of some layers.
 
     Args:
-        config: The encoder, of which all weights are there.
-        features: Which layers: one of `FEATURES`.
+        config: The encoder. The layer has all its weights.
+        features: The layers: one of `FEATURES`.
     """
 
     def __init__(self, config: BertConfig, features: str, **kwargs):
@@ -90,7 +98,7 @@ class FrozenEncoder(keras.layers.Layer):
             config, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
         )
         self.features = features
-        # Built here: in `build` the paths would begin with this layer's name.
+        # Not in `build`, where paths would start with the name of this layer.
         self.encoder = build_encoder(self.config)
         self.encoder.trainable = False
         names = [f"layer_{i}" for i in range(config.num_hidden_layers)]
@@ -128,14 +136,14 @@ class FrozenEncoder(keras.layers.Layer):
 
 
 def _choose(config, features):
-    """Which of [embeddings, layer_0, ..., the last layer], a slice."""
+    """Returns a slice of [embeddings, layer_0, ..., last layer]."""
     if features not in _LAYERS:
         raise InputError(
             f"features {features!r} is not one of {', '.join(FEATURES)}."
         )
     if features.endswith("four") and config.num_hidden_layers < 4:
         raise InputError(
-            f"features {features!r} are of four layers, but the model has "
-            f"{config.num_hidden_layers}; choose others."
+            f"features {features!r} need four layers, but the model has "
+            f"{config.num_hidden_layers}; choose features of fewer layers."
         )
     return _LAYERS[features]

@@ -1,4 +1,4 @@
-"""The best of several endings of one text: SWAG."""
+"""A score for each of several choices, such as the endings in SWAG."""
 
 import keras
 
@@ -12,14 +12,22 @@ from keras_bert.models.output_layer import build_output_layer
 def build_multiple_choice(
     config: BertConfig, *, packed: bool = False
 ) -> keras.Model:
-    """Builds the encoder with one score for each choice (paper, 4.4).
+    """Builds the encoder with a score for each choice (paper, 4.4).
 
     Inputs: those of `build_encoder` with an axis of choices C, int32
     [B, C, S]. Output: `logits`, float32 [B, C].
 
-    With `packed`, a row holds several choices: the inputs of `build_encoder`
-    when `packed`, with an axis of rows R, as `pack_choices` gives them. The
-    output is [B, R*K], and the weights are the same.
+    With `packed`, a row holds K choices: the inputs are those of a packed
+    encoder with an axis of rows R, as `pack_choices` returns them. The output
+    is [B, R*K], and the weights are the same.
+
+    Example:
+        >>> config = keras_bert.BertConfig.from_name("bert_tiny")
+        >>> model = keras_bert.build_multiple_choice(config)
+        >>> ids = np.ones([2, 4, 7], "int32")
+        >>> features = {"input_ids": ids, "input_mask": ids}
+        >>> model(features | {"segment_ids": ids * 0})["logits"].shape
+        TensorShape([2, 4])
     """
     encoder = build_encoder(config, packed=packed)
     inputs = {

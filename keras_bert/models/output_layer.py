@@ -1,4 +1,4 @@
-"""The dense layer that every fine-tuned model ends with."""
+"""The last layer of every fine-tuned model."""
 
 import keras
 
@@ -8,7 +8,7 @@ from keras_bert.config import BertConfig
 def build_output_layer(
     config: BertConfig, units: int, name: str
 ) -> keras.layers.Dense:
-    """[..., H] -> float32 [..., units], whatever the model computes in."""
+    """Returns a layer [..., H] -> [..., units] that computes in float32."""
     return keras.layers.Dense(
         units,
         kernel_initializer=keras.initializers.TruncatedNormal(

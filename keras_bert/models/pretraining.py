@@ -10,15 +10,22 @@ from keras_bert.models.encoder import build_encoder
 def build_pretraining_model(
     config: BertConfig, *, next_sentence: bool = True, packed: bool = False
 ) -> keras.Model:
-    """Builds masked LM + next sentence (paper, 3.1).
+    """Builds the encoder with masked LM and next sentence (paper, 3.1).
 
     Inputs: those of `build_encoder` and `masked_lm_positions`, int32 [B, P].
-    Outputs, float32 logits: `masked_lm` [B, P, V] at those positions, and
-    `next_sentence` [B, 2], where 0 = is next and 1 = random. Without
-    `next_sentence`, that output and the pooler are absent (paper, 5.1).
+    Outputs, float32 logits: `masked_lm` [B, P, V] at these positions, and
+    `next_sentence` [B, 2], where 0 = is next and 1 = random. If
+    `next_sentence` is False, the model has neither that output nor the pooler
+    (paper, 5.1).
 
     With `packed`, the inputs are those of a packed encoder, the positions
-    count in the row, and `next_sentence` is [B, K, 2].
+    count from the start of the row, and `next_sentence` is [B, K, 2].
+
+    Example:
+        >>> config = keras_bert.BertConfig.from_name("bert_tiny")
+        >>> model = keras_bert.build_pretraining_model(config)
+        >>> {name: x.shape for name, x in model.output.items()}
+        {'masked_lm': (None, None, 30522), 'next_sentence': (None, 2)}
     """
     encoder = build_encoder(config, packed=packed)
     positions = keras.Input((None,), dtype="int32", name="masked_lm_positions")

@@ -1,4 +1,4 @@
-"""The first and the last token of an answer in a text: SQuAD."""
+"""The first and last token of an answer in a text, as in SQuAD."""
 
 import keras
 
@@ -11,7 +11,13 @@ def build_span_labeler(config: BertConfig) -> keras.Model:
     """Builds the encoder with a start and an end score per token (paper, 4.2).
 
     Inputs: those of `build_encoder`. Outputs: `start_logits` and
-    `end_logits`, float32 [B, S], padding not masked.
+    `end_logits`, float32 [B, S], with scores at padding positions too.
+
+    Example:
+        >>> config = keras_bert.BertConfig.from_name("bert_tiny")
+        >>> model = keras_bert.build_span_labeler(config)
+        >>> sorted(model.output)
+        ['end_logits', 'start_logits']
     """
     encoder = build_encoder(config)
     # No dropout here, as in google-research/bert, run_squad.py.

@@ -1,4 +1,4 @@
-"""One label per token: named entities and the like."""
+"""A label for each token, such as the type of a named entity."""
 
 import keras
 
@@ -15,11 +15,17 @@ def build_token_classifier(
     """Builds the encoder with a softmax classifier on each token (paper, 5.3).
 
     Inputs: those of `build_encoder`. Output: `logits`, float32 [B, S, L].
+
+    Example:
+        >>> config = keras_bert.BertConfig.from_name("bert_tiny")
+        >>> model = keras_bert.build_token_classifier(config, num_labels=9)
+        >>> model.output["logits"].shape
+        (None, None, 9)
     """
     if num_labels < 2:
         raise InputError(
             f"num_labels is {num_labels}, but a token classifier chooses "
-            "between at least 2 labels; count the label of no entity too."
+            "between at least 2 labels; count the label for no entity too."
         )
     encoder = build_encoder(config)
     x = Dropout(config.hidden_dropout_prob, name="token_classifier_dropout")(

@@ -30,8 +30,8 @@ from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.training.config import TrainConfig
 from keras_bert.training.distribution import get_strategy, is_chief
 from keras_bert.training.losses import accuracy, cross_entropy
+from keras_bert.training.objectives import Objective
 from keras_bert.training.trainer import train
-from keras_bert.training.training_model import Objective
 
 _UNKNOWN_ID = "unknown token id"
 

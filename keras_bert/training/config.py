@@ -1,4 +1,4 @@
-"""How a model is trained, whatever it is."""
+"""The settings of every training run."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from keras_bert.settings import check_settings, setting
 
 @dataclasses.dataclass(frozen=True)
 class TrainConfig:
-    """What every training run sets; saved beside each of its checkpoints.
+    """The settings of every training run; saved beside each checkpoint.
 
     Attributes:
         optimizer: adam_weight_decay (the reference's, without bias
             correction), lamb (for batches of thousands) or adamw (Keras').
         learning_rate: The peak, reached at the end of the warm-up.
-        decay_power: Then the rate falls to 0 as (1 - share of the steps) to
-            this power; 0.5 in NVIDIA's recipe of LAMB.
-        train_batch_size: Examples of one step, over all devices and workers.
-        eval_batch_size: Examples evaluated at a time.
+        decay_power: After the peak, the rate falls to 0 as (1 - share of the
+            steps) to this power; 0.5 in NVIDIA's recipe for LAMB.
+        train_batch_size: Examples per step, over all devices and workers.
+        eval_batch_size: Examples per batch of the evaluation.
         weight_decay_rate: Decay of all weights but biases and layer norms.
-        clip_norm: The gradients' global norm is cut to this.
-        save_checkpoints_steps: After so many steps, and at the end, held-out
-            data is evaluated, logs are written and a checkpoint is saved.
-        keep_checkpoint_max: So many of the last checkpoints are kept.
-        random_seed: Of initial weights, dropout and the order of the data.
+        clip_norm: Largest global norm of the gradients.
+        save_checkpoints_steps: Number of steps between two checkpoints. At
+            each one, and at the end, the model is also evaluated and the
+            history written.
+        keep_checkpoint_max: Number of checkpoints to keep: the last ones.
+        random_seed: Seed of initial weights, dropout and order of the data.
         distribution_strategy: one_device, mirrored (all GPUs of this
             machine), multi_worker_mirrored (TF_CONFIG names the workers) or
             tpu.
         tpu: Name or address of the TPU, or "local".
         precision: float32, or bfloat16 or float16 for the computation, with
             weights in float32.
-        gradient_accumulation_steps: Each device goes through its part of a
-            batch in so many pieces, which takes less memory.
-        steps_per_execution: So many steps are taken without returning to
-            Python.
+        gradient_accumulation_steps: Number of pieces into which each device
+            splits its part of a batch, to need less memory.
+        steps_per_execution: Number of steps between two returns to Python.
         jit_compile: Compile with XLA: on, off, or auto, which is off on a CPU
-            and where the shapes change.
+            and if the shapes change.
     """
 
     optimizer: str = setting(

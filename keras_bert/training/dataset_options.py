@@ -1,15 +1,14 @@
-"""How a dataset is run that a model goes through."""
+"""The options of every dataset that a model reads."""
 
 import tensorflow as tf
 
 
 def with_options(dataset: tf.data.Dataset) -> tf.data.Dataset:
-    """The dataset, dealt by rows and not tuned while it runs.
+    """Returns the dataset sharded by rows, and without tuning at run time.
 
-    Each of several workers takes its rows of each batch, not its files.
-    Tuning finds nothing faster than all cores for a map of `AUTOTUNE`, and an
-    iterator that has been tuned for a while now and then waits up to a minute,
-    doing nothing, when it is deleted (TensorFlow 2.21).
+    Each worker takes its rows of every batch. Tuning finds nothing faster
+    than all cores for a map with `AUTOTUNE`, and the deletion of a tuned
+    iterator sometimes hangs for up to a minute (TensorFlow 2.21).
     """
     options = tf.data.Options()
     options.autotune.enabled = False

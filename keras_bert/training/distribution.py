@@ -14,11 +14,11 @@ from keras_bert.errors import InputError
 def get_strategy(name: str, tpu: str = "") -> tf.distribute.Strategy:
     """Returns the strategy of a name that `TrainConfig` lists.
 
-    `mirrored` takes all GPUs, or all (logical) CPUs where there is none.
-    `multi_worker_mirrored` reads the environment's TF_CONFIG, as TensorFlow
-    documents it. `tpu` is the name or address of a TPU, or "local".
+    `mirrored` uses all GPUs, or all (logical) CPUs if there is no GPU. For
+    `multi_worker_mirrored`, TensorFlow reads TF_CONFIG from the environment.
+    `tpu` is the name or address of a TPU, or "local".
 
-    Raises InputError where there is no such TPU.
+    Raises InputError if TF_CONFIG is wrong or there is no such TPU.
     """
     if name == "one_device":
         return tf.distribute.get_strategy()
@@ -28,23 +28,37 @@ def get_strategy(name: str, tpu: str = "") -> tf.distribute.Strategy:
         )
         return tf.distribute.MirroredStrategy([d.name for d in devices])
     if name == "multi_worker_mirrored":
-        return tf.distribute.MultiWorkerMirroredStrategy()
+        try:
+            return tf.distribute.MultiWorkerMirroredStrategy()
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise InputError(
+                "TF_CONFIG does not describe a cluster; set it as "
+                "https://www.tensorflow.org/guide/distributed_training says. "
+                f"TensorFlow says: {_first_line(error)}"
+            ) from error
     try:
         resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu)
         tf.config.experimental_connect_to_cluster(resolver)
         tf.tpu.experimental.initialize_tpu_system(resolver)
-    except (OSError, tf.errors.OpError) as error:  # OSError: of a name
+    except (OSError, tf.errors.OpError) as error:  # OSError: a name
         raise InputError(
             f"There is no TPU at {tpu!r}; give its name or address, or "
             "another distribution_strategy. TensorFlow says: "
-            f"{str(error).splitlines()[0]}"
+            f"{_first_line(error)}"
         ) from error
     return tf.distribute.TPUStrategy(resolver)
 
 
+def _first_line(error):
+    return str(error).partition("\n")[0]
+
+
 @contextlib.contextmanager
 def precision(name: str) -> Iterator[None]:
-    """Models built inside compute in this dtype; their weights are float32."""
+    """Makes models that are built inside compute in this dtype.
+
+    Their weights are float32.
+    """
     before = keras.config.dtype_policy()
     policy = name if name == "float32" else f"mixed_{name}"
     keras.config.set_dtype_policy(policy)
@@ -55,7 +69,7 @@ def precision(name: str) -> Iterator[None]:
 
 
 def is_chief(strategy: tf.distribute.Strategy) -> bool:
-    """Whether this process writes the files; of several workers, one does."""
+    """Returns whether this process writes the files: one of all workers."""
     if not isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
         return True
     resolver = strategy.cluster_resolver

@@ -1,4 +1,4 @@
-"""SIGTERM: what a scheduler sends before it takes the machine away."""
+"""SIGTERM, which a scheduler sends before it takes the machine away."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from absl import logging
 
 from keras_bert.training.intervals import EndsIntervals
 
-# What a shell reports of a process that SIGTERM has ended.
+# The status that a shell reports for a process ended by SIGTERM.
 STATUS = 128 + signal.SIGTERM
 
 
 class StopsOnSignal(keras.callbacks.Callback):
-    """After SIGTERM, saves the step that is under way, and leaves.
+    """After SIGTERM, saves the current step and exits.
 
-    Where that step ends an interval, evaluation and history come first.
-    Listens inside a `with` statement, and has to come behind all callbacks
-    that save something.
+    Does not wait for the evaluation at the end of an interval: the resumed
+    run begins with it. Listens inside a `with` statement. Must be the last
+    callback.
     """
 
     def __init__(self, intervals: EndsIntervals):
         super().__init__()
         self._intervals = intervals
         self._stops = False
-        # Python hands signals to its main thread only.
+        # Python delivers signals to its main thread only.
         self._listens = threading.current_thread() is threading.main_thread()
 
     def __enter__(self) -> StopsOnSignal:
@@ -39,21 +39,20 @@ class StopsOnSignal(keras.callbacks.Callback):
         if self._listens:
             signal.signal(signal.SIGTERM, self._before)
         if error is None:
-            self._leave_if_told()  # after the last interval
+            self._exit_if_told()  # after the last interval
 
     def on_train_batch_end(self, batch, logs=None):
-        if self._stops and not self._intervals.ends_interval:
-            self._intervals.check_weights()
-            self._intervals.save()
-            self._leave_if_told()
+        if self._stops:
+            self._intervals.interrupt(logs)
+            self._exit_if_told()
 
     def on_epoch_end(self, epoch, logs=None):
-        self._leave_if_told()
+        self._exit_if_told()
 
-    def _leave_if_told(self):
+    def _exit_if_told(self):
         if self._stops:
             logging.warning(
-                "Stopped by SIGTERM%s at step %d; the same command goes on "
+                "Stopped by SIGTERM%s at step %d; the same command resumes "
                 "from the last checkpoint.",
                 " and saved" if self._intervals.saves else "",
                 self._intervals.step,

@@ -1,4 +1,4 @@
-"""Functions of labels and outputs: one number per label, in float32."""
+"""Functions of labels and outputs that return a float32 per label."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ def cross_entropy(labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
 
 
 def accuracy(labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
-    """Ids [...] and logits [..., V] -> 1 where the label is the argmax.
+    """Ids [...] and logits [..., V] -> 1 if the label is the argmax, else 0.
 
-    Keras' own accuracy first rewrites the negative zeros of the logits, which
-    for a vocabulary of 30,522 takes longer than the loss.
+    Keras' own accuracy rewrites the negative zeros of the logits first. With a
+    vocabulary of 30,522 that takes longer than the loss.
     """
     predicted = tf.argmax(logits, -1, tf.int32)
     return tf.cast(predicted == tf.cast(labels, tf.int32), tf.float32)
@@ -33,8 +33,8 @@ def weighted_mean(
 ) -> tf.Tensor:
     """sum(weights * values) / (total + 1e-5), as google-research/bert.
 
-    `total` is sum(weights), or that of the whole batch where this is a part
-    of it. Without any weight, the mean is 0.
+    `total` is sum(weights) by default; pass that of the whole batch if this
+    is a part of it. If all weights are 0, so is the mean.
     """
     weights = tf.cast(weights, tf.float32)
     if total is None:

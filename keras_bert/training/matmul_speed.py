@@ -1,4 +1,4 @@
-"""How fast a device multiplies matrices: what a model is measured against."""
+"""The speed of matrix products, against which a model is measured."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 
 import tensorflow as tf
 
-_LONG_ENOUGH = 0.01  # seconds, beside which a call takes no time
+_LONG_ENOUGH = 0.01  # seconds; the time of a call itself is negligible
 _LARGEST = 16_384
 _PRODUCTS_PER_CALL = 4
 
@@ -14,9 +14,8 @@ _PRODUCTS_PER_CALL = 4
 def measure_matmul_speed(dtype: str, device: str) -> float:
     """Returns the FLOP/s of square matrix products on a device.
 
-    Of larger and larger ones, until a few take a hundredth of a second: less
-    than what a maker promises, but what a network can hope for. It takes a
-    fraction of a second.
+    The matrices grow until a few products take a hundredth of a second. The
+    result is less than the maker promises, but within reach of a network.
     """
     best = 0.0
     size = 256
@@ -38,8 +37,8 @@ def _seconds_of_products(size, dtype):
             product = tf.matmul(product, matrix)
         return product[0, 0]
 
-    # Stateless: the run's own random numbers stay as they are. Of variance
-    # 1 / size, so that the products neither grow nor vanish.
+    # Stateless, so that the random numbers of the run stay as they are. A
+    # variance of 1 / size keeps the products from growing and vanishing.
     matrix = tf.random.stateless_normal([size, size], [1, 2]) * size**-0.5
     matrix = tf.cast(matrix, dtype)
     times = []

@@ -1,11 +1,11 @@
-"""compile, fit, save, resume, log."""
+"""Builds, trains, saves, resumes and logs a run."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import os
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -14,12 +14,14 @@ import tensorflow as tf
 from absl import logging
 
 from keras_bert.errors import InputError
+from keras_bert.progress import Progress
 from keras_bert.training.config import TrainConfig
 from keras_bert.training.dataset_options import with_options
 from keras_bert.training.distribution import is_chief, precision
 from keras_bert.training.interruption import StopsOnSignal
 from keras_bert.training.intervals import EndsIntervals
 from keras_bert.training.matmul_speed import measure_matmul_speed
+from keras_bert.training.objectives import Objective
 from keras_bert.training.optimizers.build import build_optimizer
 from keras_bert.training.run_files.best import KeepsBest, Selection
 from keras_bert.training.run_files.checkpoint import (
@@ -30,12 +32,8 @@ from keras_bert.training.run_files.checkpoint import (
 )
 from keras_bert.training.run_files.history import History
 from keras_bert.training.run_files.summary import describe_run
-from keras_bert.training.training_model import (
-    CountWork,
-    Objective,
-    TrainingModel,
-)
-from keras_bert.training.workers import lost_worker_named, step_of_chief
+from keras_bert.training.training_model import CountWork, TrainingModel
+from keras_bert.training.workers import lost_worker_named, value_of_chief
 
 _CONFIG = "train_config.json"
 
@@ -56,46 +54,53 @@ def train(
     init_moments: Path | None = None,
     selection: Selection | None = None,
 ) -> tuple[keras.Model, dict[str, float]]:
-    """Trains a model, or goes on where an earlier call was interrupted.
+    """Trains a model, or resumes where an earlier call was interrupted.
 
     Args:
         build_model: Returns the model with its initial weights.
-        train_batches: Called with a number of steps, returns the batches that
-            come after these, enough for `num_train_steps` in all and always
-            the same for one seed: (features, labels, weights), the last two
-            by output; see `TrainingModel`.
-        validation_dataset: Held-out batches, gone through after every
+        train_batches: Takes a number of steps and returns the batches after
+            these, enough for `num_train_steps` in all and always the same for
+            one seed: (features, labels, weights), the last two by output; see
+            `TrainingModel`.
+        validation_dataset: Held-out batches, evaluated after every
             `config.save_checkpoints_steps` steps and at the end; or None.
         objectives: By the name of the model's output.
         count_work: Features -> sequences, tokens and flops of the batch, in
             graph; see `WORK`. They are reported per second.
         num_train_steps: Steps of the whole run.
         num_warmup_steps: Steps until the learning rate is at its peak.
-        strategy: That of the config, from `get_strategy`. Several workers
-            and TPUs need it before anything else is done in TensorFlow.
-        config: The rest.
+        strategy: From `get_strategy`, by the config. For several workers and
+            TPUs, make it before anything else in TensorFlow.
+        config: All other settings.
         output_dir: Gets `checkpoints/`, `history.csv`, `curves.png` and
             `tensorboard/`.
         sidecars: Text files to save beside the weights of each checkpoint.
-        init_moments: A checkpoint whose optimizer's moments to begin with.
-        selection: Has the model evaluated after every interval, instead of
-            with a validation_dataset, and the best one kept as `best/`.
+        init_moments: A checkpoint whose optimizer's moments to start with.
+        selection: Evaluates the model after every interval, in place of a
+            validation_dataset, and keeps the best one as `best/`.
 
     Returns:
-        The trained model, and the last row of `history.csv`.
+        The trained model and the last row of `history.csv`.
 
     Raises:
-        ConnectionError: Where another worker is lost.
+        ConnectionError: If another worker is lost.
         SystemExit: After SIGTERM, with status 143; the step is saved.
-        InputError: Where a loss or a weight is no number, or a batch cannot be
+        InputError: If a loss or a weight is not finite, or a batch cannot be
             split.
     """
     output_dir = Path(output_dir)
     interval = min(config.save_checkpoints_steps, num_train_steps)
     keras.utils.set_random_seed(config.random_seed)
     checkpoints = output_dir / "checkpoints"
-    step = step_of_chief(strategy, latest_step(checkpoints))
+    step = value_of_chief(strategy, latest_step(checkpoints))
     _check_divisions(config, strategy, interval, num_train_steps, step)
+    if num_warmup_steps > num_train_steps:
+        logging.warning(
+            "The warm-up takes %d steps, but the run has %d: the learning rate "
+            "will not reach its peak.",
+            num_warmup_steps,
+            num_train_steps,
+        )
     batches = train_batches(step)
     with strategy.scope(), precision(config.precision):
         model = build_model()
@@ -109,30 +114,39 @@ def train(
         trained.compile(
             build_optimizer(config, num_train_steps, num_warmup_steps),
             steps_per_execution=config.steps_per_execution,
-            auto_scale_loss=False,  # the optimizer does it, where it has to
+            auto_scale_loss=False,  # `build_optimizer` does it if needed
             jit_compile=False,  # the model does it
         )
         if step:
             folder = restore_checkpoint(trained, checkpoints, step)
-            logging.info("Going on from the checkpoint of step %d", step)
+            logging.info("Resuming from the checkpoint of step %d", step)
             _warn_of_changes(folder / _CONFIG, config)
         elif init_moments:
             restore_moments(trained, init_moments)
     history = History(output_dir, step)
-    first_epoch = step // interval
-    best = [
-        KeepsBest(
+    evaluate: Callable | None = None
+    ends_run = None
+    if validation_dataset:
+        validation_dataset = with_options(validation_dataset)
+        evaluate = functools.partial(_evaluate, validation_dataset)
+    elif selection:
+        best = KeepsBest(
             selection,
             output_dir / "best",
+            interval=interval,
             sidecars=sidecars,
-            writes=is_chief(strategy),
+            strategy=strategy,
         )
-    ] * bool(selection)
-
-    def ends_run(epoch):
-        return any(b.ends_run(epoch) for b in best)
-
-    if step >= num_train_steps or ends_run(first_epoch - 1):
+        evaluate, ends_run = best.evaluate, best.ends_run
+    # SIGTERM may have come before the evaluation at the end of an interval.
+    is_due = value_of_chief(
+        strategy,
+        evaluate is not None
+        and history.lacks_held_out_figures
+        and (step % interval == 0 or step >= num_train_steps),
+    )
+    is_finished = step >= num_train_steps or (ends_run and ends_run(step))
+    if is_finished and not is_due:
         logging.info(
             "The run in %s is finished, at step %d; for another one, give "
             "another output_dir.",
@@ -148,37 +162,60 @@ def train(
         sidecars={_CONFIG: config.to_json(), **sidecars},
         keep_max=config.keep_checkpoint_max,
     )
-    intervals = EndsIntervals(
-        step,
-        num_train_steps,
-        interval,
-        measure_matmul_speed(config.precision, trained.first_device)
-        * strategy.num_replicas_in_sync,
-        history,
-        writer if is_chief(strategy) else None,
-        ends_run,
-    )
     with (
         lost_worker_named(strategy),
         writer,
-        StopsOnSignal(intervals) as stops,
+        Progress("Training", num_train_steps, initial=step) as progress,
     ):
-        trained.fit(
-            with_options(batches),
-            validation_data=validation_dataset
-            and with_options(validation_dataset),
-            initial_epoch=first_epoch,
-            epochs=-(-num_train_steps // interval),
-            steps_per_epoch=interval,
-            shuffle=False,
-            # A bar on a screen, a line after every interval in a file.
-            verbose=1 if sys.stdout.isatty() else 2,
-            callbacks=[*best, intervals, stops],
+        intervals = EndsIntervals(
+            step,
+            num_train_steps,
+            interval,
+            matmul_speed=strategy.num_replicas_in_sync
+            * measure_matmul_speed(config.precision, trained.first_device),
+            history=history,
+            writer=writer if is_chief(strategy) else None,
+            evaluate=evaluate,
+            ends_run=ends_run,
+            progress=progress,
         )
+        intervals.set_model(trained)
+        with StopsOnSignal(intervals) as stops:
+            if is_due:
+                intervals.evaluate()
+            if not (is_due and intervals.ends_run()):
+                trained.fit(
+                    with_options(batches),
+                    initial_epoch=step // interval,
+                    epochs=-(-num_train_steps // interval),
+                    steps_per_epoch=interval,
+                    shuffle=False,
+                    verbose=0,
+                    callbacks=[intervals, stops],
+                )
     if is_chief(strategy):
         metric = selection.metric if selection else None
         logging.info("%s", describe_run(history.rows, metric))
     return model, history.last
+
+
+def _evaluate(dataset, model, step):
+    num_batches = dataset.cardinality().numpy()
+    with Progress(
+        "Evaluating", num_batches if num_batches > 0 else None, "batches"
+    ) as progress:
+        return model.evaluate(
+            dataset,
+            verbose=0,
+            return_dict=True,
+            callbacks=[
+                keras.callbacks.LambdaCallback(
+                    on_test_batch_end=lambda batch, logs: progress.update(
+                        model.steps_per_execution
+                    )
+                )
+            ],
+        )
 
 
 def _check_divisions(config, strategy, interval, num_train_steps, step):
@@ -198,12 +235,12 @@ def _check_divisions(config, strategy, interval, num_train_steps, step):
             raise InputError(
                 f"steps_per_execution {config.steps_per_execution} does not "
                 f"divide {steps} steps; choose one that divides the steps of "
-                "the run, those left of it and save_checkpoints_steps."
+                "the run, the steps left and save_checkpoints_steps."
             )
 
 
 def _warn_of_changes(file, config):
-    """Says what differs from the config of the run that a run goes on with."""
+    """Names the settings that differ from those of the checkpoint."""
     if not file.is_file():
         return
     before = json.loads(file.read_text(encoding="utf-8"))
@@ -214,18 +251,18 @@ def _warn_of_changes(file, config):
     ]
     if changes:
         logging.warning(
-            "The run in %s goes on with %s.",
+            "The run in %s resumes with %s.",
             file.parents[2],
             ", ".join(changes),
         )
 
 
 def _make_writable(folder):
-    """Makes the folder, or raises an OSError now and not after hours."""
+    """Creates the folder, or raises OSError now and not after hours."""
     for path in (folder, folder / "checkpoints", folder / "tensorboard"):
         if path.exists() and not path.is_dir():
             raise NotADirectoryError(
-                f"{path} is no folder; give another output_dir."
+                f"{path} is not a folder; give another output_dir."
             )
     folder.mkdir(parents=True, exist_ok=True)
     if not os.access(folder, os.W_OK):
@@ -237,7 +274,7 @@ def _make_writable(folder):
 def _is_compiled(config, dataset):
     if config.jit_compile != "auto":
         return config.jit_compile == "on"
-    # On a CPU, XLA is slower; and it compiles anew for each shape.
+    # XLA is slower on a CPU, and it compiles anew for each shape.
     has_accelerator = tf.config.list_logical_devices(
         "GPU"
     ) or tf.config.list_logical_devices("TPU")

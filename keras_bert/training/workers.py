@@ -1,4 +1,4 @@
-"""What several workers have to agree on, and what one says of another."""
+"""What several workers must agree on, and what happens if one is lost."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from collections.abc import Iterator
 import tensorflow as tf
 
 
-def step_of_chief(strategy: tf.distribute.Strategy, step: int) -> int:
-    """Gives every worker the step of the chief, who writes the checkpoints.
+def value_of_chief(strategy: tf.distribute.Strategy, value: int) -> int:
+    """Gives every worker the chief's value; all workers must call this.
 
-    A worker that is started while another one still ends may see an older
-    checkpoint, or, on a disk of its own, none.
+    Workers may see different files, or decide differently by a rounding
+    error. They then wait for each other for ever.
     """
     if not isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
-        return step
+        return value
 
     def of_first_replica():
         context = tf.distribute.get_replica_context()
         is_first = tf.equal(context.replica_id_in_sync_group, 0)
-        number = tf.where(is_first, tf.constant(step, tf.int64), 0)
+        number = tf.where(is_first, tf.constant(value, tf.int64), 0)
         return context.all_reduce(tf.distribute.ReduceOp.SUM, number)
 
     results = tf.function(lambda: strategy.run(of_first_replica))()
@@ -29,9 +29,9 @@ def step_of_chief(strategy: tf.distribute.Strategy, step: int) -> int:
 
 @contextlib.contextmanager
 def lost_worker_named(strategy: tf.distribute.Strategy) -> Iterator[None]:
-    """Says in a sentence that another worker is gone.
+    """Raises ConnectionError with one sentence if another worker is lost.
 
-    TensorFlow finds that out in seconds, also of one that merely hangs.
+    TensorFlow notices within seconds, also if the worker merely hangs.
     """
     try:
         yield
@@ -44,6 +44,6 @@ def lost_worker_named(strategy: tf.distribute.Strategy) -> Iterator[None]:
             raise
         raise ConnectionError(
             "Another worker has ended or cannot be reached; start all workers "
-            "with the same commands again, and they go on from the last "
+            "with the same commands again, and they resume from the last "
             f"checkpoint. TensorFlow says: {error.message.splitlines()[0]}"
         ) from error

@@ -10,7 +10,7 @@ NUM_PAIRS = 200_000
 
 
 def _is_dropped(rate, dtype="float32"):
-    """Which of two entries that share a random number: bool [2, N]."""
+    """Returns which entries are dropped: bool [2, N], a number per column."""
     layer = Dropout(rate, seed=7, dtype=dtype)
     x = ops.ones((2, NUM_PAIRS), dtype)
     return ops.convert_to_numpy(layer(x, training=True)) == 0
@@ -18,7 +18,7 @@ def _is_dropped(rate, dtype="float32"):
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 @pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
-def test_the_rate_is_dropped_of_both_entries_of_a_number(rate, dtype):
+def test_both_entries_of_a_number_are_dropped_at_the_rate(rate, dtype):
     deviation = np.sqrt(rate * (1 - rate) / NUM_PAIRS)
     shares = _is_dropped(rate, dtype).mean(axis=1)
     np.testing.assert_allclose(shares, rate, atol=4 * deviation)
@@ -35,7 +35,7 @@ def test_entries_of_one_number_are_independent(rate):
 
 
 @pytest.mark.parametrize("shape", [(1,), (2,), (5, 3), (1, 4, 7, 7)])
-def test_what_is_kept_is_divided_by_the_share_kept(shape):
+def test_kept_entries_are_divided_by_their_share(shape):
     x = np.random.default_rng(1).normal(size=shape).astype(np.float32)
     y = ops.convert_to_numpy(Dropout(0.25, seed=3)(x, training=True))
     assert y.shape == shape
@@ -48,7 +48,7 @@ def test_nothing_is_dropped(rate, training):
     np.testing.assert_array_equal(Dropout(rate)(x, training=training), x)
 
 
-def test_other_entries_each_time_and_the_same_for_a_seed():
+def test_each_call_drops_other_entries_and_a_seed_repeats_them():
     x = np.ones((50, 50), np.float32)
     first, again = Dropout(0.5, seed=1), Dropout(0.5, seed=1)
     calls = [np.array(layer(x, training=True)) for layer in (first, again)]
@@ -59,7 +59,7 @@ def test_other_entries_each_time_and_the_same_for_a_seed():
 @pytest.mark.skipif(
     keras.backend.backend() != "tensorflow", reason="tf.function"
 )
-def test_of_an_unknown_shape_the_gradient_is_that_of_the_kept():
+def test_the_gradient_for_an_unknown_shape():
     layer = Dropout(0.5, seed=1)
 
     @tf.function(input_signature=[tf.TensorSpec([None, None])])
@@ -77,7 +77,7 @@ def test_of_an_unknown_shape_the_gradient_is_that_of_the_kept():
 
 
 @pytest.mark.parametrize("rate", [-0.1, 1.0])
-def test_a_rate_that_is_none_is_named(rate):
+def test_a_wrong_rate_is_an_error(rate):
     with pytest.raises(ValueError, match=f"rate is {rate}; give a number"):
         Dropout(rate)
 

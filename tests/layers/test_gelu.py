@@ -24,14 +24,14 @@ def _with_gradient(function, x):
 
 
 def _assert_near(found, expected):
-    # 1 + erf is rounded to 1e-7, and multiplied by x; XLA's tanh is 1e-6 off.
+    # 1 + erf is rounded to 1e-7 and multiplied by x. XLA's tanh is 1e-6 off.
     np.testing.assert_array_less(
         np.abs(found - expected), 2e-6 + 2e-7 * np.abs(X)
     )
 
 
 @GELUS
-def test_for_training_it_is_the_same_with_the_same_gradient(gelu):
+def test_values_and_gradients_equal_those_of_the_plain_form(gelu):
     x = tf.constant(X)
     for found, expected in zip(
         _with_gradient(for_training(gelu), x),
@@ -42,14 +42,14 @@ def test_for_training_it_is_the_same_with_the_same_gradient(gelu):
 
 
 @GELUS
-def test_in_bfloat16_it_is_that_of_float32_rounded(gelu):
+def test_in_bfloat16_it_equals_the_rounded_float32_form(gelu):
     x = tf.cast(X, tf.bfloat16)
     for found, expected in zip(
         _with_gradient(for_training(gelu), x),
         _with_gradient(gelu, tf.cast(x, tf.float32)),
         strict=True,
     ):
-        # Of upstream gradients too, a rounding is half of 2^-8.
+        # Upstream gradients are rounded too, each time by half of 2^-8.
         np.testing.assert_allclose(found, expected, rtol=2**-7, atol=1e-5)
 
 
@@ -65,12 +65,12 @@ def test_in_a_graph(gelu, jit_compile):
         _assert_near(found, expected)
 
 
-def test_other_activations_stay():
+def test_any_other_activation_is_returned_unchanged():
     assert for_training(keras.activations.relu) is keras.activations.relu
 
 
 @pytest.mark.parametrize("activation", [gelu_erf, gelu_tanh, "tanh", None])
-def test_a_layer_says_the_same_in_training_and_inference(activation):
+def test_a_layer_is_the_same_in_training_and_inference(activation):
     layer = build_dense(
         "dense",
         5,

@@ -96,7 +96,7 @@ def test_save_and_load_is_identity(config, features, tmp_path, features_name):
     randomize(model)
     model.save(tmp_path / "tagger.keras")
     loaded = keras.models.load_model(tmp_path / "tagger.keras")
-    # Keras names the weights of a loaded Bidirectional otherwise.
+    # Keras gives the weights of a loaded Bidirectional other names.
     encoder = {path for path in _weights(model) if "lstm" not in path}
     assert encoder <= _weights(loaded).keys()
     np.testing.assert_array_equal(
@@ -132,7 +132,7 @@ def test_only_the_tagger_is_trained(config, features, features_name):
         "token_classifier",
     }
     assert ("layer_weights" in parts) == ("weighted" in features_name)
-    # The encoder is there as a whole, under its own paths.
+    # The model has the whole encoder, under its own paths.
     encoder = {weight.path for weight in build_encoder(config).weights}
     frozen = {weight.path for weight in model.non_trainable_weights}
     assert encoder == frozen
@@ -141,12 +141,12 @@ def test_only_the_tagger_is_trained(config, features, features_name):
         frozen(features, training=True), frozen(features), strict=True
     ):
         np.testing.assert_array_equal(a, b)
-    # The dropout before the softmax is as it is where all is trained.
+    # The dropout before the softmax is that of a trained encoder.
     logits = [model(features, training=True)["logits"] for _ in range(2)]
     assert np.abs(logits[0] - logits[1]).max() > 1e-3
 
 
-def test_a_bilstm_on_an_encoder_that_is_trained(config, features):
+def test_a_bilstm_on_a_trained_encoder(config, features):
     config = dataclasses.replace(config, directionality="left_to_right")
     tagger = build_bilstm_token_classifier(
         config, num_labels=NUM_LABELS, bilstm_size=UNITS
@@ -221,16 +221,16 @@ def test_a_real_checkpoint(shared):
         np.testing.assert_array_equal(weights[path], array.read())
 
 
-def test_features_that_there_are_not(config):
+def test_features_that_do_not_exist(config):
     with pytest.raises(ValueError, match="'first' is not one of embeddings, "):
         build_feature_tagger(config, num_labels=3, features="first")
     small = dataclasses.replace(config, num_hidden_layers=3)
-    with pytest.raises(ValueError, match="of four layers, .* has 3"):
+    with pytest.raises(ValueError, match="need four layers, .* has 3"):
         build_feature_tagger(small, num_labels=3)
 
 
 def _bilstms(weights, x, input_mask):
-    """Row by row, without padding, in float64."""
+    """Computes each row by itself, without padding, in float64."""
     output = np.zeros((*x.shape[:2], 2 * UNITS))
     for row, length in enumerate(input_mask.sum(1)):
         y = x[row, :length]

@@ -1,4 +1,4 @@
-"""Against a count by hand."""
+"""Compared with a count by hand."""
 
 import dataclasses
 
@@ -48,7 +48,7 @@ def test_its_heads(config):
 
 
 def test_a_bilstm_on_the_tokens(config):
-    """Gates of size 7, and in the second layer of 2 x 7 numbers below."""
+    """The gates have 7 units; the second layer reads 2 x 7 numbers."""
     lstm = 14 * 2 * 4 * (12 * 7 + 7 * 7 + 14 * 7 + 7 * 7)
     counted = _counted(
         UNPACKED, config, num_labels=0, bilstm_size=7, bilstm_input_size=12

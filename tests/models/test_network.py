@@ -1,9 +1,10 @@
-"""The network is the one of the paper: tests/reference_bert.py judges."""
+"""The network is that of the paper, compared with tests/reference_bert.py."""
 
 import dataclasses
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import keras
@@ -103,7 +104,7 @@ def test_each_choice_is_a_text_of_its_own(config, features):
     scores = _dense(
         _weights(model), "multiple_choice", reference["pooled_output"]
     )
-    # Two texts of the batch as the choices of one; then three, the other way.
+    # Two texts of the batch as choices of one example; then three of them.
     both = {name: x[None] for name, x in features.items()}
     _assert_equal(model(both), {"logits": scores.T})
     three = {name: x[None, [1, 0, 1]] for name, x in features.items()}
@@ -124,7 +125,7 @@ def test_padding_changes_nothing(config, features):
     )
 
 
-def test_a_token_sees_only_what_stands_before_it(config, features):
+def test_a_token_attends_only_to_earlier_ones(config, features):
     config = dataclasses.replace(config, directionality="left_to_right")
     model = build_encoder(config)
     randomize(model)
@@ -154,7 +155,7 @@ def test_fine_tuning_heads_read_the_pooled_output(
     _assert_equal(model(features), {"logits": logits})
 
 
-def test_one_label_is_no_choice(config):
+def test_a_single_label_is_an_error(config):
     with pytest.raises(ValueError, match="use build_regressor"):
         build_classifier(config, num_labels=1)
 
@@ -174,6 +175,22 @@ def test_save_and_load_is_identity(config, features, tmp_path, build):
     _assert_equal(loaded(features), model(features), tolerance=0)
 
 
+def test_a_loaded_model_can_be_quantized_before_its_first_call(
+    config, features, tmp_path
+):
+    del features["masked_lm_positions"]
+    model = build_classifier(config, num_labels=3)
+    model.save(tmp_path / "bert.keras")
+    loaded = keras.models.load_model(tmp_path / "bert.keras")
+    with warnings.catch_warnings():
+        # Keras names every layer that it cannot quantize.
+        warnings.simplefilter("ignore")
+        loaded.quantize("int8")
+    query = loaded.get_layer("layer_0").attention.query
+    assert "int8" in {weight.dtype for weight in query.weights}
+    _assert_equal(loaded(features), model(features), tolerance=0.05)
+
+
 def test_the_masked_lm_head_is_tied_to_the_word_embeddings(config, features):
     model = build_pretraining_model(config)
     randomize(model)
@@ -187,7 +204,7 @@ def test_the_masked_lm_head_is_tied_to_the_word_embeddings(config, features):
     np.testing.assert_array_equal(changed[..., :unused], logits[..., :unused])
 
 
-def test_layers_of_one_shape_start_unlike(config):
+def test_layers_of_one_shape_start_with_different_weights(config):
     weights = _weights(build_encoder(config))
     names = ("query", "key", "value", "output")
     kernels = [
@@ -211,7 +228,7 @@ def test_dropout_works_in_training_only(config, features):
 
 
 def _in_precision(policy, exact, config):
-    """The same model with the same weights, computing in another dtype."""
+    """Returns the same model with the same weights in another dtype."""
     with precision(policy.removeprefix("mixed_")):
         model = build_pretraining_model(config)
     for weight, value in zip(model.weights, exact.weights, strict=True):
@@ -236,7 +253,7 @@ def test_mixed_precision_stays_near_float32(config, features, policy):
 
 
 def test_gradients_in_bfloat16_are_summed_in_float32(config):
-    """Over 2,048 tokens: a sum kept in bfloat16 grows no more at 256."""
+    """There are 2,048 tokens; a sum in bfloat16 stops growing at 256."""
     config = dataclasses.replace(
         config, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
     )
@@ -273,7 +290,7 @@ def test_gradients_in_bfloat16_are_summed_in_float32(config):
 
 
 def test_a_masked_score_stays_masked_in_float16(config, features):
-    """The adder of -10000 would be coarse, and -1e9 infinite, in float16."""
+    """In float16 the term -10000 would be coarse, and -1e9 infinite."""
     keras.config.set_dtype_policy("mixed_float16")
     try:
         model = build_encoder(config)

@@ -1,4 +1,4 @@
-"""Sequences in one row know nothing of each other."""
+"""Sequences in one row do not affect each other."""
 
 import dataclasses
 
@@ -20,13 +20,13 @@ from keras_bert.training.losses import cross_entropy, weighted_mean
 
 S, P = 16, 5
 LENGTHS = np.array([5, 9, 16, 3, 7, 4, 6])
-# Which examples come into which row.
+# The examples of each row.
 ROWS = [[2], [1, 4], [6, 0, 5], [3]]
 
 
 @pytest.fixture
 def examples():
-    """As the reader gives them."""
+    """Returns examples as the reader does."""
     random = np.random.default_rng(6)
     size = len(LENGTHS)
     mask = np.arange(S) < LENGTHS[:, None]
@@ -93,7 +93,7 @@ def test_equals_the_reference_on_each_sequence(
 
 @pytest.mark.parametrize("num_rows", [1, 3])
 @pytest.mark.parametrize("directionality", ["bidi", "left_to_right"])
-def test_choices_score_in_any_row_as_alone(
+def test_the_score_of_a_choice_does_not_depend_on_its_row(
     config, examples, directionality, num_rows, monkeypatch
 ):
     if num_rows == 3:
@@ -115,7 +115,7 @@ def test_choices_score_in_any_row_as_alone(
     assert features["cls_positions"].shape == (2, num_rows, 3 // num_rows)
     logits = packed(features)["logits"]
     np.testing.assert_allclose(logits, expected, atol=1e-5)
-    assert np.ptp(expected) > 0.1  # or any order of them would do
+    assert np.ptp(expected) > 0.1  # otherwise their order would not matter
 
 
 def _losses_and_gradients(model, features, labels, weights):
@@ -133,7 +133,7 @@ def _losses_and_gradients(model, features, labels, weights):
 
 @pytest.mark.parametrize("next_sentence", [True, False])
 @pytest.mark.parametrize("directionality", ["bidi", "left_to_right"])
-def test_losses_and_gradients_are_those_of_rows_of_their_own(
+def test_losses_and_gradients_equal_those_of_unpacked_rows(
     config, examples, directionality, next_sentence
 ):
     plain, packed = _plain_and_packed(
@@ -182,8 +182,8 @@ def test_losses_and_gradients_are_those_of_rows_of_their_own(
 
 
 @pytest.mark.parametrize("left_to_right", [False, True])
-def test_who_attends_to_whom(left_to_right):
-    """The whole matrix, by changing one token of the row after the other."""
+def test_the_attention_matrix(left_to_right):
+    """Found by changing the tokens of a row one by one."""
     numbers = np.array([[1, 1, 1, 2, 2, 3, 3, 3, 3, 0, 0]], "int32")
     size = numbers.shape[1]
     layer = SelfAttention(num_heads=3, left_to_right=left_to_right, packed=True)
@@ -200,8 +200,8 @@ def test_who_attends_to_whom(left_to_right):
     np.testing.assert_array_equal(depends, expected)
 
 
-def test_neighbours_change_nothing(config, examples):
-    """Not a bit, through all layers and both heads."""
+def test_a_sequence_does_not_change_its_neighbours(config, examples):
+    """Compared bit for bit, through all layers and both heads."""
     model = build_pretraining_model(config, packed=True)
     randomize(model)
 

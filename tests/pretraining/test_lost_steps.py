@@ -143,5 +143,5 @@ def test_a_lost_worker_and_its_restart_equal_no_loss(script_folder):
         assert survivor.returncode == 1, errors
         assert "Error: Another worker has ended or cannot be" in errors
     for logged in _finish_on_two_workers(**flags):
-        assert "Going on from the checkpoint of step 2" in logged
+        assert "Resuming from the checkpoint of step 2" in logged
     _assert_same(lost, whole, step=30)

@@ -34,15 +34,12 @@ def test_interrupted_and_resumed_equals_uninterrupted(
     resumed, _ = train_small(tmp_path / "killed", 7, config)
     for a, b in zip(whole.weights, resumed.weights, strict=True):
         np.testing.assert_array_equal(a.numpy(), b.numpy(), a.path)
-    for name in ("step", "loss", "val_loss", "learning_rate"):
-        assert [
-            float(row[name]) for row in history_rows(tmp_path / "whole")
-        ] == [float(row[name]) for row in history_rows(tmp_path / "killed")]
+    _assert_same_history(tmp_path / "killed", tmp_path / "whole")
 
 
 @pytest.fixture
 def train_until_sigterm(monkeypatch):
-    """As `_train`, but SIGTERM comes in a step, or in what follows it."""
+    """Trains as `train_small`, but a method is followed by SIGTERM."""
 
     def run(step, *args, method="on_train_batch_end"):
         before = signal.getsignal(signal.SIGTERM)
@@ -62,7 +59,7 @@ def train_until_sigterm(monkeypatch):
     return run
 
 
-def test_sigterm_saves_the_step_and_leaves(
+def test_sigterm_saves_the_step_and_exits(
     tmp_path, train_until_sigterm, caplog
 ):
     whole, _ = train_small(tmp_path / "whole", 7)
@@ -74,47 +71,56 @@ def test_sigterm_saves_the_step_and_leaves(
         np.testing.assert_array_equal(a.numpy(), b.numpy(), a.path)
 
 
+def _assert_same_history(output_dir, expected_dir):
+    """The same figures; the times and speeds may differ."""
+    rows, expected = history_rows(output_dir), history_rows(expected_dir)
+    for name in ("step", "loss", "val_loss", "learning_rate"):
+        assert [r[name] for r in rows] == [r[name] for r in expected], name
+
+
 def test_intervals_end_where_they_would_have_without_sigterm(
     tmp_path, train_until_sigterm
 ):
-    """Held out, their figures are the same too."""
     config = dataclasses.replace(CONFIG, save_checkpoints_steps=4)
     train_small(tmp_path / "whole", 11, config)
+    assert [r["step"] for r in history_rows(tmp_path / "whole")] == [
+        str(step) for step in range(1, 12)
+    ]
     train_until_sigterm(3, tmp_path / "left", 11, config)
     train_until_sigterm(6, tmp_path / "left", 11, config)
     train_small(tmp_path / "left", 11, config)
-    rows, expected = (
-        history_rows(tmp_path / "left"),
-        history_rows(tmp_path / "whole"),
-    )
-    assert [row["step"] for row in expected] == ["4", "8", "11"]
-    for name in ("step", "val_loss", "learning_rate"):
-        assert [row[name] for row in rows] == [row[name] for row in expected]
-    assert rows[2]["loss"] == expected[2]["loss"]
+    _assert_same_history(tmp_path / "left", tmp_path / "whole")
 
 
-@pytest.mark.parametrize(
-    ("step", "method"),
-    [
-        (2, "on_train_batch_end"),
-        (4, "on_train_batch_end"),
-        (4, "on_epoch_end"),
-        (4, "on_train_end"),
-    ],
-)
-def test_sigterm_where_an_interval_ends_loses_nothing(
-    tmp_path, train_until_sigterm, step, method
+@pytest.mark.parametrize("step", [2, 4])
+def test_sigterm_in_the_last_step_of_an_interval_skips_the_evaluation(
+    tmp_path, train_until_sigterm, step
 ):
-    """In its last step, in what is done after it, and after all of that."""
-    train_until_sigterm(step, tmp_path, 4, method=method)
-    checkpoint = tmp_path / f"checkpoints/step-{step:08d}"
+    """The resumed run begins with it, also at the end of the run."""
+    train_small(tmp_path / "whole", 4)
+    train_until_sigterm(step, tmp_path / "left", 4)
+    checkpoint = tmp_path / f"left/checkpoints/step-{step:08d}"
     assert (checkpoint / "note.txt").is_file()
-    rows = history_rows(tmp_path)
-    assert [int(row["step"]) for row in rows] == [2, 4][: step // 2]
-    assert all(row["val_loss"] for row in rows)
+    last = history_rows(tmp_path / "left")[-1]
+    assert last["step"] == str(step) and not last.get("val_loss")
+    _, figures = train_small(tmp_path / "left", 4)
+    assert figures["val_loss"] > 0
+    _assert_same_history(tmp_path / "left", tmp_path / "whole")
 
 
-def test_a_copy_under_another_name_is_let_alone(tmp_path):
+@pytest.mark.parametrize("method", ["on_epoch_end", "on_train_end"])
+def test_sigterm_after_the_last_step_loses_nothing(
+    tmp_path, train_until_sigterm, method
+):
+    """It may come during the evaluation or after the end of training."""
+    train_small(tmp_path / "whole", 4)
+    train_until_sigterm(4, tmp_path / "left", 4, method=method)
+    checkpoint = tmp_path / "left/checkpoints/step-00000004"
+    assert (checkpoint / "note.txt").is_file()
+    _assert_same_history(tmp_path / "left", tmp_path / "whole")
+
+
+def test_a_copy_under_another_name_is_kept(tmp_path):
     train_small(tmp_path, 2)
     folder = tmp_path / "checkpoints"
     copy = folder / "step-00000002-copy"
@@ -129,7 +135,7 @@ def test_a_copy_under_another_name_is_let_alone(tmp_path):
     ]
 
 
-def test_a_half_written_checkpoint_is_not_taken(tmp_path):
+def test_a_half_written_checkpoint_is_not_used(tmp_path):
     train_small(tmp_path, 4)
     partial = tmp_path / "checkpoints" / ".step-00000006.partial"
     partial.mkdir()

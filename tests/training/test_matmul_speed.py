@@ -23,7 +23,7 @@ def test_the_products_get_larger_until_they_take_long_enough(monkeypatch):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_it_leaves_the_random_numbers_alone(dtype):
+def test_it_does_not_change_the_random_numbers_of_the_run(dtype):
     def draw():
         tf.random.set_seed(3)
         if dtype:

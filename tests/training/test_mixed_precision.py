@@ -1,4 +1,4 @@
-"""Weights stay float32; what overflows in float16 moves nothing."""
+"""Weights stay float32; a step that overflows in float16 is skipped."""
 
 import keras
 import numpy as np

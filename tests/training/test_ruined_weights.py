@@ -12,7 +12,7 @@ from keras_bert.training.intervals import EndsIntervals
 from keras_bert.training.optimizers.adam_weight_decay import AdamWeightDecay
 
 
-def test_a_loss_that_is_no_number_stops_the_run(tmp_path):
+def test_a_loss_that_is_not_finite_stops_the_run(tmp_path):
     train_small(tmp_path, 4)
 
     def build_broken_model():
@@ -29,7 +29,7 @@ def test_a_loss_that_is_no_number_stops_the_run(tmp_path):
 
 
 def _with_an_infinite_gradient(monkeypatch, at):
-    """The loss of that step and the weights before it are finite."""
+    """Makes the gradient of one step infinite, but not its loss."""
     apply = AdamWeightDecay.apply
 
     def apply_infinite(self, grads, trainable_variables=None):
@@ -42,10 +42,10 @@ def _with_an_infinite_gradient(monkeypatch, at):
 
 
 @pytest.mark.parametrize("num_train_steps", [4, 8])
-def test_weights_that_are_no_numbers_are_not_saved(
+def test_weights_that_are_not_finite_are_not_saved(
     tmp_path, monkeypatch, num_train_steps
 ):
-    """With the learning rate lowered, the same command goes on."""
+    """The same command resumes from the last checkpoint."""
     with monkeypatch.context() as patch:
         _with_an_infinite_gradient(patch, at=4)
         with pytest.raises(
@@ -59,7 +59,7 @@ def test_weights_that_are_no_numbers_are_not_saved(
     assert np.isfinite(list(figures.values())).all()
 
 
-def test_nor_are_they_after_sigterm(tmp_path, monkeypatch):
+def test_weights_are_checked_after_sigterm(tmp_path, monkeypatch):
     _with_an_infinite_gradient(monkeypatch, at=3)
     on_train_batch_end = EndsIntervals.on_train_batch_end
 
@@ -79,8 +79,8 @@ def test_nor_are_they_after_sigterm(tmp_path, monkeypatch):
     assert names == ["step-00000002"]
 
 
-def test_nor_are_weights_too_large_to_multiply(tmp_path):
-    """They are finite, and so is the loss, which was taken before."""
+def test_weights_too_large_to_multiply_are_not_saved(tmp_path):
+    """They are finite, and so is the loss, which was computed before."""
     config = dataclasses.replace(
         CONFIG, learning_rate=1e37, save_checkpoints_steps=1
     )

@@ -1,5 +1,6 @@
 import dataclasses
 import json
+import re
 import shutil
 
 import keras
@@ -17,13 +18,16 @@ from small_run import (
     train_small,
 )
 
-from keras_bert.training import trainer
+from keras_bert import progress
+from keras_bert.training import intervals, trainer
 from keras_bert.training.run_files import checkpoint
 
 
-def test_what_a_run_leaves_behind(tmp_path):
+def test_the_files_of_a_run(tmp_path):
     model, figures = train_small(tmp_path, 7)
-    assert [int(row["step"]) for row in history_rows(tmp_path)] == [2, 4, 6, 7]
+    rows = history_rows(tmp_path)
+    assert [int(row["step"]) for row in rows] == [1, 2, 3, 4, 5, 6, 7]
+    assert [bool(row["val_loss"]) for row in rows] == [0, 1, 0, 1, 0, 1, 1]
     assert figures["step"] == 7 and figures["val_loss"] > 0
     folder = tmp_path / "checkpoints"
     assert sorted(p.name for p in folder.iterdir()) == [
@@ -43,7 +47,7 @@ def test_what_a_run_leaves_behind(tmp_path):
 
 
 def _events(folder):
-    """Tag -> (step, value)s, in the order of the files."""
+    """Returns the (step, value) pairs of each tag, in file order."""
     found = {}
     for file in sorted(folder.iterdir()):
         for record in tf.data.TFRecordDataset(str(file)):
@@ -54,22 +58,45 @@ def _events(folder):
     return found
 
 
-def test_table_and_tensorboard_say_the_same_of_each_step_once(tmp_path):
-    """Also of steps that are taken again, from an earlier checkpoint."""
+def test_table_and_tensorboard_hold_the_same_figures_once(tmp_path):
+    """Steps that are taken again, from an earlier checkpoint, too."""
     train_small(tmp_path, 4)
     shutil.rmtree(tmp_path / "checkpoints" / "step-00000004")
     train_small(tmp_path, 7)
     rows = history_rows(tmp_path)
-    assert [row["step"] for row in rows] == ["2", "4", "6", "7"]
+    assert [row["step"] for row in rows] == list("1234567")
     events = _events(tmp_path / "tensorboard" / "train")
     held_out = _events(tmp_path / "tensorboard" / "validation")
     events |= {f"val_{name}": points for name, points in held_out.items()}
     assert events.keys() == rows[0].keys()
     for name, points in events.items():
-        assert [step for step, _ in points] == [2, 4, 6, 7]
-        np.testing.assert_allclose(
-            [value for _, value in points], [float(row[name]) for row in rows]
+        steps = [int(row["step"]) for row in rows if row[name]]
+        in_every_row = name in ("step", "loss", "doubled", "learning_rate")
+        assert steps == (
+            [1, 2, 3, 4, 5, 6, 7] if in_every_row else [2, 4, 6, 7]
         )
+        assert [step for step, _ in points] == steps
+        np.testing.assert_allclose(
+            [value for _, value in points],
+            [float(row[name]) for row in rows if row[name]],
+        )
+
+
+def test_a_hundred_rows_of_means_however_long_the_run_is(tmp_path):
+    """A row holds the mean loss of the steps since the row before."""
+    config = dataclasses.replace(CONFIG, save_checkpoints_steps=175)
+    train_small(tmp_path / "long", 200, config)
+    steps = [int(row["step"]) for row in history_rows(tmp_path / "long")]
+    assert steps == sorted({*range(2, 201, 2), 175})
+    config = dataclasses.replace(CONFIG, save_checkpoints_steps=1)
+    train_small(tmp_path / "short", 3, config)
+    losses = [float(row["loss"]) for row in history_rows(tmp_path / "short")]
+    config = dataclasses.replace(CONFIG, save_checkpoints_steps=3)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(intervals, "_NUM_ROWS", 1)
+        train_small(tmp_path / "one", 3, config)
+    (row,) = history_rows(tmp_path / "one")
+    assert float(row["loss"]) == pytest.approx(np.mean(losses))
 
 
 @pytest.fixture
@@ -83,7 +110,9 @@ def logged(caplog):
 def test_the_figures_of_a_row(tmp_path, monkeypatch, logged):
     monkeypatch.setattr(trainer, "measure_matmul_speed", lambda *_: 7e5)
     train_small(tmp_path, 3)
-    for row in history_rows(tmp_path):
+    _, *rows = history_rows(tmp_path)
+    assert [row["step"] for row in rows] == ["2", "3"]
+    for row in rows:
         row = {name: float(value) for name, value in row.items()}
         assert row["doubled"] == pytest.approx(2 * row["loss"])
         assert row["val_doubled"] == pytest.approx(2 * row["val_loss"])
@@ -94,9 +123,36 @@ def test_the_figures_of_a_row(tmp_path, monkeypatch, logged):
         assert row["utilization_of_matmul_speed"] == pytest.approx(speed / 1e3)
         assert 0 < 3 / speed < 60 * row["minutes"]
     assert "Trained to step 3 in" in logged.text
+    assert "Epoch" not in logged.text
+    (line,) = [x for x in logged.messages if x.startswith("Step 2 of 3: ")]
+    assert f"training loss {float(rows[0]['loss']):.4g}; held out: " in line
+    assert line.endswith(f"loss {float(rows[0]['val_loss']):.4g}")
 
 
-def test_the_data_are_asked_for_once_and_from_where_they_go_on(tmp_path):
+def test_the_log_shows_the_progress_of_steps_and_held_out_batches(
+    tmp_path, monkeypatch, logged
+):
+    """A line at least every 30 seconds; here after every update."""
+    monkeypatch.setattr(progress, "_INTERVAL", 0)
+    train_small(tmp_path, 2)
+    train_small(tmp_path, 3)
+    lines = [x for x in logged.messages if x.startswith("Training: ")]
+    for line, step, total in zip(lines, (1, 2, 3), (2, 2, 3), strict=True):
+        assert line.startswith(f"Training: {step} of {total} steps, loss 0.")
+        assert re.search(r" steps/s, \d\d:\d\d left$", line)
+    assert any(
+        x.startswith("Evaluating: 5 of 5 batches") for x in logged.messages
+    )
+
+
+def test_a_warm_up_longer_than_the_run_is_warned_of(tmp_path, caplog):
+    train_small(tmp_path, 2, num_warmup_steps=2)
+    assert "warm-up" not in caplog.text
+    train_small(tmp_path, 3, num_warmup_steps=5)
+    assert "The warm-up takes 5 steps, but the run has 3" in caplog.text
+
+
+def test_the_data_are_asked_for_once_after_the_steps_taken(tmp_path):
     train_small(tmp_path, 2)
     asked = []
     dataset = small_dataset().repeat().batch(3)
@@ -116,10 +172,10 @@ def test_a_finished_run_is_not_trained_again(tmp_path, logged):
     assert same_figures == figures
     for a, b in zip(model.weights, again.weights, strict=True):
         np.testing.assert_array_equal(a.numpy(), b.numpy())
-    assert [int(float(row["step"])) for row in history_rows(tmp_path)] == [2, 4]
+    assert len(history_rows(tmp_path)) == 4
 
 
-def test_a_finished_run_without_its_table_says_its_step(tmp_path):
+def test_a_finished_run_without_its_table_returns_its_step(tmp_path):
     train_small(tmp_path, 2)
     (tmp_path / "history.csv").unlink()
     _, figures = train_small(tmp_path, 2)
@@ -128,7 +184,8 @@ def test_a_finished_run_without_its_table_says_its_step(tmp_path):
 
 def test_the_loss_falls_on_ten_examples(tmp_path):
     train_small(tmp_path, 60)
-    losses = [float(row["val_loss"]) for row in history_rows(tmp_path)]
+    rows = history_rows(tmp_path)
+    losses = [float(row["val_loss"]) for row in rows if row["val_loss"]]
     assert losses[-1] < losses[0] / 2
 
 
@@ -147,26 +204,24 @@ def test_another_model_or_optimizer_is_refused(tmp_path):
         train_small(tmp_path, 4, lamb)
 
 
-def test_what_a_run_goes_on_with_instead_is_said_once(tmp_path, caplog):
+def test_changed_settings_are_named_once(tmp_path, caplog):
     train_small(tmp_path, 2)
     file = tmp_path / "checkpoints/step-00000002/train_config.json"
     values = json.loads(file.read_text())
     del values["clip_norm"]  # as another version would have written it
     file.write_text(json.dumps(values | {"of_another_class": 1}))
     train_small(tmp_path, 4)
-    assert "goes on with" not in caplog.text
+    assert "resumes with" not in caplog.text
     changed = dataclasses.replace(CONFIG, learning_rate=0.01, random_seed=7)
     train_small(tmp_path, 6, changed)
-    (warning,) = [x for x in caplog.messages if "goes on with" in x]
+    (warning,) = [x for x in caplog.messages if "resumes with" in x]
     assert warning == (
-        f"The run in {tmp_path} goes on with learning_rate 0.01 instead of "
+        f"The run in {tmp_path} resumes with learning_rate 0.01 instead of "
         "0.05, random_seed 7 instead of 12345."
     )
 
 
-def test_what_stands_in_the_way_of_a_checkpoint_is_raised(
-    tmp_path, monkeypatch
-):
+def test_a_checkpoint_that_cannot_be_written_is_an_error(tmp_path, monkeypatch):
     def no_room(*args):
         raise safetensors.SafetensorError("No space left on device")
 
@@ -188,7 +243,7 @@ def test_a_file_in_the_place_of_a_folder_is_named_at_the_start(tmp_path, name):
     file = tmp_path / "out" / name
     file.parent.mkdir(exist_ok=True)
     file.touch()
-    with pytest.raises(OSError, match=f"{file} is no folder; give another"):
+    with pytest.raises(OSError, match=f"{file} is not a folder; give another"):
         train_small(tmp_path / "out", 2)
     assert not list(tmp_path.glob("out/checkpoints/*"))
 
@@ -200,14 +255,14 @@ def test_a_file_in_the_place_of_a_folder_is_named_at_the_start(tmp_path, name):
         ({"steps_per_execution": 4}, "4 does not divide 2 steps"),
     ],
 )
-def test_what_cannot_be_divided(tmp_path, changes, message):
+def test_steps_or_rows_that_cannot_be_divided(tmp_path, changes, message):
     config = dataclasses.replace(CONFIG, **changes)
     with pytest.raises(ValueError, match=message):
         train_small(tmp_path / "out", 8, config)
     assert not (tmp_path / "out").exists()
 
 
-def test_what_is_left_cannot_be_divided(tmp_path):
+def test_steps_left_that_cannot_be_divided(tmp_path):
     train_small(tmp_path, 3)
     config = dataclasses.replace(CONFIG, steps_per_execution=2)
     with pytest.raises(ValueError, match="2 does not divide 3 steps"):
@@ -224,7 +279,7 @@ def test_what_is_left_cannot_be_divided(tmp_path):
     ],
     ids=str,
 )
-def test_other_ways_to_compute_the_same(tmp_path, changes):
+def test_other_settings_compute_the_same(tmp_path, changes):
     plain, _ = train_small(tmp_path / "plain", 4, build_model=build_plain_model)
     model, figures = train_small(
         tmp_path / "other",

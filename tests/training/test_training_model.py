@@ -1,5 +1,6 @@
-"""However a batch is split, the step is the same."""
+"""A step has the same result however its batch is split."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -35,7 +36,7 @@ def _assert_equal(run, plain):
 
 
 def test_the_loss_is_a_mean_over_all_masked_tokens(plain):
-    """With weights that are uneven over the rows, as in a real batch."""
+    """The weights are uneven over the rows, as in a real batch."""
     figures, _ = plain
     assert figures.keys() == {
         prefix + name
@@ -46,6 +47,8 @@ def test_the_loss_is_a_mean_over_all_masked_tokens(plain):
             "masked_lm_accuracy",
             "next_sentence_loss",
             "next_sentence_accuracy",
+            "pairs_loss",
+            "pairs_accuracy",
         )
     } | set(WORK)
     features, labels, weights = split_training.data()
@@ -63,14 +66,27 @@ def test_the_loss_is_a_mean_over_all_masked_tokens(plain):
         assert figures[f"val_{name}_accuracy"][-1] == pytest.approx(
             np.average(hits, weights=weights[name])
         )
+    # The held-out batches have 31, 31 and 10 rows.
+    losses = [
+        split_training.softmax_in_batch(
+            labels["pairs"][i : i + 31],
+            logits["pairs"][i : i + 31],
+            weights["pairs"][i : i + 31],
+        )
+        for i in (0, 31, 62)
+    ]
+    mean = np.average(losses, weights=[31, 31, 10])
+    assert figures["val_pairs_loss"][-1] == pytest.approx(mean, abs=1e-5)
     assert figures["val_loss"][-1] == pytest.approx(
-        figures["val_masked_lm_loss"][-1]
-        + figures["val_next_sentence_loss"][-1]
+        sum(
+            figures[f"val_{name}_loss"][-1]
+            for name in ("masked_lm", "next_sentence", "pairs")
+        )
     )
 
 
 def test_the_work_of_the_training_steps_is_counted(plain):
-    """Without that of the held-out batches, and anew in each epoch."""
+    """Each epoch starts from 0, and held-out batches do not count."""
     figures, _ = plain
     features, _, _ = split_training.data()
     batches = [slice(i, i + 24) for i in (0, 24, 48)]
@@ -98,7 +114,11 @@ def test_one_device(plain, settings):
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"gradient_accumulation_steps": 4, "steps_per_execution": 2}],
+    [
+        {},
+        {"gradient_accumulation_steps": 4, "steps_per_execution": 2},
+        {"jit_compile": True},
+    ],
     ids=str,
 )
 def test_two_devices(plain, mirrored, settings):
@@ -112,23 +132,30 @@ def test_parts_of_unequal_size(plain):
 
 
 def test_two_workers(plain, tmp_path):
-    """Two processes, as TF_CONFIG describes them."""
+    """TF_CONFIG describes two processes."""
     root = str(Path(__file__).parent.parent.parent)
     workers = [
         subprocess.Popen(
-            [sys.executable, split_training.__file__, tmp_path / f"{i}.npz"],
-            env=environment | {"PYTHONPATH": root},
+            [
+                sys.executable,
+                split_training.__file__,
+                tmp_path / f"{i}.npz",
+                tmp_path / f"out-{i}",
+            ],
+            env=environment | {"PYTHONPATH": f"{root}{os.pathsep}{root}/tests"},
             stderr=subprocess.PIPE,
         )
         for i, environment in enumerate(two_workers.environments())
     ]
-    for worker in workers:
-        _, errors = worker.communicate(timeout=300)
-        assert worker.returncode == 0, errors.decode()[-2000:]
+    errors = [worker.communicate(timeout=300)[1] for worker in workers]
+    for worker, error in zip(workers, errors, strict=True):
+        assert worker.returncode == 0, error.decode()[-2000:]
     runs = []
     for i in range(2):
         arrays = dict(np.load(tmp_path / f"{i}.npz"))
-        assert arrays.pop("step_of_chief") == 7  # and not 11, the other's
+        assert arrays.pop("value_of_chief") == 7  # 11 in the other worker
+        # The best score is that of step 4, and the patience 4 steps.
+        assert arrays.pop("step_of_early_stop") == 8
         figures = {
             name.removeprefix("figure "): arrays.pop(name)
             for name in list(arrays)

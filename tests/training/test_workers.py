@@ -1,17 +1,17 @@
-"""What can be said of workers without any; see also test_training_model."""
+"""Tests without workers; see also test_training_model."""
 
 import keras
 import pytest
 import tensorflow as tf
 
 from keras_bert.training.run_files.checkpoint import restore_checkpoint
-from keras_bert.training.workers import lost_worker_named, step_of_chief
+from keras_bert.training.workers import lost_worker_named, value_of_chief
 
 ONE_DEVICE = tf.distribute.get_strategy()
 
 
-def test_without_workers_nothing_changes():
-    assert step_of_chief(ONE_DEVICE, 11) == 11
+def test_one_device_keeps_its_value_and_its_errors():
+    assert value_of_chief(ONE_DEVICE, 11) == 11
     error = tf.errors.UnavailableError(None, None, "no such file server")
     with (
         pytest.raises(tf.errors.UnavailableError),
@@ -20,7 +20,7 @@ def test_without_workers_nothing_changes():
         raise error
 
 
-def test_a_worker_that_does_not_see_the_checkpoints(tmp_path):
+def test_a_worker_without_the_checkpoints_is_an_error(tmp_path):
     model = keras.Sequential([keras.layers.Dense(2)])
     (tmp_path / "step-00000006").mkdir()
     with pytest.raises(ValueError, match="step-00000008, but another worker"):

@@ -22,13 +22,21 @@ from keras_bert.training.optimizers.moments import (
 class AdamWeightDecay(DecoupledDecayOptimizer):
     """Adam without bias correction, with decoupled weight decay.
 
-    p -= learning_rate * (m / (sqrt(v) + epsilon) + weight_decay_rate * p), as
-    `AdamWeightDecayOptimizer` of the reference. Excluded variables (layer
-    norms and biases) are not decayed.
+    Updates p by -learning_rate * (m / (sqrt(v) + epsilon) + weight_decay_rate
+    * p), as `AdamWeightDecayOptimizer` of google-research/bert does. Biases
+    and layer norms are not decayed. For the arguments see
+    `DecoupledDecayOptimizer`.
+
+    Example:
+        >>> model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+        >>> optimizer = keras_bert.AdamWeightDecay(
+        ...     keras_bert.WarmupDecay(1e-3, 100, 10)
+        ... )
+        >>> model.compile(optimizer, "mse")
+        >>> history = model.fit(np.ones([8, 3]), np.ones(8), verbose=0)
     """
 
     def update_step(self, gradient, variable, learning_rate):
-        gradient, scale = gradient
         index = self._get_variable_index(variable)
         update = _compiled(
             variable.dtype,
@@ -41,8 +49,8 @@ class AdamWeightDecay(DecoupledDecayOptimizer):
             variable.handle,
             self._momentums[index].value.handle,
             self._velocities[index].value.handle,
-            gradient,
-            tf.cast(scale, variable.dtype),
+            tf.cast(gradient, variable.dtype),
+            tf.cast(self.clip_scale, variable.dtype),
             tf.cast(learning_rate, variable.dtype),
         )
 

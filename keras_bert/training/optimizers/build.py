@@ -16,7 +16,7 @@ def build_optimizer(
 ) -> keras.optimizers.Optimizer:
     """Returns `config.optimizer` with BERT's schedule, clipping and decay.
 
-    In float16, it also scales the loss, and leaves out a step whose gradients
+    In float16 it also scales the loss and skips every step whose gradients
     are not finite.
     """
     optimizer = _build(config, num_train_steps, num_warmup_steps)
@@ -27,7 +27,10 @@ def build_optimizer(
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class LossScaleOptimizer(keras.optimizers.LossScaleOptimizer):
-    """Keras' own, which looks at the gradients of the first replica only."""
+    """Scales the loss in float16; checks the gradients of all replicas.
+
+    Keras' own optimizer checks those of the first replica only.
+    """
 
     def check_finite(self, grads):
         overflows = tf.cast(~super().check_finite(grads), tf.float32)

@@ -1,4 +1,4 @@
-"""What BERT's optimizers share: moments, exclusions and one clipping."""
+"""What BERT's optimizers share: moments, exclusions and clipping."""
 
 from __future__ import annotations
 
@@ -9,15 +9,25 @@ import tensorflow as tf
 
 
 class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
-    """Two moments a variable, and a decay that stays out of them.
+    """Keeps two moments per variable and decays the weights apart from them.
 
-    A variable is excluded where a pattern of `exclude_from_weight_decay` is
-    found in its path. The gradients are summed over the replicas and then cut
-    to `global_clipnorm`, so that two replicas move as one with both batches;
-    Keras' own optimizers cut the gradients of each replica.
+    The gradients are clipped after their sum over the replicas, so that two
+    replicas give the same update as one device with both batches. Keras' own
+    optimizers clip the gradients of each replica.
 
-    A subclass has `update_step((gradient, scale), variable, learning_rate)`:
-    the gradient is dense and has still to be multiplied by the scale.
+    A subclass defines `update_step` and must multiply the gradient by
+    `self.clip_scale`.
+
+    Args:
+        learning_rate: A number or a schedule.
+        weight_decay_rate: Decay per step, multiplied by the learning rate.
+        beta_1: Decay of the mean of the gradients.
+        beta_2: Decay of the mean of their squares.
+        epsilon: Added to the root of the second moment.
+        exclude_from_weight_decay: Regular expressions. A variable is not
+            decayed if one of them is found in its path.
+        global_clipnorm: Largest global norm of the gradients, or None.
+        **kwargs: Those of `keras.optimizers.Optimizer`.
     """
 
     def __init__(
@@ -40,7 +50,21 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
         self.beta_1 = beta_1
         self.beta_2 = beta_2
         self.epsilon = epsilon
-        self.exclude_from_weight_decay = tuple(exclude_from_weight_decay)
+        self.exclude_from_weight_decay(var_names=exclude_from_weight_decay)
+
+    def exclude_from_weight_decay(self, var_list=None, var_names=None):
+        """Replaces the exclusions, before the optimizer is built.
+
+        Differs from Keras in that `var_names` are searched for in the path of
+        a variable (`layer_0/output/bias`), not in its last part only.
+        """
+        if getattr(self, "built", False):
+            raise ValueError(
+                "exclude_from_weight_decay must be called before the optimizer "
+                "is built."
+            )
+        self._excluded_keys = {self._var_key(v) for v in var_list or ()}
+        self._excluded_names = tuple(var_names or ())
 
     def build(self, variables):
         if self.built:
@@ -50,10 +74,8 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
             variables, ["momentum", "velocity"]
         )
         self._excluded = [
-            any(
-                re.search(pattern, variable.path)
-                for pattern in self.exclude_from_weight_decay
-            )
+            self._var_key(variable) in self._excluded_keys
+            or any(re.search(n, variable.path) for n in self._excluded_names)
             for variable in variables
         ]
 
@@ -61,29 +83,27 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
         # The gradient of an embedding is a list of rows. The reference makes
         # it dense as well: its moments decay for every row at every step.
         grads = [g if g is None else tf.convert_to_tensor(g) for g in grads]
-        return super().apply(grads, trainable_variables)
+        super().apply(grads, trainable_variables)
+        self.clip_scale = None  # a tensor of this graph, of no use in another
 
     def _clip_gradients(self, grads):
-        # Called before the sum over replicas: too early for the global norm.
-        return grads if self.global_clipnorm else super()._clip_gradients(grads)
+        context = tf.distribute.get_replica_context()
+        grads = context.all_reduce(tf.distribute.ReduceOp.SUM, grads)
+        self.clip_scale = tf.constant(1.0)
+        if not self.global_clipnorm:
+            return super()._clip_gradients(grads)
+        # Only computes the factor: the update reads each gradient anyway, and
+        # a product of its own would read and write them all once more.
+        norm = tf.linalg.global_norm(grads)
+        self.clip_scale = self.global_clipnorm / tf.maximum(
+            norm, self.global_clipnorm
+        )
+        # NaN if the norm is not finite, instead of half an update.
+        self.clip_scale += norm - norm
+        return grads
 
     def _all_reduce_sum_gradients(self, grads_and_vars):
-        summed = [
-            (tf.cast(gradient, variable.dtype), variable)
-            for gradient, variable in super()._all_reduce_sum_gradients(
-                grads_and_vars
-            )
-        ]
-        scale = tf.constant(1.0)
-        if self.global_clipnorm:
-            norm = tf.linalg.global_norm([gradient for gradient, _ in summed])
-            scale = self.global_clipnorm / tf.maximum(
-                norm, self.global_clipnorm
-            )
-            # NaN where the norm is not finite, instead of half an update.
-            scale += norm - norm
-        # Multiplied in the update, which goes through the gradient anyway.
-        return [((gradient, scale), variable) for gradient, variable in summed]
+        return grads_and_vars  # `_clip_gradients` has summed them
 
     def get_config(self):
         return super().get_config() | {
@@ -91,5 +111,5 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
             "beta_1": self.beta_1,
             "beta_2": self.beta_2,
             "epsilon": self.epsilon,
-            "exclude_from_weight_decay": self.exclude_from_weight_decay,
+            "exclude_from_weight_decay": self._excluded_names,
         }

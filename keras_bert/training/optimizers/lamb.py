@@ -19,16 +19,23 @@ from keras_bert.training.optimizers.moments import (
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class Lamb(DecoupledDecayOptimizer):
-    """Adam whose step on a variable is as long as the variable's norm says.
+    """Adam whose step on each variable is proportional to the variable's norm.
 
-    Algorithm 2 of the paper, with bias correction:
-    u = m_hat / (sqrt(v_hat) + epsilon) + weight_decay_rate * p, and
-    p -= learning_rate * |p| / |u| * u, where the ratio is 1 if a norm is 0.
-    Excluded variables (layer norms and biases) have neither decay nor ratio.
+    Algorithm 2 of the paper, with bias correction: the direction u is
+    m_hat / (sqrt(v_hat) + epsilon) + weight_decay_rate * p, and p changes by
+    -learning_rate * |p| / |u| * u. The ratio is 1 if a norm is 0. Biases and
+    layer norms have neither decay nor ratio. For the arguments see
+    `DecoupledDecayOptimizer`.
+
+    Example:
+        >>> optimizer = keras_bert.Lamb(0.01, weight_decay_rate=0.0)
+        >>> kernel = keras.Variable([3.0, 4.0])
+        >>> optimizer.apply([tf.constant([0.1, 0.1])], [kernel])
+        >>> bool(abs(kernel.numpy() - [2.965, 3.965]).max() < 1e-3)
+        True
     """
 
     def update_step(self, gradient, variable, learning_rate):
-        gradient, scale = gradient
         dtype = variable.dtype
         index = self._get_variable_index(variable)
         excluded = self._excluded[index]
@@ -45,8 +52,8 @@ class Lamb(DecoupledDecayOptimizer):
             variable.handle,
             self._momentums[index].value.handle,
             self._velocities[index].value.handle,
-            gradient,
-            tf.cast(scale, dtype),
+            tf.cast(gradient, dtype),
+            tf.cast(self.clip_scale, dtype),
             tf.cast(1.0 - self.beta_1**step, dtype),
             tf.cast(1.0 - self.beta_2**step, dtype),
         )
@@ -83,6 +90,6 @@ def _compiled(dtype, weight_decay_rate, beta_1, beta_2, epsilon):
 
 
 def _trust_ratio(variable, direction):
-    # Outside of the compiled loop: on the CPU, XLA sums up on one core only.
+    # Not in the compiled loop: on a CPU, XLA computes a sum on one core.
     p, u = tf.nn.l2_loss(variable), tf.nn.l2_loss(direction)
     return tf.where((p > 0) & (u > 0), tf.sqrt(p / u), 1.0)

@@ -1,8 +1,8 @@
 """Adam's moments, advanced inside a loop that XLA compiles.
 
-Ops of TensorFlow go over memory once each; compiled, an update reads and
-writes every array once. Variables come as handles: under a strategy these
-are the replica's, and one trace serves every shape.
+Each op of TensorFlow reads and writes whole arrays; a compiled update reads
+and writes every array once. Variables are passed as handles: under a strategy
+these belong to the replica, and one trace serves every shape.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import tensorflow as tf
 def compile_update(update: Callable, dtype, num_scalars: int) -> Callable:
     """Compiles update(variable, momentum, velocity, gradient, *scalars).
 
-    The first three are handles of variables of the same dtype and shape.
+    The first three are handles of variables of one dtype and shape.
     """
     handle = tf.TensorSpec((), tf.resource)
     return tf.function(
@@ -29,7 +29,7 @@ def compile_update(update: Callable, dtype, num_scalars: int) -> Callable:
 
 
 def advance_moments(momentum, velocity, gradient, beta_1, beta_2):
-    """Takes handles, assigns the moments after the gradient, returns them."""
+    """Updates the moments behind two handles and returns their values."""
     m = read(momentum, gradient.dtype)
     v = read(velocity, gradient.dtype)
     m += (gradient - m) * (1 - beta_1)

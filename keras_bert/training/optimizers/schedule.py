@@ -10,10 +10,20 @@ from keras import ops
 class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
     """Linear warm-up, then decay to 0 at the last step.
 
-    Called with the number of updates made before. The rate falls as (1 - share
-    of the steps) to `power`: linearly, or with 0.5 as in NVIDIA's LAMB. The
-    decay counts from the first step, not from the end of the warm-up, so the
-    rate drops a little there: a quirk of google-research/bert, kept.
+    The rate decays as (1 - step / num_train_steps) ** power. The decay counts
+    from the first step, not from the end of the warm-up, so the rate drops a
+    little there: a quirk of google-research/bert, kept.
+
+    Args:
+        learning_rate: The peak.
+        num_train_steps: The step at which the rate is 0.
+        num_warmup_steps: Steps until the rate is at its peak.
+        power: 1 decays linearly; NVIDIA's recipe for LAMB has 0.5.
+
+    Example:
+        >>> schedule = keras_bert.WarmupDecay(0.01, 100, 10)
+        >>> [round(float(schedule(updates)), 4) for updates in (0, 4, 54, 99)]
+        [0.001, 0.005, 0.0045, 0.0]
     """
 
     def __init__(
@@ -29,8 +39,8 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
         self.power = power
 
     def __call__(self, step):
-        # The reference's first update is its step 1: its step is increased
-        # beside the update, and read after that (golden/tf1_small).
+        # The first update of the reference is step 1: it increases the step
+        # beside the update and reads it afterwards (golden/tf1_small).
         step = ops.cast(step, "float32") + 1.0
         share = ops.minimum(step / max(self.num_train_steps, 1), 1.0)
         return self.learning_rate * ops.where(

@@ -1,4 +1,4 @@
-"""Which of a run's checkpoints is kept as its result: the best one."""
+"""The best checkpoint of a run, which is kept as its result."""
 
 from __future__ import annotations
 
@@ -10,23 +10,25 @@ from pathlib import Path
 
 import keras
 import safetensors
-from absl import logging
+import tensorflow as tf
 from safetensors import numpy as safetensors_numpy
 
-from keras_bert.files import atomic_path, full_disk_named
+from keras_bert.files import atomic_path, full_disk_named, whole_folder
+from keras_bert.training.distribution import is_chief
+from keras_bert.training.workers import value_of_chief
 
 _SCORE = "score.json"
 
 
 @dataclasses.dataclass(frozen=True)
 class Selection:
-    """What the best checkpoint of a run is best in.
+    """How the best checkpoint of a run is chosen.
 
     Attributes:
-        evaluate: Returns figures of a model, taken on held-out data.
-        metric: The one of them that is to be high.
-        patience: The run ends after so many intervals without a better one;
-            0 for never.
+        evaluate: Returns figures of a model, measured on held-out data.
+        metric: The name of the figure that should be high.
+        patience: The number of intervals without a better score after which
+            the run ends; 0 for never.
     """
 
     evaluate: Callable[[keras.Model], Mapping[str, float]]
@@ -34,12 +36,12 @@ class Selection:
     patience: int = 0
 
 
-class KeepsBest(keras.callbacks.Callback):
-    """Evaluates the model after each interval, and keeps the best weights.
+class KeepsBest:
+    """Evaluates a model and keeps the weights with the best score.
 
-    Says when the run has waited long enough, but does not end it.
-    Its folder gets `model.safetensors`, the sidecars and `score.json`; a run
-    that goes on after an interruption reads it.
+    The folder holds `model.safetensors`, the sidecars and `score.json` with
+    the `score` and its `step`. A resumed run reads the score. The chief
+    writes the files and decides when the run ends.
     """
 
     def __init__(
@@ -47,42 +49,42 @@ class KeepsBest(keras.callbacks.Callback):
         selection: Selection,
         folder: Path,
         *,
+        interval: int,
         sidecars: Mapping[str, str],
-        writes: bool,
+        strategy: tf.distribute.Strategy,
     ):
-        """`writes` is False in a worker that writes no files."""
-        super().__init__()
         self._selection = selection
         self._folder = folder
+        self._patience = selection.patience * interval
         self._sidecars = sidecars
-        self._writes = writes
-        self._best = read_score(folder)
+        self._strategy = strategy
+        self._best = {"step": 0, "score": -math.inf}
+        file = whole_folder(folder) / _SCORE
+        if file.is_file():
+            self._best = json.loads(file.read_text(encoding="utf-8"))
 
-    def on_epoch_end(self, epoch, logs=None):
-        metric = self._selection.metric
-        figures = self._selection.evaluate(self.model)
-        # For the callbacks that come after this one.
-        logs |= {f"val_{name}": value for name, value in figures.items()}
-        if not math.isfinite(logs.get("val_loss", 0.0)):
-            return  # whatever the metric says; the run ends with an error
-        if figures[metric] > self._best["score"]:
-            self._best = {"interval": epoch, "score": figures[metric]}
-            if self._writes:
-                self._write()
-        elif self.ends_run(epoch):
-            logging.info(
-                "Stopping: %s has not risen for %d intervals",
-                metric,
-                self._selection.patience,
-            )
+    def evaluate(self, model: keras.Model, step: int) -> Mapping[str, float]:
+        """Returns the figures of the model, and keeps it if it is better."""
+        figures = self._selection.evaluate(model)
+        score = figures[self._selection.metric]
+        # Ruined weights may guess the right labels.
+        is_sound = math.isfinite(figures.get("loss", 0.0))
+        if is_sound and score > self._best["score"]:
+            self._best = {"step": step, "score": score}
+            if is_chief(self._strategy):
+                self._write(model)
+        return figures
 
-    def ends_run(self, epoch: int) -> bool:
-        """Whether the interval of this number, from 0, is the last one."""
-        patience = self._selection.patience
-        return 0 < patience <= epoch - self._best["interval"]
+    def ends_run(self, step: int) -> bool:
+        """Returns whether the score has not risen for too long.
 
-    def _write(self):
-        weights = {w.path: w.numpy() for w in self.model.weights}
+        All workers must call this.
+        """
+        is_enough = 0 < self._patience <= step - self._best["step"]
+        return bool(value_of_chief(self._strategy, is_enough))
+
+    def _write(self, model):
+        weights = {w.path: w.numpy() for w in model.weights}
         with (
             full_disk_named(self._folder, safetensors.SafetensorError),
             atomic_path(self._folder) as path,
@@ -92,11 +94,3 @@ class KeepsBest(keras.callbacks.Callback):
             for name, text in self._sidecars.items():
                 (path / name).write_text(text, encoding="utf-8", newline="\n")
             (path / _SCORE).write_text(json.dumps(self._best) + "\n")
-
-
-def read_score(folder: Path) -> dict[str, float]:
-    """The best `score` so far, and the `interval` that it was reached in."""
-    file = folder / _SCORE
-    if not file.is_file():
-        return {"interval": -1, "score": -math.inf}
-    return json.loads(file.read_text(encoding="utf-8"))

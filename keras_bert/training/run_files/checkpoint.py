@@ -1,16 +1,16 @@
-"""Everything a run needs to go on: saved whole, the last few kept.
+"""Checkpoints: everything that a run needs to resume.
 
 A checkpoint is a folder `step-00001000` with `model.safetensors` (the weights
-under their paths), `training_state.safetensors` (optimizer and dropout
-seeds) and what else the run wants beside its weights. Folders of other names,
-such as a copy `step-00001000-good`, are let alone.
+under their paths), `training_state.safetensors` (optimizer and dropout seeds)
+and the sidecars of the run. Folders with other names, such as a copy
+`step-00001000-good`, are left alone.
 """
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import keras
@@ -27,11 +27,11 @@ _DROPOUT = "dropout_seed"
 
 
 class CheckpointWriter:
-    """Saves a compiled model while it is trained on.
+    """Saves a compiled model in the background while training continues.
 
-    To be used in a `with` statement, which ends when the last checkpoint is
-    written. What stood in the way of one is raised by the next `save`, or at
-    the end.
+    Use it in a `with` statement, which ends after the last checkpoint is
+    written. The next `save`, or the end of the statement, raises the error of
+    a checkpoint that could not be written.
     """
 
     def __init__(
@@ -42,13 +42,13 @@ class CheckpointWriter:
         sidecars: Mapping[str, str],
         keep_max: int,
     ):
-        """`sidecars` are text files to put beside the weights, by name."""
+        """`sidecars` are text files to save beside the weights, by name."""
         self._model = model
         self._folder = folder
         self._sidecars = sidecars
         self._keep_max = keep_max
         self._thread = ThreadPoolExecutor(1)
-        self._writing = None
+        self._writing: Future[None] | None = None
 
     def __enter__(self) -> CheckpointWriter:
         return self
@@ -61,15 +61,15 @@ class CheckpointWriter:
             self._thread.shutdown()
 
     def save(self, step: int) -> None:
-        """Copies everything, and has it written as `folder/step-...`.
+        """Copies the state of the model and writes it in the background.
 
-        All but the last `keep_max` checkpoints are removed.
+        Removes all but the last `keep_max` checkpoints.
         """
         files = {
             _WEIGHTS: {w.path: w for w in self._model.weights},
             _STATE: _state(self._model),
         }
-        # A copy: an array may be the memory that the next step writes to.
+        # Copies, because the next step may write to the memory of an array.
         files = {
             file: {name: np.array(v) for name, v in variables.items()}
             for file, variables in files.items()
@@ -94,21 +94,21 @@ class CheckpointWriter:
 
 
 def latest_step(folder: Path) -> int:
-    """The step of the last checkpoint in a folder; 0 without one."""
+    """Returns the step of the last checkpoint in a folder, or 0."""
     found = _checkpoints(folder)
     return int(found[-1].name.removeprefix("step-")) if found else 0
 
 
 def restore_checkpoint(model: keras.Model, folder: Path, step: int) -> Path:
-    """Restores a compiled model to the checkpoint of a step; returns which.
+    """Restores a compiled model from the checkpoint of a step.
 
-    Raises:
-        InputError: Where there is none, or that of another model.
+    Returns the folder of the checkpoint. Raises InputError if there is none
+    or if it is that of another model.
     """
     checkpoint = _checkpoint(folder, step)
     if not checkpoint.is_dir():
         raise InputError(
-            f"There is no {checkpoint}, but another worker goes on from it; "
+            f"There is no {checkpoint}, but another worker resumes from it; "
             "give all workers the same output_dir, which all can read."
         )
     for file, variables in (
@@ -120,11 +120,10 @@ def restore_checkpoint(model: keras.Model, folder: Path, step: int) -> Path:
 
 
 def restore_moments(model: keras.Model, checkpoint: Path) -> None:
-    """Takes over an optimizer's moments, but not its count of updates.
+    """Loads the moments of an optimizer, but not its count of updates.
 
-    Raises:
-        InputError: Where the folder is no checkpoint of a run with the same
-            weights and the same optimizer.
+    Raises InputError if the folder is not a checkpoint of a run with the same
+    weights and the same optimizer.
     """
     file = checkpoint / _STATE
     if not file.is_file():
@@ -133,7 +132,7 @@ def restore_moments(model: keras.Model, checkpoint: Path) -> None:
             "over; give an output_dir of run_pretraining.py."
         )
     moments, arrays = (
-        # All other variables of an optimizer are single numbers.
+        # All other variables of an optimizer are scalars.
         {name: x for name, x in state.items() if len(x.shape)}
         for state in (
             _optimizer_state(model),
@@ -160,12 +159,12 @@ def _state(model):
 def _optimizer_state(model):
     optimizer = model.optimizer
     optimizer.build(model.trainable_variables)
-    # With the class: all optimizers have variables of the same shapes.
+    # The class tells optimizers apart whose variables have the same shapes.
     return _numbered(type(optimizer).__name__, optimizer.variables)
 
 
 def _numbered(kind, variables):
-    # Not by name: Keras counts the names of these through the whole process.
+    # Numbered, because Keras counts these names through the whole process.
     return {f"{kind}/{i:04d}": v for i, v in enumerate(variables)}
 
 
@@ -174,7 +173,7 @@ def _assign(variables, arrays, file):
     if {name: array.shape for name, array in arrays.items()} != shapes:
         raise InputError(
             f"{file} was written by a run with another model or optimizer; "
-            "give an output_dir of its own to this run."
+            "give this run an output_dir of its own."
         )
     for name, variable in variables.items():
         variable.assign(arrays[name])

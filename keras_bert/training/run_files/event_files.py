@@ -1,4 +1,4 @@
-"""Figures for TensorBoard: by step, training and held-out in one chart."""
+"""Figures for TensorBoard; training and held-out ones share a chart."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class EventFiles:
         self._num_written = 0
 
     def write(self, rows: list[dict[str, float]]) -> None:
-        """Writes those of the rows that this object has not written before.
+        """Writes the rows that this object has not written before.
 
-        The first call removes what an earlier run has left in the folder: it
-        may have gone on for some steps that are taken again.
+        The first call removes the files of an earlier run, which may hold
+        steps that are taken again.
 
-        Raises OSError where there is no room for them.
+        Raises OSError if the disk is full.
         """
         with full_disk_named(self._folder, tf.errors.OpError):
             self._write(rows)

@@ -12,13 +12,18 @@ from keras_bert.training.run_files.event_files import EventFiles
 
 
 class History:
-    """Rows of figures by step, in files that are whole after each row.
+    """Rows of figures by step.
 
-    These are `history.csv`, `curves.png` and, for TensorBoard, `tensorboard/`.
+    The files are `history.csv`, `curves.png` and, for TensorBoard,
+    `tensorboard/`. An empty cell of the table is a figure that was not taken
+    at that step.
     """
 
     def __init__(self, output_dir: Path, last_step: int):
-        """Goes on behind the rows up to `last_step`, where there are some."""
+        """Reads the rows of an earlier run up to `last_step`, if there are any.
+
+        Later rows belong to steps that will be taken again.
+        """
         self._last_step = last_step
         self._csv = output_dir / "history.csv"
         self._png = output_dir / "curves.png"
@@ -36,14 +41,28 @@ class History:
 
     @property
     def last(self) -> dict[str, float]:
-        """The last row; where the file of an earlier run is gone, its step."""
+        """The last row; only its step if the table of the run is missing."""
         return self.rows[-1] if self.rows else {"step": self._last_step}
 
-    def add(self, row: dict[str, float], *, write: bool = True) -> None:
-        """Adds a row, which has a `step`, and writes the files anew."""
-        self.rows.append(row)
-        if not write:
-            return
+    @property
+    def lacks_held_out_figures(self) -> bool:
+        """Whether the last row is that of `last_step`, without evaluation."""
+        row = self.rows[-1] if self.rows else {}
+        is_evaluated = any(name.startswith("val_") for name in row)
+        return row.get("step") == self._last_step and not is_evaluated
+
+    def add(self, row: dict[str, float]) -> None:
+        """Adds a row, or adds its figures to the last row if that has its step.
+
+        `write` writes the files.
+        """
+        if self.rows and self.rows[-1]["step"] == row["step"]:
+            self.rows[-1] |= row
+        else:
+            self.rows.append(row)
+
+    def write(self) -> None:
+        """Writes all files anew."""
         names = list(dict.fromkeys(name for r in self.rows for name in r))
         with atomic_path(self._csv) as path, path.open("w", newline="") as file:
             writer = csv.DictWriter(file, names)
@@ -53,7 +72,7 @@ class History:
         self._plot([name for name in names if f"val_{name}" in names])
 
     def _plot(self, compared):
-        """One panel a figure that was taken on held-out data too."""
+        """Draws a panel for each figure that held-out data have too."""
         compared = compared or ["loss"]
         figure = Figure(
             figsize=(4.5 * len(compared), 3.5), layout="constrained"
@@ -66,7 +85,12 @@ class History:
             for key, label in ((name, "training"), (f"val_{name}", "held out")):
                 points = [(r["step"], r[key]) for r in self.rows if key in r]
                 if points:
-                    axes.plot(*zip(*points, strict=True), ".-", label=label)
+                    axes.plot(
+                        *zip(*points, strict=True),
+                        marker=".",
+                        markersize=3 if key == name else 7,
+                        label=label,
+                    )
             if name.endswith("perplexity"):
                 axes.set_yscale("log")  # it falls by orders of magnitude
             axes.set(title=name.replace("_", " "), xlabel="step")

@@ -39,7 +39,7 @@ def test_the_config_reaches_the_optimizer(name):
 
 @every
 def test_biases_and_layer_norms_are_not_decayed(name, config):
-    """With gradients of 0 nothing but the decay moves a variable."""
+    """If all gradients are 0, only the decay moves a variable."""
     model = build_pretraining_model(config)
     for weight in model.weights:
         weight.assign(np.ones(weight.shape))
@@ -73,6 +73,31 @@ def test_every_argument_is_saved(optimizer_class):
     assert optimizer_class.from_config(config).get_config() == config
 
 
+@pytest.mark.parametrize("optimizer_class", [AdamWeightDecay, Lamb])
+def test_exclusions_are_set_by_a_call_as_in_keras(optimizer_class):
+    """They replace the patterns of the constructor and are saved."""
+    names = ("kernel", "bias", "gamma")
+    variables = [keras.Variable(np.ones(3), name=name) for name in names]
+    zeros = [np.zeros(3, "float32")] * 3
+
+    def undecayed(optimizer):
+        for variable in variables:
+            variable.assign(np.ones(3))
+        optimizer.apply(zeros, variables)
+        return [v.name for v in variables if (v.numpy() == 1).all()]
+
+    optimizer = optimizer_class(0.1)
+    optimizer.exclude_from_weight_decay(
+        var_list=variables[:1], var_names=["gam", "beta"]
+    )
+    again = optimizer_class.from_config(optimizer.get_config())
+    assert undecayed(optimizer) == ["kernel", "gamma"]
+    assert undecayed(again) == ["gamma"]
+    assert undecayed(optimizer_class(0.1)) == ["bias"]
+    with pytest.raises(ValueError, match="before the optimizer is built"):
+        optimizer.exclude_from_weight_decay(var_names=["bias"])
+
+
 @every
 def test_the_schedule_survives_a_round_trip(name):
     optimizer = _build(name)
@@ -82,9 +107,9 @@ def test_the_schedule_survives_a_round_trip(name):
     assert float(again._learning_rate(5)) == pytest.approx(0.006)
 
 
-# AdamW of Keras saves no exclusions: loaded from a .keras file, it decays all.
+# Keras' AdamW does not save its exclusions: after loading it decays all.
 @pytest.mark.parametrize("name", ["adam_weight_decay", "lamb"])
-def test_a_saved_model_goes_on_bit_equal(name, tmp_path):
+def test_a_saved_model_resumes_bit_equal(name, tmp_path):
     x = np.random.default_rng(1).normal(size=(8, 5)).astype("f")
     inputs = keras.Input((5,))
     outputs = keras.layers.Dense(3, name="logits")(inputs)

@@ -1,4 +1,4 @@
-"""The updates of the optimizers, against their formulas in NumPy."""
+"""The updates of the optimizers, compared with formulas in NumPy."""
 
 import keras
 import numpy as np
@@ -69,8 +69,8 @@ def test_five_updates(optimizer_class, formula, dtype, atol):
         )
 
 
-def test_the_trust_ratio_is_1_where_nothing_moves():
-    """A direction of 0 divides by nothing: no NaN, and p stays."""
+def test_the_trust_ratio_is_1_for_a_direction_of_0():
+    """There is no division by 0, and the variable stays as it is."""
     variable = keras.Variable([1.0, -2.0], name="kernel")
     Lamb(0.1, weight_decay_rate=0.0).apply([tf.zeros(2)], [variable])
     np.testing.assert_array_equal(variable.numpy(), [1.0, -2.0])
@@ -83,7 +83,7 @@ def test_the_gradient_of_an_embedding_is_dense(optimizer_class):
         table = keras.Variable(np.ones((4, 3)), name="table")
         optimizer = optimizer_class(0.1, epsilon=1.0)
         for row in (1, 2):
-            # A row that stands twice counts as its sum, in the norm as well.
+            # The norm is that of the sum of a row that is listed twice.
             grad = tf.IndexedSlices(
                 tf.constant([[0.3, 0.6, 0.9]] * 2), [row, row], (4, 3)
             )
@@ -97,7 +97,7 @@ def test_the_gradient_of_an_embedding_is_dense(optimizer_class):
 
 
 @pytest.mark.parametrize("optimizer_class", [AdamWeightDecay, Lamb])
-def test_without_clipping_and_with_that_of_keras(optimizer_class):
+def test_no_clipping_and_clipping_by_keras(optimizer_class):
     def updated(grad, **kwargs):
         variable = keras.Variable([0.5, -0.5], name="kernel")
         optimizer = optimizer_class(0.1, epsilon=1.0, **kwargs)

@@ -1,4 +1,5 @@
 import csv
+import dataclasses
 import json
 import math
 
@@ -11,10 +12,11 @@ from safetensors.numpy import load_file
 
 from keras_bert.training.config import TrainConfig
 from keras_bert.training.losses import cross_entropy
+from keras_bert.training.objectives import Objective
 from keras_bert.training.run_files import best as selection
 from keras_bert.training.run_files.best import Selection
 from keras_bert.training.trainer import train
-from keras_bert.training.training_model import WORK, Objective
+from keras_bert.training.training_model import WORK
 
 CONFIG = TrainConfig(
     learning_rate=0.05, train_batch_size=3, save_checkpoints_steps=2
@@ -34,8 +36,8 @@ def _batches(step):
     return dataset.batch(3).repeat().skip(step)
 
 
-def _train(output_dir, scores, steps=10, patience=0, loss=1.0):
-    """Scores of the intervals, as they would have been measured."""
+def _train(output_dir, scores, steps=10, patience=0, loss=1.0, config=CONFIG):
+    """Trains with these scores for the intervals."""
     scores = iter(scores)
     weights = []
 
@@ -52,7 +54,7 @@ def _train(output_dir, scores, steps=10, patience=0, loss=1.0):
         num_train_steps=steps,
         num_warmup_steps=1,
         strategy=tf.distribute.get_strategy(),
-        config=CONFIG,
+        config=config,
         output_dir=output_dir,
         sidecars={"note.txt": "kept"},
         selection=Selection(evaluate, "f1", patience),
@@ -62,7 +64,8 @@ def _train(output_dir, scores, steps=10, patience=0, loss=1.0):
 
 def _scores(output_dir):
     with (output_dir / "history.csv").open() as file:
-        return [float(row["val_f1"]) for row in csv.DictReader(file)]
+        rows = list(csv.DictReader(file))
+    return [float(row["val_f1"]) for row in rows if row["val_f1"]]
 
 
 def test_the_weights_of_the_best_interval_are_kept(tmp_path):
@@ -75,7 +78,7 @@ def test_the_weights_of_the_best_interval_are_kept(tmp_path):
         "score.json",
     ]
     assert json.loads((best / "score.json").read_text()) == {
-        "interval": 2,
+        "step": 6,
         "score": 0.75,
     }
     kept = load_file(best / "model.safetensors")
@@ -86,28 +89,46 @@ def test_the_weights_of_the_best_interval_are_kept(tmp_path):
     )
 
 
-def test_a_run_that_goes_on_remembers_the_best(tmp_path):
+def test_a_resumed_run_remembers_the_best(tmp_path):
     _train(tmp_path, [0.75, 0.5], steps=4)
     _train(tmp_path, [0.25, 0.5], steps=8)
     score = json.loads((tmp_path / "best" / "score.json").read_text())
-    assert score == {"interval": 0, "score": 0.75}
+    assert score == {"step": 2, "score": 0.75}
 
 
 @pytest.mark.parametrize("again", [False, True])
 def test_ends_after_its_patience(tmp_path, again):
     _train(tmp_path, [0.5, 0.75, 0.25, 0.5], patience=2)
-    if again:  # has ended, and does not evaluate once more
+    if again:  # the run has ended and does not evaluate again
         _train(tmp_path, [], patience=2)
     assert _scores(tmp_path) == [0.5, 0.75, 0.25, 0.5]
 
 
-def test_the_best_score_is_none_where_the_loss_is_no_number(tmp_path):
-    """Labels guessed by ruined weights may well be the right ones."""
+def test_patience_is_in_intervals_of_the_current_length(tmp_path):
+    """A run with intervals of 4 steps is resumed with intervals of 1."""
+    long, short = (
+        dataclasses.replace(CONFIG, save_checkpoints_steps=n) for n in (4, 1)
+    )
+    _train(tmp_path, [0.75, 0.5], steps=8, config=long)
+    # The best score is of step 4, so the run ends at step 9.
+    _train(tmp_path, [0.25], steps=20, patience=5, config=short)
+    assert _scores(tmp_path) == [0.75, 0.5, 0.25]
+
+
+def test_the_score_of_a_run_killed_while_it_replaced_the_folder(tmp_path):
+    _train(tmp_path, [0.75, 0.5], steps=4)
+    (tmp_path / "best").rename(tmp_path / ".best.replaced")
+    _train(tmp_path, [0.25], steps=6)
+    assert not (tmp_path / "best").exists()
+
+
+def test_a_score_does_not_count_if_the_loss_is_not_finite(tmp_path):
+    """Ruined weights may guess the right labels."""
     _train(tmp_path, [0.25], steps=2)
     with pytest.raises(ValueError, match="The held-out loss is nan at step 4"):
         _train(tmp_path, [0.75], steps=4, loss=math.nan)
     score = json.loads((tmp_path / "best" / "score.json").read_text())
-    assert score == {"interval": 0, "score": 0.25}
+    assert score == {"step": 2, "score": 0.25}
     assert _scores(tmp_path) == [0.25]
 
 
@@ -120,4 +141,4 @@ def test_a_full_disk_leaves_the_best_so_far(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="Cannot write .*/best .No space left"):
         _train(tmp_path, [0.75], steps=4)
     score = json.loads((tmp_path / "best" / "score.json").read_text())
-    assert score == {"interval": 0, "score": 0.25}
+    assert score == {"step": 2, "score": 0.25}

@@ -25,6 +25,17 @@ def test_the_last_and_the_best_figures():
     )
 
 
+def test_rows_within_an_interval_and_intervals_without_speeds():
+    """An interval that SIGTERM ended has no speeds."""
+    rows = [{"step": 500, "loss": 2.0}, *ROWS]
+    assert describe_run(rows) == describe_run(ROWS)
+    row = {"step": 1000, "loss": 1.0, "val_loss": 6.0, "minutes": 12.5}
+    assert describe_run([row]).splitlines()[:2] == [
+        "Trained to step 1000 in 12.5 minutes",
+        "Held out, last, step 1000: loss 6",
+    ]
+
+
 def test_the_best_by_a_metric():
     rows = [
         row | {"val_f1": f1}
@@ -35,7 +46,7 @@ def test_the_best_by_a_metric():
 
 
 def test_without_a_held_out_loss():
-    """As of a task that is judged by its metrics alone."""
+    """A task may be judged by its metrics alone."""
     rows = [{n: v for n, v in row.items() if n != "val_loss"} for row in ROWS]
     assert describe_run(rows).splitlines()[1:] == [
         "Held out, last, step 3000: masked lm accuracy 0.75"

@@ -1,0 +1,83 @@
+"""What an output of a model is trained on and measured by."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import tensorflow as tf
+
+# A figure's weighted sum and the sum of the weights, by the figure's name.
+Sums = dict[str, tuple[tf.Tensor, tf.Tensor]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Objective:
+    """A loss with one number per label, averaged over the batch by weight.
+
+    Attributes:
+        loss: Function of labels and outputs that returns a float32 number per
+            label; see `losses`.
+        metrics: More such functions, by the name under which their mean is
+            reported.
+        of_mean_loss: Functions of the mean loss to report, by name.
+
+    Example:
+        >>> from keras_bert.training.losses import accuracy, cross_entropy
+        >>> objective = keras_bert.Objective(
+        ...     cross_entropy, {"accuracy": accuracy}, {"perplexity": tf.exp}
+        ... )
+        >>> objective.loss(tf.constant([1]), tf.zeros([1, 2])).numpy()
+        array([0.6931472], dtype=float32)
+    """
+
+    loss: Callable[..., Any]
+    metrics: Mapping[str, Callable[..., Any]] = dataclasses.field(
+        default_factory=dict
+    )
+    of_mean_loss: Mapping[str, Callable[..., Any]] = dataclasses.field(
+        default_factory=dict
+    )
+
+    def sums(
+        self, labels: tf.Tensor, outputs: tf.Tensor, weights: tf.Tensor
+    ) -> Sums:
+        """Sums the loss and the metrics over the labels of a batch or part."""
+        total = tf.reduce_sum(weights)
+        return {
+            name: (tf.reduce_sum(weights * function(labels, outputs)), total)
+            for name, function in self._functions().items()
+        }
+
+    def _functions(self):
+        return {"loss": self.loss, **self.metrics}
+
+
+@dataclasses.dataclass(frozen=True)
+class BatchObjective(Objective):
+    """A loss of the whole batch, such as one that contrasts its examples.
+
+    The functions in `loss` and `metrics` take labels, outputs and weights and
+    return one float32 number. They see all rows of the global batch, in its
+    order, however many replicas, workers and micro-batches share the work.
+    The figures of several batches are averaged by their numbers of rows.
+
+    Example:
+        >>> def loss(labels, outputs, weights):
+        ...     scores = outputs @ tf.transpose(outputs)  # [B, B]
+        ...     return tf.reduce_mean(scores)
+        >>> objective = keras_bert.BatchObjective(loss)
+        >>> float(objective.loss(None, tf.ones([3, 2]), None))
+        2.0
+    """
+
+    def sums(
+        self, labels: tf.Tensor, outputs: tf.Tensor, weights: tf.Tensor
+    ) -> Sums:
+        """Multiplies the loss and the metrics of a whole batch by its rows."""
+        num_rows = tf.cast(tf.shape(outputs)[0], tf.float32)
+        return {
+            name: (num_rows * function(labels, outputs, weights), num_rows)
+            for name, function in self._functions().items()
+        }
