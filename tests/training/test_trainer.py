@@ -197,7 +197,7 @@ def test_another_model_or_optimizer_is_refused(tmp_path):
         outputs = keras.layers.Dense(2, name="logits")(inputs)
         return keras.Model({"x": inputs}, {"logits": outputs})
 
-    with pytest.raises(ValueError, match="give an output_dir of its own"):
+    with pytest.raises(ValueError, match="give this run an output_dir of its"):
         train_small(tmp_path, 4, build_model=build_other_model)
     lamb = dataclasses.replace(CONFIG, optimizer="lamb")
     with pytest.raises(ValueError, match="another model or optimizer"):
