@@ -1,5 +1,5 @@
-# Every target but setup calls it first; it does nothing when .venv is new
-# enough.
+# Every target except clean runs setup first. setup does nothing if .venv is up
+# to date.
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -9,7 +9,7 @@ BIN := .venv/bin
 setup: .venv/installed
 
 .venv/installed: setup.py
-	$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 10), "keras_bert needs Python 3.10 or later; set PYTHON=python3.11, say"'
+	$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 10), "keras_bert needs Python 3.10 or later; for example, set PYTHON=python3.11"'
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --upgrade pip
 	$(BIN)/pip install --quiet --editable '.[test]'
@@ -27,6 +27,7 @@ test-all: setup
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 
 clean:
 	rm -rf .venv build demo_output keras_bert_tf.egg-info

@@ -1,4 +1,4 @@
-"""Installs keras_bert with its model configs; the versions are pinned here."""
+"""Packages keras_bert with its model configs and pins its dependencies."""
 
 from pathlib import Path
 
@@ -10,25 +10,29 @@ _VERSION = "0.1.0"
 setuptools.setup(
     name="keras-bert-tf",
     version=_VERSION,
-    description="BERT, whole, for TensorFlow and Keras 3",
+    description="BERT for TensorFlow and Keras 3, from pre-training to serving",
     long_description=(_HERE / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     license="Apache-2.0",
     python_requires=">=3.10",
-    # configs/ stands at the top level of a checkout, where people look for
-    # it; an installed package carries it inside (see BertConfig.from_name).
+    # configs/ is at the top level of the repository, where people look for
+    # it. An installed package contains it (see BertConfig.from_name).
     packages=[
         *setuptools.find_packages(include=["keras_bert", "keras_bert.*"]),
         "keras_bert.configs.models",
     ],
     package_dir={"keras_bert.configs.models": "configs/models"},
-    package_data={"keras_bert.configs.models": ["*.json"]},
+    package_data={
+        "keras_bert": ["*.pyi", "py.typed"],
+        "keras_bert.configs.models": ["*.json"],
+    },
     install_requires=[
         "absl-py",
         "google-crc32c",
         # tensorflow-datasets 4.9.10 needs it to prepare a data set.
         "importlib_resources",
         "keras>=3.15,<3.16",
+        "lazy_loader",
         "matplotlib",
         "ml_dtypes",
         "numpy",
@@ -39,13 +43,20 @@ setuptools.setup(
         "tensorboard",
         "tensorflow>=2.21,<2.22",
         "tensorflow-datasets",
-        # 2.21.0 does not import (undefined symbol).
+        # Importing 2.21.0 fails: undefined symbol.
         "tensorflow-text>=2.21.1,<2.22",
         "tqdm",
     ],
     extras_require={
-        "test": ["huggingface_hub", "pytest", "pytest-xdist", "ruff"],
-        # Without this extra it cannot write TFRecords.
+        "test": [
+            "apache-beam[tfrecord]",
+            "huggingface_hub",
+            "mypy",
+            "pytest",
+            "pytest-xdist",
+            "ruff",
+        ],
+        # Apache Beam cannot write TFRecords without its extra.
         "beam": ["apache-beam[tfrecord]"],
         "hub": ["huggingface_hub"],
     },

@@ -1,7 +1,10 @@
-"""Time of one update of a whole model: python benchmarks/optimizer_speed.py
+"""Measures the time an optimizer takes to update a whole model.
 
-The optimizers take turns in one process, on the same gradients; the table has
-each one's median time, and its ratio to our AdamWeightDecay.
+    python benchmarks/optimizer_speed.py
+
+The optimizers take turns in one process and apply the same gradients. The
+table shows the median time of each optimizer and its ratio to keras_bert's
+AdamWeightDecay.
 """
 
 import os
@@ -20,15 +23,16 @@ from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.training.optimizers.adam_weight_decay import AdamWeightDecay
 from keras_bert.training.optimizers.lamb import Lamb
 
-_MODEL = flags.DEFINE_string("model", "bert_base_uncased", "Its weights.")
-_ROUNDS = flags.DEFINE_integer("rounds", 15, "Timed updates of each.")
+_MODEL = flags.DEFINE_string("model", "bert_base_uncased", "The model.")
+_ROUNDS = flags.DEFINE_integer("rounds", 15, "Timed updates per optimizer.")
 
 
 def main(_):
-    tf.get_logger().setLevel("ERROR")  # five functions, each traced once
+    # TensorFlow warns when it traces five functions, one for each optimizer.
+    tf.get_logger().setLevel("ERROR")
     model = build_pretraining_model(BertConfig.from_name(_MODEL.value))
     variables = model.trainable_variables
-    # Some norm above 1: the gradients are clipped.
+    # Their global norm is above 1, so the optimizers clip them.
     grads = [
         tf.Variable(tf.random.stateless_normal(v.shape, (0, i)) * 1e-3)
         for i, v in enumerate(variables)
@@ -52,18 +56,18 @@ def main(_):
         for name, update in updates.items():
             begin = time.perf_counter()
             update()
-            if i:  # the first one traces and compiles
+            if i:  # the first update traces and compiles
                 seconds[name].append(time.perf_counter() - begin)
     medians = {name: np.median(times) for name, times in seconds.items()}
-    ours = next(iter(medians.values()))
+    baseline = next(iter(medians.values()))
     print(f"{_MODEL.value}, {model.count_params():,} weights")
     print("| optimizer | ms | ratio |\n|---|---|---|")
     for name, median in medians.items():
-        print(f"| {name} | {median * 1e3:.0f} | {median / ours:.2f} |")
+        print(f"| {name} | {median * 1e3:.0f} | {median / baseline:.2f} |")
 
 
 class OpByOp(AdamWeightDecay):
-    """The same update: Keras' clipping, and TensorFlow's own fused Adam."""
+    """Computes the same update with Keras' clipping and TensorFlow's Adam."""
 
     def _clip_gradients(self, grads):
         return keras.optimizers.Optimizer._clip_gradients(self, grads)

@@ -1,9 +1,11 @@
-"""Time of a training step, packed or not: python benchmarks/packing_speed.py
+"""Measures the time of a training step with and without packing.
 
-    --input_file=records.tfrecord, made with --short_seq_prob=1.0 or others
+    python benchmarks/packing_speed.py --input_file=records.tfrecord
 
-Both take turns in one process, on the same examples, the reading included;
-the table has each one's median time for a batch, and the ratio.
+Packing gains most on short sequences: make the records with
+--short_seq_prob=1.0, for example. Both kinds of steps take turns in one
+process on the same examples; the time includes reading. The table shows the
+median time per batch and the speedup.
 """
 
 import os
@@ -26,11 +28,13 @@ from keras_bert.training.losses import cross_entropy, weighted_mean
 from keras_bert.training.optimizers.adam_weight_decay import AdamWeightDecay
 
 _INPUT_FILE = flags.DEFINE_string("input_file", None, "Records with masks.")
-_MODEL = flags.DEFINE_string("model", "bert_tiny", "Its network.")
-_BATCH_SIZE = flags.DEFINE_integer("train_batch_size", 64, "Examples a step.")
-_SEQ_LENGTH = flags.DEFINE_integer("max_seq_length", 128, "Of the records.")
-_PREDICTIONS = flags.DEFINE_integer("max_predictions_per_seq", 20, "The same.")
-_ROUNDS = flags.DEFINE_integer("rounds", 30, "Timed steps of each.")
+_MODEL = flags.DEFINE_string("model", "bert_tiny", "The model.")
+_BATCH_SIZE = flags.DEFINE_integer("train_batch_size", 64, "Examples per step.")
+_SEQ_LENGTH = flags.DEFINE_integer("max_seq_length", 128, "As in the records.")
+_PREDICTIONS = flags.DEFINE_integer(
+    "max_predictions_per_seq", 20, "As in the records."
+)
+_ROUNDS = flags.DEFINE_integer("rounds", 30, "Timed steps per kind.")
 
 
 def main(_):
@@ -56,11 +60,11 @@ def main(_):
             begin = time.perf_counter()
             features = next(iterator)
             step(features).numpy()
-            if i >= 3:  # the first ones trace and fill the queues
+            if i >= 3:  # the first steps trace and fill the queues
                 seconds[name].append(time.perf_counter() - begin)
                 rows[name].append(len(features["input_ids"]))
     plain = np.median(seconds["plain"])
-    print("| step | rows | ms | times as fast |\n|---|---|---|---|")
+    print("| step | rows | ms | speedup |\n|---|---|---|---|")
     for name, times in seconds.items():
         median = np.median(times)
         print(

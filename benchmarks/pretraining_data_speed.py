@@ -1,10 +1,10 @@
-"""How fast pre-training records are made, beside Google's script.
+r"""Compares the speed of writing pre-training records with Google's script.
 
-Both make records of the same text, one after the other, in processes of their
-own; a figure is the processor time of the whole call, imports left out, so
-that a processor shared with others or the number of threads does not matter.
-Ours needs most of a second before its first record: of a small text, much.
-Google's script is run from its own environment:
+Each writes records of the same text in a process of its own, one after the
+other. The table shows the CPU time of the whole call without imports. CPU
+time depends neither on other processes nor on the number of threads.
+keras_bert needs almost a second before it writes the first record, which
+counts on a small text. Google's script needs its own environment:
 
     python -m venv google && google/bin/pip install tensorflow absl-py
     google/bin/pip install --no-deps bert-tensorflow==1.0.4
@@ -30,14 +30,16 @@ GOOGLE_PYTHON = flags.DEFINE_string(
     "google_python", None, "A Python with tensorflow and bert-tensorflow."
 )
 MEGABYTES = flags.DEFINE_float(
-    "megabytes", None, "How much of the text; by default all of it."
+    "megabytes", None, "Use only the first megabytes of the text; default: all."
 )
-DUPE_FACTORS = flags.DEFINE_list("dupe_factors", ["1", "10"], "Each.")
+DUPE_FACTORS = flags.DEFINE_list(
+    "dupe_factors", ["1", "10"], "The values to try."
+)
 OUTPUT_FILE = flags.DEFINE_string(
-    "output_file", "pretraining_data_speed.png", "The picture."
+    "output_file", "pretraining_data_speed.png", "The chart."
 )
 
-_OURS = """
+_KERAS_BERT = """
 import json, sys, time
 import keras_bert
 import tensorflow, tensorflow_text
@@ -46,7 +48,7 @@ if __name__ == "__main__":
     tokenizer = keras_bert.BertTokenizer(vocab)
     begin = time.process_time()
     counts = keras_bert.create_pretraining_data(
-        keras_bert.read_lines([text]),
+        keras_bert.TextSource(text).lines(),
         [output],
         tokenizer,
         keras_bert.PretrainingDataConfig(dupe_factor=int(dupe_factor)),
@@ -81,7 +83,7 @@ def main(argv):
             output = str(Path(folder) / f"{dupe_factor}.tfrecord")
             for name, python, code in (
                 ("google-research/bert", GOOGLE_PYTHON.value, _GOOGLE),
-                ("keras_bert", sys.executable, _OURS),
+                ("keras_bert", sys.executable, _KERAS_BERT),
             ):
                 done = subprocess.run(
                     [python, "-c", code, text, output, VOCAB_FILE.value]
@@ -94,7 +96,7 @@ def main(argv):
                 seconds, instances = json.loads(done.stdout.splitlines()[-1])
                 rows.append((dupe_factor, name, seconds, instances))
                 Path(output).unlink()
-    print(f"{size / 1e6:.1f} MB of text, processor seconds on one core")
+    print(f"{size / 1e6:.1f} MB of text, CPU seconds on one core")
     print("| dupe factor | | s | MB/s | instances | instances/s | ratio |")
     print("|---|---|---|---|---|---|---|")
     for i, (dupe_factor, name, seconds, instances) in enumerate(rows):
@@ -109,7 +111,7 @@ def main(argv):
 
 
 def _cut(path):
-    """Writes the first megabytes of the text; returns its name and size."""
+    """Writes the first megabytes of the text; returns the path and the size."""
     opener = gzip.open if INPUT_FILE.value.endswith(".gz") else open
     with opener(INPUT_FILE.value, "rb") as source:
         content = source.read(MEGABYTES.value and int(MEGABYTES.value * 1e6))
@@ -128,7 +130,7 @@ def _draw(rows):
     axes.bar_label(bars, fmt="%.0f", padding=2)
     axes.invert_yaxis()
     axes.margins(x=0.15)
-    axes.set_xlabel("instances per second of one core")
+    axes.set_xlabel("instances per CPU second")
     figure.savefig(OUTPUT_FILE.value, dpi=120)
 
 

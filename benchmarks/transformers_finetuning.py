@@ -1,17 +1,18 @@
-"""Does transformers with torch learn what we learn, and how fast?
+r"""Compares fine-tuning with transformers on torch: scores, losses and speed.
 
     python benchmarks/transformers_finetuning.py --peer_python=PYTHON \
         --task=glue/mrpc --data_dir=MRPC --init_checkpoint=all-MiniLM-L6-v2
 
-PYTHON is an interpreter with torch and transformers, in an environment of
-their own. Both begin with the same weights, of the head too, train on the same
-batches at the same rates with AdamW in float32, and are scored at the end by
-the same code. With dropout they differ as two seeds do; with --nodropout the
-losses of all steps can be compared. Tasks of `logits` only, not of spans.
+PYTHON is the interpreter of an environment with torch and transformers. Both
+packages start from the same weights, including the head, and train on the same
+batches at the same learning rates with AdamW in float32. The same code scores
+both at the end. With dropout, they differ as two seeds do; --nodropout makes
+the losses of all steps comparable. It supports tasks whose output is `logits`,
+but not spans.
 
-Prints a line for each seed: the scores; the mean times of a step, without the
-first 20; and the largest difference of the losses of the first 10 steps. Later
-Adam has made more of the last bits in which the gradients differ.
+Prints a line per seed: the scores; the mean times per step without the first
+20 steps; and the largest difference of the losses in the first 10 steps. In
+later steps, Adam amplifies the rounding differences of the gradients.
 """
 
 import dataclasses
@@ -34,8 +35,7 @@ from safetensors.numpy import save_file
 import keras_bert
 from keras_bert.checkpoints.find import config_and_vocab
 from keras_bert.finetuning.batches import evaluation_batches, training_batches
-from keras_bert.kinds.base import build_head
-from keras_bert.kinds.spec import TaskSpec
+from keras_bert.kinds.spec import build_kind, make_spec
 from keras_bert.training.optimizers.build import build_optimizer
 from keras_bert.training.optimizers.schedule import WarmupDecay
 from keras_bert.training.training_model import WORK, TrainingModel
@@ -43,15 +43,21 @@ from keras_bert.training.training_model import WORK, TrainingModel
 _PEER_PYTHON = flags.DEFINE_string(
     "peer_python", None, "Python with torch and transformers.", required=True
 )
-_TASK = flags.DEFINE_string("task", None, "As of fine-tuning.", required=True)
-_DATA_DIR = flags.DEFINE_string("data_dir", None, "Its files.", required=True)
+_TASK = flags.DEFINE_string(
+    "task", None, "As in run_finetuning.py.", required=True
+)
+_DATA_DIR = flags.DEFINE_string(
+    "data_dir", None, "The folder of the data.", required=True
+)
 _INIT_CHECKPOINT = flags.DEFINE_string(
     "init_checkpoint", None, "Pre-trained weights.", required=True
 )
-_NUM_SEEDS = flags.DEFINE_integer("num_seeds", 1, "How often.")
-_DROPOUT = flags.DEFINE_bool("dropout", True, "That of the model.")
-_MAX_STEPS = flags.DEFINE_integer("max_steps", 0, "Stop there; 0: never.")
-# While graphs are made and caches filled.
+_NUM_SEEDS = flags.DEFINE_integer("num_seeds", 1, "The number of seeds.")
+_DROPOUT = flags.DEFINE_bool("dropout", True, "Whether to use dropout.")
+_MAX_STEPS = flags.DEFINE_integer(
+    "max_steps", 0, "The last step; 0: all steps."
+)
+# TensorFlow and torch build graphs and fill caches in these steps.
 _NUM_UNTIMED_STEPS = 20
 
 
@@ -66,18 +72,12 @@ def main(_):
             attention_probs_dropout_prob=0.0,
         )
     task = keras_bert.get_task(_TASK.value)
-    spec = TaskSpec(
-        task.head,
-        task.labels,
-        task.text_fields,
-        task.max_seq_length,
-        do_lower_case=True,
-    )
-    head = build_head(spec, vocab_file, bert_config)
+    tokenizer = keras_bert.BertTokenizer(vocab_file)
+    kind = build_kind(make_spec(task, {}), tokenizer, bert_config)
     data_dir = Path(_DATA_DIR.value)
-    train_set = head.encode(task.read(data_dir, "train"), labeled=True)
+    train_set = kind.encode(task.read(data_dir, "train"), labeled=True)
     rows = task.read(data_dir, task.validation_splits[0])
-    held_out = head.encode(rows, labeled=True)
+    held_out = kind.encode(rows, labeled=True)
     held_out_batches, order = evaluation_batches(held_out, batch_size=64)
 
     def score(logits):
@@ -85,13 +85,16 @@ def main(_):
         arrays = (array for batch in logits for array in batch)
         for place, array in zip(order, arrays, strict=True):
             outputs[place] = array
-        answers = head.decode(rows, held_out, {"logits": outputs})
-        return head.score(rows, answers, task.metrics)[task.metrics[0]]
+        answers = kind.decode(rows, held_out, {"logits": outputs})
+        return kind.score(rows, answers, task.metrics)[task.metrics[0]]
 
-    print(f"{task.metrics[0]} and ms/step, ours and theirs; losses within")
+    print(
+        f"{task.metrics[0]} and ms/step of keras_bert and transformers; "
+        "largest difference of losses"
+    )
     for seed in range(1, _NUM_SEEDS.value + 1):
         keras.utils.set_random_seed(seed)
-        model = head.build_model(bert_config)
+        model = kind.build_model(bert_config)
         keras_bert.load_checkpoint(model, _INIT_CHECKPOINT.value)
         config = keras_bert.FinetuningConfig(optimizer="adamw")
         batches = training_batches(
@@ -108,24 +111,24 @@ def main(_):
             _write_model(model, bert_config, vocab_file, folder)
             _write_batches(folder / "train.npz", batches, rates)
             _write_batches(folder / "held_out.npz", held_out_batches, rates)
-            theirs = _train_theirs(folder)
-        ours = _train_ours(
-            TrainingModel(model, head.objectives, count_work=_count_nothing),
+            peer = _train_with_transformers(folder)
+        own = _train_with_keras_bert(
+            TrainingModel(model, kind.objectives, count_work=_count_nothing),
             build_optimizer(config, *num_steps),
             batches,
             held_out_batches,
         )
         print(
-            f"{score(ours.logits):.4f} {score(theirs.logits):.4f}  "
-            f"{ours.milliseconds:.0f} {theirs.milliseconds:.0f}  "
-            f"{np.abs(ours.losses - theirs.losses)[:10].max():.1e}",
+            f"{score(own.logits):.4f} {score(peer.logits):.4f}  "
+            f"{own.milliseconds:.0f} {peer.milliseconds:.0f}  "
+            f"{np.abs(own.losses - peer.losses)[:10].max():.1e}",
             flush=True,
         )
 
 
 @dataclasses.dataclass(frozen=True)
 class _Run:
-    """Loss and seconds of each step; then logits of each held-out batch."""
+    """Losses and seconds of the steps, and logits of the held-out batches."""
 
     losses: np.ndarray
     seconds: np.ndarray
@@ -136,7 +139,7 @@ class _Run:
         return 1000 * self.seconds[_NUM_UNTIMED_STEPS:].mean()
 
 
-def _train_ours(model, optimizer, batches, held_out_batches):
+def _train_with_keras_bert(model, optimizer, batches, held_out_batches):
     model.compile(optimizer)
     optimizer.build(model.trainable_variables)
     step = tf.function(model.train_step, reduce_retracing=True)
@@ -158,7 +161,7 @@ def _count_nothing(features):
     return dict.fromkeys(WORK, 0.0)
 
 
-def _train_theirs(folder):
+def _train_with_transformers(folder):
     script = Path(__file__).with_name("transformers_training.py")
     subprocess.run(
         [_PEER_PYTHON.value, script, folder],
@@ -171,20 +174,20 @@ def _train_theirs(folder):
 
 
 def _write_model(model, bert_config, vocab_file, folder):
-    """As a folder of Hugging Face, `model`."""
-    ours = folder / "ours"
-    ours.mkdir()
+    """Writes the model as a Hugging Face folder named `model`."""
+    source = folder / "source"
+    source.mkdir()
     save_file(
         {weight.path: weight.numpy() for weight in model.weights},
-        ours / "model.safetensors",
+        source / "model.safetensors",
     )
-    (ours / "bert_config.json").write_text(bert_config.to_json())
-    shutil.copy(vocab_file, ours / "vocab.txt")
-    keras_bert.convert_checkpoint(ours, folder / "model", "huggingface")
+    (source / "bert_config.json").write_text(bert_config.to_json())
+    shutil.copy(vocab_file, source / "vocab.txt")
+    keras_bert.convert_checkpoint(source, folder / "model", "huggingface")
 
 
 def _write_batches(file, batches, rates):
-    """Under the names of transformers, a number and a slash before them."""
+    """Writes arrays as NUMBER/NAME; transformers uses the same names."""
     arrays = {"num_batches": 0}
     for i, (features, labels, weights) in enumerate(batches):
         arrays["num_batches"] = i + 1

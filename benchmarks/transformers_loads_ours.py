@@ -1,11 +1,12 @@
-"""Do transformers and torch compute what we do, with what we wrote?
+r"""Checks that transformers loads our checkpoints and gets the same outputs.
 
-    python benchmarks/transformers_loads_ours.py --peer_python=PYTHON
+    python benchmarks/transformers_loads_ours.py --peer_python=PYTHON \
+        --vocab_file=vocab.txt
 
-PYTHON is an interpreter with torch and transformers, in an environment of
-their own. Each model of ours, with random weights, is converted, loaded
-there, and run on the same inputs; torch then saves it as `.bin`, in its new
-and its old format, which we load again. Prints the largest differences.
+PYTHON is the interpreter of an environment with torch and transformers. The
+script converts each keras_bert model with random weights; transformers loads
+it and runs it on the same inputs. torch then saves it as `.bin` in its new and
+its old format, and keras_bert loads both. Prints the largest differences.
 """
 
 import json
@@ -29,7 +30,7 @@ PEER_PYTHON = flags.DEFINE_string(
 VOCAB_FILE = flags.DEFINE_string(
     "vocab_file", None, "A released, uncased vocab.txt.", required=True
 )
-# Our model -> its outputs here and there.
+# Model -> builder, and names of outputs in keras_bert -> in transformers.
 MODELS = {
     "encoder": (
         keras_bert.build_encoder,
@@ -87,32 +88,32 @@ def main(_):
 
 
 def _compare(model, config, outputs, ids, folder):
-    ours, theirs = folder / "ours", folder / "theirs"
+    source, converted = folder / "source", folder / "converted"
     random = np.random.default_rng(2)
-    for weight in model.weights:  # no zeros, no ones
+    for weight in model.weights:  # so that no weight is all zeros or ones
         noise = random.normal(0, 0.1, weight.shape).astype("float32")
         weight.assign_add(noise)
     arrays = {weight.path: weight.numpy() for weight in model.weights}
-    ours.mkdir()
-    save_file(arrays, ours / "model.safetensors")
-    (ours / "bert_config.json").write_text(config.to_json())
-    (ours / "vocab.txt").write_bytes(Path(VOCAB_FILE.value).read_bytes())
-    keras_bert.convert_checkpoint(ours, theirs, "huggingface")
+    source.mkdir()
+    save_file(arrays, source / "model.safetensors")
+    (source / "bert_config.json").write_text(config.to_json())
+    (source / "vocab.txt").write_bytes(Path(VOCAB_FILE.value).read_bytes())
+    keras_bert.convert_checkpoint(source, converted, "huggingface")
 
     features = _features(config, num_choices=3 if "choice" in model.name else 0)
-    their_names = {
+    peer_names = {
         "input_ids": "input_ids",
         "input_mask": "attention_mask",
         "segment_ids": "token_type_ids",
     }
     np.savez(
-        theirs / "inputs.npz",
-        **{there: features[here] for here, there in their_names.items()},
+        converted / "inputs.npz",
+        **{there: features[here] for here, there in peer_names.items()},
     )
-    (theirs / "texts.json").write_text(json.dumps(TEXTS), encoding="utf-8")
+    (converted / "texts.json").write_text(json.dumps(TEXTS), encoding="utf-8")
     script = Path(__file__).with_name("transformers_outputs.py")
     subprocess.run(
-        [PEER_PYTHON.value, script, theirs],
+        [PEER_PYTHON.value, script, converted],
         check=True,
         env=os.environ | {"TQDM_DISABLE": "1"},
     )
@@ -121,13 +122,13 @@ def _compare(model, config, outputs, ids, folder):
         shape = features["input_ids"].shape
         features["masked_lm_positions"] = np.tile(np.arange(shape[-1]), (4, 1))
     found = model({name: features[name] for name in model.input})
-    expected = np.load(theirs / "outputs.npz")
+    expected = np.load(converted / "outputs.npz")
     pairs = [(np.asarray(found[a]), expected[b]) for a, b in outputs.items()]
-    assert ids == json.loads((theirs / "ids.json").read_text()), ids
+    assert ids == json.loads((converted / "ids.json").read_text()), ids
     for file in ("zip.bin", "legacy.bin"):
         for weight in model.weights:
             weight.assign(weight * 0)
-        keras_bert.load_checkpoint(model, theirs / file)
+        keras_bert.load_checkpoint(model, converted / file)
         for weight in model.weights:
             np.testing.assert_array_equal(weight.numpy(), arrays[weight.path])
     return (

@@ -1,6 +1,7 @@
-"""What transformers makes of a folder; run by transformers_loads_ours.py.
+"""Runs transformers on a folder; transformers_loads_ours.py calls it.
 
-python transformers_outputs.py FOLDER: reads inputs.npz, writes outputs.npz.
+python transformers_outputs.py FOLDER: reads the model, inputs.npz and
+texts.json; writes outputs.npz, ids.json, zip.bin and legacy.bin.
 """
 
 import json
@@ -31,7 +32,7 @@ np.savez(
     **{name: value.numpy() for name, value in outputs.items()},
 )
 (folder / "ids.json").write_text(json.dumps(tokenizer(texts)["input_ids"]))
-# And back, in the formats of torch.
+# Both of torch's formats, for keras_bert to load.
 torch.save(model.state_dict(), folder / "zip.bin")
 torch.save(
     model.state_dict(),

@@ -1,7 +1,7 @@
-"""Trains with transformers and torch; run by transformers_finetuning.py.
+"""Trains with transformers and torch; transformers_finetuning.py calls it.
 
-python transformers_training.py FOLDER: reads model, train.npz and held_out.npz,
-writes run.npz.
+python transformers_training.py FOLDER: reads model, train.npz and
+held_out.npz; writes run.npz.
 """
 
 import json
@@ -23,16 +23,16 @@ def main(folder):
     config = json.loads((folder / "model" / "config.json").read_text())
     build = getattr(transformers, config["architectures"][0])
     model = build.from_pretrained(folder / "model").train()
-    decayed, others = [], []
+    decayed, not_decayed = [], []
     for name, parameter in model.named_parameters():
         is_decayed = not ("LayerNorm" in name or name.endswith("bias"))
-        (decayed if is_decayed else others).append(parameter)
+        (decayed if is_decayed else not_decayed).append(parameter)
     optimizer = torch.optim.AdamW(
         [
             {"params": decayed, "weight_decay": 0.01},
-            {"params": others, "weight_decay": 0.0},
+            {"params": not_decayed, "weight_decay": 0.0},
         ],
-        eps=1e-7,  # as Keras has it
+        eps=1e-7,  # the default of Keras
     )
     losses, seconds = [], []
     for rate, batch in _read(folder / "train.npz"):

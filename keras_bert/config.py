@@ -91,9 +91,6 @@ class BertConfig:
     directionality: str = setting("bidi", choices=DIRECTIONALITIES)
 
     def __post_init__(self):
-        for name, value in dataclasses.asdict(self).items():
-            if value is None:
-                raise InputError(f"{name} is None, but must have a value.")
         check_settings(self)
         if self.hidden_size % self.num_attention_heads:
             raise InputError(

@@ -7,4 +7,9 @@ class InputError(ValueError):
     The message says what was wrong, what was expected and what to do. The
     scripts print it without a traceback; any other ValueError is a defect of
     this package or of a library, and they show where it was raised.
+
+    Example:
+        >>> keras_bert.get_kind("guess")
+        Traceback (most recent call last):
+        keras_bert.errors.InputError: No kind of task is named 'guess'; ...
     """

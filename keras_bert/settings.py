@@ -15,6 +15,15 @@ def setting(
 
     A plain field that holds a number must be above 0. This one may also have
     its `minimum`, or one of its `choices`.
+
+    Example:
+        >>> import dataclasses
+        >>> @dataclasses.dataclass(frozen=True)
+        ... class Settings(keras_bert.KindSettings):
+        ...     margin: float = keras_bert.setting(0.0, minimum=0)
+        >>> Settings(margin=-1.0)
+        Traceback (most recent call last):
+        keras_bert.errors.InputError: margin is -1.0, but must be at least 0.
     """
     return dataclasses.field(
         default=default, metadata={"minimum": minimum, "choices": choices}
@@ -37,8 +46,10 @@ def _check(field, value):
             f"{field.name} is {value!r}, but must be one of "
             f"{', '.join(map(str, choices))}."
         )
-    kind = str(field.type).partition(" | ")[0]
-    if kind not in ("int", "float") or value is None:
+    # A type has a name; a string is an annotation that is not evaluated.
+    type_name = getattr(field.type, "__name__", str(field.type))
+    kind, _, none = type_name.partition(" | ")
+    if kind not in ("int", "float") or (none and value is None):
         return
     whole = kind == "int"
     if isinstance(value, bool) or not isinstance(

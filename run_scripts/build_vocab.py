@@ -1,4 +1,4 @@
-"""Learns a vocabulary of word pieces from text files.
+r"""Learns a vocabulary of word pieces from text files.
 
     python run_scripts/build_vocab.py --input_file='corpus/*.txt.gz' \
         --output_file=vocab.txt --vocab_size=30522
@@ -9,21 +9,19 @@ from absl import flags
 
 import keras_bert
 
-INPUT_FILE = flags.DEFINE_string(
-    "input_file", None, "Text files, plain or .gz; comma-separated globs."
-)
-OUTPUT_FILE = flags.DEFINE_string("output_file", None, "The vocab.txt.")
+OUTPUT_FILE = flags.DEFINE_string("output_file", None, "The new vocab.txt.")
 VOCAB_SIZE = flags.DEFINE_integer(
-    "vocab_size", 30522, "The largest number of word pieces."
+    "vocab_size", 30522, "The maximum number of word pieces."
 )
 DO_LOWER_CASE = flags.DEFINE_bool(
     "do_lower_case", True, "Whether to lower-case and strip accents."
 )
+read_source = config_flags.define(keras_bert.TextSource)
 
 
 def main():
     vocab = keras_bert.learn_vocab(
-        keras_bert.read_lines(keras_bert.expand_globs(INPUT_FILE.value)),
+        read_source().lines(),
         OUTPUT_FILE.value,
         vocab_size=VOCAB_SIZE.value,
         do_lower_case=DO_LOWER_CASE.value,
@@ -32,5 +30,5 @@ def main():
 
 
 if __name__ == "__main__":
-    flags.mark_flags_as_required([INPUT_FILE, OUTPUT_FILE])
+    flags.mark_flags_as_required([OUTPUT_FILE])
     config_flags.run(main)

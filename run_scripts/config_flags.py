@@ -1,26 +1,21 @@
-"""Dataclasses -> absl flags, so that each default is written once."""
+"""Makes absl flags of dataclass fields, so each default is written once."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
-import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from logging import getLogger
 from pathlib import Path
+from typing import Any
 
-# Read by TensorFlow when it is first imported: no start-up chatter, and an
-# allocator that keeps its memory. The logits of a large vocabulary are
-# hundreds of MB, and getting them from the system anew at each step costs
-# more than computing on them.
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-os.environ.setdefault("TF_CPU_ALLOCATOR_USE_BFC", "true")
+import quiet_tensorflow  # noqa: F401  (must come first)
+from absl import app, flags, logging
 
-from absl import app, flags, logging  # noqa: E402
-
-import keras_bert  # noqa: E402
+import keras_bert
 
 _DEFINE = {
     "int": flags.DEFINE_integer,
@@ -31,19 +26,20 @@ _DEFINE = {
 
 
 def define(config_class: type) -> Callable:
-    """Defines a flag for each field; returns what reads them afterwards.
+    """Defines a flag for each field of a dataclass.
 
-    The help is the field's line under "Attributes:" in the docstring.
+    The help text is the field's entry under "Attributes:" in the docstring.
+    Returns a function that makes a config of the flags' values.
     """
     read = define_grid(config_class, ())
     return lambda: read()[0]
 
 
 def define_grid(config_class: type, names: Sequence[str]) -> Callable:
-    """As `define`, but the named fields take several values.
+    """Like `define`, but the named fields take several values.
 
-    They have commas between them. What reads the flags returns a list, with a
-    config for each combination.
+    Commas separate the values. Returns a function that makes a list with one
+    config for each combination of values.
     """
     fields = dataclasses.fields(config_class)
     helps = _helps(config_class)
@@ -52,10 +48,11 @@ def define_grid(config_class: type, names: Sequence[str]) -> Callable:
             flags.DEFINE_list(
                 field.name,
                 [str(field.default)],
-                f"{helps[field.name]} Several, with commas, are all tried.",
+                f"{helps[field.name]} Takes several values, separated by "
+                "commas, and tries each.",
             )
         else:
-            _DEFINE[field.type](field.name, field.default, helps[field.name])
+            _define(field, field.default, helps[field.name])
 
     def read():
         values = [
@@ -73,13 +70,57 @@ def define_grid(config_class: type, names: Sequence[str]) -> Callable:
     return read
 
 
+def define_settings(classes: Iterable[type]) -> Callable[[], dict[str, Any]]:
+    """Defines a flag without a default for each field of the dataclasses.
+
+    Several dataclasses may have the same field. Returns a function that
+    returns only the settings that are given on the command line.
+    """
+    fields, defaults, helps = {}, {}, {}
+    for config_class in classes:
+        helps |= _helps(config_class)
+        for field in dataclasses.fields(config_class):
+            fields[field.name] = field
+            defaults.setdefault(field.name, []).append(repr(field.default))
+    for name, field in fields.items():
+        shown = " or ".join(dict.fromkeys(defaults[name]))
+        _define(field, None, f"{helps[name]} (default: {shown})")
+
+    def read():
+        values = {name: flags.FLAGS[name].value for name in fields}
+        return {k: value for k, value in values.items() if value is not None}
+
+    return read
+
+
+def peek(name: str) -> Any:
+    """Returns a flag's value before all flags are defined."""
+    flags.FLAGS(sys.argv, known_only=True)
+    value = flags.FLAGS[name].value
+    flags.FLAGS.unparse_flags()
+    return value
+
+
+def _define(field, default, text):
+    if choices := field.metadata.get("choices"):
+        flags.DEFINE_enum(field.name, default, list(choices), text)
+    else:
+        _DEFINE[_type_name(field)](field.name, default, text)
+
+
+def _type_name(field):
+    """Returns "int" for the types int, "int" and "int | None"."""
+    # `from __future__ import annotations` makes the type a string.
+    return getattr(field.type, "__name__", str(field.type)).partition(" | ")[0]
+
+
 def _number(field, text):
     try:
-        return {"int": int, "float": float}[field.type](text)
+        return {"int": int, "float": float}[_type_name(field)](text)
     except ValueError as error:
-        raise ValueError(
-            f"--{field.name} has {text!r} in it, but takes numbers with "
-            "commas between them."
+        raise keras_bert.InputError(
+            f"--{field.name} contains {text!r}, but must be numbers separated "
+            "by commas."
         ) from error
 
 
@@ -94,29 +135,42 @@ def _helps(config_class):
     return helps
 
 
-def run(main: Callable[[], None]) -> None:
-    """Parses the flags and runs; bad input ends in one sentence, status 1.
+def run(
+    main: Callable[[], None], define_more: Callable[[], None] | None = None
+) -> None:
+    """Parses the flags and calls `main`.
 
-    With --verbosity=1 the sentence comes with where it was raised.
+    Prints an InputError or OSError as one sentence and exits with status 1.
+    Any other exception is a defect and shows its traceback. `define_more`
+    defines the flags that depend on the values of other flags.
     """
 
     def parse_and_run(argv):
         if len(argv) > 1:
             sys.exit(f"Error: {argv[1]!r} is not a flag; see --help.")
         logging.set_verbosity(max(flags.FLAGS.verbosity, logging.INFO))
-        try:
+        with _exit_on_wrong_input():
             main()
-        except (ImportError, OSError, ValueError) as error:
-            logging.debug("Raised here:", exc_info=True)
-            sys.exit(f"Error: {error}")
 
     logging.use_absl_handler()
-    logging.get_absl_handler().addFilter(_is_ours_or_a_warning)
+    logging.get_absl_handler().addFilter(_is_from_keras_bert_or_a_warning)
     getLogger("tensorflow").setLevel("WARNING")
+    if define_more:
+        with _exit_on_wrong_input():
+            define_more()
     app.run(parse_and_run)
 
 
-def _is_ours_or_a_warning(record):
+@contextlib.contextmanager
+def _exit_on_wrong_input():
+    try:
+        yield
+    except (OSError, keras_bert.InputError) as error:
+        logging.debug("Raised here:", exc_info=True)
+        sys.exit(f"Error: {error}")
+
+
+def _is_from_keras_bert_or_a_warning(record):
     package = Path(keras_bert.__file__).parent
     return (
         record.levelname != "INFO" or package in Path(record.pathname).parents

@@ -1,7 +1,7 @@
-"""Writes a checkpoint of any format in another one, bit for bit.
+r"""Converts a checkpoint to another format; the weights stay bit-identical.
 
-python run_scripts/convert_checkpoint.py --to=huggingface \
-    --input=uncased_L-12_H-768_A-12 --output=bert-base-uncased
+    python run_scripts/convert_checkpoint.py --to=huggingface \
+        --input=uncased_L-12_H-768_A-12 --output=bert-base-uncased
 """
 
 import config_flags
@@ -17,7 +17,7 @@ TO = flags.DEFINE_enum(
     "to",
     None,
     ["google_tf1", "huggingface", "keras"],
-    "The format: Google's TF1 checkpoint, a folder of transformers, or ours.",
+    "The new format: Google's TF1, transformers or keras_bert.",
 )
 
 

@@ -1,7 +1,8 @@
-"""Makes pre-training records of text: sentence pairs with masks.
+r"""Writes pre-training records from text: sentence pairs with masked tokens.
 
-One sentence a line, a blank line between documents; with --split_sentences
-raw text. With --runner=DirectRunner or another, through Apache Beam.
+The text has one sentence per line and a blank line between documents. With
+--split_sentences it may be raw text. --runner=DirectRunner, for example, runs
+the work on Apache Beam.
 
     python run_scripts/create_pretraining_data.py --input_file=corpus.txt.gz \
         --output_file=a.tfrecord,b.tfrecord --vocab_file=vocab.txt
@@ -15,17 +16,17 @@ from absl import flags
 import keras_bert
 
 OUTPUT_FILE = flags.DEFINE_string(
-    "output_file", None, "TFRecord files, comma-separated, filled evenly."
+    "output_file", None, "TFRecord files, separated by commas; filled evenly."
 )
 VOCAB_FILE = flags.DEFINE_string("vocab_file", None, "The vocab.txt.")
 DO_LOWER_CASE = flags.DEFINE_bool(
     "do_lower_case", True, "Whether the vocabulary is uncased."
 )
 NUM_WORKERS = flags.DEFINE_integer(
-    "num_workers", 1, "Processes; the records are the same with any number."
+    "num_workers", 1, "The number of processes; it does not change the records."
 )
-RUNNER = flags.DEFINE_string("runner", None, "A runner of Apache Beam.")
-BEAM_OPTIONS = flags.DEFINE_string("beam_options", "", "Beam's own options.")
+RUNNER = flags.DEFINE_string("runner", None, "An Apache Beam runner.")
+BEAM_OPTIONS = flags.DEFINE_string("beam_options", "", "Options of Beam.")
 read_source = config_flags.define(keras_bert.TextSource)
 read_config = config_flags.define(keras_bert.PretrainingDataConfig)
 

@@ -1,8 +1,9 @@
-"""The whole path on text that every Python carries, in a few minutes.
+"""Shows every step from text to predictions in a few minutes.
 
-From the documentation behind `help()`: a vocabulary, a pre-trained tiny BERT,
-a model that tells from which chapter a paragraph comes, a SavedModel of it,
-and answers for raw strings in a fresh process.
+The text is the documentation that comes with Python. The demo learns a
+vocabulary, pre-trains a tiny BERT, fine-tunes it to tell which chapter a
+paragraph comes from, exports a SavedModel, and classifies raw strings with it
+in a new process.
 
     python run_scripts/demo.py --output_dir=demo_output
 """
@@ -20,8 +21,8 @@ from absl import flags
 
 import keras_bert
 
-OUTPUT_DIR = flags.DEFINE_string("output_dir", "demo_output", "All it makes.")
-GAPS = (
+OUTPUT_DIR = flags.DEFINE_string("output_dir", "demo_output", "The output.")
+MASKED_SENTENCES = (
     "Added in [MASK] 3.8.",
     "Raises an [MASK] if it is not found.",
     "The value of the [MASK] is the value of the expression.",
@@ -39,37 +40,36 @@ FINETUNING = keras_bert.FinetuningConfig(
     learning_rate=5e-4,
     train_batch_size=16,
     num_train_epochs=8,
-    save_checkpoints_steps=50,
 )
 
 
 def main():
     begin = time.monotonic()
     out = Path(OUTPUT_DIR.value)
-    text, held_out_text, train, held_out = demo_text.read_chapters()
+    lines, rows = demo_text.read_chapters()
 
     step("Learning a vocabulary")
     vocab_file = out / "vocab.txt"
-    vocab = keras_bert.learn_vocab(text, vocab_file, vocab_size=3000)
+    vocab = keras_bert.learn_vocab(lines["train"], vocab_file, vocab_size=3000)
     tokenizer = keras_bert.BertTokenizer(vocab_file)
 
-    step("Making pre-training data")
+    step("Writing pre-training data")
     data_config = keras_bert.PretrainingDataConfig(
         max_seq_length=PRETRAINING.max_seq_length,
         max_predictions_per_seq=PRETRAINING.max_predictions_per_seq,
     )
-    for name, some in (("train", text), ("held_out", held_out_text)):
+    for split in ("train", "held_out"):
         counts = keras_bert.create_pretraining_data(
-            some, [out / f"{name}.tfrecord"], tokenizer, data_config
+            lines[split], [out / f"{split}.tfrecord"], tokenizer, data_config
         )
-        print(name, counts)
+        print(split, counts)
 
-    step("Pre-training bert_tiny; held out is each fifth paragraph")
+    step("Pre-training bert_tiny; every fifth labeled paragraph is held out")
     bert_config = dataclasses.replace(
         keras_bert.BertConfig.from_name("bert_tiny"), vocab_size=len(vocab)
     )
     model = keras_bert.build_pretraining_model(bert_config)
-    before = [guesses(model, tokenizer, gap) for gap in GAPS]
+    before = [guesses(model, tokenizer, text) for text in MASKED_SENTENCES]
     pretrained = keras_bert.pretrain(
         bert_config,
         [str(out / "train.tfrecord")],
@@ -79,47 +79,43 @@ def main():
         config=PRETRAINING,
     )
     keras_bert.load_checkpoint(model, out / "pretrained")
-    for gap, guess in zip(GAPS, before, strict=True):
-        print(f"\n{gap}\n  before: {guess}")
-        print(f"  after:  {guesses(model, tokenizer, gap)}")
+    for text, guess in zip(MASKED_SENTENCES, before, strict=True):
+        print(f"\n{text}\n  before: {guess}")
+        print(f"  after:  {guesses(model, tokenizer, text)}")
 
-    step("Fine-tuning: from which chapter is a paragraph?")
+    step("Fine-tuning: which chapter does a paragraph come from?")
     finetuned = keras_bert.finetune(
-        demo_text.chapter_task(train, held_out),
+        demo_text.chapter_task(rows),
         out,
         out / "finetuned",
         init_checkpoint=out / "pretrained",
         config=FINETUNING,
     )
-    most = collections.Counter(row["label"] for row in held_out).most_common(1)
 
-    step("Exporting, and classifying raw strings in a fresh process")
-    loaded = keras_bert.load_finetuned(out / "finetuned")
-    keras_bert.export_saved_model(
-        loaded.model,
-        loaded.head,
-        out / "served",
-        labels=loaded.head.spec.labels,
-    )
+    step("Exporting the model and classifying raw strings in a new process")
+    keras_bert.load_finetuned(out / "finetuned").export(out / "served")
     predict = Path(__file__).with_name("predict.py")
-    shown = held_out[:: len(held_out) // 3]
-    print("They come from", ", ".join(row["label"] for row in shown))
+    held_out = rows["held_out"]
+    samples = held_out[:: len(held_out) // 3]
+    print("The paragraphs come from", ", ".join(r["label"] for r in samples))
     subprocess.run(
         [
             sys.executable,
             predict,
             f"--model_dir={out / 'served'}",
-            *(row["paragraph"] for row in shown),
+            *(row["paragraph"] for row in samples),
         ],
         check=True,
     )
 
     step(f"Done in {time.monotonic() - begin:.0f} s")
+    counts = collections.Counter(row["label"] for row in held_out)
+    baseline = max(counts.values()) / len(held_out)
     for name, value in (
         ("word pieces", len(vocab)),
-        ("masked-LM loss, held out", f"{pretrained['val_masked_lm_loss']:.3f}"),
-        ("chapter accuracy, held out", f"{finetuned['accuracy']:.3f}"),
-        ("  always the largest chapter", f"{most[0][1] / len(held_out):.3f}"),
+        ("held-out masked-LM loss", f"{pretrained['val_masked_lm_loss']:.3f}"),
+        ("held-out chapter accuracy", f"{finetuned['accuracy']:.3f}"),
+        ("  if always the largest", f"{baseline:.3f}"),
     ):
         print(f"{name:32}{value:>8}")
     for name in ("pretrained/curves.png", "finetuned/confusion_matrix.png"):
@@ -131,8 +127,8 @@ def step(title):
     print(f"\n== {title}", flush=True)
 
 
-def guesses(model, tokenizer, gap):
-    (best,) = keras_bert.fill_mask(model, tokenizer, gap, top=3)
+def guesses(model, tokenizer, text):
+    (best,) = keras_bert.fill_mask(model, tokenizer, text, top=3)
     return ", ".join(f"{piece} {p:.2f}" for piece, p in best)
 
 

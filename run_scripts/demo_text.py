@@ -1,4 +1,4 @@
-"""The text of the demo: the documentation behind Python's `help()`."""
+"""The demo's text: the documentation that Python's `help()` shows."""
 
 import collections
 import re
@@ -11,39 +11,44 @@ _MIN_CHARACTERS = 60
 
 
 def read_chapters():
-    """Returns (text, held-out text, train, held out).
+    """Returns lines for pre-training and labeled rows for fine-tuning.
 
-    The texts are sentences a line, with a blank line after each topic; every
-    paragraph but the held-out ones is in the first. `train` and `held_out`
-    are rows with `paragraph` and `label`, its topic, of the six topics with
-    the most paragraphs of their own; each fifth of these is held out.
+    Both are dicts with the keys `train` and `held_out`. A line is a sentence;
+    an empty line ends a topic. A row has a `paragraph` and its topic as the
+    `label`. The rows come from the six topics with the most paragraphs that
+    no other topic repeats. Every fifth of these paragraphs is held out.
     """
-    paragraphs = {
+    chapters = {
         topic: [" ".join(p.split()) for p in text.split("\n\n")]
         for topic, text in sorted(topics.items())
     }
-    # Topics repeat one another; what stands in two of them has no one label.
+    rows = _label_paragraphs(chapters)
+    held_out = {row["paragraph"] for row in rows["held_out"]}
+    lines = {"train": [], "held_out": []}
+    for texts in chapters.values():
+        lines["train"] += _sentences(p for p in texts if p not in held_out)
+        lines["held_out"] += _sentences(p for p in texts if p in held_out)
+    return lines, rows
+
+
+def _label_paragraphs(chapters):
+    # A paragraph that two topics share has no single label.
     counts = collections.Counter(
-        p for texts in paragraphs.values() for p in set(texts)
+        p for texts in chapters.values() for p in set(texts)
     )
-    own = {
+    unique = {
         topic: [
             p for p in texts if counts[p] == 1 and len(p) >= _MIN_CHARACTERS
         ]
-        for topic, texts in paragraphs.items()
+        for topic, texts in chapters.items()
     }
-    chapters = sorted(own, key=lambda topic: -len(own[topic]))[:_NUM_CHAPTERS]
-    train, held_out = [], []
-    for chapter in sorted(chapters):
-        for i, paragraph in enumerate(own[chapter]):
-            rows = held_out if i % 5 == 0 else train
-            rows.append({"paragraph": paragraph, "label": chapter})
-    hidden = {row["paragraph"] for row in held_out}
-    text, held_out_text = [], []
-    for texts in paragraphs.values():
-        text += _sentences(p for p in texts if p not in hidden)
-        held_out_text += _sentences(p for p in texts if p in hidden)
-    return text, held_out_text, train, held_out
+    largest = sorted(unique, key=lambda topic: -len(unique[topic]))
+    rows = {"train": [], "held_out": []}
+    for topic in sorted(largest[:_NUM_CHAPTERS]):
+        for i, paragraph in enumerate(unique[topic]):
+            split = "held_out" if i % 5 == 0 else "train"
+            rows[split].append({"paragraph": paragraph, "label": topic})
+    return rows
 
 
 def _sentences(paragraphs):
@@ -52,19 +57,19 @@ def _sentences(paragraphs):
     yield ""
 
 
-def chapter_task(train, held_out):
-    """The question from which chapter a paragraph comes."""
-    splits = {"train": train, "validation": held_out}
+def chapter_task(rows):
+    """Returns the task of finding the chapter that a paragraph comes from."""
+    splits = {"train": rows["train"], "validation": rows["held_out"]}
 
     def read(data_dir, split):
         if split not in splits:
-            raise FileNotFoundError(f"the demo has no {split} set")
+            raise FileNotFoundError(f"The demo has no {split} set.")
         return splits[split]
 
     return keras_bert.Task(
-        head="classification",
+        kind="classification",
         text_fields=("paragraph",),
-        labels=tuple(sorted({row["label"] for row in train})),
+        labels=tuple(sorted({row["label"] for row in rows["train"]})),
         metrics=("accuracy",),
         read=read,
     )

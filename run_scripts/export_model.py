@@ -9,19 +9,18 @@ from absl import flags
 import keras_bert
 
 MODEL_DIR = flags.DEFINE_string(
-    "model_dir", None, "The output_dir of run_finetuning.py."
+    "model_dir", None, "The --output_dir of run_finetuning.py."
 )
-EXPORT_DIR = flags.DEFINE_string("export_dir", None, "The SavedModel.")
+EXPORT_DIR = flags.DEFINE_string("export_dir", None, "The new SavedModel.")
+TASK = flags.DEFINE_string(
+    "task", None, "The Python file of the task, if it defines its own kind."
+)
 
 
 def main():
-    finetuned = keras_bert.load_finetuned(MODEL_DIR.value)
-    keras_bert.export_saved_model(
-        finetuned.model,
-        finetuned.head,
-        EXPORT_DIR.value,
-        labels=finetuned.head.spec.labels,
-    )
+    if TASK.value:
+        keras_bert.get_task(TASK.value)
+    keras_bert.load_finetuned(MODEL_DIR.value).export(EXPORT_DIR.value)
     print(f"Wrote {EXPORT_DIR.value}")
 
 

@@ -1,10 +1,10 @@
-"""Writes what layers of a pre-trained model say of texts.
+r"""Writes hidden states of a pre-trained model for each line of a file.
 
     python run_scripts/extract_features.py --init_checkpoint=pretrained \
         --input_file=texts.txt --output_file=features.jsonl
 
-The output is JSON lines in the form of google-research/bert or, where its
-name ends so, .npz or .tfrecord.
+The output is JSON lines, as google-research/bert writes them, unless the name
+of the output file ends with .npz or .tfrecord.
 """
 
 import config_flags
@@ -13,19 +13,19 @@ from absl import flags
 import keras_bert
 
 INPUT_FILE = flags.DEFINE_string(
-    "input_file", None, "A text a line, or a pair as 'A ||| B'."
+    "input_file", None, "One text per line; 'A ||| B' is a pair of texts."
 )
 OUTPUT_FILE = flags.DEFINE_string(
-    "output_file", None, "Ends with .npz or .tfrecord; others are JSON lines."
+    "output_file", None, "JSON lines, unless it ends with .npz or .tfrecord."
 )
 INIT_CHECKPOINT = flags.DEFINE_string(
     "init_checkpoint", None, "The pre-trained model."
 )
 BERT_CONFIG_FILE = flags.DEFINE_string(
-    "bert_config_file", None, "By default the one beside the checkpoint."
+    "bert_config_file", None, "By default, the file beside the checkpoint."
 )
 VOCAB_FILE = flags.DEFINE_string(
-    "vocab_file", None, "By default the vocab.txt beside the checkpoint."
+    "vocab_file", None, "By default, the vocab.txt beside the checkpoint."
 )
 read_config = config_flags.define(keras_bert.ExtractionConfig)
 

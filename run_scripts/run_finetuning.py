@@ -1,13 +1,16 @@
-"""Fine-tunes BERT on a task; the same command again resumes a run.
+r"""Fine-tunes BERT on a task. Repeat the command to resume a stopped run.
 
     python run_scripts/run_finetuning.py --task=glue/sst2 --data_dir=SST-2 \
         --init_checkpoint=pretrained --output_dir=out
 
-With several rates, batch sizes or epochs, or with restarts, it runs them all
-and keeps the best:
+Given several learning rates, batch sizes, numbers of epochs or restarts, it
+runs every combination and keeps the best model:
 
     ... --learning_rate=5e-5,3e-5,2e-5 --train_batch_size=16,32 \
         --num_train_epochs=2,3,4 --num_restarts=5
+
+The settings of every kind of task, such as --max_seq_length, are flags too.
+--task=my_task.py adds the settings of the kinds that my_task.py defines.
 """
 
 import config_flags
@@ -16,23 +19,23 @@ from absl import flags
 import keras_bert
 
 TASK = flags.DEFINE_string(
-    "task", None, "Such as glue/sst2, or a Python file with TASKS of your own."
+    "task", None, "A name such as glue/sst2, or a Python file with TASKS."
 )
-DATA_DIR = flags.DEFINE_string("data_dir", None, "The folder of its files.")
+DATA_DIR = flags.DEFINE_string("data_dir", None, "The folder of the data.")
 INIT_CHECKPOINT = flags.DEFINE_string(
-    "init_checkpoint", None, "The pre-trained model; without, from scratch."
+    "init_checkpoint", None, "The pre-trained model; default: random weights."
 )
 BERT_CONFIG_FILE = flags.DEFINE_string(
-    "bert_config_file", None, "By default the one beside the checkpoint."
+    "bert_config_file", None, "By default, the file beside the checkpoint."
 )
 VOCAB_FILE = flags.DEFINE_string(
-    "vocab_file", None, "By default the vocab.txt beside the checkpoint."
+    "vocab_file", None, "By default, the vocab.txt beside the checkpoint."
 )
 OUTPUT_DIR = flags.DEFINE_string(
-    "output_dir", None, "Gets checkpoints, figures, predictions, reports."
+    "output_dir", None, "For checkpoints, metrics, predictions and reports."
 )
 NUM_RESTARTS = flags.DEFINE_integer(
-    "num_restarts", 1, "Runs with each setting, each with another random_seed."
+    "num_restarts", 1, "Runs per combination, each with its own random_seed."
 )
 read_configs = config_flags.define_grid(
     keras_bert.FinetuningConfig,
@@ -40,12 +43,25 @@ read_configs = config_flags.define_grid(
 )
 
 
+read_settings = None
+
+
+def define_settings():
+    """Defines the settings of all kinds of tasks, with those of the user."""
+    global read_settings
+    if task := config_flags.peek("task"):
+        keras_bert.get_task(task)
+    kinds = keras_bert.known_kinds().values()
+    read_settings = config_flags.define_settings(k.Settings for k in kinds)
+    flags.mark_flags_as_required([TASK, DATA_DIR, OUTPUT_DIR])
+
+
 def main():
     configs = read_configs()
     if len(configs) == NUM_RESTARTS.value == 1:
         run, what = keras_bert.finetune, {"config": configs[0]}
     else:
-        run = keras_bert.search
+        run = keras_bert.search_hyperparameters
         what = {"configs": configs, "num_restarts": NUM_RESTARTS.value}
     results = run(
         TASK.value,
@@ -55,6 +71,7 @@ def main():
         bert_config=BERT_CONFIG_FILE.value
         and keras_bert.BertConfig.from_json(BERT_CONFIG_FILE.value),
         vocab_file=VOCAB_FILE.value,
+        settings=read_settings(),
         **what,
     )
     for name, value in results.items():
@@ -62,5 +79,4 @@ def main():
 
 
 if __name__ == "__main__":
-    flags.mark_flags_as_required([TASK, DATA_DIR, OUTPUT_DIR])
-    config_flags.run(main)
+    config_flags.run(main, define_settings)

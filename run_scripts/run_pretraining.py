@@ -1,4 +1,4 @@
-"""Pre-trains BERT on records; the same command again resumes a run.
+r"""Pre-trains BERT on records. Repeat the command to resume a stopped run.
 
     python run_scripts/run_pretraining.py --input_file='train*.tfrecord' \
         --eval_file=heldout.tfrecord --vocab_file=vocab.txt \
@@ -11,22 +11,22 @@ from absl import flags
 import keras_bert
 
 INPUT_FILE = flags.DEFINE_string(
-    "input_file", None, "TFRecords to train on; comma-separated globs."
+    "input_file", None, "TFRecords to train on: globs, separated by commas."
 )
 EVAL_FILE = flags.DEFINE_string(
-    "eval_file", None, "Held-out TFRecords; comma-separated globs."
+    "eval_file", None, "Held-out TFRecords: globs, separated by commas."
 )
 BERT_CONFIG_FILE = flags.DEFINE_string(
     "bert_config_file", None, "The network: a bert_config.json."
 )
 VOCAB_FILE = flags.DEFINE_string(
-    "vocab_file", None, "The vocab.txt, put beside the weights."
+    "vocab_file", None, "The vocab.txt; it is copied beside the weights."
 )
 INIT_CHECKPOINT = flags.DEFINE_string(
-    "init_checkpoint", None, "Weights to begin with, instead of random ones."
+    "init_checkpoint", None, "The initial weights; by default, random weights."
 )
 OUTPUT_DIR = flags.DEFINE_string(
-    "output_dir", None, "Gets checkpoints, logs and the curves."
+    "output_dir", None, "The folder for checkpoints, logs and curves."
 )
 read_config = config_flags.define(keras_bert.PretrainingConfig)
 
@@ -34,9 +34,9 @@ read_config = config_flags.define(keras_bert.PretrainingConfig)
 def main():
     figures = keras_bert.pretrain(
         keras_bert.BertConfig.from_json(BERT_CONFIG_FILE.value),
-        keras_bert.expand_globs(INPUT_FILE.value),
+        INPUT_FILE.value,
         OUTPUT_DIR.value,
-        eval_files=EVAL_FILE.value and keras_bert.expand_globs(EVAL_FILE.value),
+        eval_files=EVAL_FILE.value,
         init_checkpoint=INIT_CHECKPOINT.value,
         vocab_file=VOCAB_FILE.value,
         config=read_config(),

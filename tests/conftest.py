@@ -1,5 +1,6 @@
-"""What many tests need: tiny sizes, all unlike, a tiny vocabulary, a seed."""
+"""Fixtures of many tests: different tiny sizes, a tiny vocabulary, a seed."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -30,8 +31,8 @@ WORDS = (
 def pytest_configure(config):
     """Drops what TensorFlow printed when it was imported.
 
-    The first test would; but with several processes this one runs no test, and
-    would print it behind the result.
+    The first test would drop it too. But with several processes, this process
+    runs no test and would print it after the result.
     """
     config.pluginmanager.get_plugin("capturemanager").read_global_capture()
 
@@ -53,9 +54,16 @@ def seed():
     keras.utils.set_random_seed(12345)
 
 
+@pytest.fixture(autouse=True, scope="module")
+def free_memory():
+    """Frees graphs after each file: a process must stay under 3 GB."""
+    yield
+    gc.collect()
+
+
 @pytest.fixture(scope="session")
 def mirrored():
-    """Two replicas. One strategy a process: two would mix up their sums."""
+    """Two replicas. A process has one strategy: two would mix up their sums."""
     return tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
 
 
@@ -88,7 +96,7 @@ def features():
 
 @pytest.fixture
 def shared():
-    """The folder with golden results and real data, where there is one."""
+    """The folder with golden results and real data; skips if absent."""
     folder = os.environ.get("KERAS_BERT_SHARED")
     if not folder:
         pytest.skip("KERAS_BERT_SHARED is not set: no golden results here")
@@ -97,14 +105,14 @@ def shared():
 
 @pytest.fixture(scope="session")
 def script_folder(tmp_path_factory):
-    """The inputs that the scripts are run on."""
+    """The inputs of the scripts."""
     folder = tmp_path_factory.mktemp("scripts")
     make_inputs(folder)
     return folder
 
 
 def randomize(model, scale=0.3):
-    """Gives every weight, zeros and ones too, a value that shows."""
+    """Adds noise to every weight, so that zeros and ones cannot hide a bug."""
     random = np.random.default_rng(7)
     for weight in model.weights:
         noise = random.normal(0.0, scale, weight.shape)

@@ -1,4 +1,4 @@
-"""A disk that is full, as far as this process can tell."""
+"""Simulates a full disk for this process."""
 
 import contextlib
 import resource
@@ -6,7 +6,10 @@ import resource
 
 @contextlib.contextmanager
 def full_disk(max_size):
-    """No file grows over so many bytes; nor may what pytest prints, outside."""
+    """Lets no file grow beyond `max_size` bytes.
+
+    The limit also holds for the output of pytest if that goes to a file.
+    """
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (max_size, before[1]))
     try:

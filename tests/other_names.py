@@ -1,6 +1,6 @@
-"""Our weights under the names that others use, for a network of two layers.
+"""Renames the weights of a network of two layers as other packages do.
 
-Written without the tables of keras_bert/checkpoints, which they judge.
+It does not use the tables of keras_bert/checkpoints, because it judges them.
 """
 
 import numpy as np
@@ -8,7 +8,7 @@ import tensorflow as tf
 
 
 def google(ours):
-    """Weights under the names of google-research/bert."""
+    """Returns the weights under the names of google-research/bert."""
     theirs = {
         "bert/embeddings/word_embeddings": "embeddings/word_embeddings",
         "bert/embeddings/position_embeddings": "embeddings/position_embeddings",
@@ -61,7 +61,7 @@ def write_tf1(prefix, arrays):
 
 
 def hugging_face(google):
-    """Google's names -> those of transformers, kernels transposed."""
+    """Maps Google's names to those of transformers and transposes kernels."""
     arrays = {}
     for name, array in google.items():
         words = name.split("/")
@@ -84,7 +84,7 @@ def hugging_face(google):
 
 
 def model_garden(ours, num_heads):
-    """Weights as official/nlp names and shapes them."""
+    """Returns the weights with the names and shapes of official/nlp."""
     arrays = {
         "word_embeddings/embeddings": ours["embeddings/word_embeddings"],
         "position_embedding/embeddings": ours["embeddings/position_embeddings"],

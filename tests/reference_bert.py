@@ -1,8 +1,7 @@
-"""The forward pass of BERT in plain NumPy: an independent reference.
+"""The forward pass of BERT in plain NumPy, to judge keras_bert.
 
-Written from the paper and the contract of google-research/bert, in float64,
-with loops over positions for clarity. `weights` maps the path of a weight to
-its array.
+It follows the paper and google-research/bert, in float64, one position at a
+time where that is simpler. `weights` maps the path of a weight to its array.
 """
 
 import math
@@ -13,7 +12,7 @@ _erf = np.vectorize(math.erf)
 
 
 def bert(weights, config, features):
-    """Returns every hidden state, the outputs and both heads' logits."""
+    """Returns all hidden states, the outputs and the logits of both heads."""
     weights = {k: np.asarray(v, np.float64) for k, v in weights.items()}
     input_ids = features["input_ids"]
     num_tokens = input_ids.shape[1]
@@ -40,7 +39,7 @@ def bert(weights, config, features):
     outputs["sequence_output"] = x
     token = x[:, 0]
     if config.directionality == "left_to_right":
-        # The first token has attended to itself only, the last one to all.
+        # The first token sees only itself; the last token sees the whole text.
         lengths = features["input_mask"].sum(1)
         token = x[np.arange(len(x)), lengths - 1]
     pooled = np.tanh(_dense(weights, "pooler/dense", token))

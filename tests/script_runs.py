@@ -38,7 +38,7 @@ def run(script, *args, **flags):
 
 
 def error_of(script, *args, **flags):
-    """Runs what must fail; returns its sentence."""
+    """Runs a script that must fail; returns its error message."""
     done = subprocess.run(
         command(script, *args, **flags), capture_output=True, text=True
     )
@@ -63,7 +63,7 @@ def pretraining_flags(folder, output_dir, **changes):
 
 
 def make_inputs(folder):
-    """A corpus, its vocabulary, records, a config and a task's files."""
+    """Writes a corpus, its vocabulary, records, a config and task files."""
     (folder / "corpus.txt").write_text(
         "\n".join([*SENTENCES, "", *reversed(SENTENCES), ""] * 20)
     )

@@ -1,4 +1,4 @@
-"""A run of the trainer that takes a second: two dense layers, 20 rows."""
+"""A training run of one second: two dense layers and 20 rows."""
 
 import csv
 

@@ -1,31 +1,35 @@
-"""A span head for short windows, rows for it, and logits that answer them."""
+"""A span kind with short windows, rows for it, and logits that answer them."""
+
+import dataclasses
 
 import numpy as np
+from kind_examples import make_spec
 
-from keras_bert.kinds.span.kind import SpanHead
-from keras_bert.kinds.spec import TaskSpec
+from keras_bert.kinds import get_kind
 from keras_bert.text.tokenizer import BertTokenizer
 
 
 def span_spec(**changes):
-    values = {
-        "head": "span",
-        "labels": (),
-        "text_fields": ("question", "context"),
+    settings = {
         "max_seq_length": 14,
-        "do_lower_case": True,
         "doc_stride": 3,
         "max_query_length": 4,
         "max_answer_length": 5,
         "n_best_size": 6,
         **changes,
     }
-    return TaskSpec(**values)
+    return make_spec("span", **settings)
 
 
-def span_head(vocab_file, **changes):
-    spec = span_spec(**changes)
-    return SpanHead(spec, BertTokenizer(vocab_file, spec.do_lower_case))
+def span_kind(vocab_file, *, do_lower_case=True, **changes):
+    tokenizer = BertTokenizer(vocab_file, do_lower_case)
+    return get_kind("span")(span_spec(**changes), tokenizer)
+
+
+def change_settings(kind, **changes):
+    """Changes settings that only decoding reads."""
+    settings = dataclasses.replace(kind.spec.settings, **changes)
+    kind.spec = dataclasses.replace(kind.spec, settings=settings)
 
 
 def span_row(context, *answers, question="the fox", **fields):
@@ -34,7 +38,10 @@ def span_row(context, *answers, question="the fox", **fields):
 
 
 def window_logits(examples, starts, ends, null=-5.0):
-    """Of each window, 5 at its start and its end (where not 0), and at 0."""
+    """Returns logits of -9, but 5 at each window's start and end.
+
+    Position 0 gets `null`; a start or end of 0 means no answer.
+    """
     outputs = {"start_logits": starts, "end_logits": ends}
     for name, positions in outputs.items():
         outputs[name] = []

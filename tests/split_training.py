@@ -1,6 +1,6 @@
-"""A small pre-training run; as a script, the part of one worker in it.
+"""A small pre-training run. As a script, it is one of several workers.
 
-python split_training.py FILE OUTPUT_DIR: needs TF_CONFIG; writes figures and
+python split_training.py FILE OUTPUT_DIR: needs TF_CONFIG; writes figures,
 weights, and the step at which a run with early stopping ends.
 """
 
@@ -26,7 +26,7 @@ NUM_ROWS, S, P, V = 72, 7, 5, 31
 
 
 def build_model() -> keras.Model:
-    """Has no dropout, whose random numbers a split changes."""
+    """Has no dropout, because a split changes the random numbers."""
     model = build_pretraining_model(
         BertConfig(
             vocab_size=V,
@@ -47,9 +47,9 @@ def build_model() -> keras.Model:
 
 
 def softmax_in_batch(labels, outputs, weights):
-    """Each first vector has to find its own second one among all of them.
+    """Each first vector must find its own second vector in the whole batch.
 
-    The labels scale the losses, so that their order matters too.
+    The labels scale the losses, so the order of the labels matters too.
     """
     losses = cross_entropy(tf.range(tf.shape(outputs)[0]), _scores(outputs))
     scales = tf.cast(1 + labels, tf.float32) / 5
@@ -75,7 +75,7 @@ OBJECTIVES = {
 
 
 def data():
-    """Features, labels and weights; later rows have more masked tokens."""
+    """Returns features, labels, weights; later rows have more masked tokens."""
     random = np.random.default_rng(1)
     features = {
         "input_ids": random.integers(5, V, (NUM_ROWS, S)),
@@ -103,7 +103,7 @@ def data():
 
 
 def count_work(features):
-    """Counts the work of a batch or of a part of it."""
+    """Counts the work of a batch or of a part of a batch."""
     rows = tf.shape(features["input_mask"])[0]
     return {
         "sequences": tf.cast(rows, tf.float32),
@@ -113,7 +113,7 @@ def count_work(features):
 
 
 def train(strategy, *, steps_per_execution=1, **settings):
-    """Returns the figures and work of two epochs, and the weights after."""
+    """Returns the figures and work of two epochs, and the final weights."""
     dataset = tf.data.Dataset.from_tensor_slices(data())
     options = tf.data.Options()
     options.experimental_distribute.auto_shard_policy = (
@@ -142,7 +142,7 @@ def train(strategy, *, steps_per_execution=1, **settings):
         dataset.batch(24, drop_remainder=True).repeat(),
         steps_per_epoch=4,
         epochs=2,
-        # The last batch is smaller, and the last part of it too.
+        # The last batch is smaller, and so is its last part.
         validation_data=dataset.batch(31),
         shuffle=False,
         verbose=0,
@@ -154,7 +154,7 @@ def train(strategy, *, steps_per_execution=1, **settings):
 
 
 def step_of_early_stop(strategy, output_dir):
-    """The last step of a run whose scores rise for the chief only."""
+    """Returns the last step of a run whose scores rise only on the chief."""
     is_chief = strategy.cluster_resolver.task_id == 0
     scores = iter([0.3, 0.4, 0.4, 0.4] if is_chief else [0.3, 0.2, 0.2, 0.2])
     _, figures = train_small(

@@ -1,4 +1,4 @@
-"""What is wrong with the input of a script is said in one sentence."""
+"""The scripts report wrong input in one sentence."""
 
 import gzip
 import json
@@ -14,7 +14,7 @@ from script_runs import error_of, pretraining_flags
 pytestmark = pytest.mark.slow
 
 
-def test_bad_input_of_the_data_scripts(script_folder, tmp_path):
+def test_wrong_input_of_the_data_scripts(script_folder, tmp_path):
     empty = tmp_path / "empty.txt"
     empty.write_text("\n \n")
     cut = tmp_path / "cut.txt.gz"
@@ -45,7 +45,7 @@ def test_bad_input_of_the_data_scripts(script_folder, tmp_path):
     assert set(tmp_path.iterdir()) == {empty, cut, no_mask}
 
 
-def test_bad_input_of_pretraining(script_folder, tmp_path):
+def test_wrong_input_of_pretraining(script_folder, tmp_path):
     heads = tmp_path / "heads.json"
     config = json.loads((script_folder / "bert_config.json").read_text())
     heads.write_text(json.dumps(config | {"num_attention_heads": 5}))
@@ -61,7 +61,7 @@ def test_bad_input_of_pretraining(script_folder, tmp_path):
     assert not list((tmp_path / "out").glob("*"))
 
 
-def test_bad_checkpoints(script_folder, tmp_path):
+def test_damaged_and_harmful_checkpoints(script_folder, tmp_path):
     cut = tmp_path / "cut"
     harmful = tmp_path / "harmful"
     wide = tmp_path / "wide"
@@ -97,7 +97,7 @@ def test_bad_checkpoints(script_folder, tmp_path):
     )
 
 
-def test_bad_input_of_finetuning_and_serving(script_folder, tmp_path):
+def test_wrong_input_of_finetuning_and_serving(script_folder, tmp_path):
     (tmp_path / "train.tsv").write_text("sentence\tlabel\na film\tgood\n")
     (tmp_path / "dev.tsv").write_text("sentence\tlabel\na film\t1\n")
     flags = {
@@ -110,9 +110,12 @@ def test_bad_input_of_finetuning_and_serving(script_folder, tmp_path):
     }
     for changes, message in (
         ({"task": "glue/sst3"}, "No task named 'glue/sst3'; known are codah, "),
-        ({"learning_rate": "1e-4,high"}, "--learning_rate has 'high' in it"),
-        ({"features": "last"}, "features is 'last', but a classification"),
-        ({"data_source": "tfds"}, "holds no prepared glue/sst2"),
+        ({"learning_rate": "1e-4,high"}, "--learning_rate contains 'high'"),
+        (
+            {"features": "last"},
+            "A classification task has no setting 'features'",
+        ),
+        ({"data_source": "tfds"}, "contains no prepared glue/sst2"),
         ({}, "Label 'good' of example 1 is not one of 0, 1"),
         ({"data_dir": "absent"}, "No train file at absent/train.tsv"),
         ({"init_checkpoint": "absent"}, "No checkpoint at absent"),
@@ -132,6 +135,6 @@ def test_bad_input_of_finetuning_and_serving(script_folder, tmp_path):
         init_checkpoint="absent",
     )
     assert not output.exists()
-    assert "No SavedModel at absent" in error_of(
+    assert "absent is not an exported model" in error_of(
         "predict", "a text", model_dir="absent"
     )

@@ -6,7 +6,7 @@ import pytest
 from keras_bert.config import BertConfig
 
 
-def test_to_json_writes_back_the_released_keys(config, tmp_path):
+def test_to_json_writes_the_released_keys(config, tmp_path):
     path = tmp_path / "bert_config.json"
     path.write_text(config.to_json())
     assert BertConfig.from_json(path) == config
@@ -25,7 +25,7 @@ def test_to_json_writes_back_the_released_keys(config, tmp_path):
     ]
 
 
-def test_other_keys_are_written_if_not_at_the_default(config):
+def test_other_keys_are_written_unless_they_have_the_default(config):
     changed = dataclasses.replace(
         config, directionality="left_to_right", layer_norm_eps=1e-6
     )
@@ -33,26 +33,26 @@ def test_other_keys_are_written_if_not_at_the_default(config):
 
 
 @pytest.mark.parametrize(
-    ("theirs", "ours"),
+    ("hugging_face", "expected"),
     [("gelu", "gelu_erf"), ("gelu_new", "gelu"), ("relu", "relu")],
 )
-def test_hugging_faces_names_of_gelu(theirs, ours):
+def test_names_of_gelu_in_hugging_face_configs(hugging_face, expected):
     config = BertConfig.from_dict(
         {
             "architectures": ["BertModel"],
             "model_type": "bert",
-            "hidden_act": theirs,
+            "hidden_act": hugging_face,
             "layer_norm_eps": 1e-6,
             "position_embedding_type": "absolute",
             "vocab_size": 31,
         }
     )
     assert config == BertConfig(
-        vocab_size=31, hidden_act=ours, layer_norm_eps=1e-6
+        vocab_size=31, hidden_act=expected, layer_norm_eps=1e-6
     )
 
 
-# The keys of bert-base-uncased's config.json in 2019, and of rxnfp's in 2020.
+# Keys in the config.json of bert-base-uncased (2019) and rxnfp (2020).
 OLD_KEYS = {
     "finetuning_task": None,
     "output_attentions": False,
@@ -75,7 +75,7 @@ def test_any_key_of_hugging_face_identifies_its_config(key):
     ("name", "hidden_act"),
     [("config.json", "gelu_erf"), ("bert_config.json", "gelu")],
 )
-def test_the_files_name_decides_if_no_key_does(tmp_path, name, hidden_act):
+def test_the_file_name_decides_if_no_key_does(tmp_path, name, hidden_act):
     (tmp_path / name).write_text('{"vocab_size": 31, "hidden_act": "gelu"}')
     assert BertConfig.from_json(tmp_path / name).hidden_act == hidden_act
 

@@ -40,7 +40,7 @@ class _Child(_Parent):
     flag_switch: bool = False
 
 
-def test_a_field_becomes_a_flag_and_back():
+def test_a_field_becomes_a_flag_and_is_read_back():
     read = config_flags.define(_Child)
     assert flags.FLAGS["flag_rate"].help == "The rate, in two lines."
     flags.FLAGS(["test", "--flag_rate=0.25", "--flag_switch"])
@@ -62,7 +62,7 @@ class _Grid:
     grid_name: str = "a,b"
 
 
-def test_a_config_for_each_combination_of_values():
+def test_a_grid_has_a_config_for_each_combination():
     read = config_flags.define_grid(_Grid, ("grid_rate", "grid_size"))
     flags.FLAGS(["test"])
     assert read() == [_Grid()]
@@ -73,16 +73,59 @@ def test_a_config_for_each_combination_of_values():
         for size in (4, 5)
     ]
     flags.FLAGS(["test", "--grid_size=4,5.5"])
-    with pytest.raises(ValueError, match="--grid_size has '5.5' in it"):
+    with pytest.raises(ValueError, match="--grid_size contains '5.5'"):
         read()
+
+
+@dataclasses.dataclass(frozen=True)
+class _Settings:
+    """Settings.
+
+    Attributes:
+        kind_size: The size.
+        kind_case: Whether there is a case.
+        kind_name: The name.
+    """
+
+    kind_size: int = 3
+    kind_case: bool | None = None
+    kind_name: str = keras_bert.setting("", choices=("", "a", "b"))
+
+
+@dataclasses.dataclass(frozen=True)
+class _OtherSettings(_Settings):
+    """Other settings."""
+
+    kind_size: int = 4
+
+
+def test_only_given_settings_are_returned():
+    read = config_flags.define_settings([_Settings, _OtherSettings])
+    assert flags.FLAGS["kind_size"].help == "The size. (default: 3 or 4)"
+    flags.FLAGS(["test"])
+    assert read() == {}
+    flags.FLAGS(["test", "--nokind_case", "--kind_name=b"])
+    assert read() == {"kind_case": False, "kind_name": "b"}
+    with pytest.raises(flags.IllegalFlagValueError, match="should be one of"):
+        flags.FLAGS(["test", "--kind_name=c"])
 
 
 _FAIL = """
 import config_flags
+import keras_bert
 def main():
-    raise ValueError("This is wrong; do that.")
+    raise {error}("This is wrong; do that.")
 config_flags.run(main)
 """
+
+
+def _run(error, args=()):
+    return subprocess.run(
+        [sys.executable, "-c", _FAIL.format(error=error), *args],
+        env=os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT / 'run_scripts'}"},
+        capture_output=True,
+        text=True,
+    )
 
 
 @pytest.mark.parametrize(
@@ -92,20 +135,22 @@ config_flags.run(main)
         (["stray"], "Error: 'stray' is not a flag; see --help."),
     ],
 )
-def test_bad_input_ends_in_one_sentence_and_status_1(args, message):
-    done = subprocess.run(
-        [sys.executable, "-c", _FAIL, *args],
-        env=os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT / 'run_scripts'}"},
-        capture_output=True,
-        text=True,
-    )
+def test_wrong_input_prints_one_sentence_and_exits_with_1(args, message):
+    done = _run("keras_bert.InputError", args)
     assert done.returncode == 1
     assert done.stderr.strip() == message
 
 
-def test_every_public_name_is_there():
+def test_a_defect_shows_its_traceback():
+    done = _run("ValueError")
+    assert done.returncode == 1
+    assert "Traceback" in done.stderr
+    assert done.stderr.strip().endswith("ValueError: This is wrong; do that.")
+
+
+def test_every_public_name_can_be_imported():
     for name in keras_bert.__all__:
         assert callable(getattr(keras_bert, name)), name
         assert name in dir(keras_bert)
-    with pytest.raises(AttributeError, match="no public name 'bert'"):
+    with pytest.raises(AttributeError, match="attribute bert"):
         _ = keras_bert.bert

@@ -1,4 +1,4 @@
-"""Every file of configs/ loads; the exact size of every model."""
+"""Every config file loads; every model has its exact number of weights."""
 
 import dataclasses
 import re
@@ -8,13 +8,14 @@ import pytest
 
 from keras_bert.config import BertConfig
 from keras_bert.finetuning.run import FinetuningConfig
+from keras_bert.kinds import known_kinds
 from keras_bert.models.encoder import build_encoder
 from keras_bert.pretraining.run import PretrainingConfig
 
 ROOT = Path(__file__).parent.parent
 CONFIGS = ROOT / "configs"
 
-# Weights of encoder and pooler. The released ones: google-research/bert.
+# Weights of encoder and pooler. google-research/bert released these models.
 NUM_WEIGHTS = {
     "bert_tiny": 4_385_920,
     "bert_mini": 11_170_560,
@@ -25,12 +26,12 @@ NUM_WEIGHTS = {
     "bert_base_multilingual_cased": 177_853_440,
     "bert_large_uncased": 335_141_888,
     "bert_large_cased": 333_579_264,
-    # Table 6 of the paper: layers, width, heads.
+    # Table 6 of the paper: layers, hidden size, heads.
     "bert_3_768_12": 45_691_392,
     "bert_6_768_3": 66_955_008,
     "bert_6_768_12": 66_955_008,
     "bert_12_1024_16": 183_987_200,
-    # Neither the direction nor dropout changes a size.
+    # Neither the direction nor dropout changes the number.
     "bert_tiny_left_to_right": 4_385_920,
     "bert_tiny_without_dropout": 4_385_920,
     "bert_base_uncased_left_to_right": 109_482_240,
@@ -59,9 +60,9 @@ def test_exact_number_of_weights(name):
 
 
 @pytest.mark.parametrize(
-    "path", sorted((CONFIGS / "runs").glob("*.flags")), ids=lambda p: p.stem
+    "path", sorted(CONFIGS.rglob("*.flags")), ids=lambda p: p.stem
 )
-def test_a_run_file_has_its_command_and_only_flags_of_the_script(path):
+def test_a_run_file_shows_its_command_and_uses_only_its_flags(path):
     lines = path.read_text().splitlines()
     command = re.fullmatch(
         r"# python (run_scripts/\w+\.py) --flagfile=(\S+) .*", lines[0]
@@ -74,7 +75,8 @@ def test_a_run_file_has_its_command_and_only_flags_of_the_script(path):
         "run_finetuning": FinetuningConfig,
     }[Path(command[1]).stem]
     known = set(re.findall(r'DEFINE_\w+\(\s*"(\w+)"', script))
-    known |= {field.name for field in dataclasses.fields(config)}
+    classes = [config, *(kind.Settings for kind in known_kinds().values())]
+    known |= {f.name for c in classes for f in dataclasses.fields(c)}
     flags = [line for line in lines if not line.startswith("#")]
     used = re.findall(r"--(\w+)=", "\n".join([lines[0], *flags]))
     assert set(used) <= known | {"flagfile"}

@@ -1,9 +1,12 @@
+import json
+from pathlib import Path
+
 import pytest
 
-from keras_bert.files import atomic_path
+from keras_bert.files import atomic_path, to_json, whole_folder
 
 
-def test_a_file_appears_when_it_is_whole(tmp_path):
+def test_a_file_appears_only_when_it_is_complete(tmp_path):
     target = tmp_path / "folder" / "file.txt"
     with atomic_path(target) as path:
         path.write_text("new")
@@ -12,7 +15,7 @@ def test_a_file_appears_when_it_is_whole(tmp_path):
     assert list(target.parent.iterdir()) == [target]
 
 
-def test_a_failure_leaves_what_stood_there(tmp_path):
+def test_a_failure_keeps_the_old_file(tmp_path):
     target = tmp_path / "file.txt"
     target.write_text("old")
     with pytest.raises(RuntimeError), atomic_path(target) as path:
@@ -32,7 +35,7 @@ def test_a_folder_replaces_a_folder(tmp_path):
     assert [p.name for p in target.iterdir()] == ["new"]
 
 
-def test_no_file_takes_the_place_of_a_folder(tmp_path):
+def test_a_file_does_not_replace_a_folder(tmp_path):
     (tmp_path / "folder" / "inner").mkdir(parents=True)
     with (
         pytest.raises(IsADirectoryError, match="is a folder; give the name"),
@@ -40,3 +43,47 @@ def test_no_file_takes_the_place_of_a_folder(tmp_path):
     ):
         path.touch()
     assert (tmp_path / "folder" / "inner").is_dir()
+
+
+@pytest.mark.parametrize("num_renames", [0, 1, 2])
+def test_a_kill_at_any_moment_leaves_a_whole_folder(
+    tmp_path, monkeypatch, num_renames
+):
+    """The process ends before the last renames, and cleans nothing up."""
+    target = tmp_path / "folder"
+    target.mkdir()
+    (target / "old").touch()
+    rename, renames = Path.replace, []
+
+    def rename_or_end(path, new_path):
+        if len(renames) == num_renames:
+            raise KeyboardInterrupt
+        renames.append(path)
+        return rename(path, new_path)
+
+    monkeypatch.setattr(Path, "replace", rename_or_end)
+    with monkeypatch.context() as patch:
+        patch.setattr("keras_bert.files._remove", lambda path: None)
+        try:
+            with atomic_path(target) as path:
+                path.mkdir()
+                (path / "new").touch()
+        except KeyboardInterrupt:
+            pass
+    (found,) = whole_folder(target).iterdir()
+    assert found.name == ("new" if num_renames == 2 else "old")
+
+    monkeypatch.setattr(Path, "replace", rename)
+    with atomic_path(target) as path:
+        path.mkdir()
+        (path / "newer").touch()
+    assert [p.name for p in target.iterdir()] == ["newer"]
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_json_has_no_numbers_that_are_not_finite():
+    values = {"a": [float("nan"), 1.5], "b": {"c": (float("-inf"), 2)}}
+    assert json.loads(to_json(values)) == {
+        "a": [None, 1.5],
+        "b": {"c": [None, 2]},
+    }

@@ -1,4 +1,4 @@
-"""Equal to recorded outputs of google-research/bert and transformers."""
+"""Results equal those recorded from google-research/bert and transformers."""
 
 import json
 
@@ -60,7 +60,7 @@ def _losses(outputs, expected):
     )
 
 
-def test_the_outputs_and_losses_of_google_research_bert(tf1_small):
+def test_outputs_and_losses_equal_google_research_bert(tf1_small):
     _, model, features, expected = tf1_small
     found = _outputs(model, features, 2)
     outputs = model(features)
@@ -85,8 +85,8 @@ def test_the_outputs_and_losses_of_google_research_bert(tf1_small):
         )
 
 
-def test_six_training_steps_of_google_research_bert(tf1_small):
-    """Without dropout, as in the reference run."""
+def test_six_training_steps_equal_google_research_bert(tf1_small):
+    """The reference run has no dropout either."""
     folder, model, features, expected = tf1_small
     optimizer = AdamWeightDecay(WarmupDecay(1e-2, 10, 3))
     losses = []
@@ -108,7 +108,7 @@ def test_six_training_steps_of_google_research_bert(tf1_small):
         )
 
 
-def test_minilm_from_raw_texts_to_the_pooled_output(shared):
+def test_minilm_from_raw_text_equals_transformers(shared):
     checkpoint = shared / "data" / "checkpoints" / "all-MiniLM-L6-v2"
     expected = dict(np.load(shared / "golden" / "minilm" / "expected.npz"))
     config = config_beside(checkpoint)
@@ -137,7 +137,7 @@ def test_minilm_from_raw_texts_to_the_pooled_output(shared):
             )
 
 
-def test_a_toy_with_optimizer_slots(shared):
+def test_a_checkpoint_with_optimizer_slots_loads(shared):
     folder = shared / "data" / "checkpoints" / "tf1-toy"
     config = config_beside(folder)
     model = build_encoder(config)

@@ -1,4 +1,4 @@
-"""The scripts as a user runs them, from text to answers."""
+"""Runs the scripts as a user does, from text to answers."""
 
 import json
 
@@ -44,7 +44,7 @@ def test_from_text_to_answers(script_folder):
     ):
         answers = [json.loads(line) for line in answers.splitlines()]
         assert [a["label"] for a in answers] == ["0", "1"]
-        assert [a["text"] for a in answers] == SENTENCES
+        assert [a["sentence"] for a in answers] == SENTENCES
     with (script_folder / "finetuned" / "predictions.jsonl").open() as lines:
         expected = [json.loads(next(lines)) for _ in range(2)]
     for answer, row in zip(answers, expected, strict=True):

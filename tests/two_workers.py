@@ -1,4 +1,4 @@
-"""The environments of two processes that find each other on this machine."""
+"""Environments for two workers that find each other on this machine."""
 
 import json
 import os
@@ -6,7 +6,10 @@ import socket
 
 
 def environments():
-    """Returns two, with TF_CONFIG; the first is the chief. GPUs are hidden."""
+    """Returns two environments with the TF_CONFIG that TensorFlow documents.
+
+    The first worker is the chief. Neither worker sees a GPU.
+    """
     with socket.socket() as first, socket.socket() as second:
         ports = []
         for taken in (first, second):

@@ -23,6 +23,7 @@ from keras_bert.checkpoints.tokenizer_settings import (
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.files import atomic_path
+from keras_bert.kinds import known_heads
 
 FORMATS = ("google_tf1", "huggingface", "keras")
 
@@ -109,9 +110,9 @@ def _labels(arrays, source_folder):
         labels = json.loads(task.read_text(encoding="utf-8"))["labels"]
         if labels:
             return labels
-    for head in ("classifier", "regressor", "token_classifier"):
-        if f"{head}/bias" in arrays:
-            (num_labels,) = arrays[f"{head}/bias"].shape
+    for head in known_heads():
+        if head.huggingface == "classifier" and f"{head.path}/bias" in arrays:
+            (num_labels,) = arrays[f"{head.path}/bias"].shape
             return [f"LABEL_{i}" for i in range(num_labels)]
     return []
 

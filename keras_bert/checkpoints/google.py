@@ -5,9 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from keras_bert.checkpoints.heads import rename_head
+from keras_bert.checkpoints.heads import (
+    choose_head,
+    heads_of,
+    without_left_out,
+)
 from keras_bert.checkpoints.names import NameTable, modules
 from keras_bert.checkpoints.stored import StoredArray
+from keras_bert.kinds import known_heads
 
 _LAYER = "bert/encoder/layer_{i}"
 _NAMES = {
@@ -32,19 +37,6 @@ _LAYER_NORMS = {
     "layer_{i}/output_layer_norm": f"{_LAYER}/output/LayerNorm",
     "masked_lm/layer_norm": "cls/predictions/transform/LayerNorm",
 }
-# google-research/bert stores these kernels as [units, H], others as [H, units].
-_OUTPUTS = {
-    "next_sentence/dense": "cls/seq_relationship/",
-    "span_labeler": "cls/squad/",
-    "classifier": "",
-}
-_TABLE = NameTable(
-    _NAMES
-    | modules(_DENSE, {"/kernel": "/kernel", "/bias": "/bias"})
-    | modules(_LAYER_NORMS, {"/gamma": "/gamma", "/beta": "/beta"})
-    | modules(_OUTPUTS, {"/kernel": "output_weights", "/bias": "output_bias"}),
-    transposed=[f"{path}/kernel" for path in _OUTPUTS],
-)
 _TRAINING_STATE = re.compile(r"(.*/adam_[mv]|global_step)")
 
 
@@ -56,18 +48,20 @@ def from_google(
     Raises InputError if a variable does not belong to BERT; `source` names the
     file in the message.
     """
-    arrays = _TABLE.to_paths(
-        {
-            name: array
-            for name, array in stored.items()
-            if not _TRAINING_STATE.fullmatch(name)
-        },
-        source,
-    )
-    kernel = arrays.get("classifier/kernel")
-    if kernel is not None and kernel.shape[-1] == 1:
-        return rename_head(arrays, "classifier", "regressor")
-    return arrays
+    weights = {
+        name: array
+        for name, array in stored.items()
+        if not _TRAINING_STATE.fullmatch(name)
+    }
+    outputs = {}
+    prefixes = {head.google for head in known_heads()} - {None}
+    for prefix in prefixes:
+        kernel = weights.get(f"{prefix}output_weights")
+        if kernel is not None:
+            heads = [h for h in known_heads() if h.google == prefix]
+            if head := choose_head(heads, kernel.shape[0]):
+                outputs[head.path] = prefix
+    return _table(outputs).to_paths(weights, source)
 
 
 def to_google(arrays: Mapping[str, StoredArray]) -> dict[str, StoredArray]:
@@ -75,4 +69,26 @@ def to_google(arrays: Mapping[str, StoredArray]) -> dict[str, StoredArray]:
 
     Raises InputError for a head that google-research/bert does not have.
     """
-    return _TABLE.to_names(rename_head(arrays, "regressor", "classifier"))
+    arrays = without_left_out(arrays)
+    heads = heads_of(arrays)
+    outputs = {
+        head.path: head.google
+        for head in known_heads()
+        if head.path in heads and head.google is not None
+    }
+    return _table(outputs).to_names(arrays)
+
+
+def _table(outputs):
+    # google-research/bert stores these kernels as [units, H], all others as
+    # [H, units].
+    outputs = {"next_sentence/dense": "cls/seq_relationship/", **outputs}
+    return NameTable(
+        _NAMES
+        | modules(_DENSE, {"/kernel": "/kernel", "/bias": "/bias"})
+        | modules(_LAYER_NORMS, {"/gamma": "/gamma", "/beta": "/beta"})
+        | modules(
+            outputs, {"/kernel": "output_weights", "/bias": "output_bias"}
+        ),
+        transposed=[f"{path}/kernel" for path in outputs],
+    )

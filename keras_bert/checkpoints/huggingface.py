@@ -7,10 +7,15 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
-from keras_bert.checkpoints.heads import heads_of, rename_head
+from keras_bert.checkpoints.heads import (
+    choose_head,
+    heads_of,
+    without_left_out,
+)
 from keras_bert.checkpoints.names import NameTable, modules
 from keras_bert.checkpoints.stored import StoredArray
 from keras_bert.errors import InputError
+from keras_bert.kinds import known_heads
 
 _LAYER = "encoder.layer.{i}"
 # Without the prefix "bert.". PyTorch stores a kernel as [units, inputs].
@@ -29,8 +34,6 @@ _DENSE = {
     "pooler/dense": "pooler.dense",
     "masked_lm/transform": "cls.predictions.transform.dense",
     "next_sentence/dense": "cls.seq_relationship",
-    "classifier": "classifier",
-    "span_labeler": "qa_outputs",
 }
 _LAYER_NORMS = {
     "embeddings/layer_norm": "embeddings.LayerNorm",
@@ -38,13 +41,6 @@ _LAYER_NORMS = {
     "layer_{i}/output_layer_norm": f"{_LAYER}.output.LayerNorm",
     "masked_lm/layer_norm": "cls.predictions.transform.LayerNorm",
 }
-_TABLE = NameTable(
-    {"masked_lm/output_bias": "cls.predictions.bias"}
-    | modules(_EMBEDDINGS, {"": ".weight"})
-    | modules(_DENSE, {"/kernel": ".weight", "/bias": ".bias"})
-    | modules(_LAYER_NORMS, {"/gamma": ".weight", "/beta": ".bias"}),
-    transposed=[f"{path}/kernel" for path in _DENSE],
-)
 # A constant, and a copy of cls.predictions.bias.
 _NOT_WEIGHTS = {"embeddings.position_ids", "cls.predictions.decoder.bias"}
 _WORD_EMBEDDINGS = "embeddings.word_embeddings.weight"
@@ -52,20 +48,15 @@ _DECODER = "cls.predictions.decoder.weight"
 # The path of a decoder that is not a copy of the word embeddings. No model
 # here has one, so only an encoder or another head loads such a checkpoint.
 UNTIED_DECODER = "masked_lm/decoder/kernel"
-# The heads of a model, and the name that transformers gives such a model. The
-# last four all have a `classifier` there.
+# The heads of a model without a task, and what transformers calls the model.
 _ARCHITECTURES = {
     (): "BertModel",
     ("masked_lm", "next_sentence"): "BertForPreTraining",
     ("masked_lm",): "BertForMaskedLM",
     ("next_sentence",): "BertForNextSentencePrediction",
-    ("span_labeler",): "BertForQuestionAnswering",
-    ("classifier",): "BertForSequenceClassification",
-    ("regressor",): "BertForSequenceClassification",
-    ("token_classifier",): "BertForTokenClassification",
-    ("multiple_choice",): "BertForMultipleChoice",
 }
-_CLASSIFIERS = ("regressor", "token_classifier", "multiple_choice")
+# What a `classifier` classifies if config.json does not say it: whole texts.
+_DEFAULT_ARCHITECTURE = "BertForSequenceClassification"
 
 
 def is_huggingface(names: Mapping[str, StoredArray]) -> bool:
@@ -99,16 +90,20 @@ def from_huggingface(
         if name not in _NOT_WEIGHTS:
             plain[name] = array
     decoder, words = plain.pop(_DECODER, None), plain.get(_WORD_EMBEDDINGS)
-    arrays = _TABLE.to_paths(plain, source)
+    outputs = {}
+    for module in {head.huggingface for head in known_heads()} - {None}:
+        if f"{module}.weight" in plain:
+            heads = [h for h in known_heads() if h.huggingface == module]
+            head = choose_head(
+                heads,
+                plain[f"{module}.weight"].shape[0],
+                architectures or (_DEFAULT_ARCHITECTURE,),
+            )
+            if head:
+                outputs[head.path] = module
+    arrays = _table(outputs).to_paths(plain, source)
     if decoder and words and not np.array_equal(decoder.read(), words.read()):
         arrays[UNTIED_DECODER] = decoder.transposed
-    if "classifier/kernel" not in arrays:
-        return arrays
-    num_outputs = arrays["classifier/kernel"].shape[-1]
-    for heads, architecture in _ARCHITECTURES.items():
-        if architecture in architectures and heads[0] in _CLASSIFIERS:
-            if heads[0] != "regressor" or num_outputs == 1:
-                return rename_head(arrays, "classifier", heads[0])
     return arrays
 
 
@@ -119,19 +114,35 @@ def to_huggingface(
 
     Raises InputError if transformers has no model with these heads.
     """
+    arrays = without_left_out(arrays)
     heads = tuple(sorted(heads_of(arrays) - {"pooler"}))
-    if heads not in _ARCHITECTURES:
+    tasks = {(head.path,): head for head in known_heads() if head.huggingface}
+    if heads in _ARCHITECTURES:
+        architecture, outputs = _ARCHITECTURES[heads], {}
+    elif heads in tasks:
+        head = tasks[heads]
+        architecture, outputs = head.architecture, {head.path: head.huggingface}
+    else:
         raise InputError(
             f"transformers has no BERT with the heads {', '.join(heads)}."
         )
-    for head in _CLASSIFIERS:
-        arrays = rename_head(arrays, head, "classifier")
-    stored = _TABLE.to_names(arrays)
+    stored = _table(outputs).to_names(arrays)
     if not heads:
-        return stored, _ARCHITECTURES[heads]
+        return stored, architecture
     return {
         f"bert.{name}"
         if name.startswith(("embeddings.", "encoder.", "pooler."))
         else name: array
         for name, array in stored.items()
-    }, _ARCHITECTURES[heads]
+    }, architecture
+
+
+def _table(outputs):
+    dense = _DENSE | outputs
+    return NameTable(
+        {"masked_lm/output_bias": "cls.predictions.bias"}
+        | modules(_EMBEDDINGS, {"": ".weight"})
+        | modules(dense, {"/kernel": ".weight", "/bias": ".bias"})
+        | modules(_LAYER_NORMS, {"/gamma": ".weight", "/beta": ".bias"}),
+        transposed=[f"{path}/kernel" for path in dense],
+    )

@@ -31,11 +31,12 @@ def read_pytorch(file: Path) -> dict[str, StoredArray]:
 
     Raises InputError if a file is damaged or names anything but tensors.
     """
-    stored = {}
+    stored: dict[str, StoredArray] = {}
     for part in shards(file):
         with _damage_named(part):
             read = _read_zip if zipfile.is_zipfile(part) else _read_legacy
-            stored |= _stored_arrays(*read(part), part)
+            values, read_storage = read(part)
+            stored |= _stored_arrays(values, read_storage, part)
     return stored
 
 

@@ -1,4 +1,4 @@
-"""A model's answers to rows that have labels, and their score."""
+"""The answers of a model to labeled rows, and their score."""
 
 from __future__ import annotations
 
@@ -7,37 +7,35 @@ from collections.abc import Sequence
 import keras
 
 from keras_bert.finetuning.predictor import Predictor
-from keras_bert.kinds.base import Answer, Head
+from keras_bert.kinds.kind import Answer, Kind
 from keras_bert.tasks.base import Row
 
 
 class Evaluation:
     """Scores models on one set of rows, which are encoded once."""
 
-    def __init__(
-        self,
-        head: Head,
-        rows: Sequence[Row],
-        metrics: Sequence[str],
-        *,
-        batch_size: int,
-    ):
+    def __init__(self, kind: Kind, rows: Sequence[Row], *, batch_size: int):
         self.rows = rows
-        self._head = head
-        self._metrics = metrics
+        self._kind = kind
         self._batch_size = batch_size
-        self._examples = head.encode(rows, labeled=True)
-        self._predictor = None
+        self._examples = kind.encode(rows, labeled=True)
+        self._predictor: Predictor | None = None
 
     def __call__(
-        self, model: keras.Model
+        self, model: keras.Model, *, tune: bool = False
     ) -> tuple[list[Answer], dict[str, float]]:
-        """Returns the answers and their score, with the `loss`."""
+        """Returns the answers and their metrics, with the `loss`.
+
+        With `tune`, the kind first tunes on these rows what is not trained.
+        """
+        kind = self._kind
         if self._predictor is None or self._predictor.model is not model:
-            self._predictor = Predictor(model, self._head.objectives)
+            self._predictor = Predictor(model, kind.objectives)
         outputs, loss = self._predictor(
             self._examples, batch_size=self._batch_size
         )
-        answers = self._head.decode(self.rows, self._examples, outputs)
-        figures = self._head.score(self.rows, answers, self._metrics)
+        if tune:
+            outputs = kind.tune(model, self._examples, outputs)
+        answers = kind.decode(self.rows, self._examples, outputs)
+        figures = kind.score(self.rows, answers, kind.spec.metrics)
         return answers, figures | {"loss": loss}

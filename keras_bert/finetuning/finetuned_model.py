@@ -1,4 +1,4 @@
-"""A fine-tuned model with what its numbers mean: load it, ask it."""
+"""A fine-tuned model: load it, ask it, evaluate it, export it."""
 
 from __future__ import annotations
 
@@ -8,58 +8,122 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import keras
+from safetensors.numpy import save_file
 
 from keras_bert.checkpoints.find import checkpoint_folder
 from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.config import BertConfig
+from keras_bert.errors import InputError
+from keras_bert.files import atomic_path
+from keras_bert.finetuning.evaluation import Evaluation
 from keras_bert.finetuning.predictor import Predictor
-from keras_bert.kinds.base import Answer, Head, build_head
-from keras_bert.kinds.spec import TaskSpec
+from keras_bert.kinds.kind import Answer, Kind
+from keras_bert.kinds.spec import build_kind, read_spec, spec_to_json
+from keras_bert.serving.export import export_saved_model
 from keras_bert.tasks.base import Row
+from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.text.tokenizer_settings import TokenizerSettings
 
 
 @dataclasses.dataclass(frozen=True)
 class FinetunedModel:
-    """The network, and the head that gives its numbers a meaning."""
+    """A network, and the kind of task that gives its numbers a meaning.
+
+    Attributes:
+        model: The network.
+        kind: Encodes rows and decodes outputs; `kind.spec` is the task.
+        bert_config: The encoder.
+
+    Example:
+        >>> model = keras_bert.load_finetuned("finetuned")
+        >>> (answer,) = model.predict([{"sentence": "a very good film"}])
+        >>> sorted(answer)
+        ['label', 'scores']
+        >>> rows = [{"sentence": "a very good film", "label": "1"}]
+        >>> sorted(model.evaluate(rows))
+        ['accuracy', 'loss']
+        >>> model.export("served")
+        >>> model.save("copy")
+    """
 
     model: keras.Model
-    head: Head
+    kind: Kind
+    bert_config: BertConfig
 
     def predict(
         self, rows: Sequence[Row], *, batch_size: int = 64
     ) -> list[Answer]:
-        """Answers rows that have the text fields; see `Head.decode`."""
+        """Answers rows, each a dict with the text fields of the task."""
         if not rows:
             return []
-        examples = self.head.encode(rows, labeled=False)
+        examples = self.kind.encode(rows, labeled=False)
         outputs, _ = self._predictor(examples, batch_size=batch_size)
-        return self.head.decode(rows, examples, outputs)
+        return self.kind.decode(rows, examples, outputs)
+
+    def evaluate(
+        self, rows: Sequence[Row], *, batch_size: int = 64
+    ) -> dict[str, float]:
+        """Returns the metrics of the task and the loss, on labeled rows."""
+        evaluation = Evaluation(self.kind, rows, batch_size=batch_size)
+        return evaluation(self.model)[1]
+
+    def export(self, export_dir: str | Path) -> None:
+        """Writes a SavedModel that takes strings; see `export_saved_model`."""
+        export_saved_model(self.model, self.kind, export_dir)
+
+    def save(self, output_dir: str | Path) -> None:
+        """Writes a folder that `load_finetuned` loads."""
+        with atomic_path(output_dir) as folder:
+            folder.mkdir()
+            weights = {w.path: w.numpy() for w in self.model.weights}
+            save_file(weights, folder / "model.safetensors")
+            for name, text in sidecars(self.kind, self.bert_config).items():
+                (folder / name).write_text(text, encoding="utf-8", newline="\n")
 
     @functools.cached_property
     def _predictor(self):
-        return Predictor(self.model, self.head.objectives)
+        return Predictor(self.model, self.kind.objectives)
 
 
 def load_finetuned(path: str | Path) -> FinetunedModel:
-    """Loads what `finetune` made: its output_dir or one of its checkpoints."""
-    folder = check_is_finetuned(path)
-    spec = TaskSpec.from_json(folder / "task.json")
+    """Loads the result of `finetune`: its output_dir or one of its checkpoints.
+
+    If the model is of a kind of your own, import the file that defines the
+    kind first.
+
+    Example:
+        >>> model = keras_bert.load_finetuned("finetuned")
+        >>> model.kind.spec.labels
+        ('0', '1')
+    """
+    folder = finetuned_folder(path)
     bert_config = BertConfig.from_json(folder / "bert_config.json")
-    head = build_head(spec, folder / "vocab.txt", bert_config)
-    model = head.build_model(bert_config)
+    settings = TokenizerSettings.from_json(folder / "tokenizer_config.json")
+    tokenizer = BertTokenizer.from_settings(folder / "vocab.txt", settings)
+    kind = build_kind(read_spec(folder / "task.json"), tokenizer, bert_config)
+    model = kind.build_model(bert_config)
     load_checkpoint(model, folder)
-    return FinetunedModel(model, head)
+    return FinetunedModel(model, kind, bert_config)
 
 
-def check_is_finetuned(path: str | Path | None) -> Path:
-    """Returns the folder of a fine-tuned model's weights.
+def finetuned_folder(path: str | Path | None) -> Path:
+    """Returns the folder with the weights of a fine-tuned model.
 
-    Raises FileNotFoundError where there is none.
+    Raises InputError if there is none.
     """
     folder = path and checkpoint_folder(path)
     if not folder or not (folder / "task.json").is_file():
-        raise FileNotFoundError(
+        raise InputError(
             f"{folder} has no task.json, so it is not a fine-tuned model; "
             "give the output_dir of run_finetuning.py."
         )
     return folder
+
+
+def sidecars(kind: Kind, bert_config: BertConfig) -> dict[str, str]:
+    """Returns the text files beside the weights of a fine-tuned model."""
+    return {
+        "bert_config.json": bert_config.to_json(),
+        "task.json": spec_to_json(kind.spec),
+        **kind.tokenizer.sidecars(bert_config.max_position_embeddings),
+    }

@@ -1,4 +1,4 @@
-"""Runs a model over examples; the graph is made once."""
+"""Runs a network on examples; its graph is built once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.finetuning.batches import Examples, evaluation_batches
+from keras_bert.finetuning.batches import evaluation_batches
+from keras_bert.kinds.examples import Examples
+from keras_bert.progress import Progress
 from keras_bert.training.dataset_options import with_options
 from keras_bert.training.objectives import Objective
 
@@ -19,37 +21,42 @@ class Predictor:
     def __init__(self, model: keras.Model, objectives: Mapping[str, Objective]):
         self.model = model
         self._objectives = objectives
-        self._run = tf.function(self._run, autograph=False)
+        self._run = tf.function(self._outputs_and_sums, autograph=False)
 
     def __call__(
         self, examples: Examples, *, batch_size: int
     ) -> tuple[dict[str, list[np.ndarray]], float]:
-        """Outputs by name, an array for each example, in their order.
+        """Returns, by name, an array for each example in order, and the loss.
 
         Outputs with an axis of tokens are as long as the batch of the
-        example. The loss is 0 where the examples have no labels.
+        example. The loss is 0 if the examples have no labels.
         """
         dataset, order = evaluation_batches(examples, batch_size=batch_size)
-        outputs = {name: [None] * len(order) for name in self.model.output}
+        outputs: dict[str, list] = {
+            name: [None] * len(order) for name in self.model.output
+        }
         sums = {name: np.zeros(2) for name in examples.labels}
         places = iter(order)
         # One graph for batches of all sizes.
         run = self._run.get_concrete_function(
             *tf.nest.map_structure(_of_any_size, dataset.element_spec)
         )
-        for batch in with_options(dataset):
-            arrays, batch_sums = run(*batch)
-            arrays = {name: array.numpy() for name, array in arrays.items()}
-            for i in range(len(batch[0]["input_ids"])):
-                place = next(places)
-                for name, array in arrays.items():
-                    outputs[name][place] = array[i]
-            for name, pair in batch_sums.items():
-                sums[name] += pair.numpy()
+        with Progress("Evaluating", len(order), "examples") as progress:
+            for batch in with_options(dataset):
+                arrays, batch_sums = run(*batch)
+                arrays = {name: x.numpy() for name, x in arrays.items()}
+                num_examples = len(batch[0]["input_ids"])
+                for i in range(num_examples):
+                    place = next(places)
+                    for name, array in arrays.items():
+                        outputs[name][place] = array[i]
+                for name, pair in batch_sums.items():
+                    sums[name] += pair.numpy()
+                progress.update(num_examples)
         loss = sum(x / max(weight, 1e-5) for x, weight in sums.values())
         return outputs, float(loss)
 
-    def _run(self, features, labels, weights):
+    def _outputs_and_sums(self, features, labels, weights):
         outputs = self.model(features, training=False)
         return outputs, {
             name: tf.stack(

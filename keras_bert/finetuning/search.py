@@ -1,4 +1,4 @@
-"""The paper's search: many fine-tuning runs, the best one on the dev set."""
+"""The paper's search: many fine-tuning runs, the best chosen on the dev set."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from absl import logging
 from matplotlib.figure import Figure
 
 from keras_bert.errors import InputError
-from keras_bert.files import atomic_path
+from keras_bert.files import atomic_path, write_json
 from keras_bert.finetuning.run import FinetuningConfig, finetune
 from keras_bert.tasks import get_task
 from keras_bert.tasks.base import Task
@@ -29,7 +29,7 @@ _VARIED_IN_THE_PAPER = (
 )
 
 
-def search(
+def search_hyperparameters(
     task: str | Task,
     data_dir: str | Path,
     output_dir: str | Path,
@@ -40,27 +40,42 @@ def search(
 ) -> dict[str, float]:
     """Fine-tunes with each config, and keeps the best model (paper, A.3).
 
-    Each run has a folder of its own, named after its settings. The same call
-    again goes on with the run that was interrupted. In one process: several
-    workers cannot begin a second run.
+    Each run has its own folder, named after its settings. The same call again
+    resumes the run that was interrupted. All runs share one process, so they
+    cannot use several workers, which cannot begin a second run.
 
     Args:
         task: As for `finetune`.
         data_dir: As for `finetune`.
-        output_dir: Gets `search.csv`, a row for each run, the best first;
-            `search.png`; and the runs' folders, of which the best one keeps
-            its weights.
+        output_dir: Gets `search.csv`, with a row for each run, the best one
+            first; `search.png`; and the folders of the runs. Only the best
+            run keeps its weights.
         configs: One for each run.
-        num_restarts: So often each config is run, with another random_seed.
-        **kwargs: Others of `finetune`.
+        num_restarts: Runs of each config, each with another random_seed.
+        **kwargs: Further arguments of `finetune`.
 
     Returns:
         The row of the best run: its settings, metrics and `minutes`.
 
     Raises:
-        InputError: Where there is nothing to run, where the strategy has
-            several workers, or where `output_dir` has results of another
-            search.
+        InputError: If there is nothing to run, if the strategy has several
+            workers, or if `output_dir` has results of another search.
+
+    Example:
+        >>> configs = [
+        ...     keras_bert.FinetuningConfig(learning_rate=x, num_train_epochs=1)
+        ...     for x in (1e-4, 3e-5)
+        ... ]
+        >>> best = keras_bert.search_hyperparameters(
+        ...     "glue/sst2",
+        ...     "sst2",
+        ...     "search",
+        ...     configs=configs,
+        ...     init_checkpoint="pretrained",
+        ...     settings={"max_seq_length": 16},
+        ... )
+        >>> best["learning_rate"] in (1e-4, 3e-5)
+        True
     """
     task = get_task(task) if isinstance(task, str) else task
     output_dir = Path(output_dir)
@@ -69,13 +84,15 @@ def search(
         for config in configs
         for i in range(num_restarts)
     ]
-    configs = list(dict.fromkeys(configs))  # none twice
+    configs = list(dict.fromkeys(configs))  # no duplicates
     _check(configs)
     varied = _varied_fields(configs)
     metric = task.metrics[0]
-    rows, best = [], None
+    rows: list[dict[str, Any]] = []
+    best: tuple[dict[str, Any], Path] | None = None
 
-    def rank(row):  # the correlation with a constant is no number
+    def rank(row):
+        # The correlation with a constant is undefined.
         return -math.inf if math.isnan(row[metric]) else row[metric]
 
     for number, config in enumerate(configs, 1):
@@ -94,6 +111,7 @@ def search(
         rows.sort(key=rank, reverse=True)
         _write_table(output_dir / "search.csv", rows)
         _plot(output_dir / "search.png", rows, varied, metric)
+    assert best  # there is at least one config
     logging.info("The best model is in %s", best[1])
     return best[0]
 
@@ -101,17 +119,23 @@ def search(
 def _check(configs):
     if not configs:
         raise InputError(
-            "There is nothing to run; give a value of each flag, and at least "
+            "There is nothing to run; give a value for each flag, and at least "
             "one restart."
+        )
+    if not all(config.num_train_epochs for config in configs):
+        raise InputError(
+            "With num_train_epochs=0 nothing is trained, so there is nothing "
+            "to search; leave the 0 out."
         )
     if any(c.distribution_strategy == "multi_worker_mirrored" for c in configs):
         raise InputError(
-            "Several workers cannot search; run them once for each setting."
+            "A search cannot use several workers; call finetune once for each "
+            "setting."
         )
 
 
 def _varied_fields(configs):
-    """Those the paper varies, and others in which the configs differ."""
+    """The fields that the paper varies, and those in which configs differ."""
     return [
         field.name
         for field in dataclasses.fields(FinetuningConfig)
@@ -121,7 +145,7 @@ def _varied_fields(configs):
 
 
 def _run(task, data_dir, folder, config, kwargs) -> dict[str, Any]:
-    """Runs, unless an earlier call has; returns the figures."""
+    """Returns the figures of a run; runs it unless an earlier call has."""
     done = folder / "run.json"
     asked = dataclasses.asdict(config) | {
         name: str(value)
@@ -131,11 +155,9 @@ def _run(task, data_dir, folder, config, kwargs) -> dict[str, Any]:
         begin = time.monotonic()
         figures = finetune(task, data_dir, folder, config=config, **kwargs)
         figures["minutes"] = (time.monotonic() - begin) / 60
-        # As large as all else together, and of no use to a finished run.
+        # A finished run does not need its last checkpoints, which are large.
         shutil.rmtree(folder / "checkpoints")
-        with atomic_path(done) as path:
-            run = {"asked": asked, "figures": figures}
-            path.write_text(json.dumps(run, indent=2) + "\n")
+        write_json(done, {"asked": asked, "figures": figures})
     run = json.loads(done.read_text(encoding="utf-8"))
     for name, value in asked.items():
         if run["asked"].get(name) != value:
@@ -143,7 +165,8 @@ def _run(task, data_dir, folder, config, kwargs) -> dict[str, Any]:
                 f"{folder} was run with {name}={run['asked'].get(name)!r}, "
                 f"not {value!r}; give a new output_dir."
             )
-    return run["figures"]
+    # JSON has no NaN, the score of an undefined metric.
+    return {n: math.nan if x is None else x for n, x in run["figures"].items()}
 
 
 def _write_table(file, rows):
@@ -154,7 +177,7 @@ def _write_table(file, rows):
 
 
 def _plot(file, rows, varied, metric):
-    """A panel for each field, a dot for each run."""
+    """Draws a panel for each field, with a dot for each run."""
     figure = Figure(figsize=(3.5 * len(varied), 3.5), layout="constrained")
     panels = figure.subplots(1, len(varied), squeeze=False, sharey=True)[0]
     for axes, name in zip(panels, varied, strict=True):

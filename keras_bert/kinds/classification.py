@@ -1,78 +1,119 @@
-"""One label for a text or a pair."""
+"""A task with one label for a text or a pair of texts."""
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import tensorflow as tf
+from sklearn import metrics
 
 from keras_bert.errors import InputError
-from keras_bert.kinds.fields import encode_texts, text_signature
-from keras_bert.kinds.metrics import METRICS
+from keras_bert.kinds.fields import encode_texts, find_label
+from keras_bert.kinds.kind import HeadNames, Kind, KindSettings, Signature
 from keras_bert.kinds.reports import write_confusion_matrix, write_worst_errors
 from keras_bert.models.bilstm import build_bilstm_classifier
 from keras_bert.models.classifier import build_classifier
+from keras_bert.settings import setting
 from keras_bert.text.packing import BertPreprocessor
 from keras_bert.training.losses import accuracy, cross_entropy
-from keras_bert.training.training_model import Objective
+from keras_bert.training.objectives import Objective
 
 
-class ClassificationHead(tf.Module):
-    """Answers with `prediction`, a label, and `scores`, of each label.
+@dataclasses.dataclass(frozen=True)
+class ClassificationSettings(KindSettings):
+    """Settings of a classification task.
 
-    The SavedModel takes `text` [B], or `text_a` and `text_b`, and returns
-    `label` [B] and `scores` [B, L], probabilities in the order of the labels.
+    Attributes:
+        bilstm_size: Units, in each direction, of a two-layer BiLSTM on the
+            encoder (paper, 5.1; 768 there); 0 for no BiLSTM.
     """
 
+    bilstm_size: int = setting(0, minimum=0)
+
+
+class Classification(Kind):
+    """Answers with `label` and `scores`, the probability of each label.
+
+    The SavedModel takes the text fields [B] and returns `label` [B] and
+    `scores` [B, L], in the order of the labels.
+    """
+
+    name = "classification"
+    Settings = ClassificationSettings
+    has_labels = True
+    metrics = {
+        "accuracy": metrics.accuracy_score,
+        # The F1 of the second label, as the GLUE server scores MRPC and QQP.
+        "f1": metrics.f1_score,
+        "matthews": metrics.matthews_corrcoef,
+    }
     objectives = {"logits": Objective(cross_entropy, {"accuracy": accuracy})}
+    head_names = (
+        HeadNames(
+            "classifier",
+            google="",
+            huggingface="classifier",
+            architecture="BertForSequenceClassification",
+        ),
+    )
 
     def __init__(self, spec, tokenizer):
-        super().__init__(name="classification")
-        self.spec = spec
-        self.tokenizer = tokenizer
-        self._preprocessor = BertPreprocessor(tokenizer, spec.max_seq_length)
+        super().__init__(spec, tokenizer)
+        if "f1" in spec.metrics and len(spec.labels) > 2:
+            raise InputError(
+                f"f1 scores the second of two labels, but the labels are "
+                f"{spec.labels}; choose accuracy or matthews."
+            )
+        self._preprocessor = BertPreprocessor(
+            tokenizer, spec.settings.max_seq_length
+        )
 
     def build_model(self, bert_config):
         num_labels = len(self.spec.labels)
-        if self.spec.bilstm_size:
+        if bilstm_size := self.spec.settings.bilstm_size:
             return build_bilstm_classifier(
-                bert_config,
-                num_labels=num_labels,
-                bilstm_size=self.spec.bilstm_size,
+                bert_config, num_labels=num_labels, bilstm_size=bilstm_size
             )
         return build_classifier(bert_config, num_labels=num_labels)
 
     def encode(self, rows, *, labeled):
-        labels = None
-        if labeled:
-            labels = np.array(self._gold(rows), "int32")
+        labels = np.array(self.gold(rows), "int32") if labeled else None
         return encode_texts(
             rows, self.spec.text_fields, self._preprocessor, labels
         )
 
     def decode(self, rows, examples, outputs):
         scores = tf.nn.softmax(np.stack(outputs["logits"])).numpy()
+        labels = self.spec.labels
         return [
             {
-                "prediction": self.spec.labels[row.argmax()],
-                "scores": dict(
-                    zip(self.spec.labels, row.tolist(), strict=True)
-                ),
+                "label": labels[row.argmax()],
+                "scores": dict(zip(labels, row.tolist(), strict=True)),
             }
             for row in scores
         ]
 
-    def score(self, rows, answers, metrics):
-        gold, predicted = self._gold(rows), self._predicted(answers)
-        return {
-            name: float(METRICS["classification"][name](gold, predicted))
-            for name in metrics
-        }
+    def gold(self, rows):
+        ids = self.label_ids()
+        return [
+            find_label(row.get("label"), ids, number)
+            for number, row in enumerate(rows, 1)
+        ]
+
+    def predicted(self, answers):
+        ids = self.label_ids()
+        return [ids[answer["label"]] for answer in answers]
+
+    def submission(self, answer):
+        return answer["label"]
 
     def write_reports(self, folder, rows, answers):
+        """Writes `confusion_matrix.png` and `errors.tsv`."""
         write_confusion_matrix(
             folder / "confusion_matrix.png",
-            self._gold(rows),
-            self._predicted(answers),
+            self.gold(rows),
+            self.predicted(answers),
             self.spec.labels,
         )
         fields = self.spec.text_fields
@@ -82,12 +123,12 @@ class ClassificationHead(tf.Module):
             [
                 (
                     row["label"],
-                    answer["prediction"],
-                    answer["scores"][answer["prediction"]],
+                    answer["label"],
+                    answer["scores"][answer["label"]],
                     *(row[field] for field in fields),
                 )
                 for row, answer in zip(rows, answers, strict=True)
-                if answer["prediction"] != row["label"]
+                if answer["label"] != row["label"]
             ],
         )
 
@@ -100,19 +141,15 @@ class ClassificationHead(tf.Module):
                 "scores": tf.nn.softmax(logits),
             }
 
-        return text_signature(answer, self.spec.text_fields)
+        return {
+            "serving_default": Signature(
+                answer, self.string_inputs(), by_label=("scores",)
+            )
+        }
 
-    def _gold(self, rows):
-        ids = {label: i for i, label in enumerate(self.spec.labels)}
-        for number, row in enumerate(rows, 1):
-            label = row.get("label")
-            if label not in self.spec.labels:
-                raise InputError(
-                    f"Label {label!r} of example {number} is not one of "
-                    f"{', '.join(ids)}; check the labels and the reader of "
-                    "the task."
-                )
-        return [ids[row["label"]] for row in rows]
-
-    def _predicted(self, answers):
-        return [self.spec.labels.index(a["prediction"]) for a in answers]
+    def work_counter(self, bert_config):
+        return super().work_counter(
+            bert_config,
+            bilstm_size=self.spec.settings.bilstm_size,
+            bilstm_input_size=bert_config.hidden_size,
+        )

@@ -1,15 +1,15 @@
-"""Rows with one text or two -> examples."""
+"""Checks the fields of rows, and encodes rows with one text or two."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from keras_bert.errors import InputError
-from keras_bert.finetuning.batches import Examples
+from keras_bert.kinds.examples import Examples
 from keras_bert.tasks.base import Row
 from keras_bert.text.packing import BertPreprocessor
 
@@ -22,7 +22,7 @@ def encode_texts(
     preprocessor: BertPreprocessor,
     labels: np.ndarray | None = None,
 ) -> Examples:
-    """Tokenizes and packs the text fields; `labels` [N] are for `logits`."""
+    """Tokenizes and packs the text fields; `labels` belong to `logits`."""
     check_texts(rows, text_fields)
     # One graph for any number of rows.
     specs = [tf.TensorSpec([None], tf.string)] * len(text_fields)
@@ -40,7 +40,7 @@ def encode_texts(
 
 
 def check_fields(rows: Sequence[Row], fields: Sequence[str]) -> None:
-    """Raises InputError where a row lacks one of the fields."""
+    """Raises InputError if a row lacks one of the fields."""
     for number, row in enumerate(rows, 1):
         if missing := [field for field in fields if field not in row]:
             raise InputError(
@@ -50,7 +50,7 @@ def check_fields(rows: Sequence[Row], fields: Sequence[str]) -> None:
 
 
 def check_texts(rows: Sequence[Row], fields: Sequence[str]) -> None:
-    """Raises InputError where one of the fields is absent or no text."""
+    """Raises InputError if one of the fields is missing or not a text."""
     check_fields(rows, fields)
     for number, row in enumerate(rows, 1):
         for field in fields:
@@ -58,7 +58,7 @@ def check_texts(rows: Sequence[Row], fields: Sequence[str]) -> None:
 
 
 def check_text(value: Any, name: str) -> None:
-    """Raises InputError, with its name, where a value is no text."""
+    """Raises InputError, which names the value, if it is not a text."""
     if not isinstance(value, str):
         raise InputError(f"{name} is {value!r}; give a string.")
     try:
@@ -70,8 +70,14 @@ def check_text(value: Any, name: str) -> None:
         ) from error
 
 
-def text_signature(answer, text_fields: tuple[str, ...]) -> dict[str, tuple]:
-    """`answer`, called on strings named `text`, or `text_a` and `text_b`."""
-    names = ["text"] if len(text_fields) == 1 else ["text_a", "text_b"]
-    specs = [tf.TensorSpec([None], tf.string, name) for name in names]
-    return {"serving_default": (answer, specs)}
+def find_label(label: Any, ids: Mapping[str, int], number: int) -> int:
+    """Returns the id of a label.
+
+    Raises InputError, which names the example, if the label is unknown.
+    """
+    if not isinstance(label, str) or label not in ids:
+        raise InputError(
+            f"Label {label!r} of example {number} is not one of "
+            f"{', '.join(ids)}; check the labels and the reader of the task."
+        )
+    return ids[label]

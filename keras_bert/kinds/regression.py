@@ -1,58 +1,115 @@
-"""A number for a text or a pair."""
+"""A task with a number for a text or a pair of texts."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
 import tensorflow as tf
+from scipy import stats
 
 from keras_bert.errors import InputError
-from keras_bert.kinds.fields import encode_texts, text_signature
-from keras_bert.kinds.metrics import METRICS
+from keras_bert.kinds.fields import encode_texts
+from keras_bert.kinds.kind import HeadNames, Kind, KindSettings, Signature
 from keras_bert.kinds.reports import write_worst_errors
 from keras_bert.models.classifier import build_regressor
+from keras_bert.settings import setting
 from keras_bert.text.packing import BertPreprocessor
 from keras_bert.training.losses import squared_error
-from keras_bert.training.training_model import Objective
+from keras_bert.training.objectives import Objective
 
 
-class RegressionHead(tf.Module):
-    """Answers with `prediction`, a number.
+def _correlation(correlate):
+    def of_numbers(gold, predicted):
+        # The correlation of a single row is undefined.
+        return correlate(gold, predicted)[0] if len(gold) > 1 else math.nan
 
-    The SavedModel takes `text` [B], or `text_a` and `text_b`, and returns
-    `score` [B], the number.
+    return of_numbers
+
+
+@dataclasses.dataclass(frozen=True)
+class RegressionSettings(KindSettings):
+    """Settings of a regression task.
+
+    Attributes:
+        min_value: Smaller predictions are raised to this number.
+        max_value: Larger predictions are lowered to this number.
     """
 
+    min_value: float | None = setting(None, minimum=-math.inf)
+    max_value: float | None = setting(None, minimum=-math.inf)
+
+
+class Regression(Kind):
+    """Answers with `score`, a number.
+
+    The SavedModel takes the text fields [B] and returns `score`, float32 [B].
+    """
+
+    name = "regression"
+    Settings = RegressionSettings
+    metrics = {
+        "pearson": _correlation(stats.pearsonr),
+        "spearman": _correlation(stats.spearmanr),
+    }
     objectives = {"logits": Objective(squared_error)}
+    head_names = (
+        HeadNames(
+            "regressor",
+            google="",
+            huggingface="classifier",
+            architecture="BertForSequenceClassification",
+            num_outputs=1,
+        ),
+    )
 
     def __init__(self, spec, tokenizer):
-        super().__init__(name="regression")
-        self.spec = spec
-        self.tokenizer = tokenizer
-        self._preprocessor = BertPreprocessor(tokenizer, spec.max_seq_length)
+        super().__init__(spec, tokenizer)
+        settings = spec.settings
+        self._preprocessor = BertPreprocessor(
+            tokenizer, settings.max_seq_length
+        )
+        self._range = (
+            -math.inf if settings.min_value is None else settings.min_value,
+            math.inf if settings.max_value is None else settings.max_value,
+        )
 
     def build_model(self, bert_config):
         return build_regressor(bert_config)
 
     def encode(self, rows, *, labeled):
-        labels = np.array(_gold(rows), "float32") if labeled else None
+        labels = np.array(self.gold(rows), "float32") if labeled else None
         return encode_texts(
             rows, self.spec.text_fields, self._preprocessor, labels
         )
 
     def decode(self, rows, examples, outputs):
-        numbers = np.clip(outputs["logits"], *self.spec.value_range)
-        return [{"prediction": float(x)} for (x,) in numbers]
+        numbers = np.clip(outputs["logits"], *self._range)
+        return [{"score": float(x)} for (x,) in numbers]
 
-    def score(self, rows, answers, metrics):
-        gold, predicted = _gold(rows), [a["prediction"] for a in answers]
-        return {
-            name: float(METRICS["regression"][name](gold, predicted))
-            for name in metrics
-        }
+    def gold(self, rows):
+        numbers = []
+        for number, row in enumerate(rows, 1):
+            try:
+                numbers.append(float(row.get("label")))
+            except (TypeError, ValueError):
+                numbers.append(math.nan)
+            if not math.isfinite(numbers[-1]):
+                raise InputError(
+                    f"Label {row.get('label')!r} of example {number} is not a "
+                    "number; check the reader of the task."
+                )
+        return numbers
+
+    def predicted(self, answers):
+        return [answer["score"] for answer in answers]
+
+    def submission(self, answer):
+        return f"{answer['score']:.3f}"
 
     def write_reports(self, folder, rows, answers):
+        """Writes `errors.tsv`, the largest differences first."""
         fields = self.spec.text_fields
         write_worst_errors(
             folder / "errors.tsv",
@@ -60,12 +117,12 @@ class RegressionHead(tf.Module):
             [
                 (
                     gold,
-                    answer["prediction"],
-                    answer["prediction"] - gold,
+                    answer["score"],
+                    answer["score"] - gold,
                     *(row[field] for field in fields),
                 )
                 for gold, row, answer in zip(
-                    _gold(rows), rows, answers, strict=True
+                    self.gold(rows), rows, answers, strict=True
                 )
             ],
         )
@@ -73,22 +130,6 @@ class RegressionHead(tf.Module):
     def signatures(self, model):
         def answer(*texts):
             logits = model(self._preprocessor(*texts))["logits"]
-            low, high = self.spec.value_range
-            return {"score": tf.clip_by_value(logits[:, 0], low, high)}
+            return {"score": tf.clip_by_value(logits[:, 0], *self._range)}
 
-        return text_signature(answer, self.spec.text_fields)
-
-
-def _gold(rows):
-    numbers = []
-    for number, row in enumerate(rows, 1):
-        try:
-            numbers.append(float(row.get("label")))
-        except (TypeError, ValueError):
-            numbers.append(math.nan)
-        if not math.isfinite(numbers[-1]):
-            raise InputError(
-                f"Label {row.get('label')!r} of example {number} is not a "
-                "number; check the reader of the task."
-            )
-    return numbers
+        return {"serving_default": Signature(answer, self.string_inputs())}

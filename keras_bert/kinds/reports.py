@@ -1,9 +1,8 @@
-"""What a fine-tuned model answered, as files to read and to look at."""
+"""The reports of several kinds: a confusion matrix, the worst errors."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,54 +12,38 @@ from sklearn.metrics import ConfusionMatrixDisplay
 from keras_bert.files import atomic_path
 
 _NUM_WORST = 100
-
-
-def write_predictions(
-    file: Path, rows: Sequence[Mapping], answers: Sequence[Mapping]
-) -> None:
-    """Writes each row with its answer, as JSON lines.
-
-    Of fields that both have, the row's stays, but `prediction` is the answer's.
-    """
-    with atomic_path(file) as path, path.open("w", encoding="utf-8") as lines:
-        for row, answer in zip(rows, answers, strict=True):
-            line = {**row, **answer, **row, "prediction": answer["prediction"]}
-            lines.write(json.dumps(line, ensure_ascii=False) + "\n")
-
-
-def write_submission(file: Path, answers: Sequence[Mapping]) -> None:
-    """Writes `index` and `prediction`, the form that the GLUE server takes.
-
-    The labels of words stand with spaces between.
-    """
-    with atomic_path(file) as path, path.open("w", encoding="utf-8") as tsv:
-        tsv.write("index\tprediction\n")
-        for i, answer in enumerate(answers):
-            prediction = answer["prediction"]
-            if isinstance(prediction, float):
-                prediction = f"{prediction:.3f}"
-            if isinstance(prediction, list):
-                prediction = " ".join(prediction)
-            tsv.write(f"{i}\t{prediction}\n")
+_MAX_LABELS = 30
 
 
 def write_confusion_matrix(
     file: Path,
-    gold: np.ndarray,
-    predicted: np.ndarray,
+    gold: Sequence[int],
+    predicted: Sequence[int],
     labels: tuple[str, ...],
 ) -> None:
-    """Draws a PNG: gold labels down, predicted ones across, with counts."""
-    size = 2.5 + 0.6 * len(labels)
+    """Draws the counts as a PNG: gold labels down, predicted labels across.
+
+    With more than 30 labels, the 29 most frequent in `gold` are drawn, and the
+    other labels as one: the memory of a picture grows with their square.
+    """
+    pairs = np.array([gold, predicted])
+    names = list(labels)
+    if len(names) > _MAX_LABELS:
+        counts = np.bincount(pairs[0], minlength=len(names))
+        kept = np.argsort(-counts, kind="stable")[: _MAX_LABELS - 1]
+        place = np.full(len(names), len(kept))
+        place[kept] = np.arange(len(kept))
+        pairs = place[pairs]
+        names = [labels[i] for i in kept] + ["(other labels)"]
+    size = 2.5 + 0.6 * len(names)
     figure = Figure(figsize=(size + 1, size), layout="constrained")
     ConfusionMatrixDisplay.from_predictions(
-        gold,
-        predicted,
-        labels=range(len(labels)),
-        display_labels=labels,
+        *pairs,
+        labels=range(len(names)),
+        display_labels=names,
         ax=figure.subplots(),
         cmap="Blues",
-        xticks_rotation=45 if len(labels) > 2 else "horizontal",
+        xticks_rotation=45 if len(names) > 2 else "horizontal",
     )
     with atomic_path(file) as path:
         figure.savefig(path, format="png", dpi=120)
@@ -71,8 +54,8 @@ def write_worst_errors(
 ) -> None:
     """Writes the 100 worst errors as tab-separated columns, worst first.
 
-    The first columns of an error are the gold answer, the predicted one, and
-    a number that is the larger, or the more negative, the worse the error is.
+    The first columns of an error are the gold answer, the predicted answer and
+    a number. The larger its absolute value, the worse is the error.
     """
     worst = sorted(errors, key=lambda error: -abs(error[2]))[:_NUM_WORST]
     with atomic_path(file) as path, path.open("w", encoding="utf-8") as tsv:
@@ -83,4 +66,4 @@ def write_worst_errors(
 def _column(value):
     if isinstance(value, float):
         return f"{value:.4f}"
-    return " ".join(str(value).split())  # no tabs, no line breaks
+    return " ".join(str(value).split())  # without tabs and line breaks

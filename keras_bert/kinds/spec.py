@@ -1,64 +1,71 @@
-"""What of a task its model has to remember."""
+"""Reads and writes `task.json`, and builds the kind that it describes."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-import math
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+
+from keras_bert.config import BertConfig
+from keras_bert.errors import InputError
+from keras_bert.files import to_json
+from keras_bert.kinds import get_kind
+from keras_bert.kinds.kind import Kind, KindSettings, TaskSpec
+from keras_bert.tasks.base import Task
+from keras_bert.text.tokenizer import BertTokenizer
 
 
-@dataclasses.dataclass(frozen=True)
-class TaskSpec:
-    """`task.json`, beside the weights of a fine-tuned model.
+def make_spec(task: Task, settings: Mapping[str, Any]) -> TaskSpec:
+    """Returns the spec of a task; `settings` override those of the task.
 
-    Attributes:
-        head: As in `Task`.
-        labels: Names of the columns of `logits`, where it has some.
-        text_fields: The texts that the model reads, in their order.
-        max_seq_length: Longer texts are cut, or go through the model in
-            several windows.
-        do_lower_case: Whether the vocabulary is uncased.
-        value_range: The smallest and the largest number of a regression.
-        doc_stride: From the start of one window to that of the next, in
-            tokens.
-        max_query_length: Of a longer question, only so many tokens are read.
-        max_answer_length: No answer is longer, in tokens.
-        n_best_size: So many answers are written to nbest_predictions.json.
-        answers_may_be_missing: Whether a span task has questions without an
-            answer; where not, one is always given.
-        null_score_diff_threshold: No answer is given where its score exceeds
-            that of the best answer by more.
-        features: Of a frozen encoder, what a tagger is trained on: one of
-            `feature_tagger.FEATURES`. Without, the encoder is trained too.
-        bilstm_size: Of a two-layer BiLSTM on the encoder, in each direction;
-            768 in the paper. With 0 there is none.
+    Raises InputError for a setting that the kind does not have.
     """
+    return TaskSpec(
+        kind=task.kind,
+        text_fields=tuple(task.text_fields),
+        settings=make_settings(task.kind, {**task.settings, **settings}),
+        labels=tuple(task.labels),
+        metrics=tuple(task.metrics),
+    )
 
-    head: str
-    labels: tuple[str, ...]
-    text_fields: tuple[str, ...]
-    max_seq_length: int
-    do_lower_case: bool
-    value_range: tuple[float, float] = (-math.inf, math.inf)
-    doc_stride: int = 128
-    max_query_length: int = 64
-    max_answer_length: int = 30
-    n_best_size: int = 20
-    answers_may_be_missing: bool = False
-    null_score_diff_threshold: float = 0.0
-    features: str = ""
-    bilstm_size: int = 0
 
-    @classmethod
-    def from_json(cls, file: Path) -> TaskSpec:
-        values = json.loads(file.read_text(encoding="utf-8"))
-        return cls(
-            **{
-                name: tuple(value) if isinstance(value, list) else value
-                for name, value in values.items()
-            }
+def make_settings(kind: str, values: Mapping[str, Any]) -> KindSettings:
+    """Returns the settings of a kind, with its defaults for missing values.
+
+    Raises InputError for a setting that the kind does not have.
+    """
+    settings_class = get_kind(kind).Settings
+    known = [field.name for field in dataclasses.fields(settings_class)]
+    if unknown := [name for name in values if name not in known]:
+        raise InputError(
+            f"A {kind} task has no setting {unknown[0]!r}; its settings are "
+            f"{', '.join(known)}."
         )
+    return settings_class(**values)
 
-    def to_json(self) -> str:
-        return json.dumps(dataclasses.asdict(self), indent=2) + "\n"
+
+def read_spec(file: Path) -> TaskSpec:
+    """Reads a `task.json`."""
+    values = json.loads(file.read_text(encoding="utf-8"))
+    for name in ("text_fields", "labels", "metrics"):
+        values[name] = tuple(values[name])
+    settings = make_settings(values["kind"], values["settings"])
+    return TaskSpec(**values | {"settings": settings})
+
+
+def spec_to_json(spec: TaskSpec) -> str:
+    """Returns the text of a `task.json`."""
+    return to_json(dataclasses.asdict(spec))
+
+
+def build_kind(
+    spec: TaskSpec, tokenizer: BertTokenizer, bert_config: BertConfig
+) -> Kind:
+    """Returns the kind of a task, for its tokenizer and its network.
+
+    Raises InputError if the task does not fit its kind or the network.
+    """
+    bert_config.check_max_seq_length(spec.settings.max_seq_length)
+    return get_kind(spec.kind)(spec, tokenizer)

@@ -1,4 +1,4 @@
-"""What a pre-trained model would put where [MASK] stands in a text."""
+"""The word pieces that a pre-trained model puts in the place of [MASK]."""
 
 from __future__ import annotations
 
@@ -14,18 +14,33 @@ from keras_bert.text.tokenizer import BertTokenizer
 def fill_mask(
     model: keras.Model, tokenizer: BertTokenizer, text: str, *, top: int = 5
 ) -> list[list[tuple[str, float]]]:
-    """Guesses the word pieces of a text at each "[MASK]".
-
-    Or at what the tokenizer's `special_tokens.mask` says instead.
+    """Guesses the word piece at each "[MASK]" of a text.
 
     Args:
-        model: Of `build_pretraining_model`.
-        tokenizer: The model's.
-        text: One text with at least one [MASK].
-        top: How many guesses to return.
+        model: A model of `build_pretraining_model`.
+        tokenizer: The tokenizer of the model. Its `special_tokens.mask` is
+            the spelling of [MASK].
+        text: A text with at least one [MASK].
+        top: The number of guesses to return.
 
     Returns:
-        For each [MASK] the best pieces with their probabilities.
+        For each [MASK], the best pieces with their probabilities.
+
+    Raises:
+        InputError: If the text has no [MASK].
+
+    Example:
+        >>> config = keras_bert.BertConfig.from_json(
+        ...     "pretrained/bert_config.json"
+        ... )
+        >>> model = keras_bert.build_pretraining_model(config)
+        >>> keras_bert.load_checkpoint(model, "pretrained")
+        >>> tokenizer = keras_bert.BertTokenizer("pretrained/vocab.txt")
+        >>> (guesses,) = keras_bert.fill_mask(
+        ...     model, tokenizer, "a [MASK] dog", top=3
+        ... )
+        >>> len(guesses)
+        3
     """
     mask = tokenizer.special_tokens.mask
     parts = tokenizer(text.split(mask)).to_list()

@@ -6,61 +6,72 @@ import contextlib
 import dataclasses
 import functools
 import json
-import re
 from pathlib import Path
 
 import tensorflow as tf
 
 from keras_bert.checkpoints.find import check_output_dir, checkpoint_folder
 from keras_bert.checkpoints.load import load_checkpoint
+from keras_bert.checkpoints.tokenizer_settings import (
+    resolve_tokenizer_settings,
+)
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
-from keras_bert.files import atomic_path
+from keras_bert.files import write_json
 from keras_bert.models.flops import count_work
 from keras_bert.models.pretraining import build_pretraining_model
-from keras_bert.pretraining.read.damage import damage_named
-from keras_bert.pretraining.read.files_to_records import (
-    read_pretraining_records,
+from keras_bert.pretraining.read.batches import (
+    pretraining_batches,
+    unknown_id_named,
 )
-from keras_bert.pretraining.read.pairs_to_rows import pack_sequences
+from keras_bert.pretraining.read.damage import damage_named
 from keras_bert.pretraining.read.records_to_pairs import InstanceDrawer
+from keras_bert.pretraining.write.source_to_lines import expand_globs
 from keras_bert.settings import setting
 from keras_bert.text.masking import MaskingConfig
 from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.text.tokenizer_settings import TokenizerSettings
 from keras_bert.training.config import TrainConfig
 from keras_bert.training.distribution import get_strategy, is_chief
 from keras_bert.training.losses import accuracy, cross_entropy
 from keras_bert.training.objectives import Objective
 from keras_bert.training.trainer import train
 
-_UNKNOWN_ID = "unknown token id"
-
 
 @dataclasses.dataclass(frozen=True)
 class PretrainingConfig(TrainConfig, MaskingConfig):
     """A pre-training run; names as in google-research/bert.
 
-    The numbers of the masking are for records without masks only.
+    The rates of the masking apply only to records without masks.
 
     Attributes:
         num_train_steps: Steps of the whole run.
-        num_warmup_steps: Steps until the learning rate is at its peak.
-        max_seq_length: Length of the records' sequences.
+        num_warmup_steps: Steps until the learning rate reaches its peak.
+        max_seq_length: Length of the sequences in the records.
         max_predictions_per_seq: Masked positions of a record.
+        do_lower_case: Whether the text of the records was lower-cased, which
+            later steps have to know; by default as the file beside the
+            records says, or else as the vocabulary suggests.
         next_sentence: Whether to train the next-sentence head (paper, 5.1).
-        pack_sequences: Whether to put several short sequences of a batch into
-            one row, where they do not see each other: less padding, equal
-            losses. With jit_compile=on, each new shape takes time.
+        pack_sequences: Whether several short sequences of a batch share a
+            row, where they do not see each other: less padding, the same
+            losses. With jit_compile=on, every new shape is compiled.
         init_moments: Whether to take over the optimizer's moments from
-            init_checkpoint too, in a second phase of longer sequences.
+            init_checkpoint too, for a second phase of longer sequences.
         skip_corrupt_records: Whether to leave out damaged records, with a
             warning that counts them, instead of stopping.
+
+    Example:
+        >>> config = keras_bert.PretrainingConfig(max_seq_length=512)
+        >>> config.learning_rate
+        0.0001
     """
 
     num_train_steps: int = 100_000
     num_warmup_steps: int = setting(10_000, minimum=0)
     max_seq_length: int = 128
     max_predictions_per_seq: int = 20
+    do_lower_case: bool | None = None
     next_sentence: bool = True
     pack_sequences: bool = False
     init_moments: bool = False
@@ -69,33 +80,57 @@ class PretrainingConfig(TrainConfig, MaskingConfig):
 
 def pretrain(
     bert_config: BertConfig,
-    input_files: list[str],
+    input_files: str | list[str],
     output_dir: str | Path,
     *,
-    eval_files: list[str] | None = None,
+    eval_files: str | list[str] | None = None,
     init_checkpoint: str | Path | None = None,
     vocab_file: str | Path | None = None,
     config: PretrainingConfig | None = None,
 ) -> dict[str, float]:
-    """Pre-trains a model, or goes on where an earlier call was interrupted.
+    """Pre-trains a model, or resumes where an earlier call stopped.
 
     Args:
         bert_config: The network.
-        input_files: TFRecords of `create_pretraining_data`; of those without
-            masks, other masks are drawn in each epoch.
+        input_files: TFRecords of `create_pretraining_data`, as a list or as
+            names and globs with commas between them. If they have no masks,
+            each epoch draws new ones.
         output_dir: Gets `checkpoints/`, `history.csv`, `curves.png`,
             `tensorboard/` and, at the end, `eval_results.json`.
         eval_files: Held-out records, evaluated after each interval.
-        init_checkpoint: Weights to begin with, instead of random ones.
-        vocab_file: Is put beside the weights, so that later steps find it;
-            needed for records without masks.
+        init_checkpoint: The weights to start from, instead of random ones.
+        vocab_file: Copied beside the weights, for later steps; required for
+            records without masks.
         config: Rates, sizes and steps.
 
     Returns:
-        The figures of the last interval: `loss`, `masked_lm_loss`,
+        The last row of the history: `loss`, `masked_lm_loss`,
         `masked_lm_accuracy`, `masked_lm_perplexity`, `next_sentence_loss` and
-        `next_sentence_accuracy`, with `val_` before them those of the
+        `next_sentence_accuracy`, the same with `val_` before them for the
         held-out records, and the time and speed of the training.
+
+    Example:
+        >>> figures = keras_bert.pretrain(
+        ...     keras_bert.BertConfig(
+        ...         vocab_size=31,
+        ...         hidden_size=12,
+        ...         num_hidden_layers=2,
+        ...         num_attention_heads=3,
+        ...         intermediate_size=20,
+        ...     ),
+        ...     "train.tfrecord",
+        ...     "output",
+        ...     vocab_file="vocab.txt",
+        ...     config=keras_bert.PretrainingConfig(
+        ...         num_train_steps=4,
+        ...         num_warmup_steps=1,
+        ...         train_batch_size=8,
+        ...         max_seq_length=14,
+        ...         max_predictions_per_seq=3,
+        ...     ),
+        ... )
+        >>> figures["step"]
+        4
     """
     config = config or PretrainingConfig()
     if config.init_moments and not init_checkpoint:
@@ -108,16 +143,22 @@ def pretrain(
     if config.pack_sequences and config.distribution_strategy == "tpu":
         raise InputError(
             "pack_sequences makes batches of changing shapes, which a TPU "
-            "does not take; turn it off."
+            "cannot run; turn it off."
         )
-    # Before anything else in TensorFlow: workers find each other now or never.
+    # First of all: workers must find each other before TensorFlow is used.
     strategy = get_strategy(config.distribution_strategy, config.tpu)
+    train_files, held_out_files = _expand(input_files), _expand(eval_files)
     sidecars = {"bert_config.json": bert_config.to_json()}
     drawer = None
     if vocab_file:
-        tokenizer = BertTokenizer(vocab_file)
+        tokenizer = BertTokenizer.from_settings(
+            vocab_file,
+            _tokenizer_settings(
+                config, train_files, init_checkpoint, vocab_file
+            ),
+        )
         bert_config.check_vocab_size(tokenizer.vocab_size, vocab_file)
-        sidecars["vocab.txt"] = "\n".join(tokenizer.vocab) + "\n"
+        sidecars |= tokenizer.sidecars(bert_config.max_position_embeddings)
         drawer = InstanceDrawer(
             tokenizer,
             config.build_masker(tokenizer, config.max_predictions_per_seq),
@@ -135,20 +176,33 @@ def pretrain(
             load_checkpoint(model, init_checkpoint)
         return model
 
+    outputs = ("masked_lm", "next_sentence")[: 1 + config.next_sentence]
     batches = functools.partial(
-        _batches,
-        config=config,
+        pretraining_batches,
         vocab_size=bert_config.vocab_size,
+        outputs=outputs,
+        packed=config.pack_sequences,
+        seq_length=config.max_seq_length,
+        max_predictions_per_seq=config.max_predictions_per_seq,
         drawer=drawer,
+        skip_corrupt_records=config.skip_corrupt_records,
     )
-    files = [*input_files, *(eval_files or ())]
-    with damage_named(files), _unknown_id_named(bert_config.vocab_size):
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(damage_named([*train_files, *held_out_files]))
+        stack.enter_context(unknown_id_named(bert_config.vocab_size))
         evaluation = None
-        if eval_files:
-            evaluation = batches(eval_files)
+        if held_out_files:
+            evaluation = batches(
+                held_out_files, batch_size=config.eval_batch_size
+            )
         _, figures = train(
             build_model,
-            lambda step: batches(input_files, config.random_seed, step),
+            lambda step: batches(
+                train_files,
+                batch_size=config.train_batch_size,
+                shuffle_seed=config.random_seed,
+                first_batch=step,
+            ),
             evaluation,
             objectives={
                 output: Objective(
@@ -156,7 +210,7 @@ def pretrain(
                     {"accuracy": accuracy},
                     {"perplexity": tf.exp} if output == "masked_lm" else {},
                 )
-                for output in _outputs(config)
+                for output in outputs
             },
             count_work=functools.partial(
                 count_work,
@@ -170,78 +224,28 @@ def pretrain(
             output_dir=output_dir,
             sidecars=sidecars,
             init_moments=checkpoint_folder(init_checkpoint)
-            if config.init_moments
+            if config.init_moments and init_checkpoint
             else None,
         )
     if is_chief(strategy):
-        with atomic_path(Path(output_dir) / "eval_results.json") as path:
-            path.write_text(json.dumps(figures, indent=2) + "\n")
+        write_json(Path(output_dir) / "eval_results.json", figures)
     return figures
 
 
-@contextlib.contextmanager
-def _unknown_id_named(vocab_size):
-    """Says in a sentence that the records are of another vocabulary."""
-    try:
-        yield
-    except tf.errors.InvalidArgumentError as error:
-        unknown = re.search(rf"\[{_UNKNOWN_ID}\] \[(\d+)\]", error.message)
-        if not unknown:
-            raise
-        raise InputError(
-            f"A record holds the token id {unknown[1]}, but the vocab_size of "
-            f"the model is {vocab_size}; create the records with the "
-            "vocabulary of the model."
-        ) from error
+def _expand(files):
+    return expand_globs(files) if isinstance(files, str) else list(files or ())
 
 
-def _batches(
-    files, shuffle_seed=None, first_batch=0, *, config, vocab_size, drawer
-):
-    dataset = read_pretraining_records(
-        files,
-        seq_length=config.max_seq_length,
-        max_predictions_per_seq=config.max_predictions_per_seq,
-        batch_size=config.eval_batch_size
-        if shuffle_seed is None
-        else config.train_batch_size,
-        shuffle_seed=shuffle_seed,
-        first_batch=first_batch,
-        drawer=drawer,
-        skip_corrupt_records=config.skip_corrupt_records,
+def _tokenizer_settings(config, input_files, init_checkpoint, vocab_file):
+    """As the config says, or else the file beside the records."""
+    for file in input_files:
+        description = Path(f"{file}.json")
+        if config.do_lower_case is None and description.is_file():
+            values = json.loads(description.read_text(encoding="utf-8"))
+            names = [f.name for f in dataclasses.fields(TokenizerSettings)]
+            return TokenizerSettings(
+                **{n: x for n, x in values["settings"].items() if n in names}
+            )
+    return resolve_tokenizer_settings(
+        init_checkpoint, vocab_file, config.do_lower_case
     )
-    if config.pack_sequences:
-        dataset = dataset.map(pack_sequences, tf.data.AUTOTUNE)
-
-    def split(features):
-        # Not in the model: with XLA any id is taken, and the loss is NaN.
-        ids = features["input_ids"], features["masked_lm_ids"]
-        largest = tf.maximum(*map(tf.reduce_max, ids))
-        tf.debugging.Assert(largest < vocab_size, [_UNKNOWN_ID, largest])
-        next_sentence = features.pop("next_sentence_labels")
-        if config.pack_sequences:
-            next_sentence_weights = features.pop("next_sentence_weights")
-        else:
-            next_sentence = next_sentence[:, 0]
-            next_sentence_weights = tf.ones_like(next_sentence, tf.float32)
-        labels = {
-            "masked_lm": features.pop("masked_lm_ids"),
-            "next_sentence": next_sentence,
-        }
-        weights = {
-            "masked_lm": features.pop("masked_lm_weights"),
-            "next_sentence": next_sentence_weights,
-        }
-        outputs = _outputs(config)
-        return (
-            features,
-            {name: labels[name] for name in outputs},
-            {name: weights[name] for name in outputs},
-        )
-
-    return dataset.map(split).prefetch(2)
-
-
-def _outputs(config):
-    heads = ("masked_lm", "next_sentence")
-    return heads if config.next_sentence else heads[:1]

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
 
 import keras
 import tensorflow as tf
 
 from keras_bert.errors import InputError
-from keras_bert.files import atomic_path
+from keras_bert.files import atomic_path, to_json
+from keras_bert.kinds.kind import Kind
+from keras_bert.serving.served_model import DESCRIPTION
 
 _PARTS_OF_A_SAVED_MODEL = {
     "assets",
@@ -21,71 +21,63 @@ _PARTS_OF_A_SAVED_MODEL = {
 }
 
 
-class Servable(Protocol):
-    """What gives a network's numbers a meaning; see `keras_bert.kinds.base`.
-
-    A tf.Module whose method `signatures` takes the network and returns, by
-    name, functions of strings and their input specifications.
-    """
-
-    def signatures(self, model: keras.Model) -> dict[str, tuple]: ...
-
-
 def export_saved_model(
-    model: keras.Model,
-    head: Servable,
-    export_dir: str | Path,
-    *,
-    labels: Sequence[str] = (),
+    model: keras.Model, kind: Kind, export_dir: str | Path
 ) -> None:
-    """Writes a SavedModel for TensorFlow Serving and `run_scripts/predict.py`.
+    """Writes a SavedModel for TensorFlow Serving and `ServedModel`.
 
-    What its `serving_default` takes and returns is said where the head is
-    defined, such as `ClassificationHead`. Needs tensorflow and
-    tensorflow_text to load, nothing else. Its folder `assets` has
-    `inputs.txt`, the names of the strings in their order, and, where there
-    are labels, `labels.txt`.
+    Loading it needs tensorflow and tensorflow_text, nothing else. The class
+    of the kind, such as `Classification`, says what the signatures take and
+    return. `assets/task.json` holds the labels and the names of the inputs.
 
     Args:
         model: The network.
-        head: Strings -> its features, its outputs -> answers.
-        export_dir: The folder to write; appears when it is whole, in place
-            of an earlier SavedModel.
-        labels: Names of the columns of scores.
+        kind: Turns strings into its inputs, and its outputs into answers.
+        export_dir: The folder to write. It appears when it is whole, and
+            replaces an earlier SavedModel.
 
     Raises:
-        InputError: Where `export_dir` holds anything else.
+        InputError: If `export_dir` holds anything else.
     """
     export_dir = Path(export_dir)
     if export_dir.exists() and not _is_saved_model(export_dir):
         raise InputError(
-            f"{export_dir} is there already and no SavedModel; give a new "
+            f"{export_dir} exists already and is not a SavedModel; give a new "
             "folder."
         )
-    signatures = {
-        name: tf.function(function, input_signature=specs, autograph=False)
-        for name, (function, specs) in head.signatures(model).items()
+    signatures = kind.signatures(model)
+    functions = {
+        name: tf.function(
+            signature.function,
+            input_signature=signature.inputs,
+            autograph=False,
+        )
+        for name, signature in signatures.items()
     }
-    inputs = [s.name for s in signatures["serving_default"].input_signature]
+    description = {
+        "kind": kind.name,
+        "labels": kind.spec.labels,
+        "signatures": {
+            name: {
+                # The rank tells a list of strings from a string.
+                "inputs": {x.name: x.shape.rank for x in signature.inputs},
+                "by_label": signature.by_label,
+            }
+            for name, signature in signatures.items()
+        },
+    }
     with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, DESCRIPTION)
+        file.write_text(to_json(description), encoding="utf-8")
         module = tf.Module(name="served")
-        module.tracked = model, head
-        module.assets = [
-            _asset(Path(folder, f"{name}.txt"), lines)
-            for name, lines in (("inputs", inputs), ("labels", labels))
-            if lines
-        ]
+        module.tracked = model, kind
+        module.description = tf.saved_model.Asset(str(file))
         with atomic_path(export_dir) as path:
-            tf.saved_model.save(module, str(path), signatures)
+            tf.saved_model.save(module, str(path), functions)
 
 
 def _is_saved_model(path):
-    """And nothing else, or an empty folder."""
+    """Also true of an empty folder."""
     return path.is_dir() and all(
         part.name in _PARTS_OF_A_SAVED_MODEL for part in path.iterdir()
     )
-
-
-def _asset(file, lines):
-    file.write_text("".join(f"{x}\n" for x in lines), encoding="utf-8")
-    return tf.saved_model.Asset(str(file))

@@ -1,4 +1,4 @@
-"""What a data set is: its files, fields, labels and metrics."""
+"""Data sets: their files, fields, labels and metrics, one file each."""
 
 from __future__ import annotations
 
@@ -12,16 +12,23 @@ from keras_bert.tasks.base import Task
 
 
 def get_task(name: str) -> Task:
-    """Returns a task by name, or of a file of the user's own.
+    """Returns a task by name, or from a Python file of your own.
 
     Args:
         name: A known name such as "glue/sst2", or a Python file that defines
-            `TASKS` as the files beside this one do: "my_task.py", or
-            "my_task.py:name" where it has several.
+            `TASKS`, as keras_bert/tasks/glue.py does: "my_task.py", or
+            "my_task.py:name" if it has several tasks.
 
     Raises:
-        InputError: For an unknown name, with the list of known ones.
-        FileNotFoundError: Where the Python file does not exist.
+        InputError: If the name is unknown.
+        FileNotFoundError: If the Python file does not exist.
+
+    Example:
+        >>> task = keras_bert.get_task("glue/sst2")
+        >>> task.kind, task.text_fields, task.labels
+        ('classification', ('sentence',), ('0', '1'))
+        >>> task.read("sst2", "validation")[0]
+        {'sentence': 'a very good film', 'label': '1'}
     """
     path, _, chosen = name.partition(":")
     if path.endswith(".py"):
@@ -36,8 +43,8 @@ def get_task(name: str) -> Task:
 
 
 def known_tasks() -> dict[str, Task]:
-    """All tasks of the files beside this one, by name."""
-    tasks = {}
+    """Returns the tasks of all files of this folder by name."""
+    tasks: dict[str, Task] = {}
     for module in pkgutil.iter_modules(__path__):
         imported = importlib.import_module(f"{__name__}.{module.name}")
         tasks |= getattr(imported, "TASKS", {})
@@ -47,8 +54,7 @@ def known_tasks() -> dict[str, Task]:
 def _load_file(path):
     if not Path(path).is_file():
         raise FileNotFoundError(
-            f"No task file at {path}; expected a Python file that defines "
-            "TASKS."
+            f"No task file at {path}; give a Python file that defines TASKS."
         )
     spec = importlib.util.spec_from_file_location(Path(path).stem, path)
     module = importlib.util.module_from_spec(spec)

@@ -1,15 +1,13 @@
-"""What has to be known of a data set to fine-tune on it."""
+"""The description of a data set to fine-tune on."""
 
 from __future__ import annotations
 
 import dataclasses
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from keras_bert.errors import InputError
-from keras_bert.kinds.metrics import METRICS
 
 Row = Mapping[str, Any]
 
@@ -19,102 +17,69 @@ class Task:
     """A data set and the question it asks.
 
     Attributes:
-        head: What is asked for. "classification": one of `labels`;
-            "regression": a number; "multiple_choice": one of several endings;
-            "token_classification": one of `labels` for each word; "span": a
-            part of a text that answers a question.
-        text_fields: The fields of a row that the model reads. One text, or
-            two of a pair; for multiple choice a text and a list of endings,
-            for token classification a list of words, for a span the question
-            and the text.
-        metrics: Names of `tasks.metrics.METRICS[head]`, the most important
-            first.
+        kind: The kind of answer: "classification", one of `labels`;
+            "regression", a number;
+            "multiple_choice", one of several endings;
+            "token_classification", one of `labels` for each word; "span", a
+            part of a text that answers a question; or a kind of your own.
+        text_fields: The fields of a row that the model reads: one text, or
+            the two texts of a pair; for multiple choice a text and a list of
+            endings; for token classification a list of words; for a span the
+            question and the context. The served model takes the same names.
+        metrics: Names of the kind's metrics, the most important one first.
         read: Called with the data folder and a split; returns rows, each a
-            dict with the text fields and "label", which a test set lacks: a
-            name of `labels`; a number; the number of the right ending, as a
-            string; a list of names; a list of answers, each a dict with
-            "text" and "answer_start", in characters, or an empty list where
-            the text has no answer. Raises FileNotFoundError where there is
-            no such file.
-        labels: Their names, in the order of their ids.
-        validation_splits: Are evaluated on; the first chooses the best
-            checkpoint.
-        test_files: A split without labels -> the name of the file that its
-            predictions are handed in as.
-        max_seq_length: Used where the config does not set another.
-        value_range: The smallest and the largest number of a regression.
-        tfds_name: Its name in tensorflow-datasets, such as "glue/mnli", where
-            it is there with the same text fields, `label` and splits.
-        answers_may_be_missing: Whether a span task has questions without an
-            answer.
-        examples: Some rows, to test the task on.
+            dict with the text fields and "label", which a test set lacks. In
+            the order of the kinds above, a label is one of `labels`; a list of
+            them; a number; the number of the right ending, from 0, as a
+            string; a list with a label for each word; or a list of answers,
+            each a dict with "text" and "answer_start" (in characters), which
+            is empty if there is no answer. Raises FileNotFoundError if the
+            split has no file.
+        labels: The names of the labels, in the order of their ids.
+        settings: Settings of the kind that differ from its defaults.
+        validation_splits: The splits to evaluate on; the first one chooses
+            the best checkpoint.
+        test_files: For each split without labels, the name of the file that
+            its predictions are written to.
+        tfds_name: The name in tensorflow-datasets, such as "glue/mnli", if
+            the data set is there with the same fields, `label` and splits.
+        examples: Some labeled rows, for tests.
+
+    Example:
+        >>> from keras_bert.tasks import readers
+        >>> task = keras_bert.Task(
+        ...     kind="classification",
+        ...     text_fields=("question", "passage"),
+        ...     labels=("false", "true"),
+        ...     metrics=("accuracy",),
+        ...     read=readers.jsonl(
+        ...         train="train.jsonl", validation="val.jsonl"
+        ...     ),
+        ... )
     """
 
-    head: str
+    kind: str
     text_fields: tuple[str, ...]
     metrics: tuple[str, ...]
-    read: Callable[[Path, str], list[Row]]
+    read: Callable[[Path, str], Sequence[Row]]
     labels: tuple[str, ...] = ()
+    settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     validation_splits: tuple[str, ...] = ("validation",)
     test_files: Mapping[str, str] = dataclasses.field(
         default_factory=lambda: {"test": "test_predictions.tsv"}
     )
-    max_seq_length: int = 128
-    value_range: tuple[float, float] = (-math.inf, math.inf)
     tfds_name: str = ""
-    answers_may_be_missing: bool = False
     examples: tuple[Row, ...] = ()
 
     def __post_init__(self):
-        if self.head not in METRICS:
-            raise InputError(
-                f"head {self.head!r} is not one of {', '.join(METRICS)}."
-            )
-        counts = _NUM_TEXT_FIELDS[self.head]
-        if len(self.text_fields) not in counts:
-            raise InputError(
-                f"text_fields {self.text_fields} must be "
-                f"{' or '.join(map(str, counts))} fields for a "
-                f"{self.head} task."
-            )
-        if (self.head in _HEADS_WITH_LABELS) != (len(self.labels) > 1):
-            raise InputError(
-                f"labels {self.labels} do not fit head {self.head!r}: "
-                f"{' and '.join(_HEADS_WITH_LABELS)} have at least two, "
-                "others none."
-            )
         if len(set(self.labels)) < len(self.labels):
-            raise InputError(f"labels {self.labels} have one of them twice.")
+            raise InputError(f"One of the labels {self.labels} occurs twice.")
         if not self.metrics:
-            raise InputError("There are no metrics; give at least one.")
-        known = METRICS[self.head]
-        if unknown := [m for m in self.metrics if m not in known]:
-            raise InputError(
-                f"metrics {unknown} of a {self.head} task are not among "
-                f"{', '.join(known)}."
-            )
-        if (
-            self.head == "classification"
-            and "f1" in self.metrics
-            and len(self.labels) > 2
-        ):
-            raise InputError(
-                f"f1 is of the second of two labels, not of {self.labels}; "
-                "choose accuracy or matthews."
-            )
+            raise InputError("The task has no metrics; give at least one.")
         stems = [Path(file).stem for file in self.test_files.values()]
         if len({"predictions", *stems}) <= len(stems):
             raise InputError(
-                f"test_files {list(self.test_files.values())} must differ "
-                "from each other, and from predictions, but for the ending."
+                f"The names of test_files {list(self.test_files.values())}, "
+                "without their endings, must differ from each other and from "
+                "predictions."
             )
-
-
-_HEADS_WITH_LABELS = ("classification", "token_classification")
-_NUM_TEXT_FIELDS = {
-    "classification": (1, 2),
-    "regression": (1, 2),
-    "multiple_choice": (2,),
-    "token_classification": (1,),
-    "span": (2,),
-}

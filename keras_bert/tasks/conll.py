@@ -1,4 +1,4 @@
-"""Files with a word and its tag a line, as of the CoNLL shared tasks."""
+"""Reads files of the CoNLL shared tasks: a word and its tag on a line."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ def conll(
     labels: Sequence[str],
     word_column: int = 0,
     tag_column: int = -1,
-) -> Callable[[Path, str], list[Row]]:
-    """Reads columns with spaces or tabs between, a blank line between rows.
+) -> Callable[[Path, str], Sequence[Row]]:
+    """Returns a reader of columns that spaces or tabs separate.
 
-    A row has `words` and, of a file with more than one column, `label`, a tag
-    for each word. Lines of `-DOCSTART-` are left out. Tags come as BIO: where
-    an entity begins with I-, as in IOB1, it gets its B-.
+    A blank line ends a row. A row has `words` and, if the file has more than
+    one column, `label`, a tag for each word. Lines with `-DOCSTART-` are
+    skipped. Tags become BIO: an entity that begins with I-, as in IOB1, begins
+    with B- instead.
     """
     files = {"train": train, "validation": validation, "test": test}
 
@@ -35,7 +36,7 @@ def conll(
             for sentence in _sentences(path)
         ]
         if not rows:
-            raise InputError(f"{path} holds no sentence.")
+            raise InputError(f"{path} contains no sentence.")
         return rows
 
     return read
@@ -49,7 +50,7 @@ def _sentences(path):
         raise InputError(f"{path} is not UTF-8: {error}.") from error
     sentence, num_columns = [], None
     for number, line in enumerate(text.split("\n"), 1):
-        # Not str.split: a word may hold a space of another kind.
+        # Not str.split: a word may contain another kind of space.
         columns = re.split(r"[ \t]+", line.strip(" \t\r"))
         if columns[0] == "":
             if sentence:
@@ -60,8 +61,8 @@ def _sentences(path):
             if len(columns) != num_columns:
                 raise InputError(
                     f"Line {number} of {path} has {len(columns)} columns, but "
-                    f"those before it {num_columns}; check its spaces and "
-                    "tabs."
+                    f"the lines before have {num_columns}; check its spaces "
+                    "and tabs."
                 )
             sentence.append((number, columns))
     if sentence:
@@ -75,8 +76,8 @@ def _row(sentence, path, labels, word_column, tag_column):
     for column in (word_column, tag_column):
         if not -num_columns <= column < num_columns:
             raise InputError(
-                f"{path} has {num_columns} columns, but column {column} is "
-                "to be read; check word_column and tag_column of the task."
+                f"{path} has {num_columns} columns and no column {column}; "
+                "check word_column and tag_column of the task."
             )
     tags = []
     for number, columns in sentence:

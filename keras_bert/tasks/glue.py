@@ -1,7 +1,7 @@
 """GLUE (Wang et al. 2018), from the official folders.
 
-The text fields are named as in tensorflow-datasets, the files of predictions
-as the GLUE server wants them, all in one zip file.
+The text fields have the names of tensorflow-datasets. The files of predictions
+have the names that the GLUE server expects in its zip file.
 """
 
 import dataclasses
@@ -15,18 +15,18 @@ def _task(
     file_name,
     columns,
     *examples,
-    head="classification",
+    kind="classification",
     labels=(),
     metrics=("accuracy",),
-    value_range=Task.value_range,
+    settings=None,
     **options,
 ):
-    """A task with one train.tsv, dev.tsv and test.tsv.
+    """Returns a task with the files train.tsv, dev.tsv and test.tsv.
 
-    The examples have their texts in the order of the columns, then the label.
+    An example has its texts in the order of the columns, then its label.
     """
     return Task(
-        head=head,
+        kind=kind,
         text_fields=tuple(field for field in columns if field != "label"),
         labels=labels,
         metrics=metrics,
@@ -38,7 +38,7 @@ def _task(
             **options,
         ),
         test_files={"test": file_name},
-        value_range=value_range,
+        settings=settings or {},
         examples=_examples(columns, examples),
     )
 
@@ -50,7 +50,7 @@ def _examples(columns, examples):
 def _read_mnli(data_dir, split):
     folder = Path(data_dir)
     if split == "diagnostic" and not (folder / "diagnostic.tsv").is_file():
-        # Where the official download script puts it; older ones beside MNLI.
+        # Older download scripts make a folder of its own for this file.
         folder = folder.parent / "diagnostic"
     return _MNLI_FILES(folder, split)
 
@@ -68,7 +68,7 @@ _MNLI_COLUMNS = {
     "label": "gold_label",
 }
 _MNLI = Task(
-    head="classification",
+    kind="classification",
     text_fields=("premise", "hypothesis"),
     labels=("contradiction", "entailment", "neutral"),
     metrics=("accuracy",),
@@ -141,8 +141,8 @@ _TASKS = {
         ("Is the film good?", "Is the dog lazy?", "0"),
         labels=_NO_YES,
         metrics=("f1", "accuracy"),
-        # Some questions of the official train.tsv and dev.tsv have a line
-        # break in them, which leaves pieces of lines.
+        # A line break inside of a question splits some lines of the official
+        # train.tsv and dev.tsv.
         leave_out_broken=True,
     ),
     "glue/stsb": _task(
@@ -154,16 +154,16 @@ _TASKS = {
         },
         ("The dog jumped.", "A dog was jumping.", "4.800"),
         ("The fox is lazy.", "The movie was bad.", "0.200"),
-        head="regression",
+        kind="regression",
         metrics=("pearson", "spearman"),
-        value_range=(0.0, 5.0),
+        settings={"min_value": 0.0, "max_value": 5.0},
     ),
     "glue/mnli": _MNLI,
-    # No data to train on: for models of glue/mnli.
+    # The diagnostic set evaluates models of glue/mnli; it has no train split.
     "glue/ax": dataclasses.replace(
         _MNLI,
         metrics=("matthews", "accuracy"),
-        # The gold labels are in another file than what is handed in.
+        # The labels are not in the file whose predictions are submitted.
         read=readers.tsv(
             columns={
                 "premise": "Premise",

@@ -1,4 +1,4 @@
-"""CoNLL-2003 (Tjong Kim Sang and De Meulder): names of four types."""
+"""CoNLL-2003 (Tjong Kim Sang and De Meulder 2003): names of four types."""
 
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.conll import conll
@@ -17,7 +17,7 @@ _LABELS = (
 
 TASKS = {
     "ner/conll2003": Task(
-        head="token_classification",
+        kind="token_classification",
         text_fields=("words",),
         labels=_LABELS,
         metrics=("f1", "precision", "recall", "accuracy"),
@@ -27,7 +27,7 @@ TASKS = {
             test="test.txt",
             labels=_LABELS,
         ),
-        # The test set has its labels: it is scored here.
+        # The test set has labels, so it is scored too.
         validation_splits=("validation", "test"),
         test_files={},
         examples=(

@@ -1,8 +1,8 @@
-"""Data files -> rows. A reader is made with the names of the files.
+"""Readers of data files: functions that return the `read` of a `Task`.
 
-Each function here returns the `read` of a `Task`. `files` are the names of
-the splits' files: train="train.tsv", validation="dev.tsv", test="test.tsv".
-Only splits whose names begin with train or validation have labels.
+`files` are the names of the splits' files: train="train.tsv",
+validation="dev.tsv", test="test.tsv". Only splits whose names begin with train
+or validation have labels.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ def tsv(
     leave_out_broken: bool = False,
     **files: str,
 ) -> Reader:
-    """Reads tab-separated files without quoting, as GLUE's are.
+    """Reads tab-separated files without quotes, such as those of GLUE.
 
     `columns` maps a field to its column: its number from 0, or its name in
-    the header. Splits without labels often have other columns:
-    `test_columns`. A line with too many columns or too few is an error; with
-    `leave_out_broken` it is left out and counted in the log, but not in a
-    split without labels, whose predictions would move up.
+    the header. Splits without labels have the columns `test_columns`, if
+    given. A line with a wrong number of columns raises InputError. With
+    `leave_out_broken`, such lines of splits with labels are skipped, and the
+    log counts them; a split without labels must keep its number of rows.
     """
 
     def read(data_dir, split):
@@ -73,10 +73,10 @@ def csv(*, columns: Columns, **files: str) -> Reader:
 
 
 def jsonl(**files: str) -> Reader:
-    """Reads one JSON object a line.
+    """Reads files with a JSON object on each line.
 
-    Strings and lists stay what they are; other values become JSON: 2 is "2"
-    and true is "true". A field that is null is left out.
+    Strings and lists are kept. Other values become strings of JSON: 2 becomes
+    "2", and true becomes "true". A field that is null is left out.
     """
 
     def read(data_dir, split):
@@ -112,10 +112,11 @@ def _has_labels(split):
 def existing_file(
     data_dir: str | Path, files: Mapping[str, str | None], split: str
 ) -> Path:
-    """The file of a split; FileNotFoundError where there is none."""
-    if not files.get(split):
+    """Returns the file of a split; raises FileNotFoundError if it is absent."""
+    name = files.get(split)
+    if not name:
         raise FileNotFoundError(f"This task has no {split} file.")
-    path = Path(data_dir) / files[split]
+    path = Path(data_dir) / name
     if not path.is_file():
         raise FileNotFoundError(
             f"No {split} file at {path}; is data_dir the folder of the task?"
@@ -125,20 +126,20 @@ def existing_file(
 
 def _text(path):
     try:
-        # MRPC begins with a byte-order mark.
+        # The files of MRPC begin with a byte-order mark.
         return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8: {error}.") from error
 
 
 def _lines(path):
-    # Not splitlines, which also splits at characters such as U+2028.
+    # splitlines would also split at characters such as U+2028.
     lines = [line.removesuffix("\r") for line in _text(path).split("\n")]
     return lines if lines[-1] else lines[:-1]
 
 
 def _csv_table(path):
-    """Line numbers and lists; a quoted line break is part of its column."""
+    """Yields line numbers and columns, which may contain line breaks."""
     reader = csv_reader(io.StringIO(_text(path), newline=""), strict=True)
     try:
         for line in reader:
@@ -160,7 +161,7 @@ def _table_rows(
     header: bool = True,
     leave_out_broken: bool = False,
 ):
-    """Numbered lines, split into columns -> rows."""
+    """Returns the rows of numbered lines, which are split into columns."""
     table = list(table)
     names = table.pop(0)[1] if header and table else []
     places = {
@@ -183,7 +184,7 @@ def _table_rows(
             )
     if broken:
         logging.warning(
-            "%d lines of %s do not have %d columns and are left out; the "
+            "%d lines of %s do not have %d columns, so they are skipped; the "
             "first is line %d.",
             len(broken),
             path,
@@ -205,5 +206,5 @@ def _place(column, names, path):
 
 def _not_empty(rows, path):
     if not rows:
-        raise InputError(f"{path} holds no example.")
+        raise InputError(f"{path} contains no example.")
     return rows

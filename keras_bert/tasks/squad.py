@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from keras_bert.errors import InputError
 from keras_bert.tasks.base import Row, Task
 
 
-def read_squad(file: str | Path, *, answers_may_be_missing: bool) -> list[Row]:
+def read_squad(
+    file: str | Path, *, answers_may_be_missing: bool
+) -> Sequence[Row]:
     """Reads `id`, `question`, `context` and, as label, all gold answers.
 
-    Without `answers_may_be_missing`, a question without an answer is an
-    error; so is an answer that begins outside of its context. That an answer
-    does not stand where it begins is none: files from elsewhere have such.
+    Raises InputError if the file is not of SQuAD's form, if an answer starts
+    outside of its context, or, unless `answers_may_be_missing`, if a question
+    has no answer. An answer may differ from the context at its start, as in
+    files of other data sets; training skips it.
     """
     file = Path(file)
     try:
@@ -55,14 +59,16 @@ def read_squad(file: str | Path, *, answers_may_be_missing: bool) -> list[Row]:
                     }
                 )
     if not rows:
-        raise InputError(f"{file} holds no question.")
+        raise InputError(f"{file} contains no question.")
     return rows
 
 
 def _get(values, key, type_, place):
     if not isinstance(values, dict) or not isinstance(values.get(key), type_):
         kind = "string" if type_ is str else "list"
-        raise InputError(f"{place} has no {kind} {key!r}, as SQuAD has.")
+        raise InputError(
+            f"{place} has no {kind} {key!r}; give an official SQuAD file."
+        )
     return values[key]
 
 
@@ -76,9 +82,9 @@ def _label(question, context, place):
         start = answer.get("answer_start")
         if not isinstance(start, int) or not 0 <= start < len(context):
             raise InputError(
-                f"Answer {text!r} of {place} has the answer_start {start!r}, "
-                f"which is not a place in its context of {len(context)} "
-                "characters."
+                f"Answer {text!r} of {place} has the answer_start {start!r}; "
+                "give the number of its first character in the context of "
+                f"{len(context)} characters."
             )
         label.append({"text": text, "answer_start": start})
     return label
@@ -102,12 +108,11 @@ def _task(version, *, answers_may_be_missing, examples):
         return read_squad(path, answers_may_be_missing=answers_may_be_missing)
 
     return Task(
-        head="span",
+        kind="span",
         text_fields=("question", "context"),
         metrics=("f1", "exact_match"),
         read=read,
-        max_seq_length=384,
-        answers_may_be_missing=answers_may_be_missing,
+        settings={"answers_may_be_missing": answers_may_be_missing},
         examples=examples,
     )
 

@@ -1,6 +1,6 @@
-"""One of several endings: SWAG (Zellers et al. 2018), CODAH (Chen et al. 2019).
+"""Choice of an ending: SWAG (Zellers et al. 2018), CODAH (Chen et al. 2019).
 
-An ending continues a text: the text is the first segment, the ending the
+An ending continues a text. The text is the first segment and the ending the
 second.
 """
 
@@ -13,7 +13,7 @@ _ENDINGS = [f"ending{i}" for i in range(4)]
 
 
 def _read_swag(data_dir, split):
-    """The second sentence is begun: its beginning goes with each ending."""
+    """Puts the beginning of the second sentence before each ending."""
     rows = []
     for columns in _read_swag_files(data_dir, split):
         row = {
@@ -35,10 +35,10 @@ _read_swag_files = readers.csv(
 
 
 def _read_codah(data_dir, split):
-    """CODAH has one file, here split by a checksum of the text to continue.
+    """Splits the one file of CODAH by a checksum of the text to continue.
 
-    About a fifth is for validation. Questions about the same text are on the
-    same side.
+    About a fifth is the validation set. All questions about the same text are
+    in the same split.
     """
     rows = []
     for columns in _read_codah_file(data_dir, split):
@@ -89,14 +89,14 @@ _EXAMPLES = (
 )
 TASKS = {
     "swag": Task(
-        head="multiple_choice",
+        kind="multiple_choice",
         text_fields=("context", "endings"),
         metrics=("accuracy",),
         read=_read_swag,
         examples=_EXAMPLES,
     ),
     "codah": Task(
-        head="multiple_choice",
+        kind="multiple_choice",
         text_fields=("context", "endings"),
         metrics=("accuracy",),
         read=_read_codah,

@@ -1,7 +1,8 @@
-"""The rows of a task from a data set that tensorflow-datasets prepared."""
+"""Reads the rows of a task from a data set of tensorflow-datasets."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from keras_bert.errors import InputError
@@ -10,18 +11,18 @@ from keras_bert.tasks.base import Row, Task
 _ROWS_PER_BATCH = 1000
 
 
-def read_tfds(task: Task, data_dir: str | Path, split: str) -> list[Row]:
+def read_tfds(task: Task, data_dir: str | Path, split: str) -> Sequence[Row]:
     """Reads a split as `task.read` does, without a network.
 
     Args:
-        task: One with a `tfds_name`.
-        data_dir: The folder of tensorflow-datasets, in which the data set was
-            prepared.
-        split: As the task names it.
+        task: A task with a `tfds_name`.
+        data_dir: The folder in which tensorflow-datasets prepared the data set.
+        split: The name of the split in the task.
 
     Raises:
-        FileNotFoundError: Where the data set or its split is not there.
-        InputError: Where the data set is not of the task's form.
+        FileNotFoundError: If the data set or its split is absent.
+        InputError: If the data set does not have the fields or the labels of
+            the task.
     """
     import tensorflow_datasets as tfds
 
@@ -40,13 +41,13 @@ def read_tfds(task: Task, data_dir: str | Path, split: str) -> list[Row]:
             f"{task.tfds_name} has no field {missing[0]!r}, only "
             f"{', '.join(features)}; the task needs {', '.join(fields)}."
         )
-    # Examples were shuffled on disk; predictions are handed in in the order
-    # of the official files, which is that of idx.
+    # tensorflow-datasets shuffles. Predictions are submitted in the order of
+    # the official files, which is the order of idx.
     order = ["idx"] if "idx" in features else []
     dataset = builder.as_dataset(split=split).map(
         lambda example: {name: example[name] for name in fields + order}
     )
-    columns = {name: [] for name in fields + order}
+    columns: dict[str, list] = {name: [] for name in fields + order}
     for batch in tfds.as_numpy(dataset.batch(_ROWS_PER_BATCH)):
         for name, values in batch.items():
             columns[name] += list(values)
@@ -67,7 +68,7 @@ def read_tfds(task: Task, data_dir: str | Path, split: str) -> list[Row]:
 
 
 def _folder(task, data_dir):
-    """That of the newest version."""
+    """Returns the folder of the newest version."""
     if not task.tfds_name:
         raise InputError(
             "This task has no tfds_name; read its own files instead."
@@ -79,24 +80,24 @@ def _folder(task, data_dir):
     }
     if not versions:
         raise FileNotFoundError(
-            f"{data_dir} holds no prepared {task.tfds_name}; run "
+            f"{data_dir} contains no prepared {task.tfds_name}; run "
             f'tensorflow_datasets.load("{task.tfds_name}", data_dir=...) '
-            "once where there is a network."
+            "once on a machine with a network."
         )
     return versions[max(versions)]
 
 
 def _label_names(task, feature):
-    """Of the data set's label ids, as the task says them; None of numbers."""
+    """Returns the task's names of the label ids; None if they are numbers."""
     names = getattr(feature, "names", None)
     if names is None or set(names) == set(task.labels):
         return names
-    # Official files say 0 and 1 where tensorflow-datasets has names.
+    # Official files have 0 and 1 for the names of tensorflow-datasets.
     if task.labels == tuple(str(i) for i in range(len(names))):
         return task.labels
     raise InputError(
-        f"{task.tfds_name} has the labels {', '.join(names)}, but the task "
-        f"{', '.join(task.labels)}."
+        f"{task.tfds_name} has the labels {', '.join(names)}, but the task has "
+        f"{', '.join(task.labels)}; check tfds_name and the labels."
     )
 
 

@@ -3,12 +3,11 @@ import pytest
 import tensorflow as tf
 
 from keras_bert.finetuning.batches import (
-    IGNORED,
-    Examples,
     evaluation_batches,
     fill_rate,
     training_batches,
 )
+from keras_bert.kinds.examples import IGNORED, Examples
 from keras_bert.kinds.fields import encode_texts
 from keras_bert.text.packing import BertPreprocessor
 from keras_bert.text.tokenizer import BertTokenizer
@@ -27,7 +26,7 @@ def examples(preprocessor):
     return encode_texts(rows, ("text",), preprocessor, lengths)
 
 
-def test_every_example_once_an_epoch_with_its_label(examples):
+def test_an_epoch_has_every_example_once_with_its_label(examples):
     batches = list(
         training_batches(examples, batch_size=32, num_epochs=2, seed=1)
     )
@@ -46,7 +45,7 @@ def test_every_example_once_an_epoch_with_its_label(examples):
     assert epochs[0] != epochs[1]
 
 
-def test_little_padding_and_the_same_order_for_a_seed(examples):
+def test_batches_have_little_padding_and_the_order_of_their_seed(examples):
     def masks(seed):
         dataset = training_batches(
             examples, batch_size=8, num_epochs=1, seed=seed
@@ -59,22 +58,22 @@ def test_little_padding_and_the_same_order_for_a_seed(examples):
     assert [m.shape for m in first] != [m.shape for m in masks(2)]
 
 
-def test_no_small_pool_is_left_over(examples):
-    # 72 batches; 64 and then 8 would leave 2 % of padding.
+def test_pools_have_similar_sizes(examples):
+    # There are 72 batches. Pools of 64 and 8 batches would give 2 % padding.
     batches = training_batches(examples, batch_size=7, num_epochs=1, seed=1)
     masks = [features["input_mask"].numpy() for features, *_ in batches]
     assert len(masks) == 72
     assert sum(m.sum() for m in masks) / sum(m.size for m in masks) > 0.985
 
 
-def test_fill_rate():
+def test_fill_rate_is_the_share_of_real_tokens():
     lengths = np.array([3, 5, 2, 4])
     batches = [np.array([0, 1]), np.array([2]), np.array([3])]
     assert fill_rate(lengths, batches) == 14 / (10 + 2 + 4)
 
 
 def test_more_epochs_begin_with_the_same_batches(examples):
-    """So a run that is given more epochs goes on with its data."""
+    """A run that resumes with more epochs continues with the same data."""
 
     def labels(num_epochs):
         dataset = training_batches(
@@ -85,7 +84,7 @@ def test_more_epochs_begin_with_the_same_batches(examples):
     assert labels(3)[:16] == labels(1)
 
 
-def test_evaluation_goes_by_length_and_tells_the_places(examples):
+def test_evaluation_is_sorted_by_length_and_returns_the_order(examples):
     dataset, order = evaluation_batches(examples, batch_size=64)
     lengths = np.concatenate(
         [labels["logits"].numpy() for _, labels, _ in dataset]
@@ -96,7 +95,7 @@ def test_evaluation_goes_by_length_and_tells_the_places(examples):
     )
 
 
-def test_labels_of_tokens_are_padded_and_the_ignored_weigh_nothing():
+def test_padded_and_ignored_labels_have_no_weight():
     ids = tf.ragged.constant([[2, 5, 3], [2, 9, 7, 8, 3]])
     labels = tf.ragged.constant(
         [[IGNORED, 2, IGNORED], [IGNORED, 1, IGNORED, 0, IGNORED]]
@@ -117,7 +116,7 @@ def test_labels_of_tokens_are_padded_and_the_ignored_weigh_nothing():
     ]
 
 
-def test_choices_are_as_long_as_the_longest():
+def test_an_example_is_as_long_as_its_longest_choice():
     ids = tf.ragged.constant([[[2, 5, 3], [2, 3]], [[2, 3], [2, 9, 7, 8, 3]]])
     examples = Examples(
         {"input_ids": ids, "segment_ids": ids * 0}, np.array([0, 1])

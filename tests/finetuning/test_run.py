@@ -14,8 +14,8 @@ from keras_bert.checkpoints.find import find_weights
 from keras_bert.finetuning.finetuned_model import load_finetuned
 from keras_bert.finetuning.run import FinetuningConfig, finetune
 from keras_bert.models.pretraining import build_pretraining_model
-from keras_bert.serving.export import export_saved_model
 from keras_bert.tasks.base import Task
+from keras_bert.text.tokenizer_settings import TokenizerSettings
 
 ROOT = Path(__file__).parent.parent.parent
 CONFIG = FinetuningConfig(
@@ -23,7 +23,6 @@ CONFIG = FinetuningConfig(
     train_batch_size=5,
     eval_batch_size=7,
     num_train_epochs=30,
-    max_seq_length=12,
     save_checkpoints_steps=50,
 )
 
@@ -47,7 +46,7 @@ def checkpoint(config, vocab_file, tmp_path):
 
 
 def _rows(num_rows, seed):
-    """Of two texts the better one: the second, if it says "good"."""
+    """The label is "second" if the right text says "good", else "first"."""
     random = np.random.default_rng(seed)
     rows = []
     for _ in range(num_rows):
@@ -72,18 +71,19 @@ def _task(**changes):
     }
     return dataclasses.replace(
         Task(
-            head="classification",
+            kind="classification",
             text_fields=("left", "right"),
             labels=("first", "second"),
             metrics=("accuracy", "f1"),
             read=lambda data_dir, split: rows[split],
+            settings={"max_seq_length": 12},
         ),
         **changes,
     )
 
 
-def _predict_in_a_fresh_process(served, texts):
-    """With tensorflow and tensorflow_text alone; returns JSON lines."""
+def _predict_in_a_new_process(served, texts):
+    """Runs predict.py in a new process; returns its answers."""
     done = subprocess.run(
         [
             sys.executable,
@@ -115,8 +115,11 @@ def test_pairs_from_checkpoint_to_raw_strings(checkpoint, tmp_path):
     rows = task.read(tmp_path, "validation")
     with (out / "predictions.jsonl").open() as lines:
         predictions = [json.loads(line) for line in lines]
-    assert [{k: p[k] for k in rows[0]} for p in predictions] == rows
-    agree = [p["prediction"] == p["label"] for p in predictions]
+    assert [
+        {"left": p["left"], "right": p["right"], "label": p["gold"]}
+        for p in predictions
+    ] == rows
+    agree = [p["label"] == p["gold"] for p in predictions]
     assert np.mean(agree) == pytest.approx(results["accuracy"])
     with (out / "test_predictions.tsv").open() as file:
         test_rows = list(csv.DictReader(file, delimiter="\t"))
@@ -126,24 +129,17 @@ def test_pairs_from_checkpoint_to_raw_strings(checkpoint, tmp_path):
     finetuned = load_finetuned(out)
     scores = _scores(finetuned.predict(rows))
     np.testing.assert_allclose(scores, _scores(predictions), atol=1e-6)
-    export_saved_model(
-        finetuned.model,
-        finetuned.head,
-        tmp_path / "served",
-        labels=finetuned.head.spec.labels,
-    )
-    answers = _predict_in_a_fresh_process(
+    finetuned.export(tmp_path / "served")
+    answers = _predict_in_a_new_process(
         tmp_path / "served", [f"{r['left']}\t{r['right']}" for r in rows]
     )
-    assert [a["label"] for a in answers] == [
-        p["prediction"] for p in predictions
-    ]
+    assert [a["label"] for a in answers] == [p["label"] for p in predictions]
     np.testing.assert_allclose(_scores(answers), scores, atol=1e-5)
     assert list(answers[0]["scores"]) == ["first", "second"]
 
 
 def test_a_finetuned_model_is_evaluated_on_another_set(checkpoint, tmp_path):
-    """Without a training set: as GLUE's diagnostics for a model of MNLI."""
+    """The other set has no training file, like GLUE's diagnostics of MNLI."""
     config = dataclasses.replace(CONFIG, num_train_epochs=1)
     finetune(
         _task(),
@@ -171,8 +167,7 @@ def test_a_finetuned_model_is_evaluated_on_another_set(checkpoint, tmp_path):
     )
     answers = load_finetuned(tmp_path / "trained").predict(rows)
     right = [
-        a["prediction"] == r["label"]
-        for a, r in zip(answers, rows, strict=True)
+        a["label"] == r["label"] for a, r in zip(answers, rows, strict=True)
     ]
     assert results["accuracy"] == pytest.approx(np.mean(right))
     assert {path.name for path in out.iterdir()} == {
@@ -181,10 +176,10 @@ def test_a_finetuned_model_is_evaluated_on_another_set(checkpoint, tmp_path):
         "eval_results.json",
         "predictions.jsonl",
     }
-    others = dataclasses.replace(task, labels=("second", "first"))
+    swapped = dataclasses.replace(task, labels=("second", "first"))
     for asked, init_checkpoint, error, message in (
-        (others, "trained", ValueError, "but the task is classification"),
-        (task, "pretrained", FileNotFoundError, "has no task.json"),
+        (swapped, "trained", ValueError, "but the task is classification"),
+        (task, "pretrained", ValueError, "has no task.json"),
     ):
         with pytest.raises(error, match=message):
             finetune(
@@ -222,7 +217,7 @@ def test_the_best_checkpoint_is_the_result(checkpoint, tmp_path):
     assert again == pytest.approx(results)
 
 
-def test_stops_when_the_metric_has_not_risen(checkpoint, tmp_path):
+def test_training_stops_if_the_metric_does_not_rise(checkpoint, tmp_path):
     config = dataclasses.replace(
         CONFIG,
         learning_rate=1e-9,
@@ -230,7 +225,7 @@ def test_stops_when_the_metric_has_not_risen(checkpoint, tmp_path):
         num_train_epochs=10,
         early_stopping_patience=3,
     )
-    for _ in range(2):  # the same command again does not go on
+    for _ in range(2):  # the repeated command trains no more
         finetune(
             _task(),
             tmp_path,
@@ -242,6 +237,27 @@ def test_stops_when_the_metric_has_not_risen(checkpoint, tmp_path):
             rows = csv.DictReader(file)
             steps = [row["step"] for row in rows if row["val_loss"]]
         assert steps == ["2", "4", "6", "8"]
+
+
+@pytest.mark.parametrize("do_lower_case", [None, True])
+def test_the_casing_comes_from_the_checkpoint(
+    checkpoint, tmp_path, do_lower_case
+):
+    settings = TokenizerSettings(do_lower_case=False, strip_accents=True)
+    (checkpoint / "tokenizer_config.json").write_text(settings.to_json(16))
+    finetune(
+        _task(),
+        tmp_path,
+        tmp_path / "out",
+        init_checkpoint=checkpoint,
+        config=dataclasses.replace(
+            CONFIG, num_train_epochs=1, do_lower_case=do_lower_case
+        ),
+    )
+    found = load_finetuned(tmp_path / "out").kind.tokenizer.settings
+    assert found == dataclasses.replace(
+        settings, do_lower_case=bool(do_lower_case)
+    )
 
 
 def test_a_second_validation_set_and_named_test_files(checkpoint, tmp_path):
@@ -273,7 +289,7 @@ def test_a_second_validation_set_and_named_test_files(checkpoint, tmp_path):
     finetuned = load_finetuned(out)
     answers = finetuned.predict(task.read(tmp_path, "train"))
     right = [
-        a["prediction"] == r["label"]
+        a["label"] == r["label"]
         for a, r in zip(answers, task.read(tmp_path, "train"), strict=True)
     ]
     assert results["mismatched_accuracy"] == pytest.approx(np.mean(right))
@@ -299,7 +315,7 @@ def test_regression_of_single_texts(checkpoint, tmp_path):
         return splits[split]
 
     task = _task(
-        head="regression",
+        kind="regression",
         text_fields=("text",),
         labels=(),
         metrics=("pearson", "spearman"),
@@ -318,11 +334,10 @@ def test_regression_of_single_texts(checkpoint, tmp_path):
 
     finetuned = load_finetuned(tmp_path / "out")
     numbers = [
-        answer["prediction"]
-        for answer in finetuned.predict(splits["validation"])
+        answer["score"] for answer in finetuned.predict(splits["validation"])
     ]
-    export_saved_model(finetuned.model, finetuned.head, tmp_path / "served")
-    answers = _predict_in_a_fresh_process(
+    finetuned.export(tmp_path / "served")
+    answers = _predict_in_a_new_process(
         tmp_path / "served", [row["text"] for row in splits["validation"]]
     )
     np.testing.assert_allclose(
@@ -330,7 +345,7 @@ def test_regression_of_single_texts(checkpoint, tmp_path):
     )
 
 
-def test_what_does_not_fit_is_refused(config, checkpoint, vocab_file, tmp_path):
+def test_wrong_input_is_refused(config, checkpoint, vocab_file, tmp_path):
     def run(task, init_checkpoint=checkpoint, **kwargs):
         finetune(
             task,
@@ -343,19 +358,21 @@ def test_what_does_not_fit_is_refused(config, checkpoint, vocab_file, tmp_path):
     with pytest.raises(ValueError, match="No task named 'glue/sst3'"):
         run("glue/sst3")
     with pytest.raises(FileNotFoundError, match="No train file at"):
-        run("glue/sst2")
+        run("glue/sst2", settings={"max_seq_length": 12})
     with pytest.raises(ValueError, match="Label 'first' of example"):
         run(_task(labels=("1st", "second")))
     with pytest.raises(ValueError, match="max_seq_length 17 is over"):
-        run(_task(), config=dataclasses.replace(CONFIG, max_seq_length=17))
-    tagging = _task(head="token_classification", text_fields=("words",))
+        run(_task(), settings={"max_seq_length": 17})
+    tagging = _task(kind="token_classification", text_fields=("words",))
     tagging = dataclasses.replace(
         tagging,
         metrics=("f1",),
         read=lambda *_: [{"words": ["a"], "label": ["first"]}],
     )
-    with pytest.raises(ValueError, match="'best' is not one of embeddings, "):
-        run(tagging, config=dataclasses.replace(CONFIG, features="best"))
+    with pytest.raises(ValueError, match="'best', but must be one of .*embedd"):
+        run(tagging, settings={"features": "best"})
+    with pytest.raises(ValueError, match="has no setting 'doc_stride'"):
+        run(tagging, settings={"doc_stride": 64})
     with pytest.raises(ValueError, match="Give a bert_config or an"):
         run(_task(), init_checkpoint=None)
     with pytest.raises(FileNotFoundError, match="No vocab.txt beside"):
@@ -364,7 +381,7 @@ def test_what_does_not_fit_is_refused(config, checkpoint, vocab_file, tmp_path):
         file.write("more\n")
     with pytest.raises(ValueError, match="vocab.txt has 32 word pieces, .* 31"):
         run(_task(), vocab_file=vocab_file)
-    with pytest.raises(FileNotFoundError, match="has no task.json"):
+    with pytest.raises(ValueError, match="has no task.json"):
         load_finetuned(checkpoint)
     with pytest.raises(ValueError, match="pretrained holds model.safetensors"):
         finetune(
@@ -380,38 +397,37 @@ def test_what_does_not_fit_is_refused(config, checkpoint, vocab_file, tmp_path):
 @pytest.mark.parametrize(
     ("features", "num_products"),
     [
-        # Of a token in a layer: dense 4 * 144 + 2 * 240; with 5 tokens, 120.
+        # Per token and layer: dense 4 * 144 + 2 * 240, attention 5 * 24 = 120.
         ("", 3 * 2 * (1056 + 120)),
         ("last", 2 * (1056 + 120)),
         ("embeddings", 0),
     ],
 )
-def test_what_is_frozen_counts_as_less_work(
+def test_frozen_layers_count_as_less_work(
     config, vocab_file, tmp_path, features, num_products
 ):
     row = {"words": ["the", "lazy", "fox"], "label": ["O", "O", "B-X"]}
     task = Task(
-        head="token_classification",
+        kind="token_classification",
         text_fields=("words",),
         labels=("O", "B-X"),
         metrics=("f1",),
         read=lambda data_dir, split: [row] * 5,
     )
-    settings = dataclasses.replace(
-        CONFIG, num_train_epochs=1, features=features, bilstm_size=7
-    )
+    settings = {"features": features, "bilstm_size": 7, "max_seq_length": 12}
     finetune(
         task,
         tmp_path,
         tmp_path / "out",
         bert_config=config,
         vocab_file=vocab_file,
-        config=settings,
+        config=dataclasses.replace(CONFIG, num_train_epochs=1),
+        settings=settings,
     )
     with (tmp_path / "out" / "history.csv").open(newline="") as file:
         *_, figures = csv.DictReader(file)
     bilstm = 2 * 4 * 7 * ((12 + 7) + (14 + 7))
-    head = (144 + 12 * 2) / 5  # a sentence
+    head = (144 + 12 * 2) / 5  # once per sentence of 5 tokens
     flops = float(figures["flops_per_second"])
     assert flops / float(figures["tokens_per_second"]) == pytest.approx(
         2 * (num_products + 3 * (bilstm + head))

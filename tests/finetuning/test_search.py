@@ -5,11 +5,11 @@ import pytest
 
 from keras_bert.finetuning import search as grid_search
 from keras_bert.finetuning.run import FinetuningConfig
-from keras_bert.finetuning.search import search
+from keras_bert.finetuning.search import search_hyperparameters
 from keras_bert.tasks.base import Task
 
 TASK = Task(
-    head="classification",
+    kind="classification",
     text_fields=("text",),
     labels=("no", "yes"),
     metrics=("f1", "accuracy"),
@@ -28,7 +28,7 @@ CONFIGS = [
 
 @pytest.fixture
 def runs(monkeypatch):
-    """The configs that were run; f1 is a function of them."""
+    """Lists the configs that ran; f1 is a function of the config."""
     runs = []
 
     def finetune(task, data_dir, output_dir, *, config, **kwargs):
@@ -44,7 +44,7 @@ def runs(monkeypatch):
 
 
 def _search(output_dir, configs=CONFIGS):
-    return search(
+    return search_hyperparameters(
         TASK,
         "data",
         output_dir,
@@ -54,7 +54,7 @@ def _search(output_dir, configs=CONFIGS):
     )
 
 
-def test_every_combination_and_the_best_is_kept(tmp_path, runs):
+def test_every_combination_runs_and_the_best_is_kept(tmp_path, runs):
     best = _search(tmp_path)
     assert len(runs) == len(set(runs)) == 8
     assert {run.random_seed for run in runs} == {7, 8}
@@ -84,7 +84,7 @@ def test_every_combination_and_the_best_is_kept(tmp_path, runs):
     assert not list(tmp_path.glob("*/checkpoints"))
 
 
-def test_what_is_done_is_not_run_again(tmp_path, runs):
+def test_finished_runs_are_not_repeated(tmp_path, runs):
     _search(tmp_path, CONFIGS[:2])
     before = len(runs)
     best = _search(tmp_path)
@@ -92,21 +92,21 @@ def test_what_is_done_is_not_run_again(tmp_path, runs):
     assert best["learning_rate"] == 0.2
 
 
-def test_what_was_asked_for_is_not_changed_unseen(tmp_path, runs):
+def test_a_search_with_changed_settings_is_refused(tmp_path, runs):
     _search(tmp_path)
-    others = [dataclasses.replace(c, max_seq_length=64) for c in CONFIGS]
-    with pytest.raises(ValueError, match="run with max_seq_length=0, not 64"):
-        _search(tmp_path, others)
+    changed = [dataclasses.replace(c, eval_batch_size=7) for c in CONFIGS]
+    with pytest.raises(ValueError, match="run with eval_batch_size=64, not 7"):
+        _search(tmp_path, changed)
 
 
-def test_a_setting_that_comes_twice_runs_once(tmp_path, runs):
+def test_a_repeated_config_runs_once(tmp_path, runs):
     seeds = [dataclasses.replace(CONFIGS[0], random_seed=i) for i in (1, 2)]
     _search(tmp_path, [*seeds, seeds[1]])
     assert [run.random_seed for run in runs] == [1, 2, 3]
     assert len(list(tmp_path.glob("*/best"))) == 1
 
 
-def test_what_is_no_number_is_not_the_best(tmp_path, monkeypatch):
+def test_a_score_of_nan_is_not_the_best(tmp_path, monkeypatch):
     figures = iter([float("nan"), 0.3, float("nan"), 0.2])
 
     def finetune(task, data_dir, output_dir, **kwargs):
@@ -124,14 +124,15 @@ def test_what_is_no_number_is_not_the_best(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("configs", "message"),
     [
-        ([], "nothing to run; give a value of each flag"),
+        ([], "nothing to run; give a value for each flag"),
         (
             [FinetuningConfig(distribution_strategy="multi_worker_mirrored")],
-            "Several workers cannot search",
+            "cannot use several workers",
         ),
+        ([FinetuningConfig(num_train_epochs=0)], "nothing is trained"),
     ],
 )
-def test_what_cannot_be_searched(tmp_path, runs, configs, message):
+def test_impossible_searches_are_refused(tmp_path, runs, configs, message):
     with pytest.raises(ValueError, match=message):
         _search(tmp_path, configs)
     assert not runs

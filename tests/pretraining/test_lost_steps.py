@@ -1,4 +1,4 @@
-"""Whatever is killed, no step of pre-training is lost."""
+"""Pre-training loses no step when its processes are killed."""
 
 import contextlib
 import csv
@@ -17,8 +17,8 @@ from script_runs import FLAGS, command, pretraining_flags, run
 pytestmark = pytest.mark.slow
 
 
-def test_killed_twenty_times_equals_uninterrupted(script_folder):
-    """With dropout, and masks that are drawn while training."""
+def test_a_run_killed_twenty_times_equals_an_uninterrupted_run(script_folder):
+    """The run has dropout and draws masks during training."""
     records = script_folder / "dynamic.tfrecord"
     run(
         "create_pretraining_data",
@@ -49,8 +49,8 @@ def test_killed_twenty_times_equals_uninterrupted(script_folder):
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        # Half of them anywhere, from the start of Python on; half of them
-        # while it trains, soon after it has saved something.
+        # Half of the kills come at any time after the start of Python, the
+        # other half during training, soon after a checkpoint.
         if num_kills % 2:
             time.sleep(moments.uniform(0, 8))
         else:
@@ -67,7 +67,7 @@ def test_killed_twenty_times_equals_uninterrupted(script_folder):
 
 
 def _assert_same(output_dir, expected_dir, *, step):
-    """Bit for bit the same weights at the step, and the same figures."""
+    """Asserts bit-identical weights at the step and equal figures."""
     arrays, expected = (
         load_file(out / f"checkpoints/step-{step:08d}/model.safetensors")
         for out in (output_dir, expected_dir)
@@ -78,7 +78,7 @@ def _assert_same(output_dir, expected_dir, *, step):
 
 
 def _figures(output_dir):
-    """The rows of the history, without the time they took."""
+    """Returns the rows of the history without times and speeds."""
     with (output_dir / "history.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     measured = ("minutes", "per_second", "utilization_of_matmul_speed")
@@ -90,7 +90,7 @@ def _figures(output_dir):
 
 @contextlib.contextmanager
 def _two_workers(**flags):
-    """Processes that find each other by TF_CONFIG; the first is the chief."""
+    """Starts two workers that find each other by TF_CONFIG; first the chief."""
     flags["distribution_strategy"] = "multi_worker_mirrored"
     workers = [
         subprocess.Popen(
@@ -112,7 +112,7 @@ def _two_workers(**flags):
 
 
 def _finish_on_two_workers(**flags):
-    """Returns what the workers have logged."""
+    """Returns the logs of the workers."""
     logged = []
     with _two_workers(**flags) as workers:
         for worker in workers:
@@ -121,8 +121,8 @@ def _finish_on_two_workers(**flags):
     return logged
 
 
-def test_a_lost_worker_and_its_restart_equal_no_loss(script_folder):
-    """With dropout. First the other worker is lost, and then the chief."""
+def test_a_run_that_loses_workers_equals_an_uninterrupted_run(script_folder):
+    """The run has dropout. It loses the second worker and later the chief."""
     whole, lost = (
         script_folder / "whole_of_two",
         script_folder / "lost_one_of_two",

@@ -1,4 +1,4 @@
-"""Packed or not, a run takes the same steps."""
+"""A run takes the same steps with and without packing."""
 
 import csv
 from dataclasses import replace
@@ -23,13 +23,13 @@ CONFIG = PretrainingConfig(
     max_seq_length=48,
     max_predictions_per_seq=6,
 )
-# Short documents: about three examples in a row, eight in three rows.
+# Documents are short: a row holds about three examples, three rows eight.
 LINES = ["the fox jumped over a dog .", "a film is not bad , the fox", ""] * 15
 
 
 @pytest.fixture
 def run(config, vocab_file, tmp_path):
-    """Without dropout, whose random numbers the packing changes."""
+    """Has no dropout, because packing changes its random numbers."""
     bert_config = replace(
         config,
         num_hidden_layers=1,
@@ -95,9 +95,9 @@ def test_packed_equals_plain(run, changes):
     _assert_equal(run(pack_sequences=True, **changes), run(**changes))
 
 
-@pytest.mark.slow  # two replicas, traced twice each
-def test_more_parts_than_rows(run, mirrored, monkeypatch):
-    """Four pieces, on each of two devices too, for three rows or so."""
+@pytest.mark.slow  # traces two replicas twice
+def test_a_batch_may_have_fewer_rows_than_parts(run, mirrored, monkeypatch):
+    """Splits about three rows into four parts, on one device and on two."""
     plain = run()
     split = {"pack_sequences": True, "gradient_accumulation_steps": 4}
     _assert_equal(run(**split), plain)
@@ -106,5 +106,5 @@ def test_more_parts_than_rows(run, mirrored, monkeypatch):
 
 
 def test_a_tpu_is_refused(run):
-    with pytest.raises(ValueError, match="shapes, which a TPU does not take"):
+    with pytest.raises(ValueError, match="shapes, which a TPU cannot run"):
         run(pack_sequences=True, distribution_strategy="tpu")

@@ -2,7 +2,7 @@ from collections import Counter
 
 import pytest
 
-from keras_bert.kinds.metrics import METRICS
+from keras_bert.errors import InputError
 from keras_bert.tasks import get_task
 from keras_bert.tasks.conll import conll
 
@@ -38,7 +38,7 @@ def test_other_columns(tmp_path):
     assert rows == [{"words": ["Ada", "Bath"], "label": ["O", "B-LOC"]}]
 
 
-def test_a_file_of_words_alone_has_no_labels(tmp_path):
+def test_a_file_with_words_only_has_no_labels(tmp_path):
     rows = _read(tmp_path, "Ada\nwrote\n\nBath\n")
     assert rows == [{"words": ["Ada", "wrote"]}, {"words": ["Bath"]}]
 
@@ -54,7 +54,7 @@ def test_a_file_of_words_alone_has_no_labels(tmp_path):
     ],
 )
 def test_iob1_becomes_bio(tmp_path, iob1, bio):
-    # The blank line ends an entity too.
+    # A blank line also ends an entity.
     lines = "".join(f"w {tag}\n" for tag in iob1.split())
     rows = _read(tmp_path, f"w I-LOC\n\n{lines}")
     assert rows[1]["label"] == bio.split()
@@ -66,23 +66,23 @@ def test_iob1_becomes_bio(tmp_path, iob1, bio):
     [
         ("a NN O\n\nb O\n", "Line 3 of .*a.txt has 2 columns, but .* 3"),
         ("a O\nb I-ORG\n", "Line 2 of .*a.txt has the tag 'I-ORG', but"),
-        ("", "a.txt holds no sentence"),
-        ("-DOCSTART- O\n\n", "a.txt holds no sentence"),
+        ("", "a.txt contains no sentence"),
+        ("-DOCSTART- O\n\n", "a.txt contains no sentence"),
     ],
 )
-def test_a_bad_file_is_named(tmp_path, text, message):
-    with pytest.raises(ValueError, match=message):
+def test_a_wrong_file_is_named(tmp_path, text, message):
+    with pytest.raises(InputError, match=message):
         _read(tmp_path, text)
 
 
-def test_bad_columns_bytes_and_splits(tmp_path):
-    with pytest.raises(ValueError, match="2 columns, but column 3 is to be"):
+def test_wrong_columns_bytes_and_splits(tmp_path):
+    with pytest.raises(InputError, match="2 columns and no column 3"):
         _read(tmp_path, "a O\n", tag_column=3)
-    with pytest.raises(ValueError, match="2 columns, but column -3 is to be"):
+    with pytest.raises(InputError, match="2 columns and no column -3"):
         _read(tmp_path, "a O\n", word_column=-3)
     (tmp_path / "a.txt").write_bytes(b"\xff O\n")
     read = conll(train="a.txt", validation="absent.txt", labels=LABELS)
-    with pytest.raises(ValueError, match="a.txt is not UTF-8"):
+    with pytest.raises(InputError, match="a.txt is not UTF-8"):
         read(tmp_path, "train")
     with pytest.raises(FileNotFoundError, match="validation file at .*absent"):
         read(tmp_path, "validation")
@@ -108,7 +108,7 @@ def test_conll2003(shared):
 
 
 def test_conll2003_in_iob1_is_the_same(shared, tmp_path):
-    """The form in which it was first distributed."""
+    """CoNLL-2003 was first distributed with IOB1 tags."""
     task = get_task("ner/conll2003")
     rows = task.read(shared / "data" / "conll2003", "validation")
     with (tmp_path / "valid.txt").open("w") as file:
@@ -124,41 +124,3 @@ def test_conll2003_in_iob1_is_the_same(shared, tmp_path):
     text = (tmp_path / "valid.txt").read_text()
     assert 0 < text.count(" B-") < 100 < text.count(" I-")
     assert task.read(tmp_path, "validation") == rows
-
-
-def test_the_figures_of_conlleval(shared):
-    text = (shared / "golden" / "ner_conlleval.txt").read_text()
-    sentences = [
-        [line.split(" ") for line in block.splitlines()]
-        for block in text.strip().split("\n\n")
-    ]
-    gold = [[tag for _, tag, _ in lines] for lines in sentences]
-    predicted = [[tag for _, _, tag in lines] for lines in sentences]
-    metrics = METRICS["token_classification"]
-    figures = {
-        name: round(100 * metrics[name](gold, predicted), 2)
-        for name in ("precision", "recall", "f1")
-    }
-    assert figures == {"precision": 63.13, "recall": 91.57, "f1": 74.73}
-    num_right = sum(a == b for lines in sentences for _, a, b in lines)
-    num_words = sum(map(len, sentences))
-    assert metrics["accuracy"](gold, predicted) == num_right / num_words
-
-
-def test_a_model_that_finds_nothing_scores_0():
-    gold, predicted = [["B-PER", "O", "O"]], [["O", "O", "O"]]
-    figures = {
-        name: metric(gold, predicted)
-        for name, metric in METRICS["token_classification"].items()
-    }
-    assert figures == {"f1": 0, "precision": 0, "recall": 0, "accuracy": 2 / 3}
-
-
-def test_tags_without_a_prefix_are_entities_too():
-    """Also where their names begin with O."""
-    gold, predicted = [["PER", "O", "ORG", "ORG"]], [["PER", "O", "O", "O"]]
-    figures = {
-        name: METRICS["token_classification"][name](gold, predicted)
-        for name in ("precision", "recall", "accuracy")
-    }
-    assert figures == {"precision": 1, "recall": 0.5, "accuracy": 0.5}

@@ -2,7 +2,60 @@ import json
 
 import pytest
 
+from keras_bert.errors import InputError
 from keras_bert.tasks import readers
+
+
+def test_tsv_by_name_by_number_and_without_header(tmp_path):
+    (tmp_path / "a.tsv").write_bytes(
+        '\ufefflabel\ttext\r\n1\t"quoted\r\n0\tb \u2028c\r\n'.encode()
+    )
+    expected = [
+        {"text": '"quoted', "label": "1"},
+        {"text": "b \u2028c", "label": "0"},
+    ]
+    for columns in (
+        {"text": "text", "label": "label"},
+        {"text": 1, "label": 0},
+    ):
+        read = readers.tsv(train="a.tsv", validation="a.tsv", columns=columns)
+        assert read(tmp_path, "train") == expected
+    read = readers.tsv(
+        train="a.tsv", validation="a.tsv", columns={"text": 1}, header=False
+    )
+    assert read(tmp_path, "train")[0] == {"text": "text"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("label\ttext\n1\ta\nb\n", "Line 3 of .*a.tsv has 1 columns, .* 2"),
+        ("label\tsentence\n1\ta\n", "no column 'text'; its header is"),
+        ("label\ttext\n", "contains no example"),
+        ("", "no column"),
+    ],
+)
+def test_a_bad_tsv_is_named(tmp_path, text, message):
+    (tmp_path / "a.tsv").write_text(text)
+    read = readers.tsv(
+        train="a.tsv",
+        validation="b.tsv",
+        columns={"text": "text", "label": "label"},
+    )
+    with pytest.raises(InputError, match=message):
+        read(tmp_path, "train")
+    with pytest.raises(
+        FileNotFoundError, match="No validation file at .*b.tsv"
+    ):
+        read(tmp_path, "validation")
+
+
+@pytest.mark.parametrize("line", ["{", "[1]", ""])
+def test_a_wrong_json_line_is_named(tmp_path, line):
+    (tmp_path / "a.jsonl").write_text(json.dumps({"a": "b"}) + f"\n{line}\n")
+    read = readers.jsonl(train="a.jsonl", validation="a.jsonl")
+    with pytest.raises(InputError, match="Line 2 of .*a.jsonl is not a JSON"):
+        read(tmp_path, "train")
 
 
 @pytest.mark.parametrize(
@@ -17,15 +70,15 @@ def test_each_line_has_as_many_columns_as_the_first(
         columns={"text": 1, "label": 0}, header=header, train="a.tsv"
     )
     message = f"Line 3 of .*a.tsv has {count} columns, but 2 are expected"
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(InputError, match=message):
         read(tmp_path, "train")
 
 
-def test_a_number_of_a_column_that_is_not_there(tmp_path):
+def test_the_number_of_a_column_that_does_not_exist(tmp_path):
     (tmp_path / "a.tsv").write_text("1\ta\n0\tb\n")
     read = readers.tsv(columns={"text": 2}, header=False, train="a.tsv")
     message = "Line 1 of .*a.tsv has 2 columns, but 3 are expected"
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(InputError, match=message):
         read(tmp_path, "train")
 
 
@@ -67,7 +120,7 @@ def test_csv_with_quotes_and_line_breaks(tmp_path):
         ("text,label\na,1\nb\n", "Line 3 of .*a.csv has 1 columns, but 2 are"),
         ('text,label\n"a\nb",1\nc,1,2\n', "Line 4 of .* has 3 columns, but 2"),
         ("text\na\n", "no column 'label'; its header is"),
-        ("text,label\n", "holds no example"),
+        ("text,label\n", "contains no example"),
         ("", "no column 'text'"),
         ('text,label\n"a,1\nb,1\n', "Line 3 of .*a.csv is not CSV: .* quotes"),
     ],
@@ -77,11 +130,11 @@ def test_a_bad_csv_is_named(tmp_path, text, message):
     read = readers.csv(
         columns={"text": "text", "label": "label"}, train="a.csv"
     )
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(InputError, match=message):
         read(tmp_path, "train")
 
 
-def test_json_keeps_lists_and_makes_strings_of_the_rest(tmp_path):
+def test_json_keeps_strings_and_lists_and_writes_other_values(tmp_path):
     row = {
         "endings": ["a", "b", "c"],
         "label": 2,
@@ -104,12 +157,12 @@ def test_json_keeps_lists_and_makes_strings_of_the_rest(tmp_path):
             "more": '{"a": null}',
         }
     ]
-    with pytest.raises(ValueError, match="b.jsonl holds no example"):
+    with pytest.raises(InputError, match="b.jsonl contains no example"):
         read(tmp_path, "validation")
 
 
 def test_a_file_that_is_not_utf8_is_named(tmp_path):
     (tmp_path / "a.tsv").write_bytes("text\nSchön\n".encode("latin-1"))
     read = readers.tsv(columns={"text": "text"}, train="a.tsv")
-    with pytest.raises(ValueError, match="a.tsv is not UTF-8"):
+    with pytest.raises(InputError, match="a.tsv is not UTF-8"):
         read(tmp_path, "train")

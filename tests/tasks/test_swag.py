@@ -4,6 +4,7 @@ from collections import Counter
 
 import pytest
 
+from keras_bert.errors import InputError
 from keras_bert.tasks import get_task, readers
 
 COLUMNS = (
@@ -49,7 +50,7 @@ def test_swag_columns(tmp_path):
 
 
 def test_real_swag_records(shared, tmp_path):
-    """The sample is JSON; as the official CSV it reads as it is."""
+    """The sample is JSON. The test writes it as CSV, like official files."""
     file = shared / "data" / "multiple_choice" / "swag_sample.jsonl"
     records = [json.loads(line) for line in file.read_text().splitlines()]
     _write(tmp_path / "val.csv", records)
@@ -60,7 +61,7 @@ def test_real_swag_records(shared, tmp_path):
     assert rows[0]["endings"][1] == "A drum line has heard approaching them."
 
 
-def test_codah_is_split_by_its_texts(shared):
+def test_codah_is_split_by_the_text_to_continue(shared):
     folder = shared / "data" / "multiple_choice"
     task = get_task("codah")
     train, validation = (task.read(folder, s) for s in ("train", "validation"))
@@ -88,7 +89,7 @@ def test_a_broken_line_of_codah_is_named(tmp_path):
     line = "o\tIt was a\tb.\tc.\td.\te.\t2\n"
     (tmp_path / "codah.tsv").write_text(line + line.replace("\td.", ""))
     message = "Line 2 of .*codah.tsv has 6 columns, but 7 are expected"
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(InputError, match=message):
         get_task("codah").read(tmp_path, "train")
 
 

@@ -1,4 +1,4 @@
-"""Data sets of tensorflow-datasets, prepared here as it would prepare them."""
+"""Data sets that the tests prepare as tensorflow-datasets does."""
 
 import dataclasses
 
@@ -7,12 +7,13 @@ import pytest
 import tensorflow as tf
 import tensorflow_datasets as tfds
 
+from keras_bert.errors import InputError
 from keras_bert.tasks import get_task
 from keras_bert.tasks.tfds_reader import read_tfds
 
 pytest.importorskip(
     "importlib_resources",
-    reason="tensorflow-datasets makes none without importlib_resources",
+    reason="tensorflow-datasets needs importlib_resources to prepare data",
 )
 
 
@@ -36,7 +37,7 @@ def mnli(tmp_path):
     features = {
         "premise": tfds.features.Text(),
         "hypothesis": tfds.features.Text(),
-        # Their order is not that of the task.
+        # The task has them in another order.
         "label": tfds.features.ClassLabel(
             names=["entailment", "neutral", "contradiction"]
         ),
@@ -73,7 +74,7 @@ def test_labels_by_name_and_the_official_order(mnli):
     ]
 
 
-def test_labels_by_place_and_numbers_of_the_newest_version(tmp_path):
+def test_labels_by_their_order_and_numbers_of_the_newest_version(tmp_path):
     sentences = {"sentence1": tfds.features.Text()}
     sentences["sentence2"] = tfds.features.Text()
     for version, score in (("2.0.0", 1.5), ("10.0.0", 3.8), ("9.1.0", 2.5)):
@@ -88,7 +89,7 @@ def test_labels_by_place_and_numbers_of_the_newest_version(tmp_path):
     assert read_tfds(get_task("glue/stsb"), tmp_path, "validation") == [
         {"sentence1": "a", "sentence2": "b", "label": "3.8"}
     ]
-    # As many as make several batches.
+    # Enough rows for several batches.
     names = tfds.features.ClassLabel(names=["not_entailment", "entailment"])
     texts = [f"text {i}" for i in range(2345)]
     labels = [i % 3 // 2 for i in range(2345)]
@@ -101,7 +102,7 @@ def test_labels_by_place_and_numbers_of_the_newest_version(tmp_path):
     assert [row["label"] for row in rows] == [str(label) for label in labels]
 
 
-def test_what_is_not_there_is_said(mnli, tmp_path):
+def test_a_data_set_that_does_not_fit_is_named(mnli, tmp_path):
     task = get_task("glue/mnli")
     message = "glue/mnli has no split 'diagnostic', only .*validation_matched"
     with pytest.raises(FileNotFoundError, match=message):
@@ -114,5 +115,5 @@ def test_what_is_not_there_is_said(mnli, tmp_path):
         ({"labels": ("0", "1")}, "has the labels entailment, neutral, .* 0, 1"),
         ({"text_fields": ("text",)}, "no field 'text', only .*premise"),
     ):
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises(InputError, match=message):
             read_tfds(dataclasses.replace(task, **change), mnli, "train")

@@ -1,33 +1,34 @@
-"""The choices of an example -> rows: all in one, or each in its own."""
+"""Packs the choices of an example into one row, or one row each."""
 
 from __future__ import annotations
 
 import tensorflow as tf
 
-# Attention compares all tokens of a row, also those of unlike choices. Up to
-# here that takes no longer than the padding that is saved.
+# Attention compares all tokens of a row, also those of different choices. Up
+# to this size, that takes no longer than the padding that is saved.
 _MAX_TOKENS_OF_SHARED_ROWS = 128
 
 
 def pack_choices(
     texts: dict[str, tf.RaggedTensor], num_choices: int | tf.Tensor
 ) -> dict[str, tf.RaggedTensor]:
-    """Lets the choices of an example share a row where they are short.
+    """Packs the choices of an example into one row if they are short.
 
-    A batch of [B, C, S] is padded to its longest choice; where one row holds
-    all C choices, one after the other, the shorter ones need no padding.
-    They share a row if the rows then have 128 tokens at most, on average.
+    With a row for each choice, a batch [B, C, S] is padded to its longest
+    choice. If one row holds all C choices, one after the other, shorter
+    choices need no padding. Choices share rows if the rows then have up to 128
+    tokens on average.
 
-    Takes `input_ids` and `segment_ids` [B*C, (tokens)], as
-    `BertPreprocessor.pack` gives them. Returns, with R rows of K choices an
-    example, K being C or 1 and R * K = C, what `build_multiple_choice` reads
-    when `packed`, ragged:
+    Takes `input_ids` and `segment_ids` [B*C, (tokens)] of
+    `BertPreprocessor.pack`. Returns the ragged inputs of
+    `build_multiple_choice(packed=True)`, with R rows of K choices for each
+    example, where K is C or 1 and R * K = C:
 
         input_ids, segment_ids: int32 [B, R, (tokens)].
         input_mask: int32 [B, R, (tokens)], the number of a token's choice in
             its row, from 1.
         position_ids: int32 [B, R, (tokens)], from 0 in each choice.
-        cls_positions: int32 [B, R, (K)], where the choices begin.
+        cls_positions: int32 [B, R, (K)], the first token of each choice.
     """
     input_ids = texts["input_ids"]
     num_choices = tf.cast(num_choices, tf.int64)
@@ -40,7 +41,7 @@ def pack_choices(
     rows = tf.reshape(lengths, [-1, row_size])  # [B*R, K]
 
     def to_examples(values, row_lengths):
-        """Values, one row after the other -> int32 [B, R, (values)]."""
+        """Splits the values of all rows into int32 [B, R, (values)]."""
         values = tf.RaggedTensor.from_row_lengths(
             tf.cast(values, tf.int32), row_lengths, validate=False
         )

@@ -1,4 +1,4 @@
-"""Scores of tokens -> the parts of contexts that are the best answers."""
+"""Finds the parts of contexts that the scores of tokens choose."""
 
 from __future__ import annotations
 
@@ -10,21 +10,22 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from keras_bert.kinds.span.settings import SpanSettings
 from keras_bert.kinds.span.windows import SPACES, Windows
-from keras_bert.kinds.spec import TaskSpec
 
 # A Python float would be float32 in a graph.
 _IMPOSSIBLE = np.float64("-inf")
-# White space within an answer becomes one space.
+# A run of white space in an answer becomes one space.
 _SPACES = f"[{SPACES}]+"
 
 
 class Candidates(NamedTuple):
-    """Pairs of a first and a last token, [W, N] for each window.
+    """Pairs of a first and a last token, N for each window.
 
     Attributes:
-        scores: Sums of both logits, float64: -inf where it is no answer.
-        starts, ends: The tokens' places in the window, int32.
+        scores: The sums of both logits, float64 [W, N]; -inf if the pair is
+            not an answer.
+        starts, ends: The positions of the tokens in the window, int32 [W, N].
     """
 
     scores: tf.Tensor
@@ -36,19 +37,21 @@ def find_candidates(
     windows: Windows,
     start_logits: tf.Tensor,
     end_logits: tf.Tensor,
-    spec: TaskSpec,
+    settings: SpanSettings,
 ) -> Candidates:
-    """Pairs the best starts and ends of each window, of logits [W, S].
+    """Pairs the best starts of each window with its best ends.
 
-    Of each, the best `n_best_size` are taken, be they of the context or not.
-    An answer starts in the window that shows most around the start. Where
-    none of a question's windows has a pair, each has its best single token.
+    Takes logits [W, S]. The `n_best_size` best positions of each kind are
+    paired, even if they are outside of the context. A token can start an
+    answer only in the window with the most context around the token. If no
+    window of a question has a pair, the candidate of each window is its best
+    single token.
     """
     shape = tf.shape(start_logits, tf.int64)
     may_be_single = windows.is_max_context.to_tensor(-1, shape=shape) == 1
     may_end = windows.context_tokens.to_tensor(-1, shape=shape) >= 0
-    n = tf.minimum(spec.n_best_size, tf.shape(start_logits)[1])
-    # Of equals the first comes first, as in a stable sort.
+    n = tf.minimum(settings.n_best_size, tf.shape(start_logits)[1])
+    # top_k keeps equal logits in order, as a stable sort does.
     start_scores, starts = tf.math.top_k(start_logits, n)
     end_scores, ends = tf.math.top_k(end_logits, n)
     may_start = tf.gather(may_be_single, starts, batch_dims=1)
@@ -58,7 +61,7 @@ def find_candidates(
         may_start[:, :, None]
         & may_end[:, None, :]
         & (lengths > 0)
-        & (lengths <= spec.max_answer_length),
+        & (lengths <= settings.max_answer_length),
         _sum(start_scores[:, :, None], end_scores[:, None, :]),
         _IMPOSSIBLE,
     )
@@ -95,11 +98,12 @@ def locate_answers(
     ends: tf.Tensor,
     unk_id: int,
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Characters of answers [N] of the windows at `places`: starts, ends.
+    """Returns the starts and ends of answers, in characters of the context.
 
-    The whole words where google-research/bert cannot tell the characters: an
-    unknown word has no letters, and the answer is found by counting those of
-    the clean text, which may be more or fewer.
+    Takes answers [N]: the numbers of their windows (`places`) and their first
+    and last tokens. An answer becomes whole words if google-research/bert
+    cannot find its characters, which counts the letters of the clean text: an
+    unknown word has no letters, and cleaning may add or remove letters.
     """
     firsts = tf.gather(windows.input_ids.row_starts(), places)
     lasts = firsts + tf.cast(ends, tf.int64)
@@ -134,15 +138,18 @@ def decode_windows(
     start_logits: np.ndarray,
     end_logits: np.ndarray,
     *,
-    spec: TaskSpec,
+    settings: SpanSettings,
     unk_id: int,
 ) -> list[dict[str, Any]]:
-    """Answers each question, whose windows have the logits [W, S].
+    """Returns the answer to each question, from logits [W, S] of its windows.
 
-    See `SpanHead` for what an answer holds.
+    `Span` tells the parts of an answer.
     """
     found = Candidates(
-        *map(np.array, find_candidates(windows, start_logits, end_logits, spec))
+        *map(
+            np.array,
+            find_candidates(windows, start_logits, end_logits, settings),
+        )
     )
     places, numbers = np.nonzero(np.isfinite(found.scores))
     first_tokens, last_tokens = (
@@ -166,7 +173,7 @@ def decode_windows(
             context,
             zip(*(column[first:last] for column in columns), strict=True),
             null,
-            spec,
+            settings,
         )
         for context, first, last, null in zip(
             contexts, splits[:-1], splits[1:], nulls, strict=True
@@ -180,11 +187,11 @@ def best_answers(
     start_logits: tf.Tensor,
     end_logits: tf.Tensor,
     *,
-    spec: TaskSpec,
+    settings: SpanSettings,
     unk_id: int,
 ) -> dict[str, tf.Tensor]:
-    """As `decode_windows`, of strings [B] in a graph and without n-best."""
-    found = find_candidates(windows, start_logits, end_logits, spec)
+    """Does the same in a graph, for strings [B] and without n-best."""
+    found = find_candidates(windows, start_logits, end_logits, settings)
 
     def by_row(values, padding):
         rows = windows.rows
@@ -193,7 +200,7 @@ def best_answers(
         )
         return values.row_starts(), values.to_tensor(padding)
 
-    # The first of the best, as in a stable sort.
+    # argmax takes the first of equal scores, as a stable sort does.
     first_places, scores = by_row(
         tf.reduce_max(found.scores, axis=1), _IMPOSSIBLE
     )
@@ -211,26 +218,29 @@ def best_answers(
     scores = tf.where(is_found, scores, np.float64(0))
     nulls = _sum(start_logits[:, 0], end_logits[:, 0])
     null_odds = tf.reduce_min(by_row(nulls, float("inf"))[1], axis=1) - scores
-    if spec.answers_may_be_missing:
-        is_found &= null_odds <= spec.null_score_diff_threshold
     starts, ends = (tf.where(is_found, x, 0) for x in (starts, ends))
     texts = tf.strings.substr(contexts, starts, ends - starts, "UTF8_CHAR")
+    texts = tf.strings.regex_replace(texts, _SPACES, " ")
+    is_answered = texts != ""
+    if settings.answers_may_be_missing:
+        is_answered &= null_odds <= settings.null_score_diff_threshold
     return {
-        "answer": tf.strings.regex_replace(texts, _SPACES, " "),
+        "answer": tf.where(is_answered, texts, ""),
+        "best_answer": texts,
         "score": tf.cast(scores, tf.float32),
-        "start": starts,
-        "end": ends,
+        "start": tf.where(is_answered, starts, 0),
+        "end": tf.where(is_answered, ends, 0),
         "null_odds": tf.cast(null_odds, tf.float32),
     }
 
 
 def _sum(start_logits, end_logits):
-    # In float64, as Python adds.
+    # In float64, as the reference adds in Python.
     return tf.cast(start_logits, tf.float64) + tf.cast(end_logits, tf.float64)
 
 
 def _nulls(rows, start_logits, end_logits):
-    """Both logits of each row's window where their sum is least."""
+    """Returns, for each row, both logits of the window with the least sum."""
     order = np.lexsort((_sum(start_logits, end_logits), rows))
     firsts = order[np.searchsorted(rows, np.arange(rows[-1] + 1))]
     return zip(
@@ -238,13 +248,13 @@ def _nulls(rows, start_logits, end_logits):
     )
 
 
-def _answer(context, candidates, null, spec):
-    """Candidates are (start, end, start logit, end logit), the best first."""
+def _answer(context, candidates, null, settings):
+    """Takes (start, end, start logit, end logit), the best one first."""
     found = {}
     for start, end, *logits in candidates:
         text = re.sub(_SPACES, " ", context[start:end])
         found.setdefault(text, (start, end, logits))
-        if len(found) == spec.n_best_size:
+        if len(found) == settings.n_best_size:
             break
     n_best = [(text, logits) for text, (_, _, logits) in found.items()]
     best, (start, end, logits) = next(
@@ -252,21 +262,21 @@ def _answer(context, candidates, null, spec):
     )
     null_odds = sum(null) - sum(logits)
     is_found = bool(best)
-    if spec.answers_may_be_missing:
-        is_found &= null_odds <= spec.null_score_diff_threshold
+    if settings.answers_may_be_missing:
+        is_found &= null_odds <= settings.null_score_diff_threshold
         rank = sum(sum(logits) >= sum(null) for _, logits in n_best)
         n_best.insert(rank, ("", null))
-        # The empty answer has a place of its own if it is not among the best.
-        n_best = n_best[: max(spec.n_best_size, rank + 1)]
+        # The empty answer is added to the best ones if it is worse than all.
+        n_best = n_best[: max(settings.n_best_size, rank + 1)]
     elif not n_best:
         n_best = [("", null)]
     return {
-        "prediction": best if is_found else "",
+        "answer": best if is_found else "",
         "score": sum(logits),
         "start": start if is_found else 0,
         "end": end if is_found else 0,
         "null_odds": null_odds,
-        "text": best,
+        "best_answer": best,
         "nbest": _with_probabilities(n_best),
     }
 

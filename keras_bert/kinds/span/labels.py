@@ -1,4 +1,4 @@
-"""Gold answers -> the tokens of each window to be learned."""
+"""Finds the tokens of gold answers in each window."""
 
 from __future__ import annotations
 
@@ -9,42 +9,46 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
-from keras_bert.finetuning.batches import IGNORED
+from keras_bert.kinds.examples import IGNORED
 from keras_bert.kinds.span.windows import SPACES, Windows
 from keras_bert.tasks.base import Row
 from keras_bert.text.tokenizer import BertTokenizer
 
 
 def label_windows(
-    rows: Sequence[Row], windows: Windows, tokenizer: BertTokenizer
+    rows: Sequence[Row],
+    contexts: Sequence[str],
+    windows: Windows,
+    tokenizer: BertTokenizer,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The first and the last token, int32 [W], of the row's first answer.
+    """Returns the first and last token of each row's first answer, int32 [W].
 
-    Both are 0, which is [CLS], where the answer is not whole in the window,
-    or there is none. They are `IGNORED` in all windows of a row whose answer
-    does not stand where the row says; such rows are counted in the log.
+    Both are 0, the position of [CLS], if there is no answer, or if the window
+    does not contain all of it. Both are `IGNORED` in all windows of a row
+    whose context does not have the answer at its `answer_start`; the log
+    counts such rows.
     """
     row_of_window = windows.rows.numpy()
     flat = {n: x.numpy() for n, x in _flat(windows).items()}
-    contexts = _context_tokens(flat, row_of_window, len(rows))
+    tokens_of_rows = _context_tokens(flat, row_of_window, len(rows))
     answer_ids = tokenizer(
         [row["label"][0]["text"] if row["label"] else "" for row in rows]
     ).to_list()
     firsts = np.full(len(rows), _NOWHERE)
     lasts = firsts.copy()
     lost = []
-    for i, (row, tokens, ids) in enumerate(
-        zip(rows, contexts, answer_ids, strict=True)
+    for i, (row, context, tokens, ids) in enumerate(
+        zip(rows, contexts, tokens_of_rows, answer_ids, strict=True)
     ):
         if row["label"]:
-            span = _answer_tokens(row["context"], row["label"][0], tokens, ids)
+            span = _answer_tokens(context, row["label"][0], tokens, ids)
             if span:
                 firsts[i], lasts[i] = span
             else:
                 lost.append(i)
     if lost:
         logging.warning(
-            "%d of %d answers do not stand where the data says and are not "
+            "%d of %d answers are not at their answer_start, so they are not "
             "learned; the first is %r to question %s.",
             len(lost),
             len(rows),
@@ -52,7 +56,7 @@ def label_windows(
             rows[lost[0]].get("id", lost[0] + 1),
         )
     window, place = flat["window"], flat["place"]
-    positions = []
+    positions: list[np.ndarray] = []
     for tokens in (firsts, lasts):
         is_it = flat["context_tokens"] == tokens[row_of_window[window]]
         position = np.zeros(len(row_of_window), "int32")
@@ -60,9 +64,10 @@ def label_windows(
         positions.append(position)
     is_whole = (positions[0] > 0) & (positions[1] > 0)
     is_lost = np.isin(row_of_window, lost)
-    return tuple(
+    starts, ends = (
         np.where(is_lost, IGNORED, np.where(is_whole, x, 0)) for x in positions
     )
+    return starts, ends
 
 
 # No token has this number.
@@ -71,7 +76,7 @@ _SPACE = re.compile(f"[{SPACES}]+")
 
 
 def _flat(windows):
-    """Of all tokens of all windows, one after the other."""
+    """Returns the fields of all tokens of all windows."""
     names = ("input_ids", "context_tokens", "starts", "ends", "is_max_context")
     ids = windows.input_ids
     window = ids.value_rowids()
@@ -84,7 +89,7 @@ def _flat(windows):
 
 def _context_tokens(flat, row_of_window, num_rows):
     """Yields the ids, starts and ends of the tokens of each row's context."""
-    # Each token has one window that shows most around it.
+    # One window of each token has the most context around it.
     chosen = np.flatnonzero(flat["is_max_context"] == 1)
     row = row_of_window[flat["window"][chosen]]
     order = np.lexsort((flat["context_tokens"][chosen], row))
@@ -96,9 +101,9 @@ def _context_tokens(flat, row_of_window, num_rows):
 
 
 def _answer_tokens(context, answer, tokens, answer_ids):
-    """Numbers of the first and the last token, or None."""
+    """Returns the numbers of the first and the last token, or None."""
     ids, starts, ends = tokens
-    # All words that the answer touches; a space belongs to the word before.
+    # All words that the answer touches. A space belongs to the word before it.
     start = answer["answer_start"]
     end = len(context[: start + len(answer["text"])].rstrip(SPACES))
     start = len(context[: start + 1].rstrip(SPACES)) - 1
@@ -110,7 +115,7 @@ def _answer_tokens(context, answer, tokens, answer_ids):
     text = " ".join(answer["text"].split())
     if first > last or text not in " ".join(_SPACE.split(context[start:end])):
         return None
-    # Rather only those that the answer is made of: "(1895" has "1895" in it.
+    # The tokens of the answer alone are better: "(1895" contains "1895".
     ids = ids[first : last + 1].tolist()
     size = len(answer_ids)
     for i in range(len(ids) - size + 1 if size else 0):

@@ -1,4 +1,4 @@
-"""How SQuAD's official evaluation compares answers: all in per cent."""
+"""The metrics of SQuAD's official evaluation, in per cent."""
 
 from __future__ import annotations
 
@@ -9,27 +9,30 @@ from collections.abc import Sequence
 
 import numpy as np
 
-# The texts of the gold answers to a question; none where it has no answer.
+# The texts of the gold answers to a question; empty if it has no answer.
 Gold = Sequence[str]
 
 
 def exact_match(gold: Sequence[Gold], predicted: Sequence[str]) -> float:
-    """How many answers are a gold one, but for case, articles and marks."""
+    """Returns the share of answers that equal a gold answer.
+
+    Case, articles and punctuation do not count.
+    """
     return 100 * float(np.mean(exact_matches(gold, predicted)))
 
 
 def f1(gold: Sequence[Gold], predicted: Sequence[str]) -> float:
-    """The mean overlap in words with the gold answer that is nearest."""
+    """Returns the mean F1 of the words, against the best gold answer."""
     return 100 * float(np.mean(f1_scores(gold, predicted)))
 
 
 def exact_matches(gold: Sequence[Gold], predicted: Sequence[str]) -> np.ndarray:
-    """1 or 0 for each question."""
+    """Returns 1 or 0 for each question."""
     return _best_of_each(_exact_match, gold, predicted)
 
 
 def f1_scores(gold: Sequence[Gold], predicted: Sequence[str]) -> np.ndarray:
-    """From 0 to 1 for each question."""
+    """Returns a number from 0 to 1 for each question."""
     return _best_of_each(_f1, gold, predicted)
 
 
@@ -39,12 +42,12 @@ def figures_of_missing_answers(
     texts: Sequence[str],
     null_odds: Sequence[float],
 ) -> dict[str, float]:
-    """What SQuAD 2.0 also reports, where some questions have no answer.
+    """Returns the further metrics of SQuAD 2.0.
 
-    Exact match and F1 of the questions with an answer, `HasAns_`, and of
-    those without, `NoAns_`; and `best_`, the figures that the null threshold
-    `best_..._threshold` would give, `texts` being given as answers where the
-    null odds do not exceed it.
+    These are exact match and F1 of the questions with an answer (`HasAns_`)
+    and of the questions without one (`NoAns_`); the best values (`best_`) that
+    any null threshold gives; and this threshold. Under a threshold, a question
+    is answered with its text of `texts` if its null odds do not exceed it.
     """
     has_answer = np.array([bool(answers) for answers in gold])
     figures = {}
@@ -65,13 +68,13 @@ def figures_of_missing_answers(
 
 
 def _best_threshold(scores, has_answer, null_odds):
-    """The best mean score, in per cent, and the lowest threshold with it."""
+    """Returns the best mean score and the lowest threshold that gives it."""
     order = np.argsort(null_odds, kind="stable")
     odds = null_odds[order]
-    # What an answer gains over none, added up from the surest on.
+    # The gains over no answer, added up from the surest answer on.
     gains = (scores - ~has_answer)[order]
     totals = np.concatenate([[0.0], np.cumsum(gains)])
-    # Questions with the same odds are answered together, or none of them.
+    # Questions with equal odds are either all answered or none is.
     totals[1:-1][odds[1:] == odds[:-1]] = -np.inf
     best = totals.argmax()
     below_all = np.nextafter(odds[0], -np.inf)
@@ -82,7 +85,7 @@ def _best_threshold(scores, has_answer, null_odds):
 
 
 def _best_of_each(compare, gold, predicted):
-    # An answer of nothing but articles and marks is none.
+    # An answer of articles and punctuation only is not an answer.
     gold = [
         [words for a in answers if (words := _words(a))] for answers in gold
     ]

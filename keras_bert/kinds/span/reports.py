@@ -1,4 +1,4 @@
-"""Answers to questions, as files for the official tools and to look at."""
+"""Writes the files of SQuAD's official tools, and a report by length."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from keras_bert.files import atomic_path
 from keras_bert.kinds.span.metrics import exact_matches, f1_scores
 
-# The least number of words of each bucket.
+# The smallest number of words of each bucket.
 _BUCKETS = (0, 1, 2, 3, 5, 9, 17)
 
 
@@ -23,12 +23,12 @@ def write_prediction_files(
     *,
     with_null_odds: bool,
 ) -> None:
-    """Writes what google-research/bert, run_squad.py, writes, by question.
+    """Writes the files of google-research/bert, run_squad.py.
 
-    `predictions.json`, which the official evaluation takes,
-    `nbest_predictions.json` and, as SQuAD 2.0 wants it, `null_odds.json`.
+    These are `predictions.json` and, for SQuAD 2.0, `null_odds.json`, which
+    the official evaluation takes, and `nbest_predictions.json`.
     """
-    files = {"predictions": "prediction", "nbest_predictions": "nbest"}
+    files = {"predictions": "answer", "nbest_predictions": "nbest"}
     if with_null_odds:
         files["null_odds"] = "null_odds"
     for name, key in files.items():
@@ -42,9 +42,10 @@ def write_prediction_files(
 def write_answer_lengths(
     folder: Path, gold: Sequence[Sequence[str]], predicted: Sequence[str]
 ) -> None:
-    """Writes `answer_lengths.tsv` and `.png`: how good, by words to find.
+    """Writes `answer_lengths.tsv` and `.png`: metrics by length of the answer.
 
-    The length is that of the first gold answer; 0 words is no answer.
+    The length is the number of words of the first gold answer; 0 if there is
+    no answer.
     """
     num_words = [len(texts[0].split()) if texts else 0 for texts in gold]
     bucket = np.searchsorted(_BUCKETS, num_words, "right") - 1

@@ -1,4 +1,4 @@
-"""Questions and contexts -> windows that the encoder can read."""
+"""Cuts questions and contexts into windows that the encoder can read."""
 
 from __future__ import annotations
 
@@ -10,26 +10,27 @@ from keras_bert.errors import InputError
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.words import clean_text
 
-# What separates the words of a context in google-research/bert, run_squad.py.
+# The separators of words in google-research/bert, run_squad.py.
 SPACES = " \t\r\n\u202f"
 
 
 class Windows(NamedTuple):
-    """A part of a context behind its question, W times.
+    """W windows, each a question with a part of its context.
 
-    All but `rows` are int32 RaggedTensors [W, (tokens)], and all behind
-    `segment_ids` are -1 where a token is not of the context.
+    All fields but `rows` are int32 RaggedTensors [W, (tokens)]. The fields
+    after `segment_ids` are -1 for a token outside of the context.
 
     Attributes:
-        rows: Number of the question, int32 [W], in rising order.
+        rows: The number of the question, int32 [W], in rising order.
         input_ids, segment_ids: [CLS] question [SEP] part of the context [SEP].
-        context_tokens: The token's number in its context.
-        starts, ends: Its characters in the context.
-        word_starts, word_ends: Those of its word, which ends at `SPACES`.
-        word_start_drifts, word_end_drifts: By how many characters the clean
-            context is longer than the original up to that place, spaces not
-            counted.
-        is_max_context: 1 where no other window shows more around the token.
+        context_tokens: The number of the token in its context.
+        starts, ends: The place of the token in its context, in characters.
+        word_starts, word_ends: The place of its word, between `SPACES`.
+        word_start_drifts, word_end_drifts: The number of characters that
+            cleaning adds to the context before the word's start, or its end;
+            spaces do not count.
+        is_max_context: 1 if no other window has more context around the token,
+            0 otherwise.
     """
 
     rows: tf.Tensor
@@ -46,17 +47,17 @@ class Windows(NamedTuple):
 
 
 class QuestionWindows(tf.Module):
-    """Strings -> `Windows`, as google-research/bert, run_squad.py, cuts them.
+    """Cuts strings into `Windows` as google-research/bert, run_squad.py, does.
 
-    One object for training, evaluation and serving; works eagerly and in a
-    SavedModel. A context without a token has one window.
+    The same object serves training, evaluation and the SavedModel. A context
+    without a token has one window.
 
     Attributes:
         tokenizer: The `BertTokenizer`.
-        max_seq_length: Tokens of a window at most.
-        doc_stride: From the start of one window to that of the next, or as
-            many tokens as a window has room for, if that is less.
-        max_query_length: The question is cut to so many tokens.
+        max_seq_length: The largest number of tokens of a window.
+        doc_stride: Tokens from the start of one window to the start of the
+            next; fewer if a window has room for fewer.
+        max_query_length: Longer questions are truncated to this many tokens.
     """
 
     def __init__(
@@ -71,14 +72,9 @@ class QuestionWindows(tf.Module):
         if max_query_length + 3 >= max_seq_length:
             raise InputError(
                 f"A question of max_query_length {max_query_length} and three "
-                "special tokens leave no room for the context within "
+                "special tokens leave no room for the context in "
                 f"max_seq_length {max_seq_length}; choose a smaller "
                 "max_query_length or a larger max_seq_length."
-            )
-        if doc_stride < 1 or max_query_length < 1:
-            raise InputError(
-                f"doc_stride {doc_stride} and max_query_length "
-                f"{max_query_length} must be at least 1."
             )
         self.tokenizer = tokenizer
         self.max_seq_length = max_seq_length
@@ -86,7 +82,7 @@ class QuestionWindows(tf.Module):
         self.max_query_length = max_query_length
 
     def __call__(self, questions: tf.Tensor, contexts: tf.Tensor) -> Windows:
-        """Cuts contexts [B], each for its question [B]."""
+        """Cuts contexts [B] into windows, each with its question [B]."""
         questions = self.tokenizer(questions)[:, : self.max_query_length]
         # Many questions are asked about the same context.
         contexts, context_of_row = tf.unique(contexts)
@@ -130,9 +126,9 @@ class QuestionWindows(tf.Module):
 
 
 def _locate_tokens(tokenizer, contexts):
-    """The ids of contexts [B] and where they stand, ragged [B, (tokens)]."""
+    """Returns ids and places of the tokens of contexts, [B, (tokens)]."""
     tokens = tokenizer.tokenize_with_offsets(contexts)
-    # So that there is a space behind each word.
+    # With one more space, a space follows each word.
     characters = tf.strings.unicode_decode(
         tf.strings.join([contexts, " "]), "UTF-8", errors="ignore"
     )
@@ -170,7 +166,7 @@ def _locate_tokens(tokenizer, contexts):
 
 
 def _clean_sizes(characters, settings):
-    """How many characters of the clean text each is, spaces being none."""
+    """Returns how many characters cleaning makes of each; 0 for a space."""
     unique, index = tf.unique(characters)
     texts = tf.strings.unicode_encode(unique[:, None], "UTF-8")
     texts = clean_text(texts, settings)
@@ -179,14 +175,16 @@ def _clean_sizes(characters, settings):
 
 
 class _Layout(NamedTuple):
-    """Where the windows lie, each [W]; what is not of a window is of its row.
+    """The places of windows in their contexts, all [W].
 
     Attributes:
-        rows: Number of the row, int32.
-        numbers, counts: Number of the window in its row, and of how many.
-        firsts, lengths: Of the tokens of the context.
-        room, steps: Tokens of a full window, and from one to the next.
-        num_tokens: Of the whole context.
+        rows: The number of the row, int32.
+        numbers, counts: The number of the window in its row, from 0, and the
+            number of windows of the row.
+        firsts, lengths: The first token, and the number of tokens.
+        room, steps: The tokens of a full window of the row, and the tokens
+            from one start to the next.
+        num_tokens: The tokens of the whole context.
     """
 
     rows: tf.Tensor
@@ -217,11 +215,12 @@ def _lay_out(*, num_tokens, room, doc_stride):
 
 
 def _is_max_context(tokens, layout):
-    """Tokens of contexts, ragged [W, (tokens)] -> 1 in the best window, or 0.
+    """Returns 1 for each token [W, (tokens)] in its best window, or else 0.
 
-    A window's score is the shorter side's length + .01 * its own length; the
-    first of the best wins. All windows but the last of a row have the same
-    length, so the best of them is the one whose middle is nearest.
+    The score of a window is the number of tokens on the token's shorter side
+    plus 0.01 times its length; the first of equal scores is the best. All
+    windows of a row but the last have the same length, so the best of these is
+    the one whose middle is nearest to the token.
     """
     flat = tokens.flat_values
     windows = _Layout(*(tf.gather(x, tokens.value_rowids()) for x in layout))
@@ -235,7 +234,7 @@ def _is_max_context(tokens, layout):
 
     last = windows.counts - 1
     steps, room = windows.steps, windows.room
-    # (token - room / 2) / step, rounded; of two, the first.
+    # (token - room / 2) / step, rounded; a half is rounded down.
     nearest = -((room - 1 + steps - 2 * flat) // (2 * steps))
     nearest = tf.minimum(tf.maximum(nearest, 0), last - 1)
     last_length = windows.num_tokens - last * steps

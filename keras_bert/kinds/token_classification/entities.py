@@ -1,4 +1,4 @@
-"""A label for each word -> the entities that the labels make up."""
+"""Finds the entities that the labels of words make up."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from keras_bert.files import atomic_path
 
 
 class Entities(NamedTuple):
-    """Of each text, in their order, all [B, (entities)].
+    """The entities of texts in their order, all [B, (entities)].
 
     Attributes:
         types: Strings, such as "PER".
-        first_words, last_words: int64, numbers of words in the text.
-        scores: float32, of the least certain word.
+        first_words, last_words: The numbers of words in the text, int64.
+        scores: The score of the least certain word, float32.
     """
 
     types: tf.RaggedTensor
@@ -27,7 +27,7 @@ class Entities(NamedTuple):
     scores: tf.RaggedTensor
 
     def to_list(self) -> list[list[tuple]]:
-        """Of each text a list of (type, first, last, score)."""
+        """Returns, for each text, a list of (type, first, last, score)."""
         columns = (values.to_list() for values in self)
         return [
             [
@@ -43,14 +43,14 @@ def find_entities(
     scores: tf.RaggedTensor,
     labels: Sequence[str],
 ) -> Entities:
-    """Finds them as the script conlleval does, also in tags that do not fit.
+    """Finds entities as the script conlleval does, even with wrong prefixes.
 
-    An entity begins with B-, or with an I- behind O or behind another type.
-    A label without B- and I- counts as an I- of its own type.
+    An entity begins at B-, or at an I- after O or after another type. A label
+    without a prefix counts as an I- of the type that it names.
 
     Args:
-        label_ids: [B, (words)], places in `labels`.
-        scores: The labels' probabilities, [B, (words)].
+        label_ids: Numbers of labels, [B, (words)].
+        scores: The probabilities of the labels, [B, (words)].
         labels: Names such as "O" and "B-PER".
     """
     types = tf.constant([_type_of(name) for name in labels])
@@ -88,9 +88,9 @@ def find_entities(
 def write_entity_types(
     file: Path, gold: Set[tuple], predicted: Set[tuple]
 ) -> None:
-    """Writes a table of precision, recall and F1 of each type, and of all.
+    """Writes precision, recall and F1 of each type, and of all types.
 
-    The sets are of (type, anything that tells one entity from another).
+    An entity is a tuple of its type and its place.
     """
     counts = [
         Counter(kind for kind, *_ in entities)
@@ -103,10 +103,11 @@ def write_entity_types(
             count.total() if kind == "all" else count[kind] for count in counts
         )
         ratios = (c / max(p, 1), c / max(g, 1), 2 * c / max(g + p, 1))
-        lines.append([kind, *(f"{r:.4f}" for r in ratios), g, p, c])
+        numbers = map(str, (g, p, c))
+        lines.append([kind, *(f"{r:.4f}" for r in ratios), *numbers])
     with atomic_path(file) as path:
         path.write_text(
-            "".join("\t".join(map(str, line)) + "\n" for line in lines),
+            "".join("\t".join(line) + "\n" for line in lines),
             encoding="utf-8",
         )
 

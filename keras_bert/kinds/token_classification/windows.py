@@ -1,4 +1,4 @@
-"""Texts of any length -> windows; each word is read out of one of them."""
+"""Cuts texts of any length into windows, and reads each word in one."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from keras_bert.text.tokenizer import BertTokenizer
 
 
 class WordWindows(NamedTuple):
-    """N windows, those of a text one after the other.
+    """N windows; those of a text follow each other.
 
     Attributes:
         input_ids: int32 [N, (tokens)], from [CLS] to [SEP].
         text_numbers: int64 [N], the text of each window, in rising order.
-        is_read: bool [N, (tokens)], the first token of a word, in the window
-            where the word is read. In the order of the windows these are all
-            words of all texts, in their order.
+        is_read: bool [N, (tokens)], whether a word is read at the token: its
+            first one, in one of the windows. Through all windows, the words
+            are in the order of the texts.
     """
 
     input_ids: tf.RaggedTensor
@@ -28,9 +28,10 @@ class WordWindows(NamedTuple):
 def tokenize_words(
     words: tf.RaggedTensor, tokenizer: BertTokenizer
 ) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
-    """Words [B, (words)] -> ids and whether each begins a word, [B, (tokens)].
+    """Returns ids, and whether each begins a word, [B, (tokens)].
 
-    A word of which the tokenizer leaves nothing is [UNK].
+    Takes words [B, (words)]. A word for which the tokenizer has no token, such
+    as a control character, becomes [UNK].
     """
     pieces = tokenizer(words.values)
     is_empty = tf.cast(pieces.row_lengths() == 0, tf.int64)
@@ -52,11 +53,11 @@ def window_words(
     seq_length: int,
     tokenizer: BertTokenizer,
 ) -> WordWindows:
-    """Cuts tokens [B, (tokens)] into windows of at most `seq_length`.
+    """Cuts tokens [B, (tokens)] into windows of up to `seq_length` tokens.
 
-    Two windows share half of their tokens, and a word is read where its first
-    token has most of the text around it. The last window ends with the text
-    and is as long as the others.
+    Two neighbors share half of their tokens or more, because the last window
+    is a full one that ends with the text. A word is read in the window with
+    the most text around its first token.
     """
     size = seq_length - 2
     step = size // 2
@@ -69,7 +70,7 @@ def window_words(
     starts = tf.minimum(numbers.values * step, last_start)
     ends = tf.minimum(starts + size, text_lengths)
 
-    # Of what two windows share, the first half is read in the first of them.
+    # The first half of the shared tokens is read in the first window.
     shared = (starts[1:] + ends[:-1]) // 2
     is_first = numbers.values == 0
     is_last = tf.concat([is_first[1:], [True]], axis=0)

@@ -32,8 +32,9 @@ def serialize_examples(
         lengths = None
         if isinstance(values, tuple):
             values, lengths = values
-        key = np.frombuffer(name.encode(), np.uint8)
-        key = _Table([(np.tile(key, (len(values), 1)), None)], len(key))
+        letters = np.frombuffer(name.encode(), np.uint8)
+        column = np.tile(letters, (len(values), 1))
+        key = _Table([(column, None)], len(letters))
         if values.dtype == np.float32:
             list_field, payload = _FIELD_2, _floats(values)
         else:
@@ -50,9 +51,9 @@ def serialize_examples(
         ],
         axis=1,
     )
-    flat = flat.ravel().compress(used.ravel()).tobytes()
+    data = flat.ravel().compress(used.ravel()).tobytes()
     ends = [0, *np.cumsum(example.sizes).tolist()]
-    return [flat[begin:end] for begin, end in itertools.pairwise(ends)]
+    return [data[begin:end] for begin, end in itertools.pairwise(ends)]
 
 
 class _Table:

@@ -37,8 +37,8 @@ def create_pretraining_data_with_beam(
         ...     "beam.tfrecord",
         ...     tokenizer,
         ...     pipeline_options=["--runner=DirectRunner"],
-        ... )  # doctest: +SKIP
-        >>> counts["documents"]  # doctest: +SKIP
+        ... )
+        >>> counts["documents"]
         10
 
     Args:

@@ -36,7 +36,9 @@ def draw_pairs(
     # Lists and bisection are faster here than NumPy.
     sentence_ends = corpus.sentence_ends.tolist()
     document_ends = corpus.document_ends.tolist()
-    pairs = []  # flat, because tuples would keep the garbage collector busy
+    pairs: list[
+        int
+    ] = []  # flat, because tuples would keep the garbage collector busy
     for _ in range(dupe_factor):
         for document in range(corpus.num_documents):
             _draw_from_document(

@@ -43,7 +43,7 @@ def draw_stretches(
     """
     sentence_ends = corpus.sentence_ends.tolist()
     document_ends = corpus.document_ends.tolist()
-    rows = []
+    rows: list[int] = []
     for _ in range(dupe_factor):
         for document in range(corpus.num_documents):
             begin, last = document_ends[document : document + 2]
@@ -64,7 +64,7 @@ def stretch_features(
 ) -> dict[str, np.ndarray | tuple[np.ndarray, np.ndarray]]:
     """Returns features for `serialize_examples`; only the last is dense."""
     ends = corpus.sentence_ends
-    features = {}
+    features: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     for name, begin, end in (
         ("", stretches[:, 0], stretches[:, 1]),
         ("random_", stretches[:, 2], stretches[:, 3]),

@@ -5,7 +5,7 @@ from keras_bert.kinds.multiple_choice.packing import pack_choices
 
 
 def _texts(lengths):
-    """Ids count from 10 in each text; all but the first are segment 1."""
+    """Ids count from 10 in each text; segment 1 starts at its second token."""
     input_ids = tf.ragged.range(
         10, 10 + tf.convert_to_tensor(lengths, tf.int32)
     )
@@ -32,7 +32,7 @@ def test_choices_of_an_example_share_a_row():
     }
 
 
-def test_long_choices_have_a_row_each():
+def test_each_long_choice_has_its_own_row():
     lengths = [60, 80, 70, 50]
     packed = _packed(lengths, 2)
     assert packed["input_ids"] == [
@@ -48,7 +48,7 @@ def test_long_choices_have_a_row_each():
 
 
 @pytest.mark.parametrize(("longest", "num_rows"), [(80, 1), (81, 2)])
-def test_short_is_128_tokens_of_all_choices_on_average(longest, num_rows):
+def test_choices_share_rows_of_up_to_128_tokens_on_average(longest, num_rows):
     packed = _packed([longest, 60, 60, 56], 2)
     assert [len(rows) for rows in packed["input_ids"]] == [num_rows] * 2
 
@@ -72,6 +72,6 @@ def test_in_a_graph_for_any_number_of_choices():
     assert begins.to_list() == [[[0, 2]], [[0, 1]]]
 
 
-def test_no_example():
+def test_no_examples():
     packed = _packed([], 4)
     assert set(map(str, packed.values())) == {"[]"}

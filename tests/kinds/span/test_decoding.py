@@ -1,78 +1,77 @@
 import numpy as np
 import pytest
 from span_examples import (
+    change_settings,
     gold_logits,
-    span_head,
+    span_kind,
     span_row,
-    span_spec,
     window_logits,
 )
 
 
-def test_the_threshold_decides_whether_there_is_an_answer(vocab_file):
+def test_no_answer_if_the_null_odds_exceed_the_threshold(vocab_file):
     rows = [span_row("a quick  fox", "quick  fox", id=7)]
-    head = span_head(vocab_file)
-    examples = head.encode(rows, labeled=True)
+    kind = span_kind(vocab_file)
+    examples = kind.encode(rows, labeled=True)
     outputs = window_logits(examples, [5], [6], null=6.0)
     expected = {
-        "prediction": "quick fox",
+        "answer": "quick fox",
         "score": 10.0,
         "start": 2,
         "end": 12,
         "null_odds": 2.0,
-        "text": "quick fox",
+        "best_answer": "quick fox",
     }
     for may_be_missing, threshold, is_given in (
         (False, 0.0, True),
         (True, 2.0, True),
         (True, 1.9, False),
     ):
-        head.spec = span_spec(
+        change_settings(
+            kind,
             answers_may_be_missing=may_be_missing,
             null_score_diff_threshold=threshold,
             n_best_size=2,
         )
-        (answer,) = head.decode(rows, examples, outputs)
+        (answer,) = kind.decode(rows, examples, outputs)
         n_best = answer.pop("nbest")
         texts = [x["text"] for x in n_best]
         assert texts == [""] * may_be_missing + ["quick fox"]
         if not is_given:
-            expected |= {"prediction": "", "start": 0, "end": 0}
+            expected |= {"answer": "", "start": 0, "end": 0}
         assert answer == expected
 
 
-def test_there_always_is_an_answer_where_there_is_a_token(vocab_file):
-    """The best start is behind the best end, and only one of each counts."""
+def test_a_context_with_a_token_always_has_an_answer(vocab_file):
+    """The best start is after the best end, and only one of each counts."""
     rows = [span_row("a quick brown fox"), span_row(" \u200b"), span_row("")]
-    head = span_head(vocab_file, n_best_size=1)
-    examples = head.encode(rows, labeled=True)
+    kind = span_kind(vocab_file, n_best_size=1)
+    examples = kind.encode(rows, labeled=True)
     outputs = window_logits(examples, [7, 0, 0], [4, 0, 0])
     outputs["end_logits"][0][6] = -3.0
     for may_be_missing in (False, True):
-        head.spec = span_spec(
-            n_best_size=1, answers_may_be_missing=may_be_missing
-        )
-        answers = head.decode(rows, examples, outputs)
+        change_settings(kind, answers_may_be_missing=may_be_missing)
+        answers = kind.decode(rows, examples, outputs)
         # 5 - 9, as for "a", which comes first.
-        assert [a["prediction"] for a in answers] == ["a", "", ""]
+        assert [a["answer"] for a in answers] == ["a", "", ""]
         assert [a["score"] for a in answers] == [-4.0, 0.0, 0.0]
         assert [a["null_odds"] for a in answers] == [-6.0, -10.0, -10.0]
         n_best = [[x["text"] for x in a["nbest"]] for a in answers]
         assert n_best == [["a", ""] if may_be_missing else ["a"], [""], [""]]
 
 
-def test_padding_is_no_candidate(vocab_file):
+def test_padding_is_never_an_answer(vocab_file):
     rows = [span_row("a dog jumped", "dog"), span_row("the fox", "fox")]
-    head = span_head(vocab_file, n_best_size=2)
-    examples = head.encode(rows, labeled=True)
+    kind = span_kind(vocab_file, n_best_size=2)
+    examples = kind.encode(rows, labeled=True)
     outputs = gold_logits(examples)
-    expected = head.decode(rows, examples, outputs)
-    assert [a["prediction"] for a in expected] == ["dog", "fox"]
+    expected = kind.decode(rows, examples, outputs)
+    assert [a["answer"] for a in expected] == ["dog", "fox"]
     padded = {
         name: [np.append(x, [99.0] * 5) for x in arrays]
         for name, arrays in outputs.items()
     }
-    assert head.decode(rows, examples, padded) == expected
+    assert kind.decode(rows, examples, padded) == expected
 
 
 @pytest.mark.parametrize(
@@ -81,9 +80,9 @@ def test_padding_is_no_candidate(vocab_file):
         ("is (dog).", "dog", "dog"),
         ("is DOG.fox \u202f\t fox", "dog . fox fox", "DOG.fox fox"),
         ("the jumps over", "##s", "s"),
-        # Nothing is known of a word that is unknown.
+        # Inside an unknown word, no characters can be told apart.
         ("is dog/film.", "dog [UNK] film", "dog/film."),
-        # These letters are not as many as those of the clean text.
+        # Cleaning changes the number of letters.
         ("is (d\u00f3g).", "dog", "d\u00f3g"),
         ("is (do\u0301g).", "dog", "(do\u0301g)."),
         ("is (dog\u200b fox).", "dog fox", "(dog\u200b fox)."),
@@ -91,16 +90,16 @@ def test_padding_is_no_candidate(vocab_file):
     ],
 )
 def test_the_text_of_an_answer(vocab_file, context, token, text):
-    """As google-research/bert cuts it out of its words."""
+    """google-research/bert cuts the same text out of its words."""
     rows = [span_row(context)]
-    head = span_head(vocab_file, max_seq_length=16)
-    examples = head.encode(rows, labeled=True)
-    pieces = head.tokenizer.tokens(examples.features["input_ids"][0].numpy())
+    kind = span_kind(vocab_file, max_seq_length=16)
+    examples = kind.encode(rows, labeled=True)
+    pieces = kind.tokenizer.tokens(examples.features["input_ids"][0].numpy())
     token = token.split()
     begins = [i for i in range(4, 16) if pieces[i : i + len(token)] == token]
     outputs = window_logits(examples, begins[:1], [begins[0] + len(token) - 1])
-    (answer,) = head.decode(rows, examples, outputs)
-    assert answer["prediction"] == text
+    (answer,) = kind.decode(rows, examples, outputs)
+    assert answer["answer"] == text
     cut = context[answer["start"] : answer["end"]]
     assert " ".join(cut.replace("\u202f", " ").split(" ")).split() == (
         text.split()
@@ -121,14 +120,14 @@ def test_the_text_of_an_answer(vocab_file, context, token, text):
     ],
 )
 def test_korean_and_arabic(shared, context, text):
-    head = span_head(
+    kind = span_kind(
         shared / "data" / "vocab" / "bert-base-multilingual-cased.vocab.txt",
         do_lower_case=False,
         max_seq_length=40,
         max_answer_length=30,
     )
     rows = [span_row(context, text)]
-    examples = head.encode(rows, labeled=True)
-    answers = head.decode(rows, examples, gold_logits(examples))
-    assert [a["prediction"] for a in answers] == [text]
+    examples = kind.encode(rows, labeled=True)
+    answers = kind.decode(rows, examples, gold_logits(examples))
+    assert [a["answer"] for a in answers] == [text]
     assert context[answers[0]["start"] : answers[0]["end"]] == text

@@ -1,33 +1,32 @@
 import json
 
 import pytest
-from span_examples import span_head, span_row
+from span_examples import span_kind, span_row
 
 
-def _answer(prediction, null_odds=0.0, text=None):
-    n_best = [{"text": prediction, "probability": 1.0}]
+def _answer(text, null_odds=0.0, best_answer=None):
     return {
-        "prediction": prediction,
+        "answer": text,
         "null_odds": null_odds,
-        "text": prediction if text is None else text,
-        "nbest": n_best,
+        "best_answer": text if best_answer is None else best_answer,
+        "nbest": [{"text": text, "probability": 1.0}],
     }
 
 
 def test_scores(vocab_file):
-    head = span_head(vocab_file)
+    kind = span_kind(vocab_file)
     rows = [
         span_row("a dog", "dog", "a dog"),
         span_row("a lazy fox", "lazy fox"),
     ]
-    answers = [_answer("the dog"), _answer("", 3.0, text="fox")]
-    assert head.score(rows, answers, ("f1", "exact_match")) == {
+    answers = [_answer("the dog"), _answer("", 3.0, best_answer="fox")]
+    assert kind.score(rows, answers, ("f1", "exact_match")) == {
         "f1": 50.0,
         "exact_match": 50.0,
     }
     rows.append(span_row("a film"))
     answers.append(_answer("film", 4.0))
-    assert head.score(rows, answers, ("f1",)) == pytest.approx(
+    assert kind.score(rows, answers, ("f1",)) == pytest.approx(
         {
             "f1": 100 / 3,
             "HasAns_exact_match": 50.0,
@@ -52,7 +51,7 @@ def test_files(vocab_file, tmp_path):
     answers = [_answer("", 1.5), _answer("dog"), _answer("한", 9.0)]
     answers.append(_answer("x " * 17))
     folder = tmp_path / "dev"
-    span_head(vocab_file).write_reports(folder, rows, answers)
+    span_kind(vocab_file).write_reports(folder, rows, answers)
     names = ["nbest_predictions.json", "predictions.json"]
     lengths = ["answer_lengths.png", "answer_lengths.tsv"]
     assert sorted(f.name for f in folder.iterdir()) == lengths + names
@@ -70,7 +69,7 @@ def test_files(vocab_file, tmp_path):
     )
     without_labels = [{"question": "", "context": ""}] * 4
     folder = tmp_path / "test"
-    span_head(vocab_file, answers_may_be_missing=True).write_reports(
+    span_kind(vocab_file, answers_may_be_missing=True).write_reports(
         folder, without_labels, answers
     )
     assert sorted(f.name for f in folder.iterdir()) == [

@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 from conftest import SPECIAL_TOKENS
 
+from keras_bert.errors import InputError
 from keras_bert.kinds.span.windows import QuestionWindows
 from keras_bert.text.tokenizer import BertTokenizer
 
@@ -25,7 +26,7 @@ def _lists(windows):
 
 
 def test_the_fields_of_windows(vocab_file):
-    """Of 9 tokens, with room for 7; and of 4, with a question that is cut."""
+    """9 tokens in windows of 7; 4 tokens with a question that is cut."""
     windows = _windows(vocab_file)(
         ["bad", "the quick brown fox jumped"],
         ["a lazy dog is not a fox . !", "\nA  dog jumped"],
@@ -75,15 +76,15 @@ def test_the_fields_of_windows(vocab_file):
                 assert [x == -1 for x in values] == [x == -1 for x in tokens]
 
 
-def test_drifts_count_what_cleaning_adds_and_takes(tmp_path):
-    """A syllable is three characters when it is taken apart, a mark none."""
+def test_drifts_count_what_cleaning_adds_and_removes(tmp_path):
+    """Cleaning makes three characters of a syllable, and none of a mark."""
     file = tmp_path / "vocab.txt"
     pieces = "ᄒ ##ᅡ ##ᆫ e fox".split()
     file.write_text("\n".join([*SPECIAL_TOKENS, *pieces]), encoding="utf-8")
     context = "fox 한 \t e\u0301\u200b fox\u00a0fox\u202ffox"
-    expected = {  # of the whole words fox, 한, é, fox fox and fox
+    expected = {  # for the words fox, 한, é, fox fox and fox
         True: ([0, 0, 0, 0, 2, 0, 0, -1], [0, 2, 2, 2, 0, -1, -1, -1]),
-        # Here é is e and a mark, which stays.
+        # Cased text keeps the accent.
         False: ([0, 0, 0, -1, -1, -2], [0, 0, -1, -2, -2, -2]),
     }
     for lower_case, drifts in expected.items():
@@ -112,12 +113,14 @@ def test_drifts_count_what_cleaning_adds_and_takes(tmp_path):
     ("max_seq_length", "doc_stride"),
     [(9, 1), (9, 2), (38, 5), (38, 300), (227, 128)],
 )
-def test_against_windows_cut_one_by_one(vocab_file, max_seq_length, doc_stride):
+def test_the_same_as_windows_cut_one_by_one(
+    vocab_file, max_seq_length, doc_stride
+):
     random = np.random.default_rng(6)
     lengths = random.integers(0, 2 * max_seq_length, 10)
     lengths[3] = 0
-    # The last window of 222 has 100 tokens less, so that a token with one
-    # more around it scores the same there, but for rounding.
+    # The last window has 100 tokens less than the others, which have 222: a
+    # token with one more token around it scores the same, but for rounding.
     lengths[2] = min(lengths[2], 250) if doc_stride < 128 else 250
     contexts = ["fox " * n for n in lengths]
     questions = ["", "the", "the dog", "the dog is", "the dog is bad"]
@@ -214,15 +217,8 @@ def test_the_same_in_a_saved_model(vocab_file, tmp_path):
     assert windows(none, none).input_ids.shape[0] == 0
 
 
-@pytest.mark.parametrize(
-    ("sizes", "message"),
-    [
-        ({"max_query_length": 8}, "max_query_length 8 and .* no room .* 11"),
-        ({"max_query_length": 0}, "max_query_length 0 must be at least 1"),
-        ({"doc_stride": 0}, "doc_stride 0 and"),
-    ],
-)
-def test_sizes_that_make_no_sense_are_refused(vocab_file, sizes, message):
-    with pytest.raises(ValueError, match=message):
-        _windows(vocab_file, **sizes)
+def test_a_window_without_room_for_the_context_is_refused(vocab_file):
+    message = "max_query_length 8 and .* no room .* 11"
+    with pytest.raises(InputError, match=message):
+        _windows(vocab_file, max_query_length=8)
     _windows(vocab_file, max_query_length=7)

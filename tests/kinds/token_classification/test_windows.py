@@ -19,13 +19,15 @@ def test_a_word_begins_with_its_first_piece(tokenizer):
         [["The", "unaffable", "fox."], [], ["\x01", "x" * 201, ""]]
     )
     ids, begins_word = tokenize_words(words, tokenizer)
-    # Nothing is left of a control character: [UNK], as of too long a word.
+    # [UNK] for a word of control characters, or a word that is too long.
     assert ids.to_list() == [[5, 20, 21, 22, 9, 16], [], [1, 1, 1]]
     assert begins_word.to_list() == [[1, 1, 0, 0, 1, 0], [], [1, 1, 1]]
 
 
 @pytest.mark.parametrize("seq_length", [4, 5, 6, 9, 14])
-def test_each_word_is_read_where_most_stands_around_it(tokenizer, seq_length):
+def test_each_word_is_read_in_the_window_with_the_most_around_it(
+    tokenizer, seq_length
+):
     size = seq_length - 2
     random = np.random.default_rng(3)
     lengths = [0, 1, size, size + 1, 2 * size, 2 * size + 1, 53]
@@ -44,7 +46,7 @@ def test_each_word_is_read_where_most_stands_around_it(tokenizer, seq_length):
     )
     numbers = windows.text_numbers.numpy().tolist()
     assert numbers == sorted(numbers)
-    # Short texts are one window, long ones as many as half-steps need.
+    # A short text is one window; a long one has a window each half size.
     step = size // 2
     counts = [1 + max(0, -((size - n) // step)) for n in lengths]
     assert np.bincount(numbers).tolist() == counts
@@ -69,7 +71,7 @@ def test_each_word_is_read_where_most_stands_around_it(tokenizer, seq_length):
                 for i, here in enumerate(is_read[1:-1])
                 if here
             ]
-        # All words, once each, in their order.
+        # Every word is read once, in order.
         assert [place for place, _ in read] == np.flatnonzero(begin).tolist()
         for place, window in read:
             around = [

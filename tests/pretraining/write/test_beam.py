@@ -73,7 +73,7 @@ def test_the_same_records_as_the_local_run(
 
 def test_without_beam_a_sentence_says_so(vocab_file, monkeypatch):
     monkeypatch.setitem(sys.modules, "apache_beam", None)
-    with pytest.raises(ImportError, match="Beam is not installed; pip install"):
+    with pytest.raises(ValueError, match="Beam is not installed; pip install"):
         create_pretraining_data_with_beam(
             TextSource("text.txt"), "out", BertTokenizer(vocab_file)
         )

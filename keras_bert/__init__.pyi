@@ -1,0 +1,79 @@
+from .checkpoints.convert import convert_checkpoint as convert_checkpoint
+from .checkpoints.load import load_checkpoint as load_checkpoint
+from .checkpoints.load_pretrained import PretrainedModel as PretrainedModel
+from .checkpoints.load_pretrained import load_pretrained as load_pretrained
+from .config import BertConfig as BertConfig
+from .errors import InputError as InputError
+from .features.extract import ExtractionConfig as ExtractionConfig
+from .features.extract import extract_features as extract_features
+from .finetuning.finetuned_model import FinetunedModel as FinetunedModel
+from .finetuning.finetuned_model import load_finetuned as load_finetuned
+from .finetuning.run import FinetuningConfig as FinetuningConfig
+from .finetuning.run import finetune as finetune
+from .finetuning.search import search_hyperparameters as search_hyperparameters
+from .kinds import get_kind as get_kind
+from .kinds import known_kinds as known_kinds
+from .kinds.examples import Examples as Examples
+from .kinds.kind import HeadNames as HeadNames
+from .kinds.kind import Kind as Kind
+from .kinds.kind import KindSettings as KindSettings
+from .kinds.kind import Signature as Signature
+from .kinds.kind import TaskSpec as TaskSpec
+from .layers.attention import SelfAttention as SelfAttention
+from .layers.dropout import Dropout as Dropout
+from .layers.embeddings import BertEmbeddings as BertEmbeddings
+from .layers.encoder_block import EncoderBlock as EncoderBlock
+from .layers.pooler import Pooler as Pooler
+from .layers.pretraining_heads import MaskedLMHead as MaskedLMHead
+from .layers.pretraining_heads import NextSentenceHead as NextSentenceHead
+from .models.bilstm import build_bilstm_classifier as build_bilstm_classifier
+from .models.bilstm import (
+    build_bilstm_token_classifier as build_bilstm_token_classifier,
+)
+from .models.classifier import build_classifier as build_classifier
+from .models.classifier import build_regressor as build_regressor
+from .models.encoder import build_encoder as build_encoder
+from .models.feature_tagger import build_feature_tagger as build_feature_tagger
+from .models.multiple_choice import (
+    build_multiple_choice as build_multiple_choice,
+)
+from .models.pretraining import (
+    build_pretraining_model as build_pretraining_model,
+)
+from .models.span_labeler import build_span_labeler as build_span_labeler
+from .models.token_classifier import (
+    build_token_classifier as build_token_classifier,
+)
+from .pretraining.fill_mask import fill_mask as fill_mask
+from .pretraining.read.records_to_pairs import InstanceDrawer as InstanceDrawer
+from .pretraining.run import PretrainingConfig as PretrainingConfig
+from .pretraining.run import pretrain as pretrain
+from .pretraining.write.beam import (
+    create_pretraining_data_with_beam as create_pretraining_data_with_beam,
+)
+from .pretraining.write.config import (
+    PretrainingDataConfig as PretrainingDataConfig,
+)
+from .pretraining.write.run import (
+    create_pretraining_data as create_pretraining_data,
+)
+from .pretraining.write.source import TextSource as TextSource
+from .serving.served_model import ServedModel as ServedModel
+from .settings import setting as setting
+from .tasks import get_task as get_task
+from .tasks.base import Task as Task
+from .text.masking import MaskedLMMasker as MaskedLMMasker
+from .text.packing import BertPreprocessor as BertPreprocessor
+from .text.tokenizer import BertTokenizer as BertTokenizer
+from .text.tokenizer_settings import TokenizerSettings as TokenizerSettings
+from .text.vocab import SpecialTokens as SpecialTokens
+from .text.vocab_learner import learn_vocab as learn_vocab
+from .training.objectives import BatchObjective as BatchObjective
+from .training.objectives import Objective as Objective
+from .training.optimizers.adam_weight_decay import (
+    AdamWeightDecay as AdamWeightDecay,
+)
+from .training.optimizers.lamb import Lamb as Lamb
+from .training.optimizers.schedule import WarmupDecay as WarmupDecay
+
+__version__: str

@@ -1,0 +1,311 @@
+"""The base class of all kinds of tasks."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_bert.config import BertConfig
+from keras_bert.errors import InputError
+from keras_bert.kinds.examples import Examples
+from keras_bert.models.flops import count_work
+from keras_bert.settings import check_settings
+from keras_bert.tasks.base import Row
+from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.training.objectives import Objective
+from keras_bert.training.training_model import CountWork
+
+Answer = Mapping[str, Any]
+# Called with the gold and the predicted answers of all rows.
+Metric = Callable[[Sequence, Sequence], float]
+# Every kind that this process has defined, by its name.
+KINDS: dict[str, type[Kind]] = {}
+
+
+@dataclasses.dataclass(frozen=True)
+class KindSettings:
+    """The settings that every kind of task has.
+
+    A kind adds its own in a subclass, a frozen dataclass whose docstring has
+    a line of help for each. Settings become flags of run_finetuning.py and are
+    saved in `task.json`.
+
+    Attributes:
+        max_seq_length: Longest sequence, in tokens with [CLS] and [SEP].
+            Longer texts are truncated, or read in overlapping windows.
+
+    Example:
+        >>> keras_bert.KindSettings(max_seq_length=40)
+        KindSettings(max_seq_length=40)
+    """
+
+    max_seq_length: int = 128
+
+    def __post_init__(self):
+        check_settings(self)
+
+
+@dataclasses.dataclass(frozen=True)
+class TaskSpec:
+    """The part of a `Task` that is saved with its models, as `task.json`.
+
+    Attributes:
+        kind: The name of the kind.
+        text_fields: The names of the fields that the model reads, in order.
+        settings: An instance of the kind's `Settings`.
+        labels: Names of the labels, in the order of their ids.
+        metrics: Names of the kind's metrics, the most important one first.
+
+    Example:
+        >>> spec = keras_bert.load_finetuned("finetuned").kind.spec
+        >>> spec.kind, spec.text_fields, spec.labels
+        ('classification', ('sentence',), ('0', '1'))
+    """
+
+    kind: str
+    text_fields: tuple[str, ...]
+    settings: KindSettings
+    labels: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
+
+
+class HeadNames(NamedTuple):
+    """The names of the output layer of a kind in several formats.
+
+    Attributes:
+        path: The layer's name here, the first part of its weights' paths.
+        google: The prefix of `output_weights` and `output_bias` in a
+            checkpoint of google-research/bert; None if it has no such head.
+        huggingface: The module's name in transformers, or None.
+        architecture: The class in transformers that has this head.
+        num_outputs: The number of units that tells this head from another
+            one with the same name; None for any number.
+        is_left_out: Whether other formats have no place for it, and it is
+            left out there with a warning.
+
+    Example:
+        >>> (head,) = keras_bert.get_kind("span").head_names
+        >>> head.path, head.huggingface
+        ('span_labeler', 'qa_outputs')
+    """
+
+    path: str
+    google: str | None = None
+    huggingface: str | None = None
+    architecture: str = ""
+    num_outputs: int | None = None
+    is_left_out: bool = False
+
+
+class Signature(NamedTuple):
+    """A function of a SavedModel.
+
+    Attributes:
+        function: Takes tensors and returns a dict of tensors. Outputs such as
+            "entities.type" and "entities.text" [B, E] are the fields of a list
+            of objects for each row, padded with "" or 0.
+        inputs: The specifications of the tensors, with their names.
+        by_label: The outputs whose last axis has an entry for each label.
+
+    Example:
+        >>> kind = keras_bert.load_finetuned("finetuned").kind
+        >>> signature = keras_bert.Signature(
+        ...     lambda sentence: {"size": tf.strings.length(sentence)},
+        ...     kind.string_inputs(),
+        ... )
+        >>> signature.function(tf.constant(["a film"]))["size"].numpy()
+        array([6], dtype=int32)
+    """
+
+    function: Callable[..., dict[str, tf.Tensor]]
+    inputs: Sequence[tf.TensorSpec]
+    by_label: tuple[str, ...] = ()
+
+
+class Kind(tf.Module):
+    """A kind of task: turns rows into answers, in training and in a server.
+
+    A subclass declares everything about a kind, in one file or folder. Its
+    definition makes its `name` known, so a file of your own can define a kind
+    and a task of this kind. See CONTRIBUTING.md.
+
+    Class attributes:
+        name: The name of the kind in `Task.kind` and `task.json`.
+        Settings: A subclass of `KindSettings`.
+        num_text_fields: The numbers of text fields that a task may have.
+        has_labels: Whether a task of this kind has `labels`.
+        metrics: Functions of (gold, predicted) by name; larger is better.
+        objectives: The losses of the network's outputs, by name.
+        head_names: The names of the output layers in several formats.
+
+    Attributes:
+        spec: The `TaskSpec`.
+        tokenizer: The tokenizer of the model.
+
+    Example:
+        >>> spec = keras_bert.TaskSpec(
+        ...     "classification",
+        ...     text_fields=("sentence",),
+        ...     settings=keras_bert.get_kind("classification").Settings(),
+        ...     labels=("no", "yes"),
+        ... )
+        >>> tokenizer = keras_bert.BertTokenizer("vocab.txt")
+        >>> kind = keras_bert.get_kind("classification")(spec, tokenizer)
+        >>> rows = [{"sentence": "a good film", "label": "yes"}]
+        >>> kind.encode(rows, labeled=True).labels["logits"].numpy()
+        array([1], dtype=int32)
+    """
+
+    name: ClassVar[str]
+    Settings: ClassVar[type[KindSettings]] = KindSettings
+    num_text_fields: ClassVar[tuple[int, ...]] = (1, 2)
+    has_labels: ClassVar[bool] = False
+    metrics: ClassVar[Mapping[str, Metric]]
+    objectives: ClassVar[Mapping[str, Objective]]
+    head_names: ClassVar[tuple[HeadNames, ...]] = ()
+
+    def __init__(self, spec: TaskSpec, tokenizer: BertTokenizer):
+        """Raises InputError if the task does not fit the kind."""
+        super().__init__(name=self.name)
+        self.spec = spec
+        self.tokenizer = tokenizer
+        self._check()
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if "name" in cls.__dict__:
+            KINDS[cls.name] = cls
+
+    def build_model(self, bert_config: BertConfig) -> keras.Model:
+        """Returns the network, with random weights."""
+        raise NotImplementedError
+
+    def settings_from_data(self, rows: Sequence[Row]) -> dict[str, Any]:
+        """Returns the settings that follow from the training rows."""
+        return {}
+
+    def encode(self, rows: Sequence[Row], *, labeled: bool) -> Examples:
+        """Turns rows into the inputs of the network, and labels if asked.
+
+        Raises InputError if a row lacks a field or its label is wrong.
+        """
+        raise NotImplementedError
+
+    def tune(
+        self, model: keras.Model, examples: Examples, outputs: dict[str, list]
+    ) -> dict[str, list]:
+        """Fits weights that are not trained, such as thresholds, on a dev set.
+
+        `outputs` are those of the model for `examples`. Returns the outputs of
+        the changed model.
+        """
+        return outputs
+
+    def decode(
+        self,
+        rows: Sequence[Row],
+        examples: Examples,
+        outputs: Mapping[str, Sequence[np.ndarray]],
+    ) -> list[Answer]:
+        """Turns outputs into an answer for each row.
+
+        `outputs` has, by name, an array for each example; an array with an
+        axis of tokens is at least as long as the example. An answer can be
+        written as JSON, and its keys are those of the served model.
+        """
+        raise NotImplementedError
+
+    def score(
+        self,
+        rows: Sequence[Row],
+        answers: Sequence[Answer],
+        metrics: Sequence[str],
+    ) -> dict[str, float]:
+        """Returns the metrics of the answers to labeled rows."""
+        gold, predicted = self.gold(rows), self.predicted(answers)
+        return {
+            name: float(self.metrics[name](gold, predicted)) for name in metrics
+        }
+
+    def gold(self, rows: Sequence[Row]) -> Sequence:
+        """Returns the labels of rows in the form that the metrics take.
+
+        Raises InputError if a label is wrong.
+        """
+        raise NotImplementedError
+
+    def predicted(self, answers: Sequence[Answer]) -> Sequence:
+        """Returns answers in the form that the metrics take."""
+        raise NotImplementedError
+
+    def submission(self, answer: Answer) -> str:
+        """Returns an answer as text, for a file that a server scores."""
+        raise NotImplementedError
+
+    def write_reports(
+        self, folder: Path, rows: Sequence[Row], answers: Sequence[Answer]
+    ) -> None:
+        """Writes files that help to understand the errors."""
+
+    def signatures(self, model: keras.Model) -> dict[str, Signature]:
+        """Returns the functions of the SavedModel, by name.
+
+        `serving_default` takes the text fields of the task under their names.
+        """
+        raise NotImplementedError
+
+    def work_counter(self, bert_config: BertConfig, **sizes: Any) -> CountWork:
+        """Returns a function that counts the work of a batch.
+
+        A kind with more layers than an output layer gives their `sizes`; see
+        `count_work`.
+        """
+        # An output layer on all tokens is counted as if it were on the pooled
+        # output. The difference is small.
+        return functools.partial(
+            count_work,
+            config=bert_config,
+            num_labels=len(self.spec.labels) or 1,
+            **sizes,
+        )
+
+    def label_ids(self) -> dict[str, int]:
+        """Returns the id of each label by its name."""
+        return {label: i for i, label in enumerate(self.spec.labels)}
+
+    def string_inputs(self) -> list[tf.TensorSpec]:
+        """Returns the specification of each text field, strings [B]."""
+        return [
+            tf.TensorSpec([None], tf.string, field)
+            for field in self.spec.text_fields
+        ]
+
+    def _check(self):
+        spec, name = self.spec, self.name
+        if len(spec.text_fields) not in self.num_text_fields:
+            counts = " or ".join(map(str, self.num_text_fields))
+            raise InputError(
+                f"A {name} task has {counts} text_fields, but this one has "
+                f"{spec.text_fields}."
+            )
+        if self.has_labels and len(spec.labels) < 2:
+            raise InputError(
+                f"A {name} task needs at least two labels, but this one has "
+                f"{spec.labels}."
+            )
+        if spec.labels and not self.has_labels:
+            raise InputError(
+                f"A {name} task has no labels, but this one has {spec.labels}."
+            )
+        if unknown := [m for m in spec.metrics if m not in self.metrics]:
+            raise InputError(
+                f"A {name} task has no metric {unknown[0]!r}; choose from "
+                f"{', '.join(self.metrics)}."
+            )

@@ -1,0 +1,164 @@
+"""A task with the best of several endings of a text."""
+
+from __future__ import annotations
+
+import numpy as np
+import tensorflow as tf
+from sklearn import metrics
+
+from keras_bert.errors import InputError
+from keras_bert.kinds.examples import Examples
+from keras_bert.kinds.fields import (
+    check_fields,
+    check_text,
+    check_texts,
+    encode_texts,
+)
+from keras_bert.kinds.kind import HeadNames, Kind, Signature
+from keras_bert.kinds.multiple_choice.packing import pack_choices
+from keras_bert.kinds.reports import write_worst_errors
+from keras_bert.models.multiple_choice import build_multiple_choice
+from keras_bert.text.packing import BertPreprocessor, pad
+from keras_bert.training.losses import accuracy, cross_entropy
+from keras_bert.training.objectives import Objective
+
+
+class MultipleChoice(Kind):
+    """Answers with `choice`, the number of an ending from 0, and `scores`.
+
+    The text fields are a text and a list of endings; all rows have the same
+    number of endings. The label of a row is a number as a string. The scores
+    are the probabilities of the endings.
+
+    The SavedModel takes the text [B] and the endings [B, C], and returns
+    `choice`, int32 [B], and `scores` [B, C]. C may differ from training.
+    """
+
+    name = "multiple_choice"
+    num_text_fields = (2,)
+    metrics = {"accuracy": metrics.accuracy_score}
+    objectives = {"logits": Objective(cross_entropy, {"accuracy": accuracy})}
+    head_names = (
+        HeadNames(
+            "multiple_choice",
+            huggingface="classifier",
+            architecture="BertForMultipleChoice",
+            num_outputs=1,
+        ),
+    )
+
+    def __init__(self, spec, tokenizer):
+        super().__init__(spec, tokenizer)
+        self._preprocessor = BertPreprocessor(
+            tokenizer, spec.settings.max_seq_length
+        )
+
+    def build_model(self, bert_config):
+        return build_multiple_choice(bert_config, packed=True)
+
+    def encode(self, rows, *, labeled):
+        num_choices = self._num_choices(rows)
+        context, endings = self.spec.text_fields
+        pairs = encode_texts(
+            [
+                {context: row[context], endings: ending}
+                for row in rows
+                for ending in row[endings]
+            ],
+            self.spec.text_fields,
+            self._preprocessor,
+        )
+        return Examples(
+            pack_choices(pairs.features, num_choices),
+            np.arange(len(rows)),
+            {"logits": tf.constant(self.gold(rows))} if labeled else {},
+        )
+
+    def decode(self, rows, examples, outputs):
+        scores = tf.nn.softmax(np.stack(outputs["logits"])).numpy()
+        return [
+            {"choice": int(row.argmax()), "scores": row.tolist()}
+            for row in scores
+        ]
+
+    def gold(self, rows):
+        field = self.spec.text_fields[1]
+        for number, row in enumerate(rows, 1):
+            known = [str(i) for i in range(len(row[field]))]
+            if row.get("label") not in known:
+                raise InputError(
+                    f"Label {row.get('label')!r} of example {number} is not "
+                    f"one of {', '.join(known)}, the numbers of its {field}; "
+                    "check the reader of the task."
+                )
+        return [int(row["label"]) for row in rows]
+
+    def predicted(self, answers):
+        return [answer["choice"] for answer in answers]
+
+    def submission(self, answer):
+        return str(answer["choice"])
+
+    def write_reports(self, folder, rows, answers):
+        """Writes `errors.tsv`, the most certain errors first."""
+        context, endings = self.spec.text_fields
+        errors = []
+        for gold, row, answer in zip(
+            self.gold(rows), rows, answers, strict=True
+        ):
+            choice = answer["choice"]
+            if choice != gold:
+                errors.append(
+                    (
+                        gold,
+                        choice,
+                        answer["scores"][choice],
+                        row[context],
+                        row[endings][gold],
+                        row[endings][choice],
+                    )
+                )
+        write_worst_errors(
+            folder / "errors.tsv",
+            ("gold", "predicted", "score", context, "right", "chosen"),
+            errors,
+        )
+
+    def signatures(self, model):
+        def answer(context, endings):
+            num_choices = tf.shape(endings)[1]
+            pairs = self._preprocessor.pack(
+                tf.repeat(context, num_choices), tf.reshape(endings, [-1])
+            )
+            logits = model(pad(pack_choices(pairs, num_choices)))["logits"]
+            return {
+                "choice": tf.argmax(logits, axis=-1, output_type=tf.int32),
+                "scores": tf.nn.softmax(logits),
+            }
+
+        context, endings = self.string_inputs()
+        endings = tf.TensorSpec([None, None], tf.string, endings.name)
+        return {"serving_default": Signature(answer, [context, endings])}
+
+    def _num_choices(self, rows):
+        context, field = self.spec.text_fields
+        check_fields(rows, [field])
+        check_texts(rows, [context])
+        num_choices = None
+        for number, row in enumerate(rows, 1):
+            endings = row[field]
+            if not isinstance(endings, (list, tuple)) or len(endings) < 2:
+                raise InputError(
+                    f"{field} {endings!r} of example {number} is not a list "
+                    "of at least two endings; check the reader of the task."
+                )
+            num_choices = num_choices or len(endings)
+            if len(endings) != num_choices:
+                raise InputError(
+                    f"Example {number} has {len(endings)} {field}, but "
+                    f"example 1 has {num_choices}; all rows of a data set "
+                    "must have the same number."
+                )
+            for ending in endings:
+                check_text(ending, f"One of the {field} of example {number}")
+        return num_choices

@@ -1,0 +1,228 @@
+"""A task with the part of a context that answers a question."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import tensorflow as tf
+
+from keras_bert.errors import InputError
+from keras_bert.kinds.examples import Examples
+from keras_bert.kinds.fields import check_fields, check_text
+from keras_bert.kinds.kind import HeadNames, Kind, Signature
+from keras_bert.kinds.span import metrics as squad_metrics
+from keras_bert.kinds.span.decoding import best_answers, decode_windows
+from keras_bert.kinds.span.labels import label_windows
+from keras_bert.kinds.span.reports import (
+    write_answer_lengths,
+    write_prediction_files,
+)
+from keras_bert.kinds.span.settings import SpanSettings
+from keras_bert.kinds.span.windows import QuestionWindows, Windows
+from keras_bert.kinds.windows import call_on_windows
+from keras_bert.models.span_labeler import build_span_labeler
+from keras_bert.training.losses import accuracy, cross_entropy
+from keras_bert.training.objectives import Objective
+
+_ROWS_PER_CALL = 5_000
+# Replaces the logits of padding, which is never an answer. The network's own
+# logits of padding depend on the rest of the batch.
+_NEVER = -1e9
+
+
+def _half_cross_entropy(labels, logits):
+    # The loss is the mean of both outputs, as in google-research/bert.
+    return cross_entropy(labels, logits) / 2
+
+
+_OBJECTIVE = Objective(_half_cross_entropy, {"accuracy": accuracy})
+
+
+class Span(Kind):
+    """Answers with `answer`, a part of the context, or "" for no answer.
+
+    The other parts of an answer are `start` and `end`, its characters in the
+    context; `score`, the sum of the logits of its first and last token;
+    `null_odds`, the score of "no answer" minus `score`; `best_answer`, the
+    best part of the context even if `answer` is ""; and `nbest`, the best
+    answers as google-research/bert writes them. Runs of white space in an
+    answer become one space.
+
+    If `answers_may_be_missing`, there is no answer if `null_odds` exceeds
+    `null_score_diff_threshold`. Otherwise there always is an answer, unless
+    the context has no token.
+
+    A long context is read in overlapping windows; none of it is truncated.
+
+    The SavedModel takes the question and the context [B] and returns
+    `answer`, `score`, `start`, `end`, `null_odds` and `best_answer` [B].
+    """
+
+    name = "span"
+    Settings = SpanSettings
+    num_text_fields = (2,)
+    metrics = {"exact_match": squad_metrics.exact_match, "f1": squad_metrics.f1}
+    objectives = {"start_logits": _OBJECTIVE, "end_logits": _OBJECTIVE}
+    head_names = (
+        HeadNames(
+            "span_labeler",
+            google="cls/squad/",
+            huggingface="qa_outputs",
+            architecture="BertForQuestionAnswering",
+        ),
+    )
+
+    def __init__(self, spec, tokenizer):
+        super().__init__(spec, tokenizer)
+        settings = spec.settings
+        self._windows = QuestionWindows(
+            tokenizer,
+            max_seq_length=settings.max_seq_length,
+            doc_stride=settings.doc_stride,
+            max_query_length=settings.max_query_length,
+        )
+
+    def build_model(self, bert_config):
+        return build_span_labeler(bert_config)
+
+    def encode(self, rows, *, labeled):
+        texts = self._texts(rows)
+        if labeled:
+            self.gold(rows)
+        chunks = []
+        for i in range(0, len(rows), _ROWS_PER_CALL):
+            chunk = slice(i, i + _ROWS_PER_CALL)
+            windows = self._windows(*(tf.constant(t[chunk]) for t in texts))
+            chunks.append(windows._replace(rows=windows.rows + i))
+        windows = Windows(
+            *(tf.concat(x, axis=0) for x in zip(*chunks, strict=True))
+        )
+        labels = {}
+        if labeled:
+            positions = label_windows(rows, texts[1], windows, self.tokenizer)
+            labels = {
+                name: tf.constant(x)
+                for name, x in zip(self.objectives, positions, strict=True)
+            }
+        return _SpanExamples(
+            _features(windows),
+            windows.rows.numpy(),
+            labels,
+            windows=windows,
+        )
+
+    def decode(self, rows, examples, outputs):
+        shape = [len(examples.rows), examples.lengths.max()]
+        logits = []
+        for name in self.objectives:
+            dense = np.full(shape, _NEVER, "float32")
+            for i, length in enumerate(examples.lengths):
+                dense[i, :length] = outputs[name][i][:length]
+            logits.append(dense)
+        _, contexts = self._texts(rows)
+        return decode_windows(
+            contexts,
+            examples.windows,
+            *logits,
+            settings=self.spec.settings,
+            unk_id=self.tokenizer.unk_id,
+        )
+
+    def score(self, rows, answers, metrics):
+        figures = super().score(rows, answers, metrics)
+        gold = self.gold(rows)
+        if not all(gold):
+            figures |= squad_metrics.figures_of_missing_answers(
+                gold,
+                self.predicted(answers),
+                [answer["best_answer"] for answer in answers],
+                [answer["null_odds"] for answer in answers],
+            )
+        return figures
+
+    def gold(self, rows):
+        """Returns the texts of the gold answers to each question."""
+        check_fields(rows, ["label"])
+        for number, row in enumerate(rows, 1):
+            if not isinstance(row["label"], (list, tuple)) or not all(
+                isinstance(answer, dict)
+                and isinstance(answer.get("text"), str)
+                and isinstance(answer.get("answer_start"), int)
+                for answer in row["label"]
+            ):
+                raise InputError(
+                    f"The label of question {_name(row, number)} is "
+                    f"{row['label']!r}; give a list of answers, each with "
+                    "'text', a string, and 'answer_start', the number of its "
+                    "first character in the context."
+                )
+        return [[answer["text"] for answer in row["label"]] for row in rows]
+
+    def predicted(self, answers):
+        return [answer["answer"] for answer in answers]
+
+    def submission(self, answer):
+        return answer["answer"]
+
+    def write_reports(self, folder, rows, answers):
+        """Writes the files of run_squad.py and `answer_lengths.{tsv,png}`."""
+        write_prediction_files(
+            folder,
+            [_name(row, number) for number, row in enumerate(rows, 1)],
+            answers,
+            with_null_odds=self.spec.settings.answers_may_be_missing,
+        )
+        if all("label" in row for row in rows):
+            write_answer_lengths(
+                folder, self.gold(rows), self.predicted(answers)
+            )
+
+    def signatures(self, model):
+        def answer(question, context):
+            # `start` and `end` count characters, which invalid bytes are not.
+            context = tf.strings.unicode_transcode(
+                context, "UTF-8", "UTF-8", errors="ignore"
+            )
+            windows = self._windows(question, context)
+            features, outputs = call_on_windows(model, _features(windows))
+            logits = (
+                tf.where(features["input_mask"] == 1, outputs[name], _NEVER)
+                for name in self.objectives
+            )
+            return best_answers(
+                context,
+                windows,
+                *logits,
+                settings=self.spec.settings,
+                unk_id=self.tokenizer.unk_id,
+            )
+
+        return {"serving_default": Signature(answer, self.string_inputs())}
+
+    def _texts(self, rows):
+        """Returns the questions and the contexts."""
+        check_fields(rows, self.spec.text_fields)
+        for number, row in enumerate(rows, 1):
+            for field in self.spec.text_fields:
+                name = f"The {field} of question {_name(row, number)}"
+                check_text(row[field], name)
+        return [[row[field] for row in rows] for field in self.spec.text_fields]
+
+
+@dataclasses.dataclass(frozen=True)
+class _SpanExamples(Examples):
+    """Examples with their windows, one each."""
+
+    windows: Windows | None = None
+
+
+def _features(windows):
+    return {
+        "input_ids": windows.input_ids,
+        "segment_ids": windows.segment_ids,
+    }
+
+
+def _name(row, number):
+    return str(row.get("id", number))

@@ -1,0 +1,82 @@
+"""Records -> batches of features, labels and weights for pre-training."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+
+import tensorflow as tf
+
+from keras_bert.errors import InputError
+from keras_bert.pretraining.read.files_to_records import (
+    read_pretraining_records,
+)
+from keras_bert.pretraining.read.pairs_to_rows import pack_sequences
+
+_UNKNOWN_ID = "unknown token id"
+
+
+def pretraining_batches(
+    files: list[str],
+    *,
+    vocab_size: int,
+    outputs: tuple[str, ...],
+    packed: bool,
+    **reading,
+) -> tf.data.Dataset:
+    """Returns batches of (features, labels, weights), the last two by output.
+
+    Args:
+        files: Records of `create_pretraining_data`.
+        vocab_size: Larger ids are an error; see `unknown_id_named`.
+        outputs: "masked_lm", and "next_sentence" if it is trained.
+        packed: Whether several short sequences share a row.
+        **reading: Further arguments of `read_pretraining_records`.
+    """
+    dataset = read_pretraining_records(files, **reading)
+    if packed:
+        dataset = dataset.map(pack_sequences, tf.data.AUTOTUNE)
+
+    def split(features):
+        # Not in the model: XLA accepts any id, and the loss would be NaN.
+        ids = features["input_ids"], features["masked_lm_ids"]
+        largest = tf.maximum(*map(tf.reduce_max, ids))
+        tf.debugging.Assert(largest < vocab_size, [_UNKNOWN_ID, largest])
+        next_sentence = features.pop("next_sentence_labels")
+        if packed:
+            next_sentence_weights = features.pop("next_sentence_weights")
+        else:
+            next_sentence = next_sentence[:, 0]
+            next_sentence_weights = tf.ones_like(next_sentence, tf.float32)
+        labels = {
+            "masked_lm": features.pop("masked_lm_ids"),
+            "next_sentence": next_sentence,
+        }
+        weights = {
+            "masked_lm": features.pop("masked_lm_weights"),
+            "next_sentence": next_sentence_weights,
+        }
+        return (
+            features,
+            {name: labels[name] for name in outputs},
+            {name: weights[name] for name in outputs},
+        )
+
+    return dataset.map(split).prefetch(2)
+
+
+@contextlib.contextmanager
+def unknown_id_named(vocab_size: int) -> Iterator[None]:
+    """Turns TensorFlow's error for an unknown id into an InputError."""
+    try:
+        yield
+    except tf.errors.InvalidArgumentError as error:
+        unknown = re.search(rf"\[{_UNKNOWN_ID}\] \[(\d+)\]", error.message)
+        if not unknown:
+            raise
+        raise InputError(
+            f"A record contains the token id {unknown[1]}, but the vocab_size "
+            f"of the model is {vocab_size}; create the records with the "
+            "vocabulary of the model."
+        ) from error

@@ -1,0 +1,49 @@
+"""Builds kinds of tasks with a small vocabulary."""
+
+from pathlib import Path
+
+import keras
+
+from keras_bert.config import BertConfig
+from keras_bert.kinds import get_kind
+from keras_bert.kinds.kind import Kind, TaskSpec
+from keras_bert.kinds.spec import build_kind
+from keras_bert.serving.export import export_saved_model
+from keras_bert.serving.served_model import ServedModel
+from keras_bert.text.tokenizer import BertTokenizer
+
+TEXT_FIELDS = {
+    "classification": ("text",),
+    "regression": ("text",),
+    "multiple_choice": ("context", "endings"),
+    "token_classification": ("words",),
+    "span": ("question", "context"),
+}
+
+
+def make_spec(name, *, text_fields=None, labels=(), metrics=(), **settings):
+    return TaskSpec(
+        kind=name,
+        text_fields=text_fields or TEXT_FIELDS[name],
+        settings=get_kind(name).Settings(**{"max_seq_length": 12, **settings}),
+        labels=labels,
+        metrics=metrics,
+    )
+
+
+def make_kind(
+    name, vocab_file, config: BertConfig, *, do_lower_case=True, **spec
+) -> Kind:
+    tokenizer = BertTokenizer(vocab_file, do_lower_case)
+    return build_kind(make_spec(name, **spec), tokenizer, config)
+
+
+def serve(
+    model: keras.Model,
+    kind: Kind,
+    folder: Path,
+    signature: str = "serving_default",
+) -> ServedModel:
+    """Exports a model and loads its SavedModel."""
+    export_saved_model(model, kind, folder / "served")
+    return ServedModel(folder / "served", signature)

@@ -1,0 +1,216 @@
+import dataclasses
+import json
+import logging
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from conftest import randomize
+from kind_examples import make_kind, serve
+
+from keras_bert.errors import InputError
+from keras_bert.finetuning.batches import evaluation_batches, training_batches
+from keras_bert.finetuning.evaluation import Evaluation
+from keras_bert.finetuning.finetuned_model import FinetunedModel
+from keras_bert.kinds.multiple_choice import packing
+from keras_bert.training.training_model import TrainingModel
+
+ROWS = [
+    {
+        "context": "the quick brown fox",
+        "endings": ["jumped over the lazy dog .", "is bad", "was a movie !"],
+        "label": "2",
+    },
+    {"context": "a film", "endings": ["!", "is good", "?"], "label": "1"},
+]
+# [CLS] context [SEP] ending [SEP]. Two pairs of the first row are truncated to
+# 3 tokens of the context and 3 of the ending.
+IDS = [
+    [
+        [2, 5, 7, 8, 3, 10, 12, 13, 3],
+        [2, 5, 7, 8, 9, 3, 24, 26, 3],
+        [2, 5, 7, 8, 3, 29, 6, 30, 3],
+    ],
+    [[2, 6, 23, 3, 18, 3], [2, 6, 23, 3, 24, 25, 3], [2, 6, 23, 3, 19, 3]],
+]
+
+
+@pytest.fixture
+def config(config):
+    # One layer makes a smaller graph. The encoder is not tested here.
+    return dataclasses.replace(config, num_hidden_layers=1)
+
+
+@pytest.fixture
+def kind(vocab_file, config):
+    return make_kind("multiple_choice", vocab_file, config, max_seq_length=9)
+
+
+@pytest.fixture
+def model(kind, config):
+    model = kind.build_model(config)
+    randomize(model, scale=1.0)
+    return model
+
+
+def test_each_ending_is_a_pair_with_the_context(kind):
+    examples = kind.encode(ROWS, labeled=True)
+    assert examples.features["input_ids"].to_list() == [
+        [sum(texts, [])] for texts in IDS
+    ]
+    assert examples.features["segment_ids"].to_list() == [
+        [[int(i > ids.index(3)) for ids in texts for i in range(len(ids))]]
+        for texts in IDS
+    ]
+    assert examples.rows.tolist() == [0, 1]
+    assert examples.labels["logits"].numpy().tolist() == [2, 1]
+    assert examples.lengths.tolist() == [27, 19]
+    assert not kind.encode(ROWS, labeled=False).labels
+
+
+def test_a_batch_is_padded_at_the_end_of_its_rows(kind):
+    examples = kind.encode(ROWS, labeled=True)
+    dataset, order = evaluation_batches(examples, batch_size=2)
+    assert order.tolist() == [1, 0]
+    (batch,) = dataset
+    features, labels, weights = batch
+    np.testing.assert_array_equal(
+        features["input_ids"], [[sum(IDS[1], []) + [0] * 8], [sum(IDS[0], [])]]
+    )
+    np.testing.assert_array_equal(
+        features["input_mask"],
+        [
+            [[1] * 6 + [2] * 7 + [3] * 6 + [0] * 8],
+            [[1] * 9 + [2] * 9 + [3] * 9],
+        ],
+    )
+    np.testing.assert_array_equal(
+        features["cls_positions"], [[[0, 6, 13]], [[0, 9, 18]]]
+    )
+    assert labels["logits"].numpy().tolist() == [1, 2]
+    assert weights["logits"].numpy().tolist() == [1, 1]
+
+
+def test_the_log_tells_the_share_of_padding(kind, caplog):
+    examples = kind.encode(ROWS, labeled=True)
+    with caplog.at_level(logging.INFO, "absl"):
+        training_batches(examples, batch_size=2, num_epochs=3, seed=1)
+    rate = f"{100 * (27 + 19) / (2 * 27):.1f} %"
+    assert f"2 examples of 23 tokens on average; {rate}" in caplog.text
+
+
+def test_the_share_of_padding_with_a_row_for_each_choice(
+    kind, caplog, monkeypatch
+):
+    monkeypatch.setattr(packing, "_MAX_TOKENS_OF_SHARED_ROWS", 0)
+    examples = kind.encode(ROWS, labeled=True)
+    assert examples.features["input_ids"].to_list() == IDS
+    assert examples.lengths.tolist() == [9, 7]
+    with caplog.at_level(logging.INFO, "absl"):
+        training_batches(examples, batch_size=2, num_epochs=3, seed=1)
+    num_tokens, num_positions = 3 * 9 + (6 + 7 + 6), 2 * 3 * 9
+    rate = f"{100 * num_tokens / num_positions:.1f} %"
+    assert f"2 examples of 8 tokens on average; {rate}" in caplog.text
+
+
+def test_answers_and_their_score(kind):
+    logits = [np.log([0.1, 0.2, 0.7]), np.log([0.5, 0.3, 0.2])]
+    answers = kind.decode(ROWS, None, {"logits": logits})
+    assert [answer["choice"] for answer in answers] == [2, 0]
+    np.testing.assert_allclose(answers[1]["scores"], [0.5, 0.3, 0.2])
+    json.dumps(answers)
+    assert kind.submission(answers[0]) == "2"
+    assert kind.score(ROWS, answers, ("accuracy",)) == {"accuracy": 0.5}
+
+
+def test_reports(kind, tmp_path):
+    answers = [
+        {"choice": 2, "scores": [0.1, 0.2, 0.7]},
+        {"choice": 0, "scores": [0.5, 0.3, 0.2]},
+    ]
+    kind.write_reports(tmp_path, ROWS, answers)
+    assert (tmp_path / "errors.tsv").read_text() == (
+        "gold\tpredicted\tscore\tcontext\tright\tchosen\n"
+        "1\t0\t0.5000\ta film\tis good\t!\n"
+    )
+
+
+def test_the_served_model_answers_as_predict_does(
+    kind, model, config, tmp_path
+):
+    finetuned = FinetunedModel(model, kind, config)
+    answers = finetuned.predict(ROWS, batch_size=1)
+    assert np.ptp([answer["scores"] for answer in answers]) > 0.1
+    # The rows of a request may differ in their number of endings.
+    longer = {"context": "a film", "endings": ["?", "!", "is bad", "is good"]}
+    answers += finetuned.predict([longer])
+    served = serve(model, kind, tmp_path)
+    for answer, expected in zip(
+        served.answer([*ROWS, longer]), answers, strict=True
+    ):
+        assert answer["choice"] == expected["choice"]
+        assert answer["scores"] == pytest.approx(expected["scores"], abs=1e-6)
+
+
+def test_it_learns(config, vocab_file):
+    """The right ending, at any place, is the one that has the word "good"."""
+    random = np.random.default_rng(5)
+    rows = []
+    for _ in range(60):
+        label = int(random.integers(4))
+        endings = ["was bad", "is a bad movie", "bad !", "the bad dog"]
+        endings = list(random.permutation(endings))
+        endings[label] = endings[label].replace("bad", "good")
+        rows.append(
+            {"context": "a film", "endings": endings, "label": str(label)}
+        )
+    config = dataclasses.replace(
+        config, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
+    )
+    kind = make_kind(
+        "multiple_choice",
+        vocab_file,
+        config,
+        max_seq_length=9,
+        metrics=("accuracy",),
+    )
+    model = kind.build_model(config)
+    evaluation = Evaluation(kind, rows[40:], batch_size=7)
+    before = evaluation(model)[1]
+    training = TrainingModel(
+        model,
+        kind.objectives,
+        count_work=lambda features: dict.fromkeys(
+            ("sequences", "tokens", "flops"), 0.0
+        ),
+    )
+    training.compile(optimizer=tf.keras.optimizers.Adam(0.003))
+    batches = training_batches(
+        kind.encode(rows[:40], labeled=True),
+        batch_size=5,
+        num_epochs=12,
+        seed=1,
+    )
+    training.fit(batches, verbose=0, shuffle=False)
+    after = evaluation(model)[1]
+    assert before["accuracy"] < 0.6
+    assert after["accuracy"] > 0.9
+    assert after["loss"] < before["loss"] / 2
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"endings": ["a", "b"]}, "Example 2 has 2 endings, but example 1 has"),
+        ({"endings": ["a"]}, "of example 2 is not a list of at least two"),
+        ({"endings": "a b c"}, "'a b c' of example 2 is not a list of at"),
+        ({"label": "3"}, "Label '3' of example 2 is not one of 0, 1, 2, the"),
+        ({"label": 1}, "Label 1 of example 2 is not one of"),
+        ({"context": None}, "Example 2 has no field 'context'"),
+        ({"label": None}, "Label None of example 2"),
+    ],
+)
+def test_a_wrong_row_is_named(kind, change, message):
+    row = {k: v for k, v in {**ROWS[1], **change}.items() if v is not None}
+    with pytest.raises(InputError, match=message):
+        kind.encode([ROWS[0], row], labeled=True)

@@ -1,0 +1,73 @@
+import math
+
+import numpy as np
+import pytest
+from conftest import randomize
+from kind_examples import make_kind, serve
+
+from keras_bert.finetuning.finetuned_model import FinetunedModel
+from keras_bert.kinds import get_kind
+
+
+@pytest.fixture
+def kind(config, vocab_file):
+    return make_kind(
+        "regression", vocab_file, config, min_value=0.0, max_value=5.0
+    )
+
+
+def test_answers_are_clipped_but_labels_are_not(kind):
+    rows = [{"text": "a", "label": x} for x in ("2.5", "-1", "4")]
+    examples = kind.encode(rows, labeled=True)
+    assert examples.labels["logits"].dtype == "float32"
+    assert examples.labels["logits"].numpy().tolist() == [2.5, -1.0, 4.0]
+    outputs = {"logits": np.array([[-0.5], [5.5], [3.25]])}
+    answers = kind.decode(rows, examples, outputs)
+    assert answers == [{"score": 0.0}, {"score": 5.0}, {"score": 3.25}]
+    assert kind.submission({"score": 0.12345}) == "0.123"
+    figures = kind.score(rows, answers, ("pearson",))
+    expected = np.corrcoef([2.5, -1.0, 4.0], [0.0, 5.0, 3.25])[0, 1]
+    assert figures == {"pearson": pytest.approx(expected)}
+
+
+def test_metrics():
+    metrics = get_kind("regression").metrics
+    figures = {
+        name: metric([1, 1, 1, 0, 0], [1, 1, 0, 1, 0])
+        for name, metric in metrics.items()
+    }
+    assert figures == pytest.approx({"pearson": 1 / 6, "spearman": 1 / 6})
+    # The correlation of a single row is undefined.
+    for metric in metrics.values():
+        assert math.isnan(metric([2.5], [1.0]))
+
+
+def test_reports(kind, tmp_path):
+    rows = [{"text": t, "label": x} for t, x in (("a", "1"), ("b", "4.5"))]
+    kind.write_reports(tmp_path, rows, [{"score": 1.25}, {"score": 2.0}])
+    assert (tmp_path / "errors.tsv").read_text() == (
+        "gold\tpredicted\tdifference\ttext\n"
+        "4.5000\t2.0000\t-2.5000\tb\n"
+        "1.0000\t1.2500\t0.2500\ta\n"
+    )
+
+
+def test_the_served_model_answers_as_predict_does(config, vocab_file, tmp_path):
+    kind = make_kind("regression", vocab_file, config)
+    model = kind.build_model(config)
+    randomize(model, scale=1.0)
+    texts = ["a very good film", "the lazy dog !", "is it ?", "movie", "bad"]
+    rows = [{"text": text} for text in texts]
+    answers = FinetunedModel(model, kind, config).predict(rows)
+    _, least, _, largest, _ = sorted(answer["score"] for answer in answers)
+    kind = make_kind(
+        "regression", vocab_file, config, min_value=least, max_value=largest
+    )
+    answers = FinetunedModel(model, kind, config).predict(rows)
+    scores = [answer["score"] for answer in answers]
+    assert len(set(scores)) == 3
+    served = serve(model, kind, tmp_path).answer(rows)
+    assert [list(answer) for answer in served] == [["score"]] * 5
+    assert [answer["score"] for answer in served] == pytest.approx(
+        scores, abs=1e-5
+    )

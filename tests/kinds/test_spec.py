@@ -1,0 +1,89 @@
+import json
+
+import pytest
+from kind_examples import TEXT_FIELDS, make_kind, make_spec
+
+from keras_bert.errors import InputError
+from keras_bert.kinds import get_kind
+from keras_bert.kinds import spec as specs
+from keras_bert.tasks import get_task
+
+
+@pytest.mark.parametrize("name", list(TEXT_FIELDS))
+def test_a_spec_is_read_as_it_was_written(tmp_path, name):
+    file = tmp_path / "task.json"
+    spec = make_spec(name, labels=("a", "ß"), metrics=("f1",))
+    file.write_text(specs.spec_to_json(spec), encoding="utf-8")
+    assert specs.read_spec(file) == spec
+    assert json.loads(file.read_text())["settings"]["max_seq_length"] == 12
+
+
+def test_settings_override_those_of_the_task():
+    task = get_task("glue/stsb")
+    spec = specs.make_spec(task, {"max_value": 4.0, "max_seq_length": 7})
+    assert spec.settings == get_kind("regression").Settings(
+        max_seq_length=7, min_value=0.0, max_value=4.0
+    )
+    assert spec.text_fields == task.text_fields
+    assert spec.metrics == task.metrics
+
+
+def test_a_setting_of_another_kind_is_refused():
+    message = (
+        "A regression task has no setting 'bilstm_size'; its settings are "
+        "max_seq_length, min_value, max_value"
+    )
+    with pytest.raises(InputError, match=message):
+        specs.make_spec(get_task("glue/stsb"), {"bilstm_size": 3})
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "message"),
+    [
+        ("span", {"n_best_size": 0}, "n_best_size is 0, but must be above 0"),
+        ("span", {"max_answer_length": -2}, "max_answer_length is -2"),
+        ("span", {"doc_stride": 0}, "doc_stride is 0"),
+        ("span", {"max_query_length": 0}, "max_query_length is 0"),
+        ("classification", {"bilstm_size": -1}, "bilstm_size is -1"),
+        ("regression", {"min_value": "low"}, "min_value is 'low'"),
+        ("token_classification", {"features": "first"}, "features is 'first'"),
+    ],
+)
+def test_a_setting_with_a_wrong_value_is_named(name, settings, message):
+    with pytest.raises(InputError, match=message):
+        make_spec(name, **settings)
+
+
+def test_an_unknown_kind_lists_the_known_ones():
+    known = ", ".join(sorted(TEXT_FIELDS))
+    with pytest.raises(InputError, match=f"'guess'; known are .*{known}"):
+        get_kind("guess")
+
+
+@pytest.mark.parametrize(
+    ("name", "spec", "message"),
+    [
+        ("classification", {}, "needs at least two labels"),
+        ("regression", {"labels": ("a", "b")}, "A regression task has no lab"),
+        (
+            "classification",
+            {"labels": ("a", "b", "c"), "metrics": ("f1",)},
+            "f1 scores the second of two labels",
+        ),
+        ("regression", {"metrics": ("bleu",)}, "no metric 'bleu'; choose from"),
+        ("regression", {"text_fields": ("a", "b", "c")}, "1 or 2 text_fields"),
+        ("span", {"text_fields": ("a",)}, "A span task has 2 text_fields"),
+        (
+            "token_classification",
+            {"labels": ("O", "X"), "text_fields": ("a", "b")},
+            "has 1 text_fields",
+        ),
+        ("regression", {"max_seq_length": 17}, "17 .*16"),
+        ("regression", {"max_seq_length": 3}, "at least 4"),
+    ],
+)
+def test_a_task_that_does_not_fit_its_kind_is_refused(
+    config, vocab_file, name, spec, message
+):
+    with pytest.raises(InputError, match=message):
+        make_kind(name, vocab_file, config, **spec)

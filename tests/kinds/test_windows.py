@@ -1,0 +1,97 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+from conftest import randomize
+
+from keras_bert.kinds import windows
+from keras_bert.kinds.windows import call_on_windows
+from keras_bert.models.span_labeler import build_span_labeler
+
+_LENGTHS = [9, 4, 7, 9, 2, 5, 8]  # W=7 windows of up to S=9 tokens
+
+
+@pytest.fixture
+def features():
+    random = np.random.default_rng(3)
+    ids = random.integers(5, 31, sum(_LENGTHS), "int32")
+    ids = tf.RaggedTensor.from_row_lengths(ids, _LENGTHS)
+    return {"input_ids": ids, "segment_ids": tf.zeros_like(ids)}
+
+
+@pytest.fixture
+def model(config):
+    model = build_span_labeler(config)
+    randomize(model)
+    return model
+
+
+class _Counting:
+    """A network that keeps the numbers of windows that it is called with."""
+
+    def __init__(self, model):
+        self.output = model.output
+        self.sizes = []
+        self._model = model
+
+    def __call__(self, features):
+        self.sizes.append(len(features["input_ids"]))
+        return self._model(features)
+
+
+@pytest.mark.parametrize(
+    ("num_tokens", "sizes"),
+    [(1, [1] * 7), (18, [2, 2, 2, 1]), (35, [3, 3, 1]), (63, [7]), (999, [7])],
+)
+def test_any_number_at_a_time_gives_the_same_outputs(
+    model, features, monkeypatch, num_tokens, sizes
+):
+    _, expected = call_on_windows(model, features)
+    assert expected["start_logits"].shape == (7, 9)
+    assert np.ptp(expected["start_logits"]) > 0.1
+    monkeypatch.setattr(windows, "_TOKENS_PER_CALL", num_tokens)
+    counting = _Counting(model)
+    padded, outputs = call_on_windows(counting, features)
+    assert counting.sizes == sizes
+    assert padded["input_mask"].numpy().sum(axis=1).tolist() == _LENGTHS
+    for name, values in expected.items():
+        np.testing.assert_allclose(outputs[name], values, atol=1e-5)
+
+
+def test_a_network_never_gets_more_tokens_than_allowed(model, monkeypatch):
+    monkeypatch.setattr(windows, "_TOKENS_PER_CALL", 100)
+    ids = tf.ones([101, 7], tf.int32)
+    ids = tf.RaggedTensor.from_tensor(ids)
+    counting = _Counting(model)
+    call_on_windows(counting, {"input_ids": ids, "segment_ids": ids * 0})
+    assert counting.sizes == [14] * 7 + [3]
+
+
+def test_the_same_in_a_saved_model(model, features, monkeypatch, tmp_path):
+    _, expected = call_on_windows(model, features)
+    monkeypatch.setattr(windows, "_TOKENS_PER_CALL", 18)
+
+    def call(flat, lengths):
+        ids = tf.RaggedTensor.from_row_lengths(flat, lengths)
+        ids = {"input_ids": ids, "segment_ids": tf.zeros_like(ids)}
+        return call_on_windows(model, ids)[1]
+
+    module = tf.Module()
+    module.model = model
+    module.call = tf.function(
+        call,
+        input_signature=[
+            tf.TensorSpec([None], tf.int32),
+            tf.TensorSpec([None], tf.int64),
+        ],
+        autograph=False,
+    )
+    tf.saved_model.save(module, str(tmp_path / "saved"))
+    loaded = tf.saved_model.load(str(tmp_path / "saved"))
+    flat = features["input_ids"].flat_values
+    for name, values in loaded.call(
+        flat, tf.constant(_LENGTHS, tf.int64)
+    ).items():
+        np.testing.assert_allclose(values, expected[name], atol=1e-5)
+    # One window of another length.
+    outputs = loaded.call(flat[:5], tf.constant([5], tf.int64))
+    assert outputs["end_logits"].shape == (1, 5)

@@ -1,0 +1,304 @@
+import csv
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from conftest import randomize
+from kind_examples import make_kind, serve
+from seqeval.metrics.sequence_labeling import get_entities
+
+from keras_bert.errors import InputError
+from keras_bert.finetuning.batches import evaluation_batches
+from keras_bert.finetuning.finetuned_model import FinetunedModel
+from keras_bert.kinds.token_classification.entities import find_entities
+from keras_bert.serving.served_model import ServedModel
+
+LABELS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
+ROWS = [
+    {
+        "words": ["The", "unaffable", "fox", "jumped", "."],
+        "label": ["O", "B-PER", "I-PER", "O", "O"],
+    },
+    {"words": ["\x01"], "label": ["B-LOC"]},
+    {"words": [], "label": []},
+    {
+        # 13 tokens, in windows of 8
+        "words": "a good dog jumps over the lazy , very lazy fox ?".split(),
+        "label": "O B-PER I-PER O O O B-LOC B-LOC I-LOC O I-PER O".split(),
+    },
+]
+
+
+@pytest.fixture
+def build(config, vocab_file):
+    def build(**changes):
+        spec = {"labels": LABELS, "max_seq_length": 10, **changes}
+        return make_kind("token_classification", vocab_file, config, **spec)
+
+    return build
+
+
+@pytest.fixture
+def kind(build):
+    return build()
+
+
+@pytest.fixture
+def finetuned(kind, config):
+    model = kind.build_model(config)
+    randomize(model)
+    # So that the answers depend on the words.
+    kernel, bias = model.get_layer("token_classifier").weights
+    kernel.assign(20 * kernel)
+    bias.assign([-10.0, 0.0, 3.0, 0.0, 3.0])
+    return FinetunedModel(model, kind, config)
+
+
+def test_the_label_is_on_the_first_piece_of_a_word(kind):
+    examples = kind.encode(ROWS, labeled=True)
+    assert examples.rows.tolist() == [0, 1, 2, 3, 3, 3]
+    assert examples.features["input_ids"].to_list()[:4] == [
+        [2, 5, 20, 21, 22, 9, 10, 12, 16, 3],
+        [2, 1, 3],
+        [2, 3],
+        [2, 6, 25, 15, 10, 11, 13, 5, 14, 3],
+    ]
+    segment_ids = examples.features["segment_ids"]
+    assert segment_ids.row_lengths().numpy().tolist() == [10, 3, 2, 10, 10, 10]
+    assert not segment_ids.values.numpy().any()
+    assert examples.labels["logits"].to_list() == [
+        [-1, 0, 1, -1, -1, 2, 0, -1, 0, -1],
+        [-1, 3, -1],
+        [-1, -1],
+        [-1, 0, 1, 2, 0, -1, 0, -1, -1, -1],
+        [-1, -1, -1, 0, 3, -1, -1, -1, -1, -1],
+        [-1, -1, -1, -1, 3, 4, 0, 2, 0, -1],
+    ]
+    assert kind.encode(ROWS, labeled=False).labels == {}
+
+
+def test_a_word_gets_the_label_of_its_first_token(kind):
+    """The logits are those of a network that labels a token by its id."""
+    examples = kind.encode(ROWS, labeled=False)
+    logits = [
+        np.eye(len(LABELS))[np.array(ids + [3] * i) % len(LABELS)] * 9
+        for i, ids in enumerate(examples.features["input_ids"].to_list())
+    ]
+    answers = kind.decode(ROWS, examples, {"logits": logits})
+    first_pieces = [
+        [5, 20, 9, 10, 16],
+        [1],
+        [],
+        [6, 25, 15, 10, 13, 5, 14, 17, 28, 14, 9, 19],
+    ]
+    for answer, ids in zip(answers, first_pieces, strict=True):
+        assert answer["tags"] == [LABELS[i % len(LABELS)] for i in ids]
+        probability = np.exp(9) / (np.exp(9) + 4)
+        np.testing.assert_allclose(answer["scores"], probability, rtol=1e-6)
+        # seqeval's end is the last word of an entity.
+        expected = get_entities(answer["tags"]) if ids else []
+        assert expected == [
+            (entity["type"], entity["start_word"], entity["end_word"] - 1)
+            for entity in answer["entities"]
+        ]
+    assert answers[3]["entities"][0] == {
+        "type": "PER",
+        "text": "a",
+        "start_word": 0,
+        "end_word": 1,
+        "score": pytest.approx(probability),
+    }
+    assert kind.submission(answers[0]) == "O O I-LOC O B-PER"
+
+
+def test_entities_are_those_of_seqeval():
+    random = np.random.default_rng(5)
+    lengths = random.integers(0, 12, 300)
+    ids = random.integers(0, len(LABELS), lengths.sum())
+    scores = random.random(len(ids)).astype("float32")
+    ragged_ids, ragged_scores = (
+        tf.RaggedTensor.from_row_lengths(x, lengths) for x in (ids, scores)
+    )
+    found = find_entities(ragged_ids, ragged_scores, LABELS).to_list()
+    rows = zip(ragged_ids.to_list(), ragged_scores.to_list(), strict=True)
+    for entities, (row, row_scores) in zip(found, rows, strict=True):
+        tags = [LABELS[i] for i in row]
+        assert entities == [
+            (kind, first, last, min(row_scores[first : last + 1]))
+            for kind, first, last in (get_entities(tags) if tags else [])
+        ]
+
+
+def test_entities_of_labels_without_begin_and_inside():
+    ids = tf.ragged.constant([[1, 1, 0, 2], [2]])
+    scores = tf.ragged.constant([[0.5, 0.25, 1.0, 1.0], [0.75]])
+    found = find_entities(ids, scores, ("O", "NOUN", "VERB")).to_list()
+    assert found == [
+        [("NOUN", 0, 1, 0.25), ("VERB", 3, 3, 1.0)],
+        [("VERB", 0, 0, 0.75)],
+    ]
+
+
+def test_the_reports_have_the_figures_of_conlleval(build, shared, tmp_path):
+    types = ("PER", "ORG", "LOC", "MISC")
+    labels = ("O", *(f"{prefix}-{name}" for name in types for prefix in "BI"))
+    kind = build(labels=labels)
+    text = (shared / "golden" / "ner_conlleval.txt").read_text()
+    rows, answers = [], []
+    for block in text.strip().split("\n\n"):
+        words, gold, predicted = zip(
+            *(line.split(" ") for line in block.splitlines()), strict=True
+        )
+        rows.append({"words": words, "label": gold})
+        entities = [
+            {"type": name, "start_word": first, "end_word": last + 1}
+            for name, first, last in get_entities(list(predicted))
+        ]
+        answers.append({"tags": list(predicted), "entities": entities})
+    figures = kind.score(rows, answers, ["f1", "recall"])
+    assert {k: round(100 * v, 2) for k, v in figures.items()} == {
+        "f1": 74.73,
+        "recall": 91.57,
+    }
+    kind.write_reports(tmp_path, rows, answers)
+    with (tmp_path / "entity_types.tsv").open() as file:
+        table = {
+            row["type"]: row for row in csv.DictReader(file, delimiter="\t")
+        }
+    found = {
+        name: round(100 * float(row["f1"]), 2) for name, row in table.items()
+    }
+    assert found == {
+        "LOC": 78.27,
+        "MISC": 63.72,
+        "ORG": 76.15,
+        "PER": 75.45,
+        "all": 74.73,
+    }
+    assert table["all"]["precision"] == "0.6313"
+    assert table["PER"]["gold"] == "1617"
+    png = (tmp_path / "confusion_matrix.png").read_bytes()
+    assert png.startswith(b"\x89PNG")
+
+
+# Spaces, control characters, accents, a character of 4 bytes, and more words
+# than fit into a window.
+_TEXTS = [
+    "  The \x01unáffable𐐀fox jumped.",
+    "",
+    "the lazy, very quick dog! " * 5,
+    "très good",
+]
+_WORDS = [
+    ["The", "\x01unáffable𐐀fox", "jumped", "."],
+    [],
+    ["the", "lazy", ",", "very", "quick", "dog", "!"] * 5,
+    ["très", "good"],
+]
+
+
+def test_the_entities_of_a_text_are_those_of_its_words(finetuned):
+    answers = finetuned.predict([{"text": text} for text in _TEXTS])
+    of_words = finetuned.predict([{"words": words} for words in _WORDS])
+    counts = [len(answer["entities"]) for answer in of_words]
+    assert counts[1] == 0 < min(counts[0], counts[3]) and counts[2] > 5
+    for text, words, answer, expected in zip(
+        _TEXTS, _WORDS, answers, of_words, strict=True
+    ):
+        assert list(answer) == ["entities"]
+        end, spans = 0, []
+        for word in words:
+            start = text.index(word, end)
+            end = start + len(word)
+            # No token starts with a character that cleaning removes.
+            spans.append((start + word.startswith("\x01"), end))
+        for entity, of_words in zip(
+            answer["entities"], expected["entities"], strict=True
+        ):
+            start = spans[of_words["start_word"]][0]
+            end = spans[of_words["end_word"] - 1][1]
+            assert entity == {
+                "type": of_words["type"],
+                "text": text[start:end],
+                "start": start,
+                "end": end,
+                "score": pytest.approx(of_words["score"], abs=1e-5),
+            }
+
+
+@pytest.mark.parametrize("field", ["words", "tokens"])
+def test_the_served_model_answers_as_predict_does(
+    build, finetuned, config, tmp_path, field
+):
+    kind = build(text_fields=(field,))
+    finetuned = FinetunedModel(finetuned.model, kind, config)
+    texts = [{"text": text} for text in _TEXTS]
+    served = serve(finetuned.model, kind, tmp_path)
+    assert served.inputs == ("text",)
+    for answer, expected in zip(
+        served.answer(texts), finetuned.predict(texts), strict=True
+    ):
+        for entity in expected["entities"]:
+            entity["score"] = pytest.approx(entity["score"], abs=1e-5)
+        assert answer == expected
+
+    rows = [{field: words} for words in _WORDS if words]
+    served = ServedModel(tmp_path / "served", field)
+    assert served.inputs == (field,)
+    for answer, expected in zip(
+        served.answer(rows), finetuned.predict(rows), strict=True
+    ):
+        assert answer["tags"] == expected["tags"]
+        assert answer["scores"] == pytest.approx(expected["scores"], abs=1e-5)
+
+
+def test_only_the_first_token_of_a_word_is_learned(kind):
+    examples = kind.encode(ROWS, labeled=True)
+    dataset, _ = evaluation_batches(examples, batch_size=3)
+    num_labels = 0
+    for features, labels, weights in dataset:
+        assert labels["logits"].shape == features["input_ids"].shape
+        num_labels += int(tf.reduce_sum(weights["logits"]))
+    assert num_labels == sum(len(row["words"]) for row in ROWS)
+
+
+def test_the_settings_choose_the_network(build, config):
+    def heads(**settings):
+        model = build(**settings).build_model(config)
+        paths = [weight.path for weight in model.trainable_weights]
+        return {path.split("/")[0] for path in paths} & {
+            "bilstm_0",
+            "layer_0",
+            "layer_weights",
+            "token_classifier",
+        }
+
+    assert heads() == {"layer_0", "token_classifier"}
+    assert heads(bilstm_size=7) == {"layer_0", "bilstm_0", "token_classifier"}
+    assert heads(features="last") == {"token_classifier"}
+    assert heads(features="weighted_sum_all", bilstm_size=7) == {
+        "layer_weights",
+        "bilstm_0",
+        "token_classifier",
+    }
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"words": ["a"]}, "Example 2 has no field 'label'"),
+        ({"label": ["O"]}, "Example 2 has no field 'words'"),
+        ({"words": ["a", "dog"], "label": ["O"]}, "Example 2 has 2 words and"),
+        ({"words": ["a"], "label": "O"}, "has 1 words and the label 'O'; give"),
+        ({"words": ["a"], "label": ["B-ORG"]}, "'B-ORG' of example 2 is not"),
+        ({"words": "a", "label": ["O"]}, "words of example 2 are 'a'; give"),
+    ],
+)
+def test_a_wrong_row_is_named(kind, row, message):
+    with pytest.raises(InputError, match=message):
+        kind.encode([ROWS[0], row], labeled=True)
+
+
+def test_a_window_of_special_tokens_only_is_refused(build):
+    with pytest.raises(InputError, match="max_seq_length is 3, but a window"):
+        build(max_seq_length=3)
