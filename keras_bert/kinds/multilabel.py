@@ -1,0 +1,303 @@
+"""A task with any number of labels for a text or a pair of texts."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import keras
+import numpy as np
+import tensorflow as tf
+from keras import ops
+from scipy.special import expit
+from sklearn import metrics
+
+from keras_bert.errors import InputError
+from keras_bert.files import atomic_path
+from keras_bert.kinds.fields import encode_texts, find_label
+from keras_bert.kinds.kind import HeadNames, Kind, KindSettings, Signature
+from keras_bert.kinds.reports import write_worst_errors
+from keras_bert.models.classifier import build_classifier
+from keras_bert.text.packing import BertPreprocessor
+from keras_bert.training.objectives import Objective
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class LabelThresholds(keras.layers.Layer):
+    """Decides which labels to give: logits [B, L] -> bool [B, L].
+
+    A label is given if the sigmoid of its logit reaches its threshold. The
+    thresholds are weights of the model that are tuned on the dev set and not
+    trained.
+    """
+
+    def build(self, logits_shape):
+        self.thresholds = self.add_weight(
+            name="thresholds",
+            shape=(logits_shape[-1],),
+            initializer=keras.initializers.Constant(0.5),
+            trainable=False,
+            dtype="float32",
+        )
+
+    def call(self, logits):
+        return ops.sigmoid(logits) >= self.thresholds
+
+    def compute_output_spec(self, logits):
+        return keras.KerasTensor(logits.shape, "bool")
+
+
+def _sigmoid_cross_entropy(labels, logits):
+    """Takes labels (0 or 1) and logits [B, L]; returns losses [B, L]."""
+    return tf.nn.sigmoid_cross_entropy_with_logits(
+        labels, tf.cast(logits, tf.float32)
+    )
+
+
+def _accuracy(labels, logits):
+    return tf.cast((labels > 0.5) == (logits > 0), tf.float32)
+
+
+def _f1(average):
+    def of_scores(gold, scored):
+        return metrics.f1_score(
+            gold, scored > 0, average=average, zero_division=0
+        )
+
+    return of_scores
+
+
+def _mean_average_precision(gold, scored):
+    """Returns the mean over the labels that a row has; NaN if none has one."""
+    found = gold.any(axis=0)
+    if not found.any():
+        return float("nan")
+    return metrics.average_precision_score(
+        gold[:, found], np.abs(scored[:, found]), average="macro"
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class MultiLabelSettings(KindSettings):
+    """Settings of a multi-label task.
+
+    Attributes:
+        class_weights: The weight, in the loss of a label, of the rows that
+            have the label; other rows weigh 1. A number for each label, with
+            commas between; "balanced" for the number of other rows divided by
+            that of rows with the label, in the training set; "" for 1.
+    """
+
+    class_weights: str = ""
+
+
+class MultiLabel(Kind):
+    """Answers with `labels`, a list, and `scores`, the score of each label.
+
+    The label of a row is a list of labels. The score of a label is a sigmoid.
+    A label is given if its score reaches its threshold, which is tuned on the
+    dev set for the best F1 of the label.
+
+    The SavedModel takes the text fields [B] and returns `labels` [B, L],
+    padded with "", and the `scores` [B, L] of all labels in their order.
+    """
+
+    name = "multilabel"
+    Settings = MultiLabelSettings
+    has_labels = True
+    metrics = {
+        "micro_f1": _f1("micro"),
+        "macro_f1": _f1("macro"),
+        "mean_average_precision": _mean_average_precision,
+    }
+    objectives = {
+        "logits": Objective(_sigmoid_cross_entropy, {"accuracy": _accuracy})
+    }
+    head_names = (
+        HeadNames(
+            "classifier",
+            google="",
+            huggingface="classifier",
+            architecture="BertForSequenceClassification",
+        ),
+        HeadNames("label_thresholds", is_left_out=True),
+    )
+
+    def __init__(self, spec, tokenizer):
+        super().__init__(spec, tokenizer)
+        self._preprocessor = BertPreprocessor(
+            tokenizer, spec.settings.max_seq_length
+        )
+        self._class_weights = self._parse_class_weights()
+
+    def build_model(self, bert_config):
+        model = build_classifier(bert_config, num_labels=len(self.spec.labels))
+        logits = model.output["logits"]
+        is_given = LabelThresholds(name="label_thresholds")(logits)
+        return keras.Model(
+            model.input,
+            {"logits": logits, "is_given": is_given},
+            name="bert_multilabel",
+        )
+
+    def settings_from_data(self, rows):
+        if self.spec.settings.class_weights != "balanced":
+            return {}
+        num_given = self.gold(rows).sum(axis=0)
+        num_others = np.maximum(len(rows) - num_given, 1)
+        weights = num_others / np.maximum(num_given, 1)
+        return {"class_weights": ",".join(f"{x:.6g}" for x in weights)}
+
+    def encode(self, rows, *, labeled):
+        labels = self.gold(rows) if labeled else None
+        examples = encode_texts(
+            rows, self.spec.text_fields, self._preprocessor, labels
+        )
+        if labeled:
+            weights = np.where(labels > 0, self._class_weights, 1)
+            examples.weights["logits"] = tf.constant(weights, tf.float32)
+        return examples
+
+    def tune(self, model, examples, outputs):
+        gold = examples.labels["logits"].numpy() > 0
+        scores = _scores(outputs["logits"])
+        thresholds = np.array(
+            [
+                _best_threshold(gold[:, i], scores[:, i])
+                for i in range(gold.shape[1])
+            ],
+            "float32",
+        )
+        model.get_layer("label_thresholds").thresholds.assign(thresholds)
+        return outputs | {"is_given": list(scores >= thresholds)}
+
+    def decode(self, rows, examples, outputs):
+        labels = self.spec.labels
+        return [
+            {
+                "labels": [
+                    label
+                    for label, given in zip(labels, is_given, strict=True)
+                    if given
+                ],
+                "scores": dict(zip(labels, scores.tolist(), strict=True)),
+            }
+            for scores, is_given in zip(
+                _scores(outputs["logits"]),
+                outputs["is_given"],
+                strict=True,
+            )
+        ]
+
+    def gold(self, rows):
+        """Returns 1 where a row has a label, float32 [rows, L]."""
+        ids = self.label_ids()
+        gold = np.zeros((len(rows), len(ids)), "float32")
+        for i, row in enumerate(rows):
+            labels = row.get("label")
+            if not isinstance(labels, (list, tuple)):
+                raise InputError(
+                    f"The label of example {i + 1} is {labels!r}; give a list "
+                    "of labels, which may be empty."
+                )
+            gold[i, [find_label(x, ids, i + 1) for x in labels]] = 1
+        return gold
+
+    def predicted(self, answers):
+        """Returns scores, float64 [rows, L], negative for labels not given."""
+        return np.array(
+            [
+                [
+                    score if label in answer["labels"] else -score
+                    for label, score in answer["scores"].items()
+                ]
+                for answer in answers
+            ]
+        )
+
+    def submission(self, answer):
+        return " ".join(answer["labels"])
+
+    def write_reports(self, folder, rows, answers):
+        """Writes `labels.tsv`, the scores of each label, and `errors.tsv`."""
+        gold = self.gold(rows) > 0
+        predicted = self.predicted(answers)
+        columns = metrics.precision_recall_fscore_support(
+            gold, predicted > 0, zero_division=0
+        )
+        lines = ["label\tprecision\trecall\tf1\trows"]
+        for label, p, r, f1, count in zip(
+            self.spec.labels, *columns, strict=True
+        ):
+            lines.append(f"{label}\t{p:.4f}\t{r:.4f}\t{f1:.4f}\t{count}")
+        with atomic_path(folder / "labels.tsv") as path:
+            path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        fields = self.spec.text_fields
+        write_worst_errors(
+            folder / "errors.tsv",
+            ("label", "gold", "score", *fields),
+            [
+                (
+                    self.spec.labels[label],
+                    "yes" if gold[row, label] else "no",
+                    abs(predicted[row, label]),
+                    *(rows[row][field] for field in fields),
+                )
+                for row, label in np.argwhere(gold != (predicted > 0))
+            ],
+        )
+
+    def signatures(self, model):
+        def answer(*texts):
+            outputs = model(self._preprocessor(*texts))
+            is_given = outputs["is_given"]
+            labels = tf.constant([self.spec.labels])
+            labels = tf.repeat(labels, tf.shape(is_given)[0], axis=0)
+            given = tf.ragged.boolean_mask(labels, is_given)
+            return {
+                "labels": given.to_tensor(shape=[None, len(self.spec.labels)]),
+                "scores": tf.sigmoid(outputs["logits"]),
+            }
+
+        return {
+            "serving_default": Signature(
+                answer, self.string_inputs(), by_label=("scores",)
+            )
+        }
+
+    def _parse_class_weights(self):
+        text = self.spec.settings.class_weights
+        num_labels = len(self.spec.labels)
+        if text in ("", "balanced"):  # settings_from_data replaces "balanced"
+            return np.ones(num_labels)
+        try:
+            weights = np.array(text.split(","), "float64")
+        except ValueError:
+            weights = np.array([])
+        is_right = np.isfinite(weights) & (weights > 0)
+        if len(weights) != num_labels or not is_right.all():
+            raise InputError(
+                f"class_weights is {text!r}; give balanced, or a number above "
+                f"0 for each of the {num_labels} labels, with commas between."
+            )
+        return weights
+
+
+def _scores(logits):
+    # In float64: TensorFlow's sigmoid of equal numbers may differ in its last
+    # bit, and a threshold could lie between them.
+    return expit(np.stack(logits).astype("float64"))
+
+
+def _best_threshold(gold, scores):
+    """Returns the threshold with the best F1; 0.5 if no row has the label."""
+    if not gold.any():
+        return 0.5
+    order = np.argsort(-scores, kind="stable")
+    num_right = np.cumsum(gold[order])
+    f1 = 2 * num_right / (np.arange(1, len(gold) + 1) + gold.sum())
+    # Rows with equal scores either all get the label or none does.
+    f1[:-1][scores[order][1:] == scores[order][:-1]] = -1
+    last = f1.argmax()
+    lowest = scores[order][last]
+    next_score = scores[order][last + 1] if last + 1 < len(gold) else 0.0
+    return (lowest + next_score) / 2

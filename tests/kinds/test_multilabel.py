@@ -1,0 +1,265 @@
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from conftest import randomize
+from kind_examples import make_kind, serve
+from safetensors.numpy import save_file
+from sklearn import metrics
+
+from keras_bert.checkpoints.load import load_checkpoint
+from keras_bert.errors import InputError
+from keras_bert.finetuning.finetuned_model import FinetunedModel, load_finetuned
+from keras_bert.models.encoder import build_encoder
+
+LABELS = ("good", "bad", "long", "odd")
+ROWS = [
+    {"text": "a good film", "label": ["good"]},
+    {"text": "the lazy dog", "label": []},
+    {"text": "bad , very bad", "label": ["odd", "bad", "good"]},
+    {"text": "not good !", "label": ["bad", "good"]},
+    {"text": "?", "label": []},
+]
+GOLD = [[1, 0, 0, 0], [0, 0, 0, 0], [1, 1, 0, 1], [1, 1, 0, 0], [0, 0, 0, 0]]
+
+
+@pytest.fixture
+def build(config, vocab_file):
+    def build(class_weights="", labels=LABELS, **spec):
+        return make_kind(
+            "multilabel",
+            vocab_file,
+            config,
+            labels=labels,
+            class_weights=class_weights,
+            **spec,
+        )
+
+    return build
+
+
+@pytest.fixture
+def model(build, config):
+    model = build().build_model(config)
+    randomize(model)
+    return model
+
+
+def _outputs(random, num_rows, num_labels=4):
+    scores = random.integers(1, 12, (num_rows, num_labels)) / 12  # some equal
+    logits = np.log(scores / (1 - scores)).astype("float32")
+    is_given = scores >= 0.5
+    return {"logits": list(logits), "is_given": list(is_given)}
+
+
+def test_labels_and_weights_of_a_batch(build):
+    for weights, expected in (
+        ("", [1, 1, 1, 1]),
+        ("balanced", [1, 1, 1, 1]),  # replaced by numbers before training
+        ("0.5,2,3,1e1", [0.5, 2, 3, 10]),
+    ):
+        examples = build(weights).encode(ROWS, labeled=True)
+        _, labels, weights = examples.batch(tf.constant([2, 1]))
+        assert labels["logits"].dtype == weights["logits"].dtype == "float32"
+        assert labels["logits"].numpy().tolist() == [GOLD[2], GOLD[1]]
+        gold = np.array([GOLD[2], GOLD[1]])
+        np.testing.assert_array_equal(
+            weights["logits"], np.where(gold == 1, expected, 1)
+        )
+    assert not build().encode(ROWS, labeled=False).labels
+
+
+def test_balanced_weights_are_the_ratio_of_the_rows(build):
+    assert build().settings_from_data(ROWS) == {}
+    assert build("1,2,3,4").settings_from_data(ROWS) == {}
+    # good 3 of 5, bad 2, long 0, odd 1.
+    learned = build("balanced").settings_from_data(ROWS)
+    assert learned == {"class_weights": "0.666667,1.5,5,4"}
+    # Every row has the label: the weight is still above 0.
+    rows = [{**row, "label": ["long"]} for row in ROWS]
+    learned = build("balanced").settings_from_data(rows)
+    assert learned == {"class_weights": "5,5,0.2,5"}
+    build(**learned)
+
+
+@pytest.mark.parametrize(
+    "weights", ["heavy", "1", "1,1,1,0", "1,1,1,-2", "1,nan,1,1", "1,inf,1,1"]
+)
+def test_wrong_class_weights_are_named(build, weights):
+    message = f"class_weights is '{weights}'; give balanced, or a number above"
+    with pytest.raises(InputError, match=message):
+        build(weights)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_other_threshold_is_better(build, model, seed):
+    """Tries a threshold below, at and above every score."""
+    random = np.random.default_rng(seed)
+    kind = build()
+    outputs = _outputs(random, 23)
+    scores = 1 / (1 + np.exp(-np.stack(outputs["logits"])))
+    gold = random.random((23, 4)) < scores * [0.5, 1, 2, 0]
+    rows = [
+        {"text": "a", "label": list(itertools.compress(LABELS, row))}
+        for row in gold
+    ]
+    examples = kind.encode(rows, labeled=True)
+    tuned = np.stack(kind.tune(model, examples, outputs)["is_given"])
+    for label in range(3):
+        tried = [
+            metrics.f1_score(
+                gold[:, label], scores[:, label] > x, zero_division=0
+            )
+            for x in (-1.0, *(scores[:, label] - 1e-3), *scores[:, label])
+        ]
+        f1 = metrics.f1_score(gold[:, label], tuned[:, label])
+        assert f1 == pytest.approx(max(tried)) and f1 > 0
+    # A label that no row has keeps the threshold of a new model.
+    np.testing.assert_array_equal(tuned[:, 3], scores[:, 3] >= 0.5)
+
+
+def test_scores_are_those_of_scikit_learn(build):
+    random = np.random.default_rng(6)
+    gold = random.integers(0, 2, (19, 4))
+    gold[:, 2] = 0  # no row has the third label
+    rows = [{"label": list(itertools.compress(LABELS, row))} for row in gold]
+    kind = build()
+    outputs = _outputs(random, 19)
+    answers = kind.decode(rows, None, outputs)
+    scores = 1 / (1 + np.exp(-np.stack(outputs["logits"])))
+    given = np.stack(outputs["is_given"])
+    for answer, row_scores, is_given in zip(
+        answers, scores, given, strict=True
+    ):
+        assert answer["labels"] == list(itertools.compress(LABELS, is_given))
+        assert list(answer["scores"]) == list(LABELS)
+        values = list(answer["scores"].values())
+        assert values == pytest.approx(row_scores, abs=1e-6)
+    assert kind.submission({"labels": ["good", "odd"]}) == "good odd"
+    figures = kind.score(
+        rows, answers, ("micro_f1", "macro_f1", "mean_average_precision")
+    )
+    kept = [0, 1, 3]
+    assert figures == pytest.approx(
+        {
+            "micro_f1": metrics.f1_score(gold.ravel(), given.ravel()),
+            "macro_f1": np.mean(
+                [
+                    metrics.f1_score(gold[:, i], given[:, i], zero_division=0)
+                    for i in range(4)
+                ]
+            ),
+            "mean_average_precision": np.mean(
+                [
+                    metrics.average_precision_score(gold[:, i], scores[:, i])
+                    for i in kept
+                ]
+            ),
+        }
+    )
+
+
+def test_without_any_gold_label(build):
+    rows = [{"label": []}] * 3
+    answers = build().decode(rows, None, _outputs(np.random.default_rng(1), 3))
+    figures = build().score(
+        rows, answers, ("micro_f1", "mean_average_precision")
+    )
+    assert figures["micro_f1"] == 0
+    assert np.isnan(figures["mean_average_precision"])
+
+
+def test_the_loss_of_a_label_is_binary_cross_entropy(build):
+    loss = build().objectives["logits"].loss
+    labels = np.array([[1.0, 0.0, 1.0]], "float32")
+    logits = np.log(np.array([[0.2, 0.7, 0.5]]) / [[0.8, 0.3, 0.5]])
+    np.testing.assert_allclose(
+        loss(labels, logits.astype("float32")),
+        -np.log([[0.2, 0.3, 0.5]]),
+        rtol=1e-5,
+    )
+
+
+def test_tuned_thresholds_are_saved_and_served(build, model, config, tmp_path):
+    kind = build(text_fields=("left", "right"))
+    rows = [
+        {"left": row["text"], "right": "the fox jumped", "label": row["label"]}
+        for row in ROWS
+    ]
+    examples = kind.encode(rows, labeled=True)
+    features, _, _ = examples.batch(tf.range(5))
+    # The logits differ from row to row: high, low, and two around 0.
+    kernel, bias = model.get_layer("classifier").weights
+    kernel.assign(10 * kernel)
+    means = model(features)["logits"].numpy().mean(axis=0)
+    bias.assign(bias - means + [4.0, -4.0, 0.0, 0.0])
+    finetuned = FinetunedModel(model, kind, config)
+    untuned = finetuned.predict(rows)
+    assert all("good" in answer["labels"] for answer in untuned)
+    assert not any("bad" in answer["labels"] for answer in untuned)
+
+    outputs = model(features)
+    outputs = {name: list(x.numpy()) for name, x in outputs.items()}
+    tuned = kind.decode(rows, examples, kind.tune(model, examples, outputs))
+    assert any("bad" in answer["labels"] for answer in tuned)
+    answers = finetuned.predict(rows)
+    assert answers == [
+        {
+            "labels": answer["labels"],
+            "scores": pytest.approx(answer["scores"], abs=1e-6),
+        }
+        for answer in tuned
+    ]
+
+    finetuned.save(tmp_path / "saved")
+    loaded = load_finetuned(tmp_path / "saved")
+    assert loaded.kind.spec == kind.spec
+    assert loaded.predict(rows) == answers
+
+    served = serve(model, kind, tmp_path).answer(rows)
+    assert served == [
+        {**answer, "scores": pytest.approx(answer["scores"], abs=1e-6)}
+        for answer in answers
+    ]
+
+
+def test_a_pretrained_encoder_is_loaded(build, model, config, tmp_path):
+    encoder = build_encoder(config)
+    randomize(encoder)
+    weights = {weight.path: weight.numpy() for weight in encoder.weights}
+    save_file(weights, tmp_path / "model.safetensors")
+    load_checkpoint(model, tmp_path)
+    for weight in model.weights:
+        if weight.path in weights:
+            np.testing.assert_array_equal(weight, weights.pop(weight.path))
+    assert not weights
+
+
+def test_reports(build, tmp_path):
+    kind = build(labels=("good", "bad"))
+    rows = [
+        {"text": f"t{i}", "label": x}
+        for i, x in enumerate(([], ["good"], ["good", "bad"], ["bad"]))
+    ]
+    answers = [
+        {
+            "labels": labels,
+            "scores": dict(zip(("good", "bad"), scores, strict=True)),
+        }
+        for labels, scores in (
+            (["good"], (0.6, 0.1)),
+            (["good"], (0.9, 0.2)),
+            (["good"], (0.7, 0.4)),
+            (["bad"], (0.3, 0.8)),
+        )
+    ]
+    kind.write_reports(tmp_path, rows, answers)
+    assert (tmp_path / "labels.tsv").read_text() == (
+        "label\tprecision\trecall\tf1\trows\n"
+        "good\t0.6667\t1.0000\t0.8000\t2\n"
+        "bad\t1.0000\t0.5000\t0.6667\t2\n"
+    )
+    assert (tmp_path / "errors.tsv").read_text() == (
+        "label\tgold\tscore\ttext\ngood\tno\t0.6000\tt0\nbad\tyes\t0.4000\tt2\n"
+    )
