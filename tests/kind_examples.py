@@ -14,6 +14,7 @@ from keras_bert.text.tokenizer import BertTokenizer
 
 TEXT_FIELDS = {
     "classification": ("text",),
+    "multilabel": ("text",),
     "regression": ("text",),
     "multiple_choice": ("context", "endings"),
     "token_classification": ("words",),

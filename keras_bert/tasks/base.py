@@ -18,7 +18,7 @@ class Task:
 
     Attributes:
         kind: The kind of answer: "classification", one of `labels`;
-            "regression", a number;
+            "multilabel", any number of `labels`; "regression", a number;
             "multiple_choice", one of several endings;
             "token_classification", one of `labels` for each word; "span", a
             part of a text that answers a question; or a kind of your own.

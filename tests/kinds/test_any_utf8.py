@@ -93,3 +93,8 @@ def test_the_entities_of_a_text(call):
 def test_the_label_of_a_text(call):
     outputs = call("classification", _texts(), labels=("nein", "größer"))
     assert set(_strings(outputs)) <= {"nein", "größer"}
+
+
+def test_the_labels_of_a_text(call):
+    outputs = call("multilabel", _texts(), labels=("nein", "größer"))
+    assert set(_strings(outputs)) <= {"nein", "größer", ""}

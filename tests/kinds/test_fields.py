@@ -47,6 +47,7 @@ def test_pairs(config, vocab_file):
     [
         ("classification", {"text": ["a", "b"]}, r"text .* 2 is \['a', 'b'\]"),
         ("classification", {"text": None}, "text of example 2 is None; give"),
+        ("multilabel", {"words": ["a"]}, "Example 2 has no field 'text'"),
         ("regression", {"text": 3}, "text of example 2 is 3; give a string"),
         ("regression", {"text": "a \ud83d"}, "has half of a character"),
         (
@@ -90,6 +91,8 @@ def test_a_field_that_is_not_a_text_is_named(build, name, row, message):
         ("classification", ["O"], r"Label \['O'\] of example 1 is not one of"),
         ("classification", "X", "Label 'X' of example 1 is not one of O, B-X"),
         ("classification", None, "Label None of example 1"),
+        ("multilabel", "O", "label of example 1 is 'O'; give a list of labels"),
+        ("multilabel", ["O", "X"], "Label 'X' of example 1 is not one of"),
         ("token_classification", [["O"]], r"Label \['O'\] of example 1 is not"),
         ("token_classification", 5, "1 words and the label 5; give a list"),
         ("regression", "nan", "Label 'nan' of example 1 is not a number"),

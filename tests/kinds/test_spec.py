@@ -47,6 +47,7 @@ def test_a_setting_of_another_kind_is_refused():
         ("classification", {"bilstm_size": -1}, "bilstm_size is -1"),
         ("regression", {"min_value": "low"}, "min_value is 'low'"),
         ("token_classification", {"features": "first"}, "features is 'first'"),
+        ("multilabel", {"max_seq_length": 1.5}, "must be a whole number"),
     ],
 )
 def test_a_setting_with_a_wrong_value_is_named(name, settings, message):
@@ -64,6 +65,7 @@ def test_an_unknown_kind_lists_the_known_ones():
     ("name", "spec", "message"),
     [
         ("classification", {}, "needs at least two labels"),
+        ("multilabel", {"labels": ("a",)}, "needs at least two labels"),
         ("regression", {"labels": ("a", "b")}, "A regression task has no lab"),
         (
             "classification",
