@@ -60,7 +60,7 @@ class FinetuningConfig(TrainConfig):
         save_checkpoints_steps: Steps from one evaluation and checkpoint to
             the next; 0 for one of each an epoch.
         num_train_epochs: Passes over the training set; 0 evaluates a
-            fine-tuned init_checkpoint without training it.
+            fine-tuned init_checkpoint as it is, with its own settings.
         warmup_proportion: Share of the steps in which the learning rate
             rises.
         early_stopping_patience: The run ends after this many evaluations in
@@ -144,7 +144,10 @@ def finetune(
         ),
     )
     bert_config.check_vocab_size(tokenizer.vocab_size, vocab_file)
-    spec = make_spec(task, settings or {})
+    settings = dict(settings or {})
+    if not config.num_train_epochs:
+        settings = {**_settings_of_model(task, init_checkpoint), **settings}
+    spec = make_spec(task, settings)
     kind = build_kind(spec, tokenizer, bert_config)
 
     if config.num_train_epochs:
@@ -154,8 +157,6 @@ def finetune(
             spec = dataclasses.replace(spec, settings=changed)
             kind = build_kind(spec, tokenizer, bert_config)
         train_set = kind.encode(train_rows, labeled=True)
-    else:
-        _check_is_model_of(task, init_checkpoint)
 
     def build_model():
         model = kind.build_model(bert_config)
@@ -264,7 +265,11 @@ def _reader(task, data_dir, data_source):
     return read
 
 
-def _check_is_model_of(task, init_checkpoint):
+def _settings_of_model(task, init_checkpoint):
+    """Returns the settings that a fine-tuned model was trained with.
+
+    Raises InputError if it is not a model of this task.
+    """
     folder = finetuned_folder(init_checkpoint)
     spec = read_spec(folder / "task.json")
     if (spec.kind, spec.labels) != (task.kind, task.labels):
@@ -272,6 +277,7 @@ def _check_is_model_of(task, init_checkpoint):
             f"{folder} is a model for {spec.kind} {spec.labels}, but the task "
             f"is {task.kind} {task.labels}; give a model of this task."
         )
+    return dataclasses.asdict(spec.settings)
 
 
 def _warn_of_changes(spec, output_dir):

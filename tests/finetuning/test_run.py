@@ -147,6 +147,7 @@ def test_a_finetuned_model_is_evaluated_on_another_set(checkpoint, tmp_path):
         tmp_path / "trained",
         init_checkpoint=checkpoint,
         config=config,
+        settings={"bilstm_size": 3},
     )
     rows = _rows(17, 4)
 
