@@ -4,6 +4,11 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
+# Two runs: TensorFlow keeps the graphs of a process, and each process must stay
+# under 3 GB.
+FIRST := tests/finetuning tests/kinds tests/training
+PYTEST := $(BIN)/python -m pytest -n 2
+
 .PHONY: setup demo test test-all lint clean
 
 setup: .venv/installed
@@ -19,10 +24,12 @@ demo: setup
 	$(BIN)/python run_scripts/demo.py --output_dir=demo_output
 
 test: setup
-	$(BIN)/python -m pytest -n 2
+	$(PYTEST) $(FIRST)
+	$(PYTEST) $(addprefix --ignore=,$(FIRST))
 
 test-all: setup
-	$(BIN)/python -m pytest -n 2 -m 'slow or not slow'
+	$(PYTEST) -m 'slow or not slow' $(FIRST)
+	$(PYTEST) -m 'slow or not slow' $(addprefix --ignore=,$(FIRST))
 
 lint: setup
 	$(BIN)/ruff check .
