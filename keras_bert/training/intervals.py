@@ -122,7 +122,7 @@ class EndsIntervals(keras.callbacks.Callback):
     def evaluate(self) -> None:
         """Adds held-out figures to the row of this step and writes the files.
 
-        Does what is left of the interval that a SIGTERM has cut off.
+        Also completes an interval that SIGTERM interrupted.
         """
         figures = (
             self._evaluate(self.model, self.step) if self._evaluate else {}

@@ -90,7 +90,11 @@ def _draw_from_document(
 def target_length(
     budget: int, short_seq_prob: float, generator: random.Random
 ) -> int:
-    """Returns `budget` or, with `short_seq_prob`, a random number from 2."""
+    """Returns a length in tokens: `budget`, or a random shorter one.
+
+    The probability of the shorter one, which is 2 or more, is
+    `short_seq_prob`.
+    """
     if generator.random() < short_seq_prob:
         return 2 + int(generator.random() * (budget - 1))
     return budget

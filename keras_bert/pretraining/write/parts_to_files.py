@@ -56,7 +56,7 @@ class OutputFiles:
         return self._folder / _digest(name)
 
     def join(self, parts: list[Path], text_digest: str) -> dict[str, float]:
-        """Makes the missing files of all parts; returns the counts.
+        """Joins the parts into the missing files; returns the counts.
 
         Args:
             parts: A part for each block of the text, in order.
