@@ -4,9 +4,11 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-# Two runs: TensorFlow keeps the graphs of a process, and each process must stay
-# under 3 GB.
-FIRST := tests/finetuning tests/kinds tests/training
+# Three runs: TensorFlow keeps the graphs of a process, and each process must
+# stay under 3 GB.
+TASKS := tests/finetuning tests/kinds tests/training
+PRETRAINING := tests/layers tests/models tests/pretraining tests/text
+OTHERS := $(addprefix --ignore=,$(TASKS) $(PRETRAINING))
 PYTEST := $(BIN)/python -m pytest -n 2
 
 .PHONY: setup demo test test-all lint clean
@@ -24,12 +26,14 @@ demo: setup
 	$(BIN)/python run_scripts/demo.py --output_dir=demo_output
 
 test: setup
-	$(PYTEST) $(FIRST)
-	$(PYTEST) $(addprefix --ignore=,$(FIRST))
+	$(PYTEST) $(TASKS)
+	$(PYTEST) $(PRETRAINING)
+	$(PYTEST) $(OTHERS)
 
 test-all: setup
-	$(PYTEST) -m 'slow or not slow' $(FIRST)
-	$(PYTEST) -m 'slow or not slow' $(addprefix --ignore=,$(FIRST))
+	$(PYTEST) -m 'slow or not slow' $(TASKS)
+	$(PYTEST) -m 'slow or not slow' $(PRETRAINING)
+	$(PYTEST) -m 'slow or not slow' $(OTHERS)
 
 lint: setup
 	$(BIN)/ruff check .
