@@ -8,13 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import keras
-from safetensors.numpy import save_file
 
 from keras_bert.checkpoints.find import checkpoint_folder
 from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
-from keras_bert.files import atomic_path
 from keras_bert.finetuning.evaluation import Evaluation
 from keras_bert.finetuning.predictor import Predictor
 from keras_bert.kinds.kind import Answer, Kind
@@ -23,6 +21,7 @@ from keras_bert.serving.export import export_saved_model
 from keras_bert.tasks.base import Row
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.tokenizer_settings import TokenizerSettings
+from keras_bert.training.run_files.checkpoint import write_weights
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,13 +71,15 @@ class FinetunedModel:
         export_saved_model(self.model, self.kind, export_dir)
 
     def save(self, output_dir: str | Path) -> None:
-        """Writes a folder that `load_finetuned` loads."""
-        with atomic_path(output_dir) as folder:
-            folder.mkdir()
-            weights = {w.path: w.numpy() for w in self.model.weights}
-            save_file(weights, folder / "model.safetensors")
-            for name, text in sidecars(self.kind, self.bert_config).items():
-                (folder / name).write_text(text, encoding="utf-8", newline="\n")
+        """Writes a new folder that `load_finetuned` loads.
+
+        Raises InputError if the folder exists.
+        """
+        output_dir = Path(output_dir)
+        if output_dir.exists():
+            raise InputError(f"{output_dir} exists already; give a new folder.")
+        texts = sidecars(self.kind, self.bert_config)
+        write_weights(self.model, output_dir, texts)
 
     @functools.cached_property
     def _predictor(self):

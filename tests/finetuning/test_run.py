@@ -138,6 +138,27 @@ def test_pairs_from_checkpoint_to_raw_strings(checkpoint, tmp_path):
     assert list(answers[0]["scores"]) == ["first", "second"]
 
 
+def test_a_saved_model_replaces_nothing(checkpoint, tmp_path):
+    finetune(
+        _task(),
+        tmp_path,
+        tmp_path / "out",
+        init_checkpoint=checkpoint,
+        config=dataclasses.replace(CONFIG, num_train_epochs=1),
+    )
+    model = load_finetuned(tmp_path / "out")
+    model.save(tmp_path / "copy")
+    rows = _rows(5, 4)
+    scores = _scores(model.predict(rows))
+    copied = load_finetuned(tmp_path / "copy")
+    np.testing.assert_allclose(_scores(copied.predict(rows)), scores, rtol=1e-6)
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious" / "file").write_text("kept")
+    with pytest.raises(ValueError, match="precious exists already"):
+        model.save(tmp_path / "precious")
+    assert (tmp_path / "precious" / "file").read_text() == "kept"
+
+
 def test_a_finetuned_model_is_evaluated_on_another_set(checkpoint, tmp_path):
     """The other set has no training file, like GLUE's diagnostics of MNLI."""
     config = dataclasses.replace(CONFIG, num_train_epochs=1)

@@ -9,12 +9,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import keras
-import safetensors
 import tensorflow as tf
-from safetensors import numpy as safetensors_numpy
 
-from keras_bert.files import atomic_path, full_disk_named, whole_folder
+from keras_bert.files import whole_folder
 from keras_bert.training.distribution import is_chief
+from keras_bert.training.run_files.checkpoint import write_weights
 from keras_bert.training.workers import value_of_chief
 
 _SCORE = "score.json"
@@ -84,13 +83,5 @@ class KeepsBest:
         return bool(value_of_chief(self._strategy, is_enough))
 
     def _write(self, model):
-        weights = {w.path: w.numpy() for w in model.weights}
-        with (
-            full_disk_named(self._folder, safetensors.SafetensorError),
-            atomic_path(self._folder) as path,
-        ):
-            path.mkdir()
-            safetensors_numpy.save_file(weights, path / "model.safetensors")
-            for name, text in self._sidecars.items():
-                (path / name).write_text(text, encoding="utf-8", newline="\n")
-            (path / _SCORE).write_text(json.dumps(self._best) + "\n")
+        score = json.dumps(self._best) + "\n"
+        write_weights(model, self._folder, {**self._sidecars, _SCORE: score})

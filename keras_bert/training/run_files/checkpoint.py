@@ -79,18 +79,37 @@ class CheckpointWriter:
         self._writing = self._thread.submit(self._write, step, files)
 
     def _write(self, step, files):
-        target = _checkpoint(self._folder, step)
-        with (
-            full_disk_named(target, safetensors.SafetensorError),
-            atomic_path(target) as path,
-        ):
-            path.mkdir()
-            for file, arrays in files.items():
-                safetensors_numpy.save_file(arrays, path / file)
-            for name, text in self._sidecars.items():
-                (path / name).write_text(text, encoding="utf-8", newline="\n")
+        write_checkpoint(_checkpoint(self._folder, step), files, self._sidecars)
         for old in _checkpoints(self._folder)[: -self._keep_max]:
             shutil.rmtree(old)
+
+
+def write_checkpoint(
+    folder: Path,
+    files: Mapping[str, Mapping[str, np.ndarray]],
+    sidecars: Mapping[str, str],
+) -> None:
+    """Writes a folder of arrays and texts, by file name, whole or not at all.
+
+    Replaces an earlier folder. Raises OSError if the disk is full.
+    """
+    with (
+        full_disk_named(folder, safetensors.SafetensorError),
+        atomic_path(folder) as path,
+    ):
+        path.mkdir()
+        for name, arrays in files.items():
+            safetensors_numpy.save_file(dict(arrays), path / name)
+        for name, text in sidecars.items():
+            (path / name).write_text(text, encoding="utf-8", newline="\n")
+
+
+def write_weights(
+    model: keras.Model, folder: Path, sidecars: Mapping[str, str]
+) -> None:
+    """Writes a checkpoint with the weights of a model under their paths."""
+    weights = {w.path: w.numpy() for w in model.weights}
+    write_checkpoint(folder, {_WEIGHTS: weights}, sidecars)
 
 
 def latest_step(folder: Path) -> int:
