@@ -70,13 +70,32 @@ def load_pretrained(
         InputError: If these do not belong together, or if the network has
             fewer positions than `seq_length`.
     """
-    config, vocab_file = config_and_vocab(checkpoint)
+    config, tokenizer = load_config_and_tokenizer(
+        checkpoint, do_lower_case=do_lower_case
+    )
     config.check_max_seq_length(seq_length)
-    settings = resolve_tokenizer_settings(checkpoint, vocab_file, do_lower_case)
-    tokenizer = BertTokenizer(vocab_file, **dataclasses.asdict(settings))
-    config.check_vocab_size(tokenizer.vocab_size, vocab_file)
     encoder = build_encoder(config)
     load_checkpoint(encoder, checkpoint)
     return PretrainedModel(
         encoder, BertPreprocessor(tokenizer, seq_length), config
     )
+
+
+def load_config_and_tokenizer(
+    checkpoint: str | Path | None,
+    *,
+    bert_config: BertConfig | None = None,
+    vocab_file: str | Path | None = None,
+    do_lower_case: bool | None = None,
+) -> tuple[BertConfig, BertTokenizer]:
+    """Returns what is given, or else what belongs to the checkpoint.
+
+    Raises:
+        FileNotFoundError: If the checkpoint, config or vocabulary is missing.
+        InputError: If config and vocabulary do not belong together.
+    """
+    config, vocab_file = config_and_vocab(checkpoint, bert_config, vocab_file)
+    settings = resolve_tokenizer_settings(checkpoint, vocab_file, do_lower_case)
+    tokenizer = BertTokenizer.from_settings(vocab_file, settings)
+    config.check_vocab_size(tokenizer.vocab_size, vocab_file)
+    return config, tokenizer

@@ -13,11 +13,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.checkpoints.find import config_and_vocab
 from keras_bert.checkpoints.load import load_checkpoint
-from keras_bert.checkpoints.tokenizer_settings import (
-    resolve_tokenizer_settings,
-)
+from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.features.feature_files import LineFeatures, get_writer
@@ -26,7 +23,6 @@ from keras_bert.layers.pooling import cls_pooling, max_pooling, mean_pooling
 from keras_bert.models.encoder import build_encoder
 from keras_bert.settings import check_settings, setting
 from keras_bert.text.packing import BertPreprocessor, pad
-from keras_bert.text.tokenizer import BertTokenizer
 
 # The number of batches that are sorted by length together. Sorting saves
 # padding, and the lines of a chunk wait in memory until they are written.
@@ -118,15 +114,13 @@ def extract_features(
         The number of lines.
     """
     config = config or ExtractionConfig()
-    bert_config, vocab_file = config_and_vocab(
-        init_checkpoint, bert_config, vocab_file
+    bert_config, tokenizer = load_config_and_tokenizer(
+        init_checkpoint,
+        bert_config=bert_config,
+        vocab_file=vocab_file,
+        do_lower_case=config.do_lower_case,
     )
-    settings = resolve_tokenizer_settings(
-        init_checkpoint, vocab_file, config.do_lower_case
-    )
-    tokenizer = BertTokenizer(vocab_file, **dataclasses.asdict(settings))
     _check(config, bert_config)
-    bert_config.check_vocab_size(tokenizer.vocab_size, vocab_file)
     encoder = build_encoder(bert_config)
     load_checkpoint(encoder, init_checkpoint)
     num_layers = bert_config.num_hidden_layers

@@ -12,12 +12,9 @@ from absl import logging
 
 from keras_bert.checkpoints.find import (
     check_output_dir,
-    config_and_vocab,
 )
 from keras_bert.checkpoints.load import load_checkpoint
-from keras_bert.checkpoints.tokenizer_settings import (
-    resolve_tokenizer_settings,
-)
+from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.files import write_json
@@ -37,7 +34,6 @@ from keras_bert.settings import setting
 from keras_bert.tasks import get_task
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.tfds_reader import read_tfds
-from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.training.config import TrainConfig
 from keras_bert.training.distribution import (
     get_strategy,
@@ -134,16 +130,12 @@ def finetune(
     # First of all: workers must find each other before TensorFlow is used.
     strategy = get_strategy(config.distribution_strategy, config.tpu)
     read = _reader(task, data_dir, config.data_source)
-    bert_config, vocab_file = config_and_vocab(
-        init_checkpoint, bert_config, vocab_file
+    bert_config, tokenizer = load_config_and_tokenizer(
+        init_checkpoint,
+        bert_config=bert_config,
+        vocab_file=vocab_file,
+        do_lower_case=config.do_lower_case,
     )
-    tokenizer = BertTokenizer.from_settings(
-        vocab_file,
-        resolve_tokenizer_settings(
-            init_checkpoint, vocab_file, config.do_lower_case
-        ),
-    )
-    bert_config.check_vocab_size(tokenizer.vocab_size, vocab_file)
     settings = dict(settings or {})
     if not config.num_train_epochs:
         settings = {**_settings_of_model(task, init_checkpoint), **settings}

@@ -13,7 +13,7 @@ from safetensors.numpy import load_file
 from keras_bert.training.config import TrainConfig
 from keras_bert.training.losses import cross_entropy
 from keras_bert.training.objectives import Objective
-from keras_bert.training.run_files import best as selection
+from keras_bert.training.run_files import checkpoint
 from keras_bert.training.run_files.best import Selection
 from keras_bert.training.trainer import train
 from keras_bert.training.training_model import WORK
@@ -133,11 +133,17 @@ def test_a_score_does_not_count_if_the_loss_is_not_finite(tmp_path):
 
 
 def test_a_full_disk_leaves_the_best_so_far(tmp_path, monkeypatch):
-    def no_room(*args):
-        raise safetensors.SafetensorError("No space left on device")
+    save_file = checkpoint.safetensors_numpy.save_file
+
+    def no_room_for_best(arrays, file):
+        if "best" in file.parent.name:
+            raise safetensors.SafetensorError("No space left on device")
+        save_file(arrays, file)
 
     _train(tmp_path, [0.25], steps=2)
-    monkeypatch.setattr(selection.safetensors_numpy, "save_file", no_room)
+    monkeypatch.setattr(
+        checkpoint.safetensors_numpy, "save_file", no_room_for_best
+    )
     with pytest.raises(OSError, match="Cannot write .*/best .No space left"):
         _train(tmp_path, [0.75], steps=4)
     score = json.loads((tmp_path / "best" / "score.json").read_text())
