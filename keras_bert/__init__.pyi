@@ -58,6 +58,9 @@ from .pretraining.write.run import (
     create_pretraining_data as create_pretraining_data,
 )
 from .pretraining.write.source import TextSource as TextSource
+from .serving.beam import predict_files_with_beam as predict_files_with_beam
+from .serving.predict_files import predict_files as predict_files
+from .serving.predict_files import predict_lines as predict_lines
 from .serving.served_model import ServedModel as ServedModel
 from .settings import setting as setting
 from .tasks import get_task as get_task

@@ -1,4 +1,4 @@
-"""A SavedModel that reads requests and writes answers as JSON.
+"""A SavedModel that is asked in plain Python values.
 
 Imports tensorflow and tensorflow_text, but neither keras nor the rest of this
 package.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,18 +46,7 @@ class ServedModel:
 
         Raises InputError if there is no such model, or no such signature.
         """
-        description = Path(model_dir, "assets", DESCRIPTION)
-        if not description.is_file():
-            raise InputError(
-                f"{model_dir} is not an exported model; make one with "
-                "run_scripts/export_model.py."
-            )
-        values = json.loads(description.read_text(encoding="utf-8"))
-        if signature not in values["signatures"]:
-            raise InputError(
-                f"{model_dir} has no signature {signature!r}, only "
-                f"{', '.join(values['signatures'])}."
-            )
+        values = read_description(model_dir, signature)
         self._labels = values["labels"]
         self._by_label = values["signatures"][signature]["by_label"]
         self._ranks = values["signatures"][signature]["inputs"]
@@ -66,30 +55,6 @@ class ServedModel:
         self._model = tf.saved_model.load(str(model_dir))
         self._serve = self._model.signatures[signature]
 
-    def read_line(self, line: str, number: int) -> dict[str, Any]:
-        """Returns the request on a line of text.
-
-        A line is a JSON object with the inputs, or the inputs with tabs
-        between them. An input that is a list takes the rest of the line.
-
-        Raises InputError, which names the line, for anything else.
-        """
-        place = f"line {number}"
-        values = _json_object(line)
-        if values is not None and (set(values) & set(self.inputs)):
-            return self.check(values, place)
-        fields: list = line.split("\t") if len(self.inputs) > 1 else [line]
-        if self._is_list(self.inputs[-1]):
-            start = len(self.inputs) - 1
-            fields[start:] = [fields[start:]]
-        if len(fields) != len(self.inputs):
-            raise InputError(
-                f"Line {number} has {len(fields)} texts, but the model takes "
-                f"{len(self.inputs)}: {', '.join(self.inputs)}. Separate them "
-                "by tabs, or give a JSON object."
-            )
-        return self.check(dict(zip(self.inputs, fields, strict=True)), place)
-
     def check(self, request: Mapping[str, Any], place: str) -> dict[str, Any]:
         """Returns the inputs of a request, without any other keys.
 
@@ -97,15 +62,13 @@ class ServedModel:
         """
         for name in self.inputs:
             value = request.get(name)
-            parts = value if self._is_list(name) else [value]
+            parts = value if self.is_list(name) else [value]
             if not (
                 isinstance(parts, (list, tuple))
                 and parts
                 and all(isinstance(part, str) for part in parts)
             ):
-                kind = (
-                    "a list of strings" if self._is_list(name) else "a string"
-                )
+                kind = "a list of strings" if self.is_list(name) else "a string"
                 raise InputError(f"The {name} of {place} must be {kind}.")
             if any(not _is_unicode(part) for part in parts):
                 raise InputError(
@@ -120,34 +83,22 @@ class ServedModel:
             self.check(request, f"request {number}")
             for number, request in enumerate(requests, 1)
         ]
-        # A tensor of lists has the same number of strings in every row.
-        answers: list[dict] = []
-        for _, alike in itertools.groupby(requests, self._list_lengths):
+        # A tensor of lists has the same number of strings in every row. All
+        # rows are padded to the longest one, so texts of like length go
+        # together.
+        numbered = sorted(enumerate(requests), key=lambda x: _sizes(x[1]))
+        answers: dict[int, dict] = {}
+        for _, alike in itertools.groupby(
+            numbered, lambda x: _list_lengths(x[1])
+        ):
             while chunk := list(itertools.islice(alike, _REQUESTS_PER_CALL)):
-                answers += self._answer(chunk)
-        return answers
+                numbers, rows = zip(*chunk, strict=True)
+                answers |= zip(numbers, self._answer(rows), strict=True)
+        return [answers[number] for number in range(len(requests))]
 
-    def answer_lines(self, lines: Iterable[str]) -> Iterator[dict[str, Any]]:
-        """Yields each request with its answer, or with an `error`."""
-        numbered = enumerate(lines, 1)
-        while chunk := list(itertools.islice(numbered, _REQUESTS_PER_CALL)):
-            results: list[dict] = []
-            for number, line in chunk:
-                try:
-                    line = line.rstrip("\r\n").removeprefix("\ufeff")
-                    results.append(self.read_line(line, number))
-                except InputError as error:
-                    results.append({"line": number, "error": str(error)})
-            requests = [r for r in results if "error" not in r]
-            answers = iter(self.answer(requests))
-            for result in results:
-                yield result if "error" in result else result | next(answers)
-
-    def _is_list(self, name):
+    def is_list(self, name: str) -> bool:
+        """Returns whether an input is a list of strings."""
         return self._ranks[name] == 2
-
-    def _list_lengths(self, request):
-        return [len(x) for x in request.values() if not isinstance(x, str)]
 
     def _answer(self, requests):
         columns = {
@@ -187,14 +138,24 @@ class ServedModel:
         return answer
 
 
-def _json_object(line):
-    if not line.lstrip().startswith("{"):
-        return None
-    try:
-        values = json.loads(line)
-    except ValueError:
-        return None  # a text that begins with a brace
-    return values if isinstance(values, dict) else None
+def read_description(model_dir: str | Path, signature: str) -> dict[str, Any]:
+    """Returns what an export says about itself.
+
+    Raises InputError if there is no such model, or no such signature.
+    """
+    description = Path(model_dir, "assets", DESCRIPTION)
+    if not description.is_file():
+        raise InputError(
+            f"{model_dir} is not an exported model; make one with "
+            "run_scripts/export_model.py."
+        )
+    values = json.loads(description.read_text(encoding="utf-8"))
+    if signature not in values["signatures"]:
+        raise InputError(
+            f"{model_dir} has no signature {signature!r}, only "
+            f"{', '.join(values['signatures'])}."
+        )
+    return values
 
 
 def _is_unicode(text):
@@ -204,6 +165,18 @@ def _is_unicode(text):
     except UnicodeEncodeError:
         return False
     return True
+
+
+def _sizes(request):
+    return _list_lengths(request), sum(
+        len(part.encode())
+        for value in request.values()
+        for part in ([value] if isinstance(value, str) else value)
+    )
+
+
+def _list_lengths(request):
+    return [len(x) for x in request.values() if not isinstance(x, str)]
 
 
 def _to_lists(values):
