@@ -7,8 +7,11 @@ from pathlib import Path
 
 from keras_bert.errors import InputError
 from keras_bert.input_files import expand_globs
-from keras_bert.serving.predict_files import to_json_line
-from keras_bert.serving.request_lines import RequestLine, read_request_files
+from keras_bert.serving.request_lines import (
+    RequestLine,
+    read_request_files,
+    to_json_line,
+)
 from keras_bert.serving.served_model import read_description
 
 

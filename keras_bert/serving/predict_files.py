@@ -5,11 +5,9 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import itertools
-import json
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from keras_bert.errors import InputError
 from keras_bert.input_files import expand_globs
@@ -19,6 +17,7 @@ from keras_bert.serving.request_lines import (
     answer_lines,
     read_request_files,
     read_request_lines,
+    to_json_line,
 )
 from keras_bert.serving.resumable_file import ResumableFile
 from keras_bert.serving.served_model import ServedModel
@@ -135,10 +134,6 @@ def _predict(
             progress.update(len(chunk.lines))
     output.finish()
     return state["num_errors"]
-
-
-def to_json_line(answer: dict[str, Any]) -> str:
-    return json.dumps(answer, ensure_ascii=False) + "\n"
 
 
 class _StandardOutput:

@@ -88,6 +88,11 @@ def answer_lines(
     return [answers[place] for place in range(len(lines))], num_errors
 
 
+def to_json_line(answer: dict[str, Any]) -> str:
+    """Returns an answer as a line of JSON."""
+    return json.dumps(answer, ensure_ascii=False) + "\n"
+
+
 def read_request(model: ServedModel, line: RequestLine) -> dict[str, Any]:
     """Returns the request on a line.
 

@@ -6,9 +6,8 @@ package.
 
 from __future__ import annotations
 
-import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,8 @@ from keras_bert.errors import InputError
 # The file in `assets` with the labels and the inputs of each signature.
 DESCRIPTION = "task.json"
 _REQUESTS_PER_CALL = 64
+# Bounds the memory of the tokenizer's graph.
+_BYTES_PER_CALL = 500_000
 
 
 class ServedModel:
@@ -83,18 +84,12 @@ class ServedModel:
             self.check(request, f"request {number}")
             for number, request in enumerate(requests, 1)
         ]
-        # A tensor of lists has the same number of strings in every row. All
-        # rows are padded to the longest one, so texts of like length go
-        # together.
-        numbered = sorted(enumerate(requests), key=lambda x: _sizes(x[1]))
         answers: dict[int, dict] = {}
-        for _, alike in itertools.groupby(
-            numbered, lambda x: _list_lengths(x[1])
-        ):
-            while chunk := list(itertools.islice(alike, _REQUESTS_PER_CALL)):
-                numbers, rows = zip(*chunk, strict=True)
-                answers |= zip(numbers, self._answer(rows), strict=True)
-        return [answers[number] for number in range(len(requests))]
+        for call in _calls(requests):
+            answers |= zip(
+                call, self._answer([requests[i] for i in call]), strict=True
+            )
+        return [answers[i] for i in range(len(requests))]
 
     def is_list(self, name: str) -> bool:
         """Returns whether an input is a list of strings."""
@@ -167,16 +162,39 @@ def _is_unicode(text):
     return True
 
 
-def _sizes(request):
-    return _list_lengths(request), sum(
-        len(part.encode())
-        for value in request.values()
-        for part in ([value] if isinstance(value, str) else value)
-    )
+def _calls(requests: Sequence[Mapping[str, Any]]) -> Iterator[list[int]]:
+    """Yields the places of the requests that go into a call.
 
-
-def _list_lengths(request):
-    return [len(x) for x in request.values() if not isinstance(x, str)]
+    All rows of a call are padded to the longest one, so texts of like length
+    go together.
+    """
+    list_lengths = [
+        [len(value) for value in request.values() if not isinstance(value, str)]
+        for request in requests
+    ]
+    sizes = [
+        sum(
+            len(part.encode())
+            for value in request.values()
+            for part in ([value] if isinstance(value, str) else value)
+        )
+        for request in requests
+    ]
+    call: list[int] = []
+    for i in sorted(
+        range(len(requests)), key=lambda i: (list_lengths[i], sizes[i])
+    ):
+        if call and (
+            len(call) == _REQUESTS_PER_CALL
+            or sum(sizes[j] for j in call) + sizes[i] > _BYTES_PER_CALL
+            # A tensor of lists has the same number of strings in every row.
+            or list_lengths[i] != list_lengths[call[0]]
+        ):
+            yield call
+            call = []
+        call.append(i)
+    if call:
+        yield call
 
 
 def _to_lists(values):

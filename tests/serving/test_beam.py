@@ -8,6 +8,7 @@ from tiny_served_model import export_tiny_model
 from keras_bert.errors import InputError
 from keras_bert.serving.beam import predict_files_with_beam
 from keras_bert.serving.predict_files import predict_files
+from keras_bert.serving.served_model import ServedModel
 
 OPTIONS = ["--runner=DirectRunner"]
 
@@ -52,6 +53,30 @@ def test_the_same_answers_as_the_local_run(served, tmp_path):
         scores = answer.pop("scores", {})
         assert scores == pytest.approx(other.pop("scores", {}), abs=1e-5)
         assert answer == other
+
+
+def test_a_process_loads_the_model_once(served, tmp_path, monkeypatch):
+    pytest.importorskip("apache_beam", reason="Apache Beam is not installed")
+    from keras_bert.serving import beam_model_handler
+
+    loaded = []
+    monkeypatch.setattr(
+        beam_model_handler,
+        "ServedModel",
+        lambda *args: loaded.append(args) or ServedModel(*args),
+    )
+    for name in "abc":
+        (tmp_path / f"{name}.text").write_text("a film\n" * 70)
+    predict_files_with_beam(
+        served,
+        f"{tmp_path}/*.text",
+        str(tmp_path / "out.jsonl"),
+        pipeline_options=OPTIONS
+        + ["--direct_running_mode=multi_threading", "--direct_num_workers=2"],
+    )
+    assert len(loaded) == 1
+    files = list(tmp_path.glob("out-*.jsonl"))
+    assert len(_sorted_answers(files)) == 210
 
 
 def test_without_beam_a_sentence_says_so(monkeypatch):

@@ -114,17 +114,31 @@ def test_more_requests_than_one_call_takes(one):
     assert _joined(one) == []
 
 
-def test_texts_of_like_length_share_a_call(one, monkeypatch):
+@pytest.fixture
+def calls(one, monkeypatch):
+    """The lengths of the texts of each call."""
     calls = []
     answer = one._answer
-    monkeypatch.setattr(
-        one, "_answer", lambda rows: calls.append(rows) or answer(rows)
-    )
+
+    def counted(rows):
+        calls.append([len(row["left"]) for row in rows])
+        return answer(rows)
+
+    monkeypatch.setattr(one, "_answer", counted)
+    return calls
+
+
+def test_texts_of_like_length_share_a_call(one, calls):
     lines = ["ä" * (i * 37 % 101) for i in range(150)]
     assert _joined(one, *lines) == lines
-    lengths = [[len(row["left"]) for row in rows] for rows in calls]
-    assert [len(call) for call in lengths] == [64, 64, 22]
-    assert sum(lengths, []) == sorted(map(len, lines))
+    assert list(map(len, calls)) == [64, 64, 22]
+    assert sum(calls, []) == sorted(map(len, lines))
+
+
+def test_long_texts_go_into_several_calls(one, calls):
+    lines = [letter * 200_000 for letter in "abc"] + ["d" * 600_000, "e"]
+    assert _joined(one, *lines) == lines
+    assert calls == [[1, 200_000, 200_000], [200_000], [600_000]]
 
 
 def test_what_is_not_an_exported_model_is_refused(folder, tmp_path):
