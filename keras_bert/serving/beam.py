@@ -12,7 +12,7 @@ from keras_bert.serving.request_lines import (
     read_request_files,
     to_json_line,
 )
-from keras_bert.serving.served_model import read_description
+from keras_bert.serving.served_model import find_model
 
 
 def predict_files_with_beam(
@@ -70,7 +70,8 @@ def predict_files_with_beam(
             "Apache Beam is not installed; pip install 'keras-bert-tf[beam]'."
         ) from error
     files = expand_globs(input_file)
-    description = read_description(model_dir, signature)
+    # All workers load this version, even if a new one appears.
+    folder, description = find_model(model_dir, signature)
     inputs = tuple(description["signatures"][signature]["inputs"])
     prefix, suffix = _split_name(output_file)
     pipeline = beam.Pipeline(argv=pipeline_options or [])
@@ -80,8 +81,7 @@ def predict_files_with_beam(
         | "SpreadFiles" >> beam.Reshuffle()
         | "Read" >> beam.FlatMap(_lines, inputs)
         | "SpreadLines" >> beam.Reshuffle()
-        | "Answer"
-        >> RunInference(ServedModelHandler(str(model_dir), signature))
+        | "Answer" >> RunInference(ServedModelHandler(str(folder), signature))
     )
     _ = (
         answers

@@ -77,7 +77,7 @@ def predict_files(
         # A pipe can be read only once.
         if all(Path(file).is_file() for file in files):
             num_lines = sum(1 for _ in read_request_files(files, model.inputs))
-    return _predict(model, model_dir, signature, lines, output_file, num_lines)
+    return _predict(model, signature, lines, output_file, num_lines)
 
 
 def predict_lines(
@@ -100,14 +100,12 @@ def predict_lines(
         RequestLine(text.rstrip("\r\n"), number)
         for number, text in enumerate(lines, 1)
     )
-    return _predict(model, model_dir, signature, request_lines, output_file)
+    return _predict(model, signature, request_lines, output_file)
 
 
-def _predict(
-    model, model_dir, signature, lines, output_file, num_lines=None
-) -> int:
+def _predict(model, signature, lines, output_file, num_lines=None) -> int:
     output = ResumableFile(output_file) if output_file else _StandardOutput()
-    run = {"model": _fingerprint(model_dir), "signature": signature}
+    run = {"model": _fingerprint(model), "signature": signature}
     state = output.state or run | {
         "num_lines": 0,
         "num_errors": 0,
@@ -177,9 +175,9 @@ def _continue(chunks, state, run, output):
     )
 
 
-def _fingerprint(model_dir):
+def _fingerprint(model):
     """Returns a hash of what TensorFlow writes for each export anew."""
-    content = Path(model_dir, "fingerprint.pb").read_bytes()
+    content = Path(model.folder, "fingerprint.pb").read_bytes()
     return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 

@@ -29,6 +29,7 @@ class ServedModel:
 
     Attributes:
         inputs: The names of the inputs, in the order of the task's fields.
+        folder: The folder of the SavedModel.
 
     Example:
         >>> keras_bert.load_finetuned("finetuned").export("served")
@@ -47,13 +48,13 @@ class ServedModel:
 
         Raises InputError if there is no such model, or no such signature.
         """
-        values = read_description(model_dir, signature)
+        self.folder, values = find_model(model_dir, signature)
         self._labels = values["labels"]
         self._by_label = values["signatures"][signature]["by_label"]
         self._ranks = values["signatures"][signature]["inputs"]
         self.inputs = tuple(self._ranks)
         # The model is kept: its variables live only as long as it does.
-        self._model = tf.saved_model.load(str(model_dir))
+        self._model = tf.saved_model.load(str(self.folder))
         self._serve = self._model.signatures[signature]
 
     def check(self, request: Mapping[str, Any], place: str) -> dict[str, Any]:
@@ -133,8 +134,10 @@ class ServedModel:
         return answer
 
 
-def read_description(model_dir: str | Path, signature: str) -> dict[str, Any]:
-    """Returns what an export says about itself.
+def find_model(
+    model_dir: str | Path, signature: str
+) -> tuple[Path, dict[str, Any]]:
+    """Returns the folder of a SavedModel, and what it says about itself.
 
     Raises InputError if there is no such model, or no such signature.
     """
@@ -150,7 +153,7 @@ def read_description(model_dir: str | Path, signature: str) -> dict[str, Any]:
             f"{model_dir} has no signature {signature!r}, only "
             f"{', '.join(values['signatures'])}."
         )
-    return values
+    return Path(model_dir), values
 
 
 def _is_unicode(text):
