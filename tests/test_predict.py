@@ -16,9 +16,10 @@ SCRIPT = Path(__file__).parent.parent / "run_scripts" / "predict.py"
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory):
+def served(config, tmp_path_factory):
     return export_tiny_model(
-        tmp_path_factory.mktemp("model"),
+        tmp_path_factory.mktemp("served") / "model",
+        config,
         "token_classification",
         labels=("O", "B-PER", "I-PER"),
     )
@@ -65,7 +66,12 @@ def test_texts_can_be_arguments(served):
     answers = list(map(json.loads, done.stdout.splitlines()))
     texts = [answer["text"] for answer in answers]
     assert texts == ["the fox, a dog", "{fox}", "text"]
-    assert list(answers[0]) == ["text", "entities"]
+    assert list(answers[0]) == [
+        "text",
+        "num_tokens",
+        "truncated",
+        "entities",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,9 @@ OPTIONS = ["--runner=DirectRunner"]
 
 
 @pytest.fixture
-def served(tmp_path):
+def served(config, tmp_path):
     return export_tiny_model(
-        tmp_path / "model", "classification", labels=("no", "yes")
+        tmp_path / "model", config, "classification", labels=("no", "yes")
     )
 
 

@@ -17,11 +17,12 @@ TEXTS = [" ".join(WORDS[: i * 7 % 13]) for i in range(23)]
 
 
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory):
+def folders(config, tmp_path_factory):
     """Two models with the same labels."""
     return [
         export_tiny_model(
-            tmp_path_factory.mktemp("model"),
+            tmp_path_factory.mktemp("served") / "model",
+            config,
             "classification",
             labels=("no", "yes"),
         )
