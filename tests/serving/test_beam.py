@@ -13,10 +13,13 @@ from keras_bert.serving.served_model import ServedModel
 OPTIONS = ["--runner=DirectRunner"]
 
 
-@pytest.fixture
-def served(config, tmp_path):
+@pytest.fixture(scope="module")
+def served(config, tmp_path_factory):
     return export_tiny_model(
-        tmp_path / "model", config, "classification", labels=("no", "yes")
+        tmp_path_factory.mktemp("served") / "model",
+        config,
+        "classification",
+        labels=("no", "yes"),
     )
 
 

@@ -3,9 +3,11 @@ import functools
 import gzip
 import io
 import json
+import shutil
 
 import pytest
 from conftest import WORDS
+from tensorflow.core.protobuf.fingerprint_pb2 import FingerprintDef
 from tiny_served_model import export_tiny_model
 
 from keras_bert.errors import InputError
@@ -17,22 +19,13 @@ TEXTS = [" ".join(WORDS[: i * 7 % 13]) for i in range(23)]
 
 
 @pytest.fixture(scope="module")
-def folders(config, tmp_path_factory):
-    """Two models with the same labels."""
-    return [
-        export_tiny_model(
-            tmp_path_factory.mktemp("served") / "model",
-            config,
-            "classification",
-            labels=("no", "yes"),
-        )
-        for _ in range(2)
-    ]
-
-
-@pytest.fixture
-def served(folders):
-    return folders[0]
+def served(config, tmp_path_factory):
+    return export_tiny_model(
+        tmp_path_factory.mktemp("served") / "model",
+        config,
+        "classification",
+        labels=("no", "yes"),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -125,12 +118,11 @@ def test_a_killed_run_continues_to_the_same_bytes(
 
 
 def test_what_is_left_of_another_run_is_refused(
-    folders, files, tmp_path, monkeypatch
+    served, files, tmp_path, monkeypatch
 ):
-    first, second = folders
     out = tmp_path / "out"
     with _killed_after(monkeypatch, 2):
-        predict_files(first, files, out)
+        predict_files(served, files, out)
     text = (tmp_path / "a.tsv").read_text()
     message = r"\.out\.partial holds answers of another model or to other line"
     for content in (
@@ -140,11 +132,21 @@ def test_what_is_left_of_another_run_is_refused(
     ):
         (tmp_path / "a.tsv").write_text(content)
         with pytest.raises(InputError, match=message):
-            predict_files(first, files, out)
+            predict_files(served, files, out)
     (tmp_path / "a.tsv").write_text(text)
+    other = _with_another_fingerprint(served / "1", tmp_path / "other")
     with pytest.raises(InputError, match=message):
-        predict_files(second, files, out)
-    assert predict_files(first, files, out) == 1
+        predict_files(other, files, out)
+    assert predict_files(served, files, out) == 1
+
+
+def _with_another_fingerprint(version, other):
+    shutil.copytree(version, other)
+    content = (other / "fingerprint.pb").read_bytes()
+    fingerprint = FingerprintDef.FromString(content)
+    fingerprint.uuid += "2"
+    (other / "fingerprint.pb").write_bytes(fingerprint.SerializeToString())
+    return other
 
 
 def test_wrong_input_leaves_nothing(served, files, tmp_path):
