@@ -30,7 +30,7 @@ def predict_files_with_beam(
     the extra: pip install 'keras-bert-tf[beam]'.
 
     Example:
-        >>> keras_bert.load_finetuned("finetuned").export("served")
+        >>> folder = keras_bert.load_finetuned("finetuned").export("served")
         >>> keras_bert.predict_files_with_beam(
         ...     "served",
         ...     "sst2/*.tsv",

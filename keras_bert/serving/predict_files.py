@@ -45,12 +45,12 @@ def predict_files(
     continues behind the last answers, and the file gets the same bytes.
 
     Example:
-        >>> keras_bert.load_finetuned("finetuned").export("served")
+        >>> folder = keras_bert.load_finetuned("finetuned").export("served")
         >>> keras_bert.predict_files("served", "sst2/*.tsv", "answers.jsonl")
         0
         >>> with open("answers.jsonl") as answers:
         ...     print(next(answers))
-        {"sentence": "a very good film", "label": ..., "scores": {...}}
+        {"sentence": "a very good film", "label": ...}
 
     Args:
         model_dir: What `FinetunedModel.export` wrote.
@@ -90,9 +90,9 @@ def predict_lines(
     """Answers lines of text as `predict_files` does; they have no header.
 
     Example:
-        >>> keras_bert.load_finetuned("finetuned").export("served")
+        >>> folder = keras_bert.load_finetuned("finetuned").export("served")
         >>> keras_bert.predict_lines("served", ["a good film"])
-        {"sentence": "a good film", "label": ..., "scores": {...}}
+        {"sentence": "a good film", "label": ...}
         0
     """
     model = ServedModel(model_dir, signature)

@@ -37,7 +37,7 @@ class ServedModel:
             of the task's fields.
 
     Example:
-        >>> keras_bert.load_finetuned("finetuned").export("served")
+        >>> folder = keras_bert.load_finetuned("finetuned").export("served")
         >>> model = keras_bert.ServedModel("served")
         >>> model.inputs
         ('sentence',)
