@@ -42,7 +42,7 @@ def predict_files(
     inputs. The answer to a wrong line is an `error`.
 
     The output file appears when it is whole. After a kill, the same call
-    continues behind the last answers, and the file gets the same bytes.
+    continues after the last answers, and the file gets the same bytes.
 
     Example:
         >>> folder = keras_bert.load_finetuned("finetuned").export("served")
