@@ -23,7 +23,7 @@ setuptools.setup(
     ],
     package_dir={"keras_bert.configs.models": "configs/models"},
     package_data={
-        "keras_bert": ["*.pyi", "py.typed", "server/page/*"],
+        "keras_bert": ["*.pyi", "py.typed"],
         "keras_bert.configs.models": ["*.json"],
     },
     install_requires=[
@@ -55,7 +55,6 @@ setuptools.setup(
             "pytest",
             "pytest-xdist",
             "ruff",
-            "selenium",
         ],
         # Apache Beam cannot write TFRecords without its extra.
         "beam": ["apache-beam[tfrecord]"],

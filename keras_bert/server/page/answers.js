@@ -7,7 +7,7 @@
 // The first form whose outputs are all there is shown.
 const FORMS = [
   [["embedding"], showSimilarity],
-  [["pieces", "probabilities"], showGuesses],
+  [["masks.pieces", "masks.probabilities"], showGuesses],
   [["entities.type", "entities.start", "entities.end"], showEntities],
   [["answer", "start", "end"], showSpan],
   [["choice", "scores"], showChoice],
@@ -84,8 +84,10 @@ function showEntities([outputs], values, labels) {
   return [element("ul", "legend", ...legend), text];
 }
 
-function showGuesses([{ pieces, probabilities }], values) {
-  const masks = pieces.filter(([best]) => best); // the rest is padding
+function showGuesses([outputs], values) {
+  const shares = outputs["masks.probabilities"];
+  // The rest is padding.
+  const masks = outputs["masks.pieces"].filter(([best]) => best);
   if (!masks.length) return [noResult("Write [MASK] where a word is missing")];
   const [before, ...after] = Object.values(values)[0].split("[MASK]");
   const filled = after.flatMap((text, i) => [
@@ -94,7 +96,7 @@ function showGuesses([{ pieces, probabilities }], values) {
   ]);
   const guesses = masks.flatMap((names, i) => [
     element("h3", "", `Guesses for [MASK] ${i + 1}`),
-    bars(names, probabilities[i], (j) => j === 0),
+    bars(names, shares[i], (j) => j === 0),
   ]);
   return [element("p", "text", before, ...filled), ...guesses];
 }

@@ -132,7 +132,8 @@ function chooseModel(chosen) {
   model = chosen;
   const isOne = models.length === 1;
   page.choose.hidden = isOne;
-  page.about.textContent = `${isOne ? model.name : ""} version ${model.version}`;
+  const name = isOne ? model.name : "";
+  page.about.textContent = `${name} version ${model.version}`;
   document.title = model.name;
   const tasks = tasksOf(model);
   const choices = tasks.map((task, i) => {
