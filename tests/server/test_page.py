@@ -1,29 +1,35 @@
 """The page in a real Chromium, for every kind of model."""
 
+import contextlib
 import json
+import os
 import shutil
-import urllib.error
-import urllib.request
+import subprocess
+import time
 
+import httpx
 import keras
 import numpy as np
 import pytest
 from conftest import SPECIAL_TOKENS, WORDS, randomize
-from kind_examples import make_kind
-from safetensors.numpy import save_file
-
-from keras_bert.config import BertConfig
-from keras_bert.models.pretraining import build_pretraining_model
-from keras_bert.serving.finetuned import export_finetuned
 from keras_bert.serving.pretrained import (
     PretrainedExportConfig,
     export_pretrained,
 )
+from kind_examples import export, make_kind
+from safetensors.numpy import save_file
+from script_runs import command
+
+from keras_bert.config import BertConfig
+from keras_bert.models.pretraining import build_pretraining_model
 
 webdriver = pytest.importorskip("selenium.webdriver")
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
-from selenium.webdriver.support.ui import Select  # noqa: E402
+from selenium.webdriver.support.expected_conditions import (  # noqa: E402
+    staleness_of,
+)
+from selenium.webdriver.support.select import Select  # noqa: E402
 from selenium.webdriver.support.wait import WebDriverWait  # noqa: E402
 
 pytestmark = [
@@ -75,9 +81,7 @@ def folder(tmp_path_factory):
         kind = make_kind(kind, vocab_file, CONFIG, **settings)
         model = kind.build_model(CONFIG)
         randomize(model)
-        export_finetuned(
-            model, kind, folder / name, bert_config=CONFIG, training={}
-        )
+        export(model, kind, folder / name)
     model = build_pretraining_model(CONFIG)
     randomize(model)
     checkpoint = folder / "pretrained"
@@ -96,8 +100,41 @@ def folder(tmp_path_factory):
     return folder
 
 
+@contextlib.contextmanager
+def serving(folder, names, **environment):
+    """Yields a client of the server, when the models are loaded."""
+    log = folder / "log.jsonl"
+    with log.open("w") as file:
+        process = subprocess.Popen(
+            command(
+                "serve",
+                model_dir=",".join(str(folder / name) for name in names),
+                host="127.0.0.1",
+                port=0,
+                max_text_chars=MAX_TEXT_CHARS,
+            ),
+            stdout=file,
+            env={**os.environ, **environment},
+        )
+    try:
+        while not (line := log.read_text()).endswith("\n"):
+            assert process.poll() is None
+            time.sleep(0.1)
+        port = json.loads(line.splitlines()[0])["port"]
+        url = f"http://127.0.0.1:{port}"
+        with httpx.Client(base_url=url, timeout=None) as client:
+            while client.get("/readyz").status_code != 200:
+                time.sleep(0.1)
+            yield client
+    finally:
+        process.terminate()
+        process.wait()
+
+
 @pytest.fixture(scope="module")
-def url(folder): ...
+def server(folder):
+    with serving(folder, [*MODELS, "encoder"]) as client:
+        yield client
 
 
 @pytest.fixture(scope="module")
@@ -125,9 +162,9 @@ def browser(tmp_path_factory):
 class Page:
     """What a person does on the page, and sees."""
 
-    def __init__(self, browser, url):
-        self.browser, self.url = browser, url
-        browser.get(url)
+    def __init__(self, browser, server):
+        self.browser = browser
+        browser.get(str(server.base_url))
         self.wait()
 
     def choose(self, model):
@@ -152,7 +189,13 @@ class Page:
             self.browser.execute_script(
                 "arguments[0].value = arguments[1]", area, text
             )
-        self.all("textarea")[0].send_keys(Keys.CONTROL, Keys.ENTER)
+        self.press(area, Keys.CONTROL, Keys.ENTER)
+
+    def press(self, node, *keys):
+        """Presses keys, and waits for a new answer."""
+        old = self.one("#answer > *")
+        node.send_keys(*keys)
+        WebDriverWait(self.browser, 60).until(staleness_of(old))
         self.wait()
 
     def wait(self):
@@ -168,8 +211,8 @@ class Page:
 
 
 @pytest.fixture
-def page(browser, url):
-    page = Page(browser, url)
+def page(browser, server):
+    page = Page(browser, server)
     yield page
     # What holds after each test: no text became HTML, and a phone shows all.
     assert browser.title != "changed"
@@ -185,14 +228,11 @@ def page(browser, url):
         assert "Content Security Policy" not in entry["message"]
 
 
-def predict(url, model, *instances, signature="serving_default"):
-    """Returns the answers of the server, without the page."""
-    body = {"signature_name": signature, "instances": instances}
-    request = urllib.request.Request(
-        f"{url}v1/models/{model}:predict", json.dumps(body).encode()
-    )
-    with urllib.request.urlopen(request) as response:
-        return json.load(response)["predictions"]
+def predict(server, model, *instances, signature_name="serving_default"):
+    """Asks the server without the page."""
+    body = {"signature_name": signature_name, "instances": instances}
+    response = server.post(f"/v1/models/{model}:predict", json=body)
+    return response.json()["predictions"]
 
 
 def percent(share):
@@ -204,11 +244,11 @@ def by_share(labels, scores):
     return [(label, percent(score)) for label, score in rows]
 
 
-def test_the_scores_of_labels_are_bars(page, url):
+def test_the_scores_of_labels_are_bars(page, server):
     page.choose("film")
     text = f"a very good film 🦊 {HTML}"
     page.ask(text)
-    (answer,) = predict(url, "film", {"text": text})
+    (answer,) = predict(server, "film", {"text": text})
     labels = MODELS["film"][1]["labels"]
     assert page.texts(".result") == [answer["label"]]
     assert page.bars() == (
@@ -222,12 +262,12 @@ def test_the_scores_of_labels_are_bars(page, url):
     assert [width / full for width in widths] == pytest.approx(shares, abs=0.01)
 
 
-def test_several_labels_may_be_given(page, url):
+def test_several_labels_may_be_given(page, server):
     page.choose("topics")
     seen = set()
     for text in ("a very good film", "the lazy dog", "not bad", "fox"):
         page.ask(text)
-        (answer,) = predict(url, "topics", {"text": text})
+        (answer,) = predict(server, "topics", {"text": text})
         given = [label for label in answer["labels"] if label]
         rows = by_share(MODELS["topics"][1]["labels"], answer["scores"])
         checked = [label for label, _ in rows if label in given]
@@ -237,16 +277,16 @@ def test_several_labels_may_be_given(page, url):
     assert max(seen) > 0
 
 
-def test_a_number_of_two_texts(page, url):
+def test_a_number_of_two_texts(page, server):
     page.choose("likeness")
     assert page.texts("#fields label") == ["Text 1", "Text 2"]
     page.ask("a good film", "the movie")
     request = {"text1": "a good film", "text2": "the movie"}
-    (answer,) = predict(url, "likeness", request)
+    (answer,) = predict(server, "likeness", request)
     assert page.texts(".result") == [f"{answer['score']:.3f}"]
 
 
-def test_endings_are_added_and_removed(page, url):
+def test_endings_are_added_and_removed(page, server):
     page.choose("endings")
     for remove in page.all("#fields .row button"):
         assert not remove.is_enabled()  # two endings are the fewest
@@ -259,19 +299,19 @@ def test_endings_are_added_and_removed(page, url):
     endings = ["the dog", HTML, "was bad 🦊"]
     page.ask("the fox jumped", *endings)
     request = {"context": "the fox jumped", "endings": endings}
-    (answer,) = predict(url, "endings", request)
+    (answer,) = predict(server, "endings", request)
     shares = [percent(score) for score in answer["scores"]]
     chosen = endings[answer["choice"]]
     assert page.texts(".result") == [chosen]
     assert page.bars() == (list(zip(endings, shares, strict=True)), [chosen])
 
 
-def test_an_answer_is_marked_in_its_context(page, url):
+def test_an_answer_is_marked_in_its_context(page, server):
     page.choose("answers")
     context = "🦊🦊🦊 the lazy dog\njumped over 🦊 a quick brown fox ."
     page.ask("the fox", context)
     request = {"question": "the fox", "context": context}
-    (answer,) = predict(url, "answers", request)
+    (answer,) = predict(server, "answers", request)
     assert answer["start"] > 0
     assert page.texts(".result") == [answer["answer"]]
     assert page.texts(".text") == [context]
@@ -286,11 +326,11 @@ def test_no_answer_is_said(page):
     assert not page.all("mark")
 
 
-def test_entities_are_coloured(page, url):
+def test_entities_are_coloured(page, server):
     page.choose("names")
     text = f"🦊🦊 the quick fox\njumped over 🦊 a lazy dog {HTML}"
     page.ask(text)
-    (answer,) = predict(url, "names", {"text": text})
+    (answer,) = predict(server, "names", {"text": text})
     found = [
         (text[start:end], kind)
         for kind, start, end in zip(
@@ -320,20 +360,20 @@ def test_entities_are_coloured(page, url):
     assert page.texts(".text") == [text]
 
 
-def test_two_texts_are_compared(page, url):
+def test_two_texts_are_compared(page, server):
     page.choose("encoder")
     texts = ["a good film", f"the dog {HTML}"]
     page.ask(*texts)
     first, second = (
         answer["embedding"]
-        for answer in predict(url, "encoder", *({"text": t} for t in texts))
+        for answer in predict(server, "encoder", *({"text": t} for t in texts))
     )
     norms = np.linalg.norm(first) * np.linalg.norm(second)
     cosine = np.dot(first, second) / norms
     assert page.texts(".result") == [f"{cosine:.3f}"]
 
 
-def test_each_mask_has_guesses(page, url):
+def test_each_mask_has_guesses(page, server):
     page.choose("encoder")
     page.all("#tasks input")[1].click()
     page.all("textarea")[0].send_keys("the ")
@@ -341,7 +381,9 @@ def test_each_mask_has_guesses(page, url):
     assert page.focused().get_property("value") == "the [MASK]"
     text = f"🦊 the [MASK] jumped {HTML} [MASK] ."
     page.ask(text)
-    (answer,) = predict(url, "encoder", {"text": text}, signature="fill_mask")
+    (answer,) = predict(
+        server, "encoder", {"text": text}, signature_name="fill_mask"
+    )
     pieces, shares = answer["masks.pieces"], answer["masks.probabilities"]
     assert len(pieces) == 2
     rows = [
@@ -365,13 +407,27 @@ def test_the_page_says_that_a_text_was_cut(page):
     assert "longer than the model reads" in page.one(".warning").text
 
 
-def test_the_sentence_of_an_error_is_shown(page, url):
+def test_the_sentence_of_an_error_is_shown(page, server):
     page.choose("film")
     text = HTML + "x" * MAX_TEXT_CHARS
-    with pytest.raises(urllib.error.HTTPError) as error:
-        predict(url, "film", {"text": text})
+    body = {"instances": [{"text": text}]}
+    response = server.post("/v1/models/film:predict", json=body)
     page.ask(text)
-    assert page.texts(".error") == [json.load(error.value)["error"]]
+    assert page.texts(".error") == [response.json()["error"]]
+
+
+def test_a_key_is_asked_for(folder, browser):
+    with serving(folder, ["film"], KERAS_BERT_API_KEY="a-key") as server:
+        page = Page(browser, server)
+        assert "needs a key" in page.one(".error").text
+        for key in ("wrong", "a-key"):
+            assert page.focused().accessible_name == "API key of this server"
+            page.focused().clear()
+            page.press(page.focused(), key, Keys.ENTER)
+        assert not page.one("#key").is_displayed()
+        page.ask("a good film")
+        assert page.all(".bars")
+        assert page.one("#about").text == "film version 1"
 
 
 def test_a_second_request_ends_the_first(page):
@@ -408,8 +464,7 @@ def test_the_keyboard_is_enough(page):
         assert outline == "solid"
     assert names == ["Model", "Text", "Ask the model"]
     page.focused().send_keys(Keys.SHIFT, Keys.TAB)
-    page.focused().send_keys("a good film", Keys.CONTROL, Keys.ENTER)
-    page.wait()
+    page.press(page.focused(), "a good film", Keys.CONTROL, Keys.ENTER)
     assert page.all(".bars")
     assert page.one("#answer").get_attribute("aria-live") == "polite"
 
