@@ -58,6 +58,8 @@ from .pretraining.write.run import (
     create_pretraining_data as create_pretraining_data,
 )
 from .pretraining.write.source import TextSource as TextSource
+from .server.config import ServerConfig as ServerConfig
+from .server.run import serve as serve
 from .serving.served_model import ServedModel as ServedModel
 from .settings import setting as setting
 from .tasks import get_task as get_task

@@ -33,6 +33,7 @@ MAY_IMPORT = {
     },
     "checkpoints": {"config", "errors", "files", "kinds", "models", "text"},
     "serving": {"errors", "files", "kinds"},
+    "server": {"errors", "settings"},
     "features": {
         "checkpoints",
         "config",
