@@ -16,6 +16,7 @@ from tensorflow_serving.apis import (
 
 from keras_bert.server.batching import Batcher
 from keras_bert.server.signature import Signature
+from keras_bert.serving.served_model import DESCRIPTION
 
 _WARMUP_FILE = "assets.extra/tf_serving_warmup_requests"
 _MAX_WARMUP_RECORDS = 1000  # the limit of TensorFlow Serving
@@ -65,7 +66,7 @@ def _signature_defs(folder):
 
 
 def _description(folder) -> dict[str, Any]:
-    file = folder / "assets" / "model.json"
+    file = folder / "assets" / DESCRIPTION
     if not file.is_file():
         return {}
     return json.loads(file.read_text(encoding="utf-8"))

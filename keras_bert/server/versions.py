@@ -14,6 +14,7 @@ from typing import Any
 from keras_bert.errors import InputError
 from keras_bert.server.json_logs import log
 from keras_bert.server.refusal import Refusal
+from keras_bert.serving.versions import find_versions
 
 _MAX_ENDED = 10  # of these many versions that ended, the status is kept
 # Nobody writes in a folder in which nothing has changed for so many seconds.
@@ -147,14 +148,11 @@ class ModelVersions:
             gc.collect()
 
     def _folders(self):
+        # The number of a version is an int64 in TensorFlow Serving's messages.
         return {
-            int(path.name): path
-            for path in self._folder.iterdir()
-            if path.name.isascii()
-            and path.name.isdigit()
-            # An int64 holds the number of a version.
-            and int(path.name) < 2**63
-            and (path / "saved_model.pb").is_file()
+            number: path
+            for number, path in find_versions(self._folder).items()
+            if number < 2**63
         }
 
     def _available(self, number):
