@@ -25,6 +25,7 @@ setuptools.setup(
     package_data={
         "keras_bert": ["*.pyi", "py.typed"],
         "keras_bert.configs.models": ["*.json"],
+        "keras_bert.server": ["page/*"],
     },
     install_requires=[
         "absl-py",
@@ -43,6 +44,8 @@ setuptools.setup(
         "tensorboard",
         "tensorflow>=2.21,<2.22",
         "tensorflow-datasets",
+        # Has the messages of TensorFlow Serving.
+        "tensorflow-serving-api>=2.21,<2.22",
         # Importing 2.21.0 fails: undefined symbol.
         "tensorflow-text>=2.21.1,<2.22",
         "tqdm",
@@ -50,14 +53,21 @@ setuptools.setup(
     extras_require={
         "test": [
             "apache-beam[tfrecord]",
+            "httptools",
+            "httpx",
             "huggingface_hub",
             "mypy",
+            "openai",
+            "prometheus_client",
             "pytest",
             "pytest-xdist",
             "ruff",
+            "starlette",
+            "uvicorn",
         ],
         # Apache Beam cannot write TFRecords without its extra.
         "beam": ["apache-beam[tfrecord]"],
         "hub": ["huggingface_hub"],
+        "serve": ["httptools", "prometheus_client", "starlette", "uvicorn"],
     },
 )
