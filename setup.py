@@ -62,6 +62,7 @@ setuptools.setup(
             "pytest",
             "pytest-xdist",
             "ruff",
+            "selenium",
             "starlette",
             "uvicorn",
         ],

@@ -421,9 +421,10 @@ def test_a_key_is_asked_for(folder, browser):
         page = Page(browser, server)
         assert "needs a key" in page.one(".error").text
         for key in ("wrong", "a-key"):
-            assert page.focused().accessible_name == "API key of this server"
-            page.focused().clear()
-            page.press(page.focused(), key, Keys.ENTER)
+            field = page.focused()
+            assert field.accessible_name == "API key of this server"
+            field.clear()
+            page.press(field, key, Keys.ENTER)
         assert not page.one("#key").is_displayed()
         page.ask("a good film")
         assert page.all(".bars")
