@@ -12,16 +12,16 @@ import keras
 import numpy as np
 import pytest
 from conftest import SPECIAL_TOKENS, WORDS, randomize
-from keras_bert.serving.pretrained import (
-    PretrainedExportConfig,
-    export_pretrained,
-)
 from kind_examples import export, make_kind
 from safetensors.numpy import save_file
 from script_runs import command
 
 from keras_bert.config import BertConfig
 from keras_bert.models.pretraining import build_pretraining_model
+from keras_bert.serving.pretrained import (
+    PretrainedExportConfig,
+    export_pretrained,
+)
 
 webdriver = pytest.importorskip("selenium.webdriver")
 from selenium.webdriver.common.by import By  # noqa: E402
