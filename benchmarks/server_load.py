@@ -15,6 +15,7 @@ import itertools
 import json
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from pathlib import Path
@@ -49,10 +50,10 @@ def main():
         port = json.loads(server.stdout.readline())["port"]
         while '"loaded"' not in server.stdout.readline():
             pass
-        # Its log must not fill the pipe.
-        subprocess.Popen(
-            ["cat"], stdin=server.stdout, stdout=subprocess.DEVNULL
-        )
+        # The log of the server must not fill the pipe.
+        threading.Thread(
+            target=collections.deque, args=(server.stdout, 0), daemon=True
+        ).start()
         print(
             "| clients | requests/s | p50 ms | p95 ms | p99 ms | status "
             "| server MB before, after |\n|---|---|---|---|---|---|---|"

@@ -1,6 +1,5 @@
 """serve.py as a process: signals, slow clients, wrong flags."""
 
-import json
 import shutil
 import signal
 import socket
@@ -9,7 +8,11 @@ import threading
 import pytest
 from script_runs import error_of
 from small_saved_model import save_small_model
-from small_server import running_server, wait_until
+from small_server import read_log, running_server, wait_until
+
+from keras_bert.errors import InputError
+from keras_bert.server.config import ServerConfig
+from keras_bert.server.run import load_models
 
 SLOW = {"instances": ["a"], "signature_name": "slow"}
 
@@ -42,9 +45,8 @@ def test_requests_in_flight_are_answered_after_sigterm(slow_model, tmp_path):
         for thread in threads:
             thread.join()
         assert [x.json() for x in answers] == [{"predictions": [1]}] * 4
-        out, _ = client.process.communicate(timeout=60)
-        assert client.process.returncode == 0
-        events = [json.loads(line) for line in out.splitlines()]
+        assert client.process.wait(timeout=60) == 0
+        events = read_log(client.log_file)
         assert events[-1]["event"] == "ended"
         assert [x for x in events if x.get("signal") == "SIGTERM"]
 
@@ -112,24 +114,44 @@ def test_slow_and_greedy_clients(slow_model):
 
 
 @pytest.mark.slow
-def test_wrong_flags(small_model, tmp_path):
+def test_wrong_flags(slow_model, tmp_path):
     def error(**flags):
-        return error_of("serve", **{"model_dir": small_model, **flags})
+        return error_of("serve", **{"model_dir": slow_model, **flags})
 
     assert "not a folder" in error(model_dir=tmp_path / "no")
-    assert "has no version" in error(model_dir=tmp_path)
-    assert "has no version" in error(model_dir=small_model / "1")
     assert "need a name each" in error(model_name="a,b")
-    assert "cannot name a model" in error(model_name="a:b")
     assert "not a label" in error(version_labels="stable")
-    assert "has only 1" in error(version_labels="stable=2")
-    assert "belongs to no model" in error(version_labels="no/stable=1")
-    assert "must be above 0" in error(max_texts=0)
-    assert "must be at least max_texts" in error(max_queue_texts=3)
-    assert "below 65536" in error(port=70000)
-    assert "No such file" in error(api_key_file=tmp_path / "no")
     (tmp_path / "key").write_text("\n")
     assert "key is empty" in error(api_key_file=tmp_path / "key")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert "in use" in error(host="127.0.0.1", port=port)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"max_texts": 0}, "must be above 0"),
+        ({"max_queue_texts": 3}, "must be at least max_texts"),
+        ({"max_queue_bytes": 3}, "must be at least max_body_bytes"),
+        ({"port": 70000}, "below 65536"),
+        ({"port": -1}, "at least 0"),
+    ],
+)
+def test_wrong_settings(changes, reason):
+    with pytest.raises(InputError, match=reason):
+        ServerConfig(**changes)
+
+
+def test_wrong_models(slow_model, tmp_path):
+    def fail(reason, models, labels=None):
+        with pytest.raises(InputError, match=reason):
+            load_models(models, ServerConfig(), labels or {})
+
+    fail("no model to serve", {})
+    fail("not a folder", {"a": tmp_path / "no"})
+    fail("has no version", {"a": tmp_path})
+    fail("has no version", {"a": slow_model / "1"})
+    fail("cannot name a model", {"a:b": slow_model})
+    fail("has only 1", {"a": slow_model}, {"a": {"stable": 2}})
+    fail("belongs to no model", {"a": slow_model}, {"b": {"stable": 1}})
