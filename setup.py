@@ -55,6 +55,7 @@ setuptools.setup(
             "apache-beam[tfrecord]",
             "httptools",
             "httpx",
+            "httpx2",
             "huggingface_hub",
             "mypy",
             "openai",

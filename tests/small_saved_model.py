@@ -16,21 +16,25 @@ DESCRIPTION = {
 }
 
 
-def save_small_model(folder, version=1):
-    """Writes a version of the model; its answers tell the version."""
+def save_small_model(folder, version=1, signatures=None):
+    """Writes a version of the model, with some of its signatures or all.
+
+    The answers of the signature `version` tell the version.
+    """
     module = tf.Module()
     module.version = tf.Variable(version, dtype=tf.int32)
     module.matrix = tf.Variable(tf.eye(300))
     functions = {
         name: tf.function(function, input_signature=inputs, autograph=False)
         for name, (function, inputs) in _signatures(module).items()
+        if signatures is None or name in signatures
     }
     tf.saved_model.save(module, str(folder), functions)
     file = Path(folder, "saved_model.pb")
     saved_model = saved_model_pb2.SavedModel.FromString(file.read_bytes())
-    signatures = saved_model.meta_graphs[0].signature_def
-    for name in ("classify", "regress"):
-        signatures[name].method_name = f"tensorflow/serving/{name}"
+    definitions = saved_model.meta_graphs[0].signature_def
+    for name in {"classify", "regress"} & set(functions):
+        definitions[name].method_name = f"tensorflow/serving/{name}"
     file.write_bytes(saved_model.SerializeToString())
     Path(folder, "assets").mkdir(exist_ok=True)
     Path(folder, "assets", "model.json").write_text(json.dumps(DESCRIPTION))

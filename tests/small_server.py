@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -47,22 +48,28 @@ def running_server(folder, environment=(), **flags):
         "--port=0",
         *(f"--{name}={value}" for name, value in flags.items()),
     ]
-    process = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, **dict(environment)},
-    )
-    try:
-        port = json.loads(process.stdout.readline())["port"]
-        url = f"http://127.0.0.1:{port}"
-        with httpx.Client(base_url=url, timeout=60) as client:
-            client.process = process
-            wait_until(lambda: client.get("/readyz").status_code == 200)
-            yield client
-    finally:
-        process.kill()
-        process.communicate()
+    # A file: the log of many requests would fill a pipe.
+    with tempfile.NamedTemporaryFile("w") as log:
+        process = subprocess.Popen(
+            command, stdout=log, env={**os.environ, **dict(environment)}
+        )
+        try:
+            wait_until(lambda: read_log(log.name))
+            url = f"http://127.0.0.1:{read_log(log.name)[0]['port']}"
+            with httpx.Client(base_url=url, timeout=60) as client:
+                client.process = process
+                client.log_file = log.name
+                wait_until(lambda: client.get("/readyz").status_code == 200)
+                yield client
+        finally:
+            process.kill()
+            process.wait()
+
+
+def read_log(file):
+    """Returns the events in a log."""
+    lines = Path(file).read_text(encoding="utf-8").splitlines(keepends=True)
+    return [json.loads(line) for line in lines if line.endswith("\n")]
 
 
 def wait_until(is_true, seconds=60):

@@ -121,7 +121,8 @@ def _to_feature(value, name):
             check_lossless(number, 4)
         return tf.train.Feature(float_list=tf.train.FloatList(value=values))
     if kinds == {"int64"}:
-        return tf.train.Feature(int64_list=tf.train.Int64List(value=values))
+        whole = map(int, values)  # a bool is 0 or 1
+        return tf.train.Feature(int64_list=tf.train.Int64List(value=whole))
     return tf.train.Feature()
 
 

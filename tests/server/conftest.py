@@ -14,6 +14,14 @@ def small_model(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def upper_model(tmp_path_factory):
+    """A folder with version 1, with few signatures: it loads in a second."""
+    folder = tmp_path_factory.mktemp("served") / "small"
+    save_small_model(folder / "1", signatures=["upper", "pair", "version"])
+    return folder
+
+
+@pytest.fixture(scope="session")
 def client(small_model):
     with client_of(small_model) as client:
         yield client
