@@ -25,6 +25,7 @@ setuptools.setup(
     package_data={
         "keras_bert": ["*.pyi", "py.typed"],
         "keras_bert.configs.models": ["*.json"],
+        "keras_bert.server": ["page/*"],
     },
     install_requires=[
         "absl-py",
@@ -52,14 +53,23 @@ setuptools.setup(
     extras_require={
         "test": [
             "apache-beam[tfrecord]",
+            "httptools",
+            "httpx",
+            "httpx2",
             "huggingface_hub",
             "mypy",
+            "openai",
+            "prometheus_client",
             "pytest",
             "pytest-xdist",
             "ruff",
+            "selenium",
+            "starlette",
+            "uvicorn",
         ],
         # Apache Beam cannot write TFRecords without its extra.
         "beam": ["apache-beam[tfrecord]"],
         "hub": ["huggingface_hub"],
+        "serve": ["httptools", "prometheus_client", "starlette", "uvicorn"],
     },
 )

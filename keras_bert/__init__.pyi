@@ -58,6 +58,8 @@ from .pretraining.write.run import (
     create_pretraining_data as create_pretraining_data,
 )
 from .pretraining.write.source import TextSource as TextSource
+from .server.config import ServerConfig as ServerConfig
+from .server.run import serve as serve
 from .serving.beam import predict_files_with_beam as predict_files_with_beam
 from .serving.fill_mask import fill_mask as fill_mask
 from .serving.predict_files import predict_files as predict_files

@@ -46,6 +46,7 @@ MAY_IMPORT = {
         "settings",
         "text",
     },
+    "server": {"errors", "serving", "settings"},
     "features": {
         "checkpoints",
         "config",

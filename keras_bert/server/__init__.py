@@ -1,0 +1,1 @@
+"""The HTTP server of exported models: TensorFlow Serving's REST contract."""

@@ -1,0 +1,70 @@
+"""The settings of the server."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from keras_bert.errors import InputError
+from keras_bert.settings import check_settings, setting
+
+
+@dataclasses.dataclass(frozen=True)
+class ServerConfig:
+    """The settings of `serve`. The defaults suit a few CPU cores.
+
+    Attributes:
+        host: The address to listen on.
+        port: The port to listen on; 0 takes a free one, which the log names.
+        max_batch_size: The most rows that the model answers at once.
+        batch_timeout_ms: How long the first row of a batch waits for others.
+        num_batch_threads: How many batches the model answers at a time.
+        num_request_threads: How many parts of requests may wait for a batch.
+        max_body_bytes: The largest body of a request.
+        max_texts: The most texts (rows) in a request.
+        max_text_chars: The most characters in a text; all strings of a row
+            count together.
+        max_queue_texts: The most texts that wait or are being answered.
+        max_queue_bytes: The most bytes of all bodies in the server.
+        max_connections: The most connections.
+        client_seconds: How long a client may take to send a request, or to
+            read on in an answer.
+        poll_seconds: How often the folders are searched for new versions.
+        drain_seconds: How long the server accepts requests after SIGTERM,
+            while /readyz says that it is not ready.
+        shutdown_seconds: How long requests may take to end after that.
+
+    Example:
+        >>> keras_bert.ServerConfig(port=8080).max_batch_size
+        32
+    """
+
+    host: str = "0.0.0.0"
+    port: int = setting(8501, minimum=0)
+    max_batch_size: int = 32
+    batch_timeout_ms: float = setting(1.0, minimum=0)
+    num_batch_threads: int = 2
+    num_request_threads: int = 128
+    max_body_bytes: int = 4_000_000
+    max_texts: int = 1_000
+    max_text_chars: int = 100_000
+    max_queue_texts: int = 2_000
+    max_queue_bytes: int = 64_000_000
+    max_connections: int = 2_000
+    client_seconds: float = 30.0
+    poll_seconds: float = 1.0
+    drain_seconds: float = setting(0.0, minimum=0)
+    shutdown_seconds: float = 30.0
+
+    def __post_init__(self):
+        check_settings(self)
+        if self.port > 65535:
+            raise InputError(f"port is {self.port}, but must be below 65536.")
+        for most, least in (
+            ("max_queue_texts", "max_texts"),
+            ("max_queue_bytes", "max_body_bytes"),
+        ):
+            if getattr(self, most) < getattr(self, least):
+                raise InputError(
+                    f"{most} is {getattr(self, most)}, but must be at least "
+                    f"{least}, which is {getattr(self, least)}."
+                )

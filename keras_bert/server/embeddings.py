@@ -1,0 +1,106 @@
+"""OpenAI's form of a request for embeddings, and of the answer."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from keras_bert.server.json_answers import decimals
+from keras_bert.server.json_requests import read_bytes, shown
+from keras_bert.server.refusal import Refusal
+from keras_bert.server.versions import Version
+
+SIGNATURE = "serving_default"
+_OUTPUT = "embedding"
+
+
+def read_texts(
+    values: Mapping[str, Any], version: Version
+) -> dict[str, np.ndarray]:
+    """Returns the input of the signature that answers with embeddings."""
+    signature = version.servable.signatures.get(SIGNATURE)
+    if (
+        signature is None
+        or _OUTPUT not in signature.outputs
+        or len(signature.inputs) != 1
+    ):
+        raise Refusal(
+            400,
+            f"This model has no embeddings: its signature {SIGNATURE} has no "
+            f"output {_OUTPUT}; ask a model that run_scripts/export_model.py "
+            "made of an encoder.",
+        )
+    if values.get("encoding_format", "float") not in ("float", "base64"):
+        raise Refusal(
+            400,
+            f"encoding_format is {shown(values['encoding_format'])}, but must "
+            "be float or base64.",
+        )
+    texts = values.get("input")
+    texts = [texts] if isinstance(texts, str) else texts
+    if (
+        not isinstance(texts, list)
+        or not texts
+        or not all(isinstance(text, str) for text in texts)
+    ):
+        raise Refusal(
+            400,
+            "input must be a string or a list of strings; ids of tokens are "
+            "not read.",
+        )
+    (name,) = signature.inputs
+    return {name: np.array([read_bytes(text) for text in texts], object)}
+
+
+def write_embeddings(
+    values: Mapping[str, Any],
+    version: Version,
+    outputs: Mapping[str, np.ndarray],
+) -> str:
+    """Returns OpenAI's list of embeddings."""
+    vectors = _shortened(
+        outputs[_OUTPUT].astype(np.float32),
+        values.get("dimensions"),
+        version.servable.description.get("sizes", []),
+    )
+    if values.get("encoding_format") == "base64":
+        written = [
+            f'"{base64.b64encode(vector.astype("<f4").tobytes()).decode()}"'
+            for vector in vectors
+        ]
+    else:
+        written = [f"[{', '.join(decimals(vector))}]" for vector in vectors]
+    data = [
+        f'{{"object": "embedding", "index": {i}, "embedding": {vector}}}'
+        for i, vector in enumerate(written)
+    ]
+    num_tokens = int(np.sum(outputs.get("num_tokens", 0)))
+    usage = {"prompt_tokens": num_tokens, "total_tokens": num_tokens}
+    return (
+        f'{{"object": "list", "data": [{", ".join(data)}], '
+        f'"model": {json.dumps(values["model"])}, '
+        f'"usage": {json.dumps(usage)}}}'
+    )
+
+
+def _shortened(vectors, size, sizes):
+    """Keeps the first numbers of vectors, and the vectors' length."""
+    whole = vectors.shape[1]
+    if size is None or size == whole:
+        return vectors
+    if isinstance(size, bool) or size not in sizes:
+        known = ", ".join(map(str, sorted({*sizes, whole})))
+        raise Refusal(
+            400,
+            f"dimensions is {shown(size)}, but this model was trained for "
+            f"{known} only.",
+        )
+    kept = vectors[:, :size]
+    lengths = np.linalg.norm(vectors, axis=1) / np.maximum(
+        np.linalg.norm(kept, axis=1), 1e-12
+    )
+    return kept * lengths[:, None]

@@ -1,0 +1,50 @@
+"""Logs as lines of JSON on standard output, without the text of a user."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import traceback
+from datetime import datetime, timezone
+from typing import Any
+
+_LOGGER = logging.getLogger("keras_bert.server")
+
+
+def log(event: str, **values: Any) -> None:
+    """Writes an event."""
+    _LOGGER.info("", extra={"event": {"event": event, **values}})
+
+
+def write_logs_as_json() -> None:
+    """Sends the events, and the messages of uvicorn, to standard output."""
+    handler = logging.StreamHandler(sys.stdout)
+    handler.setFormatter(_JsonFormatter())
+    for logger in (_LOGGER, logging.getLogger("uvicorn")):
+        logger.handlers = [handler]
+        logger.setLevel(logging.INFO)
+        logger.propagate = False
+
+
+def frames_of(error: BaseException) -> list[str]:
+    """Returns where an error was raised.
+
+    Not its message, which may quote a text.
+    """
+    return [
+        f"{frame.filename}:{frame.lineno} {frame.name}"
+        for frame in traceback.extract_tb(error.__traceback__)
+    ]
+
+
+class _JsonFormatter(logging.Formatter):
+    def format(self, record):
+        event = getattr(record, "event", None)
+        if event is None:
+            event = {"event": "message", "message": record.getMessage()}
+            if record.exc_info and record.exc_info[1]:
+                event["error"] = type(record.exc_info[1]).__name__
+                event["frames"] = frames_of(record.exc_info[1])
+        now = datetime.fromtimestamp(record.created, timezone.utc)
+        return json.dumps({"time": now.isoformat(), **event})

@@ -1,0 +1,104 @@
+"""Batches: what a text is answered does not depend on the others."""
+
+import random
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from small_server import client_of
+
+
+def _ask(client, instances, **body):
+    response = client.post(
+        "/v1/models/small:predict", json={"instances": instances, **body}
+    )
+    assert response.status_code == 200, response.text
+    return response.json()["predictions"]
+
+
+@pytest.mark.parametrize("signature", ["serving_default", "split", "upper"])
+def test_a_text_is_answered_as_if_it_were_alone(client, signature):
+    generator = random.Random(5)
+    texts = ["ab " * generator.choice([0, 1, 4, 50]) for _ in range(90)]
+
+    def ask(texts):
+        answers = _ask(client, texts, signature_name=signature)
+        return [_comparable(answer) for answer in answers]
+
+    alone = [ask([text])[0] for text in texts]
+    if signature == "serving_default":
+        alone = [pytest.approx(vector, abs=1e-5) for vector in alone]
+    # In one request, which is split by the lengths of the texts.
+    assert ask(texts) == alone
+    # In 90 requests at the same time.
+    with ThreadPoolExecutor(30) as pool:
+        answers = list(pool.map(lambda text: ask([text])[0], texts))
+    assert answers == alone
+
+
+def _comparable(answer):
+    if "embedding" in answer:
+        return answer["embedding"]
+    if "words.text" in answer:  # the rows of one request are as wide
+        width = sum(text != "" for text in answer["words.text"])
+        return {name: values[:width] for name, values in answer.items()}
+    return answer
+
+
+def test_padding_of_other_requests_is_cut(client):
+    signature = client.model.versions()[0].servable.signatures["split"]
+    texts = np.array([b"a b", b"", b"c d e"], object)
+    together = signature.answer({"text": texts})
+    assert together["words.text"].shape == (3, 3)
+    signature._batched._queues.clear()
+    with ThreadPoolExecutor(20) as pool:
+        answers = list(
+            pool.map(
+                lambda i: signature.answer({"text": texts[i % 3 : i % 3 + 1]}),
+                range(60),
+            )
+        )
+    for i, answer in enumerate(answers):
+        width = (2, 0, 3)[i % 3]
+        assert answer["words.text"].shape == (1, width)
+        assert answer["words.start"].tolist() == [[1] * width]
+
+
+def test_another_text_of_a_batch_does_no_harm(client):
+    def ask(text):
+        return client.post(
+            "/v1/models/small:predict",
+            json={"instances": [text], "signature_name": "parse"},
+        )
+
+    with ThreadPoolExecutor(30) as pool:
+        answers = list(pool.map(ask, ["1.5", "no number"] * 60))
+    assert [answer.status_code for answer in answers] == [200, 400] * 60
+
+
+def test_rows_wait_together_if_their_lists_are_as_long(client):
+    for width in range(12):  # more shapes than there are queues
+        (answer,) = _ask(client, [["x"] * width], signature_name="tag")
+        assert answer == ["B-x"] * width
+
+
+def test_times_tell_of_batches(client):
+    signature = client.model.versions()[0].servable.signatures["upper"]
+    texts = np.array([b"a"] * 70 + [b"b" * 500] * 3, object)
+    parts = [part() for part in signature.parts({"text": texts})]
+    sizes = [len(part.rows) for part in parts]
+    assert sizes == [32, 32, 6, 3]
+    for part in parts:
+        start, end, position, size = part.times.T
+        assert (end >= start).all()
+        assert (size >= len(part.rows)).all()
+        assert len(set(position)) == len(part.rows)
+
+
+def test_batches_of_one(upper_model):
+    with client_of(upper_model, max_batch_size=1) as client:
+        answers = _ask(client, ["a", "b"] * 20, signature_name="upper")
+        assert answers == ["A", "B"] * 20
+        metrics = client.get("/monitoring/prometheus/metrics").text
+        line = 'batch_texts_count{model="small",signature="upper"} 40.0'
+        assert line in metrics

@@ -1,0 +1,107 @@
+"""The openai client and Prometheus' own parser, on a running server."""
+
+import math
+
+import openai
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from small_server import running_server
+
+TEXTS = ["aa", "", "a" * 40]
+VECTORS = [[n, n / 3, 1 / (n + 1)] for n in (2, 0, 40)]
+
+
+@pytest.fixture(scope="module")
+def server(small_model):
+    with running_server(small_model, {"KERAS_BERT_API_KEY": "key"}) as client:
+        client.headers["Authorization"] = "Bearer key"
+        yield client
+
+
+@pytest.fixture(scope="module")
+def openai_client(server):
+    with openai.OpenAI(
+        api_key="key", base_url=f"{server.base_url}/v1", max_retries=0
+    ) as client:
+        yield client
+
+
+@pytest.mark.parametrize("encoding_format", ["float", "base64", None])
+def test_embeddings(openai_client, encoding_format):
+    more = {"encoding_format": encoding_format} if encoding_format else {}
+    answer = openai_client.embeddings.create(model="small", input=TEXTS, **more)
+    assert answer.model == "small"
+    assert [x.index for x in answer.data] == [0, 1, 2]
+    assert answer.usage.prompt_tokens == answer.usage.total_tokens == 42
+    if encoding_format == "base64":
+        assert all(isinstance(x.embedding, str) for x in answer.data)
+    else:
+        for found, expected in zip(answer.data, VECTORS, strict=True):
+            assert found.embedding == pytest.approx(expected, abs=1e-6)
+    one = openai_client.embeddings.create(model="small", input="aa")
+    assert one.data[0].embedding == pytest.approx(VECTORS[0])
+
+
+def test_dimensions(openai_client):
+    answer = openai_client.embeddings.create(
+        model="small", input="aa", dimensions=2
+    )
+    vector = answer.data[0].embedding
+    assert vector[1] == pytest.approx(vector[0] / 3)
+    assert math.hypot(*vector) == pytest.approx(math.hypot(*VECTORS[0]))
+    with pytest.raises(openai.BadRequestError, match="trained for 2, 3 only"):
+        openai_client.embeddings.create(model="small", input="aa", dimensions=1)
+
+
+def test_errors_in_the_form_of_openai(openai_client, server):
+    with pytest.raises(openai.NotFoundError, match="does not exist") as error:
+        openai_client.embeddings.create(model="no", input="a")
+    assert error.value.code == "model_not_found"
+    for wrong in ([], [1, 2], [[1]], None, {"a": 1}, ["a", None]):
+        with pytest.raises(openai.BadRequestError, match="must be a string"):
+            openai_client.embeddings.create(model="small", input=wrong)
+    with pytest.raises(openai.BadRequestError, match="must be float or base64"):
+        openai_client.embeddings.create(
+            model="small", input="a", encoding_format="hex"
+        )
+    stranger = openai_client.with_options(api_key="wrong")
+    with pytest.raises(openai.AuthenticationError) as error:
+        stranger.embeddings.create(model="small", input="a")
+    assert error.value.code == "invalid_api_key"
+    response = server.post("/v1/embeddings", content=b"[" * 9999)
+    assert response.status_code == 400
+    assert response.json()["error"]["type"] == "invalid_request_error"
+
+
+def test_metrics(server):
+    def read():
+        text = server.get("/monitoring/prometheus/metrics").text
+        return {
+            (sample.name, *sorted(sample.labels.items())): sample.value
+            for family in text_string_to_metric_families(text)
+            for sample in family.samples
+        }
+
+    before = read()
+    body = {"inputs": ["a", "b", "c" * 100]}
+    assert server.post("/v1/models/small:predict", json=body).status_code == 200
+    assert server.post("/v1/models/small:predict").status_code == 400
+    after = read()
+
+    def grown(name, **labels):
+        key = (f"keras_bert_{name}", *sorted(labels.items()))
+        return after[key] - before.get(key, 0)
+
+    predict = {"model": "small", "route": "predict"}
+    assert grown("requests_total", status="200", **predict) == 1
+    assert grown("requests_total", status="400", **predict) == 1
+    assert grown("request_seconds_count", **predict) == 2
+    of = {"model": "small", "signature": "serving_default"}
+    assert grown("queue_seconds_count", **of) == 3
+    assert grown("queue_seconds_sum", **of) > 0
+    # Texts of 1 byte and of 100 wait in two queues.
+    assert grown("compute_seconds_count", **of) == 2
+    assert grown("batch_texts_sum", **of) == 3
+    assert grown("text_tokens_sum", **of) == 102
+    assert after[("keras_bert_waiting_texts",)] == 0
+    assert after[("process_resident_memory_bytes",)] > 1e8

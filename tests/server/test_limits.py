@@ -1,0 +1,161 @@
+"""Requests that are too large, too slow or too many, and the key."""
+
+import json
+import threading
+
+import pytest
+from small_server import client_of
+
+PREDICT = "/v1/models/small:predict"
+
+
+@pytest.fixture(scope="module")
+def limited(upper_model):
+    with client_of(
+        upper_model,
+        max_body_bytes=2000,
+        max_queue_bytes=2500,
+        max_texts=5,
+        max_queue_texts=6,
+        max_text_chars=100,
+    ) as client:
+        yield client
+
+
+def _texts(count):
+    return {"instances": ["a"] * count, "signature_name": "upper"}
+
+
+def _refusal(response, status):
+    assert response.status_code == status, response.text
+    return response.json()["error"]
+
+
+def test_the_body(limited):
+    body = json.dumps({"instances": ["a" * 2000]})
+    for content in (body, (part.encode() for part in body)):  # or in chunks
+        error = _refusal(limited.post(PREDICT, content=content), 413)
+        assert "larger than 2000 bytes" in error and "--max_body_bytes" in error
+    assert limited.server._limits.waiting_bytes == 0
+
+
+def test_the_texts(limited):
+    error = _refusal(limited.post(PREDICT, json=_texts(6)), 413)
+    assert "6 texts" in error and "--max_texts" in error
+    assert limited.server._limits.waiting_texts == 0
+
+
+def test_the_length_of_a_text(limited):
+    # Characters, not bytes, count; all strings of a row count.
+    upper = {"signature_name": "upper"}
+    body = {"instances": ["狐" * 100], **upper}
+    assert limited.post(PREDICT, json=body).status_code == 200
+    for body in (
+        {"instances": ["a", "狐" * 101], **upper},
+        {"instances": ["a", "\0" * 101], **upper},
+        {
+            "instances": [{"left": "", "right": ""}]
+            + [{"left": "a" * 50, "right": "b" * 51}],
+            "signature_name": "pair",
+        },
+        {
+            "inputs": {"left": [], "right": ["", "b" * 101]},
+            "signature_name": "pair",
+        },
+    ):
+        error = _refusal(limited.post(PREDICT, json=body), 413)
+        assert error.startswith("Text 2 has 101 characters")
+        assert "--max_text_chars" in error
+
+
+def test_the_queue(limited, monkeypatch):
+    version = limited.model.versions()[0]
+    signature = version.servable.signatures["upper"]
+    is_waiting, go_on = threading.Event(), threading.Event()
+    parts = signature.parts
+
+    def wait(part):
+        is_waiting.set()
+        go_on.wait(60)
+        return part()
+
+    monkeypatch.setattr(
+        signature,
+        "parts",
+        lambda columns: [lambda p=p: wait(p) for p in parts(columns)],
+    )
+    body = _texts(4)
+    answers = []
+    thread = threading.Thread(
+        target=lambda: answers.append(limited.post(PREDICT, json=body))
+    )
+    thread.start()
+    is_waiting.wait(60)
+    response = limited.post(PREDICT, json=_texts(3))
+    error = _refusal(response, 429)
+    assert "4 texts are waiting" in error and "--max_queue_texts" in error
+    assert response.headers["retry-after"] == "1"
+    body = {"instances": [{"left": "", "right": ""}], "signature_name": "pair"}
+    assert limited.post(PREDICT, json=body).status_code == 200
+    # The bodies of all requests count together.
+    limited.server._limits.waiting_bytes += 2400
+    response = limited.post(PREDICT, json=_texts(90))
+    error = _refusal(response, 429)
+    assert "--max_queue_bytes" in error
+    limited.server._limits.waiting_bytes -= 2400
+    metrics = limited.get("/monitoring/prometheus/metrics").text
+    assert "keras_bert_waiting_texts 4.0" in metrics
+    go_on.set()
+    thread.join()
+    assert answers[0].json() == {"predictions": ["A"] * 4}
+    assert limited.server._limits.waiting_texts == 0
+    assert limited.server._limits.waiting_bytes == 0
+
+
+def test_the_key(upper_model):
+    with client_of(upper_model, api_key="secret ä") as client:
+        body = {"instances": ["a"], "signature_name": "upper"}
+        for key in (None, "secret", "", "secret ä2"):
+            headers = {"Authorization": f"Bearer {key}".encode()} if key else {}
+            response = client.post(PREDICT, json=body, headers=headers)
+            assert "needs a key" in _refusal(response, 401)
+            assert response.headers["www-authenticate"] == "Bearer"
+        right = {"Authorization": "bearer secret ä".encode()}
+        assert client.post(PREDICT, json=body, headers=right).status_code == 200
+        for path in ("/healthz", "/readyz"):
+            assert client.get(path).status_code == 200
+        for path in (
+            "/v1/models/small",
+            "/page/models",
+            "/monitoring/prometheus/metrics",
+            "/v1/no",
+        ):
+            assert client.get(path).status_code == 401
+        for path in ("/", "/page/page.js"):
+            assert client.get(path).status_code != 401
+
+
+def test_no_text_of_a_user_is_logged(client, monkeypatch):
+    import keras_bert.server.answering as answering
+
+    events = []
+    monkeypatch.setattr(
+        answering, "log", lambda event, **values: events.append(values)
+    )
+
+    def fail(values):
+        raise RuntimeError("hidden text")
+
+    client.post(PREDICT, json={"instances": ["hidden text"]})
+    client.post(PREDICT, json={"instances": ["hidden text", 1]})
+    client.get("/hidden text?hidden text")
+    client.get("/v1/models/hidden text")
+    monkeypatch.setattr("keras_bert.server.app.read_signature_name", fail)
+    response = client.post(PREDICT, json={"instances": ["hidden text"]})
+    assert "hidden" not in _refusal(response, 500)
+    assert [x.get("status") for x in events] == [200, 400, 404, 404, None, 500]
+    assert events[0]["texts"] == 1
+    assert any("read_signature_name" in x for x in events[4]["frames"]) or any(
+        "fail" in x for x in events[4]["frames"]
+    )
+    assert "hidden" not in json.dumps(events)

@@ -1,0 +1,476 @@
+"""The page in a real Chromium, for every kind of model."""
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import time
+
+import httpx
+import keras
+import numpy as np
+import pytest
+from conftest import SPECIAL_TOKENS, WORDS, randomize
+from kind_examples import export, make_kind
+from safetensors.numpy import save_file
+from script_runs import command
+
+from keras_bert.config import BertConfig
+from keras_bert.models.pretraining import build_pretraining_model
+from keras_bert.serving.pretrained import (
+    PretrainedExportConfig,
+    export_pretrained,
+)
+
+webdriver = pytest.importorskip("selenium.webdriver")
+from selenium.webdriver.common.by import By  # noqa: E402
+from selenium.webdriver.common.keys import Keys  # noqa: E402
+from selenium.webdriver.support.expected_conditions import (  # noqa: E402
+    staleness_of,
+)
+from selenium.webdriver.support.select import Select  # noqa: E402
+from selenium.webdriver.support.wait import WebDriverWait  # noqa: E402
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not (shutil.which("chromium") and shutil.which("chromedriver")),
+        reason="chromium and chromedriver are not installed",
+    ),
+]
+
+HTML = "<img src=x onerror=\"document.title='changed'\">"
+CONFIG = BertConfig(
+    vocab_size=len(SPECIAL_TOKENS + WORDS),
+    hidden_size=12,
+    num_hidden_layers=2,
+    num_attention_heads=3,
+    intermediate_size=20,
+    max_position_embeddings=64,
+)
+SPAN = {"max_query_length": 4, "doc_stride": 3, "max_answer_length": 5}
+# The kind of each model, and its settings.
+MODELS = {
+    "film": ("classification", {"labels": ("bad", HTML, "good")}),
+    "topics": ("multilabel", {"labels": ("bad", HTML, "good")}),
+    "likeness": ("regression", {"text_fields": ("text1", "text2")}),
+    "endings": ("multiple_choice", {}),
+    "names": ("token_classification", {"labels": ("B-ORG", f"B-{HTML}")}),
+    "answers": ("span", SPAN),
+    "doubts": (
+        "span",
+        {
+            **SPAN,
+            "answers_may_be_missing": True,
+            "null_score_diff_threshold": -1e9,
+        },
+    ),
+}
+MAX_TEXT_CHARS = 500
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The exported models, with random weights."""
+    folder = tmp_path_factory.mktemp("page")
+    keras.utils.set_random_seed(3)
+    vocab_file = folder / "vocab.txt"
+    vocab_file.write_text("\n".join(SPECIAL_TOKENS + WORDS) + "\n")
+    for name, (kind, settings) in MODELS.items():
+        kind = make_kind(kind, vocab_file, CONFIG, **settings)
+        model = kind.build_model(CONFIG)
+        randomize(model)
+        export(model, kind, folder / name)
+    model = build_pretraining_model(CONFIG)
+    randomize(model)
+    checkpoint = folder / "pretrained"
+    checkpoint.mkdir()
+    save_file(
+        {w.path: w.numpy() for w in model.weights},
+        checkpoint / "model.safetensors",
+    )
+    (checkpoint / "bert_config.json").write_text(CONFIG.to_json())
+    shutil.copy(vocab_file, checkpoint)
+    export_pretrained(
+        checkpoint,
+        folder / "encoder",
+        PretrainedExportConfig(max_seq_length=64),
+    )
+    return folder
+
+
+@contextlib.contextmanager
+def serving(folder, names, **environment):
+    """Yields a client of the server, when the models are loaded."""
+    log = folder / "log.jsonl"
+    with log.open("w") as file:
+        process = subprocess.Popen(
+            command(
+                "serve",
+                model_dir=",".join(str(folder / name) for name in names),
+                host="127.0.0.1",
+                port=0,
+                max_text_chars=MAX_TEXT_CHARS,
+            ),
+            stdout=file,
+            env={**os.environ, **environment},
+        )
+    try:
+        while not (line := log.read_text()).endswith("\n"):
+            assert process.poll() is None
+            time.sleep(0.1)
+        port = json.loads(line.splitlines()[0])["port"]
+        url = f"http://127.0.0.1:{port}"
+        with httpx.Client(base_url=url, timeout=None) as client:
+            while client.get("/readyz").status_code != 200:
+                time.sleep(0.1)
+            yield client
+    finally:
+        process.terminate()
+        process.wait()
+
+
+@pytest.fixture(scope="module")
+def server(folder):
+    with serving(folder, [*MODELS, "encoder"]) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    options = webdriver.ChromeOptions()
+    for argument in (
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--no-first-run",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+        f"--user-data-dir={tmp_path_factory.mktemp('chromium')}",
+    ):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    service = webdriver.ChromeService(shutil.which("chromedriver"))
+    browser = webdriver.Chrome(options, service)
+    yield browser
+    browser.quit()
+
+
+class Page:
+    """What a person does on the page, and sees."""
+
+    def __init__(self, browser, server):
+        self.browser = browser
+        browser.get(str(server.base_url))
+        self.wait()
+
+    def choose(self, model):
+        Select(self.one("#names")).select_by_visible_text(model)
+
+    def all(self, selector):
+        return self.browser.find_elements(By.CSS_SELECTOR, selector)
+
+    def one(self, selector):
+        return self.browser.find_element(By.CSS_SELECTOR, selector)
+
+    def texts(self, selector):
+        return [node.get_property("textContent") for node in self.all(selector)]
+
+    def focused(self):
+        return self.browser.switch_to.active_element
+
+    def ask(self, *texts):
+        """Types or pastes a text into each field, and sends them."""
+        for area, text in zip(self.all("textarea"), texts, strict=True):
+            # ChromeDriver does not type emoji.
+            self.browser.execute_script(
+                "arguments[0].value = arguments[1]", area, text
+            )
+        self.press(area, Keys.CONTROL, Keys.ENTER)
+
+    def press(self, node, *keys):
+        """Presses keys, and waits for a new answer."""
+        old = self.one("#answer > *")
+        node.send_keys(*keys)
+        WebDriverWait(self.browser, 60).until(staleness_of(old))
+        self.wait()
+
+    def wait(self):
+        WebDriverWait(self.browser, 60).until(
+            lambda _: self.one("#answer").get_attribute("aria-busy") == "false"
+        )
+
+    def bars(self):
+        """Returns the names and percentages, and the names with a check."""
+        names, shares = self.texts(".bars .name"), self.texts(".bars .share")
+        rows = list(zip(names, shares, strict=True))
+        return rows, self.texts(".bars .chosen .name")
+
+
+@pytest.fixture
+def page(browser, server):
+    page = Page(browser, server)
+    yield page
+    # What holds after each test: no text became HTML, and a phone shows all.
+    assert browser.title != "changed"
+    assert not page.all("img")
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": 320, "height": 600, "deviceScaleFactor": 1, "mobile": True},
+    )
+    width = browser.execute_script("return document.body.scrollWidth")
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert width == 320
+    for entry in browser.get_log("browser"):
+        assert "Content Security Policy" not in entry["message"]
+
+
+def predict(server, model, *instances, signature_name="serving_default"):
+    """Asks the server without the page."""
+    body = {"signature_name": signature_name, "instances": instances}
+    response = server.post(f"/v1/models/{model}:predict", json=body)
+    return response.json()["predictions"]
+
+
+def percent(share):
+    return f"{100 * share:.1f} %"
+
+
+def by_share(labels, scores):
+    rows = sorted(zip(labels, scores, strict=True), key=lambda row: -row[1])
+    return [(label, percent(score)) for label, score in rows]
+
+
+def test_the_scores_of_labels_are_bars(page, server):
+    page.choose("film")
+    text = f"a very good film 🦊 {HTML}"
+    page.ask(text)
+    (answer,) = predict(server, "film", {"text": text})
+    labels = MODELS["film"][1]["labels"]
+    assert page.texts(".result") == [answer["label"]]
+    assert page.bars() == (
+        by_share(labels, answer["scores"]),
+        [answer["label"]],
+    )
+    fills = page.all(".bars .track div")
+    widths = [fill.rect["width"] for fill in fills]
+    full = page.one(".bars .track").rect["width"]
+    shares = sorted(answer["scores"], reverse=True)
+    assert [width / full for width in widths] == pytest.approx(shares, abs=0.01)
+
+
+def test_several_labels_may_be_given(page, server):
+    page.choose("topics")
+    seen = set()
+    for text in ("a very good film", "the lazy dog", "not bad", "fox"):
+        page.ask(text)
+        (answer,) = predict(server, "topics", {"text": text})
+        given = [label for label in answer["labels"] if label]
+        rows = by_share(MODELS["topics"][1]["labels"], answer["scores"])
+        checked = [label for label, _ in rows if label in given]
+        assert page.bars() == (rows, checked)
+        assert page.texts(".result") == [", ".join(given) or "No label"]
+        seen.add(len(given))
+    assert max(seen) > 0
+
+
+def test_a_number_of_two_texts(page, server):
+    page.choose("likeness")
+    assert page.texts("#fields label") == ["Text 1", "Text 2"]
+    page.ask("a good film", "the movie")
+    request = {"text1": "a good film", "text2": "the movie"}
+    (answer,) = predict(server, "likeness", request)
+    assert page.texts(".result") == [f"{answer['score']:.3f}"]
+
+
+def test_endings_are_added_and_removed(page, server):
+    page.choose("endings")
+    for remove in page.all("#fields .row button"):
+        assert not remove.is_enabled()  # two endings are the fewest
+    add = page.one(".list > button")
+    add.send_keys(Keys.ENTER)
+    add.send_keys(Keys.ENTER)
+    assert page.focused().accessible_name == "Ending 4"
+    page.all("#fields .row button")[1].send_keys(Keys.ENTER)
+    assert page.focused().accessible_name == "Ending 2"
+    endings = ["the dog", HTML, "was bad 🦊"]
+    page.ask("the fox jumped", *endings)
+    request = {"context": "the fox jumped", "endings": endings}
+    (answer,) = predict(server, "endings", request)
+    shares = [percent(score) for score in answer["scores"]]
+    chosen = endings[answer["choice"]]
+    assert page.texts(".result") == [chosen]
+    assert page.bars() == (list(zip(endings, shares, strict=True)), [chosen])
+
+
+def test_an_answer_is_marked_in_its_context(page, server):
+    page.choose("answers")
+    context = "🦊🦊🦊 the lazy dog\njumped over 🦊 a quick brown fox ."
+    page.ask("the fox", context)
+    request = {"question": "the fox", "context": context}
+    (answer,) = predict(server, "answers", request)
+    assert answer["start"] > 0
+    assert page.texts(".result") == [answer["answer"]]
+    assert page.texts(".text") == [context]
+    marked = context[answer["start"] : answer["end"]]
+    assert page.texts("mark") == [marked]
+
+
+def test_no_answer_is_said(page):
+    page.choose("doubts")
+    page.ask("the fox", "the lazy dog")
+    assert page.texts(".result") == ["No answer in the text"]
+    assert not page.all("mark")
+
+
+def test_entities_are_coloured(page, server):
+    page.choose("names")
+    text = f"🦊🦊 the quick fox\njumped over 🦊 a lazy dog {HTML}"
+    page.ask(text)
+    (answer,) = predict(server, "names", {"text": text})
+    found = [
+        (text[start:end], kind)
+        for kind, start, end in zip(
+            answer["entities.type"],
+            answer["entities.start"],
+            answer["entities.end"],
+            strict=True,
+        )
+    ]
+    assert len(set(found)) > 3
+    types = page.texts(".text small")
+    marks = page.texts(".text mark")
+    assert types == [kind for _, kind in found]
+    assert marks == [name + kind for name, kind in found]
+    # Each type has a colour, which the legend shows.
+    colours = {
+        kind: mark.value_of_css_property("background-color")
+        for mark, kind in zip(page.all(".text mark"), types, strict=True)
+    }
+    assert len(set(colours.values())) == len(set(types))
+    for mark in page.all(".legend mark"):
+        colour = mark.value_of_css_property("background-color")
+        assert colour == colours[mark.get_property("textContent")]
+    page.browser.execute_script(
+        "document.querySelectorAll('.text small').forEach((x) => x.remove())"
+    )
+    assert page.texts(".text") == [text]
+
+
+def test_two_texts_are_compared(page, server):
+    page.choose("encoder")
+    texts = ["a good film", f"the dog {HTML}"]
+    page.ask(*texts)
+    first, second = (
+        answer["embedding"]
+        for answer in predict(server, "encoder", *({"text": t} for t in texts))
+    )
+    norms = np.linalg.norm(first) * np.linalg.norm(second)
+    cosine = np.dot(first, second) / norms
+    assert page.texts(".result") == [f"{cosine:.3f}"]
+
+
+def test_each_mask_has_guesses(page, server):
+    page.choose("encoder")
+    page.all("#tasks input")[1].click()
+    page.all("textarea")[0].send_keys("the ")
+    page.one("#fields button").click()
+    assert page.focused().get_property("value") == "the [MASK]"
+    text = f"🦊 the [MASK] jumped {HTML} [MASK] ."
+    page.ask(text)
+    (answer,) = predict(
+        server, "encoder", {"text": text}, signature_name="fill_mask"
+    )
+    pieces, shares = answer["masks.pieces"], answer["masks.probabilities"]
+    assert len(pieces) == 2
+    rows = [
+        (piece, percent(share))
+        for names, numbers in zip(pieces, shares, strict=True)
+        for piece, share in zip(names, numbers, strict=True)
+    ]
+    assert page.bars() == (rows, [names[0] for names in pieces])
+    best = [names[0] for names in pieces]
+    assert page.texts("mark") == best
+    assert page.texts(".text") == [
+        text.replace("[MASK]", best[0], 1).replace("[MASK]", best[1], 1)
+    ]
+
+
+def test_the_page_says_that_a_text_was_cut(page):
+    page.choose("film")
+    page.ask("film")
+    assert not page.all(".warning")
+    page.ask("film " * 30)
+    assert "longer than the model reads" in page.one(".warning").text
+
+
+def test_the_sentence_of_an_error_is_shown(page, server):
+    page.choose("film")
+    text = HTML + "x" * MAX_TEXT_CHARS
+    body = {"instances": [{"text": text}]}
+    response = server.post("/v1/models/film:predict", json=body)
+    page.ask(text)
+    assert page.texts(".error") == [response.json()["error"]]
+
+
+def test_a_key_is_asked_for(folder, browser):
+    with serving(folder, ["film"], KERAS_BERT_API_KEY="a-key") as server:
+        page = Page(browser, server)
+        assert "needs a key" in page.one(".error").text
+        for key in ("wrong", "a-key"):
+            field = page.focused()
+            assert field.accessible_name == "API key of this server"
+            field.clear()
+            page.press(field, key, Keys.ENTER)
+        assert not page.one("#key").is_displayed()
+        page.ask("a good film")
+        assert page.all(".bars")
+        assert page.one("#about").text == "film version 1"
+
+
+def test_a_second_request_ends_the_first(page):
+    page.choose("film")
+    page.browser.execute_script(
+        """
+        const send = window.fetch;
+        window.signals = [];
+        window.fetch = (path, options) => {
+          signals.push(options.signal);
+          if (signals.length > 1) return send(path, options);
+          return new Promise((_, fail) => {
+            options.signal.onabort = () => fail(options.signal.reason);
+          });
+        };
+        """
+    )
+    area = page.one("textarea")
+    area.send_keys("film", Keys.CONTROL, Keys.ENTER)
+    assert page.one("#answer").get_attribute("aria-busy") == "true"
+    assert page.texts("#waiting") == ["Waiting for the answer…"]
+    page.ask("a good film")
+    stopped = page.browser.execute_script("return signals.map(x => x.aborted)")
+    assert stopped == [True, False]
+    assert page.all(".bars") and page.texts("#waiting") == [""]
+
+
+def test_the_keyboard_is_enough(page):
+    names = []
+    for _ in range(3):
+        page.focused().send_keys(Keys.TAB)
+        names.append(page.focused().accessible_name)
+        outline = page.focused().value_of_css_property("outline-style")
+        assert outline == "solid"
+    assert names == ["Model", "Text", "Ask the model"]
+    page.focused().send_keys(Keys.SHIFT, Keys.TAB)
+    page.press(page.focused(), "a good film", Keys.CONTROL, Keys.ENTER)
+    assert page.all(".bars")
+    assert page.one("#answer").get_attribute("aria-live") == "polite"
+
+
+def test_an_empty_text_is_not_sent(page):
+    page.one("textarea").send_keys(Keys.CONTROL, Keys.ENTER)
+    assert page.focused().tag_name == "textarea"
+    assert page.texts("#answer") == ["The answer appears here."]

@@ -1,0 +1,270 @@
+"""predict: TensorFlow Serving's JSON form."""
+
+import json
+import math
+
+import pytest
+
+PAIR = {"signature_name": "pair"}
+
+
+def _ask(client, **body):
+    return client.post("/v1/models/small:predict", content=json.dumps(body))
+
+
+def _error(client, status=400, **body):
+    response = _ask(client, **body)
+    assert response.status_code == status, response.text
+    assert list(response.json()) == ["error"]
+    return response.json()["error"]
+
+
+def test_a_row_has_an_object_of_all_outputs(client):
+    response = _ask(client, instances=["aa", "b"])
+    assert response.headers["content-type"] == "application/json"
+    assert response.json() == {
+        "predictions": [
+            {"embedding": [2.0, 0.666666687, 0.333333343], "num_tokens": 2},
+            {"embedding": [1.0, 0.333333343, 0.5], "num_tokens": 1},
+        ]
+    }
+
+
+def test_columns_have_an_array_for_each_output(client):
+    expected = {
+        "outputs": {
+            "embedding": [[2.0, 0.666666687, 0.333333343]],
+            "num_tokens": [2],
+        }
+    }
+    assert _ask(client, inputs=["aa"]).json() == expected
+    assert _ask(client, inputs={"text": ["aa"]}).json() == expected
+
+
+def test_a_single_output_drops_its_name(client):
+    upper = {"signature_name": "upper"}
+    rows = _ask(client, instances=["ä", {"text": "b"}["text"]], **upper)
+    assert rows.json() == {"predictions": ["Ä", "B"]}
+    columns = _ask(client, inputs=["ä"], **upper)
+    assert columns.json() == {"outputs": ["Ä"]}
+    # An output without rows has only the column form.
+    assert _ask(client, inputs=["aa"], signature_name="mean").json() == {
+        "outputs": 2
+    }
+    assert "send 'inputs'" in _error(
+        client, instances=["a"], signature_name="mean"
+    )
+
+
+def test_several_inputs_have_names(client):
+    rows = [{"left": "a", "right": "b"}, {"left": "", "right": ""}]
+    assert _ask(client, instances=rows, **PAIR).json() == {
+        "predictions": [
+            {"is_empty": False, "joined": "a|b"},
+            {"is_empty": True, "joined": "|"},
+        ]
+    }
+    columns = {"left": ["a"], "right": ["b"], "another": 7}
+    assert _ask(client, inputs=columns, **PAIR).json() == {
+        "outputs": {"is_empty": [False], "joined": ["a|b"]}
+    }
+
+
+def test_bytes_are_base64(client):
+    body = {"signature_name": "upper"}
+    for instance in ({"b64": "w6Q="}, {"b64": "w6Q"}, {"b64": "w6\nQ="}):
+        answer = _ask(client, instances=[instance], **body)
+        assert answer.json() == {"predictions": ["Ä"]}
+        named = _ask(client, instances=[{"text": instance}], **body)
+        assert named.json() == {"predictions": ["Ä"]}
+        assert _ask(client, inputs=[instance], **body).json() == {
+            "outputs": ["Ä"]
+        }
+    assert _error(client, instances=[{"b64": "!"}]) == "Unable to base64 decode"
+
+
+def test_numbers_and_what_json_does_not_have(client):
+    row = {"x": [1, 2.5], "count": 2**60, "flag": True}
+    response = _ask(client, instances=[row], signature_name="numbers")
+    assert response.text == (
+        '{"predictions": [{"count": 1152921504606846977, '
+        '"double": [0.33333333333333331, 0.83333333333333326], "flag": false, '
+        '"raw_bytes": {"b64": "MTE1MjkyMTUwNDYwNjg0Njk3Ng=="}, '
+        '"special": [0.1, 0.333333343, 2.0, 9e+06, NaN, -Infinity]}]}'
+    )
+    row["x"] = [math.inf, math.nan]
+    (answer,) = _ask(client, instances=[row], signature_name="numbers").json()[
+        "predictions"
+    ]
+    assert answer["double"][0] == math.inf
+    assert math.isnan(answer["double"][1])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"count": 1.0},
+        {"count": True},
+        {"count": 2**63},
+        {"count": 10**400},
+        {"count": "1"},
+        {"flag": 1},
+        {"flag": None},
+        {"x": [2**24 + 1, 0]},
+        {"x": [1e39, 0]},
+        {"x": [10**400, 0]},
+        {"x": ["1", 0]},
+        {"x": [True, 0]},
+        {"x": [{"b64": "YQ=="}, 0]},
+        {"x": [1]},
+        {"x": 1},
+        {"x": [[1, 2]]},
+        {"x": [[], []]},
+    ],
+)
+def test_a_wrong_number_is_refused(client, changes):
+    row = {"x": [1, 2], "count": 3, "flag": True}
+    rows = {"instances": [row, {**row, **changes}]}
+    _error(client, signature_name="numbers", **rows)
+    columns = {
+        name: [value, changes.get(name, value)] for name, value in row.items()
+    }
+    _error(client, signature_name="numbers", inputs=columns)
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ({}, "Missing 'inputs' or 'instances' key"),
+        ({"instances": ["a"], "inputs": ["a"]}, "only one of"),
+        ({"instances": []}, "No values in 'instances' array"),
+        ({"instances": "a"}, "to be an list/array"),
+        ({"instances": ["a", ["b"]]}, "Type: Array is not of expected type"),
+        ({"instances": ["a", {"text": "b"}]}, "got object at item 1"),
+        ({"instances": [{"text": "b"}, "a"]}, "got list at item 1"),
+        ({"instances": [{"text": "b", "x": 1}]}, "must be equal to: text"),
+        ({"instances": [{"x": "b"}]}, "must be equal to: text"),
+        ({"instances": [["a"]]}, "has the shape [1, 1], expected ['?']"),
+        ({"instances": [None]}, "Type: Null is not of expected type: string"),
+        ({"inputs": {"x": ["a"]}}, "Missing named input: text"),
+        ({"inputs": "a"}, "has the shape [], expected ['?']"),
+        ({"instances": ["a"], **PAIR}, "expecting list of objects"),
+        ({"inputs": ["a"], **PAIR}, "expecting an object"),
+        ({"instances": ["a"], "signature_name": 7}, "must be a string"),
+        ({"instances": ["a"], "signature_name": "no"}, '"no" not found'),
+        ({"instances": ["\ud800"]}, "half of a surrogate pair"),
+    ],
+)
+def test_a_wrong_request_is_explained(client, body, reason):
+    assert reason in _error(client, **body)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"[]",
+        b"null",
+        b"{",
+        b"\x00",
+        b'{"instances": ["\xff"]}',
+        b'{"instances": ' + b"[" * 200_000,
+        b'{"instances": ' + b"[" * 500 + b"]" * 500 + b"}",
+        b'{"inputs": ' + b'{"a":' * 900 + b"1" + b"}" * 901,
+        b'{"instances": [' + b"9" * 5000 + b"]}",
+        b'{"instances": [1e999]}',
+    ],
+)
+def test_a_wrong_body_is_refused(client, body):
+    response = client.post("/v1/models/small:predict", content=body)
+    assert response.status_code == 400
+    assert list(response.json()) == ["error"]
+
+
+def test_a_byte_order_mark_and_any_text_are_read(client):
+    texts = ["", "\0", "🎉🎉", "\u2028", "a" * 50_000]
+    body = {"inputs": {"left": texts, "right": texts}, **PAIR}
+    content = b"\xef\xbb\xbf" + json.dumps(body).encode()
+    response = client.post("/v1/models/small:predict", content=content)
+    joined = response.json()["outputs"]["joined"]
+    assert joined == [f"{text}|{text}" for text in texts]
+
+
+def test_what_the_model_cannot_read_is_the_clients_error(client):
+    error = _error(client, instances=["a b"], signature_name="parse")
+    assert error == (
+        "The model cannot read this input: StringToNumberOp could not "
+        "correctly convert string: a b"
+    )
+    columns = {"left": ["a", "b"], "right": ["c"]}
+    assert "Input shapes do not match" in _error(client, inputs=columns, **PAIR)
+
+
+def test_no_rows(client):
+    assert _ask(client, inputs=[], signature_name="upper").json() == {
+        "outputs": []
+    }
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "error"),
+    [
+        (
+            "POST",
+            "no:predict",
+            404,
+            "Servable not found for request: Latest(no)",
+        ),
+        (
+            "POST",
+            "small/versions/7:predict",
+            404,
+            "Servable not found for request: Specific(small, 7)",
+        ),
+        ("POST", "small/versions/x:predict", 400, "Malformed request"),
+        (
+            "POST",
+            "small/versions/99999999999999999999:predict",
+            400,
+            "Failed to convert version",
+        ),
+        (
+            "POST",
+            "small/labels/x:predict",
+            400,
+            "Unrecognized servable version label: x",
+        ),
+        ("POST", "small:explain", 400, "Malformed request"),
+        ("POST", "small", 400, "Malformed request"),
+        ("GET", "small:predict", 400, "Malformed request"),
+        ("DELETE", "small", 400, "Malformed request"),
+        ("GET", "../../etc/passwd", 404, ""),
+        ("GET", "%2e%2e/%2e%2e", 400, "Malformed request"),
+        ("GET", "no", 404, "Could not find any versions of model no"),
+        ("GET", "small/versions/7", 404, "Could not find version 7 of model"),
+        ("GET", "", 400, ""),
+    ],
+)
+def test_a_wrong_path(client, method, path, status, error):
+    response = client.request(
+        method, f"/v1/models/{path}", content=b'{"instances": ["a"]}'
+    )
+    assert response.status_code == status
+    assert error in response.json()["error"]
+
+
+def test_the_path_is_read_in_any_case(client):
+    body = {"instances": ["a"], "signature_name": "upper"}
+    response = client.post("/V1/Models/small/VERSIONS/1:Predict", json=body)
+    assert response.json() == {"predictions": ["A"]}
+
+
+def test_a_defect_is_not_shown(client, monkeypatch, capsys):
+    import keras_bert.server.app as app
+
+    def fail(values):
+        raise RuntimeError("a secret")
+
+    monkeypatch.setattr(app, "read_json", fail)
+    assert _ask(client, instances=["a"]).status_code == 500
+    assert "secret" not in _ask(client, instances=["a"]).text

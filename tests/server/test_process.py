@@ -1,0 +1,157 @@
+"""serve.py as a process: signals, slow clients, wrong flags."""
+
+import shutil
+import signal
+import socket
+import threading
+
+import pytest
+from script_runs import error_of
+from small_saved_model import save_small_model
+from small_server import read_log, running_server, wait_until
+
+from keras_bert.errors import InputError
+from keras_bert.server.config import ServerConfig
+from keras_bert.server.run import load_models
+
+SLOW = {"instances": ["a"], "signature_name": "slow"}
+
+
+@pytest.fixture(scope="module")
+def slow_model(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("served") / "small"
+    save_small_model(folder / "1", signatures=["slow"])
+    return folder
+
+
+def test_requests_in_flight_are_answered_after_sigterm(slow_model, tmp_path):
+    folder = tmp_path / "small"
+    shutil.copytree(slow_model, folder)
+    with running_server(folder, drain_seconds=1) as client:
+        answers = []
+
+        def ask():
+            answers.append(client.post("/v1/models/small:predict", json=SLOW))
+
+        threads = [threading.Thread(target=ask) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        gauge = "keras_bert_waiting_texts 0.0"
+        path = "/monitoring/prometheus/metrics"
+        wait_until(lambda: gauge not in client.get(path).text)
+        client.process.send_signal(signal.SIGTERM)
+        wait_until(lambda: client.get("/readyz").status_code == 503)
+        assert client.get("/healthz").status_code == 200
+        for thread in threads:
+            thread.join()
+        assert [x.json() for x in answers] == [{"predictions": [1]}] * 4
+        assert client.process.wait(timeout=60) == 0
+        events = read_log(client.log_file)
+        assert events[-1]["event"] == "ended"
+        assert [x for x in events if x.get("signal") == "SIGTERM"]
+
+
+def _connect(client):
+    return socket.create_connection(
+        ("127.0.0.1", client.base_url.port), timeout=60
+    )
+
+
+def _is_closed_after(connection, data):
+    """Returns whether the other side is gone."""
+    try:
+        connection.sendall(data)
+    except OSError:
+        return True
+    return False
+
+
+def _read_all(connection):
+    received = b""
+    while part := connection.recv(65536):
+        received += part
+    return received
+
+
+def test_slow_and_greedy_clients(slow_model):
+    with running_server(
+        slow_model, client_seconds=1, max_connections=30
+    ) as client:
+        head = b"POST /v1/models/small:predict HTTP/1.1\r\nHost: a\r\n"
+        with _connect(client) as connection:
+            connection.sendall(head + b"Content-Length: 100\r\n\r\n{")
+            answer = _read_all(connection)  # until the server closes it
+        assert b"408" in answer.splitlines()[0]
+        assert b"--client_seconds" in answer
+        with _connect(client) as connection:  # no head at all
+            assert _read_all(connection) == b""
+        with _connect(client) as connection:  # a head without an end
+            connection.sendall(head + b"A: " + b"a" * 70_000)
+            assert b"431" in _read_all(connection).splitlines()[0]
+        with _connect(client) as connection:  # so are trailers
+            chunks = b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n0\r\n"
+            connection.sendall(head + chunks)
+            wait_until(
+                lambda: _is_closed_after(connection, b"A: " + b"a" * 70_000)
+            )
+        with _connect(client) as connection:
+            connection.sendall(b"\x16\x03\x01\x00\xff" * 20)
+            assert b"400" in _read_all(connection).splitlines()[0]
+        # A body whose length is announced is refused before it is sent.
+        with _connect(client) as connection:
+            connection.sendall(head + b"Content-Length: 100000000\r\n\r\n")
+            assert b"413" in connection.recv(65536).splitlines()[0]
+        connections = [_connect(client) for _ in range(40)]
+        refused = connections[-1].recv(65536)
+        assert b"429" in refused.splitlines()[0]
+        assert b"--max_connections" in refused
+        for connection in connections:
+            connection.close()
+        wait_until(lambda: client.get("/readyz").status_code == 200)
+        assert client.post("/v1/models/small:predict", json=SLOW).json() == {
+            "predictions": [1]
+        }
+
+
+@pytest.mark.slow
+def test_wrong_flags(slow_model, tmp_path):
+    def error(**flags):
+        return error_of("serve", **{"model_dir": slow_model, **flags})
+
+    assert "not a folder" in error(model_dir=tmp_path / "no")
+    assert "need a name each" in error(model_name="a,b")
+    assert "not a label" in error(version_labels="stable")
+    (tmp_path / "key").write_text("\n")
+    assert "key is empty" in error(api_key_file=tmp_path / "key")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert "in use" in error(host="127.0.0.1", port=port)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"max_texts": 0}, "must be above 0"),
+        ({"max_queue_texts": 3}, "must be at least max_texts"),
+        ({"max_queue_bytes": 3}, "must be at least max_body_bytes"),
+        ({"port": 70000}, "below 65536"),
+        ({"port": -1}, "at least 0"),
+    ],
+)
+def test_wrong_settings(changes, reason):
+    with pytest.raises(InputError, match=reason):
+        ServerConfig(**changes)
+
+
+def test_wrong_models(slow_model, tmp_path):
+    def fail(reason, models, labels=None):
+        with pytest.raises(InputError, match=reason):
+            load_models(models, ServerConfig(), labels or {})
+
+    fail("no model to serve", {})
+    fail("not a folder", {"a": tmp_path / "no"})
+    fail("has no version", {"a": tmp_path})
+    fail("has no version", {"a": slow_model / "1"})
+    fail("cannot name a model", {"a:b": slow_model})
+    fail("has only 1", {"a": slow_model}, {"a": {"stable": 2}})
+    fail("belongs to no model", {"a": slow_model}, {"b": {"stable": 1}})

@@ -1,0 +1,62 @@
+"""An exported classifier: the server answers as ServedModel does."""
+
+import pytest
+from conftest import randomize
+from kind_examples import export, make_kind
+from small_server import client_of
+
+from keras_bert.serving.served_model import ServedModel
+
+TEXTS = ["the fox is good", "bad", "", "a very bad film was not good . " * 9]
+
+
+@pytest.fixture
+def folder(vocab_file, config, tmp_path):
+    kind = make_kind(
+        "classification", vocab_file, config, labels=("no", "yes", "?")
+    )
+    model = kind.build_model(config)
+    randomize(model)
+    export(model, kind, tmp_path / "small")
+    return tmp_path / "small"
+
+
+def test_an_exported_classifier(folder):
+    expected = ServedModel(folder).answer([{"text": text} for text in TEXTS])
+    with client_of(folder) as client:
+        # None of the signatures answers a row differently in a batch.
+        servable = client.model.versions()[0].servable
+        batched = {
+            name
+            for name, signature in servable.signatures.items()
+            if signature._batched is not None
+        }
+        assert batched == {"serving_default", "serve_examples", "classify"}
+        for texts in (TEXTS, *([text] for text in TEXTS)):
+            rows = client.post(
+                "/v1/models/small:predict", json={"instances": texts}
+            ).json()["predictions"]
+            for text, row in zip(texts, rows, strict=True):
+                answer = expected[TEXTS.index(text)]
+                assert row["label"] == answer["label"]
+                assert row["num_tokens"] == answer["num_tokens"]
+                assert row["truncated"] == answer["truncated"]
+                assert row["scores"] == pytest.approx(
+                    list(answer["scores"].values()), abs=1e-5
+                )
+        results = client.post(
+            "/v1/models/small:classify",
+            json={
+                "signature_name": "classify",
+                "examples": [{"text": text} for text in TEXTS],
+            },
+        ).json()["results"]
+        for row, answer in zip(results, expected, strict=True):
+            assert dict(row) == pytest.approx(answer["scores"], abs=1e-5)
+        (listed,) = client.get("/page/models").json()
+        assert listed["kind"] == "classification"
+        assert listed["labels"] == ["no", "yes", "?"]
+        # The export wrote requests, which the server has asked already.
+        metadata = client.get("/v1/models/small/metadata").json()
+        signatures = metadata["metadata"]["signature_def"]["signature_def"]
+        assert set(servable.signatures) <= set(signatures)

@@ -1,0 +1,178 @@
+"""New versions, and those that cannot be loaded."""
+
+import shutil
+import threading
+
+import pytest
+from small_saved_model import save_small_model
+from small_server import client_of
+
+from keras_bert.errors import InputError
+from keras_bert.server.versions import ModelVersions
+
+VERSION = {"instances": ["a"], "signature_name": "version"}
+
+
+@pytest.fixture(scope="module")
+def second(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("second") / "2"
+    save_small_model(folder, version=2, signatures=["version"])
+    return folder
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("first") / "1"
+    save_small_model(folder, signatures=["version"])
+    return folder
+
+
+@pytest.fixture
+def folder(first, tmp_path):
+    shutil.copytree(first, tmp_path / "small" / "1")
+    return tmp_path / "small"
+
+
+def _poll(client, times=3):
+    for _ in range(times):
+        client.model.poll()
+
+
+def _version(client, path="small"):
+    response = client.post(f"/v1/models/{path}:predict", json=VERSION)
+    return response.json().get("predictions", [response.status_code])[0]
+
+
+def _states(client):
+    status = client.get("/v1/models/small").json()["model_version_status"]
+    return {x["version"]: x["state"] for x in status}
+
+
+def test_a_new_version_replaces_the_old(folder, second):
+    with client_of(folder) as client:
+        assert _version(client) == 1
+        shutil.copytree(second, folder / "2")
+        _poll(client)
+        assert _version(client) == 2
+        assert _version(client, "small/versions/2") == 2
+        assert _version(client, "small/versions/1") == 404
+        assert _states(client) == {"2": "AVAILABLE", "1": "END"}
+        # Back to the old one.
+        shutil.rmtree(folder / "2")
+        _poll(client)
+        assert _version(client) == 1
+        assert _states(client) == {"2": "END", "1": "AVAILABLE"}
+        # A folder that vanishes ends nothing.
+        shutil.rmtree(folder)
+        _poll(client)
+        assert _version(client) == 1
+
+
+def test_a_version_that_is_being_copied_waits(folder, second):
+    with client_of(folder) as client:
+        partial = folder / "2"
+        partial.mkdir()
+        _poll(client)
+        for name in ("saved_model.pb", "variables/variables.index"):
+            (partial / name).parent.mkdir(exist_ok=True)
+            shutil.copy(second / name, partial / name)
+            _poll(client, times=1)
+            assert _states(client) == {"1": "AVAILABLE"}
+        shutil.copytree(second, partial, dirs_exist_ok=True)
+        _poll(client)
+        assert _version(client) == 2
+
+
+def test_a_damaged_version_is_reported_and_the_old_one_serves(folder, second):
+    with client_of(folder) as client:
+        shutil.copytree(second, folder / "3")
+        (data,) = (folder / "3" / "variables").glob("*.data-*")
+        data.write_bytes(data.read_bytes()[:100])
+        _poll(client)
+        assert _version(client) == 1
+        assert client.get("/readyz").status_code == 200
+        newest = client.get("/v1/models/small").json()["model_version_status"][
+            0
+        ]
+        assert (newest["version"], newest["state"]) == ("3", "END")
+        assert newest["status"]["error_code"] == "UNKNOWN"
+        assert newest["status"]["error_message"]
+        # It is tried again when it has changed.
+        shutil.copytree(second, folder / "3", dirs_exist_ok=True)
+        _poll(client)
+        assert _version(client) == 2
+        assert _states(client) == {"3": "AVAILABLE", "1": "END"}
+
+
+def test_a_restart_serves_the_newest_version_that_is_whole(folder):
+    (folder / "7").mkdir()
+    (folder / "7" / "saved_model.pb").write_bytes(b"damaged")
+    with client_of(folder) as client:
+        assert _version(client) == 1
+        assert _states(client) == {"7": "END", "1": "AVAILABLE"}
+
+
+def test_versions_with_a_label_stay(folder, second):
+    with client_of(folder, labels={"stable": 1}) as client:
+        shutil.copytree(second, folder / "2")
+        _poll(client)
+        assert _version(client) == 2
+        assert _version(client, "small/labels/stable") == 1
+        assert _states(client) == {"2": "AVAILABLE", "1": "AVAILABLE"}
+
+
+def test_a_request_keeps_its_version_until_it_ends(folder, second):
+    with client_of(folder) as client:
+        with client.model.use() as version:
+            shutil.copytree(second, folder / "2")
+            _poll(client)
+            assert _states(client) == {"2": "AVAILABLE", "1": "UNLOADING"}
+            assert _version(client) == 2
+            assert version.servable is not None
+        assert _states(client) == {"2": "AVAILABLE", "1": "END"}
+        assert version.servable is None
+
+
+def test_no_request_is_lost_in_a_swap(folder, second):
+    with client_of(folder) as client:
+        answers, stop = [], threading.Event()
+
+        def ask():
+            while not stop.is_set():
+                answers.append(_version(client))
+
+        threads = [threading.Thread(target=ask) for _ in range(5)]
+        for thread in threads:
+            thread.start()
+        shutil.copytree(second, folder / "2")
+        _poll(client)
+        while answers[-1] != 2:
+            pass
+        stop.set()
+        for thread in threads:
+            thread.join()
+        assert set(answers) == {1, 2}
+
+
+def test_until_a_model_is_loaded(small_model):
+    model = ModelVersions("small", small_model, lambda *args: 1 / 0, {})
+    assert not model.is_ready()
+    with pytest.raises(Exception, match="still being loaded") as error:
+        with model.use():
+            pass
+    assert error.value.status == 503
+    for _ in range(2):
+        model.poll()
+    (version,) = model.versions()
+    assert version.error == "ZeroDivisionError: division by zero"
+    with pytest.raises(Exception, match="Servable not found") as error:
+        with model.use():
+            pass
+    assert error.value.status == 404
+
+
+def test_wrong_folders(tmp_path, small_model):
+    with pytest.raises(InputError, match="has no version of a model"):
+        ModelVersions("small", tmp_path, None, {})
+    with pytest.raises(InputError, match="has only 1"):
+        ModelVersions("small", small_model, None, {"stable": 2})

@@ -1,0 +1,79 @@
+"""Servers of the small model: in this process, and in another."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import httpx
+from starlette.testclient import TestClient
+
+from keras_bert.server.app import App
+from keras_bert.server.config import ServerConfig
+from keras_bert.server.run import load_models
+
+SCRIPT = Path(__file__).parent.parent / "run_scripts" / "serve.py"
+
+
+@contextlib.contextmanager
+def client_of(folder, api_key=None, labels=None, **changes):
+    """Yields a client of an App in this process, which has `app`, `model`."""
+    config = ServerConfig(**changes)
+    models = load_models(
+        {"small": folder}, config, {"small": labels} if labels else {}
+    )
+    for _ in range(2):  # the second time, nothing has changed in the folder
+        models["small"].poll()
+    app = App(models, config, api_key)
+    with TestClient(app.asgi) as client:
+        client.server = app
+        client.model = models["small"]
+        yield client
+    app.close()
+
+
+@contextlib.contextmanager
+def running_server(folder, environment=(), **flags):
+    """Yields a client of a server in a process of its own."""
+    command = [
+        sys.executable,
+        str(SCRIPT),
+        f"--model_dir={folder}",
+        "--model_name=small",
+        "--host=127.0.0.1",
+        "--port=0",
+        *(f"--{name}={value}" for name, value in flags.items()),
+    ]
+    # A file: the log of many requests would fill a pipe.
+    with tempfile.NamedTemporaryFile("w") as log:
+        process = subprocess.Popen(
+            command, stdout=log, env={**os.environ, **dict(environment)}
+        )
+        try:
+            wait_until(lambda: read_log(log.name))
+            url = f"http://127.0.0.1:{read_log(log.name)[0]['port']}"
+            with httpx.Client(base_url=url, timeout=60) as client:
+                client.process = process
+                client.log_file = log.name
+                wait_until(lambda: client.get("/readyz").status_code == 200)
+                yield client
+        finally:
+            process.kill()
+            process.wait()
+
+
+def read_log(file):
+    """Returns the events in a log."""
+    lines = Path(file).read_text(encoding="utf-8").splitlines(keepends=True)
+    return [json.loads(line) for line in lines if line.endswith("\n")]
+
+
+def wait_until(is_true, seconds=60):
+    end = time.monotonic() + seconds
+    while not is_true():
+        assert time.monotonic() < end, f"not true after {seconds} seconds"
+        time.sleep(0.05)
