@@ -70,7 +70,9 @@ def export_saved_model(
         file = Path(folder, DESCRIPTION)
         file.write_text(to_json(description), encoding="utf-8")
         module = tf.Module(name="served")
-        module.tracked = model, kind
+        # Not the model: a session would restore the variables of Keras into
+        # copies that no function reads.
+        module.tracked = [x.value for x in model.variables], kind
         module.description = tf.saved_model.Asset(str(file))
         with atomic_path(export_dir) as path:
             tf.saved_model.save(module, str(path), functions)
