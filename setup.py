@@ -43,6 +43,8 @@ setuptools.setup(
         "tensorboard",
         "tensorflow>=2.21,<2.22",
         "tensorflow-datasets",
+        # Has the messages of TensorFlow Serving.
+        "tensorflow-serving-api>=2.21,<2.22",
         # Importing 2.21.0 fails: undefined symbol.
         "tensorflow-text>=2.21.1,<2.22",
         "tqdm",

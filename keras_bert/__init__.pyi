@@ -7,6 +7,7 @@ from .errors import InputError as InputError
 from .features.extract import ExtractionConfig as ExtractionConfig
 from .features.extract import extract_features as extract_features
 from .finetuning.finetuned_model import FinetunedModel as FinetunedModel
+from .finetuning.finetuned_model import is_finetuned as is_finetuned
 from .finetuning.finetuned_model import load_finetuned as load_finetuned
 from .finetuning.run import FinetuningConfig as FinetuningConfig
 from .finetuning.run import finetune as finetune
@@ -17,8 +18,8 @@ from .kinds.examples import Examples as Examples
 from .kinds.kind import HeadNames as HeadNames
 from .kinds.kind import Kind as Kind
 from .kinds.kind import KindSettings as KindSettings
-from .kinds.kind import Signature as Signature
 from .kinds.kind import TaskSpec as TaskSpec
+from .kinds.signatures import Signature as Signature
 from .layers.attention import SelfAttention as SelfAttention
 from .layers.dropout import Dropout as Dropout
 from .layers.embeddings import BertEmbeddings as BertEmbeddings
@@ -44,7 +45,6 @@ from .models.span_labeler import build_span_labeler as build_span_labeler
 from .models.token_classifier import (
     build_token_classifier as build_token_classifier,
 )
-from .pretraining.fill_mask import fill_mask as fill_mask
 from .pretraining.read.records_to_pairs import InstanceDrawer as InstanceDrawer
 from .pretraining.run import PretrainingConfig as PretrainingConfig
 from .pretraining.run import pretrain as pretrain
@@ -58,6 +58,11 @@ from .pretraining.write.run import (
     create_pretraining_data as create_pretraining_data,
 )
 from .pretraining.write.source import TextSource as TextSource
+from .serving.fill_mask import fill_mask as fill_mask
+from .serving.pretrained import (
+    PretrainedExportConfig as PretrainedExportConfig,
+)
+from .serving.pretrained import export_pretrained as export_pretrained
 from .serving.served_model import ServedModel as ServedModel
 from .settings import setting as setting
 from .tasks import get_task as get_task

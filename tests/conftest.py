@@ -37,7 +37,7 @@ def pytest_configure(config):
     config.pluginmanager.get_plugin("capturemanager").read_global_capture()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def config():
     return BertConfig(
         vocab_size=V,
@@ -69,10 +69,7 @@ def mirrored():
 
 @pytest.fixture
 def vocab_file(tmp_path):
-    path = tmp_path / "vocab.txt"
-    path.write_text("\n".join(SPECIAL_TOKENS + WORDS) + "\n")
-    assert len(SPECIAL_TOKENS + WORDS) == V
-    return path
+    return write_vocab(tmp_path)
 
 
 @pytest.fixture
@@ -109,6 +106,13 @@ def script_folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("scripts")
     make_inputs(folder)
     return folder
+
+
+def write_vocab(folder):
+    path = folder / "vocab.txt"
+    path.write_text("\n".join(SPECIAL_TOKENS + WORDS) + "\n")
+    assert len(SPECIAL_TOKENS + WORDS) == V
+    return path
 
 
 def randomize(model, scale=0.3):

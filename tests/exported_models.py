@@ -2,11 +2,17 @@
 
 import keras
 import tensorflow as tf
-from conftest import SPECIAL_TOKENS, WORDS, randomize
+from conftest import V, randomize, write_vocab
 from kind_examples import make_kind
+from safetensors.numpy import save_file
 
 from keras_bert.config import BertConfig
-from keras_bert.serving.export import export_saved_model
+from keras_bert.models.pretraining import build_pretraining_model
+from keras_bert.serving.finetuned import export_finetuned
+from keras_bert.serving.pretrained import (
+    PretrainedExportConfig,
+    export_pretrained,
+)
 
 _LABELS = ("bad", "good", "größer")
 _TAGS = ("O", "B-X", "I-X")
@@ -25,7 +31,16 @@ MODELS = {
         "features": "weighted_sum_all",
     },
     "span": {"doc_stride": 3, "max_query_length": 4},
+    "encoder": {},
 }
+_CONFIG = BertConfig(
+    vocab_size=V,
+    hidden_size=12,
+    num_hidden_layers=2,
+    num_attention_heads=3,
+    intermediate_size=20,
+    max_position_embeddings=16,
+)
 # The first one is longer than what the models read at once.
 TEXTS = [
     "The quick brown fox jumped over a lazy dog. " * 3,
@@ -44,23 +59,27 @@ _TAKE_EXAMPLES = ("serve_examples", "classify", "regress")
 
 
 def export_model(name, folder):
-    """Writes `folder / "model"` and returns its path."""
+    """Returns the folder of the SavedModel, `folder / "served" / "1"`."""
     keras.utils.set_random_seed(12345)
-    vocab_file = folder / "vocab.txt"
-    vocab_file.write_text("\n".join(SPECIAL_TOKENS + WORDS) + "\n")
-    config = BertConfig(
-        vocab_size=len(SPECIAL_TOKENS + WORDS),
-        hidden_size=12,
-        num_hidden_layers=2,
-        num_attention_heads=3,
-        intermediate_size=20,
-        max_position_embeddings=16,
-    )
-    kind = make_kind(name.split()[0], vocab_file, config, **MODELS[name])
-    model = kind.build_model(config)
+    vocab_file = write_vocab(folder)
+    if name == "encoder":
+        return _export_encoder(folder)
+    kind = make_kind(name.split()[0], vocab_file, _CONFIG, **MODELS[name])
+    model = kind.build_model(_CONFIG)
     randomize(model)
-    export_saved_model(model, kind, folder / "model")
-    return folder / "model"
+    return export_finetuned(
+        model, kind, folder / "served", bert_config=_CONFIG, training={}
+    )
+
+
+def _export_encoder(folder):
+    model = build_pretraining_model(_CONFIG)
+    randomize(model)
+    weights = {x.path: x.numpy() for x in model.weights}
+    save_file(weights, folder / "model.safetensors")
+    (folder / "bert_config.json").write_text(_CONFIG.to_json())
+    config = PretrainedExportConfig(max_seq_length=12)
+    return export_pretrained(folder, folder / "served", config)
 
 
 def make_requests(model_dir, texts=TEXTS):

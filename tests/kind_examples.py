@@ -8,7 +8,7 @@ from keras_bert.config import BertConfig
 from keras_bert.kinds import get_kind
 from keras_bert.kinds.kind import Kind, TaskSpec
 from keras_bert.kinds.spec import build_kind
-from keras_bert.serving.export import export_saved_model
+from keras_bert.serving.finetuned import export_finetuned
 from keras_bert.serving.served_model import ServedModel
 from keras_bert.text.tokenizer import BertTokenizer
 
@@ -39,6 +39,17 @@ def make_kind(
     return build_kind(make_spec(name, **spec), tokenizer, config)
 
 
+def export(model: keras.Model, kind: Kind, export_dir: Path) -> Path:
+    """Exports a model, and returns the folder of its version."""
+    return export_finetuned(
+        model,
+        kind,
+        export_dir,
+        bert_config=BertConfig.from_name("bert_tiny"),
+        training={},
+    )
+
+
 def serve(
     model: keras.Model,
     kind: Kind,
@@ -46,5 +57,5 @@ def serve(
     signature: str = "serving_default",
 ) -> ServedModel:
     """Exports a model and loads its SavedModel."""
-    export_saved_model(model, kind, folder / "served")
+    export(model, kind, folder / "served")
     return ServedModel(folder / "served", signature)

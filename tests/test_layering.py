@@ -32,7 +32,17 @@ MAY_IMPORT = {
         "training",
     },
     "checkpoints": {"config", "errors", "files", "kinds", "models", "text"},
-    "serving": {"errors", "files", "kinds"},
+    "serving": {
+        "checkpoints",
+        "config",
+        "errors",
+        "files",
+        "kinds",
+        "layers",
+        "models",
+        "settings",
+        "text",
+    },
     "features": {
         "checkpoints",
         "config",

@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import randomize
-from kind_examples import make_kind
-
-from keras_bert.serving.export import export_saved_model
+from kind_examples import export, make_kind
 
 SCRIPT = Path(__file__).parent.parent / "run_scripts" / "predict.py"
 
@@ -25,7 +23,7 @@ def served(config, vocab_file, tmp_path):
     )
     model = kind.build_model(config)
     randomize(model)
-    export_saved_model(model, kind, tmp_path / "served")
+    export(model, kind, tmp_path / "served")
     return tmp_path / "served"
 
 
@@ -71,7 +69,12 @@ def test_texts_can_be_arguments(served):
     assert done.returncode == 0, done.stderr
     answers = list(map(json.loads, done.stdout.splitlines()))
     assert [answer["text"] for answer in answers] == ["the fox, a dog", "{fox}"]
-    assert list(answers[0]) == ["text", "entities"]
+    assert list(answers[0]) == [
+        "text",
+        "num_tokens",
+        "truncated",
+        "entities",
+    ]
 
 
 def test_a_wrong_folder_is_reported_in_one_sentence(tmp_path):

@@ -65,6 +65,13 @@ def load_checkpoint(model: keras.Model, checkpoint: str | Path) -> None:
     assign_weights(model, arrays, str(file))
 
 
+def heads_in(checkpoint: str | Path) -> set[str]:
+    """Returns the heads of a checkpoint that `load_checkpoint` can load."""
+    arrays = read_weights(find_weights(checkpoint))
+    heads = heads_of(arrays)
+    return heads - {"masked_lm"} if UNTIED_DECODER in arrays else heads
+
+
 def read_weights(file: Path) -> dict[str, StoredArray]:
     """Reads a file that `find_weights` found; keys are paths of weights."""
     source = str(file)

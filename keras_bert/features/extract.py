@@ -186,7 +186,8 @@ def _pack(lines, preprocessor):
         }
         if texts:
             places += texts
-            packed.append(preprocessor.pack(*_columns(texts.values())))
+            columns = _columns(texts.values())
+            packed.append(preprocessor.pack(*columns).features)
     order = np.argsort(places)
     return {
         name: tf.gather(tf.concat([p[name] for p in packed], axis=0), order)

@@ -36,6 +36,6 @@ class Evaluation:
         )
         if tune:
             outputs = kind.tune(model, self._examples, outputs)
-        answers = kind.decode(self.rows, self._examples, outputs)
+        answers = kind.answer(self.rows, self._examples, outputs)
         figures = kind.score(self.rows, answers, kind.spec.metrics)
         return answers, figures | {"loss": loss}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import keras
 
@@ -13,15 +15,18 @@ from keras_bert.checkpoints.find import checkpoint_folder
 from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
+from keras_bert.files import to_json
 from keras_bert.finetuning.evaluation import Evaluation
 from keras_bert.finetuning.predictor import Predictor
 from keras_bert.kinds.kind import Answer, Kind
 from keras_bert.kinds.spec import build_kind, read_spec, spec_to_json
-from keras_bert.serving.export import export_saved_model
+from keras_bert.serving.finetuned import export_finetuned
 from keras_bert.tasks.base import Row
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.tokenizer_settings import TokenizerSettings
 from keras_bert.training.run_files.checkpoint import write_weights
+
+_TRAINING = "training.json"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,22 +37,27 @@ class FinetunedModel:
         model: The network.
         kind: Encodes rows and decodes outputs; `kind.spec` is the task.
         bert_config: The encoder.
+        training: What is known of the training: `task`, `data`,
+            `init_checkpoint`, `num_train_examples`, `num_train_steps`,
+            `config` and `metrics`; empty for a model that was not trained.
 
     Example:
         >>> model = keras_bert.load_finetuned("finetuned")
         >>> (answer,) = model.predict([{"sentence": "a very good film"}])
         >>> sorted(answer)
-        ['label', 'scores']
+        ['label', 'num_tokens', 'scores', 'truncated']
         >>> rows = [{"sentence": "a very good film", "label": "1"}]
         >>> sorted(model.evaluate(rows))
         ['accuracy', 'loss']
-        >>> model.export("served")
+        >>> model.export("served").name
+        '1'
         >>> model.save("copy")
     """
 
     model: keras.Model
     kind: Kind
     bert_config: BertConfig
+    training: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def predict(
         self, rows: Sequence[Row], *, batch_size: int = 64
@@ -57,7 +67,7 @@ class FinetunedModel:
             return []
         examples = self.kind.encode(rows, labeled=False)
         outputs, _ = self._predictor(examples, batch_size=batch_size)
-        return self.kind.decode(rows, examples, outputs)
+        return self.kind.answer(rows, examples, outputs)
 
     def evaluate(
         self, rows: Sequence[Row], *, batch_size: int = 64
@@ -66,9 +76,18 @@ class FinetunedModel:
         evaluation = Evaluation(self.kind, rows, batch_size=batch_size)
         return evaluation(self.model)[1]
 
-    def export(self, export_dir: str | Path) -> None:
-        """Writes a SavedModel that takes strings; see `export_saved_model`."""
-        export_saved_model(self.model, self.kind, export_dir)
+    def export(self, export_dir: str | Path) -> Path:
+        """Writes the next version of a SavedModel, such as `export_dir/1`.
+
+        It takes strings. See `export_finetuned`. Returns the version's folder.
+        """
+        return export_finetuned(
+            self.model,
+            self.kind,
+            export_dir,
+            bert_config=self.bert_config,
+            training=self.training,
+        )
 
     def save(self, output_dir: str | Path) -> None:
         """Writes a new folder that `load_finetuned` loads.
@@ -78,7 +97,7 @@ class FinetunedModel:
         output_dir = Path(output_dir)
         if output_dir.exists():
             raise InputError(f"{output_dir} exists already; give a new folder.")
-        texts = sidecars(self.kind, self.bert_config)
+        texts = sidecars(self.kind, self.bert_config, self.training)
         write_weights(self.model, output_dir, texts)
 
     @functools.cached_property
@@ -104,7 +123,21 @@ def load_finetuned(path: str | Path) -> FinetunedModel:
     kind = build_kind(read_spec(folder / "task.json"), tokenizer, bert_config)
     model = kind.build_model(bert_config)
     load_checkpoint(model, folder)
-    return FinetunedModel(model, kind, bert_config)
+    return FinetunedModel(model, kind, bert_config, _read_training(folder))
+
+
+def is_finetuned(path: str | Path) -> bool:
+    """Returns whether `load_finetuned` loads a checkpoint.
+
+    Raises FileNotFoundError if there is no checkpoint.
+
+    Example:
+        >>> keras_bert.is_finetuned("finetuned")
+        True
+        >>> keras_bert.is_finetuned("pretrained")
+        False
+    """
+    return (checkpoint_folder(path) / "task.json").is_file()
 
 
 def finetuned_folder(path: str | Path | None) -> Path:
@@ -113,7 +146,7 @@ def finetuned_folder(path: str | Path | None) -> Path:
     Raises InputError if there is none.
     """
     folder = path and checkpoint_folder(path)
-    if not folder or not (folder / "task.json").is_file():
+    if not folder or not is_finetuned(folder):
         raise InputError(
             f"{folder} has no task.json, so it is not a fine-tuned model; "
             "give the output_dir of run_finetuning.py."
@@ -121,10 +154,27 @@ def finetuned_folder(path: str | Path | None) -> Path:
     return folder
 
 
-def sidecars(kind: Kind, bert_config: BertConfig) -> dict[str, str]:
+def sidecars(
+    kind: Kind, bert_config: BertConfig, training: Mapping[str, Any]
+) -> dict[str, str]:
     """Returns the text files beside the weights of a fine-tuned model."""
     return {
         "bert_config.json": bert_config.to_json(),
         "task.json": spec_to_json(kind.spec),
+        _TRAINING: to_json(training),
         **kind.tokenizer.sidecars(bert_config.max_position_embeddings),
     }
+
+
+def _read_training(folder):
+    """Reads `training.json`, and the metrics that `finetune` wrote at the end.
+
+    The metrics are those of the best checkpoint.
+    """
+    training: dict[str, Any] = {}
+    if (folder / _TRAINING).is_file():
+        training = json.loads((folder / _TRAINING).read_bytes())
+    results = folder.parent / "eval_results.json"
+    if folder.name == "best" and results.is_file():
+        training["metrics"] = json.loads(results.read_bytes())
+    return training

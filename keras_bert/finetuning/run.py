@@ -123,7 +123,9 @@ def finetune(
         >>> sorted(metrics)
         ['accuracy', 'loss']
     """
-    task = get_task(task) if isinstance(task, str) else task
+    task_name = None
+    if isinstance(task, str):
+        task, task_name = get_task(task), _without_folders(task)
     config = config or FinetuningConfig()
     output_dir = Path(output_dir)
     check_output_dir(output_dir)
@@ -176,6 +178,14 @@ def finetune(
             bert_config=bert_config,
             config=config,
             output_dir=output_dir,
+            training={
+                # The folders mean nothing on another machine.
+                "task": task_name,
+                "data": Path(data_dir).name,
+                "init_checkpoint": init_checkpoint
+                and _without_folders(str(init_checkpoint)),
+                "num_train_examples": len(train_rows),
+            },
         )
         if not is_chief(strategy):
             return figures
@@ -199,12 +209,18 @@ def _train(
     bert_config,
     config,
     output_dir,
+    training,
 ):
     steps_per_epoch = math.ceil(
         len(train_set.lengths) / config.train_batch_size
     )
     num_train_steps = max(1, round(steps_per_epoch * config.num_train_epochs))
     interval = config.save_checkpoints_steps or steps_per_epoch
+    training = {
+        **training,
+        "num_train_steps": num_train_steps,
+        "config": dataclasses.asdict(config),
+    }
     return train(
         build_model,
         training_batches(
@@ -221,9 +237,15 @@ def _train(
         strategy=strategy,
         config=dataclasses.replace(config, save_checkpoints_steps=interval),
         output_dir=output_dir,
-        sidecars=sidecars(kind, bert_config),
+        sidecars=sidecars(kind, bert_config, training),
         selection=selection,
     )
+
+
+def _without_folders(name):
+    """Returns the name of a file; names of tasks and hf:// keep their /."""
+    is_path = ".py" in name or Path(name).exists()
+    return Path(name).name if is_path else name
 
 
 def _evaluate(model, kind, evaluations, output_dir):

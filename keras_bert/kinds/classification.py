@@ -10,8 +10,10 @@ from sklearn import metrics
 
 from keras_bert.errors import InputError
 from keras_bert.kinds.fields import encode_texts, find_label
-from keras_bert.kinds.kind import HeadNames, Kind, KindSettings, Signature
+from keras_bert.kinds.kind import HeadNames, Kind, KindSettings
+from keras_bert.kinds.network_calls import call_in_pieces
 from keras_bert.kinds.reports import write_confusion_matrix, write_worst_errors
+from keras_bert.kinds.signatures import Signature, classify_signature
 from keras_bert.models.bilstm import build_bilstm_classifier
 from keras_bert.models.classifier import build_classifier
 from keras_bert.settings import setting
@@ -36,7 +38,8 @@ class Classification(Kind):
     """Answers with `label` and `scores`, the probability of each label.
 
     The SavedModel takes the text fields [B] and returns `label` [B] and
-    `scores` [B, L], in the order of the labels.
+    `scores` [B, L], in the order of the labels. Its signature `classify`
+    follows the Classify API of TensorFlow Serving.
     """
 
     name = "classification"
@@ -134,17 +137,20 @@ class Classification(Kind):
 
     def signatures(self, model):
         def answer(*texts):
-            logits = model(self._preprocessor(*texts))["logits"]
+            packed = self._preprocessor.pack(*texts)
+            _, outputs = call_in_pieces(model, packed.features)
+            logits = outputs["logits"]
             labels = tf.constant(self.spec.labels)
             return {
                 "label": tf.gather(labels, tf.argmax(logits, axis=-1)),
                 "scores": tf.nn.softmax(logits),
+                **packed.how_read(),
             }
 
+        inputs = self.string_inputs()
         return {
-            "serving_default": Signature(
-                answer, self.string_inputs(), by_label=("scores",)
-            )
+            "serving_default": Signature(answer, inputs, by_label=("scores",)),
+            "classify": classify_signature(answer, inputs, self.spec.labels),
         }
 
     def work_counter(self, bert_config):

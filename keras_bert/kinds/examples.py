@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -25,12 +26,16 @@ class Examples:
         labels: By output, [N, ...] or ragged [N, (tokens)]; empty if the rows
             have no labels. The id `IGNORED` is not learned.
         weights: By output, float32 in the shape of its labels; 1 if absent.
+        truncated: Whether a text of the row was truncated, bool [rows]; None
+            if no text was.
 
     Example:
         >>> tokenizer = keras_bert.BertTokenizer("vocab.txt")
         >>> preprocessor = keras_bert.BertPreprocessor(tokenizer)
         >>> examples = keras_bert.Examples(
-        ...     preprocessor.pack(tf.constant(["a good film", "a dog"])),
+        ...     preprocessor.pack(
+        ...         tf.constant(["a good film", "a dog"])
+        ...     ).features,
         ...     rows=np.arange(2),
         ...     labels={"logits": tf.constant([1, 0])},
         ... )
@@ -45,6 +50,7 @@ class Examples:
         default_factory=dict
     )
     weights: dict[str, tf.Tensor] = dataclasses.field(default_factory=dict)
+    truncated: np.ndarray | None = None
 
     @property
     def lengths(self) -> np.ndarray:
@@ -59,6 +65,19 @@ class Examples:
         """The mean number of tokens of all sequences."""
         lengths = self.features["input_ids"].row_lengths(axis=-1)
         return float(tf.reduce_mean(tf.cast(lengths, tf.float64)))
+
+    def how_read(self) -> list[dict[str, Any]]:
+        """Returns what an answer says of each row that it was given.
+
+        `truncated`, and `num_tokens`, with special tokens and in all examples
+        of the row.
+        """
+        values = how_read(self.features["input_ids"], self.rows, self.truncated)
+        columns = (x.numpy().tolist() for x in values.values())
+        return [
+            dict(zip(values, row, strict=True))
+            for row in zip(*columns, strict=True)
+        ]
 
     def batch(self, indices: tf.Tensor) -> tuple[dict[str, tf.Tensor], ...]:
         """Returns features, labels and weights of the examples at `indices`."""
@@ -79,3 +98,25 @@ class Examples:
                 weights[name] = tf.ones_like(values, tf.float32)
             labels[name] = values
         return features, labels, weights
+
+
+def how_read(
+    input_ids: tf.RaggedTensor,
+    rows: tf.Tensor | np.ndarray,
+    truncated: tf.Tensor | np.ndarray | None = None,
+) -> dict[str, tf.Tensor]:
+    """Returns `truncated` and `num_tokens` of each row, from its examples.
+
+    Takes `input_ids` [N, (tokens)], or [N, R, (tokens)] for examples that hold
+    several sequences, and the number of the row of each example, [N].
+    """
+    lengths = input_ids.row_lengths(axis=-1)
+    if isinstance(lengths, tf.RaggedTensor):
+        lengths = tf.reduce_sum(lengths, axis=-1)
+    num_tokens = tf.math.segment_sum(tf.cast(lengths, tf.int32), rows)
+    if truncated is None:
+        truncated = tf.zeros_like(num_tokens, tf.bool)
+    return {
+        "truncated": tf.convert_to_tensor(truncated),
+        "num_tokens": num_tokens,
+    }

@@ -32,10 +32,12 @@ def encode_texts(
         chunk = rows[i : i + _ROWS_PER_CALL]
         texts = ([row[field] for row in chunk] for field in text_fields)
         chunks.append(pack(*map(tf.constant, texts)))
+    features = [chunk.features for chunk in chunks]
     return Examples(
-        {n: tf.concat([c[n] for c in chunks], 0) for n in chunks[0]},
+        {n: tf.concat([f[n] for f in features], 0) for n in features[0]},
         np.arange(len(rows)),
         {} if labels is None else {"logits": tf.constant(labels)},
+        truncated=np.concatenate([chunk.truncated for chunk in chunks]),
     )
 
 

@@ -15,6 +15,7 @@ import tensorflow as tf
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.kinds.examples import Examples
+from keras_bert.kinds.signatures import Signature, id_inputs
 from keras_bert.models.flops import count_work
 from keras_bert.settings import check_settings
 from keras_bert.tasks.base import Row
@@ -102,31 +103,6 @@ class HeadNames(NamedTuple):
     architecture: str = ""
     num_outputs: int | None = None
     is_left_out: bool = False
-
-
-class Signature(NamedTuple):
-    """A function of a SavedModel.
-
-    Attributes:
-        function: Takes tensors and returns a dict of tensors. Outputs such as
-            "entities.type" and "entities.text" [B, E] are the fields of a list
-            of objects for each row, padded with "" or 0.
-        inputs: The specifications of the tensors, with their names.
-        by_label: The outputs whose last axis has an entry for each label.
-
-    Example:
-        >>> kind = keras_bert.load_finetuned("finetuned").kind
-        >>> signature = keras_bert.Signature(
-        ...     lambda sentence: {"size": tf.strings.length(sentence)},
-        ...     kind.string_inputs(),
-        ... )
-        >>> signature.function(tf.constant(["a film"]))["size"].numpy()
-        array([6], dtype=int32)
-    """
-
-    function: Callable[..., dict[str, tf.Tensor]]
-    inputs: Sequence[tf.TensorSpec]
-    by_label: tuple[str, ...] = ()
 
 
 class Kind(tf.Module):
@@ -222,6 +198,19 @@ class Kind(tf.Module):
         """
         raise NotImplementedError
 
+    def answer(
+        self,
+        rows: Sequence[Row],
+        examples: Examples,
+        outputs: Mapping[str, Sequence[np.ndarray]],
+    ) -> list[Answer]:
+        """Returns the decoded answers, with `truncated` and `num_tokens`."""
+        answers = self.decode(rows, examples, outputs)
+        return [
+            {**answer, **read}
+            for answer, read in zip(answers, examples.how_read(), strict=True)
+        ]
+
     def score(
         self,
         rows: Sequence[Row],
@@ -260,6 +249,20 @@ class Kind(tf.Module):
         `serving_default` takes the text fields of the task under their names.
         """
         raise NotImplementedError
+
+    def id_signature(self, model: keras.Model) -> Signature:
+        """Returns the signature that takes ids instead of strings."""
+
+        def call(input_ids, input_mask, segment_ids):
+            return model(
+                {
+                    "input_ids": input_ids,
+                    "input_mask": input_mask,
+                    "segment_ids": segment_ids,
+                }
+            )
+
+        return Signature(call, id_inputs([None, None]))
 
     def work_counter(self, bert_config: BertConfig, **sizes: Any) -> CountWork:
         """Returns a function that counts the work of a batch.

@@ -14,8 +14,10 @@ from sklearn import metrics
 from keras_bert.errors import InputError
 from keras_bert.files import atomic_path
 from keras_bert.kinds.fields import encode_texts, find_label
-from keras_bert.kinds.kind import HeadNames, Kind, KindSettings, Signature
+from keras_bert.kinds.kind import HeadNames, Kind, KindSettings
+from keras_bert.kinds.network_calls import call_in_pieces
 from keras_bert.kinds.reports import write_worst_errors
+from keras_bert.kinds.signatures import Signature, classify_signature
 from keras_bert.models.classifier import build_classifier
 from keras_bert.text.packing import BertPreprocessor
 from keras_bert.training.objectives import Objective
@@ -98,7 +100,8 @@ class MultiLabel(Kind):
     dev set for the best F1 of the label.
 
     The SavedModel takes the text fields [B] and returns `labels` [B, L],
-    padded with "", and the `scores` [B, L] of all labels in their order.
+    padded with "", and the `scores` [B, L] of all labels in their order. Its
+    signature `classify` follows the Classify API of TensorFlow Serving.
     """
 
     name = "multilabel"
@@ -248,7 +251,8 @@ class MultiLabel(Kind):
 
     def signatures(self, model):
         def answer(*texts):
-            outputs = model(self._preprocessor(*texts))
+            packed = self._preprocessor.pack(*texts)
+            _, outputs = call_in_pieces(model, packed.features)
             is_given = outputs["is_given"]
             labels = tf.constant([self.spec.labels])
             labels = tf.repeat(labels, tf.shape(is_given)[0], axis=0)
@@ -256,12 +260,13 @@ class MultiLabel(Kind):
             return {
                 "labels": given.to_tensor(shape=[None, len(self.spec.labels)]),
                 "scores": tf.sigmoid(outputs["logits"]),
+                **packed.how_read(),
             }
 
+        inputs = self.string_inputs()
         return {
-            "serving_default": Signature(
-                answer, self.string_inputs(), by_label=("scores",)
-            )
+            "serving_default": Signature(answer, inputs, by_label=("scores",)),
+            "classify": classify_signature(answer, inputs, self.spec.labels),
         }
 
     def _parse_class_weights(self):

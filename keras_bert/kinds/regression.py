@@ -8,11 +8,14 @@ import math
 import numpy as np
 import tensorflow as tf
 from scipy import stats
+from tensorflow.saved_model import REGRESS_METHOD_NAME, REGRESS_OUTPUTS
 
 from keras_bert.errors import InputError
 from keras_bert.kinds.fields import encode_texts
-from keras_bert.kinds.kind import HeadNames, Kind, KindSettings, Signature
+from keras_bert.kinds.kind import HeadNames, Kind, KindSettings
+from keras_bert.kinds.network_calls import call_in_pieces
 from keras_bert.kinds.reports import write_worst_errors
+from keras_bert.kinds.signatures import Signature
 from keras_bert.models.classifier import build_regressor
 from keras_bert.settings import setting
 from keras_bert.text.packing import BertPreprocessor
@@ -45,6 +48,7 @@ class Regression(Kind):
     """Answers with `score`, a number.
 
     The SavedModel takes the text fields [B] and returns `score`, float32 [B].
+    Its signature `regress` follows the Regress API of TensorFlow Serving.
     """
 
     name = "regression"
@@ -129,7 +133,16 @@ class Regression(Kind):
 
     def signatures(self, model):
         def answer(*texts):
-            logits = model(self._preprocessor(*texts))["logits"]
-            return {"score": tf.clip_by_value(logits[:, 0], *self._range)}
+            packed = self._preprocessor.pack(*texts)
+            _, outputs = call_in_pieces(model, packed.features)
+            scores = tf.clip_by_value(outputs["logits"][:, 0], *self._range)
+            return {"score": scores, **packed.how_read()}
 
-        return {"serving_default": Signature(answer, self.string_inputs())}
+        def regress(*texts):
+            return {REGRESS_OUTPUTS: answer(*texts)["score"]}
+
+        inputs = self.string_inputs()
+        return {
+            "serving_default": Signature(answer, inputs),
+            "regress": Signature(regress, inputs, method=REGRESS_METHOD_NAME),
+        }

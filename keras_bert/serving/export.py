@@ -1,85 +1,121 @@
-"""A fine-tuned model -> a SavedModel that takes raw strings."""
+"""A model -> a folder that TensorFlow Serving and `ServedModel` load."""
 
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import keras
 import tensorflow as tf
 
-from keras_bert.errors import InputError
-from keras_bert.files import atomic_path, to_json
-from keras_bert.kinds.kind import Kind
+from keras_bert.files import to_json
+from keras_bert.kinds.signatures import Signature
 from keras_bert.serving.served_model import DESCRIPTION
-
-_PARTS_OF_A_SAVED_MODEL = {
-    "assets",
-    "fingerprint.pb",
-    "saved_model.pb",
-    "variables",
-}
+from keras_bert.serving.tf_examples import from_examples, takes_examples
+from keras_bert.serving.versions import new_version
+from keras_bert.serving.warm_up import write_warm_up
 
 
 def export_saved_model(
-    model: keras.Model, kind: Kind, export_dir: str | Path
-) -> None:
-    """Writes a SavedModel for TensorFlow Serving and `ServedModel`.
+    export_dir: str | Path,
+    signatures: Mapping[str, Signature],
+    *,
+    tracked: Sequence[Any],
+    description: Mapping[str, Any],
+    assets: Mapping[str, str],
+    model_card: str,
+) -> Path:
+    """Writes the next version of a model, such as `served/1`.
 
-    Loading it needs tensorflow and tensorflow_text, nothing else. The class
-    of the kind, such as `Classification`, says what the signatures take and
-    return. `assets/task.json` holds the labels and the names of the inputs.
+    Loading it needs tensorflow and tensorflow_text, nothing else. The folder
+    appears when it is whole. It holds, beside the files of a SavedModel:
+
+        README.md: The model card.
+        assets/model.json: The description, and of each signature its inputs
+            with their ranks and `by_label`; `ServedModel` reads it.
+        assets/: The other assets, such as the vocabulary.
+        assets.extra/tf_serving_warmup_requests: Requests to each signature.
+
+    The signature `serve_examples` is `serving_default` for serialized
+    tf.Examples. Signatures of the Classify and the Regress API take nothing
+    else.
 
     Args:
-        model: The network.
-        kind: Turns strings into its inputs, and its outputs into answers.
-        export_dir: The folder to write. It appears when it is whole, and
-            replaces an earlier SavedModel.
+        export_dir: The folder of all versions of the model.
+        signatures: The functions, by name.
+        tracked: The objects whose variables and tables the functions use. A
+            tf.Module must not hold a model.
+        description: What `assets/model.json` says of the model.
+        assets: Text files, by name.
+        model_card: The text of `README.md`.
 
-    Raises:
-        InputError: If `export_dir` holds anything else.
+    Returns:
+        The folder of the new version.
     """
-    export_dir = Path(export_dir)
-    if export_dir.exists() and not _is_saved_model(export_dir):
-        raise InputError(
-            f"{export_dir} exists already and is not a SavedModel; give a new "
-            "folder."
-        )
-    signatures = kind.signatures(model)
+    exported = {
+        name: from_examples(signature)
+        if takes_examples(signature)
+        else signature
+        for name, signature in signatures.items()
+    }
+    exported["serve_examples"] = from_examples(signatures["serving_default"])
     functions = {
         name: tf.function(
             signature.function,
             input_signature=signature.inputs,
             autograph=False,
         )
-        for name, signature in signatures.items()
+        for name, signature in exported.items()
     }
     description = {
-        "kind": kind.name,
-        "labels": kind.spec.labels,
+        **description,
         "signatures": {
             name: {
                 # The rank tells a list of strings from a string.
                 "inputs": {x.name: x.shape.rank for x in signature.inputs},
                 "by_label": signature.by_label,
             }
-            for name, signature in signatures.items()
+            for name, signature in exported.items()
         },
     }
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, DESCRIPTION)
-        file.write_text(to_json(description), encoding="utf-8")
+    assets = {**assets, DESCRIPTION: to_json(description)}
+    with new_version(export_dir) as version:
         module = tf.Module(name="served")
-        # Not the model: a session would restore the variables of Keras into
-        # copies that no function reads.
-        module.tracked = [x.value for x in model.variables], kind
-        module.description = tf.saved_model.Asset(str(file))
-        with atomic_path(export_dir) as path:
-            tf.saved_model.save(module, str(path), functions)
+        module.tracked = [_without_keras(x) for x in tracked]
+        with tempfile.TemporaryDirectory() as folder:
+            module.assets = [
+                _asset(Path(folder, name), text)
+                for name, text in assets.items()
+            ]
+            tf.saved_model.save(module, str(version.path), functions)
+        _set_methods(version.path, exported)
+        write_warm_up(version.path, signatures)
+        (version.path / "README.md").write_text(model_card, encoding="utf-8")
+    return version.path
 
 
-def _is_saved_model(path):
-    """Also true of an empty folder."""
-    return path.is_dir() and all(
-        part.name in _PARTS_OF_A_SAVED_MODEL for part in path.iterdir()
-    )
+def _without_keras(tracked):
+    """Replaces a model by its variables, which it wraps.
+
+    A session, as in TensorFlow Serving, would restore the wrapped variables
+    into copies that no function reads.
+    """
+    if isinstance(tracked, keras.Model):
+        return [variable.value for variable in tracked.variables]
+    return tracked
+
+
+def _asset(file, text):
+    file.write_text(text, encoding="utf-8", newline="\n")
+    return tf.saved_model.Asset(str(file))
+
+
+def _set_methods(path, signatures):
+    """tf.saved_model.save gives every signature the method Predict."""
+    utils = tf.compat.v1.saved_model.signature_def_utils
+    updater = utils.MethodNameUpdater(str(path))
+    for name, signature in signatures.items():
+        updater.replace_method_name(name, signature.method)
+    updater.save()

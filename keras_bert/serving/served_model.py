@@ -17,9 +17,10 @@ import tensorflow as tf
 import tensorflow_text  # noqa: F401  (registers its operations)
 
 from keras_bert.errors import InputError
+from keras_bert.serving.versions import find_versions
 
-# The file in `assets` with the labels and the inputs of each signature.
-DESCRIPTION = "task.json"
+# The file in `assets` that tells of the model and its signatures.
+DESCRIPTION = "model.json"
 _REQUESTS_PER_CALL = 64
 
 
@@ -27,7 +28,11 @@ class ServedModel:
     """A signature of an exported model, asked in plain Python values.
 
     Attributes:
-        inputs: The names of the inputs, in the order of the task's fields.
+        kind: The kind of the task.
+        labels: The labels, in the order of their ids.
+        signatures: The names of the signatures.
+        inputs: The names of the inputs of the chosen signature, in the order
+            of the task's fields.
 
     Example:
         >>> keras_bert.load_finetuned("finetuned").export("served")
@@ -36,16 +41,24 @@ class ServedModel:
         ('sentence',)
         >>> (answer,) = model.answer([{"sentence": "a very good film"}])
         >>> sorted(answer)
-        ['label', 'scores']
+        ['label', 'num_tokens', 'scores', 'truncated']
     """
 
     def __init__(
         self, model_dir: str | Path, signature: str = "serving_default"
     ):
-        """Loads what `FinetunedModel.export` wrote.
+        """Loads an exported model.
 
-        Raises InputError if there is no such model, or no such signature.
+        Args:
+            model_dir: The folder of one version, or of all versions; then the
+                highest one is loaded.
+            signature: The name of the signature to ask.
+
+        Raises:
+            InputError: If there is no such model, or no such signature.
         """
+        versions = find_versions(model_dir)
+        model_dir = versions[max(versions)] if versions else Path(model_dir)
         description = Path(model_dir, "assets", DESCRIPTION)
         if not description.is_file():
             raise InputError(
@@ -58,7 +71,9 @@ class ServedModel:
                 f"{model_dir} has no signature {signature!r}, only "
                 f"{', '.join(values['signatures'])}."
             )
-        self._labels = values["labels"]
+        self.kind = values["kind"]
+        self.labels = tuple(values["labels"])
+        self.signatures = tuple(values["signatures"])
         self._by_label = values["signatures"][signature]["by_label"]
         self._ranks = values["signatures"][signature]["inputs"]
         self.inputs = tuple(self._ranks)
@@ -167,7 +182,7 @@ class ServedModel:
         answer = {}
         for name, value in sorted(flat.items()):
             if name in self._by_label:
-                value = dict(zip(self._labels, value, strict=True))
+                value = dict(zip(self.labels, value, strict=True))
             elif isinstance(value, list):  # strings are padded with ""
                 value = [x for x in value if x != ""]
             if "." not in name:
@@ -180,11 +195,14 @@ class ServedModel:
             }
             rows = zip(*fields.values(), strict=True)
             found = [dict(zip(fields, row, strict=True)) for row in rows]
-            # An object is padding if all its strings are empty.
-            answer[group] = [
-                x for x in found if any(v for v in x.values() if type(v) is str)
-            ]
+            answer[group] = [x for x in found if not _is_padding(x)]
         return answer
+
+
+def _is_padding(fields):
+    """Returns whether all strings of an object are empty."""
+    values = [v[0] if isinstance(v, list) else v for v in fields.values()]
+    return not any(value for value in values if isinstance(value, str))
 
 
 def _json_object(line):

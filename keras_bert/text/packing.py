@@ -3,11 +3,35 @@
 from __future__ import annotations
 
 import functools
+from typing import NamedTuple
 
 import tensorflow as tf
 
 from keras_bert.errors import InputError
 from keras_bert.text.tokenizer import BertTokenizer
+
+
+class Packed(NamedTuple):
+    """Texts or pairs of texts, packed for the encoder.
+
+    Attributes:
+        features: Ragged `input_ids` and `segment_ids`, int32 [B, (tokens)].
+        truncated: Whether a row lost tokens, bool [B].
+    """
+
+    features: dict[str, tf.RaggedTensor]
+    truncated: tf.Tensor
+
+    def how_read(self) -> dict[str, tf.Tensor]:
+        """Returns what an answer says of each text that it was given.
+
+        `truncated`, and `num_tokens`, int32 [B], with special tokens.
+        """
+        lengths = self.features["input_ids"].row_lengths()
+        return {
+            "truncated": self.truncated,
+            "num_tokens": tf.cast(lengths, tf.int32),
+        }
 
 
 class BertPreprocessor(tf.Module):
@@ -46,15 +70,13 @@ class BertPreprocessor(tf.Module):
 
         S is the length of the longest row, so short texts cost little.
         """
-        return pad(self.pack(first, second))
+        return pad(self.pack(first, second).features)
 
     # A tf.function: making the graph of ragged ops takes longer than running
     # it.
     @functools.partial(tf.function, autograph=False, reduce_retracing=True)
-    def pack(
-        self, first: tf.Tensor, second: tf.Tensor | None = None
-    ) -> dict[str, tf.RaggedTensor]:
-        """Returns ragged `input_ids` and `segment_ids` [B, (tokens)]."""
+    def pack(self, first: tf.Tensor, second: tf.Tensor | None = None) -> Packed:
+        """Packs strings [B], or pairs of them, without padding."""
         ids = [self.tokenizer(first)]
         if second is not None:
             ids.append(self.tokenizer(second))
@@ -72,14 +94,15 @@ def pack_segments(
     seq_length: int,
     cls_id: int,
     sep_id: int,
-) -> dict[str, tf.RaggedTensor]:
+) -> Packed:
     """Joins one or two ragged id batches into [CLS] first [SEP] second [SEP].
 
-    The longer segment loses tokens first, at its end. Returns ragged
-    `input_ids` and `segment_ids` [B, (tokens)] of at most `seq_length`.
+    The longer segment loses tokens first, at its end. A row has at most
+    `seq_length` tokens.
     """
     budget = seq_length - 1 - len(segments)
     lengths = [ids.row_lengths() for ids in segments]
+    truncated = tf.add_n(lengths) > budget
     # The result of dropping one token after another from the longer segment,
     # and from the second one if both are equally long.
     if len(segments) == 2:
@@ -101,10 +124,11 @@ def pack_segments(
         part = tf.concat([_shorten(ids, lengths[i]), columns[1]], axis=1)
         input_ids.append(part)
         segment_ids.append(tf.ones_like(part) * i)
-    return {
+    features = {
         "input_ids": tf.concat(input_ids, axis=1),
         "segment_ids": tf.concat(segment_ids, axis=1),
     }
+    return Packed(features, truncated)
 
 
 def _shorten(ids, lengths):

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from conftest import randomize
-from kind_examples import make_kind
+from kind_examples import export, make_kind
 
-from keras_bert.serving.export import export_saved_model
 from keras_bert.serving.served_model import ServedModel
 
 # A byte that never occurs, a character that is cut, half of a pair, a zero.
@@ -37,8 +36,8 @@ def call(config, vocab_file, tmp_path):
         randomize(model)
         if name == "token_classification":  # so that there are entities
             model.get_layer("token_classifier").bias.assign([-9.0, 2.0, 2.0])
-        export_saved_model(model, kind, tmp_path / "served")
-        served = tf.saved_model.load(str(tmp_path / "served"))
+        version = export(model, kind, tmp_path / "served")
+        served = tf.saved_model.load(str(version))
         serve = served.signatures["serving_default"]
         inputs = ServedModel(tmp_path / "served").inputs
         inputs = dict(zip(inputs, map(tf.constant, columns), strict=True))

@@ -208,8 +208,9 @@ def test_tuned_thresholds_are_saved_and_served(build, model, config, tmp_path):
         {
             "labels": answer["labels"],
             "scores": pytest.approx(answer["scores"], abs=1e-6),
+            **read,
         }
-        for answer in tuned
+        for answer, read in zip(tuned, examples.how_read(), strict=True)
     ]
 
     finetuned.save(tmp_path / "saved")

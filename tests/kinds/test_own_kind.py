@@ -70,7 +70,7 @@ class WordCount(keras_bert.Kind):
         (field,) = self.spec.text_fields
         texts = tf.constant([row[field] for row in rows])
         return keras_bert.Examples(
-            self._preprocessor.pack(texts),
+            self._preprocessor.pack(texts).features,
             np.arange(len(rows)),
             {"count": tf.constant(self.gold(rows))} if labeled else {},
         )

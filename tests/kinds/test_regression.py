@@ -67,7 +67,9 @@ def test_the_served_model_answers_as_predict_does(config, vocab_file, tmp_path):
     scores = [answer["score"] for answer in answers]
     assert len(set(scores)) == 3
     served = serve(model, kind, tmp_path).answer(rows)
-    assert [list(answer) for answer in served] == [["score"]] * 5
+    assert [list(answer) for answer in served] == [
+        ["num_tokens", "score", "truncated"]
+    ] * 5
     assert [answer["score"] for answer in served] == pytest.approx(
         scores, abs=1e-5
     )

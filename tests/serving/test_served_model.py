@@ -5,31 +5,31 @@ import sys
 
 import pytest
 import tensorflow as tf
-from kind_examples import make_spec
 
 from keras_bert.errors import InputError
-from keras_bert.kinds.kind import Signature
+from keras_bert.kinds.signatures import Signature
 from keras_bert.serving.export import export_saved_model
 from keras_bert.serving.served_model import ServedModel
 
 
-class _Reader(tf.Module):
-    """A kind of task whose answers tell what the signatures read."""
-
-    def __init__(self):
-        super().__init__(name="reader")
-        self.spec = make_spec("classification", labels=("no", "yes"))
-
-    def signatures(self, model):
-        strings = [
-            tf.TensorSpec([None], tf.string, name) for name in ("left", "right")
-        ]
-        endings = tf.TensorSpec([None, None], tf.string, "endings")
-        return {
+def _export(folder):
+    """Exports signatures whose answers tell what they read."""
+    strings = [
+        tf.TensorSpec([None], tf.string, name) for name in ("left", "right")
+    ]
+    endings = tf.TensorSpec([None, None], tf.string, "endings")
+    return export_saved_model(
+        folder,
+        {
             "serving_default": Signature(_join, strings[::-1], ("scores",)),
             "one": Signature(lambda left: {"joined": left}, strings[:1]),
             "list": Signature(_join_lists, [strings[0], endings]),
-        }
+        },
+        tracked=[],
+        description={"kind": "reader", "labels": ("no", "yes")},
+        assets={},
+        model_card="A model of a test.",
+    )
 
 
 def _join(right, left):
@@ -40,6 +40,7 @@ def _join(right, left):
         "scores": tf.stack([size, -size], axis=1) / 2,
         "parts.text": found,
         "parts.start": tf.where(found == "", 0, [[0, 3]]),
+        "guesses.best": found[:, :, None],
         "found": found,
     }
 
@@ -52,7 +53,7 @@ def _join_lists(left, endings):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("served") / "model"
-    export_saved_model(tf.Module(), _Reader(), folder)
+    _export(folder)
     return folder
 
 
@@ -84,12 +85,14 @@ def test_an_answer(pair):
         "scores": {"no": 1.5, "yes": -1.5},
         "found": ["X", "Y"],
         "parts": [{"text": "X", "start": 0}, {"text": "Y", "start": 3}],
+        "guesses": [{"best": ["X"]}, {"best": ["Y"]}],
     }
     short, shortest = pair.answer(
         [{"left": "ab", "right": "狐"}, {"left": "", "right": ""}]
     )
     assert short["joined"] == "ab|狐"
     assert short["parts"] == [{"text": "X", "start": 0}]
+    assert short["guesses"] == [{"best": ["X"]}]
     assert (shortest["parts"], shortest["found"]) == ([], [])
     assert pair.answer([]) == []
 
@@ -221,6 +224,16 @@ def test_what_is_not_an_exported_model_is_refused(folder, tmp_path):
         ServedModel(folder, "guess")
 
 
+def test_the_highest_version_is_loaded(tmp_path):
+    first, second = _export(tmp_path), _export(tmp_path)
+    (second / "assets" / "model.json").write_text(
+        json.dumps({"kind": "second", "labels": [], "signatures": {}})
+    )
+    with pytest.raises(InputError, match="no signature 'one'"):
+        ServedModel(tmp_path, "one")
+    assert ServedModel(first, "one").kind == "reader"
+
+
 _PROGRAM = """
 import sys
 import tensorflow, tensorflow_text
@@ -246,5 +259,6 @@ def test_a_server_needs_tensorflow_and_nothing_else(folder, tmp_path):
         "keras_bert.errors",
         "keras_bert.serving",
         "keras_bert.serving.served_model",
+        "keras_bert.serving.versions",
         "ok",
     ]

@@ -58,7 +58,10 @@ def test_the_longer_of_a_pair_loses_first():
         while len(a) + len(b) > 8:
             (a if len(a) > len(b) else b).pop()
         expected.append([2, *a, 3, *b, 3])
-    assert packed["input_ids"].to_list() == expected
+    assert packed.features["input_ids"].to_list() == expected
+    assert packed.truncated.numpy().tolist() == [
+        len(a) + len(b) > 8 for a, b in zip(first, second, strict=True)
+    ]
 
 
 def test_the_same_eagerly_and_in_a_dataset(vocab_file):

@@ -7,18 +7,20 @@ import tensorflow as tf
 from sklearn import metrics
 
 from keras_bert.errors import InputError
-from keras_bert.kinds.examples import Examples
+from keras_bert.kinds.examples import Examples, how_read
 from keras_bert.kinds.fields import (
     check_fields,
     check_text,
     check_texts,
     encode_texts,
 )
-from keras_bert.kinds.kind import HeadNames, Kind, Signature
+from keras_bert.kinds.kind import HeadNames, Kind
 from keras_bert.kinds.multiple_choice.packing import pack_choices
+from keras_bert.kinds.network_calls import call_in_pieces
 from keras_bert.kinds.reports import write_worst_errors
+from keras_bert.kinds.signatures import Signature, id_inputs
 from keras_bert.models.multiple_choice import build_multiple_choice
-from keras_bert.text.packing import BertPreprocessor, pad
+from keras_bert.text.packing import BertPreprocessor
 from keras_bert.training.losses import accuracy, cross_entropy
 from keras_bert.training.objectives import Objective
 
@@ -72,6 +74,7 @@ class MultipleChoice(Kind):
             pack_choices(pairs.features, num_choices),
             np.arange(len(rows)),
             {"logits": tf.constant(self.gold(rows))} if labeled else {},
+            truncated=pairs.truncated.reshape(-1, num_choices).any(axis=1),
         )
 
     def decode(self, rows, examples, outputs):
@@ -130,15 +133,41 @@ class MultipleChoice(Kind):
             pairs = self._preprocessor.pack(
                 tf.repeat(context, num_choices), tf.reshape(endings, [-1])
             )
-            logits = model(pad(pack_choices(pairs, num_choices)))["logits"]
+            features = pack_choices(pairs.features, num_choices)
+            _, outputs = call_in_pieces(model, features)
+            logits = outputs["logits"]
+            truncated = tf.reshape(pairs.truncated, tf.shape(endings))
             return {
                 "choice": tf.argmax(logits, axis=-1, output_type=tf.int32),
                 "scores": tf.nn.softmax(logits),
+                **how_read(
+                    features["input_ids"],
+                    tf.range(tf.size(context)),
+                    tf.reduce_any(truncated, axis=1),
+                ),
             }
 
         context, endings = self.string_inputs()
         endings = tf.TensorSpec([None, None], tf.string, endings.name)
         return {"serving_default": Signature(answer, [context, endings])}
+
+    def id_signature(self, model):
+        """Takes ids of pairs, int32 [B, C, S], each with a choice."""
+
+        def call(input_ids, input_mask, segment_ids):
+            shape = tf.shape(input_ids)
+            positions = tf.broadcast_to(tf.range(shape[2]), shape)
+            return model(
+                {
+                    "input_ids": input_ids,
+                    "input_mask": input_mask,
+                    "segment_ids": segment_ids,
+                    "position_ids": positions,
+                    "cls_positions": tf.zeros_like(input_ids[:, :, :1]),
+                }
+            )
+
+        return Signature(call, id_inputs([None, None, None]))
 
     def _num_choices(self, rows):
         context, field = self.spec.text_fields

@@ -8,9 +8,11 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.errors import InputError
-from keras_bert.kinds.examples import Examples
+from keras_bert.kinds.examples import Examples, how_read
 from keras_bert.kinds.fields import check_fields, check_text
-from keras_bert.kinds.kind import HeadNames, Kind, Signature
+from keras_bert.kinds.kind import HeadNames, Kind
+from keras_bert.kinds.network_calls import call_in_pieces
+from keras_bert.kinds.signatures import Signature
 from keras_bert.kinds.span import metrics as squad_metrics
 from keras_bert.kinds.span.decoding import best_answers, decode_windows
 from keras_bert.kinds.span.labels import label_windows
@@ -20,7 +22,6 @@ from keras_bert.kinds.span.reports import (
 )
 from keras_bert.kinds.span.settings import SpanSettings
 from keras_bert.kinds.span.windows import QuestionWindows, Windows
-from keras_bert.kinds.windows import call_on_windows
 from keras_bert.models.span_labeler import build_span_labeler
 from keras_bert.training.losses import accuracy, cross_entropy
 from keras_bert.training.objectives import Objective
@@ -54,6 +55,7 @@ class Span(Kind):
     the context has no token.
 
     A long context is read in overlapping windows; none of it is truncated.
+    A question longer than `max_query_length` is truncated.
 
     The SavedModel takes the question and the context [B] and returns
     `answer`, `score`, `start`, `end`, `null_odds` and `best_answer` [B].
@@ -109,6 +111,7 @@ class Span(Kind):
             _features(windows),
             windows.rows.numpy(),
             labels,
+            truncated=windows.truncated.numpy(),
             windows=windows,
         )
 
@@ -185,17 +188,20 @@ class Span(Kind):
                 context, "UTF-8", "UTF-8", errors="ignore"
             )
             windows = self._windows(question, context)
-            features, outputs = call_on_windows(model, _features(windows))
+            features, outputs = call_in_pieces(model, _features(windows))
             logits = (
                 tf.where(features["input_mask"] == 1, outputs[name], _NEVER)
                 for name in self.objectives
             )
-            return best_answers(
+            best = best_answers(
                 context,
                 windows,
                 *logits,
                 settings=self.spec.settings,
                 unk_id=self.tokenizer.unk_id,
+            )
+            return best | how_read(
+                windows.input_ids, windows.rows, windows.truncated
             )
 
         return {"serving_default": Signature(answer, self.string_inputs())}

@@ -17,11 +17,13 @@ SPACES = " \t\r\n\u202f"
 class Windows(NamedTuple):
     """W windows, each a question with a part of its context.
 
-    All fields but `rows` are int32 RaggedTensors [W, (tokens)]. The fields
+    The fields after `truncated` are int32 RaggedTensors [W, (tokens)]; those
     after `segment_ids` are -1 for a token outside of the context.
 
     Attributes:
         rows: The number of the question, int32 [W], in rising order.
+        truncated: Whether a question was truncated, bool [B], for each
+            question.
         input_ids, segment_ids: [CLS] question [SEP] part of the context [SEP].
         context_tokens: The number of the token in its context.
         starts, ends: The place of the token in its context, in characters.
@@ -34,6 +36,7 @@ class Windows(NamedTuple):
     """
 
     rows: tf.Tensor
+    truncated: tf.Tensor
     input_ids: tf.RaggedTensor
     segment_ids: tf.RaggedTensor
     context_tokens: tf.RaggedTensor
@@ -83,7 +86,9 @@ class QuestionWindows(tf.Module):
 
     def __call__(self, questions: tf.Tensor, contexts: tf.Tensor) -> Windows:
         """Cuts contexts [B] into windows, each with its question [B]."""
-        questions = self.tokenizer(questions)[:, : self.max_query_length]
+        questions = self.tokenizer(questions)
+        truncated = questions.row_lengths() > self.max_query_length
+        questions = questions[:, : self.max_query_length]
         # Many questions are asked about the same context.
         contexts, context_of_row = tf.unique(contexts)
         tokens = _locate_tokens(self.tokenizer, contexts)
@@ -115,6 +120,7 @@ class QuestionWindows(tf.Module):
         numbers = tf.ragged.range(layout.firsts, layout.firsts + layout.lengths)
         return Windows(
             rows=rows,
+            truncated=truncated,
             input_ids=tf.concat([question_ids, context_ids], axis=1),
             segment_ids=tf.concat(
                 [tf.zeros_like(question_ids), tf.ones_like(context_ids)], axis=1

@@ -8,15 +8,17 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.errors import InputError
-from keras_bert.kinds.examples import IGNORED, Examples
+from keras_bert.kinds.examples import IGNORED, Examples, how_read
 from keras_bert.kinds.fields import (
     check_fields,
     check_text,
     check_texts,
     find_label,
 )
-from keras_bert.kinds.kind import HeadNames, Kind, KindSettings, Signature
+from keras_bert.kinds.kind import HeadNames, Kind, KindSettings
+from keras_bert.kinds.network_calls import call_in_pieces
 from keras_bert.kinds.reports import write_confusion_matrix
+from keras_bert.kinds.signatures import Signature
 from keras_bert.kinds.token_classification.entities import (
     find_entities,
     write_entity_types,
@@ -26,7 +28,6 @@ from keras_bert.kinds.token_classification.windows import (
     tokenize_words,
     window_words,
 )
-from keras_bert.kinds.windows import call_on_windows
 from keras_bert.models.bilstm import build_bilstm_token_classifier
 from keras_bert.models.feature_tagger import (
     FEATURES,
@@ -230,7 +231,8 @@ class TokenClassification(Kind):
                 text, "UTF-8", "UTF-8", errors="ignore"
             )
             tokens = _Tokens.of_texts(text, self.tokenizer)
-            _, _, entities = self._answer(tokens, self._logits(model, tokens))
+            logits, read = self._read(model, tokens)
+            _, _, entities = self._answer(tokens, logits)
             places = tokens.locate(entities)
             starts, ends = places["start"], places["end"]
             texts = tf.strings.substr(
@@ -245,16 +247,19 @@ class TokenClassification(Kind):
                 "entities.start": starts.to_tensor(),
                 "entities.end": ends.to_tensor(),
                 "entities.score": entities.scores.to_tensor(),
+                **read,
             }
 
         def tag(words):
             shape = tf.shape(words)
             words = tf.RaggedTensor.from_tensor(words, padding="")
             tokens = _Tokens.of_words(words, self.tokenizer)
-            tags, scores, _ = self._answer(tokens, self._logits(model, tokens))
+            logits, read = self._read(model, tokens)
+            tags, scores, _ = self._answer(tokens, logits)
             return {
                 "tags": tags.to_tensor(shape=shape),
                 "scores": scores.to_tensor(shape=shape),
+                **read,
             }
 
         (field,) = self.spec.text_fields
@@ -275,11 +280,14 @@ class TokenClassification(Kind):
             bert_config, bilstm_size=settings.bilstm_size, **sizes
         )
 
-    def _logits(self, model, tokens):
-        """Returns the logits of all words of all texts, [W, L]."""
+    def _read(self, model, tokens):
+        """Returns the logits of all words, [W, L], and how texts were read."""
         windows = self._windows(tokens)
-        _, outputs = call_on_windows(model, _features(windows))
-        return tf.boolean_mask(outputs["logits"], windows.is_read.to_tensor())
+        _, outputs = call_in_pieces(model, _features(windows))
+        return (
+            tf.boolean_mask(outputs["logits"], windows.is_read.to_tensor()),
+            how_read(windows.input_ids, windows.text_numbers),
+        )
 
     def _answer(self, tokens, logits):
         """Returns tags and their scores, [B, (words)], and the entities."""

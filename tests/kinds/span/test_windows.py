@@ -21,8 +21,9 @@ def _windows(vocab_file, lower_case=True, **sizes):
 
 
 def _lists(windows):
-    rows, *ragged = windows
-    return [rows.numpy().tolist(), *(x.to_list() for x in ragged)]
+    rows, truncated, *ragged = windows
+    dense = [x.numpy().tolist() for x in (rows, truncated)]
+    return [*dense, *(x.to_list() for x in ragged)]
 
 
 def test_the_fields_of_windows(vocab_file):
@@ -37,6 +38,7 @@ def test_the_fields_of_windows(vocab_file):
         return [[x for x in row if x != -1] for row in fields[name]]
 
     assert fields["rows"] == [0, 0, 1]
+    assert fields["truncated"] == [False, True]
     assert fields["input_ids"] == [
         [2, 26, 3, 6, 14, 15, 24, 27, 6, 9, 3],
         [2, 26, 3, 24, 27, 6, 9, 16, 18, 3],
@@ -70,7 +72,7 @@ def test_the_fields_of_windows(vocab_file):
     assert of_context("word_starts")[2] == [1, 4, 8, 8]
     assert of_context("word_ends")[2] == [2, 7, 14, 14]
     for name in fields:
-        if name not in ("rows", "input_ids", "segment_ids"):
+        if name not in ("rows", "truncated", "input_ids", "segment_ids"):
             rows = zip(fields[name], fields["context_tokens"], strict=True)
             for values, tokens in rows:
                 assert [x == -1 for x in values] == [x == -1 for x in tokens]
@@ -201,7 +203,7 @@ def test_the_same_in_a_saved_model(vocab_file, tmp_path):
     )
     expected = _lists(windows(*texts))
     assert expected[0] == [0, 0, 0, 0, 1, 2, 3]
-    assert expected[1][4:6] == [[2, 3, 3], [2, 6, 23, 3, 3]]
+    assert expected[2][4:6] == [[2, 3, 3], [2, 6, 23, 3, 3]]
     module = tf.Module()
     module.windows = windows
     module.cut = tf.function(

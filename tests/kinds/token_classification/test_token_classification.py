@@ -205,7 +205,7 @@ def test_the_entities_of_a_text_are_those_of_its_words(finetuned):
     for text, words, answer, expected in zip(
         _TEXTS, _WORDS, answers, of_words, strict=True
     ):
-        assert list(answer) == ["entities"]
+        assert "tags" not in answer
         end, spans = 0, []
         for word in words:
             start = text.index(word, end)

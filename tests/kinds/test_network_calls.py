@@ -3,8 +3,8 @@ import pytest
 import tensorflow as tf
 from conftest import randomize
 
-from keras_bert.kinds import windows
-from keras_bert.kinds.windows import call_on_windows
+from keras_bert.kinds import network_calls
+from keras_bert.kinds.network_calls import call_in_pieces
 from keras_bert.models.span_labeler import build_span_labeler
 
 _LENGTHS = [9, 4, 7, 9, 2, 5, 8]  # W=7 windows of up to S=9 tokens
@@ -45,12 +45,12 @@ class _Counting:
 def test_any_number_at_a_time_gives_the_same_outputs(
     model, features, monkeypatch, num_tokens, sizes
 ):
-    _, expected = call_on_windows(model, features)
+    _, expected = call_in_pieces(model, features)
     assert expected["start_logits"].shape == (7, 9)
     assert np.ptp(expected["start_logits"]) > 0.1
-    monkeypatch.setattr(windows, "_TOKENS_PER_CALL", num_tokens)
+    monkeypatch.setattr(network_calls, "_TOKENS_PER_CALL", num_tokens)
     counting = _Counting(model)
-    padded, outputs = call_on_windows(counting, features)
+    padded, outputs = call_in_pieces(counting, features)
     assert counting.sizes == sizes
     assert padded["input_mask"].numpy().sum(axis=1).tolist() == _LENGTHS
     for name, values in expected.items():
@@ -58,22 +58,22 @@ def test_any_number_at_a_time_gives_the_same_outputs(
 
 
 def test_a_network_never_gets_more_tokens_than_allowed(model, monkeypatch):
-    monkeypatch.setattr(windows, "_TOKENS_PER_CALL", 100)
+    monkeypatch.setattr(network_calls, "_TOKENS_PER_CALL", 100)
     ids = tf.ones([101, 7], tf.int32)
     ids = tf.RaggedTensor.from_tensor(ids)
     counting = _Counting(model)
-    call_on_windows(counting, {"input_ids": ids, "segment_ids": ids * 0})
+    call_in_pieces(counting, {"input_ids": ids, "segment_ids": ids * 0})
     assert counting.sizes == [14] * 7 + [3]
 
 
 def test_the_same_in_a_saved_model(model, features, monkeypatch, tmp_path):
-    _, expected = call_on_windows(model, features)
-    monkeypatch.setattr(windows, "_TOKENS_PER_CALL", 18)
+    _, expected = call_in_pieces(model, features)
+    monkeypatch.setattr(network_calls, "_TOKENS_PER_CALL", 18)
 
     def call(flat, lengths):
         ids = tf.RaggedTensor.from_row_lengths(flat, lengths)
         ids = {"input_ids": ids, "segment_ids": tf.zeros_like(ids)}
-        return call_on_windows(model, ids)[1]
+        return call_in_pieces(model, ids)[1]
 
     module = tf.Module()
     module.model = model

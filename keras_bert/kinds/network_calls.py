@@ -1,4 +1,4 @@
-"""Runs a network on the windows of long texts, in bounded memory."""
+"""Calls a network on any number of sequences, in bounded memory."""
 
 from __future__ import annotations
 
@@ -12,18 +12,24 @@ from keras_bert.text.packing import pad
 _TOKENS_PER_CALL = 16_384
 
 
-def call_on_windows(
-    model: keras.Model, features: dict[str, tf.RaggedTensor]
+def call_in_pieces(
+    model: keras.Model,
+    features: dict[str, tf.RaggedTensor],
+    *,
+    tokens_per_call: int | None = None,
 ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
-    """Calls a network on windows [W, (tokens)], a bounded number at a time.
+    """Calls a network on N examples, a bounded number of tokens at a time.
 
-    W may be unknown, as it is in the graph of a SavedModel. Returns the padded
-    features [W, S] and the outputs [W, S, ...].
+    Takes ragged features, [N, (tokens)] or [N, R, (tokens)]. N may be unknown,
+    as it is in the graph of a SavedModel. Returns the padded features and the
+    outputs, [N, ...].
     """
     features = pad(features)
-    num_windows, seq_length = tf.unstack(tf.shape(features["input_ids"]))
-    size = tf.maximum(_TOKENS_PER_CALL // seq_length, 1)
-    num_calls = -(-num_windows // size)
+    num_examples, *sizes = tf.unstack(tf.shape(features["input_ids"]))
+    tokens_per_example = tf.maximum(tf.reduce_prod(sizes), 1)
+    tokens_per_call = tokens_per_call or _TOKENS_PER_CALL
+    size = tf.maximum(tokens_per_call // tokens_per_example, 1)
+    num_calls = tf.maximum(-(-num_examples // size), 1)
     arrays = {
         name: tf.TensorArray(
             x.dtype, num_calls, infer_shape=False, element_shape=x.shape

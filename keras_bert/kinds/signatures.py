@@ -1,0 +1,73 @@
+"""The functions of a SavedModel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import tensorflow as tf
+from tensorflow.saved_model import (
+    CLASSIFY_METHOD_NAME,
+    CLASSIFY_OUTPUT_CLASSES,
+    CLASSIFY_OUTPUT_SCORES,
+    PREDICT_METHOD_NAME,
+)
+
+
+class Signature(NamedTuple):
+    """A function of a SavedModel.
+
+    Attributes:
+        function: Takes tensors and returns a dict of tensors. Outputs such as
+            "entities.type" and "entities.text" [B, E] are the fields of a list
+            of objects for each row, padded with "" or 0.
+        inputs: The specifications of the tensors, with their names.
+        by_label: The outputs whose last axis has an entry for each label.
+        method: The API of TensorFlow Serving that calls it. If it is that of
+            Classify or Regress, the SavedModel's function takes serialized
+            tf.Examples with the inputs.
+
+    Example:
+        >>> kind = keras_bert.load_finetuned("finetuned").kind
+        >>> signature = keras_bert.Signature(
+        ...     lambda sentence: {"size": tf.strings.length(sentence)},
+        ...     kind.string_inputs(),
+        ... )
+        >>> signature.function(tf.constant(["a film"]))["size"].numpy()
+        array([6], dtype=int32)
+    """
+
+    function: Callable[..., dict[str, tf.Tensor]]
+    inputs: Sequence[tf.TensorSpec]
+    by_label: tuple[str, ...] = ()
+    method: str = PREDICT_METHOD_NAME
+
+
+def classify_signature(
+    answer: Callable[..., dict[str, tf.Tensor]],
+    inputs: Sequence[tf.TensorSpec],
+    labels: Sequence[str],
+) -> Signature:
+    """Returns the signature for the Classify API.
+
+    `answer` returns `scores` [B, L]. The signature returns `classes`, the
+    labels, and `scores`, both [B, L].
+    """
+
+    def classify(*texts):
+        scores = answer(*texts)["scores"]
+        classes = tf.broadcast_to(tf.constant(labels), tf.shape(scores))
+        return {
+            CLASSIFY_OUTPUT_CLASSES: classes,
+            CLASSIFY_OUTPUT_SCORES: scores,
+        }
+
+    return Signature(classify, inputs, method=CLASSIFY_METHOD_NAME)
+
+
+def id_inputs(shape: Sequence[int | None]) -> list[tf.TensorSpec]:
+    """Returns the specifications of the network's inputs, in their order."""
+    return [
+        tf.TensorSpec(shape, tf.int32, name)
+        for name in ("input_ids", "input_mask", "segment_ids")
+    ]

@@ -1,0 +1,153 @@
+"""The word pieces that a pre-trained model puts in the place of [MASK]."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import keras
+import tensorflow as tf
+from keras import ops
+
+from keras_bert.errors import InputError
+from keras_bert.kinds.network_calls import call_in_pieces
+from keras_bert.text.packing import Packed, pack_segments
+from keras_bert.text.tokenizer import BertTokenizer
+
+# Each [MASK] takes the memory of a number for each word piece. A text may
+# consist of them.
+_TOKENS_PER_CALL = 1_024
+
+
+class Guesses(NamedTuple):
+    """The best word pieces for each [MASK] of texts.
+
+    Attributes:
+        pieces: Strings [B, M, top], the best piece first; "" for padding.
+        probabilities: float32 [B, M, top]; 0 for padding.
+        packed: How the texts were read.
+    """
+
+    pieces: tf.Tensor
+    probabilities: tf.Tensor
+    packed: Packed
+
+
+class MaskFiller(tf.Module):
+    """Guesses the word pieces at each [MASK], eagerly or in a SavedModel.
+
+    Attributes:
+        model: A network with the inputs of `build_pretraining_model`. Its
+            outputs are the `ids` and the `probabilities` of the best pieces.
+        tokenizer: The tokenizer. Its `special_tokens.mask` is the spelling of
+            [MASK].
+        seq_length: The longest sequence; longer texts are cut.
+    """
+
+    def __init__(
+        self,
+        model: keras.Model,
+        tokenizer: BertTokenizer,
+        *,
+        seq_length: int,
+        top: int = 5,
+    ):
+        """Takes a model of `build_pretraining_model`."""
+        super().__init__(name="mask_filler")
+        logits = model.output["masked_lm"]
+        probabilities, ids = ops.top_k(ops.softmax(logits), top)
+        self.model = keras.Model(
+            model.input, {"ids": ids, "probabilities": probabilities}
+        )
+        self.tokenizer = tokenizer
+        self.seq_length = seq_length
+
+    def __call__(self, texts: tf.Tensor) -> Guesses:
+        """Guesses for strings [B]."""
+        packed = self._pack(texts)
+        features = packed.features
+        is_mask = features["input_ids"] == self.tokenizer.mask_id
+        places = tf.ragged.range(is_mask.row_lengths(), dtype=tf.int64)
+        positions = tf.ragged.boolean_mask(tf.cast(places, tf.int32), is_mask)
+        _, outputs = call_in_pieces(
+            self.model,
+            {**features, "masked_lm_positions": positions},
+            tokens_per_call=_TOKENS_PER_CALL,
+        )
+        is_found = tf.sequence_mask(positions.row_lengths())[:, :, None]
+        vocab = tf.constant(self.tokenizer.vocab)
+        return Guesses(
+            tf.where(is_found, tf.gather(vocab, outputs["ids"]), ""),
+            tf.where(is_found, outputs["probabilities"], 0.0),
+            packed,
+        )
+
+    def _pack(self, texts):
+        tokenizer = self.tokenizer
+        # The tokenizer would split the name of [MASK] like any other text.
+        parts = tf.strings.split(texts, tokenizer.special_tokens.mask)
+        ids = tokenizer(parts.values)
+        is_last = tf.ragged.range(parts.row_lengths()) == (
+            parts.row_lengths()[:, None] - 1
+        )
+        num_masks = tf.cast(~is_last.values, tf.int64)
+        masks = tf.RaggedTensor.from_row_lengths(
+            tf.fill([tf.reduce_sum(num_masks)], tokenizer.mask_id), num_masks
+        )
+        ids = parts.with_values(tf.concat([ids, masks], axis=1))
+        return pack_segments(
+            [ids.merge_dims(1, 2)],
+            seq_length=self.seq_length,
+            cls_id=tokenizer.cls_id,
+            sep_id=tokenizer.sep_id,
+        )
+
+
+def fill_mask(
+    model: keras.Model, tokenizer: BertTokenizer, text: str, *, top: int = 5
+) -> list[list[tuple[str, float]]]:
+    """Guesses the word piece at each "[MASK]" of a text.
+
+    Args:
+        model: A model of `build_pretraining_model`.
+        tokenizer: The tokenizer of the model. Its `special_tokens.mask` is
+            the spelling of [MASK].
+        text: A text with at least one [MASK], not longer than the model reads.
+        top: The number of guesses to return.
+
+    Returns:
+        For each [MASK], the best pieces with their probabilities.
+
+    Raises:
+        InputError: If the text has no [MASK], or too many tokens.
+
+    Example:
+        >>> config = keras_bert.BertConfig.from_json(
+        ...     "pretrained/bert_config.json"
+        ... )
+        >>> model = keras_bert.build_pretraining_model(config)
+        >>> keras_bert.load_checkpoint(model, "pretrained")
+        >>> tokenizer = keras_bert.BertTokenizer("pretrained/vocab.txt")
+        >>> (guesses,) = keras_bert.fill_mask(
+        ...     model, tokenizer, "a [MASK] dog", top=3
+        ... )
+        >>> len(guesses)
+        3
+    """
+    mask = tokenizer.special_tokens.mask
+    if mask not in text:
+        raise InputError(f"{text!r} has no {mask} to fill.")
+    positions = model.get_layer("embeddings").position_embeddings
+    fill = MaskFiller(model, tokenizer, seq_length=positions.shape[0], top=top)
+    guesses = fill(tf.constant([text]))
+    if guesses.packed.truncated[0]:
+        raise InputError(
+            f"The text has more than the {fill.seq_length} tokens that the "
+            "model reads; give a shorter one."
+        )
+    (pieces,), (probabilities,) = (
+        x.numpy() for x in (guesses.pieces, guesses.probabilities)
+    )
+    return [
+        [(piece.decode(), float(p)) for piece, p in zip(*row, strict=True)]
+        for row in zip(pieces, probabilities, strict=True)
+    ]

@@ -1,0 +1,146 @@
+"""The README.md beside an exported model: what is known of it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+
+from keras_bert.config import BertConfig
+from keras_bert.kinds.kind import Kind
+from keras_bert.text.tokenizer import BertTokenizer
+
+
+def finetuned_card(
+    name: str,
+    model: keras.Model,
+    kind: Kind,
+    bert_config: BertConfig,
+    training: Mapping[str, Any],
+) -> str:
+    """Returns the card of a fine-tuned model.
+
+    `training` is that of `FinetunedModel`. What is not known is left out.
+    """
+    spec = kind.spec
+    task = [
+        f"- Kind: `{spec.kind}`",
+        f"- Fields: {_names(spec.text_fields)}",
+    ]
+    if spec.labels:
+        task.append(f"- Labels: {_names(spec.labels)}")
+    limits = [
+        f"- The network reads up to {spec.settings.max_seq_length} tokens at "
+        "a time. `truncated` is true in an answer if the end of a text was "
+        "not read.",
+        "- `num_tokens` is the number of tokens that were read.",
+    ]
+    if training.get("metrics"):
+        limits.append(
+            "- The figures above are those of the validation set. They say "
+            "nothing about other data."
+        )
+    answer = inspect.getdoc(type(kind)) or ""
+    return _card(
+        name,
+        {
+            "Task": [*task, "", answer] if answer else task,
+            "Network": _network(model, bert_config, kind.tokenizer),
+            "Training": _training(training),
+            "Figures on the validation set": _table(
+                training.get("metrics") or {}
+            ),
+            "Limits": limits,
+        },
+    )
+
+
+def encoder_card(
+    name: str,
+    model: keras.Model,
+    bert_config: BertConfig,
+    tokenizer: BertTokenizer,
+    *,
+    checkpoint: str,
+    max_seq_length: int,
+    answers: str,
+) -> str:
+    """Returns the card of a pre-trained model, which answers with vectors."""
+    return _card(
+        name,
+        {
+            "Answers": [answers],
+            "Network": [
+                *_network(model, bert_config, tokenizer),
+                f"- Checkpoint: `{checkpoint}`",
+            ],
+            "Limits": [
+                f"- The network reads up to {max_seq_length} tokens of a "
+                "text. `truncated` is true in an answer if the end of a text "
+                "was not read.",
+            ],
+        },
+    )
+
+
+def _card(name, sections):
+    parts = [
+        f"# {name}\n\nA BERT model that keras_bert exported. It takes strings."
+    ]
+    parts += [
+        "\n".join([f"## {title}\n", *lines])
+        for title, lines in sections.items()
+        if lines
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _network(model, config, tokenizer):
+    case = "lower-cased" if tokenizer.settings.do_lower_case else "cased"
+    return [
+        f"- Encoder: {config.num_hidden_layers} layers, hidden size "
+        f"{config.hidden_size}, {config.num_attention_heads} heads",
+        f"- Weights: {model.count_params():,}",
+        f"- Vocabulary: {tokenizer.vocab_size:,} word pieces of {case} text",
+    ]
+
+
+def _training(training):
+    if not training.get("config"):
+        return []
+    names = {
+        "task": "Task",
+        "data": "Folder of the data",
+        "num_train_examples": "Training rows",
+        "init_checkpoint": "Started from",
+        "num_train_steps": "Steps",
+    }
+    known = {
+        title: training[name]
+        for name, title in names.items()
+        if training.get(name) is not None
+    }
+    return [
+        *(f"- {title}: `{value}`" for title, value in known.items()),
+        "",
+        *_table(training["config"]),
+    ]
+
+
+def _table(values):
+    if not values:
+        return []
+    rows = (
+        f"| `{name}` | {value:.4g} |"
+        if isinstance(value, float)
+        else f"| `{name}` | `{value}` |"
+        for name, value in values.items()
+        if value not in (None, "")
+    )
+    return ["| name | value |", "|---|---|", *rows]
+
+
+def _names(names):
+    return ", ".join(f"`{name}`" for name in names)

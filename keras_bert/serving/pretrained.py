@@ -1,0 +1,196 @@
+"""A pre-trained checkpoint -> a SavedModel that takes raw strings."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import keras
+import tensorflow as tf
+from keras import ops
+
+from keras_bert.checkpoints.load import heads_in, load_checkpoint
+from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
+from keras_bert.errors import InputError
+from keras_bert.kinds.network_calls import call_in_pieces
+from keras_bert.kinds.signatures import Signature, id_inputs
+from keras_bert.layers.pooling import cls_pooling, mean_pooling
+from keras_bert.models.encoder import build_encoder
+from keras_bert.models.pretraining import build_pretraining_model
+from keras_bert.serving.export import export_saved_model
+from keras_bert.serving.fill_mask import MaskFiller
+from keras_bert.serving.model_card import encoder_card
+from keras_bert.settings import check_settings, setting
+from keras_bert.text.packing import BertPreprocessor
+
+_TEXT = tf.TensorSpec([None], tf.string, "text")
+
+
+@dataclasses.dataclass(frozen=True)
+class PretrainedExportConfig:
+    """The settings of `export_pretrained`.
+
+    Attributes:
+        pooling: The vector of a text in `serving_default`: mean (of all
+            tokens), cls (the token [CLS]) or pooled (the output of the
+            pooler).
+        normalize: Whether all vectors have the length 1.
+        max_seq_length: Longest sequence, in tokens with [CLS] and [SEP];
+            longer texts are truncated.
+
+    Example:
+        >>> keras_bert.PretrainedExportConfig(pooling="cls").normalize
+        False
+    """
+
+    pooling: str = setting("mean", choices=("mean", "cls", "pooled"))
+    normalize: bool = False
+    max_seq_length: int = setting(128, minimum=4)
+
+    def __post_init__(self):
+        check_settings(self)
+
+
+def export_pretrained(
+    checkpoint: str | Path,
+    export_dir: str | Path,
+    config: PretrainedExportConfig | None = None,
+) -> Path:
+    """Writes the next version of an encoder, such as `served/1`.
+
+    The signatures take `text`, strings [B]. All return `truncated` and
+    `num_tokens` too.
+
+        serving_default: `embedding`, float32 [B, H].
+        embed: `mean`, `cls` and, if the checkpoint has a pooler, `pooled`,
+            float32 [B, H].
+        fill_mask: `masks.pieces` and `masks.probabilities` [B, M, 5], the best
+            word pieces for each [MASK], padded with "" and 0; only if the
+            checkpoint has a masked-LM head.
+
+    `serve_ids` takes `input_ids`, `input_mask` and `segment_ids`, and returns
+    the outputs of the encoder. `export_saved_model` tells of the files.
+
+    Args:
+        checkpoint: Anything that `load_checkpoint` takes, with its config and
+            vocabulary in the same folder.
+        export_dir: The folder of all versions of the model.
+        config: The settings.
+
+    Returns:
+        The folder of the new version.
+
+    Raises:
+        FileNotFoundError: If the checkpoint, config or vocabulary is missing.
+        InputError: If the checkpoint has no pooler, but `pooled` is asked for,
+            or if the network has fewer positions than `max_seq_length`.
+
+    Example:
+        >>> version = keras_bert.export_pretrained(
+        ...     "pretrained",
+        ...     "encoder",
+        ...     keras_bert.PretrainedExportConfig(max_seq_length=16),
+        ... )
+        >>> model = keras_bert.ServedModel(version)
+        >>> (answer,) = model.answer([{"text": "a good film"}])
+        >>> len(answer["embedding"]), answer["num_tokens"]
+        (12, 5)
+    """
+    config = config or PretrainedExportConfig()
+    bert_config, tokenizer = load_config_and_tokenizer(checkpoint)
+    bert_config.check_max_seq_length(config.max_seq_length)
+    heads = heads_in(checkpoint)
+    if config.pooling == "pooled" and "pooler" not in heads:
+        raise InputError(
+            f"{checkpoint} has no pooler, so there is no vector 'pooled'; "
+            "choose mean or cls."
+        )
+    encoder = build_encoder(bert_config)
+    load_checkpoint(encoder, checkpoint)
+    vectors = _build_vectors(encoder, "pooler" in heads, config.normalize)
+    preprocessor = BertPreprocessor(tokenizer, config.max_seq_length)
+    tracked = [encoder, vectors, preprocessor]
+
+    def embed(text):
+        packed = preprocessor.pack(text)
+        _, outputs = call_in_pieces(vectors, packed.features)
+        return outputs | packed.how_read()
+
+    def answer(text):
+        outputs = embed(text)
+        return {"embedding": outputs[config.pooling]} | {
+            name: outputs[name] for name in ("truncated", "num_tokens")
+        }
+
+    def call_encoder(input_ids, input_mask, segment_ids):
+        return encoder(
+            {
+                "input_ids": input_ids,
+                "input_mask": input_mask,
+                "segment_ids": segment_ids,
+            }
+        )
+
+    signatures = {
+        "serving_default": Signature(answer, [_TEXT]),
+        "embed": Signature(embed, [_TEXT]),
+        "serve_ids": Signature(call_encoder, id_inputs([None, None])),
+    }
+    if "masked_lm" in heads:
+        model = build_pretraining_model(bert_config, next_sentence=False)
+        load_checkpoint(model, checkpoint)
+        filler = MaskFiller(model, tokenizer, seq_length=config.max_seq_length)
+        tracked.append(filler.model)
+        signatures["fill_mask"] = _fill_mask_signature(filler)
+    sidecars = tokenizer.sidecars(bert_config.max_position_embeddings)
+    return export_saved_model(
+        export_dir,
+        signatures,
+        tracked=tracked,
+        description={
+            "kind": "encoder",
+            "labels": (),
+            "text_fields": ("text",),
+            "max_seq_length": config.max_seq_length,
+        },
+        assets={**sidecars, "bert_config.json": bert_config.to_json()},
+        model_card=encoder_card(
+            Path(export_dir).absolute().name,
+            encoder,
+            bert_config,
+            tokenizer,
+            checkpoint=Path(checkpoint).name,
+            max_seq_length=config.max_seq_length,
+            answers=f"`embedding`: a vector of {bert_config.hidden_size} "
+            f"numbers for each text, by the pooling `{config.pooling}`"
+            f"{', with the length 1' if config.normalize else ''}.",
+        ),
+    )
+
+
+def _build_vectors(encoder, has_pooler, normalize):
+    """Returns a network with one output, float32 [B, H], for each pooling."""
+    tokens = encoder.output["sequence_output"]
+    input_mask = encoder.input["input_mask"]
+    vectors = {
+        "mean": mean_pooling(tokens, input_mask),
+        "cls": cls_pooling(tokens, input_mask),
+    }
+    if has_pooler:
+        vectors["pooled"] = encoder.output["pooled_output"]
+    vectors = {name: ops.cast(x, "float32") for name, x in vectors.items()}
+    if normalize:
+        vectors = {name: ops.normalize(x) for name, x in vectors.items()}
+    return keras.Model(encoder.input, vectors, name="vectors")
+
+
+def _fill_mask_signature(filler):
+    def fill_mask(text):
+        guesses = filler(text)
+        return {
+            "masks.pieces": guesses.pieces,
+            "masks.probabilities": guesses.probabilities,
+            **guesses.packed.how_read(),
+        }
+
+    return Signature(fill_mask, [_TEXT])

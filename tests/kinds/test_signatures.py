@@ -1,0 +1,150 @@
+"""The signatures of the SavedModel of each kind."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from conftest import randomize, write_vocab
+from kind_examples import export, make_kind
+
+from keras_bert.finetuning.finetuned_model import FinetunedModel
+from keras_bert.serving.served_model import ServedModel
+
+_LONG = "the quick brown fox jumped over the lazy dog " * 2
+_LABELS = ("bad", "good", "odd")
+# The labels, and rows of which the second one has a long text.
+_KINDS = {
+    "classification": (_LABELS, [{"text": "a film"}, {"text": _LONG}]),
+    "multilabel": (_LABELS, [{"text": "a film"}, {"text": _LONG}]),
+    "regression": ((), [{"text": "a film"}, {"text": _LONG}]),
+    "multiple_choice": (
+        (),
+        [
+            {"context": "a film", "endings": ["good", "not bad"]},
+            {"context": "a dog", "endings": [_LONG, "fox"]},
+        ],
+    ),
+    "span": (
+        (),
+        [
+            {"question": "a film", "context": _LONG},
+            {"question": _LONG, "context": "a dog"},
+        ],
+    ),
+    "token_classification": (
+        ("O", "B-A", "I-A"),
+        [{"text": "a film"}, {"text": _LONG}],
+    ),
+}
+# With [CLS] and [SEP]. A question may have 4 tokens. A text of 20 tokens has 3
+# windows of 12 tokens; a context of 20 tokens has 5 windows of a question of 2
+# tokens with up to 7 of its own.
+_NUM_TOKENS = {
+    "classification": [4, 12],
+    "multilabel": [4, 12],
+    "regression": [4, 12],
+    "multiple_choice": [6 + 7, 12 + 6],
+    "span": None,
+    "token_classification": [4, 36],
+}
+
+
+@pytest.fixture(scope="module", params=_KINDS)
+def exported(request, config, tmp_path_factory):
+    """The name of a kind, a model, its rows and its signatures."""
+    name = request.param
+    labels, rows = _KINDS[name]
+    folder = tmp_path_factory.mktemp(name)
+    settings = {"max_query_length": 4, "doc_stride": 3}
+    kind = make_kind(
+        name,
+        write_vocab(folder),
+        config,
+        labels=labels,
+        **(settings if name == "span" else {}),
+    )
+    keras.utils.set_random_seed(1)
+    model = kind.build_model(config)
+    randomize(model)
+    version = export(model, kind, folder / "served")
+    loaded = tf.saved_model.load(str(version))
+    yield name, FinetunedModel(model, kind, config), rows, version, loaded
+
+
+def _as_inputs(rows):
+    return {name: tf.constant([row[name] for row in rows]) for name in rows[0]}
+
+
+def test_an_answer_says_how_a_text_was_read(exported):
+    name, finetuned, rows, version, _ = exported
+    answers = finetuned.predict(rows)
+    is_cut = name != "token_classification"
+    assert [answer["truncated"] for answer in answers] == [False, is_cut]
+    served = ServedModel(version).answer(rows)
+    for key in ("truncated", "num_tokens"):
+        assert [a[key] for a in served] == [a[key] for a in answers]
+    if expected := _NUM_TOKENS[name]:
+        assert [answer["num_tokens"] for answer in answers] == expected
+
+
+def test_tf_examples_get_the_same_answers(exported):
+    _, _, rows, _, loaded = exported
+    examples = []
+    for row in rows:
+        example = tf.train.Example()
+        for key, value in row.items():
+            texts = [value] if isinstance(value, str) else value
+            example.features.feature[key].bytes_list.value.extend(
+                text.encode() for text in texts
+            )
+        examples.append(example.SerializeToString())
+    expected = loaded.signatures["serving_default"](**_as_inputs(rows))
+    found = loaded.signatures["serve_examples"](examples=tf.constant(examples))
+    assert found.keys() == expected.keys()
+    for key, values in expected.items():
+        np.testing.assert_array_equal(found[key], values)
+    scores = {"classify": "scores", "regress": "score"}
+    for method in scores.keys() & set(loaded.signatures):
+        outputs = loaded.signatures[method](inputs=tf.constant(examples))
+        values = expected[scores[method]]
+        if method == "classify":
+            classes = outputs["classes"].numpy().tolist()
+            assert classes == [[x.encode() for x in _LABELS]] * 2
+        result = outputs["scores" if method == "classify" else "outputs"]
+        np.testing.assert_array_equal(result, values)
+
+
+def test_which_kinds_classify_and_regress(exported):
+    name, *_, loaded = exported
+    methods = {
+        "classification": {"classify"},
+        "multilabel": {"classify"},
+        "regression": {"regress"},
+    }
+    found = {"classify", "regress"} & set(loaded.signatures)
+    assert found == methods.get(name, set())
+
+
+def test_ids_get_the_outputs_of_the_network(exported):
+    name, finetuned, _, _, loaded = exported
+    ids = np.array([[2, 5, 9, 3, 7, 3, 0], [2, 6, 3, 8, 3, 0, 0]], "int32")
+    features = {
+        "input_ids": ids,
+        "input_mask": (ids > 0).astype("int32"),
+        "segment_ids": np.array([[0] * 4 + [1] * 3] * 2, "int32"),
+    }
+    served = features
+    if name == "multiple_choice":  # one row with two choices
+        served = {key: x[None] for key, x in features.items()}
+        positions = np.broadcast_to(np.arange(7, dtype="int32"), (1, 2, 7))
+        features = served | {
+            "position_ids": positions,
+            "cls_positions": np.zeros((1, 2, 1), "int32"),
+        }
+    expected = finetuned.model(features)
+    outputs = loaded.signatures["serve_ids"](
+        **{key: tf.constant(x) for key, x in served.items()}
+    )
+    assert outputs.keys() == expected.keys()
+    for key, values in expected.items():
+        np.testing.assert_allclose(outputs[key], values, atol=1e-5)
