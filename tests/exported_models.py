@@ -16,7 +16,7 @@ from keras_bert.serving.pretrained import (
 
 _LABELS = ("bad", "good", "größer")
 _TAGS = ("O", "B-X", "I-X")
-# The name of a kind, and of a variant of it, with the arguments of make_kind.
+# The arguments of make_kind by the name of the kind, or of a variant of it.
 MODELS = {
     "classification": {"labels": _LABELS},
     "classification cased": {"labels": _LABELS, "do_lower_case": False},
@@ -56,6 +56,10 @@ _IDS = {
     "segment_ids": [[0, 0, 0, 0, 1, 1, 1], [0, 0, 0, 0, 1, 1, 0]],
 }
 _TAKE_EXAMPLES = ("serve_examples", "classify", "regress")
+
+
+def is_variant(name):
+    return " " in name
 
 
 def export_model(name, folder):

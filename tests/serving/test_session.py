@@ -6,14 +6,18 @@ operations of the graph. Python does neither.
 
 import pytest
 from ask_saved_models import ask_function, ask_session
-from exported_models import MODELS, largest_difference, make_requests
+from exported_models import (
+    MODELS,
+    is_variant,
+    largest_difference,
+    make_requests,
+)
 
 
 @pytest.mark.parametrize(
     "name",
     [
-        # The variants of a kind are slow tests.
-        pytest.param(name, marks=[pytest.mark.slow] if " " in name else [])
+        pytest.param(name, marks=[pytest.mark.slow] if is_variant(name) else [])
         for name in MODELS
     ],
 )
