@@ -58,7 +58,10 @@ from .pretraining.write.run import (
     create_pretraining_data as create_pretraining_data,
 )
 from .pretraining.write.source import TextSource as TextSource
+from .serving.beam import predict_files_with_beam as predict_files_with_beam
 from .serving.fill_mask import fill_mask as fill_mask
+from .serving.predict_files import predict_files as predict_files
+from .serving.predict_files import predict_lines as predict_lines
 from .serving.pretrained import (
     PretrainedExportConfig as PretrainedExportConfig,
 )
