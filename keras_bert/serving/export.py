@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import keras
 import tensorflow as tf
 
 from keras_bert.files import to_json
@@ -44,7 +45,8 @@ def export_saved_model(
     Args:
         export_dir: The folder of all versions of the model.
         signatures: The functions, by name.
-        tracked: The objects whose variables and tables the functions use.
+        tracked: The objects whose variables and tables the functions use. A
+            tf.Module must not hold a model.
         description: What `assets/model.json` says of the model.
         assets: Text files, by name.
         model_card: The text of `README.md`.
@@ -81,7 +83,7 @@ def export_saved_model(
     assets = {**assets, DESCRIPTION: to_json(description)}
     with new_version(export_dir) as version:
         module = tf.Module(name="served")
-        module.tracked = tracked
+        module.tracked = [_without_keras(x) for x in tracked]
         with tempfile.TemporaryDirectory() as folder:
             module.assets = [
                 _asset(Path(folder, name), text)
@@ -92,6 +94,17 @@ def export_saved_model(
         write_warm_up(version.path, signatures)
         (version.path / "README.md").write_text(model_card, encoding="utf-8")
     return version.path
+
+
+def _without_keras(tracked):
+    """Replaces a model by its variables, which it wraps.
+
+    A session, as in TensorFlow Serving, would restore the wrapped variables
+    into copies that no function reads.
+    """
+    if isinstance(tracked, keras.Model):
+        return [variable.value for variable in tracked.variables]
+    return tracked
 
 
 def _asset(file, text):

@@ -140,7 +140,7 @@ def export_pretrained(
         model = build_pretraining_model(bert_config, next_sentence=False)
         load_checkpoint(model, checkpoint)
         filler = MaskFiller(model, tokenizer, seq_length=config.max_seq_length)
-        tracked.append(filler)
+        tracked.append(filler.model)
         signatures["fill_mask"] = _fill_mask_signature(filler)
     sidecars = tokenizer.sidecars(bert_config.max_position_embeddings)
     return export_saved_model(

@@ -1,0 +1,81 @@
+"""Exported models load and answer alike in each release from 2.12 on.
+
+With `-s`, a table of the releases is printed. Each one is installed in an
+environment of its own, which needs a network, and 2 GB of disk for a while.
+"""
+
+import pickle
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from exported_models import (
+    MODELS,
+    is_variant,
+    largest_difference,
+    make_requests,
+)
+
+pytestmark = pytest.mark.slow
+
+_SCRIPT = Path(__file__).parent.parent / "ask_saved_models.py"
+
+
+@pytest.fixture(scope="module")
+def requests(exported, tmp_path_factory):
+    """The file with the requests to a model of each kind."""
+    folders = [exported(name) for name in MODELS if not is_variant(name)]
+    file = tmp_path_factory.mktemp("requests") / "requests.pickle"
+    file.write_bytes(pickle.dumps({str(x): make_requests(x) for x in folders}))
+    return file
+
+
+@pytest.fixture(scope="module")
+def expected(requests):
+    return _ask(sys.executable, requests)[0]["ask_function"]
+
+
+@pytest.mark.parametrize("release", [f"2.{minor}" for minor in range(12, 22)])
+def test_the_answers_of_a_release(release, requests, expected, capfd):
+    with tempfile.TemporaryDirectory() as folder:
+        answers, versions = _ask(_install(release, Path(folder)), requests)
+    in_python, in_session = (
+        largest_difference(expected, answers[way])
+        for way in ("ask_function", "ask_session")
+    )
+    with capfd.disabled():
+        print(f"\n| {versions} | {in_python:.0e} | {in_session:.0e} |")
+    assert max(in_python, in_session) < 1e-5
+
+
+def _install(release, folder):
+    """Returns the Python of a new environment with a release."""
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    python = folder / "bin" / "python"
+    pip = [python, "-m", "pip", "install", "--quiet", "--no-compile"]
+    for packages in (
+        # tensorflow-text asks for tensorflow, which is three times as large
+        # as tensorflow-cpu. Old releases import tensorflow_hub.
+        ["--no-deps", f"tensorflow-text=={release}.*", "tensorflow-hub<0.16"],
+        [f"tensorflow-cpu=={release}.*"],
+    ):
+        done = subprocess.run([*pip, *packages], capture_output=True, text=True)
+        if done.returncode:
+            pytest.skip(done.stderr.strip().splitlines()[-1])
+    return python
+
+
+def _ask(python, requests):
+    """Returns the answers, and the versions that gave them."""
+    with tempfile.TemporaryDirectory() as folder:
+        answers = Path(folder, "answers.pickle")
+        done = subprocess.run(
+            # Isolated: without keras_bert.
+            [python, "-I", _SCRIPT, requests, answers],
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        return pickle.loads(answers.read_bytes()), done.stdout.splitlines()[-1]
