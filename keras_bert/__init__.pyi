@@ -60,7 +60,10 @@ from .pretraining.write.run import (
 from .pretraining.write.source import TextSource as TextSource
 from .server.config import ServerConfig as ServerConfig
 from .server.run import serve as serve
+from .serving.beam import predict_files_with_beam as predict_files_with_beam
 from .serving.fill_mask import fill_mask as fill_mask
+from .serving.predict_files import predict_files as predict_files
+from .serving.predict_files import predict_lines as predict_lines
 from .serving.pretrained import (
     PretrainedExportConfig as PretrainedExportConfig,
 )

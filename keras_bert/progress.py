@@ -24,6 +24,8 @@ class Progress:
         total: The number of units, or None if it is not known.
         unit: The unit in the plural, such as "steps".
         initial: The units done by an earlier run.
+        bar: Whether a terminal shows a bar. Without it, a terminal shows the
+            log lines, which do not disturb what else is written to it.
     """
 
     def __init__(
@@ -32,6 +34,7 @@ class Progress:
         total: int | None = None,
         unit: str = "steps",
         initial: int = 0,
+        bar: bool = True,
     ):
         self._description = description
         self._unit = unit
@@ -42,7 +45,7 @@ class Progress:
             desc=description,
             unit=f" {unit}",
             unit_scale=not total or total > 100_000,
-            disable=not sys.stderr.isatty(),
+            disable=not (bar and sys.stderr.isatty()),
             leave=None,  # an inner bar, such as that of an evaluation, goes
         )
         self._total = total

@@ -136,9 +136,14 @@ def _helps(config_class):
 
 
 def run(
-    main: Callable[[], None], define_more: Callable[[], None] | None = None
+    main: Callable[..., None],
+    define_more: Callable[[], None] | None = None,
+    *,
+    takes_arguments: bool = False,
 ) -> None:
     """Parses the flags and calls `main`.
+
+    If the script takes arguments that are not flags, `main` gets them.
 
     Prints an InputError or OSError as one sentence and exits with status 1.
     Any other exception is a defect and shows its traceback. `define_more`
@@ -146,12 +151,14 @@ def run(
     """
 
     def parse_and_run(argv):
-        if len(argv) > 1:
+        if len(argv) > 1 and not takes_arguments:
             sys.exit(f"Error: {argv[1]!r} is not a flag; see --help.")
         logging.set_verbosity(max(flags.FLAGS.verbosity, logging.INFO))
         with _exit_on_wrong_input():
-            main()
+            main(*argv[1:])
 
+    # Flags may come after arguments.
+    flags.FLAGS.set_gnu_getopt(takes_arguments)
     logging.use_absl_handler()
     logging.get_absl_handler().addFilter(_is_from_keras_bert_or_a_warning)
     getLogger("tensorflow").setLevel("WARNING")

@@ -18,6 +18,7 @@ from keras_bert.checkpoints.tokenizer_settings import (
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.files import write_json
+from keras_bert.input_files import expand_globs
 from keras_bert.models.flops import count_work
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.pretraining.read.batches import (
@@ -26,7 +27,6 @@ from keras_bert.pretraining.read.batches import (
 )
 from keras_bert.pretraining.read.damage import damage_named
 from keras_bert.pretraining.read.records_to_pairs import InstanceDrawer
-from keras_bert.pretraining.write.source_to_lines import expand_globs
 from keras_bert.settings import setting
 from keras_bert.text.masking import MaskingConfig
 from keras_bert.text.tokenizer import BertTokenizer

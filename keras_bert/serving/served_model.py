@@ -1,4 +1,4 @@
-"""A SavedModel that reads requests and writes answers as JSON.
+"""A SavedModel that is asked in plain Python values.
 
 Imports tensorflow and tensorflow_text, but neither keras nor the rest of this
 package.
@@ -6,9 +6,8 @@ package.
 
 from __future__ import annotations
 
-import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +21,15 @@ from keras_bert.serving.versions import find_versions
 # The file in `assets` that tells of the model and its signatures.
 DESCRIPTION = "model.json"
 _REQUESTS_PER_CALL = 64
+# Bounds the memory of the tokenizer's graph.
+_BYTES_PER_CALL = 500_000
 
 
 class ServedModel:
     """A signature of an exported model, asked in plain Python values.
 
     Attributes:
+        folder: The folder of the version.
         kind: The kind of the task.
         labels: The labels, in the order of their ids.
         signatures: The names of the signatures.
@@ -35,7 +37,7 @@ class ServedModel:
             of the task's fields.
 
     Example:
-        >>> keras_bert.load_finetuned("finetuned").export("served")
+        >>> folder = keras_bert.load_finetuned("finetuned").export("served")
         >>> model = keras_bert.ServedModel("served")
         >>> model.inputs
         ('sentence',)
@@ -57,20 +59,7 @@ class ServedModel:
         Raises:
             InputError: If there is no such model, or no such signature.
         """
-        versions = find_versions(model_dir)
-        model_dir = versions[max(versions)] if versions else Path(model_dir)
-        description = Path(model_dir, "assets", DESCRIPTION)
-        if not description.is_file():
-            raise InputError(
-                f"{model_dir} is not an exported model; make one with "
-                "run_scripts/export_model.py."
-            )
-        values = json.loads(description.read_text(encoding="utf-8"))
-        if signature not in values["signatures"]:
-            raise InputError(
-                f"{model_dir} has no signature {signature!r}, only "
-                f"{', '.join(values['signatures'])}."
-            )
+        self.folder, values = find_model(model_dir, signature)
         self.kind = values["kind"]
         self.labels = tuple(values["labels"])
         self.signatures = tuple(values["signatures"])
@@ -78,32 +67,8 @@ class ServedModel:
         self._ranks = values["signatures"][signature]["inputs"]
         self.inputs = tuple(self._ranks)
         # The model is kept: its variables live only as long as it does.
-        self._model = tf.saved_model.load(str(model_dir))
+        self._model = tf.saved_model.load(str(self.folder))
         self._serve = self._model.signatures[signature]
-
-    def read_line(self, line: str, number: int) -> dict[str, Any]:
-        """Returns the request on a line of text.
-
-        A line is a JSON object with the inputs, or the inputs with tabs
-        between them. An input that is a list takes the rest of the line.
-
-        Raises InputError, which names the line, for anything else.
-        """
-        place = f"line {number}"
-        values = _json_object(line)
-        if values is not None and (set(values) & set(self.inputs)):
-            return self.check(values, place)
-        fields: list = line.split("\t") if len(self.inputs) > 1 else [line]
-        if self._is_list(self.inputs[-1]):
-            start = len(self.inputs) - 1
-            fields[start:] = [fields[start:]]
-        if len(fields) != len(self.inputs):
-            raise InputError(
-                f"Line {number} has {len(fields)} texts, but the model takes "
-                f"{len(self.inputs)}: {', '.join(self.inputs)}. Separate them "
-                "by tabs, or give a JSON object."
-            )
-        return self.check(dict(zip(self.inputs, fields, strict=True)), place)
 
     def check(self, request: Mapping[str, Any], place: str) -> dict[str, Any]:
         """Returns the inputs of a request, without any other keys.
@@ -112,15 +77,13 @@ class ServedModel:
         """
         for name in self.inputs:
             value = request.get(name)
-            parts = value if self._is_list(name) else [value]
+            parts = value if self.is_list(name) else [value]
             if not (
                 isinstance(parts, (list, tuple))
                 and parts
                 and all(isinstance(part, str) for part in parts)
             ):
-                kind = (
-                    "a list of strings" if self._is_list(name) else "a string"
-                )
+                kind = "a list of strings" if self.is_list(name) else "a string"
                 raise InputError(f"The {name} of {place} must be {kind}.")
             if any(not _is_unicode(part) for part in parts):
                 raise InputError(
@@ -135,34 +98,16 @@ class ServedModel:
             self.check(request, f"request {number}")
             for number, request in enumerate(requests, 1)
         ]
-        # A tensor of lists has the same number of strings in every row.
-        answers: list[dict] = []
-        for _, alike in itertools.groupby(requests, self._list_lengths):
-            while chunk := list(itertools.islice(alike, _REQUESTS_PER_CALL)):
-                answers += self._answer(chunk)
-        return answers
+        answers: dict[int, dict] = {}
+        for call in _calls(requests):
+            answers |= zip(
+                call, self._answer([requests[i] for i in call]), strict=True
+            )
+        return [answers[i] for i in range(len(requests))]
 
-    def answer_lines(self, lines: Iterable[str]) -> Iterator[dict[str, Any]]:
-        """Yields each request with its answer, or with an `error`."""
-        numbered = enumerate(lines, 1)
-        while chunk := list(itertools.islice(numbered, _REQUESTS_PER_CALL)):
-            results: list[dict] = []
-            for number, line in chunk:
-                try:
-                    line = line.rstrip("\r\n").removeprefix("\ufeff")
-                    results.append(self.read_line(line, number))
-                except InputError as error:
-                    results.append({"line": number, "error": str(error)})
-            requests = [r for r in results if "error" not in r]
-            answers = iter(self.answer(requests))
-            for result in results:
-                yield result if "error" in result else result | next(answers)
-
-    def _is_list(self, name):
+    def is_list(self, name: str) -> bool:
+        """Returns whether an input is a list of strings."""
         return self._ranks[name] == 2
-
-    def _list_lengths(self, request):
-        return [len(x) for x in request.values() if not isinstance(x, str)]
 
     def _answer(self, requests):
         columns = {
@@ -199,20 +144,34 @@ class ServedModel:
         return answer
 
 
+def find_model(
+    model_dir: str | Path, signature: str
+) -> tuple[Path, dict[str, Any]]:
+    """Returns the folder of the highest version, and its description.
+
+    Raises InputError if there is no such model, or no such signature.
+    """
+    versions = find_versions(model_dir)
+    folder = versions[max(versions)] if versions else Path(model_dir)
+    description = folder / "assets" / DESCRIPTION
+    if not description.is_file():
+        raise InputError(
+            f"{folder} is not an exported model; make one with "
+            "run_scripts/export_model.py."
+        )
+    values = json.loads(description.read_text(encoding="utf-8"))
+    if signature not in values["signatures"]:
+        raise InputError(
+            f"{folder} has no signature {signature!r}, only "
+            f"{', '.join(values['signatures'])}."
+        )
+    return folder, values
+
+
 def _is_padding(fields):
     """Returns whether all strings of an object are empty."""
     values = [v[0] if isinstance(v, list) else v for v in fields.values()]
     return not any(value for value in values if isinstance(value, str))
-
-
-def _json_object(line):
-    if not line.lstrip().startswith("{"):
-        return None
-    try:
-        values = json.loads(line)
-    except ValueError:
-        return None  # a text that begins with a brace
-    return values if isinstance(values, dict) else None
 
 
 def _is_unicode(text):
@@ -222,6 +181,41 @@ def _is_unicode(text):
     except UnicodeEncodeError:
         return False
     return True
+
+
+def _calls(requests: Sequence[Mapping[str, Any]]) -> Iterator[list[int]]:
+    """Yields the places of the requests that go into a call.
+
+    All rows of a call are padded to the longest one, so texts of like length
+    go together.
+    """
+    list_lengths = [
+        [len(value) for value in request.values() if not isinstance(value, str)]
+        for request in requests
+    ]
+    sizes = [
+        sum(
+            len(part.encode())
+            for value in request.values()
+            for part in ([value] if isinstance(value, str) else value)
+        )
+        for request in requests
+    ]
+    call: list[int] = []
+    for i in sorted(
+        range(len(requests)), key=lambda i: (list_lengths[i], sizes[i])
+    ):
+        if call and (
+            len(call) == _REQUESTS_PER_CALL
+            or sum(sizes[j] for j in call) + sizes[i] > _BYTES_PER_CALL
+            # A tensor of lists has the same number of strings in every row.
+            or list_lengths[i] != list_lengths[call[0]]
+        ):
+            yield call
+            call = []
+        call.append(i)
+    if call:
+        yield call
 
 
 def _to_lists(values):

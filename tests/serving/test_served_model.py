@@ -73,7 +73,8 @@ def of_lists(folder):
 
 
 def _joined(model, *lines):
-    return [answer["joined"] for answer in model.answer_lines(lines)]
+    requests = [{"left": line} for line in lines]
+    return [answer["joined"] for answer in model.answer(requests)]
 
 
 def test_an_answer(pair):
@@ -97,103 +98,12 @@ def test_an_answer(pair):
     assert pair.answer([]) == []
 
 
-def test_lines_are_json_or_columns(pair):
-    lines = [
-        "\ufeffr\tl\r\n",
-        '{"left": "a", "right": "b\\tc", "id": 7}\n',
-        ' {"right": "{", "left": "\\u00e4"}',
-        "{r}\tl",  # not JSON
-        '{"id": 7}\t[]',  # none of the inputs
-        "\t",
+def test_lists_of_different_lengths(of_lists):
+    lists = ["b", "c"], ["b"], ["e", "f"], ["", "c", "d"], ["h", "i"]
+    answers = of_lists.answer([{"left": "a", "endings": x} for x in lists])
+    assert [answer["joined"] for answer in answers] == [
+        "a|" + "+".join(x) for x in lists
     ]
-    assert _joined(pair, *lines) == [
-        "l|r",
-        "a|b\tc",
-        "ä|{",
-        "l|{r}",
-        '[]|{"id": 7}',
-        "|",
-    ]
-    first, second = list(pair.answer_lines(lines))[:2]
-    # An answer follows its request, which has the inputs only.
-    assert list(first)[:2] == ["right", "left"]
-    assert (second["left"], second["right"]) == ("a", "b\tc")
-    assert "id" not in second
-    json.dumps(first)
-
-
-@pytest.mark.parametrize(
-    "line", ["a text", "{braces}", "{", '{"other": "x"}', "[1]", "a\tb", ""]
-)
-def test_a_line_of_one_text_is_that_text(one, line):
-    assert _joined(one, line) == [line]
-
-
-def test_the_texts_after_the_first_make_a_list(of_lists):
-    lines = [
-        "a\tb\tc",
-        "a\tb",
-        json.dumps({"left": "d", "endings": ["e", "f"]}),
-        "a\tb\tc\td",
-        "g\th\ti",
-    ]
-    answers = ["a|b+c", "a|b", "d|e+f", "a|b+c+d", "g|h+i"]
-    assert _joined(of_lists, *lines) == answers
-
-
-@pytest.mark.parametrize(
-    ("signature", "line", "message"),
-    [
-        (
-            "serving_default",
-            "one text",
-            "Line 2 has 1 texts, but the model takes 2: right, left. Separate "
-            "them by tabs, or give a JSON object.",
-        ),
-        ("serving_default", "a\tb\tc", "Line 2 has 3 texts, but the model"),
-        (
-            "serving_default",
-            '{"left": "a"}',
-            "The right of line 2 must be a string.",
-        ),
-        (
-            "serving_default",
-            '{"left": "a", "right": ["b"]}',
-            "The right of line 2 must be a string.",
-        ),
-        ("serving_default", '{"left": "a", "right": ', "Line 2 has 1 texts"),
-        ("one", '{"left": 5}', "The left of line 2 must be a string."),
-        ("one", '{"left": "\\ud83d"}', "The left of line 2 has half of a"),
-        ("list", "a", "The endings of line 2 must be a list of strings."),
-        (
-            "list",
-            '{"left": "a", "endings": "b"}',
-            "The endings of line 2 must be a list of strings.",
-        ),
-        (
-            "list",
-            '{"left": "a", "endings": ["b", null]}',
-            "The endings of line 2 must be a list of strings.",
-        ),
-        (
-            "list",
-            '{"left": "a", "endings": []}',
-            "The endings of line 2 must be a list of strings.",
-        ),
-    ],
-)
-def test_a_wrong_line_is_answered_with_its_error(
-    folder, signature, line, message
-):
-    model = ServedModel(folder, signature)
-    good = {"left": "a", "right": "b", "endings": ["b"]}
-    good = json.dumps({name: good[name] for name in model.inputs})
-    first, second, third = model.answer_lines([good, line, good])
-    assert first == third and "joined" in first
-    assert second["line"] == 2 and list(second) == ["line", "error"]
-    assert second["error"].startswith(message)
-    with pytest.raises(InputError, match="line 2|Line 2"):
-        model.read_line(line, 2)
 
 
 def test_a_wrong_request_is_named(pair):
@@ -208,12 +118,31 @@ def test_more_requests_than_one_call_takes(one):
     assert _joined(one) == []
 
 
-def test_lines_are_answered_before_the_last_one_is_read(one):
-    def endless():
-        while True:
-            yield "a"
+@pytest.fixture
+def calls(one, monkeypatch):
+    """The lengths of the texts of each call."""
+    calls = []
+    answer = one._answer
 
-    assert next(one.answer_lines(endless()))["joined"] == "a"
+    def counted(rows):
+        calls.append([len(row["left"]) for row in rows])
+        return answer(rows)
+
+    monkeypatch.setattr(one, "_answer", counted)
+    return calls
+
+
+def test_texts_of_like_length_share_a_call(one, calls):
+    lines = ["ä" * (i * 37 % 101) for i in range(150)]
+    assert _joined(one, *lines) == lines
+    assert list(map(len, calls)) == [64, 64, 22]
+    assert sum(calls, []) == sorted(map(len, lines))
+
+
+def test_long_texts_go_into_several_calls(one, calls):
+    lines = [letter * 200_000 for letter in "abc"] + ["d" * 600_000, "e"]
+    assert _joined(one, *lines) == lines
+    assert calls == [[1, 200_000, 200_000], [200_000], [600_000]]
 
 
 def test_what_is_not_an_exported_model_is_refused(folder, tmp_path):

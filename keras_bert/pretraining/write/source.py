@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Iterator
 
 from keras_bert.errors import InputError
+from keras_bert.input_files import expand_globs
 from keras_bert.pretraining.write.source_to_lines import (
-    expand_globs,
     read_jsonl,
     read_lines,
     read_tfds,

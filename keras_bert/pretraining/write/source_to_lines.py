@@ -6,30 +6,11 @@ later, and a blank line after each document.
 
 from __future__ import annotations
 
-import contextlib
-import glob
-import gzip
 import json
-import zlib
 from collections.abc import Iterator
 
 from keras_bert.errors import InputError
-
-
-def expand_globs(patterns: str) -> list[str]:
-    """Returns the files of comma-separated names or globs, in order.
-
-    Raises FileNotFoundError if a pattern matches no file.
-    """
-    files = []
-    for pattern in patterns.split(","):
-        matches = sorted(glob.glob(pattern.strip(), recursive=True))
-        if not matches:
-            raise FileNotFoundError(
-                f"No file matches {pattern!r}; check the path."
-            )
-        files += matches
-    return files
+from keras_bert.input_files import open_text
 
 
 def read_lines(files: list[str]) -> Iterator[str]:
@@ -39,7 +20,7 @@ def read_lines(files: list[str]) -> Iterator[str]:
     tokenizer drops.
     """
     for file in files:
-        with _open(file) as lines:
+        with open_text(file, errors="replace") as lines:
             yield from (line.rstrip("\n") for line in lines)
         yield ""
 
@@ -48,7 +29,7 @@ def read_whole_files(files: list[str]) -> Iterator[str]:
     """Yields each file as one document; blank lines separate paragraphs."""
     for file in files:
         before = ""
-        with _open(file) as lines:
+        with open_text(file, errors="replace") as lines:
             for line in lines:
                 if line.isspace():
                     # A line of its own would end the document, so it goes
@@ -63,7 +44,7 @@ def read_whole_files(files: list[str]) -> Iterator[str]:
 def read_jsonl(files: list[str], text_field: str) -> Iterator[str]:
     """Yields the `text_field` of each line, a JSON object, as one document."""
     for file in files:
-        with _open(file) as lines:
+        with open_text(file, errors="replace") as lines:
             for number, line in enumerate(lines, 1):
                 if line.strip():
                     yield _text_of(line, text_field, f"{file}:{number}")
@@ -95,19 +76,6 @@ def read_tfds(name: str, text_field: str, split: str = "train"):
     for example in tfds.as_numpy(dataset.map(lambda x: x[text_field])):
         yield example.decode("utf-8", errors="replace")
         yield ""
-
-
-@contextlib.contextmanager
-def _open(file):
-    opener = gzip.open if str(file).endswith(".gz") else open
-    try:
-        with opener(file, "rt", encoding="utf-8", errors="replace") as lines:
-            yield lines
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise InputError(
-            f"{file} is not a whole gzip file ({error}); copy it again, or "
-            "remove .gz from its name if it is plain text."
-        ) from error
 
 
 def _text_of(line, field, place):

@@ -1,0 +1,192 @@
+"""Files or lines of text -> answers, as JSON lines."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import itertools
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from keras_bert.errors import InputError
+from keras_bert.input_files import expand_globs
+from keras_bert.progress import Progress
+from keras_bert.serving.request_lines import (
+    RequestLine,
+    answer_lines,
+    read_request_files,
+    read_request_lines,
+    to_json_line,
+)
+from keras_bert.serving.resumable_file import ResumableFile
+from keras_bert.serving.served_model import ServedModel
+
+# The number of lines that are sorted by length together. A killed run loses
+# the lines of one chunk.
+LINES_PER_CHUNK = 1024
+
+
+def predict_files(
+    model_dir: str | Path,
+    input_file: str | None,
+    output_file: str | Path | None = None,
+    *,
+    signature: str = "serving_default",
+) -> int:
+    """Answers the lines of files in their order, as JSON lines.
+
+    A line is a JSON object with the inputs of the model, or the inputs with
+    tabs between them, or simply the text if the model takes one text. A file
+    may begin with a header: a line of columns, which has the names of all
+    inputs. The answer to a wrong line is an `error`.
+
+    The output file appears when it is whole. After a kill, the same call
+    continues behind the last answers, and the file gets the same bytes.
+
+    Example:
+        >>> folder = keras_bert.load_finetuned("finetuned").export("served")
+        >>> keras_bert.predict_files("served", "sst2/*.tsv", "answers.jsonl")
+        0
+        >>> with open("answers.jsonl") as answers:
+        ...     print(next(answers))
+        {"sentence": "a very good film", "label": ...}
+
+    Args:
+        model_dir: What `FinetunedModel.export` wrote.
+        input_file: Text files, plain or .gz, as comma-separated names or
+            globs; None for standard input.
+        output_file: The file to write, compressed if its name ends with .gz;
+            None for standard output.
+        signature: The signature to call.
+
+    Returns:
+        The number of wrong lines.
+
+    Raises:
+        InputError: There is no such model or signature, an input file is
+            damaged, or what a killed run left is of another model or text.
+    """
+    files = expand_globs(input_file) if input_file else []
+    model = ServedModel(model_dir, signature)
+    num_lines = None
+    if not files:
+        lines = _read_stdin(model.inputs)
+    else:
+        lines = read_request_files(files, model.inputs)
+        # A pipe can be read only once.
+        if all(Path(file).is_file() for file in files):
+            num_lines = sum(1 for _ in read_request_files(files, model.inputs))
+    return _predict(model, signature, lines, output_file, num_lines)
+
+
+def predict_lines(
+    model_dir: str | Path,
+    lines: Iterable[str],
+    output_file: str | Path | None = None,
+    *,
+    signature: str = "serving_default",
+) -> int:
+    """Answers lines of text as `predict_files` does; they have no header.
+
+    Example:
+        >>> folder = keras_bert.load_finetuned("finetuned").export("served")
+        >>> keras_bert.predict_lines("served", ["a good film"])
+        {"sentence": "a good film", "label": ...}
+        0
+    """
+    model = ServedModel(model_dir, signature)
+    request_lines = (
+        RequestLine(text.rstrip("\r\n"), number)
+        for number, text in enumerate(lines, 1)
+    )
+    return _predict(model, signature, request_lines, output_file)
+
+
+def _predict(model, signature, lines, output_file, num_lines=None) -> int:
+    output = ResumableFile(output_file) if output_file else _StandardOutput()
+    run = {"model": _fingerprint(model), "signature": signature}
+    state = output.state or run | {
+        "num_lines": 0,
+        "num_errors": 0,
+        "digest": "",
+    }
+    chunks = _cut_chunks(lines)
+    if output.state:
+        _continue(chunks, state, run, output)
+    with Progress(
+        "Predicting",
+        num_lines,
+        "lines",
+        initial=state["num_lines"],
+        bar=bool(output_file) or not sys.stdout.isatty(),
+    ) as progress:
+        for chunk in chunks:
+            answers, num_errors = answer_lines(model, chunk.lines)
+            state = state | {
+                "num_lines": state["num_lines"] + len(chunk.lines),
+                "num_errors": state["num_errors"] + num_errors,
+                "digest": chunk.digest,
+            }
+            output.append("".join(map(to_json_line, answers)), state)
+            progress.update(len(chunk.lines))
+    output.finish()
+    return state["num_errors"]
+
+
+class _StandardOutput:
+    """Stands in for a ResumableFile."""
+
+    state = None
+
+    def append(self, text, state):
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+    def finish(self):
+        pass
+
+
+@dataclasses.dataclass(frozen=True)
+class _Chunk:
+    """Neighbouring lines; `digest` is a hash of all lines up to its end."""
+
+    lines: list[RequestLine]
+    digest: str
+
+
+def _cut_chunks(lines: Iterator[RequestLine]) -> Iterator[_Chunk]:
+    hashed = hashlib.blake2b(digest_size=16)
+    while chunk := list(itertools.islice(lines, LINES_PER_CHUNK)):
+        for line in chunk:
+            hashed.update(ascii(line).encode())
+        yield _Chunk(chunk, hashed.hexdigest())
+
+
+def _continue(chunks, state, run, output):
+    """Skips the chunks that are answered already."""
+    if state == state | run:
+        for chunk in chunks:
+            if chunk.digest == state["digest"]:
+                return
+    raise InputError(
+        f"{output.folder} holds answers of another model or to other lines; "
+        "delete it to begin anew, or choose another output file."
+    )
+
+
+def _fingerprint(model):
+    """Returns a hash of what TensorFlow writes for each export anew."""
+    content = Path(model.folder, "fingerprint.pb").read_bytes()
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+def _read_stdin(inputs):
+    with open(
+        sys.stdin.fileno(),
+        encoding="utf-8",
+        errors="surrogateescape",
+        newline="\n",
+        closefd=False,
+    ) as lines:
+        yield from read_request_lines(lines, inputs)
