@@ -40,10 +40,13 @@ def read_examples(values: Mapping[str, Any]) -> np.ndarray:
 def check_method(method: str, signature: Any) -> None:
     """Raises Refusal if a signature is not made for `method`."""
     if signature.method_name != METHODS[method]:
-        kind = "classification" if method == "classify" else "regression"
+        expected = {
+            "classify": "Expected classification signature method_name",
+            "regress": "Expected regression signature method_name",
+        }
         raise Refusal(
             400,
-            f"Expected {kind} signature method_name to be {METHODS[method]}. "
+            f"{expected[method]} to be {METHODS[method]}. "
             f"Was: {signature.method_name}",
         )
     if list(signature.inputs) != ["inputs"]:
