@@ -13,7 +13,11 @@ from keras_bert.kinds.fields import encode_texts, find_label
 from keras_bert.kinds.kind import HeadNames, Kind, KindSettings
 from keras_bert.kinds.network_calls import call_in_pieces
 from keras_bert.kinds.reports import write_confusion_matrix, write_worst_errors
-from keras_bert.kinds.signatures import Signature, classify_signature
+from keras_bert.kinds.signatures import (
+    Signature,
+    classify_signature,
+    one_graph,
+)
 from keras_bert.models.bilstm import build_bilstm_classifier
 from keras_bert.models.classifier import build_classifier
 from keras_bert.settings import setting
@@ -148,6 +152,7 @@ class Classification(Kind):
             }
 
         inputs = self.string_inputs()
+        answer = one_graph(answer, inputs)
         return {
             "serving_default": Signature(answer, inputs, by_label=("scores",)),
             "classify": classify_signature(answer, inputs, self.spec.labels),

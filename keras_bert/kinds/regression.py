@@ -15,7 +15,7 @@ from keras_bert.kinds.fields import encode_texts
 from keras_bert.kinds.kind import HeadNames, Kind, KindSettings
 from keras_bert.kinds.network_calls import call_in_pieces
 from keras_bert.kinds.reports import write_worst_errors
-from keras_bert.kinds.signatures import Signature
+from keras_bert.kinds.signatures import Signature, one_graph
 from keras_bert.models.classifier import build_regressor
 from keras_bert.settings import setting
 from keras_bert.text.packing import BertPreprocessor
@@ -138,10 +138,12 @@ class Regression(Kind):
             scores = tf.clip_by_value(outputs["logits"][:, 0], *self._range)
             return {"score": scores, **packed.how_read()}
 
+        inputs = self.string_inputs()
+        answer = one_graph(answer, inputs)
+
         def regress(*texts):
             return {REGRESS_OUTPUTS: answer(*texts)["score"]}
 
-        inputs = self.string_inputs()
         return {
             "serving_default": Signature(answer, inputs),
             "regress": Signature(regress, inputs, method=REGRESS_METHOD_NAME),

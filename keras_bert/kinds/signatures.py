@@ -43,6 +43,17 @@ class Signature(NamedTuple):
     method: str = PREDICT_METHOD_NAME
 
 
+def one_graph(
+    function: Callable[..., dict[str, tf.Tensor]],
+    inputs: Sequence[tf.TensorSpec],
+) -> Callable[..., dict[str, tf.Tensor]]:
+    """Returns the function with a graph of its own.
+
+    Signatures that call it share the graph, which is traced and saved once.
+    """
+    return tf.function(function, input_signature=inputs, autograph=False)
+
+
 def classify_signature(
     answer: Callable[..., dict[str, tf.Tensor]],
     inputs: Sequence[tf.TensorSpec],

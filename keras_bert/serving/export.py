@@ -11,7 +11,7 @@ import keras
 import tensorflow as tf
 
 from keras_bert.files import to_json
-from keras_bert.kinds.signatures import Signature
+from keras_bert.kinds.signatures import Signature, one_graph
 from keras_bert.serving.served_model import DESCRIPTION
 from keras_bert.serving.tf_examples import from_examples, takes_examples
 from keras_bert.serving.versions import new_version
@@ -54,19 +54,16 @@ def export_saved_model(
     Returns:
         The folder of the new version.
     """
-    exported = {
+    exported = {name: _with_graph(x) for name, x in signatures.items()}
+    default = exported["serving_default"]
+    exported |= {
         name: from_examples(signature)
+        for name, signature in exported.items()
         if takes_examples(signature)
-        else signature
-        for name, signature in signatures.items()
     }
-    exported["serve_examples"] = from_examples(signatures["serving_default"])
+    exported["serve_examples"] = from_examples(default)
     functions = {
-        name: tf.function(
-            signature.function,
-            input_signature=signature.inputs,
-            autograph=False,
-        )
+        name: _with_graph(signature).function
         for name, signature in exported.items()
     }
     description = {
@@ -94,6 +91,11 @@ def export_saved_model(
         write_warm_up(version.path, signatures)
         (version.path / "README.md").write_text(model_card, encoding="utf-8")
     return version.path
+
+
+def _with_graph(signature):
+    graph = one_graph(signature.function, signature.inputs)
+    return signature._replace(function=graph)
 
 
 def _without_keras(tracked):

@@ -13,7 +13,7 @@ from keras_bert.checkpoints.load import heads_in, load_checkpoint
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.errors import InputError
 from keras_bert.kinds.network_calls import call_in_pieces
-from keras_bert.kinds.signatures import Signature, id_inputs
+from keras_bert.kinds.signatures import Signature, id_inputs, one_graph
 from keras_bert.layers.pooling import cls_pooling, mean_pooling
 from keras_bert.models.encoder import build_encoder
 from keras_bert.models.pretraining import build_pretraining_model
@@ -115,6 +115,8 @@ def export_pretrained(
         packed = preprocessor.pack(text)
         _, outputs = call_in_pieces(vectors, packed.features)
         return outputs | packed.how_read()
+
+    embed = one_graph(embed, [_TEXT])
 
     def answer(text):
         outputs = embed(text)

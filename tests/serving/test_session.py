@@ -8,14 +8,13 @@ import pytest
 from ask_saved_models import ask_function, ask_session
 from exported_models import MODELS, largest_difference, make_requests
 
-# One of each function that exports.
-_FAST = ("classification", "encoder")
-
 
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[] if name in _FAST else [pytest.mark.slow])
+        pytest.param(
+            name, marks=[] if name == "classification" else [pytest.mark.slow]
+        )
         for name in MODELS
     ],
 )

@@ -117,7 +117,7 @@ def test_one_device(plain, settings):
     [
         {},
         {"gradient_accumulation_steps": 4, "steps_per_execution": 2},
-        {"jit_compile": True},
+        pytest.param({"jit_compile": True}, marks=pytest.mark.slow),
     ],
     ids=str,
 )
