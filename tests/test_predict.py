@@ -60,6 +60,7 @@ def test_answers_and_errors_are_json_lines(served, tmp_path):
         assert list(map(json.loads, answers)) == [first, third]
 
 
+@pytest.mark.slow
 def test_texts_can_be_arguments(served):
     done = _run("the fox, a dog", f"--model_dir={served}", "{fox}", "text")
     assert (done.returncode, done.stderr) == (0, "")

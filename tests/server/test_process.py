@@ -73,6 +73,7 @@ def _read_all(connection):
     return received
 
 
+@pytest.mark.slow
 def test_slow_and_greedy_clients(slow_model):
     with running_server(
         slow_model, client_seconds=1, max_connections=30

@@ -9,7 +9,7 @@ alone, and often of older releases. `tests/list_operations.py` wrote
 from pathlib import Path
 
 import pytest
-from exported_models import MODELS
+from exported_models import MODELS, is_variant
 from tensorflow.core.protobuf import saved_model_pb2
 
 from keras_bert.kinds import get_kind, known_kinds
@@ -36,7 +36,13 @@ def _nodes(folder):
     return [*graph.node, *(node for f in functions for node in f.node_def)]
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if is_variant(name) else [])
+        for name in MODELS
+    ],
+)
 def test_tensorflow_2_12_has_all_operations(name, exported, old_operations):
     nodes = _nodes(exported(name))
     assert {node.op for node in nodes} - old_operations.keys() == set()
