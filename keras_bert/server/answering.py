@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import json
 import time
+from collections.abc import Callable
 
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
@@ -16,6 +17,8 @@ from keras_bert.server.refusal import Refusal
 EMBEDDINGS = "/v1/embeddings"
 _OPEN = ("/", "/healthz", "/readyz")
 _CLIENT_LEFT = 499  # nginx logs such requests with this status
+_BEGIN = "http.response.start"
+_CLOSE = (b"connection", b"close")
 _OPENAI_CODES = {
     401: "invalid_api_key",
     404: "model_not_found",
@@ -30,8 +33,15 @@ class Answering:
     and `model` must be names that the server knows, not what a client wrote.
     """
 
-    def __init__(self, app, metrics: Metrics, api_key: str | None):
+    def __init__(
+        self,
+        app,
+        metrics: Metrics,
+        api_key: str | None,
+        is_stopping: Callable[[], bool],
+    ):
         self._app = app
+        self._is_stopping = is_stopping
         self._metrics = metrics
         self._api_key = api_key
 
@@ -45,6 +55,10 @@ class Answering:
         async def send_and_note(message):
             nonlocal status
             status = message.get("status", status)
+            if self._is_stopping() and message["type"] == _BEGIN:
+                # A later request on this connection would be lost.
+                headers = [*message.get("headers", ()), _CLOSE]
+                message = {**message, "headers": headers}
             await send(message)
 
         try:

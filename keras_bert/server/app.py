@@ -102,7 +102,12 @@ class App:
                 Route("/{path:path}", self._model, methods=_METHODS),
             ],
             middleware=[
-                Middleware(Answering, metrics=self._metrics, api_key=api_key)
+                Middleware(
+                    Answering,
+                    metrics=self._metrics,
+                    api_key=api_key,
+                    is_stopping=lambda: self.is_stopping,
+                )
             ],
         )
 

@@ -30,7 +30,8 @@ class ServerConfig:
             read on in an answer.
         poll_seconds: How often the folders are searched for new versions.
         drain_seconds: How long the server accepts requests after SIGTERM,
-            while /readyz says that it is not ready.
+            while /readyz says that it is not ready. Each answer then closes
+            its connection.
         shutdown_seconds: How long requests may take to end after that.
 
     Example:
@@ -52,7 +53,7 @@ class ServerConfig:
     max_connections: int = 2_000
     client_seconds: float = 30.0
     poll_seconds: float = 1.0
-    drain_seconds: float = setting(0.0, minimum=0)
+    drain_seconds: float = setting(1.0, minimum=0)
     shutdown_seconds: float = 30.0
 
     def __post_init__(self):

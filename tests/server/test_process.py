@@ -41,7 +41,9 @@ def test_requests_in_flight_are_answered_after_sigterm(slow_model, tmp_path):
         wait_until(lambda: gauge not in client.get(path).text)
         client.process.send_signal(signal.SIGTERM)
         wait_until(lambda: client.get("/readyz").status_code == 503)
-        assert client.get("/healthz").status_code == 200
+        alive = client.get("/healthz")
+        assert alive.status_code == 200
+        assert alive.headers["connection"] == "close"
         for thread in threads:
             thread.join()
         assert [x.json() for x in answers] == [{"predictions": [1]}] * 4
