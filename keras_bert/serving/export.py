@@ -33,8 +33,9 @@ def export_saved_model(
     appears when it is whole. It holds, beside the files of a SavedModel:
 
         README.md: The model card.
-        assets/model.json: The description, and of each signature its inputs
-            with their ranks and `by_label`; `ServedModel` reads it.
+        assets/model.json: The description, and of each signature that takes
+            texts its inputs with their ranks and `by_label`; `ServedModel`
+            reads it.
         assets/: The other assets, such as the vocabulary.
         assets.extra/tf_serving_warmup_requests: Requests to each signature.
 
@@ -74,7 +75,8 @@ def export_saved_model(
                 "inputs": {x.name: x.shape.rank for x in signature.inputs},
                 "by_label": signature.by_label,
             }
-            for name, signature in exported.items()
+            for name, signature in signatures.items()
+            if _takes_texts(signature)
         },
     }
     assets = {**assets, DESCRIPTION: to_json(description)}
@@ -91,6 +93,12 @@ def export_saved_model(
         write_warm_up(version.path, signatures)
         (version.path / "README.md").write_text(model_card, encoding="utf-8")
     return version.path
+
+
+def _takes_texts(signature):
+    return not takes_examples(signature) and all(
+        spec.dtype == tf.string for spec in signature.inputs
+    )
 
 
 def _with_graph(signature):

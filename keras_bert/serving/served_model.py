@@ -32,7 +32,7 @@ class ServedModel:
         folder: The folder of the version.
         kind: The kind of the task.
         labels: The labels, in the order of their ids.
-        signatures: The names of the signatures.
+        signatures: The names of the signatures that take texts.
         inputs: The names of the inputs of the chosen signature, in the order
             of the task's fields.
 
@@ -162,7 +162,7 @@ def find_model(
     values = json.loads(description.read_text(encoding="utf-8"))
     if signature not in values["signatures"]:
         raise InputError(
-            f"{folder} has no signature {signature!r}, only "
+            f"{folder} has no signature {signature!r} that takes texts, only "
             f"{', '.join(values['signatures'])}."
         )
     return folder, values

@@ -76,10 +76,8 @@ def test_the_files_of_a_version(version):
         "kind": "echo",
         "labels": ["no", "größer"],
         "signatures": {
+            # The other ones do not take texts.
             "serving_default": {"inputs": both, "by_label": []},
-            "classify": {"inputs": {"inputs": 1}, "by_label": ["scores"]},
-            "serve_ids": {"inputs": {"input_ids": 2}, "by_label": []},
-            "serve_examples": {"inputs": {"examples": 1}, "by_label": []},
         },
     }
 

@@ -148,7 +148,8 @@ def test_long_texts_go_into_several_calls(one, calls):
 def test_what_is_not_an_exported_model_is_refused(folder, tmp_path):
     with pytest.raises(InputError, match="is not an exported model; make one"):
         ServedModel(tmp_path)
-    message = "no signature 'guess', only serving_default, one, list"
+    message = "no signature 'guess' that takes texts, only serving_default, "
+    message += "one, list"
     with pytest.raises(InputError, match=message):
         ServedModel(folder, "guess")
 
