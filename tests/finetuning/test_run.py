@@ -320,6 +320,7 @@ def test_a_second_validation_set_and_named_test_files(checkpoint, tmp_path):
     assert not (out / "A-x.tsv").exists()
 
 
+@pytest.mark.slow
 def test_regression_of_single_texts(checkpoint, tmp_path):
     splits = {
         "train": [
