@@ -159,6 +159,7 @@ def test_a_saved_model_replaces_nothing(checkpoint, tmp_path):
     assert (tmp_path / "precious" / "file").read_text() == "kept"
 
 
+@pytest.mark.slow
 def test_a_finetuned_model_is_evaluated_on_another_set(checkpoint, tmp_path):
     """The other set has no training file, like GLUE's diagnostics of MNLI."""
     config = dataclasses.replace(CONFIG, num_train_epochs=1)

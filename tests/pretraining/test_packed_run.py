@@ -89,7 +89,14 @@ def _assert_equal(packed, plain):
 
 
 @pytest.mark.parametrize(
-    "changes", [{}, {"dynamic": True, "next_sentence": False}], ids=str
+    "changes",
+    [
+        {},
+        pytest.param(
+            {"dynamic": True, "next_sentence": False}, marks=pytest.mark.slow
+        ),
+    ],
+    ids=str,
 )
 def test_packed_equals_plain(run, changes):
     _assert_equal(run(pack_sequences=True, **changes), run(**changes))

@@ -115,8 +115,11 @@ def test_one_device(plain, settings):
 @pytest.mark.parametrize(
     "settings",
     [
-        pytest.param({}, marks=pytest.mark.slow),
-        {"gradient_accumulation_steps": 4, "steps_per_execution": 2},
+        {},
+        pytest.param(
+            {"gradient_accumulation_steps": 4, "steps_per_execution": 2},
+            marks=pytest.mark.slow,
+        ),
         pytest.param({"jit_compile": True}, marks=pytest.mark.slow),
     ],
     ids=str,
