@@ -15,7 +15,7 @@ import tensorflow as tf
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.kinds.examples import Examples
-from keras_bert.kinds.signatures import Signature, id_inputs
+from keras_bert.kinds.signatures import Signature, id_signature
 from keras_bert.models.flops import count_work
 from keras_bert.settings import check_settings
 from keras_bert.tasks.base import Row
@@ -252,17 +252,7 @@ class Kind(tf.Module):
 
     def id_signature(self, model: keras.Model) -> Signature:
         """Returns the signature that takes ids instead of strings."""
-
-        def call(input_ids, input_mask, segment_ids):
-            return model(
-                {
-                    "input_ids": input_ids,
-                    "input_mask": input_mask,
-                    "segment_ids": segment_ids,
-                }
-            )
-
-        return Signature(call, id_inputs([None, None]))
+        return id_signature(model)
 
     def work_counter(self, bert_config: BertConfig, **sizes: Any) -> CountWork:
         """Returns a function that counts the work of a batch.

@@ -13,6 +13,7 @@ from sklearn import metrics
 
 from keras_bert.errors import InputError
 from keras_bert.files import atomic_path
+from keras_bert.kinds.classification import Classification
 from keras_bert.kinds.fields import encode_texts, find_label
 from keras_bert.kinds.kind import HeadNames, Kind, KindSettings
 from keras_bert.kinds.network_calls import call_in_pieces
@@ -120,12 +121,7 @@ class MultiLabel(Kind):
         "logits": Objective(_sigmoid_cross_entropy, {"accuracy": _accuracy})
     }
     head_names = (
-        HeadNames(
-            "classifier",
-            google="",
-            huggingface="classifier",
-            architecture="BertForSequenceClassification",
-        ),
+        *Classification.head_names,
         HeadNames("label_thresholds", is_left_out=True),
     )
 

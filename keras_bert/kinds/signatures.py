@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+import keras
 import tensorflow as tf
 from tensorflow.saved_model import (
     CLASSIFY_METHOD_NAME,
@@ -74,6 +75,21 @@ def classify_signature(
         }
 
     return Signature(classify, inputs, method=CLASSIFY_METHOD_NAME)
+
+
+def id_signature(model: keras.Model) -> Signature:
+    """Returns the signature of a network that takes ids, int32 [B, S]."""
+
+    def call(input_ids, input_mask, segment_ids):
+        return model(
+            {
+                "input_ids": input_ids,
+                "input_mask": input_mask,
+                "segment_ids": segment_ids,
+            }
+        )
+
+    return Signature(call, id_inputs([None, None]))
 
 
 def id_inputs(shape: Sequence[int | None]) -> list[tf.TensorSpec]:

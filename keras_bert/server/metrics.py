@@ -59,7 +59,7 @@ class Metrics:
     def count_request(
         self, model: str, route: str, status: int, seconds: float
     ) -> None:
-        """Counts a request; model and route are "" if there are no such."""
+        """Counts a request; model and route are "" if unknown."""
         self._requests.labels(model, route, status).inc()
         self._seconds.labels(model, route).observe(seconds)
 

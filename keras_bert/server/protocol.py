@@ -14,8 +14,8 @@ _LATER_SECONDS = 5
 class LimitedProtocol(HttpToolsProtocol):
     """Closes a connection whose client is too slow or sends endless headers.
 
-    uvicorn itself waits for ever for the rest of a request, and for a client
-    that does not read its answer.
+    uvicorn itself has no limit for the rest of a request, nor for a client that
+    does not read its answer.
     """
 
     def __init__(self, server_config: ServerConfig, **kwargs):

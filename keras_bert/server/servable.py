@@ -16,9 +16,8 @@ from tensorflow_serving.apis import (
 
 from keras_bert.server.batching import Batcher
 from keras_bert.server.signature import Signature
-from keras_bert.serving.served_model import DESCRIPTION
+from keras_bert.serving.served_model import DESCRIPTION, WARM_UP
 
-_WARMUP_FILE = "assets.extra/tf_serving_warmup_requests"
 _MAX_WARMUP_RECORDS = 1000  # the limit of TensorFlow Serving
 
 
@@ -51,7 +50,7 @@ class Servable:
         self.description = _description(folder)
         for signature in self.signatures.values():
             signature.warm_up()
-        _ask(self.signatures, folder / _WARMUP_FILE)
+        _ask(self.signatures, folder / WARM_UP)
 
 
 def _signature_defs(folder):

@@ -13,7 +13,7 @@ from keras_bert.checkpoints.load import heads_in, load_checkpoint
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.errors import InputError
 from keras_bert.kinds.network_calls import call_in_pieces
-from keras_bert.kinds.signatures import Signature, id_inputs, one_graph
+from keras_bert.kinds.signatures import Signature, id_signature, one_graph
 from keras_bert.layers.pooling import cls_pooling, mean_pooling
 from keras_bert.models.encoder import build_encoder
 from keras_bert.models.pretraining import build_pretraining_model
@@ -124,19 +124,10 @@ def export_pretrained(
             name: outputs[name] for name in ("truncated", "num_tokens")
         }
 
-    def call_encoder(input_ids, input_mask, segment_ids):
-        return encoder(
-            {
-                "input_ids": input_ids,
-                "input_mask": input_mask,
-                "segment_ids": segment_ids,
-            }
-        )
-
     signatures = {
         "serving_default": Signature(answer, [_TEXT]),
         "embed": Signature(embed, [_TEXT]),
-        "serve_ids": Signature(call_encoder, id_inputs([None, None])),
+        "serve_ids": id_signature(encoder),
     }
     if "masked_lm" in heads:
         model = build_pretraining_model(bert_config, next_sentence=False)

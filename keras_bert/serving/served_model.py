@@ -20,6 +20,8 @@ from keras_bert.serving.versions import find_versions
 
 # The file in `assets` that tells of the model and its signatures.
 DESCRIPTION = "model.json"
+# The name that TensorFlow Serving reads.
+WARM_UP = "assets.extra/tf_serving_warmup_requests"
 _REQUESTS_PER_CALL = 64
 # Bounds the memory of the tokenizer's graph.
 _BYTES_PER_CALL = 500_000

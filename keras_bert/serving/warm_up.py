@@ -13,10 +13,9 @@ import tensorflow as tf
 from tensorflow_serving.apis import prediction_log_pb2
 
 from keras_bert.kinds.signatures import Signature
+from keras_bert.serving.served_model import WARM_UP
 from keras_bert.serving.tf_examples import make_example, takes_examples
 
-# The name that TensorFlow Serving reads.
-WARM_UP = "assets.extra/tf_serving_warmup_requests"
 # A short text and one that fills most of a sequence.
 _TEXTS = ("warm up", "warm up " * 60)
 

@@ -1,5 +1,6 @@
 import pytest
 from exported_models import export_model
+from tiny_served_model import export_tiny_model
 
 
 @pytest.fixture(scope="session")
@@ -13,3 +14,14 @@ def exported(tmp_path_factory):
         return folders[name]
 
     return exported
+
+
+@pytest.fixture(scope="module")
+def served(config, tmp_path_factory):
+    """The folder of a tiny classification model."""
+    return export_tiny_model(
+        tmp_path_factory.mktemp("served") / "model",
+        config,
+        "classification",
+        labels=("no", "yes"),
+    )

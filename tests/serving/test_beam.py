@@ -3,7 +3,6 @@ import sys
 
 import numpy as np
 import pytest
-from tiny_served_model import export_tiny_model
 
 from keras_bert.errors import InputError
 from keras_bert.serving.beam import predict_files_with_beam
@@ -11,16 +10,6 @@ from keras_bert.serving.predict_files import predict_files
 from keras_bert.serving.served_model import ServedModel
 
 OPTIONS = ["--runner=DirectRunner"]
-
-
-@pytest.fixture(scope="module")
-def served(config, tmp_path_factory):
-    return export_tiny_model(
-        tmp_path_factory.mktemp("served") / "model",
-        config,
-        "classification",
-        labels=("no", "yes"),
-    )
 
 
 def _sorted_answers(files):

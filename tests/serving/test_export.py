@@ -7,7 +7,7 @@ from tensorflow_serving.apis import prediction_log_pb2
 
 from keras_bert.kinds.signatures import Signature
 from keras_bert.serving.export import export_saved_model
-from keras_bert.serving.warm_up import WARM_UP
+from keras_bert.serving.served_model import WARM_UP
 
 _TEXT = tf.TensorSpec([None], tf.string, "text")
 _WORDS = tf.TensorSpec([None, None], tf.string, "words")

@@ -8,7 +8,6 @@ import shutil
 import pytest
 from conftest import WORDS
 from tensorflow.core.protobuf.fingerprint_pb2 import FingerprintDef
-from tiny_served_model import export_tiny_model
 
 from keras_bert.errors import InputError
 from keras_bert.serving import predict_files as module
@@ -16,16 +15,6 @@ from keras_bert.serving.predict_files import predict_files, predict_lines
 from keras_bert.serving.served_model import ServedModel
 
 TEXTS = [" ".join(WORDS[: i * 7 % 13]) for i in range(23)]
-
-
-@pytest.fixture(scope="module")
-def served(config, tmp_path_factory):
-    return export_tiny_model(
-        tmp_path_factory.mktemp("served") / "model",
-        config,
-        "classification",
-        labels=("no", "yes"),
-    )
 
 
 @pytest.fixture(scope="module")
