@@ -20,10 +20,9 @@ from absl import app, flags
 
 from keras_bert.config import BertConfig
 from keras_bert.models.pretraining import build_pretraining_model
-from keras_bert.pretraining.read.files_to_records import (
-    read_pretraining_records,
-)
+from keras_bert.pretraining.read.files_to_records import PretrainingRecords
 from keras_bert.pretraining.read.pairs_to_rows import pack_sequences
+from keras_bert.pretraining.read.weighted_files import find_weighted_files
 from keras_bert.training.losses import cross_entropy, weighted_mean
 from keras_bert.training.optimizers.adam_weight_decay import AdamWeightDecay
 
@@ -38,13 +37,12 @@ _ROUNDS = flags.DEFINE_integer("rounds", 30, "Timed steps per kind.")
 
 
 def main(_):
-    batches = read_pretraining_records(
-        [_INPUT_FILE.value],
+    records = PretrainingRecords(
+        find_weighted_files(_INPUT_FILE.value),
         seq_length=_SEQ_LENGTH.value,
         max_predictions_per_seq=_PREDICTIONS.value,
-        batch_size=_BATCH_SIZE.value,
-        shuffle_seed=1,
     )
+    batches = records.batches(_BATCH_SIZE.value, shuffle_seed=1)
     packed_batches = batches.map(pack_sequences, tf.data.AUTOTUNE)
     steps = {
         "plain": (_step_function(packed=False), iter(batches.prefetch(2))),

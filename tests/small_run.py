@@ -53,15 +53,19 @@ def train_small(
     strategy=None,
     selection=None,
 ):
+    def first_batches(step, share):
+        dataset = small_dataset().shuffle(20, seed=1).repeat()
+        dataset = dataset.batch(config.train_batch_size).skip(step)
+        return dataset.map(lambda *batch: share.cut(batch))
+
+    def held_out_batches(share):
+        dataset = small_dataset().batch(4)
+        return dataset.map(lambda *batch: share.cut(batch))
+
     return train(
         build_model,
-        train_batches
-        or small_dataset()
-        .shuffle(20, seed=1)
-        .repeat()
-        .batch(config.train_batch_size)
-        .skip,
-        None if selection else small_dataset().batch(4),
+        train_batches or first_batches,
+        None if selection else held_out_batches,
         objectives={
             "logits": Objective(cross_entropy, {}, {"doubled": _doubled})
         },

@@ -5,6 +5,7 @@ weights, and the step at which a run with early stopping ends.
 """
 
 import dataclasses
+import functools
 import sys
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from keras_bert.training.losses import accuracy, cross_entropy
 from keras_bert.training.objectives import BatchObjective, Objective
 from keras_bert.training.optimizers.adam_weight_decay import AdamWeightDecay
 from keras_bert.training.run_files.best import Selection
+from keras_bert.training.share import distribute
 from keras_bert.training.training_model import TrainingModel
 from keras_bert.training.workers import value_of_chief
 
@@ -114,12 +116,12 @@ def count_work(features):
 
 def train(strategy, *, steps_per_execution=1, **settings):
     """Returns the figures and work of two epochs, and the final weights."""
-    dataset = tf.data.Dataset.from_tensor_slices(data())
-    options = tf.data.Options()
-    options.experimental_distribute.auto_shard_policy = (
-        tf.data.experimental.AutoShardPolicy.DATA
-    )
-    dataset = dataset.with_options(options)
+    rows = tf.data.Dataset.from_tensor_slices(data())
+
+    def batches(size, share, **options):
+        dataset = rows.batch(size, **options)
+        return dataset.map(lambda *batch: share.cut(batch))
+
     keras.utils.set_random_seed(5)
     with strategy.scope():
         model = TrainingModel(
@@ -139,11 +141,15 @@ def train(strategy, *, steps_per_execution=1, **settings):
         work.append(model.take_work())
 
     history = model.fit(
-        dataset.batch(24, drop_remainder=True).repeat(),
+        distribute(
+            strategy,
+            lambda share: batches(24, share, drop_remainder=True).repeat(),
+        ),
         steps_per_epoch=4,
         epochs=2,
         # The last batch is smaller, and so is its last part.
-        validation_data=dataset.batch(31),
+        validation_data=distribute(strategy, functools.partial(batches, 31)),
+        validation_steps=int(rows.batch(31).cardinality()),
         shuffle=False,
         verbose=0,
         callbacks=[keras.callbacks.LambdaCallback(on_epoch_end=take_work)],

@@ -11,7 +11,7 @@ import tensorflow as tf
 from keras_bert.finetuning.batches import evaluation_batches
 from keras_bert.kinds.examples import Examples
 from keras_bert.progress import Progress
-from keras_bert.training.dataset_options import with_options
+from keras_bert.training.dataset_options import without_tuning
 from keras_bert.training.objectives import Objective
 
 
@@ -42,7 +42,7 @@ class Predictor:
             *tf.nest.map_structure(_of_any_size, dataset.element_spec)
         )
         with Progress("Evaluating", len(order), "examples") as progress:
-            for batch in with_options(dataset):
+            for batch in without_tuning(dataset):
                 arrays, batch_sums = run(*batch)
                 arrays = {name: x.numpy() for name, x in arrays.items()}
                 num_examples = len(batch[0]["input_ids"])

@@ -223,12 +223,16 @@ def _train(
     }
     return train(
         build_model,
-        training_batches(
-            train_set,
-            batch_size=config.train_batch_size,
-            num_epochs=math.ceil(config.num_train_epochs),
-            seed=config.random_seed,
-        ).skip,
+        lambda step, share: (
+            training_batches(
+                train_set,
+                batch_size=config.train_batch_size,
+                num_epochs=math.ceil(config.num_train_epochs),
+                seed=config.random_seed,
+            )
+            .skip(step)
+            .map(lambda *batch: share.cut(batch))
+        ),
         None,
         objectives=kind.objectives,
         count_work=kind.work_counter(bert_config),

@@ -18,15 +18,15 @@ from keras_bert.checkpoints.tokenizer_settings import (
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.files import write_json
-from keras_bert.input_files import expand_globs
 from keras_bert.models.flops import count_work
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.pretraining.read.batches import (
     pretraining_batches,
     unknown_id_named,
 )
-from keras_bert.pretraining.read.damage import damage_named
+from keras_bert.pretraining.read.files_to_records import PretrainingRecords
 from keras_bert.pretraining.read.records_to_pairs import InstanceDrawer
+from keras_bert.pretraining.read.weighted_files import find_weighted_files
 from keras_bert.settings import setting
 from keras_bert.text.masking import MaskingConfig
 from keras_bert.text.tokenizer import BertTokenizer
@@ -93,8 +93,9 @@ def pretrain(
     Args:
         bert_config: The network.
         input_files: TFRecords of `create_pretraining_data`, as a list or as
-            names and globs with commas between them. If they have no masks,
-            each epoch draws new ones.
+            names and globs with commas between them. Weights after the names,
+            as in "novels*:0.7,wiki*:0.3", set the share of each. If the
+            records have no masks, each epoch draws new ones.
         output_dir: Gets `checkpoints/`, `history.csv`, `curves.png`,
             `tensorboard/` and, at the end, `eval_results.json`.
         eval_files: Held-out records, evaluated after each interval.
@@ -147,7 +148,8 @@ def pretrain(
         )
     # First of all: workers must find each other before TensorFlow is used.
     strategy = get_strategy(config.distribution_strategy, config.tpu)
-    train_files, held_out_files = _expand(input_files), _expand(eval_files)
+    train_files = find_weighted_files(input_files)
+    held_out_files = find_weighted_files(eval_files)
     sidecars = {"bert_config.json": bert_config.to_json()}
     drawer = None
     if vocab_file:
@@ -177,31 +179,40 @@ def pretrain(
         return model
 
     outputs = ("masked_lm", "next_sentence")[: 1 + config.next_sentence]
-    batches = functools.partial(
-        pretraining_batches,
-        vocab_size=bert_config.vocab_size,
-        outputs=outputs,
-        packed=config.pack_sequences,
+    open_records = functools.partial(
+        PretrainingRecords,
         seq_length=config.max_seq_length,
         max_predictions_per_seq=config.max_predictions_per_seq,
         drawer=drawer,
         skip_corrupt_records=config.skip_corrupt_records,
     )
+    batches = functools.partial(
+        pretraining_batches,
+        vocab_size=bert_config.vocab_size,
+        outputs=outputs,
+        packed=config.pack_sequences,
+    )
+    records = open_records(train_files)
     with contextlib.ExitStack() as stack:
-        stack.enter_context(damage_named([*train_files, *held_out_files]))
         stack.enter_context(unknown_id_named(bert_config.vocab_size))
+        stack.enter_context(records.errors_named())
         evaluation = None
         if held_out_files:
-            evaluation = batches(
-                held_out_files, batch_size=config.eval_batch_size
-            )
+            held_out = open_records(held_out_files)
+            stack.enter_context(held_out.errors_named())
+
+            def evaluation(share):
+                return batches(held_out.batches(config.eval_batch_size, share))
+
         _, figures = train(
             build_model,
-            lambda step: batches(
-                train_files,
-                batch_size=config.train_batch_size,
-                shuffle_seed=config.random_seed,
-                first_batch=step,
+            lambda step, share: batches(
+                records.batches(
+                    config.train_batch_size,
+                    share,
+                    shuffle_seed=config.random_seed,
+                    first_batch=step,
+                )
             ),
             evaluation,
             objectives={
@@ -232,13 +243,9 @@ def pretrain(
     return figures
 
 
-def _expand(files):
-    return expand_globs(files) if isinstance(files, str) else list(files or ())
-
-
 def _tokenizer_settings(config, input_files, init_checkpoint, vocab_file):
     """As the config says, or else the file beside the records."""
-    for file in input_files:
+    for file in (file for part in input_files for file in part.files):
         description = Path(f"{file}.json")
         if config.do_lower_case is None and description.is_file():
             values = json.loads(description.read_text(encoding="utf-8"))

@@ -16,7 +16,6 @@ from absl import logging
 from keras_bert.errors import InputError
 from keras_bert.progress import Progress
 from keras_bert.training.config import TrainConfig
-from keras_bert.training.dataset_options import with_options
 from keras_bert.training.distribution import is_chief, precision
 from keras_bert.training.interruption import StopsOnSignal
 from keras_bert.training.intervals import EndsIntervals
@@ -32,6 +31,7 @@ from keras_bert.training.run_files.checkpoint import (
 )
 from keras_bert.training.run_files.history import History
 from keras_bert.training.run_files.summary import describe_run
+from keras_bert.training.share import WHOLE, Share, distribute
 from keras_bert.training.training_model import CountWork, TrainingModel
 from keras_bert.training.workers import lost_worker_named, value_of_chief
 
@@ -40,8 +40,8 @@ _CONFIG = "train_config.json"
 
 def train(
     build_model: Callable[[], keras.Model],
-    train_batches: Callable[[int], tf.data.Dataset],
-    validation_dataset: tf.data.Dataset | None,
+    train_batches: Callable[[int, Share], tf.data.Dataset],
+    validation_batches: Callable[[Share], tf.data.Dataset] | None,
     *,
     objectives: Mapping[str, Objective],
     count_work: CountWork,
@@ -58,11 +58,13 @@ def train(
 
     Args:
         build_model: Returns the model with its initial weights.
-        train_batches: Takes a number of steps and returns the batches after
-            these, enough for `num_train_steps` in all and always the same for
-            one seed: (features, labels, weights), the last two by output; see
+        train_batches: Takes a number of steps and the share of a worker.
+            Returns its rows of the batches after these steps, enough for
+            `num_train_steps` in all and always the same for one seed:
+            (features, labels, weights), the last two by output; see
             `TrainingModel`.
-        validation_dataset: Held-out batches, evaluated after every
+        validation_batches: Takes the share of a worker and returns its rows
+            of held-out batches, which are evaluated after every
             `config.save_checkpoints_steps` steps and at the end; or None.
         objectives: By the name of the model's output.
         count_work: Features -> sequences, tokens and flops of the batch, in
@@ -76,8 +78,8 @@ def train(
             `tensorboard/`.
         sidecars: Text files to save beside the weights of each checkpoint.
         init_moments: A checkpoint whose optimizer's moments to start with.
-        selection: Evaluates the model after every interval, in place of a
-            validation_dataset, and keeps the best one as `best/`.
+        selection: Evaluates the model after every interval, in place of
+            validation_batches, and keeps the best one as `best/`.
 
     Returns:
         The trained model and the last row of `history.csv`.
@@ -101,7 +103,7 @@ def train(
             num_warmup_steps,
             num_train_steps,
         )
-    batches = train_batches(step)
+    batches = functools.partial(train_batches, step)
     with strategy.scope(), precision(config.precision):
         model = build_model()
         trained = TrainingModel(
@@ -126,9 +128,10 @@ def train(
     history = History(output_dir, step)
     evaluate: Callable | None = None
     ends_run = None
-    if validation_dataset:
-        validation_dataset = with_options(validation_dataset)
-        evaluate = functools.partial(_evaluate, validation_dataset)
+    if validation_batches:
+        num_batches = int(validation_batches(WHOLE).cardinality())
+        dataset = distribute(strategy, validation_batches)
+        evaluate = functools.partial(_evaluate, dataset, num_batches)
     elif selection:
         best = KeepsBest(
             selection,
@@ -185,7 +188,7 @@ def train(
                 intervals.evaluate()
             if not (is_due and intervals.ends_run()):
                 trained.fit(
-                    with_options(batches),
+                    distribute(strategy, batches),
                     initial_epoch=step // interval,
                     epochs=-(-num_train_steps // interval),
                     steps_per_epoch=interval,
@@ -199,13 +202,11 @@ def train(
     return model, history.last
 
 
-def _evaluate(dataset, model, step):
-    num_batches = dataset.cardinality().numpy()
-    with Progress(
-        "Evaluating", num_batches if num_batches > 0 else None, "batches"
-    ) as progress:
+def _evaluate(dataset, num_batches, model, step):
+    with Progress("Evaluating", num_batches, "batches") as progress:
         return model.evaluate(
             dataset,
+            steps=num_batches,
             verbose=0,
             return_dict=True,
             callbacks=[
@@ -271,14 +272,11 @@ def _make_writable(folder):
         )
 
 
-def _is_compiled(config, dataset):
+def _is_compiled(config, batches):
     if config.jit_compile != "auto":
         return config.jit_compile == "on"
     # XLA is slower on a CPU, and it compiles anew for each shape.
-    has_accelerator = tf.config.list_logical_devices(
-        "GPU"
-    ) or tf.config.list_logical_devices("TPU")
-    specs = tf.nest.flatten(dataset.element_spec)
-    return bool(has_accelerator) and all(
-        spec.shape.is_fully_defined() for spec in specs
-    )
+    if not any(map(tf.config.list_logical_devices, ("GPU", "TPU"))):
+        return False
+    specs = tf.nest.flatten(batches(WHOLE).element_spec)
+    return all(spec.shape.is_fully_defined() for spec in specs)

@@ -157,7 +157,7 @@ def test_the_data_are_asked_for_once_after_the_steps_taken(tmp_path):
     asked = []
     dataset = small_dataset().repeat().batch(3)
 
-    def train_batches(step):
+    def train_batches(step, share):
         asked.append(step)
         return dataset.skip(step)
 

@@ -9,32 +9,27 @@ from collections.abc import Iterator
 import tensorflow as tf
 
 from keras_bert.errors import InputError
-from keras_bert.pretraining.read.files_to_records import (
-    read_pretraining_records,
-)
 from keras_bert.pretraining.read.pairs_to_rows import pack_sequences
 
 _UNKNOWN_ID = "unknown token id"
 
 
 def pretraining_batches(
-    files: list[str],
+    features: tf.data.Dataset,
     *,
     vocab_size: int,
     outputs: tuple[str, ...],
     packed: bool,
-    **reading,
 ) -> tf.data.Dataset:
     """Returns batches of (features, labels, weights), the last two by output.
 
     Args:
-        files: Records of `create_pretraining_data`.
+        features: Batches of `PretrainingRecords`.
         vocab_size: Larger ids are an error; see `unknown_id_named`.
         outputs: "masked_lm", and "next_sentence" if it is trained.
         packed: Whether several short sequences share a row.
-        **reading: Further arguments of `read_pretraining_records`.
     """
-    dataset = read_pretraining_records(files, **reading)
+    dataset = features
     if packed:
         dataset = dataset.map(pack_sequences, tf.data.AUTOTUNE)
 

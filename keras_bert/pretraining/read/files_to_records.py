@@ -2,162 +2,266 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator, Sequence
+
+import numpy as np
 import tensorflow as tf
 from absl import logging
 from google.protobuf.message import DecodeError
 
 from keras_bert.errors import InputError
-from keras_bert.pretraining.read.damage import (
-    compression,
-    records_of,
-    without_damage,
-)
 from keras_bert.pretraining.read.records_to_pairs import InstanceDrawer
+from keras_bert.pretraining.read.weighted_files import WeightedFiles
 from keras_bert.pretraining.write.config import V2_NAMES
 from keras_bert.pretraining.write.ids_to_stretches import (
     FEATURES as STRETCH_FEATURES,
 )
+from keras_bert.records.files import RecordFiles
+from keras_bert.records.order import ShuffledOrder
+from keras_bert.training.share import WHOLE, Share
 
 
-def read_pretraining_records(
-    files: list[str],
-    *,
-    seq_length: int,
-    max_predictions_per_seq: int,
-    batch_size: int,
-    shuffle_seed: int | None = None,
-    first_batch: int = 0,
-    drawer: InstanceDrawer | None = None,
-    skip_corrupt_records: bool = False,
-) -> tf.data.Dataset:
-    """Reads batches of int32 features [batch_size, size] and float32 weights.
+class PretrainingRecords:
+    """Records of `create_pretraining_data`, or of Google's own scripts.
 
     The files may be compressed. Their features may have Google's or Model
     Garden's names; the batches have Google's.
-
-    With a `shuffle_seed`, the records repeat without end, each epoch in
-    another order, and every batch is full. Without it, the dataset has each
-    record once, in order, and knows its size. It starts at `first_batch`
-    without parsing the batches before.
-
-    Records made with `dynamic_masking` need a `drawer`, which draws other pairs
-    and masks in each epoch. They depend on its seed, the epoch and the record.
-
-    With `skip_corrupt_records`, all files are read once before the first
-    batch, and damaged records are left out; see `without_damage`.
-
-    Raises:
-        InputError: A file is not a TFRecord file, all files are empty, or the
-            first record of a file does not have the lengths asked for.
     """
-    sizes = {
-        "input_ids": seq_length,
-        "input_mask": seq_length,
-        "segment_ids": seq_length,
-        "masked_lm_positions": max_predictions_per_seq,
-        "masked_lm_ids": max_predictions_per_seq,
-        "masked_lm_weights": max_predictions_per_seq,
-        "next_sentence_labels": 1,
-    }
-    for file in files:
-        if tf.io.gfile.isdir(file):
-            raise InputError(
-                f"{file} is a folder; give the files in it, such as {file}/*."
-            )
-    if skip_corrupt_records:
-        files = [f for f in map(without_damage, files) if f]
-    first_records = {file: _first_record(file) for file in files}
-    files = [file for file in files if first_records[file] is not None]
-    if not files:
-        raise InputError("No file holds a sound record; create the data again.")
-    first = first_records[files[0]]
-    is_dynamic = set(first) == set(STRETCH_FEATURES)
-    if is_dynamic and not drawer:
-        raise InputError(
-            f"{files[0]} holds records without masks (dynamic_masking); give "
-            "the vocab_file, so that masks can be drawn."
-        )
-    is_v2 = V2_NAMES["input_ids"] in first
-    names = {n: V2_NAMES.get(n, n) if is_v2 else n for n in sizes}
-    for file in files:
-        _check_lengths(
-            file,
-            first_records[file],
-            {"target_length": 1}
-            if is_dynamic
-            else {names[name]: size for name, size in sizes.items()},
-        )
-    if is_dynamic:
-        _warn_of_another_length(files[0], seq_length)
-    dataset = _numbered(_read_serialized(files), shuffle_seed)
-    dataset = dataset.batch(batch_size, drop_remainder=shuffle_seed is not None)
-    dataset = dataset.skip(first_batch)
-    expected = {
-        names[name]: tf.io.FixedLenFeature(
-            [size], tf.float32 if name == "masked_lm_weights" else tf.int64
-        )
-        for name, size in sizes.items()
-    }
 
-    def parse(serialized, epochs, records):
+    def __init__(
+        self,
+        corpora: Sequence[WeightedFiles],
+        *,
+        seq_length: int,
+        max_predictions_per_seq: int,
+        drawer: InstanceDrawer | None = None,
+        skip_corrupt_records: bool = False,
+    ):
+        """Opens the files and checks the first record of each.
+
+        Records made with `dynamic_masking` need a `drawer`, which draws other
+        pairs and masks in each epoch. They depend on its seed, the epoch and
+        the record.
+
+        With `skip_corrupt_records`, all files are read once, and damaged
+        records are left out with a warning.
+
+        Raises:
+            InputError: A file is not a TFRecord file, all files of a corpus
+                are empty, or the first record of a file does not have the
+                lengths asked for.
+        """
+        self._sizes = {
+            "input_ids": seq_length,
+            "input_mask": seq_length,
+            "segment_ids": seq_length,
+            "masked_lm_positions": max_predictions_per_seq,
+            "masked_lm_ids": max_predictions_per_seq,
+            "masked_lm_weights": max_predictions_per_seq,
+            "next_sentence_labels": 1,
+        }
+        self._names_of_files = [
+            file for corpus in corpora for file in corpus.files
+        ]
+        self._files = RecordFiles(
+            self._names_of_files, skip_damaged=skip_corrupt_records
+        )
+        self._counts, self._weights = [], []
+        numbers = iter(self._files.numbers)
+        for files, weight in corpora:
+            count = sum(len(next(numbers)) for _ in files)
+            if not count:
+                raise InputError(
+                    f"There is no sound record in {', '.join(files)}; create "
+                    "the data again."
+                )
+            self._counts.append(count)
+            self._weights.append(count if weight is None else weight)
+        self._drawer = None
+        first_records = self._first_records()
+        first_file, first = next(iter(first_records.items()))
+        is_dynamic = set(first) == set(STRETCH_FEATURES)
+        if is_dynamic and not drawer:
+            raise InputError(
+                f"{first_file} holds records without masks (dynamic_masking); "
+                "give the vocab_file, so that masks can be drawn."
+            )
+        is_v2 = V2_NAMES["input_ids"] in first
+        self._names = {
+            n: V2_NAMES.get(n, n) if is_v2 else n for n in self._sizes
+        }
+        for file, record in first_records.items():
+            _check_lengths(
+                file,
+                record,
+                {"target_length": 1}
+                if is_dynamic
+                else {self._names[n]: size for n, size in self._sizes.items()},
+            )
         if is_dynamic:
-            return drawer(serialized, epochs, records)
+            self._drawer = drawer
+            self._warn_of_another_length(first_file)
+
+    def batches(
+        self,
+        batch_size: int,
+        share: Share = WHOLE,
+        *,
+        shuffle_seed: int | None = None,
+        first_batch: int = 0,
+    ) -> tf.data.Dataset:
+        """Returns batches of int32 features [rows, size] and float32 weights.
+
+        With a `shuffle_seed`, the records repeat without end, each epoch in
+        another order, and every batch is full; see `ShuffledOrder`. Without
+        it, the dataset has each record once, in order, and knows its size.
+
+        It starts at `first_batch` without reading the batches before, and
+        reads only the `share` of this worker in the rows of each batch.
+        """
+        num_records = sum(self._counts)
+        if shuffle_seed is None:
+            order, num_batches = None, -(-num_records // batch_size)
+        else:
+            num_batches = 2**40  # more than any run takes
+            order = ShuffledOrder(
+                self._counts, self._weights, seed=shuffle_seed
+            )
+
+        def read(batch):
+            size = batch_size
+            if order is None:
+                size = min(size, num_records - batch * batch_size)
+            rows = share.rows(size)
+            numbers = batch * batch_size + np.arange(rows.start, rows.stop)
+            epochs = np.zeros_like(numbers)
+            if order is not None:
+                numbers, epochs = order(numbers)
+            return np.array(self._files.read(numbers), object), epochs, numbers
+
+        def read_and_parse(batch):
+            serialized, epochs, numbers = tf.numpy_function(
+                read, [batch], [tf.string, tf.int64, tf.int64], stateful=False
+            )
+            num_rows = len(share.rows(batch_size)) if order else None
+            for values in (serialized, epochs, numbers):
+                values.set_shape([num_rows])
+            return self._parse(serialized, epochs, numbers)
+
+        dataset = tf.data.Dataset.range(first_batch, num_batches)
+        return dataset.map(read_and_parse, tf.data.AUTOTUNE)
+
+    @contextlib.contextmanager
+    def errors_named(self) -> Iterator[None]:
+        """Raises InputError in place of TensorFlow's error about a record."""
+        try:
+            yield
+        except tf.errors.InvalidArgumentError as error:
+            _, of_reading, message = error.message.partition("InputError: ")
+            if of_reading:
+                raise InputError(message.partition("\n")[0]) from error
+            is_of_parsing = "ParseExample" in error.message
+            name = self._unlike_record() if is_of_parsing else None
+            if name is None:
+                raise
+            raise InputError(
+                f"{name} is not like the first one of the file; create the "
+                "data again with one max_seq_length and "
+                "max_predictions_per_seq."
+            ) from error
+
+    def _parse(self, serialized, epochs, numbers):
+        if self._drawer:
+            return self._drawer(serialized, epochs, numbers)
+        expected = {
+            self._names[name]: tf.io.FixedLenFeature(
+                [size],
+                tf.float32 if name == "masked_lm_weights" else tf.int64,
+            )
+            for name, size in self._sizes.items()
+        }
         features = tf.io.parse_example(serialized, expected)
-        features = {name: features[names[name]] for name in sizes}
         return {
             name: tf.cast(value, tf.int32) if value.dtype == tf.int64 else value
-            for name, value in features.items()
+            for name in self._sizes
+            for value in (features[self._names[name]],)
         }
 
-    return dataset.map(parse, tf.data.AUTOTUNE)
+    def _first_records(self):
+        """Returns the features of the first record of each file that has one.
 
+        Warns of the other files.
+        """
+        records = {}
+        for file, numbers in self._numbers_by_file():
+            if not numbers:
+                logging.warning("%s holds no record and is left out.", file)
+                continue
+            records[file] = _features(*self._files.read(numbers[:1]))
+            if records[file] is None:
+                raise InputError(
+                    f"The first record of {file} is not a tf.train.Example; "
+                    "make the file with "
+                    "run_scripts/create_pretraining_data.py."
+                )
+        return records
 
-def _numbered(records, shuffle_seed):
-    """Records -> (record, epoch, number of the record in the files)."""
+    def _unlike_record(self):
+        """Returns the name of the first record unlike the first of its file.
 
-    def epoch(number, shuffled=True):
-        dataset = records.enumerate()
-        if shuffled:
-            dataset = dataset.shuffle(
-                100_000, shuffle_seed + number, reshuffle_each_iteration=False
-            )
-        return dataset.map(lambda i, record: (record, number, i))
-
-    if shuffle_seed is not None:
-        return tf.data.Dataset.range(2**40).flat_map(epoch)
-    # Keras warns if data of unknown length ends.
-    num_records = records.reduce(0, lambda count, _: count + 1)
-    return epoch(tf.constant(0, tf.int64), shuffled=False).apply(
-        tf.data.experimental.assert_cardinality(int(num_records))
-    )
-
-
-def _first_record(file):
-    try:
-        first = next(iter(records_of(file).take(1)), None)
-    except tf.errors.DataLossError as error:
-        raise InputError(
-            f"{file} is not a TFRecord file, or is damaged; make it with "
-            "run_scripts/create_pretraining_data.py."
-        ) from error
-    if first is None:
-        logging.warning("%s holds no record and is left out.", file)
+        Its features are others, or have other lengths. Returns None if there
+        is no such record.
+        """
+        for file, numbers in self._numbers_by_file():
+            first = None
+            for i, number in enumerate(numbers, 1):
+                lengths = _lengths(_features(*self._files.read([number])))
+                first = first or lengths
+                if lengths != first:
+                    return f"Record {i} of {file}"
         return None
+
+    def _numbers_by_file(self):
+        return zip(self._names_of_files, self._files.numbers, strict=True)
+
+    def _warn_of_another_length(self, file):
+        """Only warns, because records without masks can have any length."""
+        num_records = min(100, sum(self._counts))
+        target_lengths = tf.io.parse_example(
+            self._files.read(range(num_records)),
+            {"target_length": tf.io.FixedLenFeature([1], tf.int64)},
+        )["target_length"]
+        made_for = 3 + int(tf.reduce_max(target_lengths))
+        if made_for != self._sizes["input_ids"]:
+            logging.warning(
+                "The records of %s seem to be made for a max_seq_length of "
+                "%d, but are read with %d: longer pairs lose tokens, and "
+                "shorter pairs are padded.",
+                file,
+                made_for,
+                self._sizes["input_ids"],
+            )
+
+
+def _features(data):
+    """Returns the features of a record; None if it is not an Example."""
     try:
-        return tf.train.Example.FromString(first.numpy()).features.feature
-    except DecodeError as error:
-        raise InputError(
-            f"The first record of {file} is not a tf.train.Example; make the "
-            "file with run_scripts/create_pretraining_data.py."
-        ) from error
+        return tf.train.Example.FromString(data).features.feature
+    except DecodeError:
+        return None
 
 
-def _read_serialized(files):
-    """Returns the bytes of the records, in the order of the files."""
-    dataset = tf.data.Dataset.from_tensor_slices(
-        (files, [compression(file) for file in files])
-    )
-    return dataset.flat_map(tf.data.TFRecordDataset)
+def _lengths(features):
+    """Returns the lengths of the features; None if there are none."""
+    if features is None:
+        return None
+    if set(features) == set(STRETCH_FEATURES):
+        return set(features)  # their lengths differ from record to record
+    return {
+        name: (len(feature.int64_list.value), len(feature.float_list.value))
+        for name, feature in features.items()
+    }
 
 
 def _check_lengths(file, features, expected):
@@ -171,21 +275,3 @@ def _check_lengths(file, features, expected):
                 "max_predictions_per_seq to those of the records, or create "
                 "the records again."
             )
-
-
-def _warn_of_another_length(file, seq_length):
-    """Only warns, because records without masks can be read at any length."""
-    target_lengths = tf.io.parse_example(
-        next(iter(records_of(file).batch(100))),
-        {"target_length": tf.io.FixedLenFeature([1], tf.int64)},
-    )["target_length"]
-    made_for = 3 + int(tf.reduce_max(target_lengths))
-    if made_for != seq_length:
-        logging.warning(
-            "The records of %s seem to be made for a max_seq_length of %d, but "
-            "are read with %d: longer pairs lose tokens, and shorter pairs are "
-            "padded.",
-            file,
-            made_for,
-            seq_length,
-        )

@@ -4,10 +4,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import tensorflow as tf
+from read_records import read_records
 
-from keras_bert.pretraining.read.files_to_records import (
-    read_pretraining_records,
-)
 from keras_bert.pretraining.read.records_to_pairs import (
     InstanceDrawer,
     _gathered,
@@ -227,7 +225,7 @@ def files(tokenizer, tmp_path):
 
 
 def _batches(files, drawer, count=None, **kwargs):
-    dataset = read_pretraining_records(
+    dataset = read_records(
         files,
         **{"seq_length": S} | kwargs,
         max_predictions_per_seq=P,

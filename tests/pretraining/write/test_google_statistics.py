@@ -10,10 +10,8 @@ import json
 from pathlib import Path
 
 import numpy as np
+from read_records import read_records
 
-from keras_bert.pretraining.read.files_to_records import (
-    read_pretraining_records,
-)
 from keras_bert.pretraining.read.records_to_pairs import InstanceDrawer
 from keras_bert.pretraining.write.run import (
     PretrainingDataConfig,
@@ -101,7 +99,7 @@ def _ours(shared, tmp_path, *, dynamic_masking):
         )
         assert counts["tokens"] == GOOGLE["tokens"]
         masker = config.build_masker(tokenizer, P)
-        dataset = read_pretraining_records(
+        dataset = read_records(
             [records],
             seq_length=S,
             max_predictions_per_seq=P,

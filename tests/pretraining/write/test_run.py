@@ -6,10 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import tensorflow as tf
+from read_records import read_records
 
-from keras_bert.pretraining.read.files_to_records import (
-    read_pretraining_records,
-)
 from keras_bert.pretraining.write import run as write_run
 from keras_bert.pretraining.write.blocks_to_records import InstanceMaker
 from keras_bert.pretraining.write.lines_to_blocks import cut_blocks
@@ -55,7 +53,7 @@ def lines():
 
 
 def _read(file, **kwargs):
-    dataset = read_pretraining_records(
+    dataset = read_records(
         [str(file)],
         seq_length=S,
         max_predictions_per_seq=P,

@@ -1,0 +1,56 @@
+"""The files of a run and, for several corpora, their weights."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from keras_bert.errors import InputError
+from keras_bert.input_files import expand_globs
+
+_WEIGHTED = re.compile(r"(.+):(\d+\.?\d*|\.\d+)")
+
+
+class WeightedFiles(NamedTuple):
+    """Files of records that share a weight.
+
+    Attributes:
+        files: The names of the files.
+        weight: The share of the corpus in the data, up to a common factor;
+            None for the share that its records have.
+    """
+
+    files: list[str]
+    weight: float | None = None
+
+
+def find_weighted_files(
+    input_files: str | Sequence[str] | None,
+) -> list[WeightedFiles]:
+    """Returns the files of a list, or of comma-separated names and globs.
+
+    If each of the names ends with a weight, as in "novels*:0.7,wiki*:0.3",
+    each is a corpus of its own. Otherwise all files are one corpus. None and
+    "" stand for no files.
+
+    Raises FileNotFoundError if a glob matches no file, and InputError if only
+    some names have a weight, or a weight is 0.
+    """
+    if not input_files:
+        return []
+    if not isinstance(input_files, str):
+        return [WeightedFiles(list(input_files))]
+    names = input_files.split(",")
+    matches = [_WEIGHTED.fullmatch(name.strip()) for name in names]
+    if not any(matches):
+        return [WeightedFiles(expand_globs(input_files))]
+    corpora = []
+    for name, match in zip(names, matches, strict=True):
+        if not match or not float(match[2]):
+            raise InputError(
+                f"{name.strip()} has no weight above 0; give each of the "
+                "files a weight, such as novels*:0.7,wiki*:0.3, or none."
+            )
+        corpora.append(WeightedFiles(expand_globs(match[1]), float(match[2])))
+    return corpora

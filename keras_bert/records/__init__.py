@@ -1,0 +1,1 @@
+"""TFRecord files: any record can be read, in a shuffled order."""
