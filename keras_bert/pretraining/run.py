@@ -28,6 +28,7 @@ from keras_bert.pretraining.read.batches import (
 from keras_bert.pretraining.read.damage import damage_named
 from keras_bert.pretraining.read.records_to_pairs import InstanceDrawer
 from keras_bert.settings import setting
+from keras_bert.storage.paths import to_path
 from keras_bert.text.masking import MaskingConfig
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.tokenizer_settings import TokenizerSettings
@@ -228,7 +229,7 @@ def pretrain(
             else None,
         )
     if is_chief(strategy):
-        write_json(Path(output_dir) / "eval_results.json", figures)
+        write_json(to_path(output_dir) / "eval_results.json", figures)
     return figures
 
 
@@ -239,7 +240,7 @@ def _expand(files):
 def _tokenizer_settings(config, input_files, init_checkpoint, vocab_file):
     """As the config says, or else the file beside the records."""
     for file in input_files:
-        description = Path(f"{file}.json")
+        description = to_path(f"{file}.json")
         if config.do_lower_case is None and description.is_file():
             values = json.loads(description.read_text(encoding="utf-8"))
             names = [f.name for f in dataclasses.fields(TokenizerSettings)]

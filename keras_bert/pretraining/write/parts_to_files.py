@@ -11,8 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert.errors import InputError
-from keras_bert.files import atomic_path, check_is_not_folder, write_json
+from keras_bert.files import (
+    atomic_path,
+    check_is_not_folder,
+    is_whole,
+    remove,
+    write_json,
+)
 from keras_bert.pretraining.write.lines_to_blocks import Block
+from keras_bert.storage.paths import to_path
 
 _KEYS = {"settings", "text_digest", "counts"}  # of the .json
 
@@ -33,11 +40,13 @@ class OutputFiles:
 
         Also raises it, or an OSError, for names that cannot be files.
         """
-        self._files = [Path(file) for file in files]
+        self._files = [to_path(file) for file in files]
         _check_names(self._files)
         first = self._files[0]
         self._json = first.with_name(f"{first.name}.json")
         self._folder = first.with_name(f".{first.name}.parts")
+        if not is_whole(self._folder):
+            remove(self._folder)  # a killed process has begun to do so
         self._settings = settings
         self._finished = self._read_json()
         self.missing = [
@@ -97,7 +106,7 @@ class OutputFiles:
         return with_fill_rate(counts, self._settings["max_seq_length"])
 
     def _delete_parts(self):
-        shutil.rmtree(self._folder, ignore_errors=True)
+        remove(self._folder)
 
     def _read_json(self):
         """Returns what a finished run wrote; None if its files are gone."""
