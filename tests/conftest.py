@@ -3,8 +3,10 @@
 import gc
 import os
 import re
+from logging import getLogger
 from pathlib import Path
 
+import fsspec
 import keras
 import numpy as np
 import pytest
@@ -110,13 +112,14 @@ def store():
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
             patch.setenv(name, "test")
         patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        getLogger("werkzeug").setLevel("ERROR")  # it logs each request
         server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
         server.start()
         patch.setenv(
             "AWS_ENDPOINT_URL",
             "http://{}:{}".format(*server.get_host_and_port()),
         )
-        to_path("s3://bucket").fs.mkdir("bucket")
+        fsspec.filesystem("s3").mkdir("bucket")
         yield "s3://bucket"
         server.stop()
 

@@ -49,7 +49,8 @@ def to_path(path: str | Path) -> Path:
         return Path(found)
     if isinstance(path, (str, Path)):
         try:
-            filesystem.exists(found.path)
+            # Only a list tells whether there is such a bucket.
+            filesystem.exists(found.path) or filesystem.find(found.path)
         except Exception as error:  # each library has errors of its own
             raise OSError(
                 f"{url} cannot be read ({error}); check the name, the "

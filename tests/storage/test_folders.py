@@ -3,40 +3,10 @@
 import contextlib
 
 import pytest
+from store_kills import Killed, killed_before
 
 from keras_bert.files import atomic_path, is_whole, remove, whole_folder
 from keras_bert.storage.folders import MARKER, claim_folder
-
-
-class _Killed(BaseException):
-    """Unlike an error, nothing is cleaned up after it."""
-
-
-@contextlib.contextmanager
-def _killed_before(number, filesystem, monkeypatch):
-    """Ends the process before the change of the store with this number.
-
-    What changes several objects has changed one of them by then.
-    """
-    left = number
-
-    def dying(function):
-        def call(*args, **kwargs):
-            nonlocal left
-            if left == 0:
-                if isinstance(args[0], list):
-                    function(*(x[:1] for x in args))
-                raise _Killed
-            left -= 1
-            return function(*args, **kwargs)
-
-        return call
-
-    with monkeypatch.context() as patch:
-        for name in ("copy", "pipe_file", "put", "put_file", "rm", "rm_file"):
-            function = getattr(filesystem, name)
-            patch.setattr(filesystem, name, dying(function))
-        yield
 
 
 def _write(folder, text):
@@ -94,8 +64,8 @@ def test_a_kill_at_any_moment_leaves_no_half_of_a_folder(remote, monkeypatch):
     for moment in range(4):
         folder = remote / str(moment)
         with (
-            contextlib.suppress(_Killed),
-            _killed_before(moment, folder.fs, monkeypatch),
+            contextlib.suppress(Killed),
+            killed_before(moment, folder.fs, monkeypatch),
         ):
             _write(folder, "new")
         assert is_whole(folder) == (moment == 3)
@@ -115,8 +85,8 @@ def test_a_kill_at_any_moment_leaves_the_old_folder_or_the_new(
         _write(folder, "old")
         for text in ("new", "newer"):
             with (
-                contextlib.suppress(_Killed),
-                _killed_before(moment, folder.fs, monkeypatch),
+                contextlib.suppress(Killed),
+                killed_before(moment, folder.fs, monkeypatch),
             ):
                 _write(folder, text)
             whole = whole_folder(folder)
@@ -139,8 +109,8 @@ def test_a_folder_that_is_half_removed_is_not_whole(remote, monkeypatch):
         folder = remote / str(moment)
         _write(folder, "old")
         with (
-            contextlib.suppress(_Killed),
-            _killed_before(moment, folder.fs, monkeypatch),
+            contextlib.suppress(Killed),
+            killed_before(moment, folder.fs, monkeypatch),
         ):
             remove(folder)
         assert is_whole(folder) == (moment == 0)
