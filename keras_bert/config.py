@@ -11,6 +11,7 @@ from absl import logging
 
 from keras_bert.errors import InputError
 from keras_bert.settings import check_settings, setting
+from keras_bert.storage.paths import to_path
 
 HIDDEN_ACTS = ("gelu", "gelu_erf", "linear", "relu", "tanh")
 DIRECTIONALITIES = ("bidi", "left_to_right")
@@ -157,7 +158,7 @@ class BertConfig:
 
         A file named config.json is read as Hugging Face's, whatever its keys.
         """
-        path = Path(path)
+        path = to_path(path)
         if not path.is_file():
             raise FileNotFoundError(
                 f"No model config at {path}; expected a bert_config.json "

@@ -6,29 +6,47 @@ import contextlib
 import json
 import math
 import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from keras_bert.storage.folders import (
+    MARKER,
+    copy_folder,
+    remove_folder,
+    upload_folder,
+)
+from keras_bert.storage.paths import is_remote, to_path
+
 
 @contextlib.contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
-    """Yields a path beside `path` at which to write a file or make a folder.
+    """Yields a local path at which to write a file or make a folder.
 
-    When the block ends, the result is renamed to `path` and replaces what was
-    there. If the block raises, the result is removed and `path` is unchanged.
-    The next call for the same `path` removes what a killed process left.
+    When the block ends, the result becomes `path` and replaces what was there.
+    If the block raises, the result is removed and `path` is unchanged. The
+    next call for the same `path` removes what a killed process left.
+
+    On a store, a file is one object, which appears when it is whole. A folder
+    is marked until it is whole; read it with `whole_folder`.
 
     Raises IsADirectoryError if a file would replace a folder.
     """
-    path = Path(path)
+    path = to_path(path)
+    with _uploaded(path) if is_remote(path) else _renamed(path) as partial:
+        yield partial
+
+
+@contextlib.contextmanager
+def _renamed(path):
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.partial")
     replaced = _moved_aside(path)
     if replaced.exists() and not path.exists():
         replaced.replace(path)
-    _remove(replaced)
-    _remove(partial)
+    remove(replaced)
+    remove(partial)
     try:
         yield partial
         if not partial.is_dir():
@@ -38,25 +56,65 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
             # moved aside, so that a kill at any moment leaves one of the two.
             path.replace(replaced)
         partial.replace(path)
-        _remove(replaced)
+        remove(replaced)
     finally:
-        _remove(partial)
+        remove(partial)
+
+
+@contextlib.contextmanager
+def _uploaded(path):
+    with tempfile.TemporaryDirectory(prefix="keras_bert-") as folder:
+        partial = Path(folder, path.name)
+        yield partial
+        with write_error_named(path):
+            if partial.is_dir():
+                _replace_folder(partial, path)
+            else:
+                check_is_not_folder(path)
+                path.fs.put_file(str(partial), path.path)
+
+
+def _replace_folder(partial, path):
+    replaced = _moved_aside(path)
+    if is_whole(path):
+        # A kill at any moment leaves one of the two whole.
+        copy_folder(path, replaced)
+    upload_folder(partial, path)
+    remove(replaced)
 
 
 def whole_folder(path: str | Path) -> Path:
     """Returns the folder to read: `path`, or the one that it was to replace.
 
-    They differ only if a process was killed between the two renames of
-    `atomic_path`.
+    They differ only if a process was killed while `atomic_path` replaced the
+    folder.
     """
-    path = Path(path)
+    path = to_path(path)
     replaced = _moved_aside(path)
-    return replaced if replaced.exists() and not path.exists() else path
+    return replaced if not is_whole(path) and is_whole(replaced) else path
+
+
+def is_whole(path: Path) -> bool:
+    """Returns whether there is a file, or a folder without a mark."""
+    return path.exists() and not (path / MARKER).exists()
+
+
+def remove(path: Path) -> None:
+    """Removes a file or a folder, if there is one."""
+    if is_remote(path):
+        if path.is_dir():
+            remove_folder(path)
+        else:
+            path.unlink(missing_ok=True)
+    elif path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def check_is_not_folder(path: str | Path) -> None:
     """Raises IsADirectoryError if a folder is in the place of a file."""
-    if Path(path).is_dir():
+    if to_path(path).is_dir():
         raise IsADirectoryError(f"{path} is a folder; give the name of a file.")
 
 
@@ -89,6 +147,20 @@ def full_disk_named(
         ) from error
 
 
+@contextlib.contextmanager
+def write_error_named(path: Path) -> Iterator[None]:
+    """Turns the many errors of a store's libraries into an OSError."""
+    try:
+        yield
+    except IsADirectoryError:
+        raise
+    except Exception as error:
+        raise OSError(
+            f"{path} cannot be written ({error}); check the name, the "
+            "connection and your access, and run the same command again."
+        ) from error
+
+
 def _moved_aside(path):
     return path.with_name(f".{path.name}.replaced")
 
@@ -101,10 +173,3 @@ def _finite(values):
     if isinstance(values, float) and not math.isfinite(values):
         return None
     return values
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)

@@ -1,16 +1,18 @@
-"""Text files to read: their names may be globs, and they may be .gz."""
+"""Text files to read, here or on a store: globs of names, plain or .gz."""
 
 from __future__ import annotations
 
 import contextlib
 import glob
 import gzip
+import io
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from keras_bert.errors import InputError
+from keras_bert.storage.paths import is_remote, to_path
 
 
 def expand_globs(patterns: str) -> list[str]:
@@ -20,7 +22,7 @@ def expand_globs(patterns: str) -> list[str]:
     """
     files = []
     for pattern in patterns.split(","):
-        matches = sorted(glob.glob(pattern.strip(), recursive=True))
+        matches = sorted(_matches(pattern.strip()))
         if not matches:
             raise FileNotFoundError(
                 f"No file matches {pattern!r}; check the path."
@@ -37,14 +39,26 @@ def open_text(
 
     Raises InputError if a .gz file is damaged.
     """
-    opener = gzip.open if str(file).endswith(".gz") else open
+    path = to_path(file)
+    is_gzip = path.suffix == ".gz"
     try:
-        with opener(
-            file, "rt", encoding="utf-8", errors=errors, newline=newline
-        ) as lines:
+        with (
+            path.open("rb") as opened,
+            gzip.open(opened) if is_gzip else opened as content,
+            io.TextIOWrapper(
+                content, encoding="utf-8", errors=errors, newline=newline
+            ) as lines,
+        ):
             yield lines
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(
             f"{file} is not a whole gzip file ({error}); copy it again, or "
             "remove .gz from its name if it is plain text."
         ) from error
+
+
+def _matches(pattern) -> Iterable[str]:
+    path: Any = to_path(pattern)
+    if is_remote(path):
+        return map(path.fs.unstrip_protocol, path.fs.glob(path.path))
+    return glob.glob(pattern, recursive=True)

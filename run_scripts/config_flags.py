@@ -17,6 +17,9 @@ from absl import app, flags, logging
 
 import keras_bert
 
+_WRONG_INPUT = (OSError, keras_bert.InputError)
+# Modules whose errors mean that a store such as s3:// did not answer.
+_STORES = ("aiohttp.", "botocore.", "gcsfs.", "google.auth.")
 _DEFINE = {
     "int": flags.DEFINE_integer,
     "float": flags.DEFINE_float,
@@ -145,7 +148,8 @@ def run(
 
     If the script takes arguments that are not flags, `main` gets them.
 
-    Prints an InputError or OSError as one sentence and exits with status 1.
+    Prints an InputError, an OSError or an error of a library for stores as one
+    sentence and exits with status 1.
     Any other exception is a defect and shows its traceback. `define_more`
     defines the flags that depend on the values of other flags.
     """
@@ -172,7 +176,10 @@ def run(
 def _exit_on_wrong_input():
     try:
         yield
-    except (OSError, keras_bert.InputError) as error:
+    except Exception as error:
+        is_of_store = type(error).__module__.startswith(_STORES)
+        if not (isinstance(error, _WRONG_INPUT) or is_of_store):
+            raise
         logging.debug("Raised here:", exc_info=True)
         sys.exit(f"Error: {error}")
 

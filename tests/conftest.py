@@ -2,15 +2,20 @@
 
 import gc
 import os
+import re
+from logging import getLogger
 from pathlib import Path
 
+import fsspec
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from moto.server import ThreadedMotoServer
 from script_runs import make_inputs
 
 from keras_bert.config import BertConfig
+from keras_bert.storage.paths import to_path
 
 # Two logical devices on any machine, for the `mirrored` strategy.
 tf.config.set_logical_device_configuration(
@@ -98,6 +103,32 @@ def shared():
     if not folder:
         pytest.skip("KERAS_BERT_SHARED is not set: no golden results here")
     return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def store():
+    """The URL of an empty bucket of a local S3, which child processes see."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            patch.setenv(name, "test")
+        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        getLogger("werkzeug").setLevel("ERROR")  # it logs each request
+        server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
+        server.start()
+        patch.setenv(
+            "AWS_ENDPOINT_URL",
+            "http://{}:{}".format(*server.get_host_and_port()),
+        )
+        fsspec.filesystem("s3").mkdir("bucket")
+        yield "s3://bucket"
+        server.stop()
+
+
+@pytest.fixture
+def remote(store, request):
+    """A folder on a store of its own for each test, as a path."""
+    name = re.sub(r"\W+", "-", request.node.name)
+    return to_path(f"{store}/{name}")
 
 
 @pytest.fixture(scope="session")

@@ -63,7 +63,7 @@ def test_a_kill_at_any_moment_leaves_a_whole_folder(
 
     monkeypatch.setattr(Path, "replace", rename_or_end)
     with monkeypatch.context() as patch:
-        patch.setattr("keras_bert.files._remove", lambda path: None)
+        patch.setattr("keras_bert.files.remove", lambda path: None)
         try:
             with atomic_path(target) as path:
                 path.mkdir()

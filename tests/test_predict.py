@@ -105,7 +105,7 @@ def test_a_run_that_is_killed_at_any_time_loses_no_line(served, tmp_path):
     whole, out = tmp_path / "whole.jsonl", tmp_path / "out.jsonl"
     args = [f"--model_dir={served}", f"--input_file={texts}"]
     assert _run(*args, f"--output_file={whole}").returncode == 0
-    progress = tmp_path / ".out.jsonl.partial" / "progress.json"
+    progress = tmp_path / ".out.jsonl.parts" / "progress.json"
     for _ in range(4):
         before = progress.read_bytes() if progress.exists() else b""
         process = subprocess.Popen(

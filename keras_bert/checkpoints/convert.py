@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import shutil
 from pathlib import Path
 
 from absl import logging
@@ -22,8 +21,9 @@ from keras_bert.checkpoints.tokenizer_settings import (
 )
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
-from keras_bert.files import atomic_path
+from keras_bert.files import atomic_path, is_whole
 from keras_bert.kinds import known_heads
+from keras_bert.storage.paths import to_path
 
 FORMATS = ("google_tf1", "huggingface", "keras")
 
@@ -58,8 +58,8 @@ def convert_checkpoint(
         raise InputError(
             f"There is no format {to!r}; choose one of {', '.join(FORMATS)}."
         )
-    output_dir = Path(output_dir)
-    if output_dir.exists():
+    output_dir = to_path(output_dir)
+    if is_whole(output_dir):
         raise InputError(f"{output_dir} exists already; give a new folder.")
     file = find_weights(checkpoint)
     config = config_beside(file.parent)
@@ -83,7 +83,7 @@ def convert_checkpoint(
                 "%s has no vocab.txt, so %s has none.", file.parent, output_dir
             )
             return
-        shutil.copyfile(vocab_file, folder / "vocab.txt")
+        (folder / "vocab.txt").write_bytes(vocab_file.read_bytes())
         if to != "google_tf1":
             settings = find_tokenizer_settings(checkpoint)
             if settings is None:

@@ -1,14 +1,17 @@
-"""A path, folder or hf:// address -> the file with the weights."""
+"""A path, URL or hf:// address -> the file with the weights."""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from keras_bert.checkpoints.hub import SCHEME, download
+from keras_bert.checkpoints.safetensors_files import shards
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
-from keras_bert.files import whole_folder
+from keras_bert.files import is_whole, whole_folder
+from keras_bert.storage.folders import MARKER
+from keras_bert.storage.local_copy import local_copy
+from keras_bert.storage.paths import to_path
 
 # The first of these that exists is read.
 _WEIGHTS = (
@@ -17,8 +20,6 @@ _WEIGHTS = (
     "pytorch_model.bin",
     "pytorch_model.bin.index.json",
 )
-# pathlib makes "gs:/bucket" of "gs://bucket". A drive has one letter.
-_SCHEME = re.compile(r"[a-z][a-z0-9+.-]+:/")
 
 
 def find_weights(checkpoint: str | Path) -> Path:
@@ -28,24 +29,23 @@ def find_weights(checkpoint: str | Path) -> Path:
     """
     if str(checkpoint).startswith(SCHEME):
         checkpoint = download(str(checkpoint))
-    _check_is_local(checkpoint)
-    path = Path(checkpoint)
+    path = to_path(checkpoint)
     if path.is_file() and path.suffix in (".safetensors", ".bin"):
         return path
-    if Path(f"{path}.index").is_file():
-        return path
     if path.name:
+        if path.with_name(f"{path.name}.index").is_file():
+            return path
         path = whole_folder(path)
     for folder in (path, whole_folder(path / "best")):
         for name in _WEIGHTS:
-            if (folder / name).is_file():
+            if (folder / name).is_file() and is_whole(folder):
                 return folder / name
-    prefixes = sorted(path.glob("*ckpt*.index"))
+    prefixes = sorted(path.glob("*ckpt*.index")) if is_whole(path) else []
     if len(prefixes) == 1:
         return prefixes[0].with_suffix("")
-    steps = sorted((path / "checkpoints").glob("step-" + 8 * "[0-9]"))
-    if steps:
-        return steps[-1] / _WEIGHTS[0]
+    steps = (path / "checkpoints").glob("step-" + 8 * "[0-9]")
+    if whole := sorted(filter(is_whole, steps)):
+        return whole[-1] / _WEIGHTS[0]
     if prefixes:
         raise FileNotFoundError(
             f"{path} holds {len(prefixes)} checkpoints; give the prefix of "
@@ -55,8 +55,17 @@ def find_weights(checkpoint: str | Path) -> Path:
         f"No checkpoint at {path}; expected a folder with "
         f"{_WEIGHTS[0]}, {_WEIGHTS[2]} or one bert_model.ckpt, the "
         "output_dir of run_pretraining.py or run_finetuning.py, or "
-        f"{SCHEME}owner/name."
+        f"{SCHEME}owner/name. A folder with {MARKER} is not whole."
     )
+
+
+def local_weights(file: Path) -> Path:
+    """Returns a file of `find_weights`, or a local copy of a remote one."""
+    if file.is_file():
+        names = {file.name, *(part.name for part in shards(file))}
+    else:
+        names = {path.name for path in file.parent.glob(f"{file.name}.*")}
+    return local_copy(file.parent, sorted(names)) / file.name
 
 
 def checkpoint_folder(checkpoint: str | Path) -> Path:
@@ -65,27 +74,17 @@ def checkpoint_folder(checkpoint: str | Path) -> Path:
 
 
 def check_output_dir(output_dir: str | Path) -> None:
-    """Raises InputError if a run cannot write to `output_dir`.
+    """Raises InputError if weights are directly in `output_dir`.
 
-    The folder must be local. Weights directly in it would hide those of the
-    run, because `find_weights` reads them first.
+    They would hide those of the run, because `find_weights` reads them first.
     """
-    _check_is_local(output_dir)
-    folder = Path(output_dir)
+    folder = to_path(output_dir)
     names = [name for name in _WEIGHTS if (folder / name).is_file()]
     names += [path.name for path in folder.glob("*ckpt*.index")]
     if names:
         raise InputError(
             f"The output_dir {folder} holds {names[0]}, which would be "
             "mistaken for the result of the run; give another folder."
-        )
-
-
-def _check_is_local(path):
-    if _SCHEME.match(str(path)):
-        raise InputError(
-            f"{path} is not on this machine; give a local folder, or read "
-            f"from the Hugging Face Hub with {SCHEME}owner/name."
         )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import keras
 
 from keras_bert.checkpoints.assign import assign_weights
-from keras_bert.checkpoints.find import find_weights
+from keras_bert.checkpoints.find import find_weights, local_weights
 from keras_bert.checkpoints.google import from_google
 from keras_bert.checkpoints.heads import heads_of
 from keras_bert.checkpoints.huggingface import (
@@ -44,7 +44,8 @@ def load_checkpoint(model: keras.Model, checkpoint: str | Path) -> None:
             from Hugging Face with `model.safetensors` or `pytorch_model.bin`,
             in one file or in shards; a `.safetensors` or `.bin` file; a
             released TF1 checkpoint or an encoder of the Model Garden, as
-            folder or prefix (`bert_model.ckpt`); or `hf://owner/name` (extra
+            folder or prefix (`bert_model.ckpt`); any of these as a URL such as
+            `s3://bucket/run` (extra `storage`); or `hf://owner/name` (extra
             `hub`).
 
     Raises:
@@ -75,13 +76,14 @@ def heads_in(checkpoint: str | Path) -> set[str]:
 def read_weights(file: Path) -> dict[str, StoredArray]:
     """Reads a file that `find_weights` found; keys are paths of weights."""
     source = str(file)
-    if not file.is_file():
-        stored = read_tensorflow(file)
+    local = local_weights(file)
+    if not local.is_file():
+        stored = read_tensorflow(local)
         if is_model_garden(stored):
             return from_model_garden(stored, source)
         return from_google(stored, source)
     is_pytorch = ".bin" in file.suffixes
-    stored = read_pytorch(file) if is_pytorch else read_safetensors(file)
+    stored = read_pytorch(local) if is_pytorch else read_safetensors(local)
     if not is_huggingface(stored):
         return stored
     config = file.with_name("config.json")

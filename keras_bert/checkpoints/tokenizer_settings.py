@@ -51,7 +51,7 @@ def find_tokenizer_settings(
     They are in the `tokenizer_config.json` beside the weights, or follow from
     "cased" or "uncased" in the last two parts of the checkpoint's path.
     """
-    in_name = _CASE_IN_NAME.search("/".join(Path(checkpoint).parts[-2:]))
+    in_name = _CASE_IN_NAME.search("/".join(Path(str(checkpoint)).parts[-2:]))
     do_lower_case = in_name is None or in_name[1] is not None
     file = checkpoint_folder(checkpoint) / "tokenizer_config.json"
     if file.is_file():

@@ -19,6 +19,7 @@ from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.features.feature_files import LineFeatures, get_writer
 from keras_bert.files import atomic_path
+from keras_bert.input_files import open_text
 from keras_bert.layers.pooling import cls_pooling, max_pooling, mean_pooling
 from keras_bert.models.encoder import build_encoder
 from keras_bert.settings import check_settings, setting
@@ -131,7 +132,7 @@ def extract_features(
     )
     write = get_writer(output_file)
     with (
-        open(input_file, encoding="utf-8", newline="\n") as lines,
+        open_text(input_file, errors="strict", newline="\n") as lines,
         atomic_path(output_file) as path,
     ):
         found = _extract(lines, compute, tokenizer, config)

@@ -25,6 +25,7 @@ import tensorflow as tf
 
 from keras_bert.errors import InputError
 from keras_bert.files import check_is_not_folder
+from keras_bert.storage.paths import to_path
 from keras_bert.text.tokenizer import BertTokenizer
 
 
@@ -45,7 +46,7 @@ def get_writer(output_file: str | Path) -> _Writer:
     Raises IsADirectoryError if `output_file` is a folder.
     """
     check_is_not_folder(output_file)
-    return _WRITERS.get(Path(output_file).suffix, _write_jsonl)
+    return _WRITERS.get(to_path(output_file).suffix, _write_jsonl)
 
 
 def _write_jsonl(path, found, tokenizer):

@@ -15,12 +15,13 @@ from keras_bert.checkpoints.find import checkpoint_folder
 from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
-from keras_bert.files import to_json
+from keras_bert.files import is_whole, to_json
 from keras_bert.finetuning.evaluation import Evaluation
 from keras_bert.finetuning.predictor import Predictor
 from keras_bert.kinds.kind import Answer, Kind
 from keras_bert.kinds.spec import build_kind, read_spec, spec_to_json
 from keras_bert.serving.finetuned import export_finetuned
+from keras_bert.storage.paths import to_path
 from keras_bert.tasks.base import Row
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.tokenizer_settings import TokenizerSettings
@@ -94,8 +95,8 @@ class FinetunedModel:
 
         Raises InputError if the folder exists.
         """
-        output_dir = Path(output_dir)
-        if output_dir.exists():
+        output_dir = to_path(output_dir)
+        if is_whole(output_dir):
             raise InputError(f"{output_dir} exists already; give a new folder.")
         texts = sidecars(self.kind, self.bert_config, self.training)
         write_weights(self.model, output_dir, texts)

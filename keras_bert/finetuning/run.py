@@ -31,6 +31,7 @@ from keras_bert.finetuning.prediction_files import (
 )
 from keras_bert.kinds.spec import build_kind, make_spec, read_spec
 from keras_bert.settings import setting
+from keras_bert.storage.paths import to_path
 from keras_bert.tasks import get_task
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.tfds_reader import read_tfds
@@ -127,7 +128,8 @@ def finetune(
     if isinstance(task, str):
         task, task_name = get_task(task), _without_folders(task)
     config = config or FinetuningConfig()
-    output_dir = Path(output_dir)
+    output_dir = to_path(output_dir)
+    data_dir = to_path(data_dir)
     check_output_dir(output_dir)
     # First of all: workers must find each other before TensorFlow is used.
     strategy = get_strategy(config.distribution_strategy, config.tpu)
@@ -181,7 +183,7 @@ def finetune(
             training={
                 # The folders mean nothing on another machine.
                 "task": task_name,
-                "data": Path(data_dir).name,
+                "data": data_dir.name,
                 "init_checkpoint": init_checkpoint
                 and _without_folders(str(init_checkpoint)),
                 "num_train_examples": len(train_rows),
@@ -270,9 +272,9 @@ def _evaluate(model, kind, evaluations, output_dir):
 def _reader(task, data_dir, data_source):
     def read(split):
         if data_source == "tfds":
-            rows = read_tfds(task, Path(data_dir), split)
+            rows = read_tfds(task, data_dir, split)
         else:
-            rows = task.read(Path(data_dir), split)
+            rows = task.read(data_dir, split)
         if not rows:
             raise InputError(
                 f"The reader of the task found no rows of the split {split} "

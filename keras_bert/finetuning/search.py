@@ -6,7 +6,6 @@ import csv
 import dataclasses
 import json
 import math
-import shutil
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,8 +15,9 @@ from absl import logging
 from matplotlib.figure import Figure
 
 from keras_bert.errors import InputError
-from keras_bert.files import atomic_path, write_json
+from keras_bert.files import atomic_path, remove, write_json
 from keras_bert.finetuning.run import FinetuningConfig, finetune
+from keras_bert.storage.paths import to_path
 from keras_bert.tasks import get_task
 from keras_bert.tasks.base import Task
 
@@ -78,7 +78,7 @@ def search_hyperparameters(
         True
     """
     task = get_task(task) if isinstance(task, str) else task
-    output_dir = Path(output_dir)
+    output_dir = to_path(output_dir)
     configs = [
         dataclasses.replace(config, random_seed=config.random_seed + i)
         for config in configs
@@ -107,7 +107,7 @@ def search_hyperparameters(
         else:
             worse = row, folder
         if worse:
-            shutil.rmtree(worse[1] / "best", ignore_errors=True)
+            remove(worse[1] / "best")
         rows.sort(key=rank, reverse=True)
         _write_table(output_dir / "search.csv", rows)
         _plot(output_dir / "search.png", rows, varied, metric)
@@ -155,9 +155,9 @@ def _run(task, data_dir, folder, config, kwargs) -> dict[str, Any]:
         begin = time.monotonic()
         figures = finetune(task, data_dir, folder, config=config, **kwargs)
         figures["minutes"] = (time.monotonic() - begin) / 60
-        # A finished run does not need its last checkpoints, which are large.
-        shutil.rmtree(folder / "checkpoints")
         write_json(done, {"asked": asked, "figures": figures})
+    # A finished run does not need its last checkpoints, which are large.
+    remove(folder / "checkpoints")
     run = json.loads(done.read_text(encoding="utf-8"))
     for name, value in asked.items():
         if run["asked"].get(name) != value:

@@ -28,6 +28,7 @@ from keras_bert.pretraining.read.files_to_records import PretrainingRecords
 from keras_bert.pretraining.read.records_to_pairs import InstanceDrawer
 from keras_bert.pretraining.read.weighted_files import find_weighted_files
 from keras_bert.settings import setting
+from keras_bert.storage.paths import to_path
 from keras_bert.text.masking import MaskingConfig
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.tokenizer_settings import TokenizerSettings
@@ -239,14 +240,14 @@ def pretrain(
             else None,
         )
     if is_chief(strategy):
-        write_json(Path(output_dir) / "eval_results.json", figures)
+        write_json(to_path(output_dir) / "eval_results.json", figures)
     return figures
 
 
 def _tokenizer_settings(config, input_files, init_checkpoint, vocab_file):
     """As the config says, or else the file beside the records."""
     for file in (file for part in input_files for file in part.files):
-        description = Path(f"{file}.json")
+        description = to_path(f"{file}.json")
         if config.do_lower_case is None and description.is_file():
             values = json.loads(description.read_text(encoding="utf-8"))
             names = [f.name for f in dataclasses.fields(TokenizerSettings)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import collections
 import gzip
 import os
 import tempfile
@@ -15,11 +16,13 @@ from absl import logging
 
 from keras_bert.errors import InputError
 from keras_bert.records.index import (
+    CHECKSUM_SIZE,
     damage_error,
     data_of,
     load_index,
     make_index,
 )
+from keras_bert.storage.paths import is_remote, to_path
 
 _GZIP = b"\x1f\x8b\x08"
 
@@ -42,7 +45,7 @@ class RecordFiles:
         TFRecord file.
         """
         self._files = files
-        self._sources = [Path(file) for file in files]
+        self._sources = [to_path(file) for file in files]
         self._places = []
         for i, file in enumerate(files):
             path = self._sources[i]
@@ -70,22 +73,49 @@ class RecordFiles:
 
         Raises InputError if one of them is damaged.
         """
-        data = []
-        for number in numbers:
-            file, place = self._find(number)
-            begin, end = self._places[file][place]
-            with self._sources[file].open("rb", buffering=0) as source:
-                size = int(end - begin) + 4  # and the checksum
-                record = data_of(os.pread(source.fileno(), size, int(begin)))
-            if record is None:
+        places = [self._find(number) for number in numbers]
+        contents = _read_ranges(
+            [
+                (self._sources[file], *map(int, self._places[file][place]))
+                for file, place in places
+            ]
+        )
+        records = []
+        for content, (file, place) in zip(contents, places, strict=True):
+            data = data_of(content)
+            if data is None:
                 raise damage_error(self._files[file], place + 1)
-            data.append(record)
-        return data
+            records.append(data)
+        return records
 
     def _find(self, number):
         """Returns the file of a record, and its number in the file, from 0."""
         file = int(np.searchsorted(self._ends, number, side="right"))
         return file, int(number) - self.numbers[file].start
+
+
+def _read_ranges(ranges):
+    """Reads (path, begin, end of the data) and the checksum after each."""
+    contents = [b""] * len(ranges)
+    of_stores = collections.defaultdict(list)
+    for i, (path, begin, end) in enumerate(ranges):
+        if is_remote(path):
+            of_stores[path.fs].append(i)
+            continue
+        with path.open("rb", buffering=0) as file:
+            size = end + CHECKSUM_SIZE - begin
+            contents[i] = os.pread(file.fileno(), size, begin)
+    for store, chosen in of_stores.items():
+        paths, begins, ends = zip(*(ranges[i] for i in chosen), strict=True)
+        found = store.cat_ranges(
+            [path.path for path in paths],
+            begins,
+            [end + CHECKSUM_SIZE for end in ends],
+            on_error="raise",
+        )
+        for i, content in zip(chosen, found, strict=True):
+            contents[i] = content
+    return contents
 
 
 def _is_compressed(path):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import array
 import contextlib
+import io
 import struct
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,9 +21,11 @@ from absl import logging
 
 from keras_bert.errors import InputError
 from keras_bert.files import atomic_path
+from keras_bert.storage.paths import is_remote
 
 _HEADER = struct.Struct("<QI")
 _CHECKSUM = struct.Struct("<I")
+CHECKSUM_SIZE = _CHECKSUM.size
 
 
 class Index(NamedTuple):
@@ -56,7 +59,7 @@ def load_index(path: Path, *, checked: bool = False) -> Index:
     index = _load(path, checked)
     if index is None:
         index = make_index(path, checked=checked)
-        _save(path, index, checked)
+        save_index(path, index, checked=checked)
     return index
 
 
@@ -98,9 +101,20 @@ def make_index(
     return Index(table, len(damaged))
 
 
+def save_index(path: Path, index: Index, *, checked: bool = False) -> None:
+    """Saves the index beside its file, unless the folder is read-only."""
+    # The first two rows say what the index was made of.
+    head = np.array([_stamp(path), (checked, index.num_damaged)], np.int64)
+    # Another worker may save the same index at the same time.
+    with contextlib.suppress(OSError), atomic_path(_index_path(path)) as file:
+        with file.open("wb") as target:
+            np.save(target, np.concatenate([head, index.places]))
+
+
 def data_of(data_and_checksum: bytes) -> bytes | None:
     """Returns the data of a record; None if its checksum is wrong."""
-    data, checksum = data_and_checksum[:-4], data_and_checksum[-4:]
+    data = data_and_checksum[:-CHECKSUM_SIZE]
+    checksum = data_and_checksum[-CHECKSUM_SIZE:]
     return data if checksum == _checksum(data) else None
 
 
@@ -132,7 +146,7 @@ def _walk(
             yield begin, None
             return
         end = begin + _HEADER.unpack(header)[0]
-        place = end + _CHECKSUM.size
+        place = end + CHECKSUM_SIZE
         if checked:
             is_sound = data_of(file.read(place - begin)) is not None
         else:
@@ -150,8 +164,12 @@ def _checksum(data):
 
 def _load(path, checked):
     """Returns the saved index; None if it does not fit."""
+    saved = _index_path(path)
     try:
-        table = np.load(_index_path(path), mmap_mode="r")
+        if is_remote(saved):
+            table = np.load(io.BytesIO(saved.read_bytes()))
+        else:
+            table = np.load(saved, mmap_mode="r")
     except (OSError, ValueError):  # there is none, or it is damaged
         return None
     was_checked, num_damaged = table[1]
@@ -166,16 +184,6 @@ def _load(path, checked):
             "%s: %d damaged records are left out.", path, num_damaged
         )
     return Index(table[2:], int(num_damaged))
-
-
-def _save(path, index, checked):
-    """Saves the index and, in its first two rows, what it was made of."""
-    head = np.array([_stamp(path), (checked, index.num_damaged)], np.int64)
-    # Another worker may save the same index at the same time, or the folder
-    # may be read-only.
-    with contextlib.suppress(OSError), atomic_path(_index_path(path)) as file:
-        with file.open("wb") as target:
-            np.save(target, np.concatenate([head, index.places]))
 
 
 def _index_path(path):

@@ -20,6 +20,8 @@ from keras_bert.server.json_logs import log, write_logs_as_json
 from keras_bert.server.protocol import LimitedProtocol
 from keras_bert.server.servable import Servable
 from keras_bert.server.versions import ModelVersions, Poller
+from keras_bert.storage.local_copy import local_copy
+from keras_bert.storage.paths import to_path
 
 _NUM_LOADED = itertools.count()
 _IDLE_SECONDS = 60  # after which a connection without a request is closed
@@ -94,14 +96,15 @@ def load_models(
                 f"{name!r} cannot name a model in a URL; give a name without "
                 "/ and : with --model_name."
             )
-        if not Path(folder).is_dir():
+        folder = to_path(folder)
+        if not folder.is_dir():
             raise InputError(
                 f"{folder} is not a folder; give the folder that "
                 "run_scripts/export_model.py wrote."
             )
         loaded[name] = ModelVersions(
             name,
-            Path(folder),
+            folder,
             functools.partial(_load, name, batcher),
             version_labels.get(name, {}),
         )
@@ -111,7 +114,7 @@ def load_models(
 def _load(name, batcher, folder, number):
     # A process has one queue of a name, even if a version is loaded again.
     key = f"{next(_NUM_LOADED)}/{name}/{number}"
-    return Servable(folder, key, batcher)
+    return Servable(local_copy(folder), key, batcher)
 
 
 class _Server(uvicorn.Server):

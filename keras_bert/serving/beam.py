@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -108,5 +109,5 @@ def _lines(file: str, inputs: tuple[str, ...]) -> Iterator[RequestLine]:
 def _split_name(output_file):
     """Splits out/a.jsonl.gz into out/a and .jsonl.gz."""
     end = ".gz" if output_file.endswith(".gz") else ""
-    path = Path(output_file.removesuffix(".gz"))
-    return str(path.with_suffix("")), path.suffix + end
+    prefix, suffix = os.path.splitext(output_file.removesuffix(".gz"))
+    return prefix, suffix + end

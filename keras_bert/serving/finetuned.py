@@ -12,6 +12,7 @@ from keras_bert.config import BertConfig
 from keras_bert.kinds.kind import Kind
 from keras_bert.serving.export import export_saved_model
 from keras_bert.serving.model_card import finetuned_card
+from keras_bert.storage.paths import to_path
 
 
 def export_finetuned(
@@ -53,6 +54,10 @@ def export_finetuned(
         },
         assets={**sidecars, "bert_config.json": bert_config.to_json()},
         model_card=finetuned_card(
-            Path(export_dir).absolute().name, model, kind, bert_config, training
+            to_path(export_dir).absolute().name,
+            model,
+            kind,
+            bert_config,
+            training,
         ),
     )

@@ -21,6 +21,7 @@ from keras_bert.serving.request_lines import (
 )
 from keras_bert.serving.resumable_file import ResumableFile
 from keras_bert.serving.served_model import ServedModel
+from keras_bert.storage.paths import to_path
 
 # The number of lines that are sorted by length together. A killed run loses
 # the lines of one chunk.
@@ -75,7 +76,7 @@ def predict_files(
     else:
         lines = read_request_files(files, model.inputs)
         # A pipe can be read only once.
-        if all(Path(file).is_file() for file in files):
+        if all(to_path(file).is_file() for file in files):
             num_lines = sum(1 for _ in read_request_files(files, model.inputs))
     return _predict(model, signature, lines, output_file, num_lines)
 
@@ -177,7 +178,7 @@ def _continue(chunks, state, run, output):
 
 def _fingerprint(model):
     """Returns a hash of what TensorFlow writes for each export anew."""
-    content = Path(model.folder, "fingerprint.pb").read_bytes()
+    content = (model.folder / "fingerprint.pb").read_bytes()
     return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 

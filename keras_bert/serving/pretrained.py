@@ -21,6 +21,7 @@ from keras_bert.serving.export import export_saved_model
 from keras_bert.serving.fill_mask import MaskFiller
 from keras_bert.serving.model_card import encoder_card
 from keras_bert.settings import check_settings, setting
+from keras_bert.storage.paths import to_path
 from keras_bert.text.packing import BertPreprocessor
 
 _TEXT = tf.TensorSpec([None], tf.string, "text")
@@ -148,11 +149,11 @@ def export_pretrained(
         },
         assets={**sidecars, "bert_config.json": bert_config.to_json()},
         model_card=encoder_card(
-            Path(export_dir).absolute().name,
+            to_path(export_dir).absolute().name,
             encoder,
             bert_config,
             tokenizer,
-            checkpoint=Path(checkpoint).name,
+            checkpoint=Path(str(checkpoint)).name,
             max_seq_length=config.max_seq_length,
             answers=f"`embedding`: a vector of {bert_config.hidden_size} "
             f"numbers for each text, by the pooling `{config.pooling}`"

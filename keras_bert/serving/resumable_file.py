@@ -9,15 +9,21 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from keras_bert.files import check_is_not_folder, write_json
+from keras_bert.files import (
+    atomic_path,
+    check_is_not_folder,
+    remove,
+    write_json,
+)
+from keras_bert.storage.paths import to_path
 
 
 class ResumableFile:
     """A file that appears under its name when it is whole.
 
-    Until then it grows in a hidden folder beside it. A file whose name ends
-    with .gz is compressed. The same steps write the same bytes, whether or
-    not a kill is between them.
+    Until then its parts, one for each step, are in a hidden folder beside it.
+    A file whose name ends with .gz is compressed. The same steps write the
+    same bytes, whether or not a kill is between them.
 
     Attributes:
         folder: The hidden folder.
@@ -28,15 +34,14 @@ class ResumableFile:
     def __init__(self, path: str | Path):
         """Raises IsADirectoryError if a folder is in the place of the file."""
         check_is_not_folder(path)
-        self._path = Path(path)
-        self.folder = self._path.with_name(f".{self._path.name}.partial")
-        self._content = self.folder / "content"
+        self._path = to_path(path)
+        self.folder = self._path.with_name(f".{self._path.name}.parts")
         self._progress = self.folder / "progress.json"
         self.state: dict[str, Any] | None = None
-        self._size = 0
-        if self._content.exists() and self._progress.exists():
+        self._num_parts = 0
+        if self._progress.exists():
             progress = json.loads(self._progress.read_bytes())
-            self.state, self._size = progress["state"], progress["size"]
+            self.state, self._num_parts = progress["state"], progress["parts"]
 
     def append(self, text: str, state: dict[str, Any]) -> None:
         """Writes text, and what the next process needs to continue behind it.
@@ -47,21 +52,27 @@ class ResumableFile:
         if self._path.suffix == ".gz":
             # Without a time: the bytes depend on the text only.
             data = gzip.compress(data, mtime=0)
-        if self.state is None:  # drops what was not enough to continue
-            shutil.rmtree(self.folder, ignore_errors=True)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with self._content.open("ab") as file:
-            file.truncate(self._size)  # what a killed process wrote after it
+        with (
+            atomic_path(self._part(self._num_parts)) as path,
+            path.open("wb") as file,
+        ):
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        self._size += len(data)
+        self._num_parts += 1
         self.state = state
-        write_json(self._progress, {"size": self._size, "state": state})
+        write_json(self._progress, {"parts": self._num_parts, "state": state})
 
     def finish(self) -> None:
-        """Moves the file to its name, and replaces what was there."""
+        """Joins the parts to the file, and replaces what was there."""
         if self.state is None:
             self.append("", {})
-        self._content.replace(self._path)
-        shutil.rmtree(self.folder)
+        with atomic_path(self._path) as path, path.open("wb") as whole:
+            for number in range(self._num_parts):
+                with self._part(number).open("rb") as part:
+                    shutil.copyfileobj(part, whole)
+        remove(self._progress)  # first: parts without it are never continued
+        remove(self.folder)
+
+    def _part(self, number):
+        return self.folder / str(number)

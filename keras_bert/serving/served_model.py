@@ -16,7 +16,10 @@ import tensorflow as tf
 import tensorflow_text  # noqa: F401  (registers its operations)
 
 from keras_bert.errors import InputError
+from keras_bert.files import is_whole
 from keras_bert.serving.versions import find_versions
+from keras_bert.storage.local_copy import local_copy
+from keras_bert.storage.paths import to_path
 
 # The file in `assets` that tells of the model and its signatures.
 DESCRIPTION = "model.json"
@@ -69,7 +72,7 @@ class ServedModel:
         self._ranks = values["signatures"][signature]["inputs"]
         self.inputs = tuple(self._ranks)
         # The model is kept: its variables live only as long as it does.
-        self._model = tf.saved_model.load(str(self.folder))
+        self._model = tf.saved_model.load(str(local_copy(self.folder)))
         self._serve = self._model.signatures[signature]
 
     def check(self, request: Mapping[str, Any], place: str) -> dict[str, Any]:
@@ -154,9 +157,9 @@ def find_model(
     Raises InputError if there is no such model, or no such signature.
     """
     versions = find_versions(model_dir)
-    folder = versions[max(versions)] if versions else Path(model_dir)
+    folder = versions[max(versions)] if versions else to_path(model_dir)
     description = folder / "assets" / DESCRIPTION
-    if not description.is_file():
+    if not (description.is_file() and is_whole(folder)):
         raise InputError(
             f"{folder} is not an exported model; make one with "
             "run_scripts/export_model.py."

@@ -11,6 +11,10 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from keras_bert.files import is_whole, write_error_named
+from keras_bert.storage.folders import claim_folder, upload_folder
+from keras_bert.storage.paths import is_remote, to_path
+
 
 @dataclasses.dataclass
 class NewVersion:
@@ -28,28 +32,47 @@ def new_version(model_dir: str | Path) -> Iterator[NewVersion]:
     """Yields a folder to fill, which becomes the next free version.
 
     Other processes may write versions at the same time. If the block raises,
-    the folder is removed. A killed process leaves a folder `.partial-*`, which
-    no server takes for a version.
+    the folder is removed. A killed process leaves a folder `.partial-*`, or a
+    marked one on a store, which no server takes for a version.
     """
-    model_dir = Path(model_dir)
-    model_dir.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".partial-", dir=model_dir) as path:
+    model_dir = to_path(model_dir)
+    if is_remote(model_dir):
+        parent, publish = None, _upload
+    else:
+        model_dir.mkdir(parents=True, exist_ok=True)
+        parent, publish = model_dir, _rename
+    with tempfile.TemporaryDirectory(prefix=".partial-", dir=parent) as path:
         version = NewVersion(Path(path, "version"))
         version.path.mkdir()
         yield version
         number = max(find_versions(model_dir), default=0) + 1
-        while not _rename(version.path, model_dir / str(number)):
+        while not publish(version.path, model_dir / str(number)):
             number += 1
         version.path = model_dir / str(number)
 
 
 def find_versions(model_dir: str | Path) -> dict[int, Path]:
-    """Returns the folders of the whole versions of a model, by number."""
+    """Returns the folders of the whole versions of a model, by number.
+
+    They have a `saved_model.pb`, as TensorFlow Serving demands. On a store, a
+    folder of `new_version` is marked until it is whole; other tools copy theirs
+    without a mark.
+    """
     return {
         int(path.name): path
-        for path in Path(model_dir).glob("[0-9]*")
-        if path.name.isdecimal() and (path / "saved_model.pb").is_file()
+        for path in to_path(model_dir).glob("[0-9]*")
+        if path.name.isdecimal()
+        and (path / "saved_model.pb").is_file()
+        and is_whole(path)
     }
+
+
+def _upload(source, target):
+    with write_error_named(target):
+        is_free = claim_folder(target)
+        if is_free:
+            upload_folder(source, target)
+        return is_free
 
 
 def _rename(source, target):

@@ -5,8 +5,8 @@ have the names that the GLUE server expects in its zip file.
 """
 
 import dataclasses
-from pathlib import Path
 
+from keras_bert.storage.paths import to_path
 from keras_bert.tasks import readers
 from keras_bert.tasks.base import Task
 
@@ -48,7 +48,7 @@ def _examples(columns, examples):
 
 
 def _read_mnli(data_dir, split):
-    folder = Path(data_dir)
+    folder = to_path(data_dir)
     if split == "diagnostic" and not (folder / "diagnostic.tsv").is_file():
         # Older download scripts make a folder of its own for this file.
         folder = folder.parent / "diagnostic"

@@ -18,6 +18,7 @@ from typing import Any
 from absl import logging
 
 from keras_bert.errors import InputError
+from keras_bert.storage.paths import to_path
 
 Reader = Callable[[Path, str], list[dict[str, Any]]]
 Columns = Mapping[str, int | str]
@@ -116,7 +117,7 @@ def existing_file(
     name = files.get(split)
     if not name:
         raise FileNotFoundError(f"This task has no {split} file.")
-    path = Path(data_dir) / name
+    path = to_path(data_dir) / name
     if not path.is_file():
         raise FileNotFoundError(
             f"No {split} file at {path}; is data_dir the folder of the task?"

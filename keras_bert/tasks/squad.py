@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from keras_bert.errors import InputError
+from keras_bert.storage.paths import to_path
 from keras_bert.tasks.base import Row, Task
 
 
@@ -20,7 +21,7 @@ def read_squad(
     has no answer. An answer may differ from the context at its start, as in
     files of other data sets; training skips it.
     """
-    file = Path(file)
+    file = to_path(file)
     try:
         content = json.loads(file.read_bytes().decode("utf-8-sig"))
     except ValueError as error:  # not JSON, or not UTF-8
@@ -99,7 +100,7 @@ def _task(version, *, answers_may_be_missing, examples):
     def read(data_dir, split):
         if split not in files:
             raise FileNotFoundError(f"This task has no {split} file.")
-        path = Path(data_dir) / files[split]
+        path = to_path(data_dir) / files[split]
         if not path.is_file():
             raise FileNotFoundError(
                 f"No {split} file at {path}; is data_dir the folder of the "

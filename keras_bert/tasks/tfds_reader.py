@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from keras_bert.errors import InputError
+from keras_bert.storage.local_copy import local_copy
+from keras_bert.storage.paths import to_path
 from keras_bert.tasks.base import Row, Task
 
 _ROWS_PER_BATCH = 1000
@@ -26,7 +28,9 @@ def read_tfds(task: Task, data_dir: str | Path, split: str) -> Sequence[Row]:
     """
     import tensorflow_datasets as tfds
 
-    builder = tfds.builder_from_directory(_folder(task, Path(data_dir)))
+    # tensorflow-datasets reads s3:// only through libraries of its own.
+    folder = local_copy(_folder(task, to_path(data_dir)))
+    builder = tfds.builder_from_directory(folder)
     if split not in builder.info.splits:
         raise FileNotFoundError(
             f"{task.tfds_name} has no split {split!r}, only "

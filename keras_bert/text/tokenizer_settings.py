@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 from keras_bert.errors import InputError
+from keras_bert.storage.paths import to_path
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,7 +62,7 @@ class TokenizerSettings:
         if the file is not JSON or holds a wrong value.
         """
         try:
-            values = json.loads(Path(file).read_text(encoding="utf-8"))
+            values = json.loads(to_path(file).read_text(encoding="utf-8"))
             names = {field.name for field in dataclasses.fields(cls)}
             known = {name: values[name] for name in names & values.keys()}
             return cls(**{"do_lower_case": do_lower_case} | known)

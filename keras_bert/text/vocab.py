@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from keras_bert.errors import InputError
+from keras_bert.storage.paths import to_path
 
 
 class SpecialTokens(NamedTuple):
@@ -38,7 +39,7 @@ def load_vocab(
 
     Raises InputError if it lacks a special token or has a piece twice.
     """
-    path = Path(path)
+    path = to_path(path)
     if not path.is_file():
         raise FileNotFoundError(
             f"No vocabulary at {path}; give the vocab.txt of the checkpoint, "

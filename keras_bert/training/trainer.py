@@ -14,7 +14,9 @@ import tensorflow as tf
 from absl import logging
 
 from keras_bert.errors import InputError
+from keras_bert.files import atomic_path, remove
 from keras_bert.progress import Progress
+from keras_bert.storage.paths import is_remote, to_path
 from keras_bert.training.config import TrainConfig
 from keras_bert.training.distribution import is_chief, precision
 from keras_bert.training.interruption import StopsOnSignal
@@ -90,7 +92,7 @@ def train(
         InputError: If a loss or a weight is not finite, or a batch cannot be
             split.
     """
-    output_dir = Path(output_dir)
+    output_dir = to_path(output_dir)
     interval = min(config.save_checkpoints_steps, num_train_steps)
     keras.utils.set_random_seed(config.random_seed)
     checkpoints = output_dir / "checkpoints"
@@ -265,6 +267,11 @@ def _make_writable(folder):
             raise NotADirectoryError(
                 f"{path} is not a folder; give another output_dir."
             )
+    if is_remote(folder):
+        with atomic_path(folder / ".writable") as path:
+            path.touch()
+        remove(folder / ".writable")
+        return
     folder.mkdir(parents=True, exist_ok=True)
     if not os.access(folder, os.W_OK):
         raise PermissionError(

@@ -1,16 +1,14 @@
-from pathlib import Path
-
 import numpy as np
 import pytest
 from conftest import randomize
 from safetensors.numpy import load_file, save_file
 
-from keras_bert.checkpoints.find import check_output_dir, find_weights
+from keras_bert.checkpoints.find import find_weights
 from keras_bert.checkpoints.load import load_checkpoint
-from keras_bert.errors import InputError
 from keras_bert.models.classifier import build_classifier
 from keras_bert.models.encoder import build_encoder
 from keras_bert.models.pretraining import build_pretraining_model
+from keras_bert.storage.folders import MARKER, upload_folder
 
 
 @pytest.fixture
@@ -120,8 +118,15 @@ def test_a_kill_between_two_renames_does_not_hide_the_best(tmp_path):
     assert find_weights(tmp_path / "best") == aside / "model.safetensors"
 
 
-@pytest.mark.parametrize("check", [find_weights, check_output_dir])
-@pytest.mark.parametrize("path", ["gs://bucket/run", Path("s3://bucket/run")])
-def test_remote_storage_is_refused(check, path):
-    with pytest.raises(InputError, match="bucket/run is not on this machine"):
-        check(path)
+def test_a_checkpoint_may_be_on_a_store(config, checkpoint, remote):
+    upload_folder(checkpoint, remote / "checkpoints" / checkpoint.name)
+    half = remote / "checkpoints" / "step-00000013"
+    (half / "model.safetensors").write_text("half")
+    (half / MARKER).write_text("")
+    for path in (str(remote), remote / "checkpoints" / checkpoint.name):
+        model = build_pretraining_model(config)
+        load_checkpoint(model, path)
+        arrays = load_file(checkpoint / "model.safetensors")
+        assert _assert_equal_in_both(model, arrays) == arrays.keys()
+    with pytest.raises(FileNotFoundError, match="with _PARTIAL is not whole"):
+        find_weights(half)

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -65,3 +67,16 @@ def test_a_read_only_folder_needs_no_index(files, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "atomic_path", refuse)
     assert RecordFiles(files).read([30]) == SECOND[:1]
     assert not list(tmp_path.glob(".*"))
+
+
+def test_records_are_read_from_a_store(files, remote):
+    for file in files:
+        (remote / Path(file).name).write_bytes(Path(file).read_bytes())
+    names = [str(remote / Path(file).name) for file in files]
+    for _ in range(2):  # the second time with the saved indexes
+        assert RecordFiles(names).read([32, 3]) == [SECOND[2], FIRST[3]]
+    assert (remote / ".b.tfrecord.index.npy").exists()
+    damaged = Path(files[2]).read_bytes().replace(b"other", b"Other")
+    (remote / "b.tfrecord").write_bytes(damaged)
+    with pytest.raises(InputError, match="b.tfrecord is not a TFRecord file"):
+        RecordFiles(names).read([3, 30])

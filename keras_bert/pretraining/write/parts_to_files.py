@@ -11,8 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert.errors import InputError
-from keras_bert.files import atomic_path, check_is_not_folder, write_json
+from keras_bert.files import (
+    atomic_path,
+    check_is_not_folder,
+    is_whole,
+    remove,
+    write_json,
+)
 from keras_bert.pretraining.write.lines_to_blocks import Block
+from keras_bert.records.index import make_index, save_index
+from keras_bert.storage.paths import to_path
 
 _KEYS = {"settings", "text_digest", "counts"}  # of the .json
 
@@ -33,11 +41,13 @@ class OutputFiles:
 
         Also raises it, or an OSError, for names that cannot be files.
         """
-        self._files = [Path(file) for file in files]
+        self._files = [to_path(file) for file in files]
         _check_names(self._files)
         first = self._files[0]
         self._json = first.with_name(f"{first.name}.json")
         self._folder = first.with_name(f".{first.name}.parts")
+        if not is_whole(self._folder):
+            remove(self._folder)  # a killed process has begun to do so
         self._settings = settings
         self._finished = self._read_json()
         self.missing = [
@@ -76,10 +86,15 @@ class OutputFiles:
                 "text_digest": text_digest,
                 "counts": self._sum_of_counts(parts),
             }
+            indexes = {}
             with contextlib.ExitStack() as stack:
                 for i in self.missing:
                     path = stack.enter_context(atomic_path(self._files[i]))
                     _concatenate([part / str(i) for part in parts], path)
+                    if not self._settings["gzip_compress"]:
+                        indexes[self._files[i]] = make_index(path)
+            for file, index in indexes.items():
+                save_index(file, index)
             write_json(self._json, finished)
         self._delete_parts()
         return finished["counts"]
@@ -97,7 +112,7 @@ class OutputFiles:
         return with_fill_rate(counts, self._settings["max_seq_length"])
 
     def _delete_parts(self):
-        shutil.rmtree(self._folder, ignore_errors=True)
+        remove(self._folder)
 
     def _read_json(self):
         """Returns what a finished run wrote; None if its files are gone."""

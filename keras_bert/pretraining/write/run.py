@@ -9,11 +9,13 @@ from pathlib import Path
 
 from absl import logging
 
+from keras_bert.files import is_whole
 from keras_bert.pretraining.write.blocks_to_parts import make_parts
 from keras_bert.pretraining.write.config import PretrainingDataConfig
 from keras_bert.pretraining.write.lines_to_blocks import cut_blocks
 from keras_bert.pretraining.write.parts_to_files import OutputFiles
 from keras_bert.progress import Progress
+from keras_bert.storage.paths import to_path
 from keras_bert.text.tokenizer import BertTokenizer
 
 
@@ -77,7 +79,7 @@ def create_pretraining_data(
         for block in cut_blocks(lines):
             text_digest = block.digest
             parts.append(outputs.part(block))
-            if outputs.missing and not parts[-1].exists():
+            if outputs.missing and not is_whole(parts[-1]):
                 yield block, parts[-1]
 
     with Progress("Writing", unit="characters") as progress:
@@ -106,5 +108,5 @@ def _settings(output_files, tokenizer, config):
     )
     return settings | {
         "vocab": vocab.hexdigest(),
-        "output_files": [Path(file).name for file in output_files],
+        "output_files": [to_path(file).name for file in output_files],
     }

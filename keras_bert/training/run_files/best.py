@@ -11,7 +11,7 @@ from pathlib import Path
 import keras
 import tensorflow as tf
 
-from keras_bert.files import whole_folder
+from keras_bert.files import is_whole, whole_folder
 from keras_bert.training.distribution import is_chief
 from keras_bert.training.run_files.checkpoint import write_weights
 from keras_bert.training.workers import value_of_chief
@@ -58,8 +58,9 @@ class KeepsBest:
         self._sidecars = sidecars
         self._strategy = strategy
         self._best = {"step": 0, "score": -math.inf}
-        file = whole_folder(folder) / _SCORE
-        if file.is_file():
+        folder = whole_folder(folder)
+        file = folder / _SCORE
+        if file.is_file() and is_whole(folder):
             self._best = json.loads(file.read_text(encoding="utf-8"))
 
     def evaluate(self, model: keras.Model, step: int) -> Mapping[str, float]:

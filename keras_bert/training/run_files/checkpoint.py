@@ -8,7 +8,6 @@ and the sidecars of the run. Folders with other names, such as a copy
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -19,7 +18,8 @@ import safetensors
 from safetensors import numpy as safetensors_numpy
 
 from keras_bert.errors import InputError
-from keras_bert.files import atomic_path, full_disk_named
+from keras_bert.files import atomic_path, full_disk_named, is_whole, remove
+from keras_bert.storage.local_copy import local_copy
 
 _WEIGHTS = "model.safetensors"
 _STATE = "training_state.safetensors"
@@ -80,8 +80,10 @@ class CheckpointWriter:
 
     def _write(self, step, files):
         write_checkpoint(_checkpoint(self._folder, step), files, self._sidecars)
-        for old in _checkpoints(self._folder)[: -self._keep_max]:
-            shutil.rmtree(old)
+        kept = _checkpoints(self._folder)[-self._keep_max :]
+        for folder in _folders(self._folder):
+            if folder not in kept:
+                remove(folder)
 
 
 def write_checkpoint(
@@ -130,11 +132,11 @@ def restore_checkpoint(model: keras.Model, folder: Path, step: int) -> Path:
             f"There is no {checkpoint}, but another worker resumes from it; "
             "give all workers the same output_dir, which all can read."
         )
-    for file, variables in (
-        (checkpoint / _WEIGHTS, {w.path: w for w in model.weights}),
-        (checkpoint / _STATE, _state(model)),
+    for name, variables in (
+        (_WEIGHTS, {w.path: w for w in model.weights}),
+        (_STATE, _state(model)),
     ):
-        _assign(variables, safetensors_numpy.load_file(file), file)
+        _assign(variables, _load(checkpoint / name), checkpoint / name)
     return checkpoint
 
 
@@ -155,11 +157,16 @@ def restore_moments(model: keras.Model, checkpoint: Path) -> None:
         {name: x for name, x in state.items() if len(x.shape)}
         for state in (
             _optimizer_state(model),
-            safetensors_numpy.load_file(file),
+            _load(file),
         )
     )
     arrays = {n: a for n, a in arrays.items() if not n.startswith(_DROPOUT)}
     _assign(moments, arrays, file)
+
+
+def _load(file):
+    folder = local_copy(file.parent, [file.name])
+    return safetensors_numpy.load_file(folder / file.name)
 
 
 def _checkpoint(folder, step):
@@ -167,7 +174,11 @@ def _checkpoint(folder, step):
 
 
 def _checkpoints(folder):
-    return sorted(folder.glob("step-" + 8 * "[0-9]"))
+    return sorted(filter(is_whole, _folders(folder)))
+
+
+def _folders(folder):
+    return list(folder.glob("step-" + 8 * "[0-9]"))
 
 
 def _state(model):

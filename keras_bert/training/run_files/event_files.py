@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import tensorflow as tf
 
-from keras_bert.files import full_disk_named
+from keras_bert.files import atomic_path, full_disk_named
+from keras_bert.storage.local_copy import TemporaryFolder
+from keras_bert.storage.paths import is_remote
 
 _HELD_OUT = "val_"
 
@@ -16,6 +19,7 @@ class EventFiles:
 
     def __init__(self, folder: Path):
         self._folder = folder
+        self._temporary = TemporaryFolder() if is_remote(folder) else None
         self._writers = None
         self._num_written = 0
 
@@ -31,11 +35,12 @@ class EventFiles:
             self._write(rows)
 
     def _write(self, rows):
+        local = self._temporary.path if self._temporary else self._folder
         if self._writers is None:
             for old in self._folder.glob("*/events.out.tfevents.*"):
                 old.unlink()
             self._writers = {
-                name: tf.summary.create_file_writer(str(self._folder / name))
+                name: tf.summary.create_file_writer(str(local / name))
                 for name in ("train", "validation")
             }
         for row in rows[self._num_written :]:
@@ -49,3 +54,8 @@ class EventFiles:
         for writer in self._writers.values():
             writer.flush()
         self._num_written = len(rows)
+        if self._temporary:
+            for file in local.glob("*/*"):
+                target = self._folder / file.relative_to(local).as_posix()
+                with atomic_path(target) as path:
+                    shutil.copyfile(file, path)

@@ -1,0 +1,1 @@
+"""Paths that are local or on a store, such as s3:// and gs://."""

@@ -1,0 +1,64 @@
+"""A name that a user gives -> a path, on this machine or on a store.
+
+A store keeps objects under names and knows neither folders nor renaming. Its
+paths have the methods of pathlib; never call `mkdir` on one, because that may
+make a bucket.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import cast
+
+from keras_bert.errors import InputError
+
+# pathlib makes "gs:/bucket" of "gs://bucket". A drive has one letter.
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):/(?!/)|[a-z][a-z0-9+.-]+://")
+
+
+def to_path(path: str | Path) -> Path:
+    """Returns a pathlib.Path, or a UPath for a URL such as "s3://bucket/run".
+
+    mypy takes both for a Path. The libraries of the stores (extra `storage`)
+    find the login and the endpoint in their usual variables and files, such
+    as AWS_ACCESS_KEY_ID and AWS_ENDPOINT_URL.
+
+    Raises:
+        InputError: If there is no library for the URL.
+        OSError: If the store does not answer, or denies access.
+    """
+    scheme = _SCHEME.match(str(path))
+    if not scheme:
+        return Path(path)
+    # A UPath may have options of the caller.
+    url = str(path).replace(":/", "://", 1) if scheme[1] else path
+    try:
+        import upath
+
+        # Other processes write to the store too.
+        found = upath.UPath(url, use_listings_cache=False)
+        filesystem = found.fs
+    except (ImportError, ValueError) as error:
+        raise InputError(
+            f"{url} cannot be read ({error}); give a local path, or a URL such "
+            "as s3://bucket/name after pip install 'keras-bert-tf[storage]'."
+        ) from error
+    if isinstance(found, os.PathLike):  # file://
+        return Path(found)
+    if isinstance(path, (str, Path)):
+        try:
+            # Only a list tells whether there is such a bucket.
+            filesystem.exists(found.path) or filesystem.find(found.path)
+        except Exception as error:  # each library has errors of its own
+            raise OSError(
+                f"{url} cannot be read ({error}); check the name, the "
+                "connection and your access."
+            ) from error
+    return cast(Path, found)
+
+
+def is_remote(path: Path) -> bool:
+    """Returns whether a path of `to_path` is on a store."""
+    return not isinstance(path, Path)
