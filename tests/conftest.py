@@ -11,7 +11,6 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from moto.server import ThreadedMotoServer
 from script_runs import make_inputs
 
 from keras_bert.config import BertConfig
@@ -108,6 +107,8 @@ def shared():
 @pytest.fixture(scope="session")
 def store():
     """The URL of an empty bucket of a local S3, which child processes see."""
+    from moto.server import ThreadedMotoServer  # takes a second
+
     with pytest.MonkeyPatch.context() as patch:
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
             patch.setenv(name, "test")

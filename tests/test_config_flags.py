@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import botocore.exceptions
 import config_flags
 import pytest
 from absl import flags
@@ -139,6 +140,18 @@ def test_wrong_input_prints_one_sentence_and_exits_with_1(args, message):
     done = _run("keras_bert.InputError", args)
     assert done.returncode == 1
     assert done.stderr.strip() == message
+
+
+def test_a_store_that_does_not_answer_is_one_sentence():
+    for error in (
+        botocore.exceptions.NoCredentialsError(),
+        PermissionError("Access Denied"),
+    ):
+        with (
+            pytest.raises(SystemExit, match="^Error: (Unable|Access)"),
+            config_flags._exit_on_wrong_input(),
+        ):
+            raise error
 
 
 def test_a_defect_shows_its_traceback():

@@ -187,8 +187,13 @@ def test_a_server_needs_tensorflow_and_nothing_else(folder, tmp_path):
     assert [m for m in done.stdout.split() if m != "lazy_loader"] == [
         "keras_bert",
         "keras_bert.errors",
+        "keras_bert.files",
         "keras_bert.serving",
         "keras_bert.serving.served_model",
         "keras_bert.serving.versions",
+        "keras_bert.storage",
+        "keras_bert.storage.folders",
+        "keras_bert.storage.local_copy",
+        "keras_bert.storage.paths",
         "ok",
     ]
