@@ -1,8 +1,8 @@
 r"""Writes pre-training records from text: sentence pairs with masked tokens.
 
 The text has one sentence per line and a blank line between documents. With
---split_sentences it may be raw text. --runner=DirectRunner, for example, runs
-the work on Apache Beam.
+--split_sentences it may be raw text. With a --runner, the workers of Apache
+Beam make the same files.
 
     python run_scripts/create_pretraining_data.py --input_file=corpus.txt.gz \
         --output_file=a.tfrecord,b.tfrecord --vocab_file=vocab.txt
@@ -36,7 +36,7 @@ def main():
     if RUNNER.value:
         counts = keras_bert.create_pretraining_data_with_beam(
             read_source(),
-            OUTPUT_FILE.value,
+            OUTPUT_FILE.value.split(","),
             tokenizer,
             read_config(),
             pipeline_options=[f"--runner={RUNNER.value}"]
@@ -44,7 +44,7 @@ def main():
         )
     else:
         counts = keras_bert.create_pretraining_data(
-            read_source().lines(),
+            read_source(),
             OUTPUT_FILE.value.split(","),
             tokenizer,
             read_config(),

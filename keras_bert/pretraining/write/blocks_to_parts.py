@@ -31,14 +31,12 @@ def make_parts(
 ) -> Iterator[int]:
     """Makes a part of each block at its path; yields the block's characters.
 
-    A part is a folder that appears when it is whole: the TFRecord files "0" to
-    `num_files` - 1, among which the records are divided evenly, and
-    `counts.json`. At most two blocks for each worker are in memory.
+    At most two blocks for each worker are in memory.
     """
     if num_workers == 1:
         maker = InstanceMaker(tokenizer, config)
         for block, path in blocks:
-            yield _make_part(maker, block, path, num_files)
+            yield make_part(maker, block, path, num_files)
         return
     with concurrent.futures.ProcessPoolExecutor(
         num_workers,
@@ -76,11 +74,19 @@ def _start_worker(vocab, settings, config):
 
 
 def _work(block, path, num_files):
-    return _make_part(_maker, block, path, num_files)
+    return make_part(_maker, block, path, num_files)
 
 
-def _make_part(maker, block, path, num_files):
-    counts = collections.Counter()
+def make_part(
+    maker: InstanceMaker, block: Block, path: Path, num_files: int
+) -> int:
+    """Makes the part of a block at `path`; returns the block's characters.
+
+    A part is a folder that appears when it is whole: the TFRecord files "0" to
+    `num_files` - 1, among which the records are divided evenly, and
+    `counts.json`.
+    """
+    counts: collections.Counter = collections.Counter()
     compression = "GZIP" if maker.config.gzip_compress else ""
     with full_disk_named(path, tf.errors.OpError), atomic_path(path) as folder:
         folder.mkdir()

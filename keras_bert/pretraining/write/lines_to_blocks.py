@@ -1,8 +1,8 @@
-"""A stream of lines -> documents -> blocks of neighbouring documents.
+"""The lines of a unit -> documents -> blocks of neighbouring documents.
 
 A worker gets one block at a time, and random next sentences come from the same
-block. So the size of a block bounds the memory. Only the text decides where a
-block ends.
+block. So the size of a block bounds the memory. Only the text of the unit
+decides where a block ends.
 """
 
 from __future__ import annotations
@@ -20,13 +20,17 @@ _BLOCK_SIZE = 4_000_000
 # without blank lines would be one document of unlimited size. A longer line is
 # cut at white space.
 _MAX_DOCUMENT_SIZE = 1_000_000
+# A unit has far fewer blocks. This is a prime, so that the first blocks of the
+# units begin at different output files (see `make_part`).
+_NUMBERS_PER_UNIT = 1_000_000_007
 
 
 @dataclasses.dataclass(frozen=True)
 class Block:
     """Neighbouring documents, each one string of lines.
 
-    `digest` is a hash of the whole text up to the end of this block.
+    `number` tells the block from all others, and seeds its records. `digest`
+    is a hash of the unit's number and text up to the end of this block.
     """
 
     number: int
@@ -35,15 +39,16 @@ class Block:
 
 
 def cut_blocks(
-    lines: Iterable[str], block_size: int = _BLOCK_SIZE
+    lines: Iterable[str], unit: int = 0, *, block_size: int = _BLOCK_SIZE
 ) -> Iterator[Block]:
-    """Yields blocks of about `block_size` characters.
+    """Yields the blocks of a unit, each of about `block_size` characters.
 
-    The last block has between half of that and one and a half, unless the text
+    The last block has between half of that and one and a half, unless the unit
     is shorter.
     """
-    digest = ""
-    for number, documents in enumerate(_cut(lines, block_size)):
+    digest = str(unit)
+    first = unit * _NUMBERS_PER_UNIT
+    for number, documents in enumerate(_cut(lines, block_size), first):
         state = hashlib.blake2b(digest.encode(), digest_size=16)
         for document in documents:
             state.update(document.encode("utf-8", errors="replace"))

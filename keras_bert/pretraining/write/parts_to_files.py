@@ -10,6 +10,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from absl import logging
+
 from keras_bert.errors import InputError
 from keras_bert.files import (
     atomic_path,
@@ -33,7 +35,9 @@ class OutputFiles:
     parts. If some files of a finished run are missing, it makes only these.
 
     Attributes:
+        num_files: The number of files.
         missing: The numbers of the files that must be made.
+        folder: Where the parts are.
     """
 
     def __init__(self, files: list[str | Path], settings: dict[str, Any]):
@@ -43,11 +47,12 @@ class OutputFiles:
         """
         self._files = [to_path(file) for file in files]
         _check_names(self._files)
+        self.num_files = len(self._files)
         first = self._files[0]
         self._json = first.with_name(f"{first.name}.json")
-        self._folder = first.with_name(f".{first.name}.parts")
-        if not is_whole(self._folder):
-            remove(self._folder)  # a killed process has begun to do so
+        self.folder = first.with_name(f".{first.name}.parts")
+        if not is_whole(self.folder):
+            remove(self.folder)  # a killed process has begun to do so
         self._settings = settings
         self._finished = self._read_json()
         self.missing = [
@@ -59,20 +64,20 @@ class OutputFiles:
     def part(self, block: Block) -> Path:
         """Returns where the part of a block is, once it is made.
 
-        The name stands for the settings and for the text up to the end of the
-        block, so a part of another run is never taken for this one.
+        The name stands for the settings, for the number of the block's unit
+        and for its text up to the end of the block, so a part of another run
+        is never taken for this one.
         """
         name = json.dumps([self._settings, block.digest], sort_keys=True)
-        return self._folder / _digest(name)
+        return self.folder / _digest(name)
 
-    def join(self, parts: list[Path], text_digest: str) -> dict[str, float]:
+    def join(self, parts: list[Path]) -> dict[str, float]:
         """Joins the parts into the missing files; returns the counts.
 
-        Args:
-            parts: A part for each block of the text, in order.
-            text_digest: The digest of the last block.
+        Takes a part for each block of the text, in order.
         """
         finished = self._finished
+        text_digest = _digest(" ".join(part.name for part in parts))
         if finished and finished["text_digest"] != text_digest:
             self._delete_parts()
             raise InputError(
@@ -97,7 +102,13 @@ class OutputFiles:
                 save_index(file, index)
             write_json(self._json, finished)
         self._delete_parts()
-        return finished["counts"]
+        counts = finished["counts"]
+        if counts["documents"] == 1:
+            logging.warning(
+                "The text is one document, so random next sentences come from "
+                "the same document; put a blank line between documents."
+            )
+        return counts
 
     def _sum_of_counts(self, parts):
         counts = collections.Counter()
@@ -109,10 +120,10 @@ class OutputFiles:
                 "The text holds no sentence; give one sentence a line and a "
                 "blank line between documents."
             )
-        return with_fill_rate(counts, self._settings["max_seq_length"])
+        return _with_fill_rate(counts, self._settings["max_seq_length"])
 
     def _delete_parts(self):
-        remove(self._folder)
+        remove(self.folder)
 
     def _read_json(self):
         """Returns what a finished run wrote; None if its files are gone."""
@@ -144,9 +155,7 @@ class OutputFiles:
         return finished
 
 
-def with_fill_rate(
-    counts: dict[str, int], max_seq_length: int
-) -> dict[str, float]:
+def _with_fill_rate(counts, max_seq_length):
     """Adds the share of positions that are not padding, if pairs are drawn."""
     if "input_tokens" not in counts:
         return dict(counts)

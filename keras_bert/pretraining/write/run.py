@@ -7,20 +7,19 @@ import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
-from absl import logging
-
 from keras_bert.files import is_whole
 from keras_bert.pretraining.write.blocks_to_parts import make_parts
 from keras_bert.pretraining.write.config import PretrainingDataConfig
 from keras_bert.pretraining.write.lines_to_blocks import cut_blocks
 from keras_bert.pretraining.write.parts_to_files import OutputFiles
+from keras_bert.pretraining.write.source import TextSource
 from keras_bert.progress import Progress
 from keras_bert.storage.paths import to_path
 from keras_bert.text.tokenizer import BertTokenizer
 
 
 def create_pretraining_data(
-    lines: Iterable[str],
+    text: TextSource | Iterable[str],
     output_files: list[str | Path],
     tokenizer: BertTokenizer,
     config: PretrainingDataConfig | None = None,
@@ -30,9 +29,10 @@ def create_pretraining_data(
     """Writes masked sentence pairs as records that `pretrain` reads.
 
     The text is cut between documents into blocks of about 4 million
-    characters. Random next sentences come from the same block, and the records
-    are shuffled within it, so memory does not grow with the text. The same
-    seed makes the same records, byte for byte, with any `num_workers`.
+    characters. A block ends with a large file, and holds several small ones.
+    Random next sentences come from the same block, and the records are
+    shuffled within it, so memory does not grow with the text. The same seed
+    makes the same records, byte for byte, with any `num_workers`.
 
     A call with the same arguments resumes an interrupted run. If some files of
     a finished run are missing, it makes only these. While the files are
@@ -40,7 +40,7 @@ def create_pretraining_data(
 
     Example:
         >>> counts = keras_bert.create_pretraining_data(
-        ...     keras_bert.TextSource("corpus.txt").lines(),
+        ...     keras_bert.TextSource("corpus.txt"),
         ...     ["a.tfrecord", "b.tfrecord"],
         ...     keras_bert.BertTokenizer("vocab.txt"),
         ... )
@@ -48,7 +48,8 @@ def create_pretraining_data(
         (10, 20)
 
     Args:
-        lines: One sentence a line, and a blank line between documents. With
+        text: A source of text, or lines that count as one file: one sentence a
+            line, and a blank line between documents. With
             `config.split_sentences` a line may hold several sentences.
         output_files: TFRecord files. They appear when all of them are whole,
             and the records are divided evenly among them. A `.json` beside the
@@ -68,45 +69,41 @@ def create_pretraining_data(
             made with other settings or of another text.
     """
     config = config or PretrainingDataConfig()
-    outputs = OutputFiles(
-        output_files, _settings(output_files, tokenizer, config)
-    )
+    outputs = open_outputs(output_files, tokenizer, config)
+    units = text.units() if isinstance(text, TextSource) else [lambda: text]
     parts = []
-    text_digest = ""
 
     def missing_parts():
-        nonlocal text_digest
-        for block in cut_blocks(lines):
-            text_digest = block.digest
-            parts.append(outputs.part(block))
-            if outputs.missing and not is_whole(parts[-1]):
-                yield block, parts[-1]
+        for unit, lines in enumerate(units):
+            for block in cut_blocks(lines(), unit):
+                parts.append(outputs.part(block))
+                if outputs.missing and not is_whole(parts[-1]):
+                    yield block, parts[-1]
 
     with Progress("Writing", unit="characters") as progress:
         for num_characters in make_parts(
             missing_parts(),
             tokenizer,
             config,
-            num_files=len(output_files),
+            num_files=outputs.num_files,
             num_workers=num_workers,
         ):
             progress.update(num_characters)
-    counts = outputs.join(parts, text_digest)
-    if counts["documents"] == 1:
-        logging.warning(
-            "The text is one document, so random next sentences come from the "
-            "same document; put a blank line between documents."
-        )
-    return counts
+    return outputs.join(parts)
 
 
-def _settings(output_files, tokenizer, config):
-    """What must be equal for a run to resume."""
+def open_outputs(
+    output_files: list[str | Path],
+    tokenizer: BertTokenizer,
+    config: PretrainingDataConfig,
+) -> OutputFiles:
+    """Returns the files of a run, whose settings must be equal to resume it."""
     vocab = hashlib.blake2b("\n".join(tokenizer.vocab).encode(), digest_size=16)
     settings = dataclasses.asdict(config) | dataclasses.asdict(
         tokenizer.settings
     )
-    return settings | {
+    settings |= {
         "vocab": vocab.hexdigest(),
         "output_files": [to_path(file).name for file in output_files],
     }
+    return OutputFiles(output_files, settings)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+import functools
+import itertools
+from collections.abc import Callable, Iterator
 
 from keras_bert.errors import InputError
 from keras_bert.input_files import expand_globs
+from keras_bert.pretraining.write.files_to_units import group_files
 from keras_bert.pretraining.write.source_to_lines import (
     read_jsonl,
     read_lines,
@@ -61,11 +64,28 @@ class TextSource:
 
     def lines(self) -> Iterator[str]:
         """Yields the lines of the text, with a blank line between documents."""
+        return itertools.chain.from_iterable(read() for read in self.units())
+
+    def units(self) -> list[Callable[[], Iterator[str]]]:
+        """Returns a function for each unit of the text that yields its lines.
+
+        A unit is a large file, several small ones, or a data set. Other
+        processes can get these functions.
+        """
+        read: Callable[..., Iterator[str]]
         if self.tfds_name:
-            return read_tfds(self.tfds_name, self.text_field, self.tfds_split)
-        files = expand_globs(self.input_file)
+            return [
+                functools.partial(
+                    read_tfds, self.tfds_name, self.text_field, self.tfds_split
+                )
+            ]
         if self.text_field:
-            return read_jsonl(files, self.text_field)
-        if self.document_per_file:
-            return read_whole_files(files)
-        return read_lines(files)
+            read = functools.partial(read_jsonl, text_field=self.text_field)
+        elif self.document_per_file:
+            read = read_whole_files
+        else:
+            read = read_lines
+        return [
+            functools.partial(read, files)
+            for files in group_files(expand_globs(self.input_file))
+        ]

@@ -1,14 +1,20 @@
-import dataclasses
+"""Apache Beam makes the files of the local run, whatever its workers do."""
+
 import functools
+import os
+import signal
+import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from keras_bert.pretraining.write import beam as write_beam
 from keras_bert.pretraining.write import run as write_run
+from keras_bert.pretraining.write import source as write_source
 from keras_bert.pretraining.write.beam import create_pretraining_data_with_beam
+from keras_bert.pretraining.write.files_to_units import group_files
 from keras_bert.pretraining.write.lines_to_blocks import cut_blocks
 from keras_bert.pretraining.write.run import (
     PretrainingDataConfig,
@@ -20,67 +26,250 @@ from keras_bert.text.tokenizer import BertTokenizer
 CONFIG = PretrainingDataConfig(
     max_seq_length=23, max_predictions_per_seq=4, dupe_factor=2
 )
+IN_PROCESS = ["--runner=FnApiRunner"]
+NAMES = ["a", "b", "c"]
 
 
-def _records(files, compression=""):
-    dataset = tf.data.TFRecordDataset([str(f) for f in files], compression)
-    return sorted(record.numpy() for record in dataset)
+@pytest.fixture
+def tokenizer(vocab_file):
+    return BertTokenizer(vocab_file)
+
+
+@pytest.fixture
+def source(tmp_path, monkeypatch):
+    """Eight files, in six units."""
+    pytest.importorskip("apache_beam", reason="Apache Beam is not installed")
+    monkeypatch.setattr(
+        write_source,
+        "group_files",
+        functools.partial(group_files, unit_size=1200),
+    )
+    words = "the a quick brown fox over lazy dog film good bad movie".split()
+    random = np.random.default_rng(1)
+    (tmp_path / "text").mkdir()
+    for i, num_lines in enumerate([100, 90, 130, 20, 20, 20, 200, 120]):
+        (tmp_path / "text" / str(i)).write_text(
+            "\n".join(
+                " ".join(random.choice(words, n))
+                for n in random.integers(0, 13, num_lines)
+            )
+        )
+    source = TextSource(str(tmp_path / "text" / "*"))
+    assert len(source.units()) == 6
+    return source
 
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    """The text makes several blocks in both runs."""
-    cut = functools.partial(cut_blocks, block_size=5000)
+    """A unit makes several blocks in both runs."""
+    cut = functools.partial(cut_blocks, block_size=1000)
     for module in (write_beam, write_run):
         monkeypatch.setattr(module, "cut_blocks", cut)
 
 
-@pytest.mark.parametrize("gzip_compress", [False, True])
-def test_the_same_records_as_the_local_run(
-    vocab_file, tmp_path, gzip_compress, small_blocks
-):
-    pytest.importorskip("apache_beam", reason="Apache Beam is not installed")
-    words = "the a quick brown fox over lazy dog film good bad movie".split()
-    random = np.random.default_rng(1)
-    text = tmp_path / "text.txt"
-    text.write_text(
-        "\n".join(
-            " ".join(random.choice(words, n))
-            for n in random.integers(0, 13, 1000)
-        )
-    )
-    source = TextSource(str(text))
-    tokenizer = BertTokenizer(vocab_file)
-    config = dataclasses.replace(CONFIG, gzip_compress=gzip_compress)
-    counts = create_pretraining_data_with_beam(
+def _write_with_beam(source, folder, tokenizer, options=IN_PROCESS):
+    return create_pretraining_data_with_beam(
         source,
-        str(tmp_path / "beam.tfrecord"),
+        [folder / name for name in NAMES],
         tokenizer,
-        config,
-        num_shards=3,
-        pipeline_options=["--runner=DirectRunner"],
+        CONFIG,
+        pipeline_options=options,
     )
-    local = tmp_path / "local"
-    expected = create_pretraining_data(
-        source.lines(), [local], tokenizer, config
+
+
+def _write_here(source, folder, tokenizer):
+    return create_pretraining_data(
+        source, [folder / name for name in NAMES], tokenizer, CONFIG
     )
-    files = sorted(tmp_path.glob("beam-*-of-00003.tfrecord"))
-    assert len(files) == 3
-    compression = "GZIP" if gzip_compress else ""
-    assert _records(files, compression) == _records([local], compression)
+
+
+def _contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def _assert_equal_to_local(source, tmp_path, tokenizer, options):
+    counts = _write_with_beam(source, tmp_path / "beam", tokenizer, options)
+    expected = _write_here(source, tmp_path / "local", tokenizer)
     assert counts == expected
+    assert _contents(tmp_path / "beam") == _contents(tmp_path / "local")
 
 
-def test_without_beam_a_sentence_says_so(vocab_file, monkeypatch):
+def test_the_same_files_as_the_local_run(
+    source, tmp_path, tokenizer, small_blocks
+):
+    _assert_equal_to_local(source, tmp_path, tokenizer, IN_PROCESS)
+
+
+def test_an_interrupted_run_resumes(
+    source, tmp_path, tokenizer, small_blocks, monkeypatch
+):
+    made, make_part = [], write_beam.make_part
+
+    def make_five(maker, block, *args):
+        if len(made) == 5:
+            raise OSError("no such disk")
+        made.append(block.number)
+        return make_part(maker, block, *args)
+
+    monkeypatch.setattr(write_beam, "make_part", make_five)
+    with pytest.raises(Exception, match="no such disk"):
+        _write_with_beam(source, tmp_path / "beam", tokenizer)
+    first = made.copy()
+    made[:] = range(-1000, 0)
+    _assert_equal_to_local(source, tmp_path, tokenizer, IN_PROCESS)
+    assert len(first) == 5 and len(made) > 1005
+    assert not set(first) & set(made)
+
+
+def test_work_that_fails_is_repeated(
+    source, tmp_path, tokenizer, small_blocks, monkeypatch
+):
+    """This runner repeats a bundle: its parts are there already, but one."""
+    made, make_part = [], write_beam.make_part
+
+    def fail_after_five(*args):
+        made.append(make_part(*args))
+        if len(made) == 5:
+            raise OSError("no such disk")
+
+    monkeypatch.setattr(write_beam, "make_part", fail_after_five)
+    options = ["--runner=BundleBasedDirectRunner"]
+    _assert_equal_to_local(source, tmp_path, tokenizer, options)
+    assert len(made) > 5
+
+
+def test_two_workers_may_get_the_same_block(
+    source, tmp_path, tokenizer, small_blocks, monkeypatch
+):
+    """The second begins after the first, and is done before it."""
+    make_part, part, seconds = write_beam.make_part, write_beam._part, []
+
+    def make_twice(maker, block, path, num_files):
+        if path.name.partition(".")[0] not in seconds:
+            seconds.append(path.name.partition(".")[0])
+            name = part(
+                block,
+                write_run.open_outputs(
+                    [tmp_path / "beam" / name for name in NAMES],
+                    tokenizer,
+                    CONFIG,
+                ),
+                tokenizer.vocab,
+                tokenizer.settings,
+                CONFIG,
+            )[1]
+            assert name == seconds[-1]
+        return make_part(maker, block, path, num_files)
+
+    monkeypatch.setattr(write_beam, "make_part", make_twice)
+    _assert_equal_to_local(source, tmp_path, tokenizer, IN_PROCESS)
+    assert len(seconds) > 6
+
+
+def test_wrong_input_is_explained_in_one_sentence(tmp_path, tokenizer):
+    pytest.importorskip("apache_beam", reason="Apache Beam is not installed")
+    (tmp_path / "empty").write_text("\n\n")
+    (tmp_path / "wrong").write_text('{"text": "a dog"}\n{"text": 5}\n')
+    for source, message in (
+        (
+            TextSource(str(tmp_path / "empty")),
+            "found no sentence, or .* is not",
+        ),
+        (
+            TextSource(str(tmp_path / "wrong"), text_field="text"),
+            "^[^\n]*wrong:2 has no text under 'text'; set text_field [^\n]*$",
+        ),
+    ):
+        with pytest.raises(ValueError, match=message):
+            _write_with_beam(source, tmp_path, tokenizer)
+    assert not [path for path in tmp_path.iterdir() if path.name in NAMES]
+
+
+def test_without_beam_a_sentence_says_so(tokenizer, monkeypatch):
     monkeypatch.setitem(sys.modules, "apache_beam", None)
     with pytest.raises(ValueError, match="Beam is not installed; pip install"):
         create_pretraining_data_with_beam(
-            TextSource("text.txt"), "out", BertTokenizer(vocab_file)
+            TextSource("text.txt"), ["out"], tokenizer
         )
 
 
-def test_several_names_are_refused(vocab_file):
-    with pytest.raises(ValueError, match="one output file, not a,b; Beam"):
-        create_pretraining_data_with_beam(
-            TextSource("text.txt"), "a,b", BertTokenizer(vocab_file)
+@pytest.mark.slow
+def test_the_same_files_from_four_processes(source, tmp_path, tokenizer):
+    options = [
+        "--direct_running_mode=multi_processing",
+        "--direct_num_workers=4",
+    ]
+    _assert_equal_to_local(source, tmp_path, tokenizer, IN_PROCESS + options)
+
+
+# The first worker to make a part kills itself in the middle of it.
+_DYING_WORKER = """
+import os, pathlib, signal
+from keras_bert.files import write_json
+from keras_bert.pretraining.write import blocks_to_parts
+
+def die_first(path, values):
+    try:
+        pathlib.Path({killed!r}).touch(exist_ok=False)
+    except FileExistsError:
+        write_json(path, values)
+    else:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+blocks_to_parts.write_json = die_first
+"""
+
+
+@pytest.mark.slow
+def test_the_same_files_from_a_cluster_that_loses_a_worker(
+    source, tmp_path, tokenizer
+):
+    """Four processes of Dask, of which one is killed on the way."""
+    distributed = pytest.importorskip(
+        "distributed", reason="Dask is not installed"
+    )
+    folder = tmp_path / "dask"
+    folder.mkdir()
+    (folder / "dying.py").write_text(
+        _DYING_WORKER.format(killed=str(folder / "killed"))
+    )
+    root = str(Path(write_beam.__file__).parents[3])
+    environment = os.environ | {"PYTHONPATH": root}
+    scheduler_file = folder / "scheduler.json"
+    arguments = ["--scheduler-file", scheduler_file, "--no-dashboard"]
+    worker = ["--nthreads", "1", "--no-nanny", "--preload", "dying.py"]
+    commands = [
+        [sys.executable, "-m", "distributed.cli.dask_scheduler", *arguments]
+        + ["--host", "127.0.0.1", "--port", "0"]
+    ] + [
+        [sys.executable, "-m", "distributed.cli.dask_worker", *arguments]
+        + worker
+    ] * 4
+    processes = [
+        subprocess.Popen(
+            command,
+            env=environment,
+            cwd=folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
         )
+        for command in commands
+    ]
+    try:
+        _assert_equal_to_local(
+            source,
+            tmp_path,
+            tokenizer,
+            [
+                "--runner=apache_beam.runners.dask.dask_runner.DaskRunner",
+                f"--dask_scheduler_file={scheduler_file}",
+                "--dask_partition_size=1",
+            ],
+        )
+        distributed.default_client().close()
+        codes = [process.poll() for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+    assert sorted(codes, key=str) == [-signal.SIGKILL] + [None] * 4

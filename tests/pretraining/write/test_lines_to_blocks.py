@@ -63,3 +63,20 @@ def test_the_digest_tells_texts_apart_up_to_the_block():
     assert same == [True] * (len(first) - 1) + [False]
     joined = list(cut_blocks(["a", "", "b"])), list(cut_blocks(["a", "b"]))
     assert len({block.digest for (block,) in joined}) == 2
+
+
+def test_blocks_of_other_units_have_other_numbers_and_digests():
+    lines = [f"line {i}" if i % 3 else "" for i in range(600)]
+    units = [list(cut_blocks(lines, unit, block_size=500)) for unit in range(3)]
+    blocks = [block for unit in units for block in unit]
+    assert len({block.number for block in blocks}) == len(blocks)
+    assert len({block.digest for block in blocks}) == len(blocks)
+    for blocks in zip(*units, strict=True):
+        assert all(b.documents == blocks[0].documents for b in blocks)
+    # Records begin at the output file of this number, so they are spread.
+    for num_files in range(1, 20):
+        firsts = {
+            next(cut_blocks(["a"], unit)).number % num_files
+            for unit in range(num_files)
+        }
+        assert len(firsts) == num_files

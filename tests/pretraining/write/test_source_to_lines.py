@@ -1,5 +1,6 @@
 import gzip
 import json
+import pickle
 
 import pytest
 import tensorflow as tf
@@ -115,6 +116,19 @@ def test_data_sets_of_tensorflow_datasets(tmp_path, monkeypatch):
         list(read_tfds("two_texts", "body", "x"))
     with pytest.raises(ValueError, match="cannot load 'no_such_texts'"):
         list(read_tfds("no_such_texts", "body"))
+
+
+def test_units_go_to_other_processes_and_hold_the_whole_text(tmp_path):
+    (tmp_path / "a").write_text("x" * 4_000_000)
+    for name in "bc":
+        (tmp_path / name).write_text(f"two {name}\n" * 300_000)
+    (tmp_path / "d").write_text("three\n\nfour\n")
+    source = TextSource(str(tmp_path / "*"))
+    units = [
+        list(read()) for read in pickle.loads(pickle.dumps(source.units()))
+    ]
+    assert [unit[0][:5] for unit in units] == ["xxxxx", "two b"]
+    assert sum(units, []) == list(source.lines())
 
 
 def test_a_source_chooses_the_reader(tmp_path):
