@@ -61,6 +61,7 @@ setuptools.setup(
             "mypy",
             "openai",
             "prometheus_client",
+            "pyarrow",
             "pytest",
             "pytest-xdist",
             "ruff",
@@ -73,6 +74,7 @@ setuptools.setup(
         # Apache Beam cannot write TFRecords without its extra.
         "beam": ["apache-beam[tfrecord]"],
         "hub": ["huggingface_hub"],
+        "parquet": ["pyarrow"],
         "serve": ["httptools", "prometheus_client", "starlette", "uvicorn"],
         "storage": ["gcsfs", "s3fs", "universal_pathlib"],
     },

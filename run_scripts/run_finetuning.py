@@ -34,6 +34,12 @@ VOCAB_FILE = flags.DEFINE_string(
 OUTPUT_DIR = flags.DEFINE_string(
     "output_dir", None, "For checkpoints, metrics, predictions and reports."
 )
+CACHE_DIR = flags.DEFINE_string(
+    "cache_dir",
+    None,
+    "A local folder for the encoded training set, which runs can share; by "
+    "default, encoded in output_dir.",
+)
 NUM_RESTARTS = flags.DEFINE_integer(
     "num_restarts", 1, "Runs per combination, each with its own random_seed."
 )
@@ -72,6 +78,7 @@ def main():
         and keras_bert.BertConfig.from_json(BERT_CONFIG_FILE.value),
         vocab_file=VOCAB_FILE.value,
         settings=read_settings(),
+        cache_dir=CACHE_DIR.value,
         **what,
     )
     for name, value in results.items():

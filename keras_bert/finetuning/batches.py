@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import tensorflow as tf
 from absl import logging
 
+from keras_bert.finetuning.stored_examples import StoredExamples
 from keras_bert.kinds.examples import Examples
+from keras_bert.training.share import WHOLE, Share
 
 # Batches are cut from about this many at a time, sorted by length: enough to
 # leave next to no padding, few enough that the batches differ in every epoch.
@@ -16,34 +20,44 @@ _BATCHES_PER_POOL = 64
 
 
 def training_batches(
-    examples: Examples, *, batch_size: int, num_epochs: int, seed: int
+    examples: StoredExamples,
+    *,
+    batch_size: int,
+    seed: int,
+    first_batch: int = 0,
+    share: Share = WHOLE,
 ) -> tf.data.Dataset:
-    """Every example once an epoch, in shuffled batches of similar length."""
-    random = np.random.default_rng(seed)
-    lengths = examples.lengths
-    # Pools of similar size: a small one would leave more padding.
-    num_batches = math.ceil(len(lengths) / batch_size)
-    num_pools = max(1, round(num_batches / _BATCHES_PER_POOL))
-    bounds = num_batches * np.arange(1, num_pools) // num_pools * batch_size
-    batches = []
-    for _ in range(num_epochs):
-        order = random.permutation(len(lengths))
-        epoch = []
-        for pool in np.split(order, bounds):
-            pool = pool[np.argsort(lengths[pool], kind="stable")]
-            epoch += np.split(pool, range(batch_size, len(pool), batch_size))
-        batches += [epoch[i] for i in random.permutation(len(epoch))]
-    logging.info(
-        "%d examples of %.0f tokens on average; %.1f %% of the positions in "
-        "the batches are tokens, not padding",
-        len(lengths),
-        examples.mean_length,
-        # The sequences of an example are padded to its longest one.
-        100
-        * fill_rate(lengths, batches)
-        * (examples.mean_length / lengths.mean()),
+    """Every example once an epoch, in shuffled batches of similar length.
+
+    The epochs have no end. A later `first_batch` costs nothing: what lies
+    before it is not read. The dataset has the rows of a `share` of each batch,
+    as wide as if they were padded with the other rows.
+    """
+    epochs = _Epochs(examples.sizes.lengths, batch_size, seed)
+    epochs.log_padding(examples.sizes.mean_length)
+
+    def read():
+        for batch in epochs.batches(first_batch):
+            # The last row is the longest one of the whole batch.
+            rows = batch[list(share.rows(len(batch)))]
+            yield examples.take(np.append(rows, batch[-1]))
+
+    def pad(arrays):
+        batch = examples.pad(arrays)
+        return tf.nest.map_structure(lambda x: x[:-1], batch)
+
+    return (
+        tf.data.Dataset.from_generator(
+            read, output_signature=examples.signature
+        )
+        .apply(
+            tf.data.experimental.assert_cardinality(
+                tf.data.INFINITE_CARDINALITY
+            )
+        )
+        .map(pad, tf.data.AUTOTUNE)
+        .prefetch(2)
     )
-    return _dataset(examples, batches)
 
 
 def evaluation_batches(
@@ -55,16 +69,6 @@ def evaluation_batches(
     """
     order = np.argsort(examples.lengths, kind="stable")
     batches = np.split(order, range(batch_size, len(order), batch_size))
-    return _dataset(examples, batches), order
-
-
-def fill_rate(lengths: np.ndarray, batches: list[np.ndarray]) -> float:
-    """The share of the positions in all batches that is not padding."""
-    num_positions = sum(lengths[b].max() * len(b) for b in batches)
-    return sum(lengths[b].sum() for b in batches) / num_positions
-
-
-def _dataset(examples, batches):
     indices = tf.RaggedTensor.from_row_lengths(
         np.concatenate(batches), [len(batch) for batch in batches]
     )
@@ -72,4 +76,61 @@ def _dataset(examples, batches):
         tf.data.Dataset.from_tensor_slices(indices)
         .map(examples.batch, tf.data.AUTOTUNE)
         .prefetch(2)
-    )
+    ), order
+
+
+def fill_rate(lengths: np.ndarray, batches: list[np.ndarray]) -> float:
+    """Returns the share of the positions in batches that is not padding."""
+    num_positions = sum(lengths[b].max() * len(b) for b in batches)
+    return sum(lengths[b].sum() for b in batches) / num_positions
+
+
+class _Epochs:
+    """The batches of each epoch, as places of examples."""
+
+    def __init__(self, lengths: np.ndarray, batch_size: int, seed: int):
+        self._lengths = lengths
+        self._batch_size = batch_size
+        self._seed = seed
+        self._num_batches = math.ceil(len(lengths) / batch_size)
+
+    def batches(self, first: int) -> Iterator[np.ndarray]:
+        """Yields batches without end, from number `first` on.
+
+        The examples of a batch are sorted by length.
+        """
+        random = np.random.default_rng(self._seed)
+        epoch, begin = divmod(first, self._num_batches)
+        for number in itertools.count():
+            order = random.permutation(len(self._lengths))
+            order_of_batches = random.permutation(self._num_batches)
+            if number >= epoch:
+                batches = self._cut(order)
+                for place in order_of_batches[begin:]:
+                    yield batches[place]
+                begin = 0
+
+    def log_padding(self, mean_length: float) -> None:
+        """Logs the share of padding in the first epoch."""
+        batches = list(itertools.islice(self.batches(0), self._num_batches))
+        logging.info(
+            "%d examples of %.0f tokens on average; %.1f %% of the positions "
+            "in the batches are tokens, not padding",
+            len(self._lengths),
+            mean_length,
+            # The sequences of an example are padded to its longest one.
+            100
+            * fill_rate(self._lengths, batches)
+            * (mean_length / self._lengths.mean()),
+        )
+
+    def _cut(self, order):
+        size = self._batch_size
+        # Pools of similar size: a small one would leave more padding.
+        num_pools = max(1, round(self._num_batches / _BATCHES_PER_POOL))
+        bounds = np.arange(1, num_pools) * self._num_batches // num_pools * size
+        batches = []
+        for pool in np.split(order, bounds):
+            pool = pool[np.argsort(self._lengths[pool], kind="stable")]
+            batches += np.split(pool, range(size, len(pool), size))
+        return batches

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.files import write_json
 from keras_bert.finetuning.batches import training_batches
+from keras_bert.finetuning.encoding import encode_rows, encoded_folder
 from keras_bert.finetuning.evaluation import Evaluation
 from keras_bert.finetuning.finetuned_model import (
     FinetunedModel,
@@ -87,6 +89,7 @@ def finetune(
     vocab_file: str | Path | None = None,
     config: FinetuningConfig | None = None,
     settings: Mapping[str, Any] | None = None,
+    cache_dir: str | Path | None = None,
 ) -> dict[str, float]:
     """Fine-tunes on a task, or resumes where an earlier call stopped.
 
@@ -105,6 +108,9 @@ def finetune(
         config: Learning rate, batch size, epochs and so on.
         settings: Settings of the kind of task, such as `max_seq_length`, that
             replace those of the task.
+        cache_dir: A local folder for the encoded training set, which is read
+            from there in every epoch and by later runs; by default `encoded`
+            in output_dir. Runs, also at the same time, can share a folder.
 
     Returns:
         The task's metrics and `loss` on the first validation split; those of
@@ -152,7 +158,8 @@ def finetune(
             changed = dataclasses.replace(spec.settings, **learned)
             spec = dataclasses.replace(spec, settings=changed)
             kind = build_kind(spec, tokenizer, bert_config)
-        train_set = kind.encode(train_rows, labeled=True)
+        if not isinstance(train_rows, Sequence):
+            train_rows = read("train")  # the kind may have read them
 
     def build_model():
         model = kind.build_model(bert_config)
@@ -161,10 +168,15 @@ def finetune(
         return model
 
     evaluations = {
-        split: Evaluation(kind, read(split), batch_size=config.eval_batch_size)
+        split: Evaluation(
+            kind, list(read(split)), batch_size=config.eval_batch_size
+        )
         for split in task.validation_splits
     }
     if config.num_train_epochs:
+        train_set = encode_rows(
+            kind, train_rows, encoded_folder(output_dir, cache_dir)
+        )
         _warn_of_changes(spec, output_dir)
         evaluation = evaluations[task.validation_splits[0]]
         model, figures = _train(
@@ -186,7 +198,7 @@ def finetune(
                 "data": data_dir.name,
                 "init_checkpoint": init_checkpoint
                 and _without_folders(str(init_checkpoint)),
-                "num_train_examples": len(train_rows),
+                "num_train_examples": train_set.num_rows,
             },
         )
         if not is_chief(strategy):
@@ -214,7 +226,7 @@ def _train(
     training,
 ):
     steps_per_epoch = math.ceil(
-        len(train_set.lengths) / config.train_batch_size
+        len(train_set.sizes.lengths) / config.train_batch_size
     )
     num_train_steps = max(1, round(steps_per_epoch * config.num_train_epochs))
     interval = config.save_checkpoints_steps or steps_per_epoch
@@ -225,15 +237,12 @@ def _train(
     }
     return train(
         build_model,
-        lambda step, share: (
-            training_batches(
-                train_set,
-                batch_size=config.train_batch_size,
-                num_epochs=math.ceil(config.num_train_epochs),
-                seed=config.random_seed,
-            )
-            .skip(step)
-            .map(lambda *batch: share.cut(batch))
+        lambda step, share: training_batches(
+            train_set,
+            batch_size=config.train_batch_size,
+            seed=config.random_seed,
+            first_batch=step,
+            share=share,
         ),
         None,
         objectives=kind.objectives,
@@ -275,7 +284,13 @@ def _reader(task, data_dir, data_source):
             rows = read_tfds(task, data_dir, split)
         else:
             rows = task.read(data_dir, split)
-        if not rows:
+        if isinstance(rows, Sequence):
+            first_rows = rows[:1]
+        else:
+            rows = iter(rows)
+            first_rows = list(itertools.islice(rows, 1))
+            rows = itertools.chain(first_rows, rows)
+        if not first_rows:
             raise InputError(
                 f"The reader of the task found no rows of the split {split} "
                 f"in {data_dir}."
@@ -320,7 +335,7 @@ def _warn_of_changes(spec, output_dir):
 def _predict_test_sets(finetuned, task, read, output_dir):
     for split, file in task.test_files.items():
         try:
-            rows = read(split)
+            rows = list(read(split))
         except FileNotFoundError as error:
             logging.info("No predictions for a test set: %s", error)
             continue

@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 
 from keras_bert.errors import InputError
 from keras_bert.files import atomic_path, remove, write_json
+from keras_bert.finetuning.encoding import encoded_folder
 from keras_bert.finetuning.run import FinetuningConfig, finetune
 from keras_bert.storage.paths import to_path
 from keras_bert.tasks import get_task
@@ -36,6 +37,7 @@ def search_hyperparameters(
     *,
     configs: Sequence[FinetuningConfig],
     num_restarts: int = 1,
+    cache_dir: str | Path | None = None,
     **kwargs,
 ) -> dict[str, float]:
     """Fine-tunes with each config, and keeps the best model (paper, A.3).
@@ -52,6 +54,8 @@ def search_hyperparameters(
             run keeps its weights.
         configs: One for each run.
         num_restarts: Runs of each config, each with another random_seed.
+        cache_dir: As for `finetune`; by default `encoded` in output_dir, for
+            all runs.
         **kwargs: Further arguments of `finetune`.
 
     Returns:
@@ -87,6 +91,7 @@ def search_hyperparameters(
     configs = list(dict.fromkeys(configs))  # no duplicates
     _check(configs)
     varied = _varied_fields(configs)
+    cache_dir = encoded_folder(output_dir, cache_dir)
     metric = task.metrics[0]
     rows: list[dict[str, Any]] = []
     best: tuple[dict[str, Any], Path] | None = None
@@ -100,7 +105,7 @@ def search_hyperparameters(
         name = ",".join(f"{k}={v}" for k, v in settings.items())
         logging.info("Run %d of %d: %s", number, len(configs), name)
         folder = output_dir / name
-        row = settings | _run(task, data_dir, folder, config, kwargs)
+        row = settings | _run(task, data_dir, folder, config, cache_dir, kwargs)
         rows.append(row)
         if best is None or rank(row) > rank(best[0]):
             best, worse = (row, folder), best
@@ -144,7 +149,7 @@ def _varied_fields(configs):
     ]
 
 
-def _run(task, data_dir, folder, config, kwargs) -> dict[str, Any]:
+def _run(task, data_dir, folder, config, cache_dir, kwargs) -> dict[str, Any]:
     """Returns the figures of a run; runs it unless an earlier call has."""
     done = folder / "run.json"
     asked = dataclasses.asdict(config) | {
@@ -153,7 +158,14 @@ def _run(task, data_dir, folder, config, kwargs) -> dict[str, Any]:
     }
     if not done.is_file():
         begin = time.monotonic()
-        figures = finetune(task, data_dir, folder, config=config, **kwargs)
+        figures = finetune(
+            task,
+            data_dir,
+            folder,
+            config=config,
+            cache_dir=cache_dir,
+            **kwargs,
+        )
         figures["minutes"] = (time.monotonic() - begin) / 60
         write_json(done, {"asked": asked, "figures": figures})
     # A finished run does not need its last checkpoints, which are large.

@@ -9,7 +9,7 @@ import tensorflow as tf
 from sklearn import metrics
 
 from keras_bert.errors import InputError
-from keras_bert.kinds.fields import encode_texts, find_label
+from keras_bert.kinds.fields import encode_texts, find_label, numbered
 from keras_bert.kinds.kind import HeadNames, Kind, KindSettings
 from keras_bert.kinds.network_calls import call_in_pieces
 from keras_bert.kinds.reports import write_confusion_matrix, write_worst_errors
@@ -105,7 +105,7 @@ class Classification(Kind):
         ids = self.label_ids()
         return [
             find_label(row.get("label"), ids, number)
-            for number, row in enumerate(rows, 1)
+            for number, row in numbered(rows)
         ]
 
     def predicted(self, answers):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+import functools
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
+from keras_bert.kinds.packed_choices import may_share_rows, pack_choices
 from keras_bert.text.packing import pad
 
 # The label of a token that is not learned.
@@ -19,8 +21,8 @@ class Examples:
     """The inputs of the network, ragged, and the labels.
 
     Attributes:
-        features: `input_ids` and `segment_ids`, int32 [N, (tokens)], or the
-            features of `pack_choices`, whose examples hold several sequences.
+        features: `input_ids` and `segment_ids`, int32 [N, (tokens)], or
+            [N, C, (tokens)] for examples that hold several sequences.
         rows: The number of the row of each example, in rising order. A long
             text makes several examples.
         labels: By output, [N, ...] or ragged [N, (tokens)]; empty if the rows
@@ -28,6 +30,8 @@ class Examples:
         weights: By output, float32 in the shape of its labels; 1 if absent.
         truncated: Whether a text of the row was truncated, bool [rows]; None
             if no text was.
+        are_choices: Whether the network takes the sequences of an example
+            packed, as `pack_choices` does.
 
     Example:
         >>> tokenizer = keras_bert.BertTokenizer("vocab.txt")
@@ -51,20 +55,26 @@ class Examples:
     )
     weights: dict[str, tf.Tensor] = dataclasses.field(default_factory=dict)
     truncated: np.ndarray | None = None
+    are_choices: bool = False
+
+    @functools.cached_property
+    def sizes(self) -> Sizes:
+        """The numbers of tokens of the examples."""
+        with tf.init_scope():  # also if a graph of batches is built
+            lengths = self.features["input_ids"].row_lengths(axis=-1)
+            longest = totals = sequences = lengths
+            if isinstance(lengths, tf.RaggedTensor):
+                longest = tf.reduce_max(lengths, axis=-1)
+                totals = tf.reduce_sum(lengths, axis=-1)
+                sequences = lengths.flat_values
+        return Sizes(
+            longest.numpy(), totals.numpy(), len(sequences), self.are_choices
+        )
 
     @property
     def lengths(self) -> np.ndarray:
-        """The length of each example, or of its longest sequence, [N]."""
-        lengths = self.features["input_ids"].row_lengths(axis=-1)
-        if isinstance(lengths, tf.RaggedTensor):
-            lengths = tf.reduce_max(lengths, axis=-1)
-        return lengths.numpy()
-
-    @property
-    def mean_length(self) -> float:
-        """The mean number of tokens of all sequences."""
-        lengths = self.features["input_ids"].row_lengths(axis=-1)
-        return float(tf.reduce_mean(tf.cast(lengths, tf.float64)))
+        """The length of each example, or of its longest row, [N]."""
+        return self.sizes.lengths
 
     def how_read(self) -> list[dict[str, Any]]:
         """Returns what an answer says of each row that it was given.
@@ -81,23 +91,76 @@ class Examples:
 
     def batch(self, indices: tf.Tensor) -> tuple[dict[str, tf.Tensor], ...]:
         """Returns features, labels and weights of the examples at `indices`."""
-        features = pad(
-            {name: tf.gather(x, indices) for name, x in self.features.items()}
+        taken = (
+            {name: tf.gather(x, indices) for name, x in tensors.items()}
+            for tensors in (self.features, self.labels, self.weights)
         )
-        labels, weights = {}, {}
-        for name, values in self.labels.items():
-            values = tf.gather(values, indices)
-            if isinstance(values, tf.RaggedTensor):
-                values = values.to_tensor(IGNORED)
-            if name in self.weights:
-                weights[name] = tf.gather(self.weights[name], indices)
-            elif values.dtype.is_integer:
-                weights[name] = tf.cast(values != IGNORED, tf.float32)
-                values = tf.maximum(values, 0)
-            else:
-                weights[name] = tf.ones_like(values, tf.float32)
-            labels[name] = values
-        return features, labels, weights
+        return pad_batch(*taken, shares_rows=self.sizes.shares_rows)
+
+
+class Sizes(NamedTuple):
+    """The numbers of tokens of the examples of a data set.
+
+    Attributes:
+        longest: Of the longest sequence of each example, [N].
+        totals: Of all sequences of each example, [N].
+        num_sequences: The number of sequences of all examples.
+        are_choices: As in `Examples`.
+    """
+
+    longest: np.ndarray
+    totals: np.ndarray
+    num_sequences: int
+    are_choices: bool
+
+    @property
+    def shares_rows(self) -> bool | None:
+        """Whether choices share rows; None if the sequences are no choices."""
+        if not self.are_choices:
+            return None
+        return bool(may_share_rows(self.totals.sum(), len(self.totals)))
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """The length of each example, or of its longest row, [N]."""
+        return self.totals if self.shares_rows else self.longest
+
+    @property
+    def mean_length(self) -> float:
+        """The mean number of tokens of all rows of the network's input."""
+        num_rows = len(self.totals) if self.shares_rows else self.num_sequences
+        return float(self.totals.sum() / num_rows)
+
+
+def pad_batch(
+    features: dict[str, tf.RaggedTensor],
+    labels: dict[str, tf.Tensor | tf.RaggedTensor],
+    weights: dict[str, tf.Tensor],
+    *,
+    shares_rows: bool | None,
+) -> tuple[dict[str, tf.Tensor], ...]:
+    """Pads some examples; see `Examples` and `Sizes.shares_rows`.
+
+    Labels without weights get some: 0 for padding and `IGNORED`, or else 1.
+    """
+    if shares_rows is not None:
+        num_examples = features["input_ids"].nrows()
+        sequences = {name: x.values for name, x in features.items()}
+        num_choices = sequences["input_ids"].nrows() // num_examples
+        features = pack_choices(sequences, num_choices, shares_rows)
+    padded, padded_weights = {}, {}
+    for name, values in labels.items():
+        if isinstance(values, tf.RaggedTensor):
+            values = values.to_tensor(IGNORED)
+        if name in weights:
+            padded_weights[name] = weights[name]
+        elif values.dtype.is_integer:
+            padded_weights[name] = tf.cast(values != IGNORED, tf.float32)
+            values = tf.maximum(values, 0)
+        else:
+            padded_weights[name] = tf.ones_like(values, tf.float32)
+        padded[name] = values
+    return pad(features), padded, padded_weights
 
 
 def how_read(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,28 @@ from keras_bert.kinds.examples import Examples
 from keras_bert.tasks.base import Row
 from keras_bert.text.packing import BertPreprocessor
 
-_ROWS_PER_CALL = 10_000
+_ROWS_PER_CHUNK = 10_000
+
+
+class NumberedRows(list):
+    """A part of the rows of a data set, with the number of its first row."""
+
+    def __init__(self, rows: Iterable[Row], first_number: int):
+        super().__init__(rows)
+        self.first_number = first_number
+
+
+def in_chunks(rows: Iterable[Row]) -> Iterator[NumberedRows]:
+    """Cuts rows into parts of 10,000, of which it reads one at a time."""
+    rows, first_number = iter(rows), 1
+    while chunk := list(itertools.islice(rows, _ROWS_PER_CHUNK)):
+        yield NumberedRows(chunk, first_number)
+        first_number += len(chunk)
+
+
+def numbered(rows: Iterable[Row]) -> Iterator[tuple[int, Row]]:
+    """Yields rows and their numbers in the data set, from 1, for messages."""
+    return enumerate(rows, getattr(rows, "first_number", 1))
 
 
 def encode_texts(
@@ -28,8 +50,8 @@ def encode_texts(
     specs = [tf.TensorSpec([None], tf.string)] * len(text_fields)
     pack = preprocessor.pack.get_concrete_function(*specs)
     chunks = []
-    for i in range(0, len(rows), _ROWS_PER_CALL):
-        chunk = rows[i : i + _ROWS_PER_CALL]
+    for i in range(0, len(rows), _ROWS_PER_CHUNK):
+        chunk = rows[i : i + _ROWS_PER_CHUNK]
         texts = ([row[field] for row in chunk] for field in text_fields)
         chunks.append(pack(*map(tf.constant, texts)))
     features = [chunk.features for chunk in chunks]
@@ -43,7 +65,7 @@ def encode_texts(
 
 def check_fields(rows: Sequence[Row], fields: Sequence[str]) -> None:
     """Raises InputError if a row lacks one of the fields."""
-    for number, row in enumerate(rows, 1):
+    for number, row in numbered(rows):
         if missing := [field for field in fields if field not in row]:
             raise InputError(
                 f"Example {number} has no field {missing[0]!r}, only "
@@ -54,7 +76,7 @@ def check_fields(rows: Sequence[Row], fields: Sequence[str]) -> None:
 def check_texts(rows: Sequence[Row], fields: Sequence[str]) -> None:
     """Raises InputError if one of the fields is missing or not a text."""
     check_fields(rows, fields)
-    for number, row in enumerate(rows, 1):
+    for number, row in numbered(rows):
         for field in fields:
             check_text(row[field], f"The {field} of example {number}")
 

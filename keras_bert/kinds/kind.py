@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -163,12 +163,19 @@ class Kind(tf.Module):
         """Returns the network, with random weights."""
         raise NotImplementedError
 
-    def settings_from_data(self, rows: Sequence[Row]) -> dict[str, Any]:
-        """Returns the settings that follow from the training rows."""
+    def settings_from_data(self, rows: Iterable[Row]) -> dict[str, Any]:
+        """Returns the settings that follow from the training rows.
+
+        The rows are read from disk one after the other, once.
+        """
         return {}
 
     def encode(self, rows: Sequence[Row], *, labeled: bool) -> Examples:
         """Turns rows into the inputs of the network, and labels if asked.
+
+        Training rows come in chunks, of 10,000 rows at most, from several
+        threads; `numbered` of keras_bert.kinds.fields numbers them in the
+        data set. The examples of a row must not depend on the other rows.
 
         Raises InputError if a row lacks a field or its label is wrong.
         """

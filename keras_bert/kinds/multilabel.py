@@ -14,7 +14,12 @@ from sklearn import metrics
 from keras_bert.errors import InputError
 from keras_bert.files import atomic_path
 from keras_bert.kinds.classification import Classification
-from keras_bert.kinds.fields import encode_texts, find_label
+from keras_bert.kinds.fields import (
+    encode_texts,
+    find_label,
+    in_chunks,
+    numbered,
+)
 from keras_bert.kinds.kind import HeadNames, Kind, KindSettings
 from keras_bert.kinds.network_calls import call_in_pieces
 from keras_bert.kinds.reports import write_worst_errors
@@ -145,8 +150,11 @@ class MultiLabel(Kind):
     def settings_from_data(self, rows):
         if self.spec.settings.class_weights != "balanced":
             return {}
-        num_given = self.gold(rows).sum(axis=0)
-        num_others = np.maximum(len(rows) - num_given, 1)
+        num_rows, num_given = 0, np.zeros(len(self.spec.labels))
+        for chunk in in_chunks(rows):
+            num_rows += len(chunk)
+            num_given += self.gold(chunk).sum(axis=0)
+        num_others = np.maximum(num_rows - num_given, 1)
         weights = num_others / np.maximum(num_given, 1)
         return {"class_weights": ",".join(f"{x:.6g}" for x in weights)}
 
@@ -195,14 +203,14 @@ class MultiLabel(Kind):
         """Returns 1 where a row has a label, float32 [rows, L]."""
         ids = self.label_ids()
         gold = np.zeros((len(rows), len(ids)), "float32")
-        for i, row in enumerate(rows):
+        for i, (number, row) in enumerate(numbered(rows)):
             labels = row.get("label")
             if not isinstance(labels, (list, tuple)):
                 raise InputError(
-                    f"The label of example {i + 1} is {labels!r}; give a list "
+                    f"The label of example {number} is {labels!r}; give a list "
                     "of labels, which may be empty."
                 )
-            gold[i, [find_label(x, ids, i + 1) for x in labels]] = 1
+            gold[i, [find_label(x, ids, number) for x in labels]] = 1
         return gold
 
     def predicted(self, answers):

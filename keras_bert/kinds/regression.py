@@ -11,7 +11,7 @@ from scipy import stats
 from tensorflow.saved_model import REGRESS_METHOD_NAME, REGRESS_OUTPUTS
 
 from keras_bert.errors import InputError
-from keras_bert.kinds.fields import encode_texts
+from keras_bert.kinds.fields import encode_texts, numbered
 from keras_bert.kinds.kind import HeadNames, Kind, KindSettings
 from keras_bert.kinds.network_calls import call_in_pieces
 from keras_bert.kinds.reports import write_worst_errors
@@ -94,7 +94,7 @@ class Regression(Kind):
 
     def gold(self, rows):
         numbers = []
-        for number, row in enumerate(rows, 1):
+        for number, row in numbered(rows):
             try:
                 numbers.append(float(row.get("label")))
             except (TypeError, ValueError):

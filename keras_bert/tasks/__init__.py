@@ -27,7 +27,7 @@ def get_task(name: str) -> Task:
         >>> task = keras_bert.get_task("glue/sst2")
         >>> task.kind, task.text_fields, task.labels
         ('classification', ('sentence',), ('0', '1'))
-        >>> task.read("sst2", "validation")[0]
+        >>> next(task.read("sst2", "validation"))
         {'sentence': 'a very good film', 'label': '1'}
     """
     path, _, chosen = name.partition(":")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +28,13 @@ class Task:
             question and the context. The served model takes the same names.
         metrics: Names of the kind's metrics, the most important one first.
         read: Called with the data folder (a pathlib.Path, or a UPath for a
-            URL) and a split; returns rows, each a dict with the text fields
-            and "label", which a test set lacks. In the order of the kinds
-            above, a label is one of `labels`; a list of them; a number; the
-            number of the right ending, from 0, as a string; a list with a
-            label for each word; or a list of answers, each a dict with "text"
-            and "answer_start" (in characters), which is empty if there is no
+            URL) and a split; returns or yields rows, each a dict with the
+            text fields and "label", which a test set lacks. Training reads
+            them anew, one after the other. In the order of the kinds above, a
+            label is one of `labels`; a list of them; a number; the number of
+            the right ending, from 0, as a string; a list with a label for
+            each word; or a list of answers, each a dict with "text" and
+            "answer_start" (in characters), which is empty if there is no
             answer. Raises FileNotFoundError if the split has no file.
         labels: The names of the labels, in the order of their ids.
         settings: Settings of the kind that differ from its defaults.
@@ -61,7 +62,7 @@ class Task:
     kind: str
     text_fields: tuple[str, ...]
     metrics: tuple[str, ...]
-    read: Callable[[Path, str], Sequence[Row]]
+    read: Callable[[Path, str], Iterable[Row]]
     labels: tuple[str, ...] = ()
     settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     validation_splits: tuple[str, ...] = ("validation",)

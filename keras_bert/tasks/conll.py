@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from keras_bert.errors import InputError
 from keras_bert.tasks.base import Row
-from keras_bert.tasks.readers import existing_file
+from keras_bert.tasks.readers import existing_file, not_empty, read_lines
 
 
 def conll(
@@ -19,7 +19,7 @@ def conll(
     labels: Sequence[str],
     word_column: int = 0,
     tag_column: int = -1,
-) -> Callable[[Path, str], Sequence[Row]]:
+) -> Callable[[Path, str], Iterator[Row]]:
     """Returns a reader of columns that spaces or tabs separate.
 
     A blank line ends a row. A row has `words` and, if the file has more than
@@ -31,25 +31,21 @@ def conll(
 
     def read(data_dir, split):
         path = existing_file(data_dir, files, split)
-        rows = [
-            _row(sentence, path, labels, word_column, tag_column)
-            for sentence in _sentences(path)
-        ]
-        if not rows:
-            raise InputError(f"{path} contains no sentence.")
-        return rows
+        return not_empty(
+            (
+                _row(sentence, path, labels, word_column, tag_column)
+                for sentence in _sentences(path)
+            ),
+            f"{path} contains no sentence.",
+        )
 
     return read
 
 
 def _sentences(path):
     """Yields lists of (number of the line, columns)."""
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8: {error}.") from error
     sentence, num_columns = [], None
-    for number, line in enumerate(text.split("\n"), 1):
+    for number, line in enumerate(read_lines(path), 1):
         # Not str.split: a word may contain another kind of space.
         columns = re.split(r"[ \t]+", line.strip(" \t\r"))
         if columns[0] == "":

@@ -1,5 +1,6 @@
 """Readers of data files: functions that return the `read` of a `Task`.
 
+They yield one row after the other, so a file may be larger than the memory.
 `files` are the names of the splits' files: train="train.tsv",
 validation="dev.tsv", test="test.tsv". Only splits whose names begin with train
 or validation have labels.
@@ -7,20 +8,20 @@ or validation have labels.
 
 from __future__ import annotations
 
-import io
+import contextlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from csv import Error as CsvError
 from csv import reader as csv_reader
 from pathlib import Path
-from typing import Any
 
 from absl import logging
 
 from keras_bert.errors import InputError
 from keras_bert.storage.paths import to_path
+from keras_bert.tasks.base import Row
 
-Reader = Callable[[Path, str], list[dict[str, Any]]]
+Reader = Callable[[Path, str], Iterator[Row]]
 Columns = Mapping[str, int | str]
 
 
@@ -45,8 +46,8 @@ def tsv(
     def read(data_dir, split):
         path = existing_file(data_dir, files, split)
         labeled = _has_labels(split)
-        table = enumerate((line.split("\t") for line in _lines(path)), 1)
-        return _table_rows(
+        table = enumerate((x.split("\t") for x in read_lines(path)), 1)
+        rows = _table_rows(
             table,
             path,
             columns=columns if labeled else test_columns or columns,
@@ -54,6 +55,7 @@ def tsv(
             labeled=labeled,
             leave_out_broken=leave_out_broken and labeled,
         )
+        return not_empty(rows, f"{path} contains no example.")
 
     return read
 
@@ -66,9 +68,10 @@ def csv(*, columns: Columns, **files: str) -> Reader:
 
     def read(data_dir, split):
         path = existing_file(data_dir, files, split)
-        return _table_rows(
+        rows = _table_rows(
             _csv_table(path), path, columns=columns, labeled=_has_labels(split)
         )
+        return not_empty(rows, f"{path} contains no example.")
 
     return read
 
@@ -82,26 +85,28 @@ def jsonl(**files: str) -> Reader:
 
     def read(data_dir, split):
         path = existing_file(data_dir, files, split)
-        rows = []
-        for number, line in enumerate(_lines(path), 1):
-            try:
-                row = json.loads(line)
-            except ValueError:
-                row = None
-            if not isinstance(row, dict):
-                raise InputError(
-                    f"Line {number} of {path} is not a JSON object."
-                )
-            rows.append(
-                {
-                    key: value
-                    if isinstance(value, (str, list))
-                    else json.dumps(value)
-                    for key, value in row.items()
-                    if value is not None
-                }
-            )
-        return _not_empty(rows, path)
+        return not_empty(_json_rows(path), f"{path} contains no example.")
+
+    return read
+
+
+def parquet(*, columns: Mapping[str, str], **files: str) -> Reader:
+    """Reads Parquet files; `columns` maps a field to the name of its column.
+
+    Values are kept or written as JSON as in `jsonl`. It needs the extra:
+    pip install 'keras-bert-tf[parquet]'.
+    """
+
+    def read(data_dir, split):
+        path = existing_file(data_dir, files, split)
+        named = {
+            field: name
+            for field, name in columns.items()
+            if field != "label" or _has_labels(split)
+        }
+        return not_empty(
+            _parquet_rows(path, named), f"{path} contains no example."
+        )
 
     return read
 
@@ -125,36 +130,85 @@ def existing_file(
     return path
 
 
-def _text(path):
+@contextlib.contextmanager
+def _open_text(path, newline):
     try:
         # The files of MRPC begin with a byte-order mark.
-        return path.read_bytes().decode("utf-8-sig")
+        with path.open(encoding="utf-8-sig", newline=newline) as lines:
+            yield lines
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8: {error}.") from error
 
 
-def _lines(path):
-    # splitlines would also split at characters such as U+2028.
-    lines = [line.removesuffix("\r") for line in _text(path).split("\n")]
-    return lines if lines[-1] else lines[:-1]
+def read_lines(path: Path) -> Iterator[str]:
+    """Yields the lines of a file of UTF-8 without their ends.
+
+    Raises InputError if the file is not UTF-8.
+    """
+    # A line may have characters that other readers split at, such as U+2028.
+    with _open_text(path, newline="\n") as lines:
+        for line in lines:
+            yield line.removesuffix("\n").removesuffix("\r")
+
+
+def _json_rows(path):
+    for number, line in enumerate(read_lines(path), 1):
+        try:
+            row = json.loads(line)
+        except ValueError:
+            row = None
+        if not isinstance(row, dict):
+            raise InputError(f"Line {number} of {path} is not a JSON object.")
+        yield _strings_and_lists(row)
+
+
+def _parquet_rows(path, columns):
+    try:
+        import pyarrow
+        from pyarrow.parquet import ParquetFile
+    except ImportError as error:
+        raise InputError(
+            "Parquet files need pyarrow; pip install 'keras-bert-tf[parquet]'."
+        ) from error
+    with path.open("rb") as opened:
+        try:
+            file = ParquetFile(opened)
+        except pyarrow.ArrowInvalid as error:
+            raise InputError(f"{path} is not Parquet: {error}.") from error
+        for name in columns.values():
+            _place(name, file.schema_arrow.names, path)
+        for batch in file.iter_batches(columns=list(columns.values())):
+            for row in batch.to_pylist():
+                yield _strings_and_lists(
+                    {field: row[name] for field, name in columns.items()}
+                )
+
+
+def _strings_and_lists(row):
+    return {
+        field: value if isinstance(value, (str, list)) else json.dumps(value)
+        for field, value in row.items()
+        if value is not None
+    }
 
 
 def _csv_table(path):
     """Yields line numbers and columns, which may contain line breaks."""
-    reader = csv_reader(io.StringIO(_text(path), newline=""), strict=True)
-    try:
-        for line in reader:
-            if line:
-                yield reader.line_num, line
-    except CsvError as error:
-        raise InputError(
-            f"Line {reader.line_num} of {path} is not CSV: {error}; check its "
-            "quotes."
-        ) from error
+    with _open_text(path, newline="") as lines:
+        reader = csv_reader(lines, strict=True)
+        try:
+            for line in reader:
+                if line:
+                    yield reader.line_num, line
+        except CsvError as error:
+            raise InputError(
+                f"Line {reader.line_num} of {path} is not CSV: {error}; check "
+                "its quotes."
+            ) from error
 
 
 def _table_rows(
-    table: Iterable[tuple[int, list[str]]],
+    table: Iterator[tuple[int, list[str]]],
     path: Path,
     *,
     columns: Columns,
@@ -162,37 +216,38 @@ def _table_rows(
     header: bool = True,
     leave_out_broken: bool = False,
 ):
-    """Returns the rows of numbered lines, which are split into columns."""
-    table = list(table)
-    names = table.pop(0)[1] if header and table else []
+    """Yields the rows of numbered lines, which are split into columns."""
+    _, names = next(table, (0, [])) if header else (0, [])
     places = {
         field: _place(column, names, path)
         for field, column in columns.items()
         if field != "label" or labeled
     }
-    num_columns = len(names or table[0][1]) if table else 0
-    rows, broken = [], []
+    num_columns = len(names)
+    last_place = max(places.values())
+    num_broken = first_broken = 0
     for number, line in table:
-        if len(line) == num_columns > max(places.values()):
-            rows.append({field: line[i] for field, i in places.items()})
+        num_columns = num_columns or len(line)
+        if len(line) == num_columns > last_place:
+            yield {field: line[i] for field, i in places.items()}
         elif leave_out_broken:
-            broken.append(number)
+            num_broken += 1
+            first_broken = first_broken or number
         else:
-            expected = max(num_columns, max(places.values()) + 1)
+            expected = max(num_columns, last_place + 1)
             raise InputError(
                 f"Line {number} of {path} has {len(line)} columns, but "
                 f"{expected} are expected; check its separators."
             )
-    if broken:
+    if num_broken:
         logging.warning(
             "%d lines of %s do not have %d columns, so they are skipped; the "
             "first is line %d.",
-            len(broken),
+            num_broken,
             path,
             num_columns,
-            broken[0],
+            first_broken,
         )
-    return _not_empty(rows, path)
 
 
 def _place(column, names, path):
@@ -205,7 +260,11 @@ def _place(column, names, path):
     return names.index(column)
 
 
-def _not_empty(rows, path):
-    if not rows:
-        raise InputError(f"{path} contains no example.")
-    return rows
+def not_empty(rows: Iterable[Row], message: str) -> Iterator[Row]:
+    """Yields the rows; raises InputError if there are none."""
+    is_empty = True
+    for row in rows:
+        is_empty = False
+        yield row
+    if is_empty:
+        raise InputError(message)

@@ -13,17 +13,18 @@ _ENDINGS = [f"ending{i}" for i in range(4)]
 
 
 def _read_swag(data_dir, split):
+    return map(_swag_row, _read_swag_files(data_dir, split))
+
+
+def _swag_row(columns):
     """Puts the beginning of the second sentence before each ending."""
-    rows = []
-    for columns in _read_swag_files(data_dir, split):
-        row = {
-            "context": columns["sent1"],
-            "endings": [f"{columns['sent2']} {columns[e]}" for e in _ENDINGS],
-        }
-        if "label" in columns:
-            row["label"] = columns["label"]
-        rows.append(row)
-    return rows
+    row = {
+        "context": columns["sent1"],
+        "endings": [f"{columns['sent2']} {columns[e]}" for e in _ENDINGS],
+    }
+    if "label" in columns:
+        row["label"] = columns["label"]
+    return row
 
 
 _read_swag_files = readers.csv(
@@ -40,18 +41,20 @@ def _read_codah(data_dir, split):
     About a fifth is the validation set. All questions about the same text are
     in the same split.
     """
-    rows = []
-    for columns in _read_codah_file(data_dir, split):
+
+    def is_in_split(columns):
         checksum = zlib.crc32(columns["context"].encode("utf-8"))
-        if (checksum % 5 == 0) == (split == "validation"):
-            rows.append(
-                {
-                    "context": columns["context"],
-                    "endings": [columns[e] for e in _ENDINGS],
-                    "label": columns["label"],
-                }
-            )
-    return rows
+        return (checksum % 5 == 0) == (split == "validation")
+
+    return (
+        {
+            "context": columns["context"],
+            "endings": [columns[e] for e in _ENDINGS],
+            "label": columns["label"],
+        }
+        for columns in _read_codah_file(data_dir, split)
+        if is_in_split(columns)
+    )
 
 
 _read_codah_file = readers.tsv(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from keras_bert.errors import InputError
@@ -13,8 +13,11 @@ from keras_bert.tasks.base import Row, Task
 _ROWS_PER_BATCH = 1000
 
 
-def read_tfds(task: Task, data_dir: str | Path, split: str) -> Sequence[Row]:
+def read_tfds(task: Task, data_dir: str | Path, split: str) -> Iterator[Row]:
     """Reads a split as `task.read` does, without a network.
+
+    Rows come one after the other from disk, unless the data set has `idx`, the
+    number of the row in the official file: then they are sorted in memory.
 
     Args:
         task: A task with a `tfds_name`.
@@ -51,24 +54,20 @@ def read_tfds(task: Task, data_dir: str | Path, split: str) -> Sequence[Row]:
     dataset = builder.as_dataset(split=split).map(
         lambda example: {name: example[name] for name in fields + order}
     )
-    columns: dict[str, list] = {name: [] for name in fields + order}
-    for batch in tfds.as_numpy(dataset.batch(_ROWS_PER_BATCH)):
-        for name, values in batch.items():
-            columns[name] += list(values)
     names = {}
-    if "label" in columns:
+    if "label" in fields:
         names["label"] = _label_names(task, features["label"])
-    rows = [
-        {
-            field: _string(value, names.get(field))
-            for field, value in zip(fields, values, strict=True)
-        }
-        for values in zip(*(columns[field] for field in fields), strict=True)
-    ]
+    examples: Iterator[dict] = (
+        dict(zip(batch, values, strict=True))
+        for batch in tfds.as_numpy(dataset.batch(_ROWS_PER_BATCH))
+        for values in zip(*batch.values(), strict=True)
+    )
     if order:
-        places = sorted(range(len(rows)), key=columns["idx"].__getitem__)
-        rows = [rows[place] for place in places]
-    return rows
+        examples = iter(sorted(examples, key=lambda example: example["idx"]))
+    return (
+        {field: _string(example[field], names.get(field)) for field in fields}
+        for example in examples
+    )
 
 
 def _folder(task, data_dir):

@@ -32,7 +32,11 @@ def runs(monkeypatch):
     runs = []
 
     def finetune(task, data_dir, output_dir, *, config, **kwargs):
-        assert kwargs == {"init_checkpoint": "there"}
+        assert kwargs == {
+            "init_checkpoint": "there",
+            # All runs share it.
+            "cache_dir": output_dir.parent / "encoded",
+        }
         for name in ("best", "checkpoints"):
             (output_dir / name).mkdir(parents=True)
         runs.append(config)

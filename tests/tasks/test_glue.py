@@ -160,7 +160,7 @@ def test_official_columns(tmp_path, task, split, file, header, line, row):
     for path in (folder, tmp_path / "diagnostic"):
         path.mkdir()
     (folder / file).write_text(f"{header}\n{line}\n")
-    assert get_task(f"glue/{task}").read(folder, split) == [row]
+    assert list(get_task(f"glue/{task}").read(folder, split)) == [row]
 
 
 def test_metrics_labels_and_files_are_those_of_the_server():
@@ -210,7 +210,7 @@ def test_broken_lines_of_qqp(tmp_path, caplog):
     task = get_task("glue/qqp")
     for split in ("train", "validation"):
         with caplog.at_level(logging.WARNING, "absl"):
-            rows = task.read(tmp_path, split)
+            rows = list(task.read(tmp_path, split))
         assert [row["question1"] for row in rows] == ["How?"]
         (message,) = caplog.messages
         assert message.startswith("2 lines of")
@@ -219,7 +219,7 @@ def test_broken_lines_of_qqp(tmp_path, caplog):
         )
         caplog.clear()
     with pytest.raises(InputError, match="Line 2 of .*test.tsv has 2 columns"):
-        task.read(tmp_path, "test")
+        list(task.read(tmp_path, "test"))
 
 
 @pytest.mark.parametrize(
@@ -235,7 +235,7 @@ def test_the_rows_of_a_test_set_are_numbered_from_0(shared, task, folder):
     """The server expects an `index` that counts from 0."""
     folder = shared / "data" / "glue" / folder
     lines = (folder / "test.tsv").read_text("utf-8-sig").split("\n")[1:-1]
-    rows = get_task(task).read(folder, "test")
+    rows = list(get_task(task).read(folder, "test"))
     assert [line.split("\t")[0] for line in lines] == [
         str(i) for i in range(len(rows))
     ]
@@ -245,7 +245,8 @@ def test_official_pairs(shared):
     folder = shared / "data" / "glue"
     task = get_task("glue/wnli")
     splits = [
-        task.read(folder / "WNLI", s) for s in ("train", "validation", "test")
+        list(task.read(folder / "WNLI", s))
+        for s in ("train", "validation", "test")
     ]
     assert [len(rows) for rows in splits] == [635, 71, 146]
     assert splits[1][0] == {
@@ -253,7 +254,7 @@ def test_official_pairs(shared):
         "sentence2": "The hair has to be cleaned.",
         "label": "0",
     }
-    rows = get_task("glue/qnli").read(folder / "QNLI", "validation")
+    rows = list(get_task("glue/qnli").read(folder / "QNLI", "validation"))
     assert len(rows) == 5463
     assert sum(row["label"] == "entailment" for row in rows) == 2702
     assert rows[1]["question"].startswith("What is the first major city in")

@@ -14,7 +14,7 @@ def _read(tmp_path, text, **columns):
     read = conll(
         train="a.txt", validation="absent.txt", labels=LABELS, **columns
     )
-    return read(tmp_path, "train")
+    return list(read(tmp_path, "train"))
 
 
 def test_columns_with_spaces_or_tabs(tmp_path):
@@ -83,7 +83,7 @@ def test_wrong_columns_bytes_and_splits(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"\xff O\n")
     read = conll(train="a.txt", validation="absent.txt", labels=LABELS)
     with pytest.raises(InputError, match="a.txt is not UTF-8"):
-        read(tmp_path, "train")
+        list(read(tmp_path, "train"))
     with pytest.raises(FileNotFoundError, match="validation file at .*absent"):
         read(tmp_path, "validation")
     with pytest.raises(FileNotFoundError, match="no test file"):
@@ -94,7 +94,7 @@ def test_conll2003(shared):
     task = get_task("ner/conll2003")
     folder = shared / "data" / "conll2003"
     splits = {
-        split: task.read(folder, split)
+        split: list(task.read(folder, split))
         for split in ("train", "validation", "test")
     }
     assert [len(rows) for rows in splits.values()] == [14041, 3250, 3453]
@@ -110,7 +110,7 @@ def test_conll2003(shared):
 def test_conll2003_in_iob1_is_the_same(shared, tmp_path):
     """CoNLL-2003 was first distributed with IOB1 tags."""
     task = get_task("ner/conll2003")
-    rows = task.read(shared / "data" / "conll2003", "validation")
+    rows = list(task.read(shared / "data" / "conll2003", "validation"))
     with (tmp_path / "valid.txt").open("w") as file:
         for row in rows:
             before = "O"
@@ -123,4 +123,4 @@ def test_conll2003_in_iob1_is_the_same(shared, tmp_path):
             file.write("\n")
     text = (tmp_path / "valid.txt").read_text()
     assert 0 < text.count(" B-") < 100 < text.count(" I-")
-    assert task.read(tmp_path, "validation") == rows
+    assert list(task.read(tmp_path, "validation")) == rows

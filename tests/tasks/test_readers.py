@@ -1,6 +1,8 @@
 import json
 
+import pyarrow
 import pytest
+from pyarrow import parquet
 
 from keras_bert.errors import InputError
 from keras_bert.tasks import readers
@@ -19,11 +21,11 @@ def test_tsv_by_name_by_number_and_without_header(tmp_path):
         {"text": 1, "label": 0},
     ):
         read = readers.tsv(train="a.tsv", validation="a.tsv", columns=columns)
-        assert read(tmp_path, "train") == expected
+        assert list(read(tmp_path, "train")) == expected
     read = readers.tsv(
         train="a.tsv", validation="a.tsv", columns={"text": 1}, header=False
     )
-    assert read(tmp_path, "train")[0] == {"text": "text"}
+    assert list(read(tmp_path, "train"))[0] == {"text": "text"}
 
 
 @pytest.mark.parametrize(
@@ -43,7 +45,7 @@ def test_a_bad_tsv_is_named(tmp_path, text, message):
         columns={"text": "text", "label": "label"},
     )
     with pytest.raises(InputError, match=message):
-        read(tmp_path, "train")
+        list(read(tmp_path, "train"))
     with pytest.raises(
         FileNotFoundError, match="No validation file at .*b.tsv"
     ):
@@ -55,7 +57,7 @@ def test_a_wrong_json_line_is_named(tmp_path, line):
     (tmp_path / "a.jsonl").write_text(json.dumps({"a": "b"}) + f"\n{line}\n")
     read = readers.jsonl(train="a.jsonl", validation="a.jsonl")
     with pytest.raises(InputError, match="Line 2 of .*a.jsonl is not a JSON"):
-        read(tmp_path, "train")
+        list(read(tmp_path, "train"))
 
 
 @pytest.mark.parametrize(
@@ -71,7 +73,7 @@ def test_each_line_has_as_many_columns_as_the_first(
     )
     message = f"Line 3 of .*a.tsv has {count} columns, but 2 are expected"
     with pytest.raises(InputError, match=message):
-        read(tmp_path, "train")
+        list(read(tmp_path, "train"))
 
 
 def test_the_number_of_a_column_that_does_not_exist(tmp_path):
@@ -79,7 +81,7 @@ def test_the_number_of_a_column_that_does_not_exist(tmp_path):
     read = readers.tsv(columns={"text": 2}, header=False, train="a.tsv")
     message = "Line 1 of .*a.tsv has 2 columns, but 3 are expected"
     with pytest.raises(InputError, match=message):
-        read(tmp_path, "train")
+        list(read(tmp_path, "train"))
 
 
 def test_splits_without_labels_and_unknown_splits(tmp_path):
@@ -93,9 +95,9 @@ def test_splits_without_labels_and_unknown_splits(tmp_path):
         other="b.tsv",
     )
     for split in ("train", "validation_2"):
-        assert read(tmp_path, split) == [{"text": "a", "label": "1"}]
+        assert list(read(tmp_path, split)) == [{"text": "a", "label": "1"}]
     for split in ("test_2", "other"):
-        assert read(tmp_path, split) == [{"text": "b"}]
+        assert list(read(tmp_path, split)) == [{"text": "b"}]
     with pytest.raises(FileNotFoundError, match="has no validation file"):
         read(tmp_path, "validation")
 
@@ -108,7 +110,7 @@ def test_csv_with_quotes_and_line_breaks(tmp_path):
         read = readers.csv(
             columns={"text": text, "label": "label"}, train="a.csv"
         )
-        assert read(tmp_path, "train") == [
+        assert list(read(tmp_path, "train")) == [
             {"text": 'a "b", c\nd', "label": "1"},
             {"text": "e", "label": "0"},
         ]
@@ -131,7 +133,7 @@ def test_a_bad_csv_is_named(tmp_path, text, message):
         columns={"text": "text", "label": "label"}, train="a.csv"
     )
     with pytest.raises(InputError, match=message):
-        read(tmp_path, "train")
+        list(read(tmp_path, "train"))
 
 
 def test_json_keeps_strings_and_lists_and_writes_other_values(tmp_path):
@@ -147,7 +149,7 @@ def test_json_keeps_strings_and_lists_and_writes_other_values(tmp_path):
     (tmp_path / "a.jsonl").write_text(json.dumps(row) + "\n")
     (tmp_path / "b.jsonl").write_text("")
     read = readers.jsonl(train="a.jsonl", validation="b.jsonl")
-    assert read(tmp_path, "train") == [
+    assert list(read(tmp_path, "train")) == [
         {
             "endings": ["a", "b", "c"],
             "label": "2",
@@ -158,11 +160,29 @@ def test_json_keeps_strings_and_lists_and_writes_other_values(tmp_path):
         }
     ]
     with pytest.raises(InputError, match="b.jsonl contains no example"):
-        read(tmp_path, "validation")
+        list(read(tmp_path, "validation"))
+
+
+def test_parquet_by_name_with_lists_and_other_values_as_json(tmp_path):
+    columns = {"number": [7, 8], "words": [["a", "b"], None], "label": [1, 0]}
+    parquet.write_table(pyarrow.table(columns), tmp_path / "a.parquet")
+    named = {"text": "number", "words": "words", "label": "label"}
+    read = readers.parquet(columns=named, train="a.parquet", test="a.parquet")
+    assert list(read(tmp_path, "train")) == [
+        {"text": "7", "words": ["a", "b"], "label": "1"},
+        {"text": "8", "label": "0"},
+    ]
+    assert next(read(tmp_path, "test")) == {"text": "7", "words": ["a", "b"]}
+    read = readers.parquet(columns={"text": "texts"}, train="a.parquet")
+    with pytest.raises(InputError, match="has no column 'texts'; its header"):
+        list(read(tmp_path, "train"))
+    (tmp_path / "a.parquet").write_text("text\n")
+    with pytest.raises(InputError, match="a.parquet is not Parquet"):
+        list(read(tmp_path, "train"))
 
 
 def test_a_file_that_is_not_utf8_is_named(tmp_path):
     (tmp_path / "a.tsv").write_bytes("text\nSchön\n".encode("latin-1"))
     read = readers.tsv(columns={"text": "text"}, train="a.tsv")
     with pytest.raises(InputError, match="a.tsv is not UTF-8"):
-        read(tmp_path, "train")
+        list(read(tmp_path, "train"))

@@ -45,8 +45,8 @@ def test_swag_columns(tmp_path):
     }
     task = get_task("swag")
     for split in ("train", "validation"):
-        assert task.read(tmp_path, split) == [{**row, "label": "3"}]
-    assert task.read(tmp_path, "test") == [row]
+        assert list(task.read(tmp_path, split)) == [{**row, "label": "3"}]
+    assert list(task.read(tmp_path, "test")) == [row]
 
 
 def test_real_swag_records(shared, tmp_path):
@@ -54,7 +54,7 @@ def test_real_swag_records(shared, tmp_path):
     file = shared / "data" / "multiple_choice" / "swag_sample.jsonl"
     records = [json.loads(line) for line in file.read_text().splitlines()]
     _write(tmp_path / "val.csv", records)
-    rows = get_task("swag").read(tmp_path, "validation")
+    rows = list(get_task("swag").read(tmp_path, "validation"))
     assert len(rows) == 10
     assert [row["label"] for row in rows] == [str(r["label"]) for r in records]
     assert rows[0]["context"].startswith("Members of the procession walk")
@@ -64,7 +64,9 @@ def test_real_swag_records(shared, tmp_path):
 def test_codah_is_split_by_the_text_to_continue(shared):
     folder = shared / "data" / "multiple_choice"
     task = get_task("codah")
-    train, validation = (task.read(folder, s) for s in ("train", "validation"))
+    train, validation = (
+        list(task.read(folder, s)) for s in ("train", "validation")
+    )
     assert (len(train), len(validation)) == (2230, 546)
     texts = [{row["context"] for row in rows} for rows in (train, validation)]
     assert not texts[0] & texts[1]
@@ -82,7 +84,7 @@ def test_codah_is_split_by_the_text_to_continue(shared):
     counts = Counter(row["label"] for row in train + validation)
     assert counts == {"0": 689, "1": 684, "2": 697, "3": 706}
     with pytest.raises(FileNotFoundError, match="has no test file"):
-        task.read(folder, "test")
+        list(task.read(folder, "test"))
 
 
 def test_a_broken_line_of_codah_is_named(tmp_path):
@@ -90,11 +92,11 @@ def test_a_broken_line_of_codah_is_named(tmp_path):
     (tmp_path / "codah.tsv").write_text(line + line.replace("\td.", ""))
     message = "Line 2 of .*codah.tsv has 6 columns, but 7 are expected"
     with pytest.raises(InputError, match=message):
-        get_task("codah").read(tmp_path, "train")
+        list(get_task("codah").read(tmp_path, "train"))
 
 
 def test_any_number_of_endings_from_json(tmp_path):
     row = {"context": "It was", "endings": ["a.", "b.", "c."], "label": 2}
     (tmp_path / "train.jsonl").write_text(json.dumps(row) + "\n")
     read = readers.jsonl(train="train.jsonl")
-    assert read(tmp_path, "train") == [{**row, "label": "2"}]
+    assert list(read(tmp_path, "train")) == [{**row, "label": "2"}]

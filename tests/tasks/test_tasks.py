@@ -63,7 +63,7 @@ def test_an_unknown_task_lists_the_known_ones():
 def test_official_files(shared, folder, task, sizes, row):
     task = get_task(task)
     splits = [
-        task.read(shared / "data" / "glue" / folder, split)
+        list(task.read(shared / "data" / "glue" / folder, split))
         for split in ("train", "validation", "test")
     ]
     assert tuple(map(len, splits)) == sizes
@@ -116,11 +116,11 @@ def test_a_task_in_a_file_of_its_own(tmp_path):
     )
     for name in (str(file), f"{file}:boolq"):
         task = get_task(name)
-        rows = task.read(tmp_path, "train")
+        rows = list(task.read(tmp_path, "train"))
         assert rows[0]["label"] == task.labels[1]
     with pytest.raises(InputError, match="defines the tasks boolq; name one"):
         get_task(f"{file}:bool")
     with pytest.raises(FileNotFoundError, match="No task file at"):
         get_task(str(tmp_path / "absent.py"))
     with pytest.raises(FileNotFoundError, match="has no test file"):
-        task.read(tmp_path, "test")
+        list(task.read(tmp_path, "test"))

@@ -62,12 +62,12 @@ def mnli(tmp_path):
 def test_labels_by_name_and_the_official_order(mnli):
     task = get_task("glue/mnli")
     for split in ("train", "validation_matched"):
-        assert read_tfds(task, mnli, split) == [
+        assert list(read_tfds(task, mnli, split)) == [
             {"premise": "ä", "hypothesis": "Ä", "label": "entailment"},
             {"premise": "b", "hypothesis": "B", "label": "neutral"},
             {"premise": "c", "hypothesis": "C", "label": "contradiction"},
         ]
-    assert read_tfds(task, mnli, "test_mismatched") == [
+    assert list(read_tfds(task, mnli, "test_mismatched")) == [
         {"premise": "ä", "hypothesis": "Ä"},
         {"premise": "b", "hypothesis": "B"},
         {"premise": "c", "hypothesis": "C"},
@@ -86,7 +86,7 @@ def test_labels_by_their_order_and_numbers_of_the_newest_version(tmp_path):
             {"validation": {**columns, "label": np.array([score], "float32")}},
             version,
         )
-    assert read_tfds(get_task("glue/stsb"), tmp_path, "validation") == [
+    assert list(read_tfds(get_task("glue/stsb"), tmp_path, "validation")) == [
         {"sentence1": "a", "sentence2": "b", "label": "3.8"}
     ]
     # Enough rows for several batches.
@@ -97,7 +97,7 @@ def test_labels_by_their_order_and_numbers_of_the_newest_version(tmp_path):
     _prepare(
         tmp_path, "wnli", {**sentences, "label": names}, {"train": columns}
     )
-    rows = read_tfds(get_task("glue/wnli"), tmp_path, "train")
+    rows = list(read_tfds(get_task("glue/wnli"), tmp_path, "train"))
     assert [row["sentence2"] for row in rows] == texts
     assert [row["label"] for row in rows] == [str(label) for label in labels]
 
@@ -106,14 +106,14 @@ def test_a_data_set_that_does_not_fit_is_named(mnli, tmp_path):
     task = get_task("glue/mnli")
     message = "glue/mnli has no split 'diagnostic', only .*validation_matched"
     with pytest.raises(FileNotFoundError, match=message):
-        read_tfds(task, mnli, "diagnostic")
+        list(read_tfds(task, mnli, "diagnostic"))
     message = r'no prepared glue/qqp; run tensorflow_datasets.load\("glue/qqp"'
     with pytest.raises(FileNotFoundError, match=message):
-        read_tfds(get_task("glue/qqp"), mnli, "train")
+        list(read_tfds(get_task("glue/qqp"), mnli, "train"))
     for change, message in (
         ({"tfds_name": ""}, "no tfds_name; read its own files"),
         ({"labels": ("0", "1")}, "has the labels entailment, neutral, .* 0, 1"),
         ({"text_fields": ("text",)}, "no field 'text', only .*premise"),
     ):
         with pytest.raises(InputError, match=message):
-            read_tfds(dataclasses.replace(task, **change), mnli, "train")
+            list(read_tfds(dataclasses.replace(task, **change), mnli, "train"))

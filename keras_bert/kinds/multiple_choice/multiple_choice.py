@@ -13,10 +13,11 @@ from keras_bert.kinds.fields import (
     check_text,
     check_texts,
     encode_texts,
+    numbered,
 )
 from keras_bert.kinds.kind import HeadNames, Kind
-from keras_bert.kinds.multiple_choice.packing import pack_choices
 from keras_bert.kinds.network_calls import call_in_pieces
+from keras_bert.kinds.packed_choices import pack_choices
 from keras_bert.kinds.reports import write_worst_errors
 from keras_bert.kinds.signatures import Signature, id_inputs
 from keras_bert.models.multiple_choice import build_multiple_choice
@@ -71,10 +72,14 @@ class MultipleChoice(Kind):
             self._preprocessor,
         )
         return Examples(
-            pack_choices(pairs.features, num_choices),
+            {
+                name: tf.RaggedTensor.from_uniform_row_length(x, num_choices)
+                for name, x in pairs.features.items()
+            },
             np.arange(len(rows)),
             {"logits": tf.constant(self.gold(rows))} if labeled else {},
             truncated=pairs.truncated.reshape(-1, num_choices).any(axis=1),
+            are_choices=True,
         )
 
     def decode(self, rows, examples, outputs):
@@ -86,7 +91,7 @@ class MultipleChoice(Kind):
 
     def gold(self, rows):
         field = self.spec.text_fields[1]
-        for number, row in enumerate(rows, 1):
+        for number, row in numbered(rows):
             known = [str(i) for i in range(len(row[field]))]
             if row.get("label") not in known:
                 raise InputError(
@@ -173,20 +178,21 @@ class MultipleChoice(Kind):
         context, field = self.spec.text_fields
         check_fields(rows, [field])
         check_texts(rows, [context])
-        num_choices = None
-        for number, row in enumerate(rows, 1):
+        first_number = num_choices = None
+        for number, row in numbered(rows):
             endings = row[field]
             if not isinstance(endings, (list, tuple)) or len(endings) < 2:
                 raise InputError(
                     f"{field} {endings!r} of example {number} is not a list "
                     "of at least two endings; check the reader of the task."
                 )
-            num_choices = num_choices or len(endings)
+            if num_choices is None:
+                first_number, num_choices = number, len(endings)
             if len(endings) != num_choices:
                 raise InputError(
                     f"Example {number} has {len(endings)} {field}, but "
-                    f"example 1 has {num_choices}; all rows of a data set "
-                    "must have the same number."
+                    f"example {first_number} has {num_choices}; all rows of a "
+                    "data set must have the same number."
                 )
             for ending in endings:
                 check_text(ending, f"One of the {field} of example {number}")

@@ -10,6 +10,7 @@ import tensorflow as tf
 from absl import logging
 
 from keras_bert.kinds.examples import IGNORED
+from keras_bert.kinds.fields import numbered
 from keras_bert.kinds.span.windows import SPACES, Windows
 from keras_bert.tasks.base import Row
 from keras_bert.text.tokenizer import BertTokenizer
@@ -47,13 +48,14 @@ def label_windows(
             else:
                 lost.append(i)
     if lost:
+        number, row = list(numbered(rows))[lost[0]]
         logging.warning(
             "%d of %d answers are not at their answer_start, so they are not "
             "learned; the first is %r to question %s.",
             len(lost),
             len(rows),
-            rows[lost[0]]["label"][0]["text"],
-            rows[lost[0]].get("id", lost[0] + 1),
+            row["label"][0]["text"],
+            row.get("id", number),
         )
     window, place = flat["window"], flat["place"]
     positions: list[np.ndarray] = []

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from keras_bert.errors import InputError
 from keras_bert.kinds.examples import Examples, how_read
-from keras_bert.kinds.fields import check_fields, check_text
+from keras_bert.kinds.fields import check_fields, check_text, numbered
 from keras_bert.kinds.kind import HeadNames, Kind
 from keras_bert.kinds.network_calls import call_in_pieces
 from keras_bert.kinds.signatures import Signature
@@ -147,7 +147,7 @@ class Span(Kind):
     def gold(self, rows):
         """Returns the texts of the gold answers to each question."""
         check_fields(rows, ["label"])
-        for number, row in enumerate(rows, 1):
+        for number, row in numbered(rows):
             if not isinstance(row["label"], (list, tuple)) or not all(
                 isinstance(answer, dict)
                 and isinstance(answer.get("text"), str)
@@ -172,7 +172,7 @@ class Span(Kind):
         """Writes the files of run_squad.py and `answer_lengths.{tsv,png}`."""
         write_prediction_files(
             folder,
-            [_name(row, number) for number, row in enumerate(rows, 1)],
+            [_name(row, number) for number, row in numbered(rows)],
             answers,
             with_null_odds=self.spec.settings.answers_may_be_missing,
         )
@@ -209,7 +209,7 @@ class Span(Kind):
     def _texts(self, rows):
         """Returns the questions and the contexts."""
         check_fields(rows, self.spec.text_fields)
-        for number, row in enumerate(rows, 1):
+        for number, row in numbered(rows):
             for field in self.spec.text_fields:
                 name = f"The {field} of question {_name(row, number)}"
                 check_text(row[field], name)

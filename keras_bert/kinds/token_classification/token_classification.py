@@ -14,6 +14,7 @@ from keras_bert.kinds.fields import (
     check_text,
     check_texts,
     find_label,
+    numbered,
 )
 from keras_bert.kinds.kind import HeadNames, Kind, KindSettings
 from keras_bert.kinds.network_calls import call_in_pieces
@@ -314,7 +315,7 @@ class TokenClassification(Kind):
         """Returns the words of all rows, ragged [B, (words)]."""
         (field,) = self.spec.text_fields
         check_fields(rows, [field])
-        for number, row in enumerate(rows, 1):
+        for number, row in numbered(rows):
             if not isinstance(row[field], (list, tuple)):
                 raise InputError(
                     f"The {field} of example {number} are {row[field]!r}; "
@@ -333,7 +334,7 @@ class TokenClassification(Kind):
         check_fields(rows, [field, "label"])
         label_ids = self.label_ids()
         ids = []
-        for number, row in enumerate(rows, 1):
+        for number, row in numbered(rows):
             tags, words = row["label"], row[field]
             if not isinstance(tags, (list, tuple)) or len(tags) != len(words):
                 raise InputError(

@@ -1,7 +1,7 @@
 import pytest
 import tensorflow as tf
 
-from keras_bert.kinds.multiple_choice.packing import pack_choices
+from keras_bert.kinds.packed_choices import pack_choices
 
 
 def _texts(lengths):

@@ -9,15 +9,23 @@ import tensorflow as tf
 _MAX_TOKENS_OF_SHARED_ROWS = 128
 
 
+def may_share_rows(num_tokens, num_examples):
+    """Returns whether the choices of so many examples are short enough."""
+    return num_tokens <= _MAX_TOKENS_OF_SHARED_ROWS * num_examples
+
+
 def pack_choices(
-    texts: dict[str, tf.RaggedTensor], num_choices: int | tf.Tensor
+    texts: dict[str, tf.RaggedTensor],
+    num_choices: int | tf.Tensor,
+    shares_rows: bool | None = None,
 ) -> dict[str, tf.RaggedTensor]:
     """Packs the choices of an example into one row if they are short.
 
     With a row for each choice, a batch [B, C, S] is padded to its longest
     choice. If one row holds all C choices, one after the other, shorter
     choices need no padding. Choices share rows if the rows then have up to 128
-    tokens on average.
+    tokens on average. A batch of a data set does as all of its examples do,
+    which `shares_rows` says.
 
     Takes `input_ids` and `segment_ids` [B*C, (tokens)] of
     `BertPreprocessor.pack`. Returns the ragged inputs of
@@ -34,10 +42,9 @@ def pack_choices(
     num_choices = tf.cast(num_choices, tf.int64)
     lengths = input_ids.row_lengths()  # [B*C]
     num_examples = tf.size(lengths, tf.int64) // num_choices
-    is_short = (
-        tf.reduce_sum(lengths) <= _MAX_TOKENS_OF_SHARED_ROWS * num_examples
-    )
-    row_size = tf.where(is_short, num_choices, 1)  # K
+    if shares_rows is None:
+        shares_rows = may_share_rows(tf.reduce_sum(lengths), num_examples)
+    row_size = tf.where(shares_rows, num_choices, 1)  # K
     rows = tf.reshape(lengths, [-1, row_size])  # [B*R, K]
 
     def to_examples(values, row_lengths):

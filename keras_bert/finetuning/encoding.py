@@ -1,0 +1,169 @@
+"""Rows -> encoded examples in files, once for each text and its settings.
+
+The name of a file says what it was made from: the rows of its chunk, the kind
+with its settings, the tokenizer, and our code. So a run finds the files of an
+earlier or killed one, and never those of anything else.
+"""
+
+from __future__ import annotations
+
+import collections
+import concurrent.futures
+import contextlib
+import hashlib
+import inspect
+import os
+import pickle
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+import tensorflow as tf
+import tensorflow_text as tf_text
+from absl import logging
+
+from keras_bert.errors import InputError
+from keras_bert.finetuning.stored_examples import (
+    StoredChunk,
+    StoredExamples,
+    read_chunk,
+    write_chunk,
+)
+from keras_bert.kinds.fields import NumberedRows, in_chunks
+from keras_bert.kinds.kind import Kind
+from keras_bert.kinds.spec import spec_to_json
+from keras_bert.progress import Progress
+from keras_bert.storage.paths import is_remote, to_path
+from keras_bert.tasks.base import Row
+
+# TensorFlow encodes without Python's lock. Python's share of the work, a third
+# for short texts, keeps more threads from helping.
+_MAX_THREADS = 4
+_SECONDS_TO_WRITE = 3600
+_PICKLE_PROTOCOL = 5
+
+
+def encoded_folder(
+    output_dir: str | Path, cache_dir: str | Path | None
+) -> Path:
+    """Returns the local folder for the encoded training set of a run.
+
+    Raises InputError if the `cache_dir` is not local.
+    """
+    if cache_dir and is_remote(to_path(cache_dir)):
+        raise InputError(
+            f"The cache_dir {cache_dir} is not on this machine; give a local "
+            "folder, from which the batches are read."
+        )
+    folder = to_path(cache_dir or output_dir)
+    if is_remote(folder):
+        # The names of the files tell the runs apart.
+        cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        return Path(cache) / "keras_bert" / "encoded"
+    return folder if cache_dir else folder / "encoded"
+
+
+def encode_rows(
+    kind: Kind, rows: Iterable[Row], folder: Path
+) -> StoredExamples:
+    """Encodes labeled rows, in chunks, if their files are not in the folder.
+
+    Memory holds a few chunks at a time. Raises InputError if a row is wrong.
+    """
+    key = _key(kind)
+    chunks: list[StoredChunk] = []
+    waiting: collections.deque = collections.deque()
+    num_threads = min(_MAX_THREADS, os.cpu_count() or 1)
+    with (
+        concurrent.futures.ThreadPoolExecutor(num_threads) as executor,
+        Progress("Encoding", unit="rows") as progress,
+    ):
+
+        def finish_one():
+            chunks.append(waiting.popleft().result())
+            _check_forms_agree(chunks)
+            progress.update(chunks[-1].num_rows)
+
+        try:
+            for chunk in in_chunks(rows):
+                if len(waiting) > num_threads:
+                    finish_one()
+                waiting.append(
+                    executor.submit(_stored_chunk, kind, chunk, folder, key)
+                )
+            while waiting:
+                finish_one()
+        finally:
+            executor.shutdown(cancel_futures=True)
+    _remove_remains(folder)
+    return StoredExamples(chunks)
+
+
+def _stored_chunk(
+    kind: Kind, rows: NumberedRows, folder: Path, key: bytes
+) -> StoredChunk:
+    # Unlike a printed form, no two different rows have the same pickle.
+    digest = hashlib.blake2b(
+        pickle.dumps(list(rows), _PICKLE_PROTOCOL), key=key
+    )
+    path = folder / f"{digest.hexdigest()[:32]}.safetensors"
+    chunk = read_chunk(path, len(rows))
+    if chunk is None:
+        if path.exists():
+            logging.warning("%s is damaged, so it is made again.", path)
+        write_chunk(path, kind.encode(rows, labeled=True))
+        chunk = read_chunk(path, len(rows))
+    assert chunk
+    return chunk
+
+
+def _key(kind):
+    """Returns a hash of all that the encoding of a row depends on."""
+    sources = [
+        file
+        for part in ("kinds", "text")
+        for file in sorted((Path(__file__).parents[1] / part).rglob("*.py"))
+    ]
+    # The file of a kind that a user wrote.
+    own = inspect.getsourcefile(inspect.unwrap(type(kind).encode))
+    if own:
+        sources.append(Path(own))
+    digest = hashlib.blake2b(digest_size=32)
+    for part in (
+        spec_to_json(kind.spec),
+        kind.tokenizer.vocab,
+        kind.tokenizer.settings,
+        tf.__version__,
+        tf_text.__version__,
+        *(hashlib.blake2b(file.read_bytes()).digest() for file in sources),
+    ):
+        digest.update(pickle.dumps(part, _PICKLE_PROTOCOL))
+    return digest.digest()
+
+
+def _check_forms_agree(chunks):
+    first, last = chunks[0], chunks[-1]
+    number = sum(chunk.num_rows for chunk in chunks[:-1]) + 1
+    if first.tensors != last.tensors:
+        raise InputError(
+            f"The rows from number {number} on are encoded as {last.tensors}, "
+            f"but those from number 1 on as {first.tensors}; make the tensors "
+            "ragged whose size depends on the rows, in `encode` of the kind."
+        )
+    counts = [
+        chunk.sizes.num_sequences // len(chunk.sizes.totals)
+        for chunk in (first, last)
+    ]
+    if first.sizes.are_choices and counts[0] != counts[1]:
+        raise InputError(
+            f"Example {number} has {counts[1]} choices, but example 1 has "
+            f"{counts[0]}; all rows of a data set must have the same number."
+        )
+
+
+def _remove_remains(folder):
+    """Removes what killed processes left, but not what others write now."""
+    for file in folder.glob(".*.partial"):
+        with contextlib.suppress(FileNotFoundError):
+            if time.time() - file.stat().st_mtime > _SECONDS_TO_WRITE:
+                file.unlink()
