@@ -84,8 +84,12 @@ def _write_here(source, folder, tokenizer):
 
 
 def _contents(folder):
-    """Returns the files but the indexes, which hold the time of a file."""
-    return {path.name: path.read_bytes() for path in folder.glob("[!.]*")}
+    """Returns all files but the indexes, which hold the time of a file."""
+    return {
+        path.name: path.read_bytes()
+        for path in folder.iterdir()
+        if not path.name.endswith(".index.npy")
+    }
 
 
 def _assert_equal_to_local(source, tmp_path, tokenizer, options):
