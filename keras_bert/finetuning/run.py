@@ -138,7 +138,7 @@ def finetune(
     data_dir = to_path(data_dir)
     check_output_dir(output_dir)
     # First of all: workers must find each other before TensorFlow is used.
-    strategy = get_strategy(config.distribution_strategy, config.tpu)
+    strategy = get_strategy(config)
     read = _reader(task, data_dir, config.data_source)
     bert_config, tokenizer = load_config_and_tokenizer(
         init_checkpoint,

@@ -148,7 +148,7 @@ def pretrain(
             "cannot run; turn it off."
         )
     # First of all: workers must find each other before TensorFlow is used.
-    strategy = get_strategy(config.distribution_strategy, config.tpu)
+    strategy = get_strategy(config)
     train_files = find_weighted_files(input_files)
     held_out_files = find_weighted_files(eval_files)
     sidecars = {"bert_config.json": bert_config.to_json()}

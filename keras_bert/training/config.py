@@ -31,6 +31,8 @@ class TrainConfig:
             machine), multi_worker_mirrored (TF_CONFIG names the workers) or
             tpu.
         tpu: Name or address of the TPU, or "local".
+        worker_timeout_seconds: How long a worker waits at the start for the
+            other workers, before it ends (SIGALRM).
         precision: float32, or bfloat16 or float16 for the computation, with
             weights in float32.
         gradient_accumulation_steps: Number of pieces into which each device
@@ -58,6 +60,7 @@ class TrainConfig:
         choices=("one_device", "mirrored", "multi_worker_mirrored", "tpu"),
     )
     tpu: str = ""
+    worker_timeout_seconds: int = 600
     precision: str = setting(
         "float32", choices=("float32", "bfloat16", "float16")
     )

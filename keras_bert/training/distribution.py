@@ -9,17 +9,20 @@ import keras
 import tensorflow as tf
 
 from keras_bert.errors import InputError
+from keras_bert.training.config import TrainConfig
+from keras_bert.training.workers import ends_without_workers
 
 
-def get_strategy(name: str, tpu: str = "") -> tf.distribute.Strategy:
-    """Returns the strategy of a name that `TrainConfig` lists.
+def get_strategy(config: TrainConfig) -> tf.distribute.Strategy:
+    """Returns the strategy of a run.
 
     `mirrored` uses all GPUs, or all (logical) CPUs if there is no GPU. For
-    `multi_worker_mirrored`, TensorFlow reads TF_CONFIG from the environment.
-    `tpu` is the name or address of a TPU, or "local".
+    `multi_worker_mirrored`, TensorFlow reads TF_CONFIG from the environment
+    and waits for the other workers.
 
     Raises InputError if TF_CONFIG is wrong or there is no such TPU.
     """
+    name, tpu = config.distribution_strategy, config.tpu
     if name == "one_device":
         return tf.distribute.get_strategy()
     if name == "mirrored":
@@ -29,7 +32,8 @@ def get_strategy(name: str, tpu: str = "") -> tf.distribute.Strategy:
         return tf.distribute.MirroredStrategy([d.name for d in devices])
     if name == "multi_worker_mirrored":
         try:
-            return tf.distribute.MultiWorkerMirroredStrategy()
+            with ends_without_workers(config.worker_timeout_seconds):
+                return tf.distribute.MultiWorkerMirroredStrategy()
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise InputError(
                 "TF_CONFIG does not describe a cluster; set it as "

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 from collections.abc import Iterator
 
 import tensorflow as tf
+from absl import logging
 
 
 def value_of_chief(strategy: tf.distribute.Strategy, value: int) -> int:
@@ -25,6 +27,21 @@ def value_of_chief(strategy: tf.distribute.Strategy, value: int) -> int:
 
     results = tf.function(lambda: strategy.run(of_first_replica))()
     return int(strategy.experimental_local_results(results)[0])
+
+
+@contextlib.contextmanager
+def ends_without_workers(seconds: int) -> Iterator[None]:
+    """Ends the process if the block waits longer for the other workers.
+
+    Ends it by a signal, SIGALRM: TensorFlow waits without letting Python run,
+    and it ignores SIGTERM.
+    """
+    logging.info("Waiting at most %d seconds for the other workers", seconds)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
 
 
 @contextlib.contextmanager

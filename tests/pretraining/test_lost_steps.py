@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import subprocess
+import threading
 import time
 
 import numpy as np
@@ -88,60 +89,96 @@ def _figures(output_dir):
     ]
 
 
+class _Supervisor(threading.Thread):
+    """Starts a worker again until it succeeds, as systemd or Kubernetes do."""
+
+    def __init__(self, environment, log_file, **flags):
+        super().__init__()
+        self._environment = environment
+        self._log_file = log_file
+        self._flags = flags
+        self.process = None
+        self.is_ending = False
+        self.start()
+
+    def run(self):
+        with self._log_file.open("w") as log:
+            while not self.is_ending:
+                self.process = subprocess.Popen(
+                    command("run_pretraining", **self._flags),
+                    env=self._environment,
+                    stdout=subprocess.DEVNULL,
+                    stderr=log,
+                )
+                if self.process.wait() == 0:
+                    return
+
+
 @contextlib.contextmanager
-def _two_workers(**flags):
-    """Starts two workers that find each other by TF_CONFIG; first the chief."""
+def _two_workers(folder, **flags):
+    """Starts two workers that find each other by TF_CONFIG."""
     flags["distribution_strategy"] = "multi_worker_mirrored"
     workers = [
-        subprocess.Popen(
-            command("run_pretraining", **flags),
-            env=environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for environment in two_workers.environments()
+        _Supervisor(environment, folder / f"log_{i}.txt", **flags)
+        for i, environment in enumerate(two_workers.environments())
     ]
     try:
         yield workers
     finally:
         for worker in workers:
-            worker.kill()
-            worker.wait()
-            worker.stderr.close()
+            worker.is_ending = True
+            worker.process.kill()
+            worker.join()
 
 
-def _finish_on_two_workers(**flags):
-    """Returns the logs of the workers."""
-    logged = []
-    with _two_workers(**flags) as workers:
+def test_two_workers_killed_ten_times_finish_without_a_hand(
+    script_folder, tmp_path
+):
+    """The run has dropout. Kills come in training and in the start."""
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    flags = {"num_train_steps": 60, "save_checkpoints_steps": 5}
+    with _two_workers(
+        tmp_path, **pretraining_flags(script_folder, whole, **flags)
+    ) as workers:
         for worker in workers:
-            logged.append(worker.communicate(timeout=500)[1])
-            assert worker.returncode == 0, logged[-1]
-    return logged
+            worker.join(timeout=300)
+            assert not worker.is_alive()
 
-
-def test_a_run_that_loses_workers_equals_an_uninterrupted_run(script_folder):
-    """The run has dropout. It loses the second worker and later the chief."""
-    whole, lost = (
-        script_folder / "whole_of_two",
-        script_folder / "lost_one_of_two",
-    )
-    flags = {"num_train_steps": 30, "save_checkpoints_steps": 5}
-    _finish_on_two_workers(**pretraining_flags(script_folder, whole, **flags))
-
-    flags = pretraining_flags(script_folder, lost, **flags)
-    for victim, step in ((1, 10), (0, 20)):
-        checkpoint = lost / "checkpoints" / f"step-{step:08d}"
-        with _two_workers(**flags) as workers:
-            while not checkpoint.exists():
-                assert [w.poll() for w in workers] == [None, None]
+    moments = random.Random(5)
+    with _two_workers(
+        tmp_path, **pretraining_flags(script_folder, killed, **flags)
+    ) as workers:
+        for number in range(10):
+            saved = set(killed.glob("checkpoints/step-*"))
+            end = time.monotonic() + moments.uniform(0, 25)
+            while time.monotonic() < end or (
+                number % 2 and saved == set(killed.glob("checkpoints/step-*"))
+            ):
                 time.sleep(0.01)
-            workers[victim].kill()
-            survivor = workers[1 - victim]
-            _, errors = survivor.communicate(timeout=300)
-        assert survivor.returncode == 1, errors
-        assert "Error: Another worker has ended or cannot be" in errors
-    for logged in _finish_on_two_workers(**flags):
-        assert "Resuming from the checkpoint of step 2" in logged
-    _assert_same(lost, whole, step=30)
+            moments.choice(workers).process.kill()
+        for worker in workers:
+            worker.join(timeout=600)
+            assert not worker.is_alive()
+    logs = [(tmp_path / f"log_{i}.txt").read_text() for i in range(2)]
+    for log in logs:
+        assert "Error: Another worker has ended or cannot be" in log
+        assert "Resuming from the checkpoint of step" in log
+    _assert_same(killed, whole, step=60)
+
+
+def test_a_worker_without_the_other_ends_in_time(script_folder, tmp_path):
+    for environment in two_workers.environments():
+        done = subprocess.run(
+            command(
+                "run_pretraining",
+                **pretraining_flags(script_folder, tmp_path / "out"),
+                distribution_strategy="multi_worker_mirrored",
+                worker_timeout_seconds=5,
+            ),
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode == -signal.SIGALRM
+        assert "Waiting at most 5 seconds for the other" in done.stderr

@@ -1,6 +1,7 @@
 import pytest
 
 from keras_bert.errors import InputError
+from keras_bert.training.config import TrainConfig
 from keras_bert.training.distribution import get_strategy
 
 
@@ -8,7 +9,7 @@ def test_a_missing_tpu_is_named():
     with pytest.raises(
         ValueError, match="There is no TPU at 'local'; .* TensorFlow says: \\S"
     ):
-        get_strategy("tpu", "local")
+        get_strategy(TrainConfig(distribution_strategy="tpu", tpu="local"))
 
 
 @pytest.mark.parametrize(
@@ -26,4 +27,4 @@ def test_a_wrong_tf_config_is_named(monkeypatch, tf_config):
     with pytest.raises(
         InputError, match="TF_CONFIG does not .* TensorFlow says: \\S"
     ):
-        get_strategy("multi_worker_mirrored")
+        get_strategy(TrainConfig(distribution_strategy="multi_worker_mirrored"))
