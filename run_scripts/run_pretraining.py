@@ -11,7 +11,10 @@ from absl import flags
 import keras_bert
 
 INPUT_FILE = flags.DEFINE_string(
-    "input_file", None, "TFRecords to train on: globs, separated by commas."
+    "input_file",
+    None,
+    "TFRecords to train on: globs, separated by commas, perhaps with weights: "
+    "a*:0.7,b*:0.3.",
 )
 EVAL_FILE = flags.DEFINE_string(
     "eval_file", None, "Held-out TFRecords: globs, separated by commas."

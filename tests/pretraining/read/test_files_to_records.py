@@ -9,6 +9,7 @@ from keras_bert.errors import InputError
 from keras_bert.pretraining.read.files_to_records import PretrainingRecords
 from keras_bert.pretraining.read.weighted_files import WeightedFiles
 from keras_bert.pretraining.write.arrays_to_records import serialize_examples
+from keras_bert.training.share import Share
 
 S, P = 23, 4
 
@@ -82,6 +83,42 @@ def test_shuffled_records_repeat_without_end_in_full_batches(files):
     assert not np.array_equal(first, batches(4))
     rows = {row.tobytes() for batch in first for row in batch}
     assert rows == {row.tobytes() for row in features["input_ids"].astype("i4")}
+
+
+@pytest.mark.parametrize("num_workers", [2, 4])
+def test_workers_read_the_rows_of_one_order(files, num_workers):
+    """Each record of an epoch comes once, over all workers."""
+    names, features = files
+    reading = {"shuffle_seed": 3, "batch_size": 8}
+    whole = _ids(_dataset(names, **reading).take(14))
+    np.testing.assert_array_equal(
+        np.unique(whole[:37], axis=0), np.unique(features["input_ids"], axis=0)
+    )
+    parts = [
+        _dataset(names, share=Share(i, num_workers), **reading).take(14)
+        for i in range(num_workers)
+    ]
+    rows = np.stack([_ids(part) for part in parts])
+    rows = rows.reshape(num_workers, 14, 8 // num_workers, S).swapaxes(0, 1)
+    np.testing.assert_array_equal(rows.reshape(-1, S), whole)
+
+
+def test_a_run_may_start_at_any_batch(files):
+    names, _ = files
+    batches = list(_dataset(names, shuffle_seed=3).take(30))
+    for first in (0, 7, 29):
+        (batch,) = _dataset(names, shuffle_seed=3, first_batch=first).take(1)
+        tf.nest.map_structure(
+            np.testing.assert_array_equal, batch, batches[first]
+        )
+
+
+def test_corpora_have_their_weights(files):
+    names, features = files
+    weighted = f"{names[0]}:1,{names[1]}:3"
+    ids = _ids(_dataset(weighted, shuffle_seed=3, batch_size=100).take(100))
+    second = {row.tobytes() for row in features["input_ids"][30:].astype("i4")}
+    assert sum(row.tobytes() in second for row in ids) == 7500
 
 
 def test_records_of_another_length_are_refused(files):
