@@ -19,7 +19,7 @@ import numpy as np
 from keras_bert.errors import InputError
 
 _BLOCK = 256
-_WINDOW = 512  # blocks, so 131,072 records
+_WINDOW = 2048  # blocks, so 524,288 records
 # Each stretch of this many positions holds every corpus by its weight.
 _STRETCH = 10_000
 
