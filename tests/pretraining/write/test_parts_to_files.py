@@ -12,7 +12,12 @@ from keras_bert.pretraining.write.parts_to_files import OutputFiles
 LINES = "one two\n\nthree\nfour five\n\nsix\n\nseven eight nine\n\nten".split(
     "\n"
 )
-SETTINGS = {"seed": 5, "files": ["a", "b"], "max_seq_length": 9}
+SETTINGS = {
+    "seed": 5,
+    "files": ["a", "b"],
+    "max_seq_length": 9,
+    "gzip_compress": True,  # such files get no index
+}
 CONTENTS = b"<0.0><1.0><2.0><3.0>", b"<0.1><1.1><2.1><3.1>"
 
 
