@@ -5,13 +5,7 @@ from pathlib import Path
 import keras
 
 from keras_bert.config import BertConfig
-from keras_bert.finetuning.stored_examples import (
-    StoredExamples,
-    read_chunk,
-    write_chunk,
-)
 from keras_bert.kinds import get_kind
-from keras_bert.kinds.examples import Examples
 from keras_bert.kinds.kind import Kind, TaskSpec
 from keras_bert.kinds.spec import build_kind
 from keras_bert.serving.finetuned import export_finetuned
@@ -65,10 +59,3 @@ def serve(
     """Exports a model and loads its SavedModel."""
     export(model, kind, folder / "served")
     return ServedModel(folder / "served", signature)
-
-
-def store(examples: Examples, folder: Path) -> StoredExamples:
-    """Writes examples to a file, for `training_batches`."""
-    path = folder / "examples.safetensors"
-    write_chunk(path, examples)
-    return StoredExamples([read_chunk(path, len(set(examples.rows.tolist())))])

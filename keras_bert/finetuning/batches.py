@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
-from collections.abc import Iterator
 
 import numpy as np
 import tensorflow as tf
 from absl import logging
 
-from keras_bert.finetuning.stored_examples import StoredExamples
 from keras_bert.kinds.examples import Examples
 from keras_bert.training.share import WHOLE, Share
 
@@ -20,43 +19,47 @@ _BATCHES_PER_POOL = 64
 
 
 def training_batches(
-    examples: StoredExamples,
+    examples: Examples,
     *,
     batch_size: int,
+    num_epochs: int,
     seed: int,
     first_batch: int = 0,
     share: Share = WHOLE,
 ) -> tf.data.Dataset:
     """Every example once an epoch, in shuffled batches of similar length.
 
-    The epochs have no end. A later `first_batch` costs nothing: what lies
-    before it is not read. The dataset has the rows of a `share` of each batch,
-    as wide as if they were padded with the other rows.
+    What lies before `first_batch` is not read. The dataset has the rows of a
+    `share` of each batch, as wide as if they were padded with the other rows.
     """
-    epochs = _Epochs(examples.sizes.lengths, batch_size, seed)
-    epochs.log_padding(examples.sizes.mean_length)
+    lengths = examples.lengths
+    epochs = _epochs(lengths, batch_size, num_epochs, seed)
+    num_batches = math.ceil(len(lengths) / batch_size)
+    skipped = min(first_batch // num_batches, num_epochs - 1)
+    batches = [
+        batch
+        for epoch in itertools.islice(epochs, skipped, None)
+        for batch in epoch()
+    ]
+    _log_padding(examples.sizes, batches[:num_batches])
+    ends = tf.constant(np.cumsum([0, *map(len, batches)]))
+    order = tf.constant(np.concatenate(batches), tf.int32)
 
-    def read():
-        for batch in epochs.batches(first_batch):
-            # The last row is the longest one of the whole batch.
-            rows = batch[list(share.rows(len(batch)))]
-            yield examples.take(np.append(rows, batch[-1]))
+    def read(number):
+        rows = order[ends[number] : ends[number + 1]]
+        # The last row is the longest one of the whole batch.
+        own = tf.concat([share.cut(rows), rows[-1:]], axis=0)
+        padded = examples.batch(own)
+        return tf.nest.map_structure(lambda x: x[:-1], padded)
 
-    def pad(arrays):
-        batch = examples.pad(arrays)
-        return tf.nest.map_structure(lambda x: x[:-1], batch)
-
+    options = tf.data.Options()
+    # They would copy the examples from disk to memory.
+    options.experimental_optimization.apply_default_optimizations = False
     return (
-        tf.data.Dataset.from_generator(
-            read, output_signature=examples.signature
-        )
-        .apply(
-            tf.data.experimental.assert_cardinality(
-                tf.data.INFINITE_CARDINALITY
-            )
-        )
-        .map(pad, tf.data.AUTOTUNE)
+        tf.data.Dataset.range(first_batch - skipped * num_batches, len(batches))
+        .map(read, tf.data.AUTOTUNE)
         .prefetch(2)
+        .with_options(options)
     )
 
 
@@ -85,52 +88,40 @@ def fill_rate(lengths: np.ndarray, batches: list[np.ndarray]) -> float:
     return sum(lengths[b].sum() for b in batches) / num_positions
 
 
-class _Epochs:
-    """The batches of each epoch, as places of examples."""
+def _epochs(lengths, batch_size, num_epochs, seed):
+    """Yields, for each epoch, a function that returns its batches.
 
-    def __init__(self, lengths: np.ndarray, batch_size: int, seed: int):
-        self._lengths = lengths
-        self._batch_size = batch_size
-        self._seed = seed
-        self._num_batches = math.ceil(len(lengths) / batch_size)
+    A batch is an array of the places of examples, sorted by their length.
+    """
+    random = np.random.default_rng(seed)
+    # Pools of similar size: a small one would leave more padding.
+    num_batches = math.ceil(len(lengths) / batch_size)
+    num_pools = max(1, round(num_batches / _BATCHES_PER_POOL))
+    bounds = num_batches * np.arange(1, num_pools) // num_pools * batch_size
 
-    def batches(self, first: int) -> Iterator[np.ndarray]:
-        """Yields batches without end, from number `first` on.
-
-        The examples of a batch are sorted by length.
-        """
-        random = np.random.default_rng(self._seed)
-        epoch, begin = divmod(first, self._num_batches)
-        for number in itertools.count():
-            order = random.permutation(len(self._lengths))
-            order_of_batches = random.permutation(self._num_batches)
-            if number >= epoch:
-                batches = self._cut(order)
-                for place in order_of_batches[begin:]:
-                    yield batches[place]
-                begin = 0
-
-    def log_padding(self, mean_length: float) -> None:
-        """Logs the share of padding in the first epoch."""
-        batches = list(itertools.islice(self.batches(0), self._num_batches))
-        logging.info(
-            "%d examples of %.0f tokens on average; %.1f %% of the positions "
-            "in the batches are tokens, not padding",
-            len(self._lengths),
-            mean_length,
-            # The sequences of an example are padded to its longest one.
-            100
-            * fill_rate(self._lengths, batches)
-            * (mean_length / self._lengths.mean()),
-        )
-
-    def _cut(self, order):
-        size = self._batch_size
-        # Pools of similar size: a small one would leave more padding.
-        num_pools = max(1, round(self._num_batches / _BATCHES_PER_POOL))
-        bounds = np.arange(1, num_pools) * self._num_batches // num_pools * size
+    def cut(order, order_of_batches):
         batches = []
         for pool in np.split(order, bounds):
-            pool = pool[np.argsort(self._lengths[pool], kind="stable")]
-            batches += np.split(pool, range(size, len(pool), size))
-        return batches
+            pool = pool[np.argsort(lengths[pool], kind="stable")]
+            batches += np.split(pool, range(batch_size, len(pool), batch_size))
+        return [batches[i] for i in order_of_batches]
+
+    for _ in range(num_epochs):
+        yield functools.partial(
+            cut,
+            random.permutation(len(lengths)),
+            random.permutation(num_batches),
+        )
+
+
+def _log_padding(sizes, batches):
+    logging.info(
+        "%d examples of %.0f tokens on average; %.1f %% of the positions in "
+        "the batches are tokens, not padding",
+        len(sizes.lengths),
+        sizes.mean_length,
+        # The sequences of an example are padded to its longest one.
+        100
+        * fill_rate(sizes.lengths, batches)
+        * (sizes.mean_length / sizes.lengths.mean()),
+    )

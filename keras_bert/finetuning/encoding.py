@@ -23,12 +23,14 @@ import tensorflow_text as tf_text
 from absl import logging
 
 from keras_bert.errors import InputError
-from keras_bert.finetuning.stored_examples import (
-    StoredChunk,
-    StoredExamples,
-    read_chunk,
-    write_chunk,
+from keras_bert.finetuning.encoded_files import (
+    CHOICES,
+    form,
+    map_examples,
+    read_arrays,
+    write_examples,
 )
+from keras_bert.kinds.examples import Examples
 from keras_bert.kinds.fields import NumberedRows, in_chunks
 from keras_bert.kinds.kind import Kind
 from keras_bert.kinds.spec import spec_to_json
@@ -40,7 +42,7 @@ from keras_bert.tasks.base import Row
 # for short texts, keeps more threads from helping.
 _MAX_THREADS = 4
 _SECONDS_TO_WRITE = 3600
-_PICKLE_PROTOCOL = 5
+_PICKLE = 5  # the protocol
 
 
 def encoded_folder(
@@ -63,15 +65,15 @@ def encoded_folder(
     return folder if cache_dir else folder / "encoded"
 
 
-def encode_rows(
-    kind: Kind, rows: Iterable[Row], folder: Path
-) -> StoredExamples:
+def encode_rows(kind: Kind, rows: Iterable[Row], folder: Path) -> Examples:
     """Encodes labeled rows, in chunks, if their files are not in the folder.
 
-    Memory holds a few chunks at a time. Raises InputError if a row is wrong.
+    Memory holds a few chunks at a time; the examples are mapped from disk.
+    Raises InputError if a row is wrong.
     """
     key = _key(kind)
-    chunks: list[StoredChunk] = []
+    paths: list[Path] = []
+    first_form: dict[str, tuple] = {}
     waiting: collections.deque = collections.deque()
     num_threads = min(_MAX_THREADS, os.cpu_count() or 1)
     with (
@@ -80,41 +82,43 @@ def encode_rows(
     ):
 
         def finish_one():
-            chunks.append(waiting.popleft().result())
-            _check_forms_agree(chunks)
-            progress.update(chunks[-1].num_rows)
+            chunk, future = waiting.popleft()
+            path, its_form = future.result()
+            _check_agree(first_form or its_form, its_form, chunk.first_number)
+            first_form.update(its_form)
+            paths.append(path)
+            progress.update(len(chunk))
 
         try:
             for chunk in in_chunks(rows):
                 if len(waiting) > num_threads:
                     finish_one()
-                waiting.append(
-                    executor.submit(_stored_chunk, kind, chunk, folder, key)
-                )
+                future = executor.submit(_encode, kind, chunk, folder, key)
+                waiting.append((chunk, future))
             while waiting:
                 finish_one()
         finally:
             executor.shutdown(cancel_futures=True)
     _remove_remains(folder)
-    return StoredExamples(chunks)
+    return map_examples(paths, folder)
 
 
-def _stored_chunk(
+def _encode(
     kind: Kind, rows: NumberedRows, folder: Path, key: bytes
-) -> StoredChunk:
+) -> tuple[Path, dict[str, tuple]]:
+    """Returns the file of a chunk, which it makes if needed, and its form."""
     # Unlike a printed form, no two different rows have the same pickle.
-    digest = hashlib.blake2b(
-        pickle.dumps(list(rows), _PICKLE_PROTOCOL), key=key
-    )
+    digest = hashlib.blake2b(pickle.dumps(list(rows), _PICKLE), key=key)
     path = folder / f"{digest.hexdigest()[:32]}.safetensors"
-    chunk = read_chunk(path, len(rows))
-    if chunk is None:
+    arrays = read_arrays(path)
+    if arrays is None:
         if path.exists():
             logging.warning("%s is damaged, so it is made again.", path)
-        write_chunk(path, kind.encode(rows, labeled=True))
-        chunk = read_chunk(path, len(rows))
-    assert chunk
-    return chunk
+        write_examples(path, kind.encode(rows, labeled=True))
+        arrays = read_arrays(path)
+        if arrays is None:
+            raise OSError(f"{path} cannot be read back; check the disk.")
+    return path, form(arrays)
 
 
 def _key(kind):
@@ -137,28 +141,26 @@ def _key(kind):
         tf_text.__version__,
         *(hashlib.blake2b(file.read_bytes()).digest() for file in sources),
     ):
-        digest.update(pickle.dumps(part, _PICKLE_PROTOCOL))
+        digest.update(pickle.dumps(part, _PICKLE))
     return digest.digest()
 
 
-def _check_forms_agree(chunks):
-    first, last = chunks[0], chunks[-1]
-    number = sum(chunk.num_rows for chunk in chunks[:-1]) + 1
-    if first.tensors != last.tensors:
+def _check_agree(first_form, form, number):
+    if first_form == form:
+        return
+    (first_count,), (count,) = (
+        x.get(CHOICES, (None,)) for x in (first_form, form)
+    )
+    if first_count != count:
         raise InputError(
-            f"The rows from number {number} on are encoded as {last.tensors}, "
-            f"but those from number 1 on as {first.tensors}; make the tensors "
-            "ragged whose size depends on the rows, in `encode` of the kind."
+            f"Example {number} has {count} choices, but example 1 has "
+            f"{first_count}; all rows of a data set must have the same number."
         )
-    counts = [
-        chunk.sizes.num_sequences // len(chunk.sizes.totals)
-        for chunk in (first, last)
-    ]
-    if first.sizes.are_choices and counts[0] != counts[1]:
-        raise InputError(
-            f"Example {number} has {counts[1]} choices, but example 1 has "
-            f"{counts[0]}; all rows of a data set must have the same number."
-        )
+    raise InputError(
+        f"`encode` of the kind makes {form} of the rows from number {number} "
+        f"on, but {first_form} of the first rows; make a tensor ragged if its "
+        "size depends on the rows."
+    )
 
 
 def _remove_remains(folder):

@@ -198,7 +198,7 @@ def finetune(
                 "data": data_dir.name,
                 "init_checkpoint": init_checkpoint
                 and _without_folders(str(init_checkpoint)),
-                "num_train_examples": train_set.num_rows,
+                "num_train_examples": int(train_set.rows[-1]) + 1,
             },
         )
         if not is_chief(strategy):
@@ -226,7 +226,7 @@ def _train(
     training,
 ):
     steps_per_epoch = math.ceil(
-        len(train_set.sizes.lengths) / config.train_batch_size
+        len(train_set.lengths) / config.train_batch_size
     )
     num_train_steps = max(1, round(steps_per_epoch * config.num_train_epochs))
     interval = config.save_checkpoints_steps or steps_per_epoch
@@ -240,6 +240,7 @@ def _train(
         lambda step, share: training_batches(
             train_set,
             batch_size=config.train_batch_size,
+            num_epochs=math.ceil(config.num_train_epochs),
             seed=config.random_seed,
             first_batch=step,
             share=share,

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from kind_examples import store
 
 from keras_bert.finetuning.batches import (
     evaluation_batches,
@@ -21,21 +20,18 @@ def preprocessor(vocab_file):
 
 
 @pytest.fixture
-def in_memory(preprocessor):
+def examples(preprocessor):
     """500 texts of 1 to 30 words; the label is the number of words."""
     lengths = np.random.default_rng(2).integers(1, 31, 500)
     rows = [{"text": "fox " * n} for n in lengths]
     return encode_texts(rows, ("text",), preprocessor, lengths)
 
 
-@pytest.fixture
-def examples(in_memory, tmp_path):
-    return store(in_memory, tmp_path)
-
-
 def test_an_epoch_has_every_example_once_with_its_label(examples):
-    dataset = training_batches(examples, batch_size=32, seed=1)
-    batches = list(dataset.take(2 * 16))
+    batches = list(
+        training_batches(examples, batch_size=32, num_epochs=2, seed=1)
+    )
+    assert len(batches) == 2 * 16
     epochs = []
     for epoch in (batches[:16], batches[16:]):
         seen = []
@@ -45,17 +41,17 @@ def test_an_epoch_has_every_example_once_with_its_label(examples):
             assert num_tokens.max() == features["input_ids"].shape[1]
             assert (weights["logits"].numpy() == 1).all()
             seen += num_tokens.tolist()
-        assert sorted(seen) == sorted(examples.sizes.lengths.tolist())
+        assert sorted(seen) == sorted(examples.lengths.tolist())
         epochs.append(seen)
     assert epochs[0] != epochs[1]
 
 
 def test_batches_have_little_padding_and_the_order_of_their_seed(examples):
     def masks(seed):
-        dataset = training_batches(examples, batch_size=8, seed=seed)
-        return [
-            features["input_mask"].numpy() for features, *_ in dataset.take(63)
-        ]
+        dataset = training_batches(
+            examples, batch_size=8, num_epochs=1, seed=seed
+        )
+        return [features["input_mask"].numpy() for features, *_ in dataset]
 
     first = masks(1)
     assert sum(m.sum() for m in first) / sum(m.size for m in first) > 0.9
@@ -65,8 +61,9 @@ def test_batches_have_little_padding_and_the_order_of_their_seed(examples):
 
 def test_pools_have_similar_sizes(examples):
     # There are 72 batches. Pools of 64 and 8 batches would give 2 % padding.
-    batches = training_batches(examples, batch_size=7, seed=1).take(72)
+    batches = training_batches(examples, batch_size=7, num_epochs=1, seed=1)
     masks = [features["input_mask"].numpy() for features, *_ in batches]
+    assert len(masks) == 72
     assert sum(m.sum() for m in masks) / sum(m.size for m in masks) > 0.985
 
 
@@ -76,10 +73,26 @@ def test_fill_rate_is_the_share_of_real_tokens():
     assert fill_rate(lengths, batches) == 14 / (10 + 2 + 4)
 
 
+def test_more_epochs_begin_with_the_same_batches(examples):
+    """A run that resumes with more epochs continues with the same data."""
+
+    def labels(num_epochs):
+        dataset = training_batches(
+            examples, batch_size=32, num_epochs=num_epochs, seed=1
+        )
+        return [y["logits"].numpy().tolist() for _, y, _ in dataset]
+
+    assert labels(3)[:16] == labels(1)
+
+
 def test_a_later_first_batch_continues_the_same_order(examples):
     def labels(first_batch, num_batches):
         dataset = training_batches(
-            examples, batch_size=32, seed=1, first_batch=first_batch
+            examples,
+            batch_size=32,
+            num_epochs=4,
+            seed=1,
+            first_batch=first_batch,
         )
         return [
             y["logits"].numpy().tolist()
@@ -93,7 +106,9 @@ def test_a_later_first_batch_continues_the_same_order(examples):
 
 def test_the_order_is_that_of_runs_that_began_long_ago(examples):
     """A run must resume after an update of the package."""
-    dataset = training_batches(examples, batch_size=4, seed=1, first_batch=124)
+    dataset = training_batches(
+        examples, batch_size=4, num_epochs=2, seed=1, first_batch=124
+    )
     assert [y["logits"].numpy().tolist() for _, y, _ in dataset.take(3)] == [
         [9, 10, 10, 10],
         [15, 15, 15, 15],
@@ -104,8 +119,12 @@ def test_the_order_is_that_of_runs_that_began_long_ago(examples):
 def test_the_shares_of_a_batch_are_its_rows_as_wide_as_the_batch(examples):
     def batches(*share):
         return training_batches(
-            examples, batch_size=149, seed=1, share=Share(*share)
-        ).take(4)
+            examples,
+            batch_size=149,
+            num_epochs=1,
+            seed=1,
+            share=Share(*share),
+        )
 
     sizes = set()
     for whole, *parts in zip(
@@ -123,14 +142,14 @@ def test_the_shares_of_a_batch_are_its_rows_as_wide_as_the_batch(examples):
     assert sizes == {49, 50, 17, 18}
 
 
-def test_evaluation_is_sorted_by_length_and_returns_the_order(in_memory):
-    dataset, order = evaluation_batches(in_memory, batch_size=64)
+def test_evaluation_is_sorted_by_length_and_returns_the_order(examples):
+    dataset, order = evaluation_batches(examples, batch_size=64)
     lengths = np.concatenate(
         [labels["logits"].numpy() for _, labels, _ in dataset]
     )
     assert (np.diff(lengths) >= 0).all()
     np.testing.assert_array_equal(
-        lengths, in_memory.labels["logits"].numpy()[order]
+        lengths, examples.labels["logits"].numpy()[order]
     )
 
 
