@@ -9,10 +9,11 @@ import re
 import numpy as np
 import pytest
 import tensorflow as tf
-from kind_examples import make_kind
+from kind_examples import make_kind, store
 from span_examples import span_row
 from tensorflow.python.framework import kernels  # no public name
 
+from keras_bert.finetuning.batches import training_batches
 from keras_bert.models.flops import count_work
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.training.losses import accuracy, cross_entropy
@@ -99,13 +100,16 @@ def _pretraining(config):
     )
 
 
-def _finetuning(name, config, vocab_file):
+def _finetuning(name, config, vocab_file, folder):
     settings = {"max_query_length": 4} if name == "span" else {}
     labels = _KINDS[name][0]
     kind = make_kind(name, vocab_file, config, labels=labels, **settings)
     examples = kind.encode(_rows(name), labeled=True)
     model = kind.build_model(config)
-    batch = examples.batch(tf.range(4))
+    batches = training_batches(
+        store(examples, folder), batch_size=4, seed=1, static_shapes=True
+    )
+    (batch,) = batches.take(1)
     return model, kind.objectives, kind.work_counter(config), batch
 
 
@@ -119,11 +123,13 @@ def _finetuning(name, config, vocab_file):
         ),
     ]
 )
-def trained(request, config, vocab_file):
+def trained(request, config, vocab_file, tmp_path):
     """A compiled TrainingModel and a batch of static shapes."""
     if request.param == "pretraining":
         return _training_model(*_pretraining(config))
-    return _training_model(*_finetuning(request.param, config, vocab_file))
+    return _training_model(
+        *_finetuning(request.param, config, vocab_file, tmp_path)
+    )
 
 
 def _training_model(

@@ -26,27 +26,41 @@ def training_batches(
     seed: int,
     first_batch: int = 0,
     share: Share = WHOLE,
+    static_shapes: bool = False,
 ) -> tf.data.Dataset:
     """Every example once an epoch, in shuffled batches of similar length.
 
     The epochs have no end. A later `first_batch` costs nothing: what lies
     before it is not read. The dataset has the rows of a `share` of each batch,
     as wide as if they were padded with the other rows.
+
+    With `static_shapes`, which a TPU needs, all batches have one shape. They
+    are as wide as the longest example of all, and rows of weight 0 fill up the
+    last batch of an epoch.
     """
-    epochs = _Epochs(examples.sizes.lengths, batch_size, seed)
-    epochs.log_padding(examples.sizes.mean_length)
+    lengths = examples.sizes.lengths
+    epochs = _Epochs(lengths, batch_size, seed)
+    epochs.log_padding(examples.sizes.mean_length, static_shapes)
+    longest = np.argmax(lengths)
 
     def read():
         for batch in epochs.batches(first_batch):
-            # The last row is the longest one of the whole batch.
-            rows = batch[list(share.rows(len(batch)))]
-            yield examples.take(np.append(rows, batch[-1]))
+            size, widest = len(batch), batch[-1]
+            if static_shapes:
+                size, widest = batch_size, longest
+            rows = share.rows(size)
+            # The last row is there to make the others as wide.
+            yield examples.take(
+                np.append(batch[rows.start : rows.stop], widest)
+            )
 
     def pad(arrays):
         batch = examples.pad(arrays)
+        if static_shapes:
+            return _fill(batch, len(share.rows(batch_size)))
         return tf.nest.map_structure(lambda x: x[:-1], batch)
 
-    return (
+    dataset = (
         tf.data.Dataset.from_generator(
             read, output_signature=examples.signature
         )
@@ -56,8 +70,16 @@ def training_batches(
             )
         )
         .map(pad, tf.data.AUTOTUNE)
-        .prefetch(2)
     )
+    if static_shapes:
+        arrays = examples.take(np.array([longest]))
+        filled = pad(tf.nest.map_structure(tf.constant, arrays))
+        dataset = dataset.map(
+            lambda *batch: tf.nest.map_structure(
+                lambda x, like: tf.ensure_shape(x, like.shape), batch, filled
+            )
+        )
+    return dataset.prefetch(2)
 
 
 def evaluation_batches(
@@ -85,6 +107,22 @@ def fill_rate(lengths: np.ndarray, batches: list[np.ndarray]) -> float:
     return sum(lengths[b].sum() for b in batches) / num_positions
 
 
+def _fill(batch, num_rows):
+    """Replaces the last row by copies of weight 0, up to so many rows."""
+    features, labels, weights = batch
+    weights = {
+        name: tf.concat([x[:-1], tf.zeros_like(x[-1:])], axis=0)
+        for name, x in weights.items()
+    }
+    # The copies count as work, less than one batch an epoch. Without tokens
+    # they would not, but then a mean over tokens is NaN, and so is 0 * NaN.
+    last = tf.shape(features["input_ids"])[0] - 1
+    places = tf.minimum(tf.range(num_rows), last)
+    return tf.nest.map_structure(
+        lambda x: tf.gather(x, places), (features, labels, weights)
+    )
+
+
 class _Epochs:
     """The batches of each epoch, as places of examples."""
 
@@ -110,18 +148,22 @@ class _Epochs:
                     yield batches[place]
                 begin = 0
 
-    def log_padding(self, mean_length: float) -> None:
+    def log_padding(self, mean_length: float, static_shapes: bool) -> None:
         """Logs the share of padding in the first epoch."""
-        batches = list(itertools.islice(self.batches(0), self._num_batches))
+        lengths = self._lengths
+        if static_shapes:
+            num_rows = self._num_batches * self._batch_size
+            rate = lengths.mean() / lengths.max() * (len(lengths) / num_rows)
+        else:
+            batches = itertools.islice(self.batches(0), self._num_batches)
+            rate = fill_rate(lengths, list(batches))
         logging.info(
             "%d examples of %.0f tokens on average; %.1f %% of the positions "
             "in the batches are tokens, not padding",
-            len(self._lengths),
+            len(lengths),
             mean_length,
             # The sequences of an example are padded to its longest one.
-            100
-            * fill_rate(self._lengths, batches)
-            * (mean_length / self._lengths.mean()),
+            100 * rate * (mean_length / lengths.mean()),
         )
 
     def _cut(self, order):
