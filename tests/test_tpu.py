@@ -13,6 +13,7 @@ from kind_examples import make_kind
 from span_examples import span_row
 from tensorflow.python.framework import kernels  # no public name
 
+from keras_bert.finetuning.batches import training_batches
 from keras_bert.models.flops import count_work
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.training.losses import accuracy, cross_entropy
@@ -105,7 +106,10 @@ def _finetuning(name, config, vocab_file):
     kind = make_kind(name, vocab_file, config, labels=labels, **settings)
     examples = kind.encode(_rows(name), labeled=True)
     model = kind.build_model(config)
-    batch = examples.batch(tf.range(4))
+    batches = training_batches(
+        examples, batch_size=4, num_epochs=1, seed=1, static_shapes=True
+    )
+    (batch,) = batches.take(1)
     return model, kind.objectives, kind.work_counter(config), batch
 
 

@@ -26,11 +26,16 @@ def training_batches(
     seed: int,
     first_batch: int = 0,
     share: Share = WHOLE,
+    static_shapes: bool = False,
 ) -> tf.data.Dataset:
     """Every example once an epoch, in shuffled batches of similar length.
 
     What lies before `first_batch` is not read. The dataset has the rows of a
     `share` of each batch, as wide as if they were padded with the other rows.
+
+    With `static_shapes`, which a TPU needs, all batches have one shape. They
+    are as wide as the longest example of all, and rows of weight 0 fill up the
+    last batch of an epoch.
     """
     lengths = examples.lengths
     epochs = _epochs(lengths, batch_size, num_epochs, seed)
@@ -41,26 +46,39 @@ def training_batches(
         for epoch in itertools.islice(epochs, skipped, None)
         for batch in epoch()
     ]
-    _log_padding(examples.sizes, batches[:num_batches])
+    _log_padding(examples.sizes, batches[:num_batches], static_shapes)
     ends = tf.constant(np.cumsum([0, *map(len, batches)]))
     order = tf.constant(np.concatenate(batches), tf.int32)
+    longest = tf.constant([np.argmax(lengths)], tf.int32)
 
     def read(number):
         rows = order[ends[number] : ends[number + 1]]
+        if static_shapes:
+            own = share.rows(batch_size)
+            return _filled(
+                examples.batch(
+                    tf.concat([rows[own.start : own.stop], longest], axis=0)
+                ),
+                len(own),
+            )
         # The last row is the longest one of the whole batch.
         own = tf.concat([share.cut(rows), rows[-1:]], axis=0)
-        padded = examples.batch(own)
-        return tf.nest.map_structure(lambda x: x[:-1], padded)
+        return tf.nest.map_structure(lambda x: x[:-1], examples.batch(own))
 
     options = tf.data.Options()
     # They would copy the examples from disk to memory.
     options.experimental_optimization.apply_default_optimizations = False
-    return (
-        tf.data.Dataset.range(first_batch - skipped * num_batches, len(batches))
-        .map(read, tf.data.AUTOTUNE)
-        .prefetch(2)
-        .with_options(options)
-    )
+    dataset = tf.data.Dataset.range(
+        first_batch - skipped * num_batches, len(batches)
+    ).map(read, tf.data.AUTOTUNE)
+    if static_shapes:
+        filled = _filled(examples.batch(longest), len(share.rows(batch_size)))
+        dataset = dataset.map(
+            lambda *batch: tf.nest.map_structure(
+                lambda x, like: tf.ensure_shape(x, like.shape), batch, filled
+            )
+        )
+    return dataset.prefetch(2).with_options(options)
 
 
 def evaluation_batches(
@@ -86,6 +104,22 @@ def fill_rate(lengths: np.ndarray, batches: list[np.ndarray]) -> float:
     """Returns the share of the positions in batches that is not padding."""
     num_positions = sum(lengths[b].max() * len(b) for b in batches)
     return sum(lengths[b].sum() for b in batches) / num_positions
+
+
+def _filled(batch, num_rows):
+    """Replaces the last row by copies of weight 0, up to so many rows."""
+    features, labels, weights = batch
+    weights = {
+        name: tf.concat([x[:-1], tf.zeros_like(x[-1:])], axis=0)
+        for name, x in weights.items()
+    }
+    # The copies count as work, less than one batch an epoch. Without tokens
+    # they would not, but then a mean over tokens is NaN, and so is 0 * NaN.
+    last = tf.shape(features["input_ids"])[0] - 1
+    places = tf.minimum(tf.range(num_rows), last)
+    return tf.nest.map_structure(
+        lambda x: tf.gather(x, places), (features, labels, weights)
+    )
 
 
 def _epochs(lengths, batch_size, num_epochs, seed):
@@ -114,14 +148,18 @@ def _epochs(lengths, batch_size, num_epochs, seed):
         )
 
 
-def _log_padding(sizes, batches):
+def _log_padding(sizes, batches, static_shapes):
+    lengths = sizes.lengths
+    if static_shapes:
+        num_rows = len(batches) * max(map(len, batches))
+        rate = lengths.mean() / lengths.max() * (len(lengths) / num_rows)
+    else:
+        rate = fill_rate(lengths, batches)
     logging.info(
         "%d examples of %.0f tokens on average; %.1f %% of the positions in "
         "the batches are tokens, not padding",
-        len(sizes.lengths),
+        len(lengths),
         sizes.mean_length,
         # The sequences of an example are padded to its longest one.
-        100
-        * fill_rate(sizes.lengths, batches)
-        * (sizes.mean_length / sizes.lengths.mean()),
+        100 * rate * (sizes.mean_length / lengths.mean()),
     )

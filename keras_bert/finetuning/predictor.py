@@ -16,7 +16,11 @@ from keras_bert.training.objectives import Objective
 
 
 class Predictor:
-    """Called on examples, returns the outputs of each and the loss of all."""
+    """Called on examples, returns the outputs of each and the loss of all.
+
+    It runs on the default device, under no strategy. In a run on a TPU, this is
+    the CPU of its host, which takes batches of all shapes.
+    """
 
     def __init__(self, model: keras.Model, objectives: Mapping[str, Objective]):
         self.model = model

@@ -244,6 +244,7 @@ def _train(
             seed=config.random_seed,
             first_batch=step,
             share=share,
+            static_shapes=config.distribution_strategy == "tpu",
         ),
         None,
         objectives=kind.objectives,

@@ -61,7 +61,9 @@ class BatchObjective(Objective):
     The functions in `loss` and `metrics` take labels, outputs and weights and
     return one float32 number. They see all rows of the global batch, in its
     order, however many replicas, workers and micro-batches share the work.
-    The figures of several batches are averaged by their numbers of rows.
+    The figures of several batches are averaged by their numbers of rows. On a
+    TPU, rows of weight 0 fill up the last batch of an epoch: the functions must
+    leave them out.
 
     Example:
         >>> def loss(labels, outputs, weights):

@@ -34,6 +34,7 @@ _NEVER = -1e9
 
 def _half_cross_entropy(labels, logits):
     # The loss is the mean of both outputs, as in google-research/bert.
+    # So is the softmax over all positions: padding changes the loss a little.
     return cross_entropy(labels, logits) / 2
 
 
