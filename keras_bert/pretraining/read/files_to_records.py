@@ -17,6 +17,7 @@ from keras_bert.pretraining.write.config import V2_NAMES
 from keras_bert.pretraining.write.ids_to_stretches import (
     FEATURES as STRETCH_FEATURES,
 )
+from keras_bert.records.background import in_background
 from keras_bert.records.files import RecordFiles
 from keras_bert.records.order import ShuffledOrder
 from keras_bert.training.share import WHOLE, Share
@@ -140,10 +141,12 @@ class PretrainingRecords:
                 numbers, epochs = order(numbers)
             return np.array(self._files.read(numbers), object), epochs, numbers
 
+        read_in_background = in_background(
+            read, [tf.string, tf.int64, tf.int64]
+        )
+
         def read_and_parse(batch):
-            serialized, epochs, numbers = tf.numpy_function(
-                read, [batch], [tf.string, tf.int64, tf.int64], stateful=False
-            )
+            serialized, epochs, numbers = read_in_background(batch)
             num_rows = len(share.rows(batch_size)) if order else None
             for values in (serialized, epochs, numbers):
                 values.set_shape([num_rows])

@@ -1,4 +1,7 @@
 import gzip
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -111,6 +114,30 @@ def test_a_run_may_start_at_any_batch(files):
         tf.nest.map_structure(
             np.testing.assert_array_equal, batch, batches[first]
         )
+
+
+@pytest.mark.slow
+def test_a_process_ends_while_records_are_read(files):
+    program = """
+import sys
+from read_records import read_records
+batches = read_records(
+    sys.argv[1:],
+    batch_size=100,
+    shuffle_seed=3,
+    seq_length=23,
+    max_predictions_per_seq=4,
+)
+iterator = iter(batches)
+for _ in range(20):
+    next(iterator)
+"""
+    subprocess.run(
+        [sys.executable, "-c", program, *files[0]],
+        cwd=Path(__file__).parents[2],
+        check=True,
+        timeout=100,
+    )
 
 
 def test_corpora_have_their_weights(files):
