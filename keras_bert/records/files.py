@@ -119,6 +119,8 @@ def _read_ranges(ranges):
 
 
 def _is_compressed(path):
+    if is_remote(path):  # to open it would fetch megabytes
+        return path.fs.cat_file(path.path, 0, len(_GZIP)) == _GZIP
     with path.open("rb") as file:
         return file.read(len(_GZIP)) == _GZIP
 
