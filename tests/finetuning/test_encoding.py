@@ -14,6 +14,7 @@ from keras_bert.finetuning.encoded_files import read_arrays, write_examples
 from keras_bert.finetuning.encoding import encode_rows
 from keras_bert.kinds import fields
 from keras_bert.kinds.classification import Classification
+from keras_bert.kinds.kind import KINDS
 from keras_bert.tasks import get_task
 
 ROWS = [
@@ -230,8 +231,10 @@ def test_the_numbers_of_endings_must_agree_between_chunks(
 
 
 def test_a_change_in_the_file_of_an_own_kind_is_noticed(
-    vocab_file, config, tmp_path
+    vocab_file, config, tmp_path, monkeypatch
 ):
+    # Forgets the kind at the end.
+    monkeypatch.setitem(KINDS, "own_regression", Classification)
     file = tmp_path / "own.py"
     code = """
 from keras_bert.kinds.regression import Regression

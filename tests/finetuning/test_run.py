@@ -102,6 +102,7 @@ def _scores(answers):
     return [list(answer["scores"].values()) for answer in answers]
 
 
+@pytest.mark.slow
 def test_pairs_from_checkpoint_to_raw_strings(checkpoint, tmp_path):
     out = tmp_path / "out"
     task = _task()
@@ -240,6 +241,7 @@ def test_the_best_checkpoint_is_the_result(checkpoint, tmp_path):
     assert again == pytest.approx(results)
 
 
+@pytest.mark.slow
 def test_training_stops_if_the_metric_does_not_rise(checkpoint, tmp_path):
     config = dataclasses.replace(
         CONFIG,
@@ -422,8 +424,8 @@ def test_wrong_input_is_refused(config, checkpoint, vocab_file, tmp_path):
     ("features", "num_products"),
     [
         # Per token and layer: dense 4 * 144 + 2 * 240, attention 5 * 24 = 120.
-        ("", 3 * 2 * (1056 + 120)),
-        ("last", 2 * (1056 + 120)),
+        pytest.param("", 3 * 2 * (1056 + 120), marks=pytest.mark.slow),
+        pytest.param("last", 2 * (1056 + 120), marks=pytest.mark.slow),
         ("embeddings", 0),
     ],
 )
