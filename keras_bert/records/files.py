@@ -120,7 +120,8 @@ def _read_ranges(ranges):
 
 def _is_compressed(path):
     if is_remote(path):  # to open it would fetch megabytes
-        return path.fs.cat_file(path.path, 0, len(_GZIP)) == _GZIP
+        is_long = path.stat().st_size >= len(_GZIP)
+        return is_long and path.fs.cat_file(path.path, 0, 3) == _GZIP
     with path.open("rb") as file:
         return file.read(len(_GZIP)) == _GZIP
 

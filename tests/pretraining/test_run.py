@@ -257,6 +257,7 @@ def test_a_second_phase_continues_with_the_moments(config, records, tmp_path):
         )
 
 
+@pytest.mark.slow
 def test_records_without_masks_are_masked_during_training(
     config, vocab_file, tmp_path
 ):

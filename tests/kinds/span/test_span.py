@@ -111,7 +111,13 @@ _TEXTS = [
 
 
 @pytest.mark.parametrize("may_be_missing", [False, True])
-@pytest.mark.parametrize("fields", [("question", "context"), ("query", "page")])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        ("question", "context"),
+        pytest.param(("query", "page"), marks=pytest.mark.slow),
+    ],
+)
 def test_the_served_model_answers_as_predict_does(
     vocab_file, config, tmp_path, may_be_missing, fields
 ):
