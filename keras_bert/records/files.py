@@ -8,7 +8,7 @@ import gzip
 import os
 import tempfile
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -68,54 +68,52 @@ class RecordFiles:
             for places, end in zip(self._places, self._ends, strict=True)
         ]
 
-    def read(self, numbers: Iterable[int]) -> list[bytes]:
+    def read(self, numbers: Sequence[int] | np.ndarray) -> list[bytes]:
         """Returns the data of these records.
 
         Raises InputError if one of them is damaged.
         """
-        places = [self._find(number) for number in numbers]
-        contents = _read_ranges(
-            [
-                (self._sources[file], *map(int, self._places[file][place]))
-                for file, place in places
-            ]
-        )
+        numbers = np.asarray(numbers, np.int64)
+        files = np.searchsorted(self._ends, numbers, side="right")
+        contents = [b""] * len(numbers)
+        remote = []
+        for file in np.unique(files).tolist():
+            path = self._sources[file]
+            chosen = np.flatnonzero(files == file)
+            first = self.numbers[file].start
+            places = self._places[file][numbers[chosen] - first]
+            places = places + [0, CHECKSUM_SIZE]  # which follows the data
+            wanted = zip(chosen.tolist(), places.tolist(), strict=True)
+            if is_remote(path):
+                remote += [(i, path, *place) for i, place in wanted]
+                continue
+            with path.open("rb", buffering=0) as opened:
+                source = opened.fileno()
+                for i, (begin, end) in wanted:
+                    contents[i] = os.pread(source, end - begin, begin)
+        _fetch(remote, contents)
         records = []
-        for content, (file, place) in zip(contents, places, strict=True):
+        for content, number, file in zip(contents, numbers, files, strict=True):
             data = data_of(content)
             if data is None:
+                place = number - self.numbers[file].start
                 raise damage_error(self._files[file], place + 1)
             records.append(data)
         return records
 
-    def _find(self, number):
-        """Returns the file of a record, and its number in the file, from 0."""
-        file = int(np.searchsorted(self._ends, number, side="right"))
-        return file, int(number) - self.numbers[file].start
 
-
-def _read_ranges(ranges):
-    """Reads (path, begin, end of the data) and the checksum after each."""
-    contents = [b""] * len(ranges)
+def _fetch(wanted, contents):
+    """Sets contents[i] for each (i, path, begin, end), all at once."""
     of_stores = collections.defaultdict(list)
-    for i, (path, begin, end) in enumerate(ranges):
-        if is_remote(path):
-            of_stores[path.fs].append(i)
-            continue
-        with path.open("rb", buffering=0) as file:
-            size = end + CHECKSUM_SIZE - begin
-            contents[i] = os.pread(file.fileno(), size, begin)
-    for store, chosen in of_stores.items():
-        paths, begins, ends = zip(*(ranges[i] for i in chosen), strict=True)
+    for place in wanted:
+        of_stores[place[1].fs].append(place)
+    for store, places in of_stores.items():
+        numbers, paths, begins, ends = zip(*places, strict=True)
         found = store.cat_ranges(
-            [path.path for path in paths],
-            begins,
-            [end + CHECKSUM_SIZE for end in ends],
-            on_error="raise",
+            [path.path for path in paths], begins, ends, on_error="raise"
         )
-        for i, content in zip(chosen, found, strict=True):
+        for i, content in zip(numbers, found, strict=True):
             contents[i] = content
-    return contents
 
 
 def _is_compressed(path):
