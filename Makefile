@@ -9,7 +9,8 @@ BIN := .venv/bin
 TASKS := tests/finetuning tests/kinds tests/training
 PRETRAINING := tests/layers tests/models tests/pretraining tests/text
 OTHERS := $(addprefix --ignore=,$(TASKS) $(PRETRAINING))
-PYTEST := $(BIN)/python -m pytest -n 2
+# Neighbouring tests share fixtures, so a process gets many of them at once.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 
 .PHONY: setup demo test test-all lint clean
 

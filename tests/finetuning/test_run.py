@@ -139,6 +139,7 @@ def test_pairs_from_checkpoint_to_raw_strings(checkpoint, tmp_path):
     assert list(answers[0]["scores"]) == ["first", "second"]
 
 
+@pytest.mark.slow
 def test_a_saved_model_replaces_nothing(checkpoint, tmp_path):
     finetune(
         _task(),

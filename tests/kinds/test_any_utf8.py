@@ -75,6 +75,7 @@ def test_the_answers_of_a_span(call):
         assert " ".join(valid[start:end].split()) == text.decode()
 
 
+@pytest.mark.slow
 def test_the_entities_of_a_text(call):
     texts = _texts()
     outputs = call("token_classification", texts, labels=("O", "B-X", "I-X"))

@@ -108,7 +108,7 @@ def test_a_batch_may_have_fewer_rows_than_parts(run, mirrored, monkeypatch):
     plain = run()
     split = {"pack_sequences": True, "gradient_accumulation_steps": 4}
     _assert_equal(run(**split), plain)
-    monkeypatch.setattr(pretraining, "get_strategy", lambda name, tpu: mirrored)
+    monkeypatch.setattr(pretraining, "get_strategy", lambda config: mirrored)
     _assert_equal(run(**split), plain)
 
 

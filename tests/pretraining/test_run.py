@@ -216,6 +216,7 @@ def test_without_next_sentence(config, records, tmp_path):
     load_checkpoint(build_pretraining_model(config), tmp_path / "out")
 
 
+@pytest.mark.slow
 def test_a_second_phase_continues_with_the_moments(config, records, tmp_path):
     def state(name):
         file = tmp_path / name / "checkpoints/step-00000003"
