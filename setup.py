@@ -65,10 +65,10 @@ setuptools.setup(
             "pytest",
             "pytest-xdist",
             "ruff",
-            "s3fs",
+            "s3fs>=2025.2",
             "selenium",
             "starlette",
-            "universal_pathlib",
+            "universal_pathlib>=0.3",
             "uvicorn",
         ],
         # Apache Beam cannot write TFRecords without its extra.
@@ -76,6 +76,10 @@ setuptools.setup(
         "hub": ["huggingface_hub"],
         "parquet": ["pyarrow"],
         "serve": ["httptools", "prometheus_client", "starlette", "uvicorn"],
-        "storage": ["gcsfs", "s3fs", "universal_pathlib"],
+        "storage": [
+            "gcsfs>=2025.2",
+            "s3fs>=2025.2",
+            "universal_pathlib>=0.3",
+        ],
     },
 )
