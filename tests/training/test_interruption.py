@@ -14,7 +14,14 @@ class _Killed(Exception):
     pass
 
 
-@pytest.mark.parametrize("optimizer", ["adam_weight_decay", "lamb", "adamw"])
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        "adam_weight_decay",
+        pytest.param("lamb", marks=pytest.mark.slow),
+        pytest.param("adamw", marks=pytest.mark.slow),
+    ],
+)
 def test_interrupted_and_resumed_equals_uninterrupted(
     tmp_path, monkeypatch, optimizer
 ):

@@ -67,7 +67,10 @@ def _masks(strategy, layer_class=Dropout, steps=3, **settings):
         {},
         {"gradient_accumulation_steps": 2},
         {"jit_compile": True},
-        {"jit_compile": True, "gradient_accumulation_steps": 2},
+        pytest.param(
+            {"jit_compile": True, "gradient_accumulation_steps": 2},
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=str,
 )

@@ -115,15 +115,13 @@ def test_one_device(plain, settings):
     _assert_equal(split_training.train(ONE_DEVICE, **settings), plain)
 
 
+@pytest.mark.slow  # test_replicas has short ones
 @pytest.mark.parametrize(
     "settings",
     [
         {},
-        pytest.param(
-            {"gradient_accumulation_steps": 4, "steps_per_execution": 2},
-            marks=pytest.mark.slow,
-        ),
-        pytest.param({"jit_compile": True}, marks=pytest.mark.slow),
+        {"gradient_accumulation_steps": 4, "steps_per_execution": 2},
+        {"jit_compile": True},
     ],
     ids=str,
 )
@@ -131,6 +129,7 @@ def test_two_devices(plain, mirrored, settings):
     _assert_equal(split_training.train(mirrored, **settings), plain)
 
 
+@pytest.mark.slow
 def test_parts_of_unequal_size(plain):
     """A batch of 24 in 5 pieces: 4 or 5 rows each."""
     run = split_training.train(ONE_DEVICE, gradient_accumulation_steps=5)
