@@ -7,6 +7,7 @@ import json
 import math
 import shutil
 import tempfile
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,27 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     path = to_path(path)
     with _uploaded(path) if is_remote(path) else _renamed(path) as partial:
         yield partial
+
+
+@contextlib.contextmanager
+def shared_path(path: str | Path) -> Iterator[Path]:
+    """As `atomic_path`, for a file that several processes may write at once.
+
+    Each of them has a path of its own. A killed process leaves its file, named
+    `.*.partial`.
+    """
+    path = to_path(path)
+    if is_remote(path):
+        with _uploaded(path) as partial:
+            yield partial
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{uuid.uuid4().hex}.partial")
+    try:
+        yield partial
+        partial.replace(path)
+    finally:
+        remove(partial)
 
 
 @contextlib.contextmanager

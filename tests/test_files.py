@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from keras_bert.files import atomic_path, to_json, whole_folder
+from keras_bert.files import atomic_path, shared_path, to_json, whole_folder
 
 
 def test_a_file_appears_only_when_it_is_complete(tmp_path):
@@ -87,3 +87,18 @@ def test_json_has_no_numbers_that_are_not_finite():
         "a": [None, 1.5],
         "b": {"c": [None, 2]},
     }
+
+
+def test_two_processes_may_write_one_file(tmp_path):
+    """The second one begins before the first one is finished."""
+    with shared_path(tmp_path / "file") as first:
+        first.write_text("first")
+        with shared_path(tmp_path / "file") as second:
+            second.write_text("second")
+        assert (tmp_path / "file").read_text() == "second"
+    assert (tmp_path / "file").read_text() == "first"
+    with pytest.raises(OSError), shared_path(tmp_path / "file") as third:
+        third.write_text("third")
+        raise OSError
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    assert (tmp_path / "file").read_text() == "first"

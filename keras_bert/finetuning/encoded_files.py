@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import tempfile
-import uuid
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ import safetensors
 import tensorflow as tf
 from safetensors import numpy as safetensors_numpy
 
+from keras_bert.files import shared_path
 from keras_bert.kinds.examples import Examples
 
 Arrays = Mapping[str, np.ndarray]
@@ -51,13 +51,8 @@ def write_examples(path: Path, examples: Examples) -> None:
                 tensor = tensor.flat_values
             arrays[name] = np.ascontiguousarray(tensor)
     arrays[_CHECKSUM] = _checksum(arrays)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{uuid.uuid4().hex}.partial")
-    try:
+    with shared_path(path) as partial:
         partial.write_bytes(safetensors_numpy.save(arrays))
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def read_arrays(path: Path) -> Arrays | None:

@@ -115,7 +115,7 @@ class Sizes(NamedTuple):
 
     @property
     def shares_rows(self) -> bool | None:
-        """Whether choices share rows; None if the sequences are no choices."""
+        """Whether choices share rows; None if the sequences are not choices."""
         if not self.are_choices:
             return None
         return bool(may_share_rows(self.totals.sum(), len(self.totals)))

@@ -1,8 +1,8 @@
 """Python functions that tf.data calls in the background.
 
-tf.data calls them ahead of what is asked for. If Python ends in the meantime, a
-call waits for it for ever, and the deletion of the dataset waits for the call:
-the process hangs (TensorFlow 2.21). So the calls end before Python does.
+tf.data calls them before their results are asked for. A call that begins when
+Python has ended never returns. The deletion of the dataset waits for the call,
+so the process hangs (TensorFlow 2.21). So all calls end before Python does.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ import numpy as np
 from absl import logging
 
 from keras_bert.errors import InputError
-from keras_bert.files import atomic_path
+from keras_bert.files import shared_path
 from keras_bert.storage.paths import is_remote
 
 _HEADER = struct.Struct("<QI")
@@ -106,7 +106,7 @@ def save_index(path: Path, index: Index, *, checked: bool = False) -> None:
     # The first two rows say what the index was made of.
     head = np.array([_stamp(path), (checked, index.num_damaged)], np.int64)
     # Another worker may save the same index at the same time.
-    with contextlib.suppress(OSError), atomic_path(_index_path(path)) as file:
+    with contextlib.suppress(OSError), shared_path(_index_path(path)) as file:
         with file.open("wb") as target:
             np.save(target, np.concatenate([head, index.places]))
 

@@ -64,7 +64,7 @@ def test_a_read_only_folder_needs_no_index(files, tmp_path, monkeypatch):
     def refuse(path):
         raise PermissionError(path)
 
-    monkeypatch.setattr(module, "atomic_path", refuse)
+    monkeypatch.setattr(module, "shared_path", refuse)
     assert RecordFiles(files).read([30]) == SECOND[:1]
     assert not list(tmp_path.glob(".*"))
 
