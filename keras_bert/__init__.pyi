@@ -2,6 +2,7 @@ from .checkpoints.convert import convert_checkpoint as convert_checkpoint
 from .checkpoints.load import load_checkpoint as load_checkpoint
 from .checkpoints.load_pretrained import PretrainedModel as PretrainedModel
 from .checkpoints.load_pretrained import load_pretrained as load_pretrained
+from .checkpoints.load_tokenizer import load_tokenizer as load_tokenizer
 from .config import BertConfig as BertConfig
 from .errors import InputError as InputError
 from .features.extract import ExtractionConfig as ExtractionConfig
@@ -58,6 +59,11 @@ from .pretraining.write.run import (
     create_pretraining_data as create_pretraining_data,
 )
 from .pretraining.write.source import TextSource as TextSource
+from .resizing.extend_positions import extend_positions as extend_positions
+from .resizing.extend_vocab import ExtendVocabConfig as ExtendVocabConfig
+from .resizing.extend_vocab import extend_vocab as extend_vocab
+from .resizing.trim_vocab import TrimVocabConfig as TrimVocabConfig
+from .resizing.trim_vocab import trim_vocab as trim_vocab
 from .server.config import ServerConfig as ServerConfig
 from .server.run import serve as serve
 from .serving.beam import predict_files_with_beam as predict_files_with_beam

@@ -18,9 +18,19 @@ import keras_bert
 OUTPUT_FILE = flags.DEFINE_string(
     "output_file", None, "TFRecord files, separated by commas; filled evenly."
 )
-VOCAB_FILE = flags.DEFINE_string("vocab_file", None, "The vocab.txt.")
+INIT_CHECKPOINT = flags.DEFINE_string(
+    "init_checkpoint",
+    None,
+    "The checkpoint that will be trained; the tokenizer is its own.",
+)
+VOCAB_FILE = flags.DEFINE_string(
+    "vocab_file", None, "The vocab.txt; by default, that of init_checkpoint."
+)
 DO_LOWER_CASE = flags.DEFINE_bool(
-    "do_lower_case", True, "Whether the vocabulary is uncased."
+    "do_lower_case",
+    None,
+    "Whether the vocabulary is uncased; by default as init_checkpoint says, or "
+    "else as the vocabulary suggests: it is cased if a piece has a capital.",
 )
 NUM_WORKERS = flags.DEFINE_integer(
     "num_workers", 1, "The number of processes; it does not change the records."
@@ -32,7 +42,11 @@ read_config = config_flags.define(keras_bert.PretrainingDataConfig)
 
 
 def main():
-    tokenizer = keras_bert.BertTokenizer(VOCAB_FILE.value, DO_LOWER_CASE.value)
+    tokenizer = keras_bert.load_tokenizer(
+        INIT_CHECKPOINT.value,
+        vocab_file=VOCAB_FILE.value,
+        do_lower_case=DO_LOWER_CASE.value,
+    )
     if RUNNER.value:
         counts = keras_bert.create_pretraining_data_with_beam(
             read_source(),
@@ -54,5 +68,5 @@ def main():
 
 
 if __name__ == "__main__":
-    flags.mark_flags_as_required([OUTPUT_FILE, VOCAB_FILE])
+    flags.mark_flags_as_required([OUTPUT_FILE])
     config_flags.run(main)

@@ -20,10 +20,15 @@ EVAL_FILE = flags.DEFINE_string(
     "eval_file", None, "Held-out TFRecords: globs, separated by commas."
 )
 BERT_CONFIG_FILE = flags.DEFINE_string(
-    "bert_config_file", None, "The network: a bert_config.json."
+    "bert_config_file",
+    None,
+    "The network: a bert_config.json; by default, that of init_checkpoint.",
 )
 VOCAB_FILE = flags.DEFINE_string(
-    "vocab_file", None, "The vocab.txt; it is copied beside the weights."
+    "vocab_file",
+    None,
+    "The vocab.txt, which is copied beside the weights; by default, that of "
+    "init_checkpoint.",
 )
 INIT_CHECKPOINT = flags.DEFINE_string(
     "init_checkpoint", None, "The initial weights; by default, random weights."
@@ -36,7 +41,8 @@ read_config = config_flags.define(keras_bert.PretrainingConfig)
 
 def main():
     figures = keras_bert.pretrain(
-        keras_bert.BertConfig.from_json(BERT_CONFIG_FILE.value),
+        BERT_CONFIG_FILE.value
+        and keras_bert.BertConfig.from_json(BERT_CONFIG_FILE.value),
         INPUT_FILE.value,
         OUTPUT_DIR.value,
         eval_files=EVAL_FILE.value,
@@ -49,5 +55,5 @@ def main():
 
 
 if __name__ == "__main__":
-    flags.mark_flags_as_required([INPUT_FILE, BERT_CONFIG_FILE, OUTPUT_DIR])
+    flags.mark_flags_as_required([INPUT_FILE, OUTPUT_DIR])
     config_flags.run(main)

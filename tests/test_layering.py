@@ -43,6 +43,15 @@ MAY_IMPORT = {
         "storage",
         "text",
     },
+    "resizing": {
+        "checkpoints",
+        "config",
+        "errors",
+        "files",
+        "settings",
+        "storage",
+        "text",
+    },
     "serving": {
         "checkpoints",
         "config",

@@ -107,10 +107,22 @@ def config_and_vocab(
         if folder is None:
             raise InputError("Give a bert_config or an init_checkpoint.")
         bert_config = config_beside(folder)
+    return bert_config, find_vocab(checkpoint, vocab_file)
+
+
+def find_vocab(
+    checkpoint: str | Path | None, vocab_file: str | Path | None = None
+) -> str | Path:
+    """Returns the given vocabulary, or else the one beside the weights.
+
+    Raises FileNotFoundError if there is none.
+    """
     if vocab_file is None:
+        folder = checkpoint_folder(checkpoint) if checkpoint else None
         vocab_file = folder and folder / "vocab.txt"
         if vocab_file is None or not vocab_file.is_file():
             raise FileNotFoundError(
-                "No vocab.txt beside the checkpoint; give its vocab_file."
+                "No vocab.txt; give a vocab_file, or a checkpoint that has one "
+                "beside its weights."
             )
-    return bert_config, vocab_file
+    return vocab_file

@@ -10,7 +10,11 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from keras_bert.checkpoints.find import check_output_dir, checkpoint_folder
+from keras_bert.checkpoints.find import (
+    check_output_dir,
+    checkpoint_folder,
+    config_beside,
+)
 from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.checkpoints.tokenizer_settings import (
     resolve_tokenizer_settings,
@@ -80,7 +84,7 @@ class PretrainingConfig(TrainConfig, MaskingConfig):
 
 
 def pretrain(
-    bert_config: BertConfig,
+    bert_config: BertConfig | None,
     input_files: str | list[str],
     output_dir: str | Path,
     *,
@@ -92,17 +96,18 @@ def pretrain(
     """Pre-trains a model, or resumes where an earlier call stopped.
 
     Args:
-        bert_config: The network.
+        bert_config: The network; None for that of init_checkpoint.
         input_files: TFRecords of `create_pretraining_data`, as a list or as
             names and globs with commas between them. Weights after the names,
             as in "novels*:0.7,wiki*:0.3", set the share of each. If the
             records have no masks, each epoch draws new ones.
         output_dir: Gets `checkpoints/`, `history.csv`, `curves.png`,
             `tensorboard/` and, at the end, `eval_results.json`.
-        eval_files: Held-out records, evaluated after each interval.
+        eval_files: Held-out records, evaluated after each interval, and
+            before the first step if the run starts from init_checkpoint.
         init_checkpoint: The weights to start from, instead of random ones.
         vocab_file: Copied beside the weights, for later steps; required for
-            records without masks.
+            records without masks. By default the one of init_checkpoint.
         config: Rates, sizes and steps.
 
     Returns:
@@ -141,6 +146,13 @@ def pretrain(
             "give one."
         )
     check_output_dir(output_dir)
+    if init_checkpoint:
+        folder = checkpoint_folder(init_checkpoint)
+        bert_config = bert_config or config_beside(folder)
+        if vocab_file is None and (folder / "vocab.txt").is_file():
+            vocab_file = folder / "vocab.txt"
+    if bert_config is None:
+        raise InputError("Give a bert_config or an init_checkpoint.")
     bert_config.check_max_seq_length(config.max_seq_length)
     if config.pack_sequences and config.distribution_strategy == "tpu":
         raise InputError(
@@ -238,6 +250,7 @@ def pretrain(
             init_moments=checkpoint_folder(init_checkpoint)
             if config.init_moments and init_checkpoint
             else None,
+            evaluates_first=init_checkpoint is not None,
         )
     if is_chief(strategy):
         write_json(to_path(output_dir) / "eval_results.json", figures)

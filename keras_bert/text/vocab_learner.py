@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import collections
-import functools
 from collections.abc import Iterable
 from pathlib import Path
 
-import tensorflow as tf
 from absl import logging
 from tensorflow_text.tools.wordpiece_vocab import (
     wordpiece_tokenizer_learner_lib as learner,
@@ -17,9 +14,7 @@ from keras_bert.errors import InputError
 from keras_bert.files import atomic_path
 from keras_bert.text.tokenizer_settings import TokenizerSettings
 from keras_bert.text.vocab import SPECIAL_TOKENS
-from keras_bert.text.words import clean_text, split_words
-
-_LINES_PER_CALL = 10_000
+from keras_bert.text.word_counts import WordCounter
 
 
 def learn_vocab(
@@ -59,7 +54,10 @@ def learn_vocab(
             f"vocab_size {vocab_size} leaves no room for word pieces; choose "
             "at least 100."
         )
-    counts = _count_words(lines, TokenizerSettings(do_lower_case))
+    counter = WordCounter(TokenizerSettings(do_lower_case))
+    for line in lines:
+        counter.add(line)
+    counts = counter.counts()
     if not counts:
         raise InputError(
             "The text has no word to learn a vocabulary from; give files "
@@ -98,28 +96,3 @@ def _drop_rarest(vocab, num_dropped):
     pieces = pieces[len(SPECIAL_TOKENS) :]
     dropped = set(pieces[len(pieces) - max(num_dropped, 0) :])
     return [piece for piece in vocab if piece not in dropped]
-
-
-def _count_words(lines, settings):
-    @functools.partial(
-        tf.function,
-        input_signature=[tf.TensorSpec([None], tf.string)],
-        autograph=False,
-    )
-    def split(texts):
-        words, _ = split_words(clean_text(texts, settings), settings)
-        return words.flat_values
-
-    counts = collections.Counter()
-    chunk = []
-
-    def count_chunk():
-        counts.update(split(tf.constant(chunk, tf.string)).numpy())
-        chunk.clear()
-
-    for line in lines:
-        chunk.append(line)
-        if len(chunk) == _LINES_PER_CALL:
-            count_chunk()
-    count_chunk()
-    return {word.decode("utf-8"): n for word, n in counts.items()}

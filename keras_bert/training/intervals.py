@@ -122,7 +122,8 @@ class EndsIntervals(keras.callbacks.Callback):
     def evaluate(self) -> None:
         """Adds held-out figures to the row of this step and writes the files.
 
-        Also completes an interval that SIGTERM interrupted.
+        Also completes an interval that SIGTERM interrupted, and gives the
+        figures of the initial weights at step 0.
         """
         figures = (
             self._evaluate(self.model, self.step) if self._evaluate else {}
@@ -130,12 +131,16 @@ class EndsIntervals(keras.callbacks.Callback):
         self._check_loss("held-out loss", figures.get("loss", 0.0))
         row = {f"val_{name}": float(x) for name, x in figures.items()}
         self._add_last_row({"step": self.step} | row)
+        parts = []
+        if "loss" in self._history.last:
+            parts.append(f"training loss {self._history.last['loss']:.4g}")
+        if row:
+            parts.append(f"held out: {held_out_figures(row)}")
         logging.info(
-            "Step %d of %d: training loss %.4g%s",
+            "Step %d of %d: %s",
             self.step,
             self._num_train_steps,
-            self._history.last.get("loss", math.nan),
-            f"; held out: {held_out_figures(row)}" if row else "",
+            "; ".join(parts),
         )
 
     def interrupt(self, logs: Mapping[str, float]) -> None:

@@ -54,6 +54,7 @@ def train(
     output_dir: str | Path,
     sidecars: Mapping[str, str],
     init_moments: Path | None = None,
+    evaluates_first: bool = False,
     selection: Selection | None = None,
 ) -> tuple[keras.Model, dict[str, float]]:
     """Trains a model, or resumes where an earlier call was interrupted.
@@ -80,6 +81,8 @@ def train(
             `tensorboard/`.
         sidecars: Text files to save beside the weights of each checkpoint.
         init_moments: A checkpoint whose optimizer's moments to start with.
+        evaluates_first: Whether to evaluate the initial weights too, as step
+            0 of the history.
         selection: Evaluates the model after every interval, in place of
             validation_batches, and keeps the best one as `best/`.
 
@@ -149,7 +152,7 @@ def train(
         evaluate is not None
         and history.lacks_held_out_figures
         and (step % interval == 0 or step >= num_train_steps),
-    )
+    ) or (step == 0 and evaluates_first and evaluate is not None)
     is_finished = step >= num_train_steps or (ends_run and ends_run(step))
     if is_finished and not is_due:
         logging.info(

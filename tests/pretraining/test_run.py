@@ -1,4 +1,6 @@
+import csv
 import json
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +17,7 @@ from keras_bert.pretraining.write.config import PretrainingDataConfig
 from keras_bert.pretraining.write.run import create_pretraining_data
 from keras_bert.serving.fill_mask import fill_mask
 from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.training import trainer
 
 CONFIG = PretrainingConfig(
     learning_rate=0.003,
@@ -147,6 +150,85 @@ def test_init_checkpoint_gives_the_initial_weights(
     )
     for path, array in first.items():
         np.testing.assert_array_equal(second[path], array)
+
+
+def test_a_run_from_a_checkpoint_is_evaluated_first(
+    config, records, tmp_path, vocab_file, monkeypatch
+):
+    short = replace(
+        CONFIG, num_train_steps=6, num_warmup_steps=1, save_checkpoints_steps=2
+    )
+    first = pretrain(
+        config,
+        records,
+        tmp_path / "first",
+        eval_files=records,
+        vocab_file=vocab_file,
+        config=short,
+    )
+    evaluated = []
+
+    def evaluate(dataset, num_batches, model, step):
+        evaluated.append(step)
+        return evaluate_model(dataset, num_batches, model, step)
+
+    evaluate_model = trainer._evaluate
+    monkeypatch.setattr(trainer, "_evaluate", evaluate)
+
+    def go_on(name, **eval_files):
+        # The config and the vocabulary are those of the checkpoint.
+        return pretrain(
+            None,
+            records,
+            tmp_path / name,
+            init_checkpoint=tmp_path / "first",
+            config=short,
+            **eval_files,
+        )
+
+    def rows():
+        with (tmp_path / "second/history.csv").open() as file:
+            return {
+                int(row["step"]): {
+                    name: row[name]
+                    for name in row
+                    if "minutes" not in name and "per_second" not in name
+                    if "utilization" not in name
+                }
+                for row in csv.DictReader(file)
+            }
+
+    go_on("second", eval_files=records)
+    assert evaluated == [0, 2, 4, 6]
+    before = rows()
+    assert list(before) == [0, 1, 2, 3, 4, 5, 6]
+    for name in ("val_loss", "val_masked_lm_accuracy"):
+        assert float(before[0][name]) == first[name]
+    assert before[0]["loss"] == before[0]["learning_rate"] == ""
+
+    # A resumed run does not repeat it.
+    shutil.rmtree(tmp_path / "second/checkpoints/step-00000006")
+    evaluated.clear()
+    go_on("second", eval_files=records)
+    assert evaluated == [6]
+    assert rows() == before
+
+    # Evaluating does not change the training.
+    go_on("third")
+    assert evaluated == [6]
+    second, third = (
+        tmp_path / name / "checkpoints/step-00000006"
+        for name in ("second", "third")
+    )
+    for file in ("model.safetensors", "training_state.safetensors"):
+        assert (second / file).read_bytes() == (third / file).read_bytes()
+    assert (third / "vocab.txt").read_bytes() == vocab_file.read_bytes()
+
+
+def test_a_config_or_a_checkpoint_is_required(records, tmp_path):
+    with pytest.raises(ValueError, match="Give a bert_config or an init_check"):
+        pretrain(None, records, tmp_path / "out", config=CONFIG)
+    assert not (tmp_path / "out").exists()
 
 
 def test_wrong_input_is_refused(config, records, vocab_file, tmp_path):

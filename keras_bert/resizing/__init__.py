@@ -1,0 +1,1 @@
+"""Checkpoints -> checkpoints with other sizes: vocabulary, positions."""

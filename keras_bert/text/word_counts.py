@@ -1,0 +1,76 @@
+"""Lines of text -> how often each word occurs."""
+
+from __future__ import annotations
+
+import collections
+import functools
+
+import tensorflow as tf
+from absl import logging
+
+from keras_bert.text.tokenizer_settings import TokenizerSettings
+from keras_bert.text.words import clean_text, split_words
+
+_LINES_PER_CALL = 10_000
+# Bounds the memory: this many different words take about 500 MB.
+_MAX_WORDS = 4_000_000
+
+
+class WordCounter:
+    """Counts words as `BertTokenizer` splits them, before any word piece.
+
+    Beyond 4 million different words, those that were seen once so far are
+    forgotten.
+    """
+
+    def __init__(self, settings: TokenizerSettings):
+        self._split = _splitter(settings)
+        self._chunk: list[str] = []
+        self._counts: collections.Counter[bytes] = collections.Counter()
+
+    def add(self, line: str) -> None:
+        """Counts the words of a line."""
+        self._chunk.append(line)
+        if len(self._chunk) == _LINES_PER_CALL:
+            self._count_chunk()
+
+    def counts(self) -> dict[str, int]:
+        """Returns the words of all lines so far and their counts."""
+        self._count_chunk()
+        return {word.decode("utf-8"): n for word, n in self._counts.items()}
+
+    def _count_chunk(self):
+        words = self._split(tf.constant(self._chunk, tf.string))
+        self._counts.update(words.flat_values.numpy())
+        self._chunk.clear()
+        if len(self._counts) > _MAX_WORDS:
+            logging.warning(
+                "The text has more than %d different words; those that were "
+                "seen once so far are forgotten.",
+                _MAX_WORDS,
+            )
+            self._counts = collections.Counter(
+                {word: n for word, n in self._counts.items() if n > 1}
+            )
+
+
+def words_of_texts(
+    texts: list[str], settings: TokenizerSettings
+) -> list[list[str]]:
+    """Returns the words of each text."""
+    words = _splitter(settings)(tf.constant(texts, tf.string))
+    return [[w.decode("utf-8") for w in row] for row in words.to_list()]
+
+
+@functools.cache
+def _splitter(settings):
+    @functools.partial(
+        tf.function,
+        input_signature=[tf.TensorSpec([None], tf.string)],
+        autograph=False,
+    )
+    def split(texts):
+        words, _ = split_words(clean_text(texts, settings), settings)
+        return words
+
+    return split

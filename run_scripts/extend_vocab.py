@@ -1,0 +1,61 @@
+r"""Adds the word pieces of your texts to a checkpoint.
+
+It learns the pieces that save the most tokens, or takes a list of words.
+Afterwards, go on with pre-training on these texts.
+
+    python run_scripts/extend_vocab.py --output_dir=extended \
+        --init_checkpoint=hf://google-bert/bert-base-cased \
+        --input_file='reviews/*.txt.gz' --num_new_pieces=2000
+    python run_scripts/extend_vocab.py --output_dir=extended \
+        --init_checkpoint=uncased_L-12_H-768_A-12 --words_file=words.txt
+"""
+
+import dataclasses
+
+import config_flags
+from absl import flags
+
+import keras_bert
+
+INIT_CHECKPOINT = flags.DEFINE_string(
+    "init_checkpoint", None, "A folder, a file, a prefix or hf://owner/name."
+)
+OUTPUT_DIR = flags.DEFINE_string("output_dir", None, "The new folder.")
+WORDS_FILE = flags.DEFINE_string(
+    "words_file", None, "Words to add, one a line, instead of learning pieces."
+)
+EVAL_FILE = flags.DEFINE_string(
+    "eval_file",
+    None,
+    "Text to count tokens in, of the same form as input_file; by default, a "
+    "20th of the lines is held out for this.",
+)
+read_source = config_flags.define(keras_bert.TextSource)
+read_config = config_flags.define(keras_bert.ExtendVocabConfig)
+
+
+def main():
+    words, lines, eval_lines = (), (), ()
+    if WORDS_FILE.value:
+        words = keras_bert.TextSource(WORDS_FILE.value).lines()
+    else:
+        lines = read_source().lines()
+    if EVAL_FILE.value:
+        eval_lines = dataclasses.replace(
+            read_source(), input_file=EVAL_FILE.value, tfds_name=""
+        ).lines()
+    figures = keras_bert.extend_vocab(
+        INIT_CHECKPOINT.value,
+        OUTPUT_DIR.value,
+        lines,
+        words=words,
+        eval_lines=eval_lines,
+        config=read_config(),
+    )
+    for name, value in figures.items():
+        print(f"{name} = {value:.6g}")
+
+
+if __name__ == "__main__":
+    flags.mark_flags_as_required([INIT_CHECKPOINT, OUTPUT_DIR])
+    config_flags.run(main)
