@@ -13,12 +13,14 @@ def setting(
     *,
     minimum: float | None = None,
     maximum: float | None = None,
+    below: float | None = None,
     choices: tuple = (),
 ) -> Any:
     """A field of a frozen dataclass that `check_settings` checks.
 
     A plain field that holds a number must be above 0. This one may also have
-    its `minimum`, and no more than its `maximum`, or one of its `choices`.
+    its `minimum`, be at most its `maximum`, be `below` a number, or be one of
+    its `choices`.
 
     Example:
         >>> import dataclasses
@@ -31,7 +33,12 @@ def setting(
     """
     return dataclasses.field(
         default=default,
-        metadata={"minimum": minimum, "maximum": maximum, "choices": choices},
+        metadata={
+            "minimum": minimum,
+            "maximum": maximum,
+            "below": below,
+            "choices": choices,
+        },
     )
 
 
@@ -72,7 +79,10 @@ def _check(field, value):
             f"{field.name} is {value}, but must be at least {minimum}."
         )
     maximum = field.metadata.get("maximum")
-    if maximum is not None and value > maximum:
+    if maximum is not None and not value <= maximum:
         raise InputError(
             f"{field.name} is {value}, but must be at most {maximum}."
         )
+    below = field.metadata.get("below")
+    if below is not None and not value < below:
+        raise InputError(f"{field.name} is {value}, but must be below {below}.")

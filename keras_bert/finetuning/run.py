@@ -274,7 +274,7 @@ def _train(
             static_shapes=config.distribution_strategy == "tpu",
         ),
         None,
-        objectives=kind.objectives,
+        objectives=kind.training_objectives,
         count_work=kind.work_counter(bert_config),
         num_train_steps=num_train_steps,
         num_warmup_steps=int(num_train_steps * config.warmup_proportion),
