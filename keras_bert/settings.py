@@ -9,12 +9,18 @@ from keras_bert.errors import InputError
 
 
 def setting(
-    default: Any, *, minimum: float | None = None, choices: tuple = ()
+    default: Any,
+    *,
+    minimum: float | None = None,
+    maximum: float | None = None,
+    below: float | None = None,
+    choices: tuple = (),
 ) -> Any:
     """A field of a frozen dataclass that `check_settings` checks.
 
     A plain field that holds a number must be above 0. This one may also have
-    its `minimum`, or one of its `choices`.
+    its `minimum`, be at most its `maximum`, be `below` a number, or be one of
+    its `choices`.
 
     Example:
         >>> import dataclasses
@@ -26,7 +32,13 @@ def setting(
         keras_bert.errors.InputError: margin is -1.0, but must be at least 0.
     """
     return dataclasses.field(
-        default=default, metadata={"minimum": minimum, "choices": choices}
+        default=default,
+        metadata={
+            "minimum": minimum,
+            "maximum": maximum,
+            "below": below,
+            "choices": choices,
+        },
     )
 
 
@@ -66,3 +78,11 @@ def _check(field, value):
         raise InputError(
             f"{field.name} is {value}, but must be at least {minimum}."
         )
+    maximum = field.metadata.get("maximum")
+    if maximum is not None and not value <= maximum:
+        raise InputError(
+            f"{field.name} is {value}, but must be at most {maximum}."
+        )
+    below = field.metadata.get("below")
+    if below is not None and not value < below:
+        raise InputError(f"{field.name} is {value}, but must be below {below}.")

@@ -115,6 +115,7 @@ MAY_IMPORT = {
         "errors",
         "files",
         "kinds",
+        "models",
         "progress",
         "serving",
         "settings",

@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import keras
 
+from keras_bert.checkpoints.adapters import has_adapters, merge_into_base
+from keras_bert.checkpoints.any_format import read_file
 from keras_bert.checkpoints.assign import assign_weights
-from keras_bert.checkpoints.find import find_weights, local_weights
-from keras_bert.checkpoints.google import from_google
+from keras_bert.checkpoints.find import find_weights
 from keras_bert.checkpoints.heads import heads_of
-from keras_bert.checkpoints.huggingface import (
-    UNTIED_DECODER,
-    from_huggingface,
-    is_huggingface,
-)
-from keras_bert.checkpoints.model_garden import (
-    from_model_garden,
-    is_model_garden,
-)
-from keras_bert.checkpoints.pytorch_files import read_pytorch
-from keras_bert.checkpoints.safetensors_files import read_safetensors
+from keras_bert.checkpoints.huggingface import UNTIED_DECODER
 from keras_bert.checkpoints.stored import StoredArray
-from keras_bert.checkpoints.tensorflow_files import read_tensorflow
 from keras_bert.errors import InputError
 
 
@@ -40,7 +29,8 @@ def load_checkpoint(model: keras.Model, checkpoint: str | Path) -> None:
     Args:
         model: An encoder, a pre-training model or a fine-tuned model.
         checkpoint: An output_dir of `pretrain` or `finetune`, for its best or
-            else its last checkpoint, or one of the checkpoints in it; a folder
+            else its last checkpoint, or one of the checkpoints in it (adapters
+            are merged into the weights of their base model); a folder
             from Hugging Face with `model.safetensors` or `pytorch_model.bin`,
             in one file or in shards; a `.safetensors` or `.bin` file; a
             released TF1 checkpoint or an encoder of the Model Garden, as
@@ -74,20 +64,9 @@ def heads_in(checkpoint: str | Path) -> set[str]:
 
 
 def read_weights(file: Path) -> dict[str, StoredArray]:
-    """Reads a file that `find_weights` found; keys are paths of weights."""
-    source = str(file)
-    local = local_weights(file)
-    if not local.is_file():
-        stored = read_tensorflow(local)
-        if is_model_garden(stored):
-            return from_model_garden(stored, source)
-        return from_google(stored, source)
-    is_pytorch = ".bin" in file.suffixes
-    stored = read_pytorch(local) if is_pytorch else read_safetensors(local)
-    if not is_huggingface(stored):
-        return stored
-    config = file.with_name("config.json")
-    values = json.loads(config.read_bytes()) if config.is_file() else {}
-    return from_huggingface(
-        stored, source, architectures=values.get("architectures") or ()
-    )
+    """Reads a file that `find_weights` found; keys are paths of weights.
+
+    Adapters are merged into the weights of their base model.
+    """
+    arrays = read_file(file)
+    return merge_into_base(arrays, file) if has_adapters(arrays) else arrays

@@ -114,7 +114,9 @@ def _encode(
     if arrays is None:
         if path.exists():
             logging.warning("%s is damaged, so it is made again.", path)
-        write_examples(path, kind.encode(rows, labeled=True))
+        examples = kind.encode(rows, labeled=True)
+        examples.weights.update(kind.training_weights(examples.labels))
+        write_examples(path, examples)
         arrays = read_arrays(path)
         if arrays is None:
             raise OSError(f"{path} cannot be read back; check the disk.")

@@ -11,14 +11,23 @@ from typing import Any
 
 from absl import logging
 
-from keras_bert.checkpoints.find import (
-    check_output_dir,
+from keras_bert.checkpoints.adapters import (
+    ADAPTERS_FILE,
+    BaseModel,
+    is_stored_with_adapters,
 )
+from keras_bert.checkpoints.find import check_output_dir
 from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.files import write_json
+from keras_bert.finetuning.adaptation import (
+    AdaptationConfig,
+    adapt,
+    check_adaptation,
+    learning_rate_factors,
+)
 from keras_bert.finetuning.batches import training_batches
 from keras_bert.finetuning.encoding import encode_rows, encoded_folder
 from keras_bert.finetuning.evaluation import Evaluation
@@ -37,18 +46,18 @@ from keras_bert.storage.paths import to_path
 from keras_bert.tasks import get_task
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.tfds_reader import read_tfds
-from keras_bert.training.config import TrainConfig
 from keras_bert.training.distribution import (
     get_strategy,
     is_chief,
     precision,
 )
 from keras_bert.training.run_files.best import Selection
+from keras_bert.training.run_files.checkpoint import every_weight
 from keras_bert.training.trainer import train
 
 
 @dataclasses.dataclass(frozen=True)
-class FinetuningConfig(TrainConfig):
+class FinetuningConfig(AdaptationConfig):
     """A fine-tuning run; defaults as in google-research/bert.
 
     Attributes:
@@ -146,6 +155,7 @@ def finetune(
         vocab_file=vocab_file,
         do_lower_case=config.do_lower_case,
     )
+    check_adaptation(config, bert_config, init_checkpoint)
     settings = dict(settings or {})
     if not config.num_train_epochs:
         settings = {**_settings_of_model(task, init_checkpoint), **settings}
@@ -167,6 +177,11 @@ def finetune(
             load_checkpoint(model, init_checkpoint)
         return model
 
+    def build_adapted_model():
+        model = build_model()
+        adapt(model, config)
+        return model
+
     evaluations = {
         split: Evaluation(
             kind, list(read(split)), batch_size=config.eval_batch_size
@@ -178,9 +193,13 @@ def finetune(
             kind, train_rows, encoded_folder(output_dir, cache_dir)
         )
         _warn_of_changes(spec, output_dir)
+        base = None
+        if init_checkpoint and config.lora_rank:
+            base = BaseModel.of(init_checkpoint, config.alpha)
+            _check_base(base, output_dir)
         evaluation = evaluations[task.validation_splits[0]]
         model, figures = _train(
-            build_model,
+            build_adapted_model,
             train_set,
             kind,
             Selection(
@@ -200,9 +219,13 @@ def finetune(
                 and _without_folders(str(init_checkpoint)),
                 "num_train_examples": int(train_set.rows[-1]) + 1,
             },
+            base=base,
         )
         if not is_chief(strategy):
             return figures
+        if base:  # the result has the adapters in its kernels
+            with precision(config.precision):
+                model = kind.build_model(bert_config)
         load_checkpoint(model, output_dir)
     else:
         with precision(config.precision):
@@ -224,6 +247,7 @@ def _train(
     config,
     output_dir,
     training,
+    base,
 ):
     steps_per_epoch = math.ceil(
         len(train_set.lengths) / config.train_batch_size
@@ -235,6 +259,9 @@ def _train(
         "num_train_steps": num_train_steps,
         "config": dataclasses.asdict(config),
     }
+    files = sidecars(kind, bert_config, training)
+    if base:
+        files[ADAPTERS_FILE] = base.to_json()
     return train(
         build_model,
         lambda step, share: training_batches(
@@ -247,15 +274,19 @@ def _train(
             static_shapes=config.distribution_strategy == "tpu",
         ),
         None,
-        objectives=kind.objectives,
+        objectives=kind.training_objectives,
         count_work=kind.work_counter(bert_config),
         num_train_steps=num_train_steps,
         num_warmup_steps=int(num_train_steps * config.warmup_proportion),
         strategy=strategy,
         config=dataclasses.replace(config, save_checkpoints_steps=interval),
         output_dir=output_dir,
-        sidecars=sidecars(kind, bert_config, training),
+        sidecars=files,
         selection=selection,
+        holds=is_stored_with_adapters if base else every_weight,
+        learning_rate_factors=learning_rate_factors(
+            config, bert_config.num_hidden_layers
+        ),
     )
 
 
@@ -332,6 +363,19 @@ def _warn_of_changes(spec, output_dir):
                 value,
                 before.get(name),
             )
+
+
+def _check_base(base, output_dir):
+    """Raises InputError if a run to be resumed has another base model."""
+    files = sorted(output_dir.glob(f"checkpoints/step-*/{ADAPTERS_FILE}"))
+    before = BaseModel.beside(files[-1]) if files else base
+    if before.base_fingerprint != base.base_fingerprint:
+        raise InputError(
+            f"The run in {output_dir} trains adapters of "
+            f"{before.base_checkpoint}, whose weights differ from those of "
+            f"{base.base_checkpoint}; give that init_checkpoint, or another "
+            "output_dir."
+        )
 
 
 def _predict_test_sets(finetuned, task, read, output_dir):

@@ -9,8 +9,20 @@ import tensorflow as tf
 from sklearn import metrics
 
 from keras_bert.errors import InputError
-from keras_bert.kinds.fields import encode_texts, find_label, numbered
-from keras_bert.kinds.kind import HeadNames, Kind, KindSettings
+from keras_bert.kinds.class_weights import (
+    BALANCED,
+    ClassWeightSettings,
+    format_class_weights,
+    parse_class_weights,
+)
+from keras_bert.kinds.fields import (
+    encode_texts,
+    find_label,
+    in_chunks,
+    numbered,
+)
+from keras_bert.kinds.kind import HeadNames, Kind
+from keras_bert.kinds.label_smoothing import LabelSmoothingSettings, smooth
 from keras_bert.kinds.network_calls import call_in_pieces
 from keras_bert.kinds.reports import write_confusion_matrix, write_worst_errors
 from keras_bert.kinds.signatures import (
@@ -27,7 +39,7 @@ from keras_bert.training.objectives import Objective
 
 
 @dataclasses.dataclass(frozen=True)
-class ClassificationSettings(KindSettings):
+class ClassificationSettings(LabelSmoothingSettings, ClassWeightSettings):
     """Settings of a classification task.
 
     Attributes:
@@ -40,6 +52,11 @@ class ClassificationSettings(KindSettings):
 
 class Classification(Kind):
     """Answers with `label` and `scores`, the probability of each label.
+
+    In training, a row has the weight of its label (`class_weights`). The
+    weights are balanced if all labels weigh the same together: the number of
+    rows divided by those of the label and by the number of labels. The loss of
+    an evaluation has neither weights nor smoothed labels.
 
     The SavedModel takes the text fields [B] and returns `label` [B] and
     `scores` [B, L], in the order of the labels. Its signature `classify`
@@ -75,6 +92,9 @@ class Classification(Kind):
         self._preprocessor = BertPreprocessor(
             tokenizer, spec.settings.max_seq_length
         )
+        self._class_weights = parse_class_weights(
+            spec.settings.class_weights, spec.labels
+        )
 
     def build_model(self, bert_config):
         num_labels = len(self.spec.labels)
@@ -83,6 +103,25 @@ class Classification(Kind):
                 bert_config, num_labels=num_labels, bilstm_size=bilstm_size
             )
         return build_classifier(bert_config, num_labels=num_labels)
+
+    def settings_from_data(self, rows):
+        if self.spec.settings.class_weights != BALANCED:
+            return {}
+        counts = np.zeros(len(self.spec.labels))
+        for chunk in in_chunks(rows):
+            counts += np.bincount(self.gold(chunk), minlength=len(counts))
+        weights = counts.sum() / len(counts) / np.maximum(counts, 1)
+        return {"class_weights": format_class_weights(weights)}
+
+    @property
+    def training_objectives(self):
+        return smooth(self.objectives, self.spec.settings.label_smoothing)
+
+    def training_weights(self, labels):
+        if not self.spec.settings.class_weights:
+            return {}
+        weights = tf.constant(self._class_weights, tf.float32)
+        return {"logits": tf.gather(weights, labels["logits"])}
 
     def encode(self, rows, *, labeled):
         labels = np.array(self.gold(rows), "int32") if labeled else None

@@ -170,6 +170,20 @@ class Kind(tf.Module):
         """
         return {}
 
+    @property
+    def training_objectives(self) -> Mapping[str, Objective]:
+        """The losses to train on. The evaluation uses `objectives`."""
+        return self.objectives
+
+    def training_weights(
+        self, labels: Mapping[str, tf.Tensor]
+    ) -> dict[str, tf.Tensor]:
+        """Returns weights of encoded labels that count in training only.
+
+        They replace the weights of `encode`, by output.
+        """
+        return {}
+
     def encode(self, rows: Sequence[Row], *, labeled: bool) -> Examples:
         """Turns rows into the inputs of the network, and labels if asked.
 

@@ -13,6 +13,12 @@ from sklearn import metrics
 
 from keras_bert.errors import InputError
 from keras_bert.files import atomic_path
+from keras_bert.kinds.class_weights import (
+    BALANCED,
+    ClassWeightSettings,
+    format_class_weights,
+    parse_class_weights,
+)
 from keras_bert.kinds.classification import Classification
 from keras_bert.kinds.fields import (
     encode_texts,
@@ -20,7 +26,8 @@ from keras_bert.kinds.fields import (
     in_chunks,
     numbered,
 )
-from keras_bert.kinds.kind import HeadNames, Kind, KindSettings
+from keras_bert.kinds.kind import HeadNames, Kind
+from keras_bert.kinds.label_smoothing import LabelSmoothingSettings, smooth
 from keras_bert.kinds.network_calls import call_in_pieces
 from keras_bert.kinds.reports import write_worst_errors
 from keras_bert.kinds.signatures import (
@@ -65,6 +72,11 @@ def _sigmoid_cross_entropy(labels, logits):
     )
 
 
+def _smoothed_sigmoid_cross_entropy(labels, logits, *, label_smoothing):
+    labels = labels * (1 - label_smoothing) + label_smoothing / 2
+    return _sigmoid_cross_entropy(labels, logits)
+
+
 def _accuracy(labels, logits):
     return tf.cast((labels > 0.5) == (logits > 0), tf.float32)
 
@@ -89,17 +101,8 @@ def _mean_average_precision(gold, scored):
 
 
 @dataclasses.dataclass(frozen=True)
-class MultiLabelSettings(KindSettings):
-    """Settings of a multi-label task.
-
-    Attributes:
-        class_weights: The weight, in the loss of a label, of the rows that
-            have the label; other rows weigh 1. A number for each label, with
-            commas between; "balanced" for the number of other rows divided by
-            that of rows with the label, in the training set; "" for 1.
-    """
-
-    class_weights: str = ""
+class MultiLabelSettings(LabelSmoothingSettings, ClassWeightSettings):
+    """Settings of a multi-label task."""
 
 
 class MultiLabel(Kind):
@@ -108,6 +111,11 @@ class MultiLabel(Kind):
     The label of a row is a list of labels. The score of a label is a sigmoid.
     A label is given if its score reaches its threshold, which is tuned on the
     dev set for the best F1 of the label.
+
+    In training, the rows with a label have its weight (`class_weights`) in the
+    loss of this label, and the other rows weigh 1. The balanced weight is the
+    number of the other rows divided by that of the rows with the label. The
+    loss of an evaluation has neither weights nor smoothed labels.
 
     The SavedModel takes the text fields [B] and returns `labels` [B, L],
     padded with "", and the `scores` [B, L] of all labels in their order. Its
@@ -135,7 +143,9 @@ class MultiLabel(Kind):
         self._preprocessor = BertPreprocessor(
             tokenizer, spec.settings.max_seq_length
         )
-        self._class_weights = self._parse_class_weights()
+        self._class_weights = parse_class_weights(
+            spec.settings.class_weights, spec.labels
+        )
 
     def build_model(self, bert_config):
         model = build_classifier(bert_config, num_labels=len(self.spec.labels))
@@ -148,7 +158,7 @@ class MultiLabel(Kind):
         )
 
     def settings_from_data(self, rows):
-        if self.spec.settings.class_weights != "balanced":
+        if self.spec.settings.class_weights != BALANCED:
             return {}
         num_rows, num_given = 0, np.zeros(len(self.spec.labels))
         for chunk in in_chunks(rows):
@@ -156,17 +166,25 @@ class MultiLabel(Kind):
             num_given += self.gold(chunk).sum(axis=0)
         num_others = np.maximum(num_rows - num_given, 1)
         weights = num_others / np.maximum(num_given, 1)
-        return {"class_weights": ",".join(f"{x:.6g}" for x in weights)}
+        return {"class_weights": format_class_weights(weights)}
+
+    @property
+    def training_objectives(self):
+        return smooth(
+            self.objectives,
+            self.spec.settings.label_smoothing,
+            _smoothed_sigmoid_cross_entropy,
+        )
+
+    def training_weights(self, labels):
+        weights = np.where(labels["logits"] > 0, self._class_weights, 1)
+        return {"logits": tf.constant(weights, tf.float32)}
 
     def encode(self, rows, *, labeled):
         labels = self.gold(rows) if labeled else None
-        examples = encode_texts(
+        return encode_texts(
             rows, self.spec.text_fields, self._preprocessor, labels
         )
-        if labeled:
-            weights = np.where(labels > 0, self._class_weights, 1)
-            examples.weights["logits"] = tf.constant(weights, tf.float32)
-        return examples
 
     def tune(self, model, examples, outputs):
         gold = examples.labels["logits"].numpy() > 0
@@ -277,23 +295,6 @@ class MultiLabel(Kind):
             "serving_default": Signature(answer, inputs, by_label=("scores",)),
             "classify": classify_signature(answer, inputs, self.spec.labels),
         }
-
-    def _parse_class_weights(self):
-        text = self.spec.settings.class_weights
-        num_labels = len(self.spec.labels)
-        if text in ("", "balanced"):  # settings_from_data replaces "balanced"
-            return np.ones(num_labels)
-        try:
-            weights = np.array(text.split(","), "float64")
-        except ValueError:
-            weights = np.array([])
-        is_right = np.isfinite(weights) & (weights > 0)
-        if len(weights) != num_labels or not is_right.all():
-            raise InputError(
-                f"class_weights is {text!r}; give balanced, or a number above "
-                f"0 for each of the {num_labels} labels, with commas between."
-            )
-        return weights
 
 
 def _scores(logits):

@@ -15,12 +15,22 @@ class _Dense(keras.layers.Dense):
     vector, Keras calls TensorFlow's bias_add, whose gradient on a CPU is
     summed in the dtype of the input: in bfloat16 a sum of ones never gets
     over 256. For the activation see `for_training`.
+
+    With `enable_lora`, Keras adds the product of the adapter to the kernel.
+    In training the input is multiplied by each: the kernel needs no gradient,
+    and in bfloat16 a small product would be lost in the sum.
     """
 
     def call(self, inputs, training=None):
         if not training:
             return super().call(inputs, training=training)
-        x = ops.matmul(inputs, self.kernel)
+        if self.lora_enabled:
+            x = ops.matmul(inputs, self.lora_kernel_a)
+            x = ops.matmul(x, self.lora_kernel_b)
+            x = x * (self.lora_alpha / self.lora_rank)
+            x = ops.matmul(inputs, self._kernel) + x
+        else:
+            x = ops.matmul(inputs, self.kernel)
         if self.compute_dtype == self.variable_dtype:
             x = ops.add(x, self.bias)  # bias_add
         else:

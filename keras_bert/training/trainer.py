@@ -27,6 +27,8 @@ from keras_bert.training.optimizers.build import build_optimizer
 from keras_bert.training.run_files.best import KeepsBest, Selection
 from keras_bert.training.run_files.checkpoint import (
     CheckpointWriter,
+    Holds,
+    every_weight,
     latest_step,
     restore_checkpoint,
     restore_moments,
@@ -56,6 +58,8 @@ def train(
     init_moments: Path | None = None,
     evaluates_first: bool = False,
     selection: Selection | None = None,
+    holds: Holds = every_weight,
+    learning_rate_factors: Mapping[str, float] | None = None,
 ) -> tuple[keras.Model, dict[str, float]]:
     """Trains a model, or resumes where an earlier call was interrupted.
 
@@ -85,6 +89,9 @@ def train(
             0 of the history.
         selection: Evaluates the model after every interval, in place of
             validation_batches, and keeps the best one as `best/`.
+        holds: Whether a checkpoint holds the weight of a path. `build_model`
+            must return the others with the values that they keep.
+        learning_rate_factors: Those of `build_optimizer`.
 
     Returns:
         The trained model and the last row of `history.csv`.
@@ -119,13 +126,15 @@ def train(
             jit_compile=_is_compiled(config, batches),
         )
         trained.compile(
-            build_optimizer(config, num_train_steps, num_warmup_steps),
+            build_optimizer(
+                config, num_train_steps, num_warmup_steps, learning_rate_factors
+            ),
             steps_per_execution=config.steps_per_execution,
             auto_scale_loss=False,  # `build_optimizer` does it if needed
             jit_compile=False,  # the model does it
         )
         if step:
-            folder = restore_checkpoint(trained, checkpoints, step)
+            folder = restore_checkpoint(trained, checkpoints, step, holds)
             logging.info("Resuming from the checkpoint of step %d", step)
             _warn_of_changes(folder / _CONFIG, config)
         elif init_moments:
@@ -144,6 +153,7 @@ def train(
             interval=interval,
             sidecars=sidecars,
             strategy=strategy,
+            holds=holds,
         )
         evaluate, ends_run = best.evaluate, best.ends_run
     # SIGTERM may have come before the evaluation at the end of an interval.
@@ -169,6 +179,7 @@ def train(
         checkpoints,
         sidecars={_CONFIG: config.to_json(), **sidecars},
         keep_max=config.keep_checkpoint_max,
+        holds=holds,
     )
     with (
         lost_worker_named(strategy),

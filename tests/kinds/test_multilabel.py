@@ -59,7 +59,10 @@ def test_labels_and_weights_of_a_batch(build):
         ("balanced", [1, 1, 1, 1]),  # replaced by numbers before training
         ("0.5,2,3,1e1", [0.5, 2, 3, 10]),
     ):
-        examples = build(weights).encode(ROWS, labeled=True)
+        kind = build(weights)
+        examples = kind.encode(ROWS, labeled=True)
+        assert not examples.weights  # in training only
+        examples.weights.update(kind.training_weights(examples.labels))
         _, labels, weights = examples.batch(tf.constant([2, 1]))
         assert labels["logits"].dtype == weights["logits"].dtype == "float32"
         assert labels["logits"].numpy().tolist() == [GOLD[2], GOLD[1]]
@@ -87,7 +90,7 @@ def test_balanced_weights_are_the_ratio_of_the_rows(build):
     "weights", ["heavy", "1", "1,1,1,0", "1,1,1,-2", "1,nan,1,1", "1,inf,1,1"]
 )
 def test_wrong_class_weights_are_named(build, weights):
-    message = f"class_weights is '{weights}'; give balanced, or a number above"
+    message = f"class_weights is '{weights}'; give balanced, label=number"
     with pytest.raises(InputError, match=message):
         build(weights)
 

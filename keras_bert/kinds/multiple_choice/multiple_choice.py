@@ -16,6 +16,7 @@ from keras_bert.kinds.fields import (
     numbered,
 )
 from keras_bert.kinds.kind import HeadNames, Kind
+from keras_bert.kinds.label_smoothing import LabelSmoothingSettings, smooth
 from keras_bert.kinds.network_calls import call_in_pieces
 from keras_bert.kinds.packed_choices import pack_choices
 from keras_bert.kinds.reports import write_worst_errors
@@ -38,6 +39,7 @@ class MultipleChoice(Kind):
     """
 
     name = "multiple_choice"
+    Settings = LabelSmoothingSettings
     num_text_fields = (2,)
     metrics = {"accuracy": metrics.accuracy_score}
     objectives = {"logits": Objective(cross_entropy, {"accuracy": accuracy})}
@@ -58,6 +60,10 @@ class MultipleChoice(Kind):
 
     def build_model(self, bert_config):
         return build_multiple_choice(bert_config, packed=True)
+
+    @property
+    def training_objectives(self):
+        return smooth(self.objectives, self.spec.settings.label_smoothing)
 
     def encode(self, rows, *, labeled):
         num_choices = self._num_choices(rows)

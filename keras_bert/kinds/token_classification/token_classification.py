@@ -16,7 +16,8 @@ from keras_bert.kinds.fields import (
     find_label,
     numbered,
 )
-from keras_bert.kinds.kind import HeadNames, Kind, KindSettings
+from keras_bert.kinds.kind import HeadNames, Kind
+from keras_bert.kinds.label_smoothing import LabelSmoothingSettings, smooth
 from keras_bert.kinds.network_calls import call_in_pieces
 from keras_bert.kinds.reports import write_confusion_matrix
 from keras_bert.kinds.signatures import Signature
@@ -43,7 +44,7 @@ from keras_bert.training.objectives import Objective
 
 
 @dataclasses.dataclass(frozen=True)
-class TokenClassificationSettings(KindSettings):
+class TokenClassificationSettings(LabelSmoothingSettings):
     """Settings of a token classification task.
 
     Attributes:
@@ -119,6 +120,10 @@ class TokenClassification(Kind):
                 bilstm_size=settings.bilstm_size,
             )
         return build_token_classifier(bert_config, num_labels=num_labels)
+
+    @property
+    def training_objectives(self):
+        return smooth(self.objectives, self.spec.settings.label_smoothing)
 
     def encode(self, rows, *, labeled):
         if not labeled and _have_texts(rows, self.spec.text_fields[0]):

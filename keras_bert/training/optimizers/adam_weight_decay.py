@@ -51,7 +51,7 @@ class AdamWeightDecay(DecoupledDecayOptimizer):
             self._velocities[index].value.handle,
             tf.cast(gradient, variable.dtype),
             tf.cast(self.clip_scale, variable.dtype),
-            tf.cast(learning_rate, variable.dtype),
+            tf.cast(self.rate_of(variable, learning_rate), variable.dtype),
         )
 
 

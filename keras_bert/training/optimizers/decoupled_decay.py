@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 import keras
 import tensorflow as tf
+
+from keras_bert.training.optimizers.rate_factors import factor_of, scaled
 
 
 class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
@@ -15,8 +18,8 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
     replicas give the same update as one device with both batches. Keras' own
     optimizers clip the gradients of each replica.
 
-    A subclass defines `update_step` and must multiply the gradient by
-    `self.clip_scale`.
+    A subclass defines `update_step`, which must multiply the gradient by
+    `self.clip_scale` and take the learning rate from `self.rate_of`.
 
     Args:
         learning_rate: A number or a schedule.
@@ -27,6 +30,8 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
         exclude_from_weight_decay: Regular expressions. A variable is not
             decayed if one of them is found in its path.
         global_clipnorm: Largest global norm of the gradients, or None.
+        learning_rate_factors: Factors of the learning rate, by a regular
+            expression; see `factor_of`.
         **kwargs: Those of `keras.optimizers.Optimizer`.
     """
 
@@ -39,6 +44,7 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
         epsilon: float = 1e-6,
         exclude_from_weight_decay: tuple[str, ...] = ("layer_norm", "bias"),
         global_clipnorm: float | None = 1.0,
+        learning_rate_factors: Mapping[str, float] | None = None,
         **kwargs,
     ):
         super().__init__(
@@ -50,6 +56,7 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
         self.beta_1 = beta_1
         self.beta_2 = beta_2
         self.epsilon = epsilon
+        self.learning_rate_factors = dict(learning_rate_factors or {})
         self.exclude_from_weight_decay(var_names=exclude_from_weight_decay)
 
     def exclude_from_weight_decay(self, var_list=None, var_names=None):
@@ -78,6 +85,15 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
             or any(re.search(n, variable.path) for n in self._excluded_names)
             for variable in variables
         ]
+        self._factors = [
+            factor_of(variable.path, self.learning_rate_factors)
+            for variable in variables
+        ]
+
+    def rate_of(self, variable, learning_rate):
+        """Returns the learning rate of a variable."""
+        index = self._get_variable_index(variable)
+        return scaled(learning_rate, self._factors[index])
 
     def apply(self, grads, trainable_variables=None):
         # The gradient of an embedding is a list of rows. The reference makes
@@ -112,4 +128,5 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
             "beta_2": self.beta_2,
             "epsilon": self.epsilon,
             "exclude_from_weight_decay": self._excluded_names,
+            "learning_rate_factors": dict(self.learning_rate_factors),
         }

@@ -57,7 +57,7 @@ class Lamb(DecoupledDecayOptimizer):
             tf.cast(1.0 - self.beta_1**step, dtype),
             tf.cast(1.0 - self.beta_2**step, dtype),
         )
-        learning_rate = tf.cast(learning_rate, dtype)
+        learning_rate = tf.cast(self.rate_of(variable, learning_rate), dtype)
         if not excluded:
             learning_rate *= _trust_ratio(
                 read(variable.handle, dtype), direction

@@ -13,7 +13,11 @@ import tensorflow as tf
 
 from keras_bert.files import is_whole, whole_folder
 from keras_bert.training.distribution import is_chief
-from keras_bert.training.run_files.checkpoint import write_weights
+from keras_bert.training.run_files.checkpoint import (
+    Holds,
+    every_weight,
+    write_weights,
+)
 from keras_bert.training.workers import value_of_chief
 
 _SCORE = "score.json"
@@ -51,12 +55,14 @@ class KeepsBest:
         interval: int,
         sidecars: Mapping[str, str],
         strategy: tf.distribute.Strategy,
+        holds: Holds = every_weight,
     ):
         self._selection = selection
         self._folder = folder
         self._patience = selection.patience * interval
         self._sidecars = sidecars
         self._strategy = strategy
+        self._holds = holds
         self._best = {"step": 0, "score": -math.inf}
         folder = whole_folder(folder)
         file = folder / _SCORE
@@ -85,4 +91,5 @@ class KeepsBest:
 
     def _write(self, model):
         score = json.dumps(self._best) + "\n"
-        write_weights(model, self._folder, {**self._sidecars, _SCORE: score})
+        sidecars = {**self._sidecars, _SCORE: score}
+        write_weights(model, self._folder, sidecars, self._holds)

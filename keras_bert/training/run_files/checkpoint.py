@@ -4,11 +4,14 @@ A checkpoint is a folder `step-00001000` with `model.safetensors` (the weights
 under their paths), `training_state.safetensors` (optimizer and dropout seeds)
 and the sidecars of the run. Folders with other names, such as a copy
 `step-00001000-good`, are left alone.
+
+A run may choose to hold a part of the weights: those that it trains. The others
+must then have their values before the checkpoint is restored.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
@@ -24,6 +27,13 @@ from keras_bert.storage.local_copy import local_copy
 _WEIGHTS = "model.safetensors"
 _STATE = "training_state.safetensors"
 _DROPOUT = "dropout_seed"
+
+# Whether the checkpoints of a run hold a weight, by its path.
+Holds = Callable[[str], bool]
+
+
+def every_weight(path: str) -> bool:
+    return True
 
 
 class CheckpointWriter:
@@ -41,12 +51,14 @@ class CheckpointWriter:
         *,
         sidecars: Mapping[str, str],
         keep_max: int,
+        holds: Holds = every_weight,
     ):
         """`sidecars` are text files to save beside the weights, by name."""
         self._model = model
         self._folder = folder
         self._sidecars = sidecars
         self._keep_max = keep_max
+        self._holds = holds
         self._thread = ThreadPoolExecutor(1)
         self._writing: Future[None] | None = None
 
@@ -66,7 +78,7 @@ class CheckpointWriter:
         Removes all but the last `keep_max` checkpoints.
         """
         files = {
-            _WEIGHTS: {w.path: w for w in self._model.weights},
+            _WEIGHTS: _weights(self._model, self._holds),
             _STATE: _state(self._model),
         }
         # Copies, because the next step may write to the memory of an array.
@@ -107,10 +119,13 @@ def write_checkpoint(
 
 
 def write_weights(
-    model: keras.Model, folder: Path, sidecars: Mapping[str, str]
+    model: keras.Model,
+    folder: Path,
+    sidecars: Mapping[str, str],
+    holds: Holds = every_weight,
 ) -> None:
     """Writes a checkpoint with the weights of a model under their paths."""
-    weights = {w.path: w.numpy() for w in model.weights}
+    weights = {p: w.numpy() for p, w in _weights(model, holds).items()}
     write_checkpoint(folder, {_WEIGHTS: weights}, sidecars)
 
 
@@ -120,7 +135,9 @@ def latest_step(folder: Path) -> int:
     return int(found[-1].name.removeprefix("step-")) if found else 0
 
 
-def restore_checkpoint(model: keras.Model, folder: Path, step: int) -> Path:
+def restore_checkpoint(
+    model: keras.Model, folder: Path, step: int, holds: Holds = every_weight
+) -> Path:
     """Restores a compiled model from the checkpoint of a step.
 
     Returns the folder of the checkpoint. Raises InputError if there is none
@@ -133,7 +150,7 @@ def restore_checkpoint(model: keras.Model, folder: Path, step: int) -> Path:
             "give all workers the same output_dir, which all can read."
         )
     for name, variables in (
-        (_WEIGHTS, {w.path: w for w in model.weights}),
+        (_WEIGHTS, _weights(model, holds)),
         (_STATE, _state(model)),
     ):
         _assign(variables, _load(checkpoint / name), checkpoint / name)
@@ -179,6 +196,10 @@ def _checkpoints(folder):
 
 def _folders(folder):
     return list(folder.glob("step-" + 8 * "[0-9]"))
+
+
+def _weights(model, holds):
+    return {w.path: w for w in model.weights if holds(w.path)}
 
 
 def _state(model):

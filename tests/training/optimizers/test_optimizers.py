@@ -65,6 +65,7 @@ def test_every_argument_is_saved(optimizer_class):
         "epsilon": 1e-5,
         "exclude_from_weight_decay": ("gamma",),
         "global_clipnorm": None,
+        "learning_rate_factors": {"kernel": 0.5},
         "clipnorm": 3.0,
         "name": "mine",
     }

@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert.training.optimizers.adam_weight_decay import AdamWeightDecay
+from keras_bert.training.optimizers.adamw import AdamW
 from keras_bert.training.optimizers.lamb import Lamb
 
 SHAPES = {
@@ -14,6 +15,7 @@ SHAPES = {
     "x_layer_norm/gamma": (7,),
     "zeros/kernel": (2, 4),
 }
+FACTORS = {"zeros": 2.0, "dense/": 0.25, "kernel": 8.0}  # the first counts
 EXCLUDED = ("dense/bias", "x_layer_norm/gamma")
 
 
@@ -37,7 +39,8 @@ def _lamb(p, m, v, step, decay):
     ("optimizer_class", "formula"),
     [(AdamWeightDecay, _adam_weight_decay), (Lamb, _lamb)],
 )
-def test_five_updates(optimizer_class, formula, dtype, atol):
+@pytest.mark.parametrize("factors", [{}, FACTORS], ids=["", "factors"])
+def test_five_updates(optimizer_class, formula, dtype, atol, factors):
     random = np.random.default_rng(1)
     variables, values = [], {}
     for path, shape in SHAPES.items():
@@ -47,7 +50,13 @@ def test_five_updates(optimizer_class, formula, dtype, atol):
         variables.append(variable)
     m = {path: 0.0 for path in SHAPES}
     v = {path: 0.0 for path in SHAPES}
-    optimizer = optimizer_class(1 / 32, weight_decay_rate=0.1)
+    optimizer = optimizer_class(
+        1 / 32, weight_decay_rate=0.1, learning_rate_factors=factors
+    )
+    rates = dict.fromkeys(SHAPES, 1 / 32)
+    if factors:
+        rates["zeros/kernel"] = 2 / 32
+        rates["dense/kernel"] = rates["dense/bias"] = 0.25 / 32
     for step in range(1, 6):
         # The norm is above 1 in the first steps, below it later.
         size = 1.0 if step < 4 else 0.05
@@ -60,13 +69,34 @@ def test_five_updates(optimizer_class, formula, dtype, atol):
             m[path] = 0.9 * m[path] + 0.1 * grad
             v[path] = 0.999 * v[path] + 0.001 * grad**2
             decay = 0.0 if path in EXCLUDED else 0.1
-            values[path] = values[path] - 1 / 32 * formula(
+            values[path] = values[path] - rates[path] * formula(
                 values[path], m[path], v[path], step, decay
             )
     for variable in variables:
         np.testing.assert_allclose(
             variable.numpy(), values[variable.path], atol=atol, rtol=0
         )
+
+
+@pytest.mark.parametrize("factors", [{}, {"kernel": 0.25}])
+def test_adamw_is_that_of_keras(factors):
+    """A factor is the same as another rate for all variables."""
+    optimizers = [
+        AdamW(1 / 32, weight_decay=0.1, learning_rate_factors=factors),
+        keras.optimizers.AdamW(
+            0.25 / 32 if factors else 1 / 32, weight_decay=0.1
+        ),
+    ]
+    values = []
+    for optimizer in optimizers:
+        random = np.random.default_rng(1)
+        variable = keras.Variable(random.normal(size=(3, 5)), name="kernel")
+        for _ in range(5):
+            optimizer.apply(
+                [tf.constant(random.normal(size=(3, 5)))], [variable]
+            )
+        values.append(variable.numpy())
+    np.testing.assert_array_equal(*values)
 
 
 def test_the_trust_ratio_is_1_for_a_direction_of_0():

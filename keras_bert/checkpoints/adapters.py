@@ -1,0 +1,154 @@
+"""Checkpoints that hold adapters (LoRA) and heads, and name their base.
+
+Beside the weights, `adapters.json` says where the base model is, and holds a
+fingerprint of its encoder. Edit the place if the base has moved.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from keras_bert.checkpoints.any_format import read_file
+from keras_bert.checkpoints.find import find_weights
+from keras_bert.checkpoints.heads import heads_of
+from keras_bert.checkpoints.hub import SCHEME
+from keras_bert.checkpoints.stored import StoredArray
+from keras_bert.errors import InputError
+from keras_bert.storage.paths import is_remote, to_path
+
+ADAPTERS_FILE = "adapters.json"
+_A, _B = "lora_kernel_a", "lora_kernel_b"  # Keras' names
+
+
+@dataclasses.dataclass(frozen=True)
+class BaseModel:
+    """The model that adapters belong to, as `adapters.json` has it.
+
+    Attributes:
+        base_checkpoint: Its place: a path, a URL or `hf://owner/name`.
+        base_fingerprint: A hash of its encoder's weights, the same for every
+            format of the checkpoint.
+        lora_alpha: The adapters are multiplied by this / their rank.
+    """
+
+    base_checkpoint: str
+    base_fingerprint: str
+    lora_alpha: float
+
+    @classmethod
+    def of(cls, checkpoint: str | Path, lora_alpha: float) -> BaseModel:
+        """Describes a checkpoint to which adapters are added."""
+        place = str(checkpoint)
+        if not place.startswith(SCHEME) and not is_remote(to_path(place)):
+            place = str(to_path(place).absolute())
+        return cls(place, _fingerprint(find_weights(place)), lora_alpha)
+
+    @classmethod
+    def beside(cls, file: Path) -> BaseModel:
+        """Reads the `adapters.json` beside a file of weights.
+
+        Raises InputError if there is none or it is wrong.
+        """
+        path = file.with_name(ADAPTERS_FILE)
+        try:
+            return cls(**json.loads(path.read_bytes()))
+        except FileNotFoundError as error:
+            raise InputError(
+                f"{file} holds adapters, but {ADAPTERS_FILE}, which names "
+                "their base model, is not beside it; copy the whole folder."
+            ) from error
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"{path} is damaged ({error}); copy it again."
+            ) from error
+
+    def to_json(self) -> str:
+        return json.dumps(dataclasses.asdict(self), indent=2) + "\n"
+
+
+def is_adapter(path: str) -> bool:
+    """Returns whether the path of a weight is that of an adapter."""
+    return path.endswith((f"/{_A}", f"/{_B}"))
+
+
+def is_stored_with_adapters(path: str) -> bool:
+    """Returns whether a checkpoint of adapters holds the weight of a path.
+
+    It holds the heads too. The rest is that of the base.
+    """
+    return is_adapter(path) or bool(heads_of([path]))
+
+
+def has_adapters(arrays: Mapping[str, StoredArray]) -> bool:
+    return any(map(is_adapter, arrays))
+
+
+def merge_into_base(
+    arrays: Mapping[str, StoredArray], file: Path
+) -> dict[str, StoredArray]:
+    """Returns the arrays of the whole model: the base with the adapters.
+
+    `arrays` are those of the `file`. Raises InputError if the base is gone or
+    has other weights than in training.
+    """
+    base = BaseModel.beside(file)
+    base_file = _find_base(base, file)
+    base_arrays = read_file(base_file)
+    if _fingerprint(base_file) != base.base_fingerprint:
+        raise InputError(
+            f"The adapters in {file.parent} were not trained on the weights "
+            f"of {base.base_checkpoint}; put the right base there, or write "
+            f"its place into {file.with_name(ADAPTERS_FILE)}."
+        )
+    if has_adapters(base_arrays):
+        base_arrays = merge_into_base(base_arrays, base_file)
+    whole = {p: a for p, a in base_arrays.items() if not heads_of([p])}
+    for path, array in arrays.items():
+        if not is_adapter(path):
+            whole[path] = array
+        elif path.endswith(_A):
+            kernel = path.removesuffix(_A) + "kernel"
+            b = arrays[path.removesuffix(_A) + _B]
+            whole[kernel] = _merged(whole[kernel], array, b, base.lora_alpha)
+    return whole
+
+
+def _find_base(base, file):
+    try:
+        return find_weights(base.base_checkpoint)
+    except OSError as error:
+        raise InputError(
+            f"The adapters in {file.parent} need their base model, but it is "
+            f"not at {base.base_checkpoint}; put it back, or write its new "
+            f"place into {file.with_name(ADAPTERS_FILE)}."
+        ) from error
+
+
+def _merged(kernel, a, b, alpha):
+    def read():
+        update = a.read() @ b.read() * np.float32(alpha / a.shape[1])
+        return kernel.read().astype("float32") + update
+
+    return StoredArray(kernel.shape, read)
+
+
+def _fingerprint(file):
+    """Hashes the encoder, in float32 and by path, so that formats agree."""
+    arrays = read_file(file)
+    digest = hashlib.blake2b(digest_size=16)
+    if has_adapters(arrays):
+        # Not of the merged weights: products differ between processors.
+        digest.update(BaseModel.beside(file).base_fingerprint.encode())
+        digest.update(str(BaseModel.beside(file).lora_alpha).encode())
+    for path in sorted(arrays):
+        if not heads_of([path]):
+            array = np.ascontiguousarray(arrays[path].read(), "<f4")
+            digest.update(f"{path} {array.shape}".encode())
+            digest.update(array)
+    return digest.hexdigest()

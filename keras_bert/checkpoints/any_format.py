@@ -1,0 +1,38 @@
+"""A file of weights in any format -> arrays under the paths of our weights."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from keras_bert.checkpoints.find import local_weights
+from keras_bert.checkpoints.google import from_google
+from keras_bert.checkpoints.huggingface import from_huggingface, is_huggingface
+from keras_bert.checkpoints.model_garden import (
+    from_model_garden,
+    is_model_garden,
+)
+from keras_bert.checkpoints.pytorch_files import read_pytorch
+from keras_bert.checkpoints.safetensors_files import read_safetensors
+from keras_bert.checkpoints.stored import StoredArray
+from keras_bert.checkpoints.tensorflow_files import read_tensorflow
+
+
+def read_file(file: Path) -> dict[str, StoredArray]:
+    """Reads a file that `find_weights` found, with just what is in it."""
+    source = str(file)
+    local = local_weights(file)
+    if not local.is_file():
+        stored = read_tensorflow(local)
+        if is_model_garden(stored):
+            return from_model_garden(stored, source)
+        return from_google(stored, source)
+    is_pytorch = ".bin" in file.suffixes
+    stored = read_pytorch(local) if is_pytorch else read_safetensors(local)
+    if not is_huggingface(stored):
+        return stored
+    config = file.with_name("config.json")
+    values = json.loads(config.read_bytes()) if config.is_file() else {}
+    return from_huggingface(
+        stored, source, architectures=values.get("architectures") or ()
+    )

@@ -1,0 +1,77 @@
+"""LoRA: low-rank updates of dense layers (Hu et al., arXiv 2106.09685)."""
+
+from __future__ import annotations
+
+import operator
+
+import keras
+
+from keras_bert.config import BertConfig
+from keras_bert.errors import InputError
+from keras_bert.layers.encoder_block import EncoderBlock
+
+# The dense layers of an EncoderBlock: the paths of their weights, and where
+# they are.
+_DENSE_LAYERS = {
+    "attention/query": "attention.query",
+    "attention/key": "attention.key",
+    "attention/value": "attention.value",
+    "attention/output": "attention.output_dense",
+    "intermediate": "intermediate",
+    "output": "output_dense",
+}
+
+
+def check_lora(config: BertConfig, rank: int, targets: str) -> None:
+    """Raises InputError if an encoder cannot have these adapters."""
+    h, f = config.hidden_size, config.intermediate_size
+    sides = dict.fromkeys(_DENSE_LAYERS, h)
+    sides |= {"intermediate": min(h, f), "output": min(h, f)}
+    for name in _choose(targets):
+        if rank > sides[name]:
+            raise InputError(
+                f"lora_rank is {rank}, but {name} is a matrix with a side of "
+                f"{sides[name]}; a rank of 4 to 16 is usual."
+            )
+
+
+def add_lora(model: keras.Model, rank: int, alpha: float, targets: str) -> None:
+    """Adds alpha / rank * A @ B to the kernels of dense layers in each block.
+
+    `targets` names the layers, with commas between: the end of their path in
+    an `EncoderBlock`, such as "query", "attention/output", or "output" for
+    both layers of that name. A [in, rank] and B [rank, out] are the weights
+    `lora_kernel_a` and `lora_kernel_b` of a layer. B begins with zeros, so the
+    outputs are those of the model without adapters. Freezes the kernels.
+
+    Raises InputError if the model has no encoder blocks.
+    """
+    blocks = [x for x in model.layers if isinstance(x, EncoderBlock)]
+    if not blocks:
+        raise InputError(
+            "The network of this task has no encoder blocks that could be "
+            "trained, so it cannot have adapters; leave lora_rank out."
+        )
+    for block in blocks:
+        for name in _choose(targets):
+            layer = operator.attrgetter(_DENSE_LAYERS[name])(block)
+            layer.enable_lora(rank, lora_alpha=alpha)
+
+
+def _choose(targets):
+    """Returns the paths of the dense layers of a block that are meant."""
+    chosen = []
+    for target in filter(None, map(str.strip, targets.split(","))):
+        found = [p for p in _DENSE_LAYERS if f"/{p}".endswith(f"/{target}")]
+        if not found:
+            raise InputError(
+                f"lora_targets has {target!r}, but the dense layers of an "
+                f"encoder block are {', '.join(_DENSE_LAYERS)}."
+            )
+        chosen += found
+    if not chosen:
+        raise InputError(
+            "lora_targets is empty; name dense layers of the encoder blocks, "
+            "such as query,value."
+        )
+    return list(dict.fromkeys(chosen))
