@@ -10,7 +10,7 @@ from sklearn import metrics
 
 from keras_bert.errors import InputError
 from keras_bert.kinds.fields import encode_texts, find_label, numbered
-from keras_bert.kinds.kind import HeadNames, Kind, KindSettings
+from keras_bert.kinds.kind import HeadNames, Kind
 from keras_bert.kinds.network_calls import call_in_pieces
 from keras_bert.kinds.reports import write_confusion_matrix, write_worst_errors
 from keras_bert.kinds.signatures import (
@@ -18,16 +18,20 @@ from keras_bert.kinds.signatures import (
     classify_signature,
     one_graph,
 )
+from keras_bert.kinds.windows import (
+    WindowSettings,
+    make_preprocessor,
+    over_windows,
+)
 from keras_bert.models.bilstm import build_bilstm_classifier
 from keras_bert.models.classifier import build_classifier
 from keras_bert.settings import setting
-from keras_bert.text.packing import BertPreprocessor
 from keras_bert.training.losses import accuracy, cross_entropy
 from keras_bert.training.objectives import Objective
 
 
 @dataclasses.dataclass(frozen=True)
-class ClassificationSettings(KindSettings):
+class ClassificationSettings(WindowSettings):
     """Settings of a classification task.
 
     Attributes:
@@ -72,17 +76,17 @@ class Classification(Kind):
                 f"f1 scores the second of two labels, but the labels are "
                 f"{spec.labels}; choose accuracy or matthews."
             )
-        self._preprocessor = BertPreprocessor(
-            tokenizer, spec.settings.max_seq_length
-        )
+        self._preprocessor = make_preprocessor(spec, tokenizer)
 
     def build_model(self, bert_config):
         num_labels = len(self.spec.labels)
         if bilstm_size := self.spec.settings.bilstm_size:
-            return build_bilstm_classifier(
+            model = build_bilstm_classifier(
                 bert_config, num_labels=num_labels, bilstm_size=bilstm_size
             )
-        return build_classifier(bert_config, num_labels=num_labels)
+        else:
+            model = build_classifier(bert_config, num_labels=num_labels)
+        return over_windows(model, self.spec.settings)
 
     def encode(self, rows, *, labeled):
         labels = np.array(self.gold(rows), "int32") if labeled else None

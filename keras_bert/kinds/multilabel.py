@@ -20,7 +20,7 @@ from keras_bert.kinds.fields import (
     in_chunks,
     numbered,
 )
-from keras_bert.kinds.kind import HeadNames, Kind, KindSettings
+from keras_bert.kinds.kind import HeadNames, Kind
 from keras_bert.kinds.network_calls import call_in_pieces
 from keras_bert.kinds.reports import write_worst_errors
 from keras_bert.kinds.signatures import (
@@ -28,8 +28,12 @@ from keras_bert.kinds.signatures import (
     classify_signature,
     one_graph,
 )
+from keras_bert.kinds.windows import (
+    WindowSettings,
+    make_preprocessor,
+    over_windows,
+)
 from keras_bert.models.classifier import build_classifier
-from keras_bert.text.packing import BertPreprocessor
 from keras_bert.training.objectives import Objective
 
 
@@ -89,7 +93,7 @@ def _mean_average_precision(gold, scored):
 
 
 @dataclasses.dataclass(frozen=True)
-class MultiLabelSettings(KindSettings):
+class MultiLabelSettings(WindowSettings):
     """Settings of a multi-label task.
 
     Attributes:
@@ -132,13 +136,14 @@ class MultiLabel(Kind):
 
     def __init__(self, spec, tokenizer):
         super().__init__(spec, tokenizer)
-        self._preprocessor = BertPreprocessor(
-            tokenizer, spec.settings.max_seq_length
-        )
+        self._preprocessor = make_preprocessor(spec, tokenizer)
         self._class_weights = self._parse_class_weights()
 
     def build_model(self, bert_config):
-        model = build_classifier(bert_config, num_labels=len(self.spec.labels))
+        model = over_windows(
+            build_classifier(bert_config, num_labels=len(self.spec.labels)),
+            self.spec.settings,
+        )
         logits = model.output["logits"]
         is_given = LabelThresholds(name="label_thresholds")(logits)
         return keras.Model(
