@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import keras
 
@@ -43,7 +44,7 @@ def make_preprocessor(
 
     Raises InputError for windows of pairs.
     """
-    settings = spec.settings
+    settings: Any = spec.settings  # WindowSettings
     if settings.window_pooling == _NONE:
         return BertPreprocessor(tokenizer, settings.max_seq_length)
     if len(spec.text_fields) > 1:
