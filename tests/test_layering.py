@@ -106,6 +106,7 @@ MAY_IMPORT = {
         "errors",
         "files",
         "kinds",
+        "models",
         "progress",
         "serving",
         "settings",

@@ -20,6 +20,11 @@ from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.files import write_json
 from keras_bert.finetuning.batches import training_batches
+from keras_bert.finetuning.distillation import (
+    DistillationConfig,
+    check_distillation,
+    distill,
+)
 from keras_bert.finetuning.encoding import encode_rows, encoded_folder
 from keras_bert.finetuning.evaluation import Evaluation
 from keras_bert.finetuning.finetuned_model import (
@@ -37,7 +42,6 @@ from keras_bert.storage.paths import to_path
 from keras_bert.tasks import get_task
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.tfds_reader import read_tfds
-from keras_bert.training.config import TrainConfig
 from keras_bert.training.distribution import (
     get_strategy,
     is_chief,
@@ -48,7 +52,7 @@ from keras_bert.training.trainer import train
 
 
 @dataclasses.dataclass(frozen=True)
-class FinetuningConfig(TrainConfig):
+class FinetuningConfig(DistillationConfig):
     """A fine-tuning run; defaults as in google-research/bert.
 
     Attributes:
@@ -90,6 +94,7 @@ def finetune(
     config: FinetuningConfig | None = None,
     settings: Mapping[str, Any] | None = None,
     cache_dir: str | Path | None = None,
+    teacher: str | Path | None = None,
 ) -> dict[str, float]:
     """Fine-tunes on a task, or resumes where an earlier call stopped.
 
@@ -111,6 +116,9 @@ def finetune(
         cache_dir: A local folder for the encoded training set, which is read
             from there in every epoch and by later runs; by default `encoded`
             in output_dir. Runs, also at the same time, can share a folder.
+        teacher: A fine-tuned model of the same task and vocabulary, whose
+            outputs the network learns besides the labels; see the config's
+            `distillation_weight`.
 
     Returns:
         The task's metrics and `loss` on the first validation split; those of
@@ -137,6 +145,10 @@ def finetune(
     output_dir = to_path(output_dir)
     data_dir = to_path(data_dir)
     check_output_dir(output_dir)
+    if teacher and not config.num_train_epochs:
+        raise InputError(
+            "With num_train_epochs=0 nothing is trained; leave the teacher out."
+        )
     # First of all: workers must find each other before TensorFlow is used.
     strategy = get_strategy(config)
     read = _reader(task, data_dir, config.data_source)
@@ -151,6 +163,7 @@ def finetune(
         settings = {**_settings_of_model(task, init_checkpoint), **settings}
     spec = make_spec(task, settings)
     kind = build_kind(spec, tokenizer, bert_config)
+    check_distillation(teacher, kind, config)
 
     if config.num_train_epochs:
         train_rows = read("train")
@@ -199,7 +212,9 @@ def finetune(
                 "init_checkpoint": init_checkpoint
                 and _without_folders(str(init_checkpoint)),
                 "num_train_examples": int(train_set.rows[-1]) + 1,
+                **_named_teacher(teacher),
             },
+            teach=distill(teacher, kind, config) if teacher else None,
         )
         if not is_chief(strategy):
             return figures
@@ -224,6 +239,7 @@ def _train(
     config,
     output_dir,
     training,
+    teach,
 ):
     steps_per_epoch = math.ceil(
         len(train_set.lengths) / config.train_batch_size
@@ -256,7 +272,12 @@ def _train(
         output_dir=output_dir,
         sidecars=sidecars(kind, bert_config, training),
         selection=selection,
+        teach=teach,
     )
+
+
+def _named_teacher(teacher):
+    return {"teacher": _without_folders(str(teacher))} if teacher else {}
 
 
 def _without_folders(name):

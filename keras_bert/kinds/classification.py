@@ -26,7 +26,11 @@ from keras_bert.kinds.windows import (
 from keras_bert.models.bilstm import build_bilstm_classifier
 from keras_bert.models.classifier import build_classifier
 from keras_bert.settings import setting
-from keras_bert.training.losses import accuracy, cross_entropy
+from keras_bert.training.losses import (
+    accuracy,
+    cross_entropy,
+    soft_cross_entropy,
+)
 from keras_bert.training.objectives import Objective
 
 
@@ -59,7 +63,13 @@ class Classification(Kind):
         "f1": metrics.f1_score,
         "matthews": metrics.matthews_corrcoef,
     }
-    objectives = {"logits": Objective(cross_entropy, {"accuracy": accuracy})}
+    objectives = {
+        "logits": Objective(
+            cross_entropy,
+            {"accuracy": accuracy},
+            soft_loss=soft_cross_entropy,
+        )
+    }
     head_names = (
         HeadNames(
             "classifier",

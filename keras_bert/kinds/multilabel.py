@@ -34,6 +34,7 @@ from keras_bert.kinds.windows import (
     over_windows,
 )
 from keras_bert.models.classifier import build_classifier
+from keras_bert.training.losses import soft_sigmoid_cross_entropy
 from keras_bert.training.objectives import Objective
 
 
@@ -127,7 +128,11 @@ class MultiLabel(Kind):
         "mean_average_precision": _mean_average_precision,
     }
     objectives = {
-        "logits": Objective(_sigmoid_cross_entropy, {"accuracy": _accuracy})
+        "logits": Objective(
+            _sigmoid_cross_entropy,
+            {"accuracy": _accuracy},
+            soft_loss=soft_sigmoid_cross_entropy,
+        )
     }
     head_names = (
         *Classification.head_names,

@@ -34,6 +34,7 @@ from keras_bert.training.run_files.checkpoint import (
 from keras_bert.training.run_files.history import History
 from keras_bert.training.run_files.summary import describe_run
 from keras_bert.training.share import WHOLE, Share, distribute
+from keras_bert.training.teaching import Teaching
 from keras_bert.training.training_model import CountWork, TrainingModel
 from keras_bert.training.workers import lost_worker_named, value_of_chief
 
@@ -55,6 +56,7 @@ def train(
     sidecars: Mapping[str, str],
     init_moments: Path | None = None,
     selection: Selection | None = None,
+    teach: Callable[[keras.Model], Teaching] | None = None,
 ) -> tuple[keras.Model, dict[str, float]]:
     """Trains a model, or resumes where an earlier call was interrupted.
 
@@ -82,6 +84,9 @@ def train(
         init_moments: A checkpoint whose optimizer's moments to start with.
         selection: Evaluates the model after every interval, in place of
             validation_batches, and keeps the best one as `best/`.
+        teach: Takes the model, and returns the network that is trained in its
+            place and shares its weights. The model alone is evaluated, kept
+            and returned.
 
     Returns:
         The trained model and the last row of `history.csv`.
@@ -108,12 +113,14 @@ def train(
     batches = functools.partial(train_batches, step)
     with strategy.scope(), precision(config.precision):
         model = build_model()
+        teaching = teach(model) if teach else None
         trained = TrainingModel(
-            model,
-            objectives,
+            teaching.network if teaching else model,
+            teaching.objectives if teaching else objectives,
             count_work=count_work,
             gradient_accumulation_steps=config.gradient_accumulation_steps,
             jit_compile=_is_compiled(config, batches),
+            teaching=teaching,
         )
         trained.compile(
             build_optimizer(config, num_train_steps, num_warmup_steps),
@@ -122,7 +129,9 @@ def train(
             jit_compile=False,  # the model does it
         )
         if step:
-            folder = restore_checkpoint(trained, checkpoints, step)
+            folder = restore_checkpoint(
+                trained, checkpoints, step, result=model
+            )
             logging.info("Resuming from the checkpoint of step %d", step)
             _warn_of_changes(folder / _CONFIG, config)
         elif init_moments:
@@ -142,7 +151,8 @@ def train(
             sidecars=sidecars,
             strategy=strategy,
         )
-        evaluate, ends_run = best.evaluate, best.ends_run
+        evaluate = functools.partial(_evaluate_alone, best, model)
+        ends_run = best.ends_run
     # SIGTERM may have come before the evaluation at the end of an interval.
     is_due = value_of_chief(
         strategy,
@@ -166,6 +176,7 @@ def train(
         checkpoints,
         sidecars={_CONFIG: config.to_json(), **sidecars},
         keep_max=config.keep_checkpoint_max,
+        result=model,
     )
     with (
         lost_worker_named(strategy),
@@ -202,6 +213,11 @@ def train(
         metric = selection.metric if selection else None
         logging.info("%s", describe_run(history.rows, metric))
     return model, history.last
+
+
+def _evaluate_alone(best, model, trained, step):
+    """Evaluates the model itself, not the one that trains it."""
+    return best.evaluate(model, step)
 
 
 def _evaluate(dataset, num_batches, model, step):

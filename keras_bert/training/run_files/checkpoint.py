@@ -1,9 +1,9 @@
 """Checkpoints: everything that a run needs to resume.
 
 A checkpoint is a folder `step-00001000` with `model.safetensors` (the weights
-under their paths), `training_state.safetensors` (optimizer and dropout seeds)
-and the sidecars of the run. Folders with other names, such as a copy
-`step-00001000-good`, are left alone.
+under their paths), `training_state.safetensors` (optimizer, dropout seeds and
+weights that only training needs) and the sidecars of the run. Folders with
+other names, such as a copy `step-00001000-good`, are left alone.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from keras_bert.storage.local_copy import local_copy
 _WEIGHTS = "model.safetensors"
 _STATE = "training_state.safetensors"
 _DROPOUT = "dropout_seed"
+_TRAINING_ONLY = "training_only"
 
 
 class CheckpointWriter:
@@ -41,9 +42,14 @@ class CheckpointWriter:
         *,
         sidecars: Mapping[str, str],
         keep_max: int,
+        result: keras.Model | None = None,
     ):
-        """`sidecars` are text files to save beside the weights, by name."""
+        """`sidecars` are text files to save beside the weights, by name.
+
+        `result` has the weights that the run is for; by default all of them.
+        """
         self._model = model
+        self._result = result or model
         self._folder = folder
         self._sidecars = sidecars
         self._keep_max = keep_max
@@ -66,8 +72,8 @@ class CheckpointWriter:
         Removes all but the last `keep_max` checkpoints.
         """
         files = {
-            _WEIGHTS: {w.path: w for w in self._model.weights},
-            _STATE: _state(self._model),
+            _WEIGHTS: {w.path: w for w in self._result.weights},
+            _STATE: _state(self._model, self._result),
         }
         # Copies, because the next step may write to the memory of an array.
         files = {
@@ -120,9 +126,16 @@ def latest_step(folder: Path) -> int:
     return int(found[-1].name.removeprefix("step-")) if found else 0
 
 
-def restore_checkpoint(model: keras.Model, folder: Path, step: int) -> Path:
+def restore_checkpoint(
+    model: keras.Model,
+    folder: Path,
+    step: int,
+    *,
+    result: keras.Model | None = None,
+) -> Path:
     """Restores a compiled model from the checkpoint of a step.
 
+    `result` is that of `CheckpointWriter`.
     Returns the folder of the checkpoint. Raises InputError if there is none
     or if it is that of another model.
     """
@@ -133,8 +146,8 @@ def restore_checkpoint(model: keras.Model, folder: Path, step: int) -> Path:
             "give all workers the same output_dir, which all can read."
         )
     for name, variables in (
-        (_WEIGHTS, {w.path: w for w in model.weights}),
-        (_STATE, _state(model)),
+        (_WEIGHTS, {w.path: w for w in (result or model).weights}),
+        (_STATE, _state(model, result or model)),
     ):
         _assign(variables, _load(checkpoint / name), checkpoint / name)
     return checkpoint
@@ -160,7 +173,8 @@ def restore_moments(model: keras.Model, checkpoint: Path) -> None:
             _load(file),
         )
     )
-    arrays = {n: a for n, a in arrays.items() if not n.startswith(_DROPOUT)}
+    others = (_DROPOUT, _TRAINING_ONLY)
+    arrays = {n: a for n, a in arrays.items() if not n.startswith(others)}
     _assign(moments, arrays, file)
 
 
@@ -181,9 +195,18 @@ def _folders(folder):
     return list(folder.glob("step-" + 8 * "[0-9]"))
 
 
-def _state(model):
+def _state(model, result):
     seeds = [v for v in model.variables if v.name == "seed_generator_state"]
-    return _optimizer_state(model) | _numbered(_DROPOUT, seeds)
+    paths = {w.path for w in result.weights}
+    return (
+        _optimizer_state(model)
+        | _numbered(_DROPOUT, seeds)
+        | {
+            f"{_TRAINING_ONLY}/{w.path}": w
+            for w in model.weights
+            if w.path not in paths
+        }
+    )
 
 
 def _optimizer_state(model):
