@@ -47,6 +47,7 @@ from .models.span_labeler import build_span_labeler as build_span_labeler
 from .models.token_classifier import (
     build_token_classifier as build_token_classifier,
 )
+from .models.window_pooling import pool_windows as pool_windows
 from .pretraining.read.records_to_pairs import InstanceDrawer as InstanceDrawer
 from .pretraining.run import PretrainingConfig as PretrainingConfig
 from .pretraining.run import pretrain as pretrain

@@ -9,6 +9,10 @@ runs every combination and keeps the best model:
     ... --learning_rate=5e-5,3e-5,2e-5 --train_batch_size=16,32 \
         --num_train_epochs=2,3,4 --num_restarts=5
 
+Given a fine-tuned model, a smaller network learns from it:
+
+    ... --teacher=large --bert_config_file=configs/models/bert_tiny.json
+
 The settings of every kind of task, such as --max_seq_length, are flags too.
 --task=my_task.py adds the settings of the kinds that my_task.py defines.
 """
@@ -39,6 +43,11 @@ CACHE_DIR = flags.DEFINE_string(
     None,
     "A local folder for the encoded training set, which runs can share; by "
     "default, encoded in output_dir.",
+)
+TEACHER = flags.DEFINE_string(
+    "teacher",
+    None,
+    "A fine-tuned model of the same task, from which the network learns too.",
 )
 NUM_RESTARTS = flags.DEFINE_integer(
     "num_restarts", 1, "Runs per combination, each with its own random_seed."
@@ -79,6 +88,7 @@ def main():
         vocab_file=VOCAB_FILE.value,
         settings=read_settings(),
         cache_dir=CACHE_DIR.value,
+        teacher=TEACHER.value,
         **what,
     )
     for name, value in results.items():

@@ -86,10 +86,11 @@ def evaluation_batches(
 ) -> tuple[tf.data.Dataset, np.ndarray]:
     """Every example once, the shortest first, and their places in `examples`.
 
-    The i-th row of the outputs belongs to the example at the i-th place.
+    The i-th row of the outputs belongs to the example at the i-th place. A
+    batch has fewer than `batch_size` examples if each has several windows.
     """
     order = np.argsort(examples.lengths, kind="stable")
-    batches = np.split(order, range(batch_size, len(order), batch_size))
+    batches = _cut(order, examples.sizes, batch_size)
     indices = tf.RaggedTensor.from_row_lengths(
         np.concatenate(batches), [len(batch) for batch in batches]
     )
@@ -104,6 +105,21 @@ def fill_rate(lengths: np.ndarray, batches: list[np.ndarray]) -> float:
     """Returns the share of the positions in batches that is not padding."""
     num_positions = sum(lengths[b].max() * len(b) for b in batches)
     return sum(lengths[b].sum() for b in batches) / num_positions
+
+
+def _cut(order, sizes, batch_size):
+    """Cuts sorted examples into batches of bounded memory."""
+    if sizes.are_choices:
+        return np.split(order, range(batch_size, len(order), batch_size))
+    batches = []
+    while len(order):
+        # All examples are padded to the rows of the last one.
+        num_rows = sizes.num_rows[order[:batch_size]]
+        num_rows *= np.arange(1, len(num_rows) + 1)
+        size = max(1, np.searchsorted(num_rows, batch_size, "right"))
+        batches.append(order[:size])
+        order = order[size:]
+    return batches
 
 
 def _filled(batch, num_rows):
@@ -161,5 +177,5 @@ def _log_padding(sizes, batches, static_shapes):
         len(lengths),
         sizes.mean_length,
         # The sequences of an example are padded to its longest one.
-        100 * rate * (sizes.mean_length / lengths.mean()),
+        100 * rate * (sizes.totals.sum() / lengths.sum()),
     )

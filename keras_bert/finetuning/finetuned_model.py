@@ -40,7 +40,8 @@ class FinetunedModel:
         bert_config: The encoder.
         training: What is known of the training: `task`, `data`,
             `init_checkpoint`, `num_train_examples`, `num_train_steps`,
-            `config` and `metrics`; empty for a model that was not trained.
+            `config`, `metrics` and, if it had one, the `teacher`; empty for a
+            model that was not trained.
 
     Example:
         >>> model = keras_bert.load_finetuned("finetuned")
@@ -118,13 +119,19 @@ def load_finetuned(path: str | Path) -> FinetunedModel:
         ('0', '1')
     """
     folder = finetuned_folder(path)
-    bert_config = BertConfig.from_json(folder / "bert_config.json")
-    settings = TokenizerSettings.from_json(folder / "tokenizer_config.json")
-    tokenizer = BertTokenizer.from_settings(folder / "vocab.txt", settings)
-    kind = build_kind(read_spec(folder / "task.json"), tokenizer, bert_config)
+    kind, bert_config = read_kind(folder)
     model = kind.build_model(bert_config)
     load_checkpoint(model, folder)
     return FinetunedModel(model, kind, bert_config, _read_training(folder))
+
+
+def read_kind(folder: Path) -> tuple[Kind, BertConfig]:
+    """Reads all of a fine-tuned model but its weights."""
+    bert_config = BertConfig.from_json(folder / "bert_config.json")
+    settings = TokenizerSettings.from_json(folder / "tokenizer_config.json")
+    tokenizer = BertTokenizer.from_settings(folder / "vocab.txt", settings)
+    spec = read_spec(folder / "task.json")
+    return build_kind(spec, tokenizer, bert_config), bert_config
 
 
 def is_finetuned(path: str | Path) -> bool:

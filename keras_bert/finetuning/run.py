@@ -30,6 +30,11 @@ from keras_bert.finetuning.adaptation import (
     learning_rate_factors,
 )
 from keras_bert.finetuning.batches import training_batches
+from keras_bert.finetuning.distillation import (
+    DistillationConfig,
+    check_distillation,
+    distill,
+)
 from keras_bert.finetuning.encoding import encode_rows, encoded_folder
 from keras_bert.finetuning.evaluation import Evaluation
 from keras_bert.finetuning.finetuned_model import (
@@ -60,7 +65,7 @@ from keras_bert.training.trainer import train
 
 
 @dataclasses.dataclass(frozen=True)
-class FinetuningConfig(AdaptationConfig):
+class FinetuningConfig(AdaptationConfig, DistillationConfig):
     """A fine-tuning run; defaults as in google-research/bert.
 
     Attributes:
@@ -103,6 +108,7 @@ def finetune(
     config: FinetuningConfig | None = None,
     settings: Mapping[str, Any] | None = None,
     cache_dir: str | Path | None = None,
+    teacher: str | Path | None = None,
 ) -> dict[str, float]:
     """Fine-tunes on a task, or resumes where an earlier call stopped.
 
@@ -125,6 +131,9 @@ def finetune(
         cache_dir: A local folder for the encoded training set, which is read
             from there in every epoch and by later runs; by default `encoded`
             in output_dir. Runs, also at the same time, can share a folder.
+        teacher: A fine-tuned model of the same task and vocabulary, whose
+            outputs the network learns besides the labels; see the config's
+            `distillation_weight`.
 
     Returns:
         The task's metrics and `loss` on the first validation split; those of
@@ -151,6 +160,10 @@ def finetune(
     output_dir = to_path(output_dir)
     data_dir = to_path(data_dir)
     check_output_dir(output_dir)
+    if teacher and not config.num_train_epochs:
+        raise InputError(
+            "With num_train_epochs=0 nothing is trained; leave the teacher out."
+        )
     # First of all: workers must find each other before TensorFlow is used.
     strategy = get_strategy(config)
     read = _reader(task, data_dir, config.data_source)
@@ -166,6 +179,7 @@ def finetune(
         settings = {**_settings_of_model(task, init_checkpoint), **settings}
     spec = make_spec(task, settings)
     kind = build_kind(spec, tokenizer, bert_config)
+    check_distillation(teacher, kind, config)
 
     if config.num_train_epochs:
         train_rows = read("train")
@@ -223,8 +237,10 @@ def finetune(
                 "init_checkpoint": init_checkpoint
                 and _without_folders(str(init_checkpoint)),
                 "num_train_examples": int(train_set.rows[-1]) + 1,
+                **_named_teacher(teacher),
             },
             base=base,
+            teach=distill(teacher, kind, config) if teacher else None,
         )
         if not is_chief(strategy):
             return figures
@@ -254,6 +270,7 @@ def _train(
     output_dir,
     training,
     base,
+    teach,
 ):
     steps_per_epoch = math.ceil(
         len(train_set.lengths) / config.train_batch_size
@@ -293,7 +310,12 @@ def _train(
         learning_rate_factors=learning_rate_factors(
             config, bert_config.num_hidden_layers
         ),
+        teach=teach,
     )
+
+
+def _named_teacher(teacher):
+    return {"teacher": _without_folders(str(teacher))} if teacher else {}
 
 
 def _without_folders(name):

@@ -30,16 +30,26 @@ from keras_bert.kinds.signatures import (
     classify_signature,
     one_graph,
 )
+from keras_bert.kinds.windows import (
+    WindowSettings,
+    make_preprocessor,
+    over_windows,
+)
 from keras_bert.models.bilstm import build_bilstm_classifier
 from keras_bert.models.classifier import build_classifier
 from keras_bert.settings import setting
-from keras_bert.text.packing import BertPreprocessor
-from keras_bert.training.losses import accuracy, cross_entropy
+from keras_bert.training.losses import (
+    accuracy,
+    cross_entropy,
+    soft_cross_entropy,
+)
 from keras_bert.training.objectives import Objective
 
 
 @dataclasses.dataclass(frozen=True)
-class ClassificationSettings(LabelSmoothingSettings, ClassWeightSettings):
+class ClassificationSettings(
+    WindowSettings, LabelSmoothingSettings, ClassWeightSettings
+):
     """Settings of a classification task.
 
     Attributes:
@@ -72,7 +82,13 @@ class Classification(Kind):
         "f1": metrics.f1_score,
         "matthews": metrics.matthews_corrcoef,
     }
-    objectives = {"logits": Objective(cross_entropy, {"accuracy": accuracy})}
+    objectives = {
+        "logits": Objective(
+            cross_entropy,
+            {"accuracy": accuracy},
+            soft_loss=soft_cross_entropy,
+        )
+    }
     head_names = (
         HeadNames(
             "classifier",
@@ -89,9 +105,7 @@ class Classification(Kind):
                 f"f1 scores the second of two labels, but the labels are "
                 f"{spec.labels}; choose accuracy or matthews."
             )
-        self._preprocessor = BertPreprocessor(
-            tokenizer, spec.settings.max_seq_length
-        )
+        self._preprocessor = make_preprocessor(spec, tokenizer)
         self._class_weights = parse_class_weights(
             spec.settings.class_weights, spec.labels
         )
@@ -99,10 +113,12 @@ class Classification(Kind):
     def build_model(self, bert_config):
         num_labels = len(self.spec.labels)
         if bilstm_size := self.spec.settings.bilstm_size:
-            return build_bilstm_classifier(
+            model = build_bilstm_classifier(
                 bert_config, num_labels=num_labels, bilstm_size=bilstm_size
             )
-        return build_classifier(bert_config, num_labels=num_labels)
+        else:
+            model = build_classifier(bert_config, num_labels=num_labels)
+        return over_windows(model, self.spec.settings)
 
     def settings_from_data(self, rows):
         if self.spec.settings.class_weights != BALANCED:

@@ -22,9 +22,10 @@ class Examples:
 
     Attributes:
         features: `input_ids` and `segment_ids`, int32 [N, (tokens)], or
-            [N, C, (tokens)] for examples that hold several sequences.
+            [N, C, (tokens)] for examples that hold several sequences. Their
+            number C may differ, as that of the windows of texts does.
         rows: The number of the row of each example, in rising order. A long
-            text makes several examples.
+            text may make several examples.
         labels: By output, [N, ...] or ragged [N, (tokens)]; empty if the rows
             have no labels. The id `IGNORED` is not learned.
         weights: By output, float32 in the shape of its labels; 1 if absent.
@@ -62,18 +63,19 @@ class Examples:
         """The numbers of tokens of the examples."""
         with tf.init_scope():  # also if a graph of batches is built
             lengths = self.features["input_ids"].row_lengths(axis=-1)
-            longest = totals = sequences = lengths
+            longest = totals = lengths
+            counts = tf.ones_like(lengths)
             if isinstance(lengths, tf.RaggedTensor):
                 longest = tf.reduce_max(lengths, axis=-1)
                 totals = tf.reduce_sum(lengths, axis=-1)
-                sequences = lengths.flat_values
+                counts = lengths.row_lengths()
         return Sizes(
-            longest.numpy(), totals.numpy(), len(sequences), self.are_choices
+            longest.numpy(), totals.numpy(), counts.numpy(), self.are_choices
         )
 
     @property
     def lengths(self) -> np.ndarray:
-        """The length of each example, or of its longest row, [N]."""
+        """As in `Sizes`."""
         return self.sizes.lengths
 
     def how_read(self) -> list[dict[str, Any]]:
@@ -104,13 +106,13 @@ class Sizes(NamedTuple):
     Attributes:
         longest: Of the longest sequence of each example, [N].
         totals: Of all sequences of each example, [N].
-        num_sequences: The number of sequences of all examples.
+        counts: The number of sequences of each example, [N].
         are_choices: As in `Examples`.
     """
 
     longest: np.ndarray
     totals: np.ndarray
-    num_sequences: int
+    counts: np.ndarray
     are_choices: bool
 
     @property
@@ -121,15 +123,26 @@ class Sizes(NamedTuple):
         return bool(may_share_rows(self.totals.sum(), len(self.totals)))
 
     @property
+    def num_rows(self) -> np.ndarray:
+        """The number of rows of each example, [N]."""
+        return np.ones_like(self.counts) if self.shares_rows else self.counts
+
+    @property
     def lengths(self) -> np.ndarray:
-        """The length of each example, or of its longest row, [N]."""
-        return self.totals if self.shares_rows else self.longest
+        """The length of each example with its padding, in all its rows, [N].
+
+        In a batch, the longest example has the most rows and the longest row:
+        either all examples have the same number of rows, or, as windows of
+        texts, all rows are full if an example has several.
+        """
+        if self.shares_rows:
+            return self.totals
+        return self.longest * self.counts
 
     @property
     def mean_length(self) -> float:
         """The mean number of tokens of all rows of the network's input."""
-        num_rows = len(self.totals) if self.shares_rows else self.num_sequences
-        return float(self.totals.sum() / num_rows)
+        return float(self.totals.sum() / self.num_rows.sum())
 
 
 def pad_batch(

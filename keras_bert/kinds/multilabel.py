@@ -35,8 +35,13 @@ from keras_bert.kinds.signatures import (
     classify_signature,
     one_graph,
 )
+from keras_bert.kinds.windows import (
+    WindowSettings,
+    make_preprocessor,
+    over_windows,
+)
 from keras_bert.models.classifier import build_classifier
-from keras_bert.text.packing import BertPreprocessor
+from keras_bert.training.losses import soft_sigmoid_cross_entropy
 from keras_bert.training.objectives import Objective
 
 
@@ -101,7 +106,9 @@ def _mean_average_precision(gold, scored):
 
 
 @dataclasses.dataclass(frozen=True)
-class MultiLabelSettings(LabelSmoothingSettings, ClassWeightSettings):
+class MultiLabelSettings(
+    WindowSettings, LabelSmoothingSettings, ClassWeightSettings
+):
     """Settings of a multi-label task."""
 
 
@@ -131,7 +138,11 @@ class MultiLabel(Kind):
         "mean_average_precision": _mean_average_precision,
     }
     objectives = {
-        "logits": Objective(_sigmoid_cross_entropy, {"accuracy": _accuracy})
+        "logits": Objective(
+            _sigmoid_cross_entropy,
+            {"accuracy": _accuracy},
+            soft_loss=soft_sigmoid_cross_entropy,
+        )
     }
     head_names = (
         *Classification.head_names,
@@ -140,15 +151,16 @@ class MultiLabel(Kind):
 
     def __init__(self, spec, tokenizer):
         super().__init__(spec, tokenizer)
-        self._preprocessor = BertPreprocessor(
-            tokenizer, spec.settings.max_seq_length
-        )
+        self._preprocessor = make_preprocessor(spec, tokenizer)
         self._class_weights = parse_class_weights(
             spec.settings.class_weights, spec.labels
         )
 
     def build_model(self, bert_config):
-        model = build_classifier(bert_config, num_labels=len(self.spec.labels))
+        model = over_windows(
+            build_classifier(bert_config, num_labels=len(self.spec.labels)),
+            self.spec.settings,
+        )
         logits = model.output["logits"]
         is_given = LabelThresholds(name="label_thresholds")(logits)
         return keras.Model(

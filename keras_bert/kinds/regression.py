@@ -11,13 +11,17 @@ from scipy import stats
 from tensorflow.saved_model import REGRESS_METHOD_NAME, REGRESS_OUTPUTS
 
 from keras_bert.kinds.fields import encode_texts, find_number, numbered
-from keras_bert.kinds.kind import HeadNames, Kind, KindSettings
+from keras_bert.kinds.kind import HeadNames, Kind
 from keras_bert.kinds.network_calls import call_in_pieces
 from keras_bert.kinds.reports import write_worst_errors
 from keras_bert.kinds.signatures import Signature, one_graph
+from keras_bert.kinds.windows import (
+    WindowSettings,
+    make_preprocessor,
+    over_windows,
+)
 from keras_bert.models.classifier import build_regressor
 from keras_bert.settings import setting
-from keras_bert.text.packing import BertPreprocessor
 from keras_bert.training.losses import squared_error
 from keras_bert.training.objectives import Objective
 
@@ -31,7 +35,7 @@ def _correlation(correlate):
 
 
 @dataclasses.dataclass(frozen=True)
-class RegressionSettings(KindSettings):
+class RegressionSettings(WindowSettings):
     """Settings of a regression task.
 
     Attributes:
@@ -70,16 +74,14 @@ class Regression(Kind):
     def __init__(self, spec, tokenizer):
         super().__init__(spec, tokenizer)
         settings = spec.settings
-        self._preprocessor = BertPreprocessor(
-            tokenizer, settings.max_seq_length
-        )
+        self._preprocessor = make_preprocessor(spec, tokenizer)
         self._range = (
             -math.inf if settings.min_value is None else settings.min_value,
             math.inf if settings.max_value is None else settings.max_value,
         )
 
     def build_model(self, bert_config):
-        return build_regressor(bert_config)
+        return over_windows(build_regressor(bert_config), self.spec.settings)
 
     def encode(self, rows, *, labeled):
         labels = np.array(self.gold(rows), "float32") if labeled else None

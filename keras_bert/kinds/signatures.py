@@ -78,7 +78,10 @@ def classify_signature(
 
 
 def id_signature(model: keras.Model) -> Signature:
-    """Returns the signature of a network that takes ids, int32 [B, S]."""
+    """Returns the signature of a network that takes ids.
+
+    They are int32 [B, S], or [B, W, S] for texts in windows.
+    """
 
     def call(input_ids, input_mask, segment_ids):
         return model(
@@ -89,7 +92,8 @@ def id_signature(model: keras.Model) -> Signature:
             }
         )
 
-    return Signature(call, id_inputs([None, None]))
+    shape = model.input["input_ids"].shape
+    return Signature(call, id_inputs([None] * len(shape)))
 
 
 def id_inputs(shape: Sequence[int | None]) -> list[tf.TensorSpec]:

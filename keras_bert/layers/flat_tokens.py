@@ -21,11 +21,14 @@ class FlattenTokens(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class UnflattenTokens(keras.layers.Layer):
-    """[T, H] and the input mask [B, S] -> [B, S, H]."""
+    """[T, H] and the input mask [B, S] -> [B, S, H].
+
+    The mask may have more axes, such as [B, R, S].
+    """
 
     def call(self, x, input_mask):
-        seq_length = ops.shape(input_mask)[1]
-        return ops.reshape(x, (-1, seq_length, x.shape[-1]))  # [B, S, H]
+        _, *sizes = ops.shape(input_mask)
+        return ops.reshape(x, (-1, *sizes, x.shape[-1]))  # [B, S, H]
 
     def compute_output_spec(self, x, input_mask):
         return keras.KerasTensor(

@@ -15,7 +15,8 @@ class Packed(NamedTuple):
     """Texts or pairs of texts, packed for the encoder.
 
     Attributes:
-        features: Ragged `input_ids` and `segment_ids`, int32 [B, (tokens)].
+        features: Ragged `input_ids` and `segment_ids`, int32 [B, (tokens)],
+            or [B, (W), (tokens)] for texts in windows.
         truncated: Whether a row lost tokens, bool [B].
     """
 
@@ -25,9 +26,12 @@ class Packed(NamedTuple):
     def how_read(self) -> dict[str, tf.Tensor]:
         """Returns what an answer says of each text that it was given.
 
-        `truncated`, and `num_tokens`, int32 [B], with special tokens.
+        `truncated`, and `num_tokens`, int32 [B], with special tokens and in
+        all windows.
         """
-        lengths = self.features["input_ids"].row_lengths()
+        lengths = self.features["input_ids"].row_lengths(axis=-1)
+        if isinstance(lengths, tf.RaggedTensor):
+            lengths = tf.reduce_sum(lengths, axis=-1)
         return {
             "truncated": self.truncated,
             "num_tokens": tf.cast(lengths, tf.int32),
@@ -145,7 +149,7 @@ def _shorten(ids, lengths):
 
 
 def pad(packed: dict[str, tf.RaggedTensor]) -> dict[str, tf.Tensor]:
-    """Ragged features -> dense features [B, S].
+    """Ragged features -> dense features [B, S], or [B, W, S].
 
     If they have no `input_mask`, it is 1 for every token.
     """

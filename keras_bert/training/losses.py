@@ -28,6 +28,46 @@ def squared_error(labels: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
     return tf.square(outputs - tf.cast(labels, tf.float32))
 
 
+def soft_cross_entropy(
+    teacher: tf.Tensor, logits: tf.Tensor, temperature: float
+) -> tf.Tensor:
+    """Logits of a teacher and logits [..., V] -> cross-entropies [...].
+
+    Both logits are divided by the temperature. The result is multiplied by
+    its square, so that its gradient keeps its size (Hinton et al. 2015, arXiv
+    1503.02531, section 2).
+    """
+    teacher, logits = _at(temperature, teacher, logits)
+    return temperature**2 * tf.nn.softmax_cross_entropy_with_logits(
+        tf.nn.softmax(teacher), logits
+    )
+
+
+def soft_sigmoid_cross_entropy(
+    teacher: tf.Tensor, logits: tf.Tensor, temperature: float
+) -> tf.Tensor:
+    """The same for sigmoids: logits [..., L] -> cross-entropies [..., L]."""
+    teacher, logits = _at(temperature, teacher, logits)
+    return temperature**2 * tf.nn.sigmoid_cross_entropy_with_logits(
+        tf.sigmoid(teacher), logits
+    )
+
+
+def soft_squared_error(
+    teacher: tf.Tensor, outputs: tf.Tensor, temperature: float = 1.0
+) -> tf.Tensor:
+    """Vectors of a teacher and vectors [..., H] -> mean squares [...].
+
+    The temperature is not used.
+    """
+    teacher, outputs = _at(1.0, teacher, outputs)
+    return tf.reduce_mean(tf.math.squared_difference(teacher, outputs), -1)
+
+
+def _at(temperature, *logits):
+    return (tf.cast(x, tf.float32) / temperature for x in logits)
+
+
 def weighted_mean(
     values: tf.Tensor, weights: tf.Tensor, total: tf.Tensor | None = None
 ) -> tf.Tensor:

@@ -8,6 +8,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_bert.training.losses import soft_squared_error
+
 # A figure's weighted sum and the sum of the weights, by the figure's name.
 Sums = dict[str, tuple[tf.Tensor, tf.Tensor]]
 
@@ -22,6 +24,10 @@ class Objective:
         metrics: More such functions, by the name under which their mean is
             reported.
         of_mean_loss: Functions of the mean loss to report, by name.
+        soft_loss: Function of a teacher's outputs, outputs and a temperature
+            that returns a float32 number per label: what a smaller network
+            learns from a larger one. See `losses`.
+        weight: The factor of the loss in the sum of all losses.
 
     Example:
         >>> from keras_bert.training.losses import accuracy, cross_entropy
@@ -39,6 +45,8 @@ class Objective:
     of_mean_loss: Mapping[str, Callable[..., Any]] = dataclasses.field(
         default_factory=dict
     )
+    soft_loss: Callable[..., Any] = soft_squared_error
+    weight: float = 1.0
 
     def sums(
         self, labels: tf.Tensor, outputs: tf.Tensor, weights: tf.Tensor

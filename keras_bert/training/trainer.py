@@ -36,6 +36,7 @@ from keras_bert.training.run_files.checkpoint import (
 from keras_bert.training.run_files.history import History
 from keras_bert.training.run_files.summary import describe_run
 from keras_bert.training.share import WHOLE, Share, distribute
+from keras_bert.training.teaching import Teaching
 from keras_bert.training.training_model import CountWork, TrainingModel
 from keras_bert.training.workers import lost_worker_named, value_of_chief
 
@@ -60,6 +61,7 @@ def train(
     selection: Selection | None = None,
     holds: Holds = every_weight,
     learning_rate_factors: Mapping[str, float] | None = None,
+    teach: Callable[[keras.Model], Teaching] | None = None,
 ) -> tuple[keras.Model, dict[str, float]]:
     """Trains a model, or resumes where an earlier call was interrupted.
 
@@ -92,6 +94,9 @@ def train(
         holds: Whether a checkpoint holds the weight of a path. `build_model`
             must return the others with the values that they keep.
         learning_rate_factors: Those of `build_optimizer`.
+        teach: Takes the model, and returns the network that is trained in its
+            place and shares its weights. The model alone is evaluated, kept
+            and returned.
 
     Returns:
         The trained model and the last row of `history.csv`.
@@ -118,12 +123,14 @@ def train(
     batches = functools.partial(train_batches, step)
     with strategy.scope(), precision(config.precision):
         model = build_model()
+        teaching = teach(model) if teach else None
         trained = TrainingModel(
-            model,
-            objectives,
+            teaching.network if teaching else model,
+            teaching.objectives if teaching else objectives,
             count_work=count_work,
             gradient_accumulation_steps=config.gradient_accumulation_steps,
             jit_compile=_is_compiled(config, batches),
+            teaching=teaching,
         )
         trained.compile(
             build_optimizer(
@@ -134,7 +141,9 @@ def train(
             jit_compile=False,  # the model does it
         )
         if step:
-            folder = restore_checkpoint(trained, checkpoints, step, holds)
+            folder = restore_checkpoint(
+                trained, checkpoints, step, result=model, holds=holds
+            )
             logging.info("Resuming from the checkpoint of step %d", step)
             _warn_of_changes(folder / _CONFIG, config)
         elif init_moments:
@@ -155,7 +164,8 @@ def train(
             strategy=strategy,
             holds=holds,
         )
-        evaluate, ends_run = best.evaluate, best.ends_run
+        evaluate = functools.partial(_evaluate_alone, best, model)
+        ends_run = best.ends_run
     # SIGTERM may have come before the evaluation at the end of an interval.
     is_due = value_of_chief(
         strategy,
@@ -179,6 +189,7 @@ def train(
         checkpoints,
         sidecars={_CONFIG: config.to_json(), **sidecars},
         keep_max=config.keep_checkpoint_max,
+        result=model,
         holds=holds,
     )
     with (
@@ -216,6 +227,11 @@ def train(
         metric = selection.metric if selection else None
         logging.info("%s", describe_run(history.rows, metric))
     return model, history.last
+
+
+def _evaluate_alone(best, model, trained, step):
+    """Evaluates the model itself, not the one that trains it."""
+    return best.evaluate(model, step)
 
 
 def _evaluate(dataset, num_batches, model, step):

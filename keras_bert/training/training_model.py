@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from keras_bert.training.losses import weighted_mean
 from keras_bert.training.objectives import BatchObjective, Objective
+from keras_bert.training.teaching import Teaching
 
 # Features of a batch -> the amounts of WORK in it, by name.
 CountWork = Callable[[Mapping[str, tf.Tensor]], Mapping[str, tf.Tensor]]
@@ -30,7 +31,11 @@ class TrainingModel(keras.Model):
     every label has the weight 1. The loss of an output is the weighted mean
     over all labels of the batch or, with a `BatchObjective`, a function of
     all rows: on all replicas, workers and micro-batches. The losses of the
-    outputs are added. Compile the model with an optimizer alone.
+    outputs are added, each times its weight. Compile the model with an
+    optimizer alone.
+
+    With a `teaching`, `model` and `objectives` are its network and objectives.
+    The labels that it adds are made for each micro-batch.
 
     Every row of the global batch gets its own dropout masks. On one device
     these are the same as Keras' own training would draw.
@@ -47,6 +52,7 @@ class TrainingModel(keras.Model):
         count_work: CountWork,
         gradient_accumulation_steps: int = 1,
         jit_compile: bool = False,
+        teaching: Teaching | None = None,
     ):
         super().__init__(model.input, model.output, name=model.name)
         self._objectives = dict(objectives)
@@ -71,6 +77,9 @@ class TrainingModel(keras.Model):
             for output, objective in objectives.items()
             for figure in ("loss", *objective.metrics)
         }
+        # Functions, so that Keras does not take the teacher for a layer.
+        self._more_labels = teaching and teaching.labels
+        self._more_weights = teaching and teaching.weights
         self._count_work = count_work
         # Each replica adds up its own amounts: a step sends nothing.
         self._work = tf.Variable(
@@ -173,6 +182,7 @@ class TrainingModel(keras.Model):
 
     def test_step(self, data):
         features, labels, weights = self._unpack(data)
+        labels = self._all_labels(features, labels)
         outputs = self(features, training=False)
         sums = _sums(self._label_objectives, labels, outputs, weights)
         whole = self._whole_batch(labels, outputs, weights)
@@ -182,11 +192,15 @@ class TrainingModel(keras.Model):
         features, labels, weights = keras.utils.unpack_x_y_sample_weight(data)
         if weights is None:
             weights = {name: tf.ones_like(y) for name, y in labels.items()}
-        return (
-            features,
-            labels,
-            {name: tf.cast(w, tf.float32) for name, w in weights.items()},
-        )
+        weights = {n: tf.cast(w, tf.float32) for n, w in weights.items()}
+        if self._more_weights:
+            weights |= self._more_weights(features, weights)
+        return features, labels, weights
+
+    def _all_labels(self, features, labels):
+        if self._more_labels:
+            labels = labels | self._more_labels(features)
+        return labels
 
     @property
     def _takes_two_passes(self):
@@ -219,10 +233,12 @@ class TrainingModel(keras.Model):
         If `slopes` is None, the part must be the whole batch of this replica.
         """
         features, labels, weights = data
+        labels = self._all_labels(features, labels)
         with tf.GradientTape() as tape:
             outputs, seeds, updates = self._forward(features, seeds)
             losses = [
-                weighted_mean(
+                objective.weight
+                * weighted_mean(
                     objective.loss(labels[name], outputs[name]),
                     weights[name],
                     totals[name],
@@ -310,7 +326,8 @@ class TrainingModel(keras.Model):
             y, x, w = (values[name] for values in whole)
             with tf.GradientTape() as tape:
                 tape.watch(x)
-                loss = self.optimizer.scale_loss(objective.loss(y, x, w))
+                loss = objective.weight * objective.loss(y, x, w)
+                loss = self.optimizer.scale_loss(loss)
             slopes[name] = _rows_of_replica(
                 tape.gradient(loss, x), tf.shape(outputs[name])[0]
             )
@@ -347,7 +364,8 @@ class TrainingModel(keras.Model):
             for figure, function in objective.of_mean_loss.items():
                 logs[_log_name(output, figure)] = function(loss)
         logs["loss"] = sum(
-            logs[_log_name(name, "loss")] for name in self._objectives
+            objective.weight * logs[_log_name(name, "loss")]
+            for name, objective in self._objectives.items()
         )
         return logs
 

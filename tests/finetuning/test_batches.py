@@ -174,12 +174,12 @@ def test_padded_and_ignored_labels_have_no_weight():
     ]
 
 
-def test_an_example_is_as_long_as_its_longest_choice():
+def test_an_example_is_as_long_as_all_its_padded_sequences():
     ids = tf.ragged.constant([[[2, 5, 3], [2, 3]], [[2, 3], [2, 9, 7, 8, 3]]])
     examples = Examples(
         {"input_ids": ids, "segment_ids": ids * 0}, np.array([0, 1])
     )
-    assert examples.lengths.tolist() == [3, 5]
+    assert examples.lengths.tolist() == [2 * 3, 2 * 5]
     features, labels, weights = examples.batch(tf.constant([0]))
     assert features["input_ids"].numpy().tolist() == [[[2, 5, 3], [2, 3, 0]]]
     assert features["input_mask"].numpy().tolist() == [[[1, 1, 1], [1, 1, 0]]]

@@ -5,6 +5,9 @@ import tensorflow as tf
 from keras_bert.training.losses import (
     accuracy,
     cross_entropy,
+    soft_cross_entropy,
+    soft_sigmoid_cross_entropy,
+    soft_squared_error,
     squared_error,
     weighted_mean,
 )
@@ -40,3 +43,36 @@ def test_accuracy():
 def test_squared_error():
     errors = squared_error(np.array([1.0, 5.0]), np.array([[3.0], [4.5]], "f"))
     np.testing.assert_array_equal(errors, [4.0, 0.25])
+
+
+def test_soft_losses():
+    """Of the logits of a teacher, at the temperature 3."""
+    teacher = np.random.default_rng(4).normal(size=LOGITS.shape) * 2
+    t, x = teacher / 3, LOGITS / 3.0
+    p = np.exp(t) / np.exp(t).sum(-1, keepdims=True)
+    log_probs = x - np.log(np.exp(x).sum(-1, keepdims=True))
+    losses = soft_cross_entropy(teacher, LOGITS, 3.0)
+    np.testing.assert_allclose(losses, -9 * (p * log_probs).sum(-1), rtol=1e-5)
+    p, q = (1 / (1 + np.exp(-y)) for y in (t, x))
+    losses = soft_sigmoid_cross_entropy(teacher, LOGITS, 3.0)
+    expected = -9 * (p * np.log(q) + (1 - p) * np.log(1 - q))
+    np.testing.assert_allclose(losses, expected, rtol=1e-5)
+    errors = soft_squared_error(teacher, LOGITS)
+    expected = np.square(teacher - LOGITS).mean(-1)
+    np.testing.assert_allclose(errors, expected, rtol=1e-5)
+    for loss in (soft_cross_entropy, soft_sigmoid_cross_entropy):
+        half = loss(tf.cast(teacher, tf.bfloat16), tf.cast(x, tf.bfloat16), 2.0)
+        assert half.dtype == tf.float32
+
+
+def test_a_high_temperature_leaves_the_size_of_the_gradient():
+    """As it rises, the gradient nears (x - t) / V of centered logits."""
+    x, t = (
+        y - y.mean(-1, keepdims=True)
+        for y in (LOGITS, LOGITS[::-1].astype("f"))
+    )
+    x = tf.constant(x)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        loss = tf.reduce_sum(soft_cross_entropy(t, x, 1e3))
+    np.testing.assert_allclose(tape.gradient(loss, x), (x - t) / 31, atol=1e-3)

@@ -23,7 +23,11 @@ from keras_bert.kinds.reports import write_worst_errors
 from keras_bert.kinds.signatures import Signature, id_inputs
 from keras_bert.models.multiple_choice import build_multiple_choice
 from keras_bert.text.packing import BertPreprocessor
-from keras_bert.training.losses import accuracy, cross_entropy
+from keras_bert.training.losses import (
+    accuracy,
+    cross_entropy,
+    soft_cross_entropy,
+)
 from keras_bert.training.objectives import Objective
 
 
@@ -42,7 +46,13 @@ class MultipleChoice(Kind):
     Settings = LabelSmoothingSettings
     num_text_fields = (2,)
     metrics = {"accuracy": metrics.accuracy_score}
-    objectives = {"logits": Objective(cross_entropy, {"accuracy": accuracy})}
+    objectives = {
+        "logits": Objective(
+            cross_entropy,
+            {"accuracy": accuracy},
+            soft_loss=soft_cross_entropy,
+        )
+    }
     head_names = (
         HeadNames(
             "multiple_choice",

@@ -23,7 +23,11 @@ from keras_bert.kinds.span.reports import (
 from keras_bert.kinds.span.settings import SpanSettings
 from keras_bert.kinds.span.windows import QuestionWindows, Windows
 from keras_bert.models.span_labeler import build_span_labeler
-from keras_bert.training.losses import accuracy, cross_entropy
+from keras_bert.training.losses import (
+    accuracy,
+    cross_entropy,
+    soft_cross_entropy,
+)
 from keras_bert.training.objectives import Objective
 
 _ROWS_PER_CALL = 5_000
@@ -38,7 +42,15 @@ def _half_cross_entropy(labels, logits):
     return cross_entropy(labels, logits) / 2
 
 
-_OBJECTIVE = Objective(_half_cross_entropy, {"accuracy": accuracy})
+def _half_soft_cross_entropy(teacher, logits, temperature):
+    return soft_cross_entropy(teacher, logits, temperature) / 2
+
+
+_OBJECTIVE = Objective(
+    _half_cross_entropy,
+    {"accuracy": accuracy},
+    soft_loss=_half_soft_cross_entropy,
+)
 
 
 class Span(Kind):

@@ -39,7 +39,11 @@ from keras_bert.models.feature_tagger import (
 from keras_bert.models.token_classifier import build_token_classifier
 from keras_bert.settings import setting
 from keras_bert.text.offsets import TokensWithOffsets
-from keras_bert.training.losses import accuracy, cross_entropy
+from keras_bert.training.losses import (
+    accuracy,
+    cross_entropy,
+    soft_cross_entropy,
+)
 from keras_bert.training.objectives import Objective
 
 
@@ -86,7 +90,13 @@ class TokenClassification(Kind):
     num_text_fields = (1,)
     has_labels = True
     metrics = METRICS
-    objectives = {"logits": Objective(cross_entropy, {"accuracy": accuracy})}
+    objectives = {
+        "logits": Objective(
+            cross_entropy,
+            {"accuracy": accuracy},
+            soft_loss=soft_cross_entropy,
+        )
+    }
     head_names = (
         HeadNames(
             "token_classifier",

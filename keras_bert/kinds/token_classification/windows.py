@@ -7,6 +7,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.text.windows import lay_out_windows
 
 
 class WordWindows(NamedTuple):
@@ -60,45 +61,32 @@ def window_words(
     the most text around its first token.
     """
     size = seq_length - 2
-    step = size // 2
-    lengths = ids.row_lengths()
-    num_windows = 1 + (tf.maximum(lengths - size, 0) + step - 1) // step
-    numbers = tf.ragged.range(num_windows)  # [B, (windows)]
-    text_numbers = numbers.value_rowids()
-    text_lengths = tf.gather(lengths, text_numbers)  # [N]
-    last_start = tf.maximum(text_lengths - size, 0)
-    starts = tf.minimum(numbers.values * step, last_start)
-    ends = tf.minimum(starts + size, text_lengths)
+    layout = lay_out_windows(ids.row_lengths(), size=size, step=size // 2)
+    starts, ends = layout.starts, layout.ends
 
     # The first half of the shared tokens is read in the first window.
     shared = (starts[1:] + ends[:-1]) // 2
-    is_first = numbers.values == 0
+    is_first = layout.numbers.values == 0
     is_last = tf.concat([is_first[1:], [True]], axis=0)
     read_from = tf.where(is_first, starts, tf.pad(shared, [[1, 0]]))
     read_to = tf.where(is_last, ends, tf.pad(shared, [[0, 1]]))
 
-    places = tf.ragged.range(starts, ends)  # in the text, [N, (tokens)]
-    windows = places.value_rowids()
-    flat_places = places.values + tf.gather(
-        tf.gather(ids.row_starts(), text_numbers), windows
+    flat_places = layout.places(ids)  # [N, (tokens)]
+    windows = flat_places.value_rowids()
+    places = flat_places.values - tf.gather(
+        tf.gather(ids.row_starts(), layout.text_numbers), windows
     )
     is_read = (
-        tf.gather(begins_word.values, flat_places)
-        & (places.values >= tf.gather(read_from, windows))
-        & (places.values < tf.gather(read_to, windows))
+        tf.gather(begins_word.values, flat_places.values)
+        & (places >= tf.gather(read_from, windows))
+        & (places < tf.gather(read_to, windows))
     )
-
-    def between(first, values, last):
-        columns = (tf.fill([tf.size(starts), 1], x) for x in (first, last))
-        first, last = (tf.RaggedTensor.from_tensor(x) for x in columns)
-        return tf.concat([first, places.with_values(values), last], axis=1)
-
     return WordWindows(
-        between(
+        layout.surround(
             tokenizer.cls_id,
-            tf.gather(ids.values, flat_places),
+            tf.gather(ids.values, flat_places.values),
             tokenizer.sep_id,
         ),
-        text_numbers,
-        between(False, is_read, False),
+        layout.text_numbers,
+        layout.surround(False, is_read, False),
     )

@@ -1,9 +1,9 @@
 """Checkpoints: everything that a run needs to resume.
 
 A checkpoint is a folder `step-00001000` with `model.safetensors` (the weights
-under their paths), `training_state.safetensors` (optimizer and dropout seeds)
-and the sidecars of the run. Folders with other names, such as a copy
-`step-00001000-good`, are left alone.
+under their paths), `training_state.safetensors` (optimizer, dropout seeds and
+weights that only training needs) and the sidecars of the run. Folders with
+other names, such as a copy `step-00001000-good`, are left alone.
 
 A run may choose to hold a part of the weights: those that it trains. The others
 must then have their values before the checkpoint is restored.
@@ -27,6 +27,7 @@ from keras_bert.storage.local_copy import local_copy
 _WEIGHTS = "model.safetensors"
 _STATE = "training_state.safetensors"
 _DROPOUT = "dropout_seed"
+_TRAINING_ONLY = "training_only"
 
 # Whether the checkpoints of a run hold a weight, by its path.
 Holds = Callable[[str], bool]
@@ -51,10 +52,15 @@ class CheckpointWriter:
         *,
         sidecars: Mapping[str, str],
         keep_max: int,
+        result: keras.Model | None = None,
         holds: Holds = every_weight,
     ):
-        """`sidecars` are text files to save beside the weights, by name."""
+        """`sidecars` are text files to save beside the weights, by name.
+
+        `result` has the weights that the run is for; by default all of them.
+        """
         self._model = model
+        self._result = result or model
         self._folder = folder
         self._sidecars = sidecars
         self._keep_max = keep_max
@@ -78,8 +84,8 @@ class CheckpointWriter:
         Removes all but the last `keep_max` checkpoints.
         """
         files = {
-            _WEIGHTS: _weights(self._model, self._holds),
-            _STATE: _state(self._model),
+            _WEIGHTS: _weights(self._result, self._holds),
+            _STATE: _state(self._model, self._result),
         }
         # Copies, because the next step may write to the memory of an array.
         files = {
@@ -136,10 +142,16 @@ def latest_step(folder: Path) -> int:
 
 
 def restore_checkpoint(
-    model: keras.Model, folder: Path, step: int, holds: Holds = every_weight
+    model: keras.Model,
+    folder: Path,
+    step: int,
+    *,
+    result: keras.Model | None = None,
+    holds: Holds = every_weight,
 ) -> Path:
     """Restores a compiled model from the checkpoint of a step.
 
+    `result` is that of `CheckpointWriter`.
     Returns the folder of the checkpoint. Raises InputError if there is none
     or if it is that of another model.
     """
@@ -150,8 +162,8 @@ def restore_checkpoint(
             "give all workers the same output_dir, which all can read."
         )
     for name, variables in (
-        (_WEIGHTS, _weights(model, holds)),
-        (_STATE, _state(model)),
+        (_WEIGHTS, _weights(result or model, holds)),
+        (_STATE, _state(model, result or model)),
     ):
         _assign(variables, _load(checkpoint / name), checkpoint / name)
     return checkpoint
@@ -177,7 +189,8 @@ def restore_moments(model: keras.Model, checkpoint: Path) -> None:
             _load(file),
         )
     )
-    arrays = {n: a for n, a in arrays.items() if not n.startswith(_DROPOUT)}
+    others = (_DROPOUT, _TRAINING_ONLY)
+    arrays = {n: a for n, a in arrays.items() if not n.startswith(others)}
     _assign(moments, arrays, file)
 
 
@@ -202,9 +215,18 @@ def _weights(model, holds):
     return {w.path: w for w in model.weights if holds(w.path)}
 
 
-def _state(model):
+def _state(model, result):
     seeds = [v for v in model.variables if v.name == "seed_generator_state"]
-    return _optimizer_state(model) | _numbered(_DROPOUT, seeds)
+    paths = {w.path for w in result.weights}
+    return (
+        _optimizer_state(model)
+        | _numbered(_DROPOUT, seeds)
+        | {
+            f"{_TRAINING_ONLY}/{w.path}": w
+            for w in model.weights
+            if w.path not in paths
+        }
+    )
 
 
 def _optimizer_state(model):

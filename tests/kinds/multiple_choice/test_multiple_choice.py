@@ -103,7 +103,7 @@ def test_the_share_of_padding_with_a_row_for_each_choice(
     monkeypatch.setattr(packed_choices, "_MAX_TOKENS_OF_SHARED_ROWS", 0)
     examples = kind.encode(ROWS, labeled=True)
     assert examples.features["input_ids"].to_list() == IDS
-    assert examples.lengths.tolist() == [9, 7]
+    assert examples.lengths.tolist() == [3 * 9, 3 * 7]
     with caplog.at_level(logging.INFO, "absl"):
         training_batches(examples, batch_size=2, num_epochs=3, seed=1)
     num_tokens, num_positions = 3 * 9 + (6 + 7 + 6), 2 * 3 * 9

@@ -1,0 +1,68 @@
+"""Texts that are longer than the network, for kinds that answer once a text."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import keras
+
+from keras_bert.errors import InputError
+from keras_bert.kinds.kind import KindSettings, TaskSpec
+from keras_bert.models.window_pooling import pool_windows
+from keras_bert.settings import setting
+from keras_bert.text.packing import BertPreprocessor
+from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.text.windows import WindowPreprocessor
+
+_NONE = "none"
+
+
+@dataclasses.dataclass(frozen=True)
+class WindowSettings(KindSettings):
+    """Settings of a kind that can read a long text in windows.
+
+    Attributes:
+        window_pooling: How a text longer than max_seq_length is read: none
+            truncates it; mean and max read it in overlapping windows, and
+            take the mean or the maximum of each output over the windows.
+        doc_stride: Tokens from the start of one window of a long text to the
+            start of the next.
+        max_num_windows: Most windows of a text; the rest of a longer one is
+            truncated.
+    """
+
+    window_pooling: str = setting(_NONE, choices=(_NONE, "mean", "max"))
+    doc_stride: int = 64
+    max_num_windows: int = 32
+
+
+def make_preprocessor(
+    spec: TaskSpec, tokenizer: BertTokenizer
+) -> BertPreprocessor | WindowPreprocessor:
+    """Returns what packs the texts of a task, in windows if it says so.
+
+    Raises InputError for windows of pairs.
+    """
+    settings: Any = spec.settings  # WindowSettings
+    if settings.window_pooling == _NONE:
+        return BertPreprocessor(tokenizer, settings.max_seq_length)
+    if len(spec.text_fields) > 1:
+        raise InputError(
+            f"window_pooling is {settings.window_pooling}, but windows are cut "
+            "from one text and this task has the text_fields "
+            f"{', '.join(spec.text_fields)}; choose none."
+        )
+    return WindowPreprocessor(
+        tokenizer,
+        settings.max_seq_length,
+        doc_stride=settings.doc_stride,
+        max_num_windows=settings.max_num_windows,
+    )
+
+
+def over_windows(model: keras.Model, settings: WindowSettings) -> keras.Model:
+    """Returns the network of a text for the texts of `make_preprocessor`."""
+    if settings.window_pooling == _NONE:
+        return model
+    return pool_windows(model, settings.window_pooling)

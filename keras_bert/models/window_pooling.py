@@ -1,0 +1,44 @@
+"""A network of one window -> a network of texts in windows."""
+
+import keras
+
+from keras_bert.layers.choices import FoldChoices
+from keras_bert.layers.window_pooling import WindowPooling
+
+
+def pool_windows(model: keras.Model, pooling: str) -> keras.Model:
+    """Makes a network of windows of one that takes a text.
+
+    Every output, such as `logits` [B, L], becomes the mean or the maximum of
+    the outputs for the windows of a text, number by number. A window without a
+    token does not count. The weights are those of the model, under the same
+    paths.
+
+    Inputs: those of the model with an axis of windows W, int32 [B, W, S].
+    Outputs: those of the model.
+
+    Example:
+        >>> config = keras_bert.BertConfig.from_name("bert_tiny")
+        >>> model = keras_bert.pool_windows(
+        ...     keras_bert.build_classifier(config, num_labels=3), "mean"
+        ... )
+        >>> ids = np.ones([2, 4, 7], "int32")
+        >>> features = {"input_ids": ids, "input_mask": ids}
+        >>> model(features | {"segment_ids": ids * 0})["logits"].shape
+        TensorShape([2, 3])
+    """
+    inputs = {
+        name: keras.Input((None, None), dtype="int32", name=name)
+        for name in model.input
+    }
+    windows = {
+        name: FoldChoices(name=f"fold_{name}")(x)  # [B, W, S] -> [B*W, S]
+        for name, x in inputs.items()
+    }
+    outputs = {
+        name: WindowPooling(pooling, name=f"pool_{name}")(
+            x, inputs["input_mask"]
+        )
+        for name, x in model(windows).items()
+    }
+    return keras.Model(inputs, outputs, name=f"{model.name}_of_windows")

@@ -1,0 +1,129 @@
+"""Long texts -> overlapping windows that the encoder can read."""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from keras_bert.errors import InputError
+from keras_bert.text.packing import Packed
+from keras_bert.text.tokenizer import BertTokenizer
+
+
+class WindowPreprocessor(tf.Module):
+    """Strings -> overlapping windows of each, [CLS] tokens [SEP].
+
+    The windows of a long text are full: the last one ends with the text. A
+    text that fits into one window makes what `BertPreprocessor` makes of it.
+
+    Attributes:
+        tokenizer: The `BertTokenizer`.
+        seq_length: The largest number of tokens of a window.
+        doc_stride: Tokens from the start of one window to the start of the
+            next; fewer if a window has room for fewer.
+        max_num_windows: Most windows of a text, the first ones; 0 for all.
+    """
+
+    def __init__(
+        self,
+        tokenizer: BertTokenizer,
+        seq_length: int,
+        *,
+        doc_stride: int,
+        max_num_windows: int = 0,
+    ):
+        super().__init__(name="window_preprocessor")
+        if seq_length < 3:
+            raise InputError(
+                f"seq_length is {seq_length}, but must be at least 3: a window "
+                "has two special tokens."
+            )
+        self.tokenizer = tokenizer
+        self.seq_length = seq_length
+        self.doc_stride = doc_stride
+        self.max_num_windows = max_num_windows
+
+    # A tf.function for the reason that BertPreprocessor.pack is one.
+    @functools.partial(tf.function, autograph=False, reduce_retracing=True)
+    def pack(self, texts: tf.Tensor) -> Packed:
+        """Cuts strings [B] into windows, [B, (W), (tokens)].
+
+        A text is truncated if it has more windows than `max_num_windows`.
+        """
+        size = self.seq_length - 2
+        ids = self.tokenizer(texts)
+        windows = lay_out_windows(
+            ids.row_lengths(),
+            size=size,
+            step=min(size, self.doc_stride),
+            max_num_windows=self.max_num_windows,
+        )
+        values = tf.gather(ids.values, windows.places(ids).values)
+        input_ids = windows.surround(
+            self.tokenizer.cls_id, values, self.tokenizer.sep_id
+        )
+        features = {
+            "input_ids": input_ids,
+            "segment_ids": tf.zeros_like(input_ids),
+        }
+        num_read = tf.math.segment_max(windows.ends, windows.text_numbers)
+        return Packed(
+            {n: windows.numbers.with_values(x) for n, x in features.items()},
+            num_read < ids.row_lengths(),
+        )
+
+
+class WindowLayout(NamedTuple):
+    """The places of N windows in their texts; those of a text are together.
+
+    Attributes:
+        numbers: The number of the window in its text, int64 [B, (windows)].
+        text_numbers: The number of the text, int64 [N], in rising order.
+        starts, ends: The first token of the window, and the one after its
+            last token, int64 [N].
+    """
+
+    numbers: tf.RaggedTensor
+    text_numbers: tf.Tensor
+    starts: tf.Tensor
+    ends: tf.Tensor
+
+    def places(self, ids: tf.RaggedTensor) -> tf.RaggedTensor:
+        """Returns the places of all tokens in `ids.values`, [N, (tokens)]."""
+        begins = tf.gather(ids.row_starts(), self.text_numbers)
+        return tf.ragged.range(self.starts + begins, self.ends + begins)
+
+    def surround(self, first, values, last) -> tf.RaggedTensor:
+        """Puts a value before and after the values of each window."""
+        columns = (
+            tf.RaggedTensor.from_tensor(tf.fill([tf.size(self.starts), 1], x))
+            for x in (first, last)
+        )
+        first, last = columns
+        values = tf.RaggedTensor.from_row_lengths(
+            values, self.ends - self.starts, validate=False
+        )
+        return tf.concat([first, values, last], axis=1)
+
+
+def lay_out_windows(
+    lengths: tf.Tensor, *, size: int, step: int, max_num_windows: int = 0
+) -> WindowLayout:
+    """Cuts texts of so many tokens, int64 [B], into windows of `size` tokens.
+
+    A window begins `step` tokens after the one before it. The last one begins
+    earlier if it would reach beyond the end of the text. A text without tokens
+    has one window.
+    """
+    num_windows = 1 + (tf.maximum(lengths - size, 0) + step - 1) // step
+    if max_num_windows:
+        num_windows = tf.minimum(num_windows, max_num_windows)
+    numbers = tf.ragged.range(num_windows)  # [B, (windows)]
+    text_numbers = numbers.value_rowids()
+    text_lengths = tf.gather(lengths, text_numbers)  # [N]
+    last_start = tf.maximum(text_lengths - size, 0)
+    starts = tf.minimum(numbers.values * step, last_start)
+    ends = tf.minimum(starts + size, text_lengths)
+    return WindowLayout(numbers, text_numbers, starts, ends)

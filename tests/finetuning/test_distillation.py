@@ -1,0 +1,484 @@
+"""A network learns from a larger one."""
+
+import dataclasses
+import json
+import shutil
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from conftest import randomize, write_vocab
+from kind_examples import make_kind
+from safetensors.numpy import load_file
+from span_examples import span_row
+
+from keras_bert.config import BertConfig
+from keras_bert.errors import InputError
+from keras_bert.finetuning.distillation import (
+    check_distillation,
+    distill,
+    parse_layer_map,
+)
+from keras_bert.finetuning.finetuned_model import (
+    FinetunedModel,
+    load_finetuned,
+)
+from keras_bert.finetuning.run import FinetuningConfig, finetune
+from keras_bert.tasks.base import Task
+from keras_bert.training.optimizers.adam_weight_decay import AdamWeightDecay
+from keras_bert.training.share import distribute
+from keras_bert.training.training_model import TrainingModel
+
+ONE_DEVICE = tf.distribute.get_strategy()
+LARGE = BertConfig(
+    vocab_size=31,
+    hidden_size=16,
+    num_hidden_layers=3,
+    num_attention_heads=4,
+    intermediate_size=24,
+    max_position_embeddings=18,
+)
+LAYERS = {0: 0, 1: 3}
+WEIGHT, TEMPERATURE = 0.3, 2.5
+CONFIG = FinetuningConfig(
+    distillation_weight=WEIGHT,
+    distillation_temperature=TEMPERATURE,
+    hidden_layer_map="0:0,1:3",
+    learning_rate=0.01,
+    train_batch_size=6,
+    eval_batch_size=7,
+    num_train_epochs=2,
+    save_checkpoints_steps=2,
+)
+
+TEXTS = ["a good film", "the lazy dog . dog", "not", "a quick brown fox ,", "?"]
+# Labels of the kind, one label for each text, and settings.
+KINDS = {
+    "classification": (("x", "y", "z"), ["x", "z", "y", "x", "z"], {}),
+    "windows": (
+        ("x", "y", "z"),
+        ["x", "z", "y", "x", "z"],
+        {"window_pooling": "max", "max_seq_length": 5, "doc_stride": 2},
+    ),
+    "multilabel": (("x", "y"), [["x"], [], ["y", "x"], ["y"], []], {}),
+    "regression": ((), ["1", "2.5", "0", "3", "-1"], {}),
+    "multiple_choice": ((), ["1", "0", "0", "1", "1"], {}),
+    "token_classification": (
+        ("O", "B-A"),
+        [["O"] * (len(text.split()) - 1) + ["B-A"] for text in TEXTS],
+        {},
+    ),
+    "span": ((), None, {"max_query_length": 4, "doc_stride": 3}),
+}
+
+
+def rows_of(name):
+    if name == "span":
+        return [span_row(text, text.split()[0]) for text in TEXTS]
+    return [
+        {
+            "text": text,
+            "words": text.split(),
+            "context": text,
+            "endings": ["fox", "a very bad movie", text],
+            "label": label,
+        }
+        for text, label in zip(TEXTS, KINDS[name][1], strict=True)
+    ]
+
+
+def kind_of(name, folder, config, **changes):
+    labels, _, settings = KINDS[name]
+    name = "classification" if name == "windows" else name
+    return make_kind(
+        name,
+        write_vocab(folder),
+        config,
+        **{"labels": labels, **settings, **changes},
+    )
+
+
+def save_teacher(kind, folder):
+    model = kind.build_model(LARGE)
+    randomize(model)
+    FinetunedModel(model, kind, LARGE).save(folder)
+    return folder
+
+
+# A split draws other random numbers.
+NO_DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+
+
+def log_softmax(x):
+    x = np.asarray(x, "float64") - np.max(x, axis=-1, keepdims=True)
+    return x - np.log(np.exp(x).sum(-1, keepdims=True))
+
+
+def log_sigmoid(x):
+    return -np.logaddexp(0, -np.asarray(x, "float64"))
+
+
+def soft_loss(name, teacher, logits):
+    """The loss of each label, in NumPy."""
+    t, x = (np.asarray(y, "float64") / TEMPERATURE for y in (teacher, logits))
+    if name == "regression":
+        return np.mean(np.square(np.subtract(teacher, logits)), axis=-1)
+    if name == "multilabel":
+        p = np.exp(log_sigmoid(t))
+        losses = -(p * log_sigmoid(x) + (1 - p) * log_sigmoid(-x))
+    else:
+        losses = -np.sum(np.exp(log_softmax(t)) * log_softmax(x), axis=-1)
+    return losses * TEMPERATURE**2 / (2 if name == "span" else 1)
+
+
+def hidden_states(model, features, layer):
+    """Runs the layers of an encoder one by one."""
+    encoder = model
+    for name in ("bert_classifier", "bert_encoder"):
+        if any(x.name == name for x in encoder.layers):
+            encoder = encoder.get_layer(name)
+    shape = features["input_mask"].shape
+    flat = {n: tf.reshape(x, (-1, x.shape[-1])) for n, x in features.items()}
+    x, _ = encoder.get_layer("embeddings")(
+        flat["input_ids"], flat["segment_ids"], flat.get("position_ids")
+    )
+    x = tf.reshape(x, (-1, x.shape[-1]))
+    for i in range(layer):
+        x = encoder.get_layer(f"layer_{i}")(x, flat["input_mask"])
+    return np.reshape(x, (*shape, x.shape[-1])).astype("float64")
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_the_loss_of_every_kind(name, config, tmp_path):
+    kind = kind_of(name, tmp_path, config)
+    folder = save_teacher(kind_of(name, tmp_path, LARGE), tmp_path / "teacher")
+    teacher = load_finetuned(folder).model
+    model = kind.build_model(config)
+    randomize(model)
+    check_distillation(folder, kind, CONFIG)
+    teaching = distill(folder, kind, CONFIG)(model)
+    trained = TrainingModel(
+        teaching.network,
+        teaching.objectives,
+        count_work=kind.work_counter(config),
+        teaching=teaching,
+    )
+    trained.compile(AdamWeightDecay(0.01), jit_compile=False)
+    examples = kind.encode(rows_of(name), labeled=True)
+    batch = examples.batch(tf.range(len(examples.rows)))
+    logs = {n: float(x) for n, x in trained.test_step(batch).items()}
+
+    features, labels, weights = batch
+    outputs, its_outputs = (m(features) for m in (model, teacher))
+    expected = 0.0
+    for output, objective in kind.objectives.items():
+        losses = objective.loss(labels[output], outputs[output])
+        expected += (1 - WEIGHT) * np.average(losses, weights=weights[output])
+        losses = soft_loss(name, its_outputs[output], outputs[output])
+        loss = np.average(losses, weights=weights[output])
+        assert logs[f"soft_{output}_loss"] == pytest.approx(loss, rel=1e-4)
+        expected += WEIGHT * loss
+    is_token = features["input_mask"].numpy() > 0
+    for layer, its_layer in LAYERS.items():
+        x = hidden_states(model, features, layer)
+        name = f"hidden_{layer}_projection"
+        kernel, bias = trained.get_layer(name).get_weights()
+        errors = hidden_states(teacher, features, its_layer)
+        errors = np.square(x @ kernel + bias - errors).mean(-1)
+        loss = np.average(errors, weights=is_token)
+        assert logs[f"hidden_{layer}_loss"] == pytest.approx(loss, rel=1e-4)
+        expected += WEIGHT * loss
+    assert logs["loss"] == pytest.approx(expected, rel=1e-4)
+
+    its_weights = {id(w) for w in teacher.weights}
+    assert not any(id(w) in its_weights for w in trained.weights)
+    names = {w.path for w in trained.weights} - {w.path for w in model.weights}
+    assert {path.split("/")[0] for path in names} == {
+        "hidden_0_projection",
+        "hidden_1_projection",
+    }
+
+
+def train(strategy, kind, config, folder, bert_config, **settings):
+    """Returns the figures of two steps, and the weights after them."""
+    examples = kind.encode(
+        rows_of("multiple_choice") + rows_of("multiple_choice")[:3],
+        labeled=True,
+    )
+    keras.utils.set_random_seed(5)
+    with strategy.scope():
+        model = kind.build_model(bert_config)
+        teaching = distill(folder, kind, config)(model)
+        trained = TrainingModel(
+            teaching.network,
+            teaching.objectives,
+            count_work=kind.work_counter(bert_config),
+            teaching=teaching,
+            **settings,
+        )
+        # Adam would enlarge the noise of gradients that should be 0.
+        trained.compile(keras.optimizers.SGD(0.1), jit_compile=False)
+
+    def batches(share):
+        data = tf.data.Dataset.from_tensors(tf.range(8)).repeat(2)
+        return data.map(examples.batch).map(lambda *x: share.cut(x))
+
+    history = trained.fit(
+        distribute(strategy, batches),
+        steps_per_epoch=2,
+        shuffle=False,
+        verbose=0,
+    ).history
+    return history, {w.path: w.numpy() for w in trained.weights}
+
+
+@pytest.fixture(scope="module")
+def split(tmp_path_factory, config):
+    """Trains on packed choices; and its result on one device."""
+    folder = tmp_path_factory.mktemp("split")
+    small = dataclasses.replace(config, **NO_DROPOUT)
+    kind = kind_of("multiple_choice", folder, small)
+    save_teacher(kind_of("multiple_choice", folder, LARGE), folder / "teacher")
+
+    def run(strategy, **settings):
+        return train(
+            strategy, kind, CONFIG, folder / "teacher", small, **settings
+        )
+
+    return run, run(ONE_DEVICE)
+
+
+def assert_same(result, expected):
+    for values, others in zip(result, expected, strict=True):
+        assert values.keys() == others.keys()
+        for name, value in others.items():
+            np.testing.assert_allclose(
+                values[name], value, atol=1e-5, rtol=1e-5, err_msg=name
+            )
+
+
+def test_two_replicas_with_micro_batches(split, mirrored):
+    run, plain = split
+    assert_same(run(mirrored, gradient_accumulation_steps=2), plain)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "settings",
+    [{"gradient_accumulation_steps": 3}, {"jit_compile": True}],
+    ids=str,
+)
+def test_a_step_is_the_same_however_it_is_split(split, settings):
+    run, plain = split
+    assert_same(run(ONE_DEVICE, **settings), plain)
+
+
+def test_a_teacher_with_the_same_weights_pulls_nowhere(tmp_path):
+    """A student of the same size that begins as its teacher stays there."""
+    kind = kind_of("token_classification", tmp_path, LARGE)
+    folder = save_teacher(kind, tmp_path / "teacher")
+    model = load_finetuned(folder).model
+    config = dataclasses.replace(
+        CONFIG, distillation_weight=1.0, hidden_layer_map="0:0,2:2,3:3"
+    )
+    teaching = distill(folder, kind, config)(model)
+    trained = TrainingModel(
+        teaching.network,
+        teaching.objectives,
+        count_work=kind.work_counter(LARGE),
+        teaching=teaching,
+    )
+    assert len(trained.weights) == len(model.weights)  # no projections
+    features, labels, weights = kind.encode(
+        rows_of("token_classification"), labeled=True
+    ).batch(tf.range(5))
+    labels |= teaching.labels(features)
+    with tf.GradientTape() as tape:
+        outputs = trained(features, training=False)
+        losses = [
+            objective.weight * objective.loss(labels[name], outputs[name])
+            for name, objective in teaching.objectives.items()
+        ]
+    gradients = tape.gradient(losses, model.trainable_variables)
+    assert max(np.abs(tf.convert_to_tensor(x)).max() for x in gradients) < 1e-5
+
+
+def task_of(num_rows):
+    random = np.random.default_rng(3)
+    rows = [
+        {
+            "text": " ".join(random.choice(["good", "bad", "film"], 3)),
+            "label": str(random.choice(["x", "y", "z"])),
+        }
+        for _ in range(num_rows)
+    ]
+    return Task(
+        kind="classification",
+        text_fields=("text",),
+        labels=("x", "y", "z"),
+        metrics=("accuracy",),
+        read=lambda data_dir, split: rows,
+        settings={"max_seq_length": 12},
+    )
+
+
+def run(bert_config, folder, out, **changes):
+    return finetune(
+        task_of(20),
+        folder,
+        out,
+        bert_config=bert_config,
+        vocab_file=folder / "vocab.txt",
+        teacher=folder / "teacher",
+        config=dataclasses.replace(CONFIG, **changes),
+    )
+
+
+def test_a_run_resumes_and_leaves_the_small_network(config, tmp_path):
+    save_teacher(
+        kind_of("classification", tmp_path, LARGE), tmp_path / "teacher"
+    )
+    out = tmp_path / "out"
+    results = run(config, tmp_path, out)
+    steps = sorted(path.name for path in out.glob("checkpoints/*"))
+    assert steps == ["step-00000004", "step-00000006", "step-00000008"]
+    last = out / "checkpoints" / steps[-1]
+    paths = {w.path for w in load_finetuned(last).model.weights}
+    for folder in (last, out / "best"):
+        assert load_file(folder / "model.safetensors").keys() == paths
+    state = load_file(last / "training_state.safetensors")
+    assert "training_only/hidden_1_projection/kernel" in state
+    training = json.loads((last / "training.json").read_text())
+    assert training["teacher"] == "teacher"
+    assert training["config"]["distillation_temperature"] == TEMPERATURE
+    finetuned = load_finetuned(out)
+    assert finetuned.bert_config == config
+    evaluated = finetuned.evaluate(task_of(20).read(None, "validation"))
+    # The loss of the labels alone.
+    assert evaluated["loss"] == pytest.approx(results["loss"], abs=1e-5)
+
+    killed = tmp_path / "killed"
+    shutil.copytree(out / "checkpoints" / steps[0], killed_step(killed, steps))
+    run(config, tmp_path, killed)
+    for file in ("model.safetensors", "training_state.safetensors"):
+        arrays, expected = (
+            load_file(folder / "checkpoints" / steps[-1] / file)
+            for folder in (killed, out)
+        )
+        assert arrays.keys() == expected.keys()
+        for name, array in expected.items():
+            np.testing.assert_array_equal(arrays[name], array, err_msg=name)
+
+
+def killed_step(folder: Path, steps):
+    (folder / "checkpoints").mkdir(parents=True)
+    return folder / "checkpoints" / steps[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+def test_half_precision(config, tmp_path, precision):
+    save_teacher(
+        kind_of("classification", tmp_path, LARGE), tmp_path / "teacher"
+    )
+    results = run(config, tmp_path, tmp_path / "out", precision=precision)
+    assert np.isfinite(results["loss"])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1", "hidden_layer_map is '1'; give pairs"),
+        ("1:2:3", "give pairs of a layer"),
+        ("1:-2", "give pairs of a layer"),
+        ("a:b", "give pairs of a layer"),
+        ("1:2,1:3", "can learn the hidden states of one layer only"),
+    ],
+)
+def test_wrong_layer_maps(text, message):
+    with pytest.raises(InputError, match=message):
+        FinetuningConfig(hidden_layer_map=text)
+
+
+def test_wrong_settings():
+    assert parse_layer_map("1:3, 2:6") == {1: 3, 2: 6}
+    for settings, message in (
+        ({"distillation_weight": 1.2}, "weight is 1.2, but must be at most 1"),
+        ({"distillation_weight": -0.1}, "weight is -0.1, but must be at least"),
+        ({"distillation_temperature": 0.0}, "temperature is 0.0, but must be"),
+    ):
+        with pytest.raises(InputError, match=message):
+            FinetuningConfig(**settings)
+
+
+def test_a_teacher_that_does_not_fit(config, tmp_path):
+    kind = kind_of("classification", tmp_path, config)
+    folder = save_teacher(
+        kind_of("classification", tmp_path, LARGE), tmp_path / "teacher"
+    )
+
+    def check(kind=kind, teacher=folder, **settings):
+        settings = dataclasses.replace(CONFIG, **settings)
+        check_distillation(teacher, kind, settings)
+        distill(teacher, kind, settings)(kind.build_model(config))
+
+    check()
+    vocab = tmp_path / "other"
+    vocab.mkdir()
+    other = kind_of("classification", vocab, config)
+    words = other.tokenizer.vocab
+    (vocab / "vocab.txt").write_text("\n".join([*words[:-1], "new"]) + "\n")
+    tokenizer = type(other.tokenizer)(vocab / "vocab.txt", True)
+    for changed, message in (
+        ({"teacher": tmp_path / "none"}, "No checkpoint at"),
+        ({"teacher": None}, "hidden_layer_map needs a teacher"),
+        (
+            {"kind": kind_of("multilabel", tmp_path, config)},
+            "has the kind 'classification', but the task has 'multilabel'",
+        ),
+        (
+            {"kind": kind_of("classification", tmp_path, config, labels="xy")},
+            "has the labels",
+        ),
+        (
+            {
+                "kind": kind_of(
+                    "classification",
+                    tmp_path,
+                    config,
+                    text_fields=("left", "right"),
+                )
+            },
+            "has the text_fields",
+        ),
+        (
+            {"kind": type(kind)(kind.spec, tokenizer)},
+            "has another vocabulary than the network",
+        ),
+        (
+            {
+                "kind": kind_of(
+                    "classification", tmp_path, config, do_lower_case=False
+                )
+            },
+            "they must be the same",
+        ),
+        ({"hidden_layer_map": "1:4"}, "layer 4 of the teacher, which has 3"),
+        ({"hidden_layer_map": "3:1"}, "layer 3 of the network, which has 2"),
+        (
+            {"kind": kind_of("windows", tmp_path, config)},
+            "give both the same window_pooling",
+        ),
+    ):
+        with pytest.raises((InputError, FileNotFoundError), match=message):
+            check(**changed)
+    with pytest.raises(InputError, match="nothing is trained; leave the teach"):
+        run(
+            config,
+            tmp_path,
+            tmp_path / "out",
+            num_train_epochs=0,
+        )
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,283 @@
+"""Long texts are read in windows, and the answers are pooled."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from conftest import randomize
+from kind_examples import make_kind, serve
+
+from keras_bert.errors import InputError
+from keras_bert.finetuning.batches import evaluation_batches, training_batches
+from keras_bert.finetuning.finetuned_model import FinetunedModel
+from keras_bert.training.share import Share
+
+WORDS = "the quick brown fox jumps over a lazy dog . very bad film ! not good"
+# 16 words are 17 tokens: "jumps" is two. A window has room for 6.
+TEXTS = [
+    WORDS,
+    "a film",
+    "",
+    " ".join(reversed(WORDS.split()[:11])),
+    "good bad fox dog was movie",
+]
+SETTINGS = {"max_seq_length": 8, "doc_stride": 4}
+STARTS = [[0, 4, 8, 11], [0], [0], [0, 4, 6], [0]]
+LABELS = {"classification": ("no", "yes", "maybe"), "multilabel": ("x", "y")}
+LABEL = {
+    "classification": "maybe",
+    "multilabel": ["y"],
+    "regression": "3.5",
+}
+
+
+@pytest.fixture
+def build(config, vocab_file):
+    def build(kind="classification", pooling="mean", **settings):
+        settings = {**SETTINGS, "window_pooling": pooling} | settings
+        return make_kind(
+            kind,
+            vocab_file,
+            config,
+            labels=LABELS.get(kind, ()),
+            **settings,
+        )
+
+    return build
+
+
+def rows_of(kind):
+    (field,) = kind.spec.text_fields
+    return [{field: text, "label": LABEL[kind.spec.kind]} for text in TEXTS]
+
+
+def network(kind, config):
+    model = kind.build_model(config)
+    randomize(model)
+    return model
+
+
+def copy_weights(model, other):
+    weights = {weight.path: weight for weight in other.weights}
+    assert weights.keys() == {weight.path for weight in model.weights}
+    for weight in model.weights:
+        weights[weight.path].assign(weight)
+
+
+def windows_of(kind, text):
+    """The ids of the windows of a text, cut in plain Python."""
+    ids = kind.tokenizer(tf.constant([text])).to_list()[0]
+    room = kind.spec.settings.max_seq_length - 2
+    starts = [0]
+    while starts[-1] + room < len(ids):
+        starts.append(min(starts[-1] + SETTINGS["doc_stride"], len(ids) - room))
+    return starts, [[2, *ids[start : start + room], 3] for start in starts]
+
+
+def test_windows_overlap_and_the_last_one_is_full(build):
+    kind = build()
+    examples = kind.encode(rows_of(kind), labeled=True)
+    expected = [windows_of(kind, text) for text in TEXTS]
+    assert [starts for starts, _ in expected] == STARTS
+    windows = [windows for _, windows in expected]
+    assert examples.features["input_ids"].to_list() == windows
+    assert examples.rows.tolist() == [0, 1, 2, 3, 4]
+    assert not examples.truncated.any()
+    assert [read["num_tokens"] for read in examples.how_read()] == [
+        32,
+        4,
+        2,
+        24,
+        8,
+    ]
+
+
+POOL = {
+    "mean": lambda logits: np.mean(logits, axis=0),
+    "max": lambda logits: np.max(logits, axis=0),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "pooling", "settings"),
+    [
+        ("classification", "mean", {"bilstm_size": 5}),
+        ("classification", "max", {}),
+        ("multilabel", "max", {}),
+        ("regression", "mean", {}),
+    ],
+)
+def test_a_text_gets_the_pooled_outputs_of_its_windows(
+    config, build, name, pooling, settings
+):
+    kind = build(name, pooling, **settings)
+    model = network(kind, config)
+    alone = build(name, "none", **settings).build_model(config)
+    copy_weights(model, alone)
+
+    def logits_alone(ids):
+        ids = np.array([ids])
+        features = {"input_ids": ids, "input_mask": ids * 0 + 1}
+        features["segment_ids"] = ids * 0
+        return alone(features)["logits"][0]
+
+    examples = kind.encode(rows_of(kind), labeled=False)
+    # In one batch: texts with fewer windows get empty ones.
+    features, *_ = examples.batch(tf.range(len(TEXTS)))
+    assert features["input_ids"].shape == (5, 4, 8)
+    outputs = model(features, training=False)["logits"]
+    for text, output in zip(TEXTS, outputs, strict=True):
+        _, windows = windows_of(kind, text)
+        expected = POOL[pooling]([logits_alone(ids) for ids in windows])
+        np.testing.assert_allclose(output, expected, atol=2e-6)
+
+
+@pytest.mark.parametrize("name", LABEL)
+def test_a_text_of_one_window_gets_the_same_answer_as_without(
+    config, build, name
+):
+    kind, plain = build(name, "mean"), build(name, "none")
+    model, alone = network(kind, config), plain.build_model(config)
+    copy_weights(model, alone)
+    rows = [row for i, row in enumerate(rows_of(kind)) if i in (1, 2, 4)]
+    answers, expected = (
+        FinetunedModel(network, kind, config).predict(rows)
+        for network, kind in ((model, kind), (alone, plain))
+    )
+    assert answers == expected
+
+
+def test_one_window_trains_as_without_windows(config, build):
+    """The same loss and the same gradients, also with dropout."""
+    rows = [row for i, row in enumerate(rows_of(build())) if i in (1, 2, 4)]
+    results = []
+    for pooling in ("none", "mean", "max"):
+        keras.utils.set_random_seed(7)
+        kind = build("classification", pooling)
+        model = network(kind, config)
+        features, labels, _ = kind.encode(rows, labeled=True).batch(tf.range(3))
+        with tf.GradientTape() as tape:
+            logits = model(features, training=True)["logits"]
+            loss = tf.reduce_mean(
+                kind.objectives["logits"].loss(labels["logits"], logits)
+            )
+        gradients = tape.gradient(loss, model.trainable_variables)
+        results.append(
+            {"loss": loss.numpy()}
+            | {
+                weight.path: tf.convert_to_tensor(gradient).numpy()
+                for weight, gradient in zip(
+                    model.trainable_weights, gradients, strict=True
+                )
+            }
+        )
+    for other in results[1:]:
+        assert other.keys() == results[0].keys()
+        for name, value in results[0].items():
+            np.testing.assert_array_equal(other[name], value, err_msg=name)
+
+
+def test_an_empty_window_has_no_gradient(config, build):
+    """A batch and its texts one by one: the same gradients."""
+    for pooling in POOL:
+        kind = build("regression", pooling)
+        model = network(kind, config)
+        examples = kind.encode(rows_of(kind), labeled=False)
+
+        def gradients(indices, model=model, examples=examples):
+            features, *_ = examples.batch(tf.constant(indices))
+            with tf.GradientTape() as tape:
+                total = tf.reduce_sum(model(features)["logits"] ** 2)
+            return [
+                tf.convert_to_tensor(x).numpy()
+                for x in tape.gradient(total, model.trainable_variables)
+            ]
+
+        alone = [gradients([i]) for i in range(len(TEXTS))]
+        for together, *parts in zip(
+            gradients(list(range(len(TEXTS)))), *alone, strict=True
+        ):
+            np.testing.assert_allclose(together, sum(parts), atol=2e-4)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "classification",
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("multilabel", "regression")
+        ),
+    ],
+)
+def test_the_served_model_answers_as_predict_does(
+    config, build, tmp_path, name
+):
+    kind = build(name, "max", max_num_windows=3)
+    model = network(kind, config)
+    rows = rows_of(kind)
+    expected = FinetunedModel(model, kind, config).predict(rows)
+    assert [x["truncated"] for x in expected] == [True, *4 * [False]]
+    assert [x["num_tokens"] for x in expected] == [24, 4, 2, 24, 8]
+    served = serve(model, kind, tmp_path)
+    for answer, other in zip(served.answer(rows), expected, strict=True):
+        assert answer.keys() == other.keys()
+        for key, value in other.items():
+            if key in ("scores", "score"):
+                value = pytest.approx(value, abs=1e-6)
+            assert answer[key] == value
+
+
+def test_batches_of_windows(build):
+    """Little padding; shares as wide as the whole; bounded evaluation."""
+    kind = build()
+    lengths = np.random.default_rng(2).integers(1, 60, 90)
+    examples = kind.encode(
+        [{"text": "fox " * n, "label": "no"} for n in lengths], labeled=True
+    )
+
+    def shapes(**share):
+        batches = training_batches(
+            examples, batch_size=8, num_epochs=1, seed=1, **share
+        )
+        return [features["input_ids"].shape for features, *_ in batches]
+
+    def mask_of(batches):
+        return [features["input_mask"].numpy() for features, *_ in batches]
+
+    masks = mask_of(
+        training_batches(examples, batch_size=8, num_epochs=1, seed=1)
+    )
+    assert sum(m.sum() for m in masks) / sum(m.size for m in masks) > 0.85
+    widths = [shape[1:] for shape in shapes()]
+    for number in range(2):
+        part = shapes(share=Share(number, 2))
+        assert [shape[1:] for shape in part] == widths
+    batches, order = evaluation_batches(examples, batch_size=20)
+    masks = mask_of(batches)
+    assert sorted(order) == list(range(90))
+    assert sum(map(len, masks)) == 90
+    assert max(len(m) * m.shape[1] for m in masks) <= 20
+    assert max(map(len, masks)) > 8
+    lone, _ = evaluation_batches(examples, batch_size=1)
+    assert [len(m) for m in mask_of(lone)] == [1] * 90
+
+
+def test_wrong_settings(config, vocab_file, build):
+    with pytest.raises(InputError, match="one text and this task has the te"):
+        make_kind(
+            "classification",
+            vocab_file,
+            config,
+            text_fields=("left", "right"),
+            labels=("no", "yes"),
+            window_pooling="max",
+        )
+    for settings, message in (
+        ({"doc_stride": 0}, "doc_stride is 0, but must be above 0"),
+        ({"max_num_windows": -2}, "max_num_windows is -2, but must be above"),
+        ({"pooling": "sum"}, "window_pooling is 'sum', but must be one of"),
+        ({"max_seq_length": 2}, "seq_length is 2, but must be at least 3"),
+    ):
+        with pytest.raises(InputError, match=message):
+            build(**settings)
