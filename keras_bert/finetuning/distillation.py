@@ -190,7 +190,7 @@ def _teach(
         network,
         {
             name: dataclasses.replace(objective, weight=1 - weight)
-            for name, objective in kind.objectives.items()
+            for name, objective in kind.training_objectives.items()
         }
         | {
             name: Objective(
