@@ -3,6 +3,9 @@ from .checkpoints.load import load_checkpoint as load_checkpoint
 from .checkpoints.load_pretrained import PretrainedModel as PretrainedModel
 from .checkpoints.load_pretrained import load_pretrained as load_pretrained
 from .config import BertConfig as BertConfig
+from .embeddings.embed_files import embed_files as embed_files
+from .embeddings.embedder import Embedder as Embedder
+from .embeddings.embedder import load_embedder as load_embedder
 from .errors import InputError as InputError
 from .features.extract import ExtractionConfig as ExtractionConfig
 from .features.extract import extract_features as extract_features
@@ -59,6 +62,11 @@ from .pretraining.write.run import (
     create_pretraining_data as create_pretraining_data,
 )
 from .pretraining.write.source import TextSource as TextSource
+from .retrieval.evaluate import RetrievalConfig as RetrievalConfig
+from .retrieval.evaluate import evaluate_retrieval as evaluate_retrieval
+from .retrieval.metrics import score_run as score_run
+from .retrieval.search import SearchResult as SearchResult
+from .retrieval.search import search as search
 from .server.config import ServerConfig as ServerConfig
 from .server.run import serve as serve
 from .serving.beam import predict_files_with_beam as predict_files_with_beam
