@@ -4,6 +4,9 @@ from .checkpoints.load_pretrained import PretrainedModel as PretrainedModel
 from .checkpoints.load_pretrained import load_pretrained as load_pretrained
 from .checkpoints.load_tokenizer import load_tokenizer as load_tokenizer
 from .config import BertConfig as BertConfig
+from .embeddings.embed_files import embed_files as embed_files
+from .embeddings.embedder import Embedder as Embedder
+from .embeddings.embedder import load_embedder as load_embedder
 from .errors import InputError as InputError
 from .features.extract import ExtractionConfig as ExtractionConfig
 from .features.extract import extract_features as extract_features
@@ -66,6 +69,11 @@ from .resizing.extend_vocab import ExtendVocabConfig as ExtendVocabConfig
 from .resizing.extend_vocab import extend_vocab as extend_vocab
 from .resizing.trim_vocab import TrimVocabConfig as TrimVocabConfig
 from .resizing.trim_vocab import trim_vocab as trim_vocab
+from .retrieval.evaluate import RetrievalConfig as RetrievalConfig
+from .retrieval.evaluate import evaluate_retrieval as evaluate_retrieval
+from .retrieval.metrics import score_run as score_run
+from .retrieval.search import SearchResult as SearchResult
+from .retrieval.search import search as search
 from .server.config import ServerConfig as ServerConfig
 from .server.run import serve as serve
 from .serving.beam import predict_files_with_beam as predict_files_with_beam

@@ -73,16 +73,21 @@ def define_grid(config_class: type, names: Sequence[str]) -> Callable:
     return read
 
 
-def define_settings(classes: Iterable[type]) -> Callable[[], dict[str, Any]]:
+def define_settings(
+    classes: Iterable[type], names: Sequence[str] | None = None
+) -> Callable[[], dict[str, Any]]:
     """Defines a flag without a default for each field of the dataclasses.
 
-    Several dataclasses may have the same field. Returns a function that
+    Several dataclasses may have the same field. With `names`, only these
+    fields have a flag. Returns a function that
     returns only the settings that are given on the command line.
     """
     fields, defaults, helps = {}, {}, {}
     for config_class in classes:
         helps |= _helps(config_class)
         for field in dataclasses.fields(config_class):
+            if names is not None and field.name not in names:
+                continue
             fields[field.name] = field
             defaults.setdefault(field.name, []).append(repr(field.default))
     for name, field in fields.items():

@@ -2,6 +2,9 @@ r"""Converts a checkpoint to another format; the weights stay bit-identical.
 
     python run_scripts/convert_checkpoint.py --to=huggingface \
         --input=uncased_L-12_H-768_A-12 --output=bert-base-uncased
+
+--to=sentence_transformers writes a model of the kind embedding, or a
+pre-trained one with --pooling, --normalize and --max_seq_length.
 """
 
 import config_flags
@@ -16,13 +19,20 @@ OUTPUT = flags.DEFINE_string("output", None, "The new folder.")
 TO = flags.DEFINE_enum(
     "to",
     None,
-    ["google_tf1", "huggingface", "keras"],
-    "The new format: Google's TF1, transformers or keras_bert.",
+    ["google_tf1", "huggingface", "keras", "sentence_transformers"],
+    "The new format: Google's TF1, transformers, keras_bert or "
+    "sentence-transformers.",
+)
+read_settings = config_flags.define_settings(
+    [keras_bert.get_kind("embedding").Settings],
+    ("pooling", "normalize", "max_seq_length"),
 )
 
 
 def main():
-    keras_bert.convert_checkpoint(INPUT.value, OUTPUT.value, TO.value)
+    keras_bert.convert_checkpoint(
+        INPUT.value, OUTPUT.value, TO.value, settings=read_settings()
+    )
     print(f"Wrote {OUTPUT.value}")
 
 

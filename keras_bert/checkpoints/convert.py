@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from absl import logging
 
-from keras_bert.checkpoints.find import config_beside, find_weights
+from keras_bert.checkpoints.find import (
+    config_beside,
+    find_weights,
+    vocab_beside,
+)
 from keras_bert.checkpoints.google import to_google
+from keras_bert.checkpoints.heads import heads_of
 from keras_bert.checkpoints.huggingface import to_huggingface
 from keras_bert.checkpoints.huggingface_config import to_huggingface_config
 from keras_bert.checkpoints.load import read_weights
@@ -23,13 +30,21 @@ from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.files import atomic_path, is_whole
 from keras_bert.kinds import known_heads
+from keras_bert.kinds.embedding import Embedding
+from keras_bert.kinds.sentence_transformers import module_files
+from keras_bert.kinds.spec import settings_of
 from keras_bert.storage.paths import to_path
+from keras_bert.text.vocab import load_vocab
 
-FORMATS = ("google_tf1", "huggingface", "keras")
+FORMATS = ("google_tf1", "huggingface", "keras", "sentence_transformers")
 
 
 def convert_checkpoint(
-    checkpoint: str | Path, output_dir: str | Path, to: str
+    checkpoint: str | Path,
+    output_dir: str | Path,
+    to: str,
+    *,
+    settings: Mapping[str, Any] | None = None,
 ) -> None:
     """Writes a checkpoint in another format, bit for bit.
 
@@ -46,17 +61,28 @@ def convert_checkpoint(
         output_dir: A new folder; it appears when it is whole.
         to: "google_tf1" (bert_model.ckpt, bert_config.json, vocab.txt),
             "huggingface" (model.safetensors, config.json, vocab.txt,
-            tokenizer_config.json) or "keras" (model.safetensors under the
-            paths of our weights, bert_config.json, vocab.txt,
-            tokenizer_config.json).
+            tokenizer_config.json), "keras" (model.safetensors under the paths
+            of our weights, bert_config.json, vocab.txt,
+            tokenizer_config.json) or "sentence_transformers" (as
+            "huggingface", with the modules that turn a text into its vector;
+            from a model of the kind `embedding` or a pre-trained one).
+        settings: For sentence_transformers, settings of the kind `embedding`
+            such as `pooling`; by default those of the model, or those of the
+            kind if it is a pre-trained one.
 
     Raises:
         FileNotFoundError: If the checkpoint or its config does not exist.
-        InputError: If the format has no name for a weight.
+        InputError: If the format has no name for a weight or a setting.
     """
     if to not in FORMATS:
         raise InputError(
             f"There is no format {to!r}; choose one of {', '.join(FORMATS)}."
+        )
+    is_embedder = to == "sentence_transformers"
+    if settings and not is_embedder:
+        raise InputError(
+            f"{next(iter(settings))} is a setting of sentence_transformers, "
+            f"not of {to}; leave it out."
         )
     output_dir = to_path(output_dir)
     if is_whole(output_dir):
@@ -64,9 +90,17 @@ def convert_checkpoint(
     file = find_weights(checkpoint)
     config = config_beside(file.parent)
     arrays = read_weights(file)
+    modules = {}
+    if is_embedder:
+        found = settings_of(file.parent, config, Embedding, settings or {})
+        modules = module_files(found, config)
+        arrays = _encoder_of(arrays)
     with atomic_path(output_dir) as folder:
         folder.mkdir()
-        if to == "huggingface":
+        for name, text in modules.items():
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")
+        if is_embedder or to == "huggingface":
             _write_huggingface(
                 folder, arrays, config, _labels(arrays, file.parent)
             )
@@ -77,21 +111,25 @@ def convert_checkpoint(
             else:
                 write_safetensors(folder / "model.safetensors", arrays)
             (folder / "bert_config.json").write_text(config.to_json())
-        vocab_file = file.parent / "vocab.txt"
-        if not vocab_file.is_file():
+        vocab_file = vocab_beside(file.parent)
+        if vocab_file is None:
             logging.warning(
                 "%s has no vocab.txt, so %s has none.", file.parent, output_dir
             )
             return
-        (folder / "vocab.txt").write_bytes(vocab_file.read_bytes())
+        if vocab_file.suffix == ".txt":
+            (folder / "vocab.txt").write_bytes(vocab_file.read_bytes())
+        else:
+            pieces = "".join(f"{piece}\n" for piece in load_vocab(vocab_file))
+            (folder / "vocab.txt").write_text(pieces, encoding="utf-8")
         if to != "google_tf1":
-            settings = find_tokenizer_settings(checkpoint)
-            if settings is None:
-                settings = settings_of_vocab(
-                    vocab_file.read_text(encoding="utf-8").split()
+            tokenizer = find_tokenizer_settings(checkpoint)
+            if tokenizer is None:
+                tokenizer = settings_of_vocab(
+                    (folder / "vocab.txt").read_text(encoding="utf-8").split()
                 )
             (folder / "tokenizer_config.json").write_text(
-                settings.to_json(config.max_position_embeddings)
+                tokenizer.to_json(config.max_position_embeddings)
             )
 
 
@@ -101,6 +139,16 @@ def _write_huggingface(folder, arrays, config, labels):
     values = to_huggingface_config(config, architecture, labels)
     text = json.dumps(values, indent=2, ensure_ascii=False, sort_keys=True)
     (folder / "config.json").write_text(text + "\n", encoding="utf-8")
+
+
+def _encoder_of(arrays):
+    """Leaves out all heads but the pooler, with a warning."""
+    heads = heads_of(arrays) - {"pooler"}
+    for head in sorted(heads):
+        logging.warning(
+            "sentence-transformers has no place for %s; it is left out.", head
+        )
+    return {p: a for p, a in arrays.items() if p.split("/")[0] not in heads}
 
 
 def _labels(arrays, source_folder):

@@ -36,7 +36,8 @@ def find_weights(checkpoint: str | Path) -> Path:
         if path.with_name(f"{path.name}.index").is_file():
             return path
         path = whole_folder(path)
-    for folder in (path, whole_folder(path / "best")):
+    # sentence-transformers kept its weights in 0_Transformer before 2021.
+    for folder in (path, path / "0_Transformer", whole_folder(path / "best")):
         for name in _WEIGHTS:
             if (folder / name).is_file() and is_whole(folder):
                 return folder / name
@@ -96,6 +97,18 @@ def config_beside(folder: Path) -> BertConfig:
     return BertConfig.from_json(ours)
 
 
+def vocab_beside(folder: Path) -> Path | None:
+    """Returns the file with the vocabulary of a checkpoint, if there is one.
+
+    It is `vocab.txt`, or the `tokenizer.json` of transformers since its
+    release 5.
+    """
+    for name in ("vocab.txt", "tokenizer.json"):
+        if (folder / name).is_file():
+            return folder / name
+    return None
+
+
 def config_and_vocab(
     checkpoint: str | Path | None,
     bert_config: BertConfig | None = None,
@@ -119,8 +132,8 @@ def find_vocab(
     """
     if vocab_file is None:
         folder = checkpoint_folder(checkpoint) if checkpoint else None
-        vocab_file = folder and folder / "vocab.txt"
-        if vocab_file is None or not vocab_file.is_file():
+        vocab_file = folder and vocab_beside(folder)
+        if vocab_file is None:
             raise FileNotFoundError(
                 "No vocab.txt; give a vocab_file, or a checkpoint that has one "
                 "beside its weights."

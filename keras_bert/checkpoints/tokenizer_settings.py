@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -53,10 +54,26 @@ def find_tokenizer_settings(
     """
     in_name = _CASE_IN_NAME.search("/".join(Path(str(checkpoint)).parts[-2:]))
     do_lower_case = in_name is None or in_name[1] is not None
-    file = checkpoint_folder(checkpoint) / "tokenizer_config.json"
+    folder = checkpoint_folder(checkpoint)
+    file = folder / "tokenizer_config.json"
     if file.is_file():
-        return TokenizerSettings.from_json(file, do_lower_case=do_lower_case)
-    return None if in_name is None else TokenizerSettings(do_lower_case)
+        found = TokenizerSettings.from_json(file, do_lower_case=do_lower_case)
+    else:
+        found = TokenizerSettings(do_lower_case)
+    if _lower_cases_before(folder):
+        return dataclasses.replace(
+            found, do_lower_case=True, strip_accents=found.strips_accents
+        )
+    return None if in_name is None and not file.is_file() else found
+
+
+def _lower_cases_before(folder):
+    """Whether sentence-transformers lower-cases text before the tokenizer."""
+    file = folder / "sentence_bert_config.json"
+    if not file.is_file():
+        return False
+    values = json.loads(file.read_text(encoding="utf-8"))
+    return values.get("do_lower_case", False)
 
 
 def settings_of_vocab(vocab: Iterable[str]) -> TokenizerSettings:

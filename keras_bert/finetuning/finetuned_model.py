@@ -13,18 +13,22 @@ import keras
 
 from keras_bert.checkpoints.find import checkpoint_folder
 from keras_bert.checkpoints.load import load_checkpoint
+from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.files import is_whole, to_json
 from keras_bert.finetuning.evaluation import Evaluation
 from keras_bert.finetuning.predictor import Predictor
 from keras_bert.kinds.kind import Answer, Kind
-from keras_bert.kinds.spec import build_kind, read_spec, spec_to_json
+from keras_bert.kinds.spec import (
+    build_kind,
+    find_spec,
+    has_spec,
+    spec_to_json,
+)
 from keras_bert.serving.finetuned import export_finetuned
 from keras_bert.storage.paths import to_path
 from keras_bert.tasks.base import Row
-from keras_bert.text.tokenizer import BertTokenizer
-from keras_bert.text.tokenizer_settings import TokenizerSettings
 from keras_bert.training.run_files.checkpoint import write_weights
 
 _TRAINING = "training.json"
@@ -110,8 +114,8 @@ class FinetunedModel:
 def load_finetuned(path: str | Path) -> FinetunedModel:
     """Loads the result of `finetune`: its output_dir or one of its checkpoints.
 
-    If the model is of a kind of your own, import the file that defines the
-    kind first.
+    A folder of sentence-transformers is a model of the kind `embedding`. If the
+    model is of a kind of your own, import the file that defines the kind first.
 
     Example:
         >>> model = keras_bert.load_finetuned("finetuned")
@@ -127,10 +131,8 @@ def load_finetuned(path: str | Path) -> FinetunedModel:
 
 def read_kind(folder: Path) -> tuple[Kind, BertConfig]:
     """Reads all of a fine-tuned model but its weights."""
-    bert_config = BertConfig.from_json(folder / "bert_config.json")
-    settings = TokenizerSettings.from_json(folder / "tokenizer_config.json")
-    tokenizer = BertTokenizer.from_settings(folder / "vocab.txt", settings)
-    spec = read_spec(folder / "task.json")
+    bert_config, tokenizer = load_config_and_tokenizer(folder)
+    spec = find_spec(folder, bert_config)
     return build_kind(spec, tokenizer, bert_config), bert_config
 
 
@@ -145,7 +147,7 @@ def is_finetuned(path: str | Path) -> bool:
         >>> keras_bert.is_finetuned("pretrained")
         False
     """
-    return (checkpoint_folder(path) / "task.json").is_file()
+    return has_spec(checkpoint_folder(path))
 
 
 def finetuned_folder(path: str | Path | None) -> Path:
@@ -157,7 +159,8 @@ def finetuned_folder(path: str | Path | None) -> Path:
     if not folder or not is_finetuned(folder):
         raise InputError(
             f"{folder} has no task.json, so it is not a fine-tuned model; "
-            "give the output_dir of run_finetuning.py."
+            "give the output_dir of run_finetuning.py, or a folder of "
+            "sentence-transformers."
         )
     return folder
 

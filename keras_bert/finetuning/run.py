@@ -48,7 +48,12 @@ from keras_bert.finetuning.prediction_files import (
     write_submission,
 )
 from keras_bert.kinds import get_kind
-from keras_bert.kinds.spec import build_kind, make_spec, read_spec
+from keras_bert.kinds.spec import (
+    build_kind,
+    find_spec,
+    make_spec,
+    read_spec,
+)
 from keras_bert.settings import setting
 from keras_bert.storage.paths import to_path
 from keras_bert.tasks import get_task
@@ -176,7 +181,8 @@ def finetune(
     check_adaptation(config, bert_config, init_checkpoint)
     settings = dict(settings or {})
     if not config.num_train_epochs:
-        settings = {**_settings_of_model(task, init_checkpoint), **settings}
+        found = _settings_of_model(task, init_checkpoint, bert_config)
+        settings = {**found, **settings}
     spec = make_spec(task, settings)
     kind = build_kind(spec, tokenizer, bert_config)
     check_distillation(teacher, kind, config)
@@ -361,7 +367,7 @@ def _reader(task, data_dir, data_source):
     return read
 
 
-def _settings_of_model(task, init_checkpoint):
+def _settings_of_model(task, init_checkpoint, bert_config):
     """Returns the settings that a fine-tuned model was trained with.
 
     There are none for a pre-trained model, which is an answer if the kind has
@@ -374,7 +380,7 @@ def _settings_of_model(task, init_checkpoint):
     ):
         return {}
     folder = finetuned_folder(init_checkpoint)
-    spec = read_spec(folder / "task.json")
+    spec = find_spec(folder, bert_config)
     if (spec.kind, spec.labels) != (task.kind, task.labels):
         raise InputError(
             f"{folder} is a model for {spec.kind} {spec.labels}, but the task "

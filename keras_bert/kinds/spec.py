@@ -1,4 +1,4 @@
-"""Reads and writes `task.json`, and builds the kind that it describes."""
+"""Finds what the task of a model is, and builds the kind that it describes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from keras_bert.errors import InputError
 from keras_bert.files import to_json
 from keras_bert.kinds import get_kind
 from keras_bert.kinds.kind import Kind, KindSettings, TaskSpec
+from keras_bert.kinds.sentence_transformers import has_modules, read_modules
 from keras_bert.tasks.base import Task
 from keras_bert.text.tokenizer import BertTokenizer
+
+_TASK = "task.json"
 
 
 def make_spec(task: Task, settings: Mapping[str, Any]) -> TaskSpec:
@@ -44,6 +47,49 @@ def make_settings(kind: str, values: Mapping[str, Any]) -> KindSettings:
             f"{', '.join(known)}."
         )
     return settings_class(**values)
+
+
+def has_spec(folder: Path) -> bool:
+    """Returns whether a folder with weights says what their task is."""
+    return (folder / _TASK).is_file() or has_modules(folder)
+
+
+def find_spec(folder: Path, bert_config: BertConfig) -> TaskSpec:
+    """Returns the spec of the model whose weights are in a folder.
+
+    It is in `task.json`, or in the files of sentence-transformers.
+
+    Raises InputError if these have what this package does not have.
+    """
+    if (folder / _TASK).is_file():
+        return read_spec(folder / _TASK)
+    return read_modules(folder, bert_config)
+
+
+def settings_of(
+    folder: Path,
+    bert_config: BertConfig,
+    kind: type[Kind],
+    values: Mapping[str, Any],
+) -> KindSettings:
+    """Returns the settings of a model; `values` override them.
+
+    Those of a pre-trained model are the defaults of the kind.
+
+    Raises InputError if it is a model of another kind, or a setting is wrong.
+    """
+    settings = {}
+    if has_spec(folder):
+        spec = find_spec(folder, bert_config)
+        if spec.kind != kind.name:
+            raise InputError(
+                f"{folder} is a model of the kind {spec.kind}; give one of the "
+                f"kind {kind.name}, or a pre-trained model."
+            )
+        settings = dataclasses.asdict(spec.settings)
+    settings = make_settings(kind.name, {**settings, **values})
+    bert_config.check_max_seq_length(settings.max_seq_length)
+    return settings
 
 
 def read_spec(file: Path) -> TaskSpec:

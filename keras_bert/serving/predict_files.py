@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
-import itertools
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
-from keras_bert.errors import InputError
 from keras_bert.input_files import expand_globs
 from keras_bert.progress import Progress
+from keras_bert.serving.line_chunks import (
+    count_lines,
+    cut_chunks,
+    skip_chunks,
+)
 from keras_bert.serving.request_lines import (
     RequestLine,
     answer_lines,
@@ -21,7 +23,6 @@ from keras_bert.serving.request_lines import (
 )
 from keras_bert.serving.resumable_file import ResumableFile
 from keras_bert.serving.served_model import ServedModel
-from keras_bert.storage.paths import to_path
 
 # The number of lines that are sorted by length together. A killed run loses
 # the lines of one chunk.
@@ -75,9 +76,7 @@ def predict_files(
         lines = _read_stdin(model.inputs)
     else:
         lines = read_request_files(files, model.inputs)
-        # A pipe can be read only once.
-        if all(to_path(file).is_file() for file in files):
-            num_lines = sum(1 for _ in read_request_files(files, model.inputs))
+        num_lines = count_lines(files, model.inputs)
     return _predict(model, signature, lines, output_file, num_lines)
 
 
@@ -112,9 +111,9 @@ def _predict(model, signature, lines, output_file, num_lines=None) -> int:
         "num_errors": 0,
         "digest": "",
     }
-    chunks = _cut_chunks(lines)
+    chunks = cut_chunks(lines, LINES_PER_CHUNK)
     if output.state:
-        _continue(chunks, state, run, output)
+        skip_chunks(chunks, output, run)
     with Progress(
         "Predicting",
         num_lines,
@@ -146,34 +145,6 @@ class _StandardOutput:
 
     def finish(self):
         pass
-
-
-@dataclasses.dataclass(frozen=True)
-class _Chunk:
-    """Neighbouring lines; `digest` is a hash of all lines up to its end."""
-
-    lines: list[RequestLine]
-    digest: str
-
-
-def _cut_chunks(lines: Iterator[RequestLine]) -> Iterator[_Chunk]:
-    hashed = hashlib.blake2b(digest_size=16)
-    while chunk := list(itertools.islice(lines, LINES_PER_CHUNK)):
-        for line in chunk:
-            hashed.update(ascii(line).encode())
-        yield _Chunk(chunk, hashed.hexdigest())
-
-
-def _continue(chunks, state, run, output):
-    """Skips the chunks that are answered already."""
-    if state == state | run:
-        for chunk in chunks:
-            if chunk.digest == state["digest"]:
-                return
-    raise InputError(
-        f"{output.folder} holds answers of another model or to other lines; "
-        "delete it to begin anew, or choose another output file."
-    )
 
 
 def _fingerprint(model):

@@ -56,12 +56,16 @@ def read_request_files(
 def read_request_lines(
     lines: Iterable[str], inputs: Sequence[str], file: str = ""
 ) -> Iterator[RequestLine]:
-    """Yields the lines of one file; `inputs` tells what a header is."""
+    """Yields the lines of one file; `inputs` tells what a header is.
+
+    Without inputs, no line is a header.
+    """
     columns: tuple[str, ...] = ()
     for number, text in enumerate(lines, 1):
         # Some editors start a file with a byte-order mark.
         text = text.rstrip("\r\n").removeprefix("\ufeff")
-        if number == 1 and set(inputs) <= set(text.split("\t")):
+        is_first = number == 1 and inputs
+        if is_first and set(inputs) <= set(text.split("\t")):
             columns = tuple(text.split("\t"))
         else:
             yield RequestLine(text, number, file, columns)

@@ -6,8 +6,9 @@ import gzip
 import json
 import os
 import shutil
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from keras_bert.files import (
     atomic_path,
@@ -22,8 +23,8 @@ class ResumableFile:
     """A file that appears under its name when it is whole.
 
     Until then its parts, one for each step, are in a hidden folder beside it.
-    A file whose name ends with .gz is compressed. The same steps write the
-    same bytes, whether or not a kill is between them.
+    Text is compressed if the name of the file ends with .gz. The same steps
+    write the same bytes, whether or not a kill is between them.
 
     Attributes:
         folder: The hidden folder.
@@ -43,15 +44,13 @@ class ResumableFile:
             progress = json.loads(self._progress.read_bytes())
             self.state, self._num_parts = progress["state"], progress["parts"]
 
-    def append(self, text: str, state: dict[str, Any]) -> None:
-        """Writes text, and what the next process needs to continue behind it.
+    def append(self, data: str | bytes, state: dict[str, Any]) -> None:
+        """Writes a part, and what the next process needs to continue behind it.
 
         If this raises or the process is killed, the file is as it was before.
         """
-        data = text.encode("utf-8", errors="backslashreplace")
-        if self._path.suffix == ".gz":
-            # Without a time: the bytes depend on the text only.
-            data = gzip.compress(data, mtime=0)
+        if isinstance(data, str):
+            data = self._encode(data)
         with (
             atomic_path(self._part(self._num_parts)) as path,
             path.open("wb") as file,
@@ -63,16 +62,37 @@ class ResumableFile:
         self.state = state
         write_json(self._progress, {"parts": self._num_parts, "state": state})
 
-    def finish(self) -> None:
-        """Joins the parts to the file, and replaces what was there."""
+    def finish(
+        self,
+        join: Callable[[Iterable[BinaryIO], BinaryIO], None] | None = None,
+    ) -> None:
+        """Joins the parts to the file, and replaces what was there.
+
+        `join` reads the parts and writes the file. By default, the file has
+        one part after the other.
+        """
         if self.state is None:
             self.append("", {})
         with atomic_path(self._path) as path, path.open("wb") as whole:
-            for number in range(self._num_parts):
-                with self._part(number).open("rb") as part:
-                    shutil.copyfileobj(part, whole)
+            (join or _concatenate)(self._parts(), whole)
         remove(self._progress)  # first: parts without it are never continued
         remove(self.folder)
 
+    def _parts(self) -> Iterator[BinaryIO]:
+        for number in range(self._num_parts):
+            with self._part(number).open("rb") as part:
+                yield part
+
     def _part(self, number):
         return self.folder / str(number)
+
+    def _encode(self, text):
+        data = text.encode("utf-8", errors="backslashreplace")
+        # Without a time: the bytes depend on the text only.
+        is_gzip = self._path.suffix == ".gz"
+        return gzip.compress(data, mtime=0) if is_gzip else data
+
+
+def _concatenate(parts, whole):
+    for part in parts:
+        shutil.copyfileobj(part, whole)

@@ -1,7 +1,11 @@
-"""vocab.txt: one word piece a line; its id is the number of the line."""
+"""vocab.txt: one word piece a line; its id is the number of the line.
+
+transformers writes `tokenizer.json` instead since its release 5.
+"""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,7 +39,7 @@ SPECIAL_TOKENS = SpecialTokens()
 def load_vocab(
     path: str | Path, special_tokens: SpecialTokens = SPECIAL_TOKENS
 ) -> list[str]:
-    """Reads a vocabulary.
+    """Reads a `vocab.txt`, or the `tokenizer.json` of a BERT tokenizer.
 
     Raises InputError if it lacks a special token or has a piece twice.
     """
@@ -45,9 +49,7 @@ def load_vocab(
             f"No vocabulary at {path}; give the vocab.txt of the checkpoint, "
             "or learn one with run_scripts/build_vocab.py."
         )
-    # Only LF ends a line: a released vocabulary has a U+2028 as a piece.
-    text = path.read_bytes().decode("utf-8").removesuffix("\n")
-    vocab = [line.removesuffix("\r") for line in text.split("\n")]
+    vocab = _read_json(path) if path.suffix == ".json" else _read_lines(path)
     missing = [token for token in special_tokens if token not in vocab]
     if missing:
         raise InputError(
@@ -60,5 +62,31 @@ def load_vocab(
         raise InputError(
             f"The vocabulary {path} has {first!r} on two lines, but a word "
             "piece has one id; remove one of them."
+        )
+    return vocab
+
+
+def _read_lines(path):
+    # Only LF ends a line: a released vocabulary has a U+2028 as a piece.
+    text = path.read_bytes().decode("utf-8").removesuffix("\n")
+    return [line.removesuffix("\r") for line in text.split("\n")]
+
+
+def _read_json(path):
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        kind = values["model"]["type"]
+        ids = dict(values["model"]["vocab"])
+        ids |= {x["content"]: x["id"] for x in values.get("added_tokens", ())}
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(
+            f"{path} is not a tokenizer of BERT ({error!r}); give a vocab.txt."
+        ) from error
+    vocab = sorted(ids, key=lambda piece: ids[piece])
+    if kind != "WordPiece" or [ids[x] for x in vocab] != list(range(len(ids))):
+        raise InputError(
+            f"{path} is a {kind} tokenizer or has gaps in its ids, but a "
+            "WordPiece tokenizer with an id for each piece was expected; give "
+            "a vocab.txt."
         )
     return vocab

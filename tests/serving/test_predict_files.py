@@ -113,7 +113,7 @@ def test_what_is_left_of_another_run_is_refused(
     with _killed_after(monkeypatch, 2):
         predict_files(served, files, out)
     text = (tmp_path / "a.tsv").read_text()
-    message = r"\.out\.parts holds answers of another model or to other line"
+    message = r"\.out\.parts holds results of another model or of other line"
     for content in (
         text.replace(TEXTS[4], "another text", 1),
         text.replace("\ttext", "\ttext\tlabel", 1),

@@ -1,0 +1,1 @@
+"""Texts -> vectors, in memory or in a file."""

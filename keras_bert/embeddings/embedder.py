@@ -1,0 +1,212 @@
+"""A checkpoint -> an object that turns texts into vectors."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import keras
+import numpy as np
+import tensorflow as tf
+from absl import logging
+
+from keras_bert.checkpoints.find import checkpoint_folder
+from keras_bert.checkpoints.load import heads_in, load_checkpoint
+from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
+from keras_bert.errors import InputError
+from keras_bert.kinds.embedding import Embedding
+from keras_bert.kinds.embedding.settings import EmbeddingSettings
+from keras_bert.kinds.fields import check_text
+from keras_bert.kinds.spec import settings_of
+from keras_bert.models.embedder import build_embedder
+from keras_bert.progress import Progress
+from keras_bert.text.packing import BertPreprocessor, pad
+
+# The number of texts that are sorted by length together.
+_TEXTS_PER_CHUNK = 16_384
+
+
+class Embedder:
+    """Turns texts into vectors.
+
+    Example:
+        >>> embedder = keras_bert.load_embedder("pretrained", max_seq_length=16)
+        >>> isinstance(embedder, keras_bert.Embedder)
+        True
+        >>> embedder.size
+        12
+
+    Attributes:
+        model: The network of `build_embedder`.
+        preprocessor: The `BertPreprocessor`.
+        settings: `pooling`, `normalize` and `max_seq_length`, among others.
+        size: The number of numbers of a vector, D.
+    """
+
+    def __init__(
+        self,
+        model: keras.Model,
+        preprocessor: BertPreprocessor,
+        settings: EmbeddingSettings,
+        dimensions: int | None = None,
+    ):
+        """Takes the parts of an embedder; `load_embedder` makes them.
+
+        `dimensions` is the number of numbers to which vectors are cut. Raises
+        InputError if the network has fewer.
+        """
+        hidden_size = model.output["embeddings"].shape[-1]
+        if dimensions is not None and not 1 <= dimensions <= hidden_size:
+            raise InputError(
+                f"dimensions is {dimensions}, but must be from 1 to "
+                f"{hidden_size}, the size of the vectors of this model."
+            )
+        self.model = model
+        self.preprocessor = preprocessor
+        self.settings = settings
+        self.size = dimensions or hidden_size
+        names = ("input_ids", "input_mask", "segment_ids")
+        specs = {n: tf.TensorSpec([None, None], tf.int32, n) for n in names}
+        self._embed = tf.function(
+            self._vectors, input_signature=[specs], autograph=False
+        )
+
+    def embed(
+        self, texts: Sequence[str], *, batch_size: int = 32
+    ) -> np.ndarray:
+        """Returns the vectors of texts in their order, float32 [N, D].
+
+        Texts of like length are computed together. The log says how many texts
+        were longer than `max_seq_length` and cut.
+        """
+        vectors, truncated = self.embed_and_tell(texts, batch_size=batch_size)
+        self.log_truncated(int(truncated.sum()), len(texts))
+        return vectors
+
+    def embed_and_tell(
+        self,
+        texts: Sequence[str],
+        *,
+        batch_size: int,
+        progress: Progress | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the vectors, and whether each text was cut, bool [N]."""
+        if batch_size < 1:
+            raise InputError(
+                f"batch_size is {batch_size}, but must be above 0."
+            )
+        for number, text in enumerate(texts, 1):
+            check_text(text, f"Text {number}")
+        vectors = np.zeros((len(texts), self.size), "float32")
+        truncated = np.zeros(len(texts), bool)
+        for start in range(0, len(texts), _TEXTS_PER_CHUNK):
+            chunk = texts[start : start + _TEXTS_PER_CHUNK]
+            packed = self.preprocessor.pack(tf.constant(chunk))
+            truncated[start : start + len(chunk)] = packed.truncated.numpy()
+            lengths = packed.features["input_ids"].row_lengths().numpy()
+            order = np.argsort(lengths, kind="stable")
+            for places in np.split(
+                order, range(batch_size, len(order), batch_size)
+            ):
+                batch = {
+                    name: tf.gather(x, places)
+                    for name, x in packed.features.items()
+                }
+                vectors[start + places] = self._embed(pad(batch)).numpy()
+                if progress:
+                    progress.update(len(places))
+        return vectors, truncated
+
+    def log_truncated(self, num_truncated: int, num_texts: int) -> None:
+        """Says in the log that texts were cut, if any were."""
+        if num_truncated:
+            logging.warning(
+                "%d of %d texts were longer than %d tokens and were cut.",
+                num_truncated,
+                num_texts,
+                self.preprocessor.seq_length,
+            )
+
+    def fingerprint(self) -> str:
+        """Returns a hash of all that a vector depends on but the text."""
+        hashed = hashlib.blake2b(digest_size=16)
+        tokenizer = self.preprocessor.tokenizer
+        hashed.update(
+            ascii(
+                (self.settings, self.size, tokenizer.settings, tokenizer.vocab)
+            ).encode()
+        )
+        for weight in self.model.weights:
+            hashed.update(np.ascontiguousarray(weight.numpy()).tobytes())
+        return hashed.hexdigest()
+
+    def _vectors(self, features):
+        texts = {name: x[:, None] for name, x in features.items()}
+        vectors = self.model(texts, training=False)["embeddings"][:, 0]
+        vectors = vectors[:, : self.size]
+        if self.settings.normalize:
+            vectors = tf.math.l2_normalize(vectors, axis=-1)
+        return vectors
+
+
+def load_embedder(
+    checkpoint: str | Path,
+    *,
+    pooling: str | None = None,
+    normalize: bool | None = None,
+    max_seq_length: int | None = None,
+    dimensions: int | None = None,
+) -> Embedder:
+    """Loads a model that turns texts into vectors.
+
+    Example:
+        >>> embedder = keras_bert.load_embedder(
+        ...     "pretrained", pooling="mean", max_seq_length=16, dimensions=5
+        ... )
+        >>> vectors = embedder.embed(["the fox", "a dog", "a very good film"])
+        >>> vectors.shape, vectors.dtype
+        ((3, 5), dtype('float32'))
+        >>> np.linalg.norm(vectors, axis=1).round(5)
+        array([1., 1., 1.], dtype=float32)
+
+    Args:
+        checkpoint: A fine-tuned model of the kind `embedding`, a folder of
+            sentence-transformers, or a pre-trained model in any format that
+            `load_checkpoint` takes, with its config and vocabulary.
+        pooling: The vector of a text: "mean", "max", "cls" or "pooled". By
+            default, as for the two settings below, the value of the model, or
+            the default of the kind if it is a pre-trained model.
+        normalize: Whether all vectors have the length 1.
+        max_seq_length: Longest sequence, in tokens with [CLS] and [SEP].
+        dimensions: The first numbers of each vector to keep, all by default; a
+            model can be trained for such short vectors (Kusupati et al. 2022).
+            With `normalize`, the shorter vectors have the length 1.
+
+    Raises:
+        FileNotFoundError: If the checkpoint, config or vocabulary is missing.
+        InputError: If a setting is wrong, or the model is of another kind.
+    """
+    given = {
+        "pooling": pooling,
+        "normalize": normalize,
+        "max_seq_length": max_seq_length,
+    }
+    bert_config, tokenizer = load_config_and_tokenizer(checkpoint)
+    settings = settings_of(
+        checkpoint_folder(checkpoint),
+        bert_config,
+        Embedding,
+        {name: value for name, value in given.items() if value is not None},
+    )
+    if settings.pooling == "pooled" and "pooler" not in heads_in(checkpoint):
+        raise InputError(
+            f"{checkpoint} has no pooler, so there is no pooling 'pooled'; "
+            "choose mean, max or cls."
+        )
+    model = build_embedder(
+        bert_config, pooling=settings.pooling, normalize=settings.normalize
+    )
+    load_checkpoint(model, checkpoint)
+    preprocessor = BertPreprocessor(tokenizer, settings.max_seq_length)
+    return Embedder(model, preprocessor, settings, dimensions)

@@ -1,0 +1,1 @@
+"""Exact search for vectors, and its evaluation on sets of judged texts."""

@@ -1,0 +1,163 @@
+"""Exact search: the vectors of a corpus that are most similar to a query."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from keras_bert.errors import InputError
+
+SIMILARITIES = ("cosine", "dot")
+# These bound the memory: the scores of one block are 16 MB.
+_QUERIES_PER_BLOCK = 256
+_VECTORS_PER_BLOCK = 16_384
+
+
+class SearchResult(NamedTuple):
+    """The K most similar vectors for each of Q queries, the best one first.
+
+    Example:
+        >>> result = keras_bert.search(np.eye(2), np.eye(2), k=1)
+        >>> isinstance(result, keras_bert.SearchResult)
+        True
+
+    Attributes:
+        indices: The rows of the corpus, int64 [Q, K].
+        scores: Their similarities, float32 [Q, K].
+    """
+
+    indices: np.ndarray
+    scores: np.ndarray
+
+
+def search(
+    queries: np.ndarray,
+    corpus: np.ndarray,
+    k: int,
+    *,
+    similarity: str = "cosine",
+) -> SearchResult:
+    """Finds the `k` vectors of a corpus that are most similar to each query.
+
+    It compares all pairs, block by block. Of vectors with the same score, the
+    first in the corpus comes first.
+
+    Example:
+        >>> corpus = np.array([[1, 0], [0, 2], [3, 3]])
+        >>> found = keras_bert.search(np.array([[1, 2]]), corpus, k=2)
+        >>> found.indices
+        array([[2, 1]])
+        >>> found.scores.round(2)
+        array([[0.95, 0.89]], dtype=float32)
+
+    Args:
+        queries: Numbers [Q, D].
+        corpus: Numbers [N, D]. It may be larger than the memory: what
+            `np.load(file, mmap_mode="r")` returns is read block by block.
+        k: How many vectors to find for each query; at most N are found.
+        similarity: "cosine" or "dot", the dot product. The cosine of a vector
+            of zeros is 0.
+
+    Raises:
+        InputError: If the shapes do not fit, a number is not finite, or `k` or
+            the similarity is wrong.
+    """
+    found = TopVectors(queries, k, similarity=similarity)
+    found.add(corpus)
+    return found.result()
+
+
+class TopVectors:
+    """Searches a corpus that comes in pieces; see `search`."""
+
+    def __init__(
+        self, queries: np.ndarray, k: int, *, similarity: str = "cosine"
+    ):
+        if similarity not in SIMILARITIES:
+            raise InputError(
+                f"similarity is {similarity!r}, but must be one of "
+                f"{', '.join(SIMILARITIES)}."
+            )
+        if k < 1:
+            raise InputError(f"k is {k}, but must be at least 1.")
+        self._is_cosine = similarity == "cosine"
+        self._queries = self._read(queries, "queries")
+        self._k = k
+        self._num_vectors = 0
+        num_queries = len(self._queries)
+        self._indices = np.zeros((num_queries, 0), "int64")
+        self._scores = np.zeros((num_queries, 0), "float32")
+
+    def add(self, vectors: np.ndarray) -> None:
+        """Searches the next vectors of the corpus, [N, D], too."""
+        if vectors.ndim != 2 or vectors.shape[1] != self._queries.shape[1]:
+            raise InputError(
+                f"The corpus has the shape {list(vectors.shape)}, but the "
+                f"queries {list(self._queries.shape)}; give vectors of the "
+                "same model."
+            )
+        for start in range(0, len(vectors), _VECTORS_PER_BLOCK):
+            block = vectors[start : start + _VECTORS_PER_BLOCK]
+            self._add_block(self._read(block, "corpus"))
+
+    def result(self) -> SearchResult:
+        """Returns the best vectors of all that were added."""
+        order = np.argsort(-self._scores, axis=1, kind="stable")
+        return SearchResult(
+            np.take_along_axis(self._indices, order, axis=1),
+            np.take_along_axis(self._scores, order, axis=1),
+        )
+
+    def _add_block(self, block):
+        numbers = np.arange(len(block)) + self._num_vectors
+        self._num_vectors += len(block)
+        pieces = []
+        for start in range(0, len(self._queries), _QUERIES_PER_BLOCK):
+            rows = slice(start, start + _QUERIES_PER_BLOCK)
+            new = self._queries[rows] @ block.T
+            scores = np.concatenate([self._scores[rows], new], axis=1)
+            indices = np.concatenate(
+                [
+                    self._indices[rows],
+                    np.broadcast_to(numbers, (len(new), len(numbers))),
+                ],
+                axis=1,
+            )
+            kept = _places_of_top(scores, self._k)
+            pieces.append(
+                [np.take_along_axis(x, kept, 1) for x in (indices, scores)]
+            )
+        if pieces:
+            self._indices, self._scores = map(
+                np.concatenate, zip(*pieces, strict=True)
+            )
+
+    def _read(self, vectors, name):
+        """Returns float32 [N, D], with the length 1 for the cosine."""
+        vectors = np.asarray(vectors, "float32")
+        if vectors.ndim != 2 or not np.isfinite(vectors).all():
+            raise InputError(
+                f"The {name} must be finite numbers [N, D], but they have the "
+                f"shape {list(vectors.shape)} or a number that is not finite."
+            )
+        if not self._is_cosine:
+            return vectors
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return vectors / np.where(lengths > 0, lengths, 1)
+
+
+def _places_of_top(scores, k):
+    """Returns the columns of the `k` largest scores of each row, in order.
+
+    Of equal scores, it takes the first ones.
+    """
+    num_rows, num_columns = scores.shape
+    if num_columns <= k:
+        return np.broadcast_to(np.arange(num_columns), scores.shape)
+    last = num_columns - k
+    smallest = np.partition(scores, last, axis=1)[:, last, None]
+    above, equal = scores > smallest, scores == smallest
+    num_equal = k - above.sum(axis=1, keepdims=True)
+    kept = above | (equal & (np.cumsum(equal, axis=1) <= num_equal))
+    return np.nonzero(kept)[1].reshape(num_rows, k)

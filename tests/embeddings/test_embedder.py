@@ -1,0 +1,138 @@
+import numpy as np
+import pytest
+from reference_bert import bert
+from safetensors.numpy import load_file, save_file
+
+from keras_bert.embeddings import embedder as module
+from keras_bert.embeddings.embedder import load_embedder
+from keras_bert.errors import InputError
+
+# In no order of lengths; the third is too long for 9 tokens.
+TEXTS = ["a very good dog", "", "lazy " * 9, "the fox", "Unaffable, no?"]
+# [CLS] 2, [SEP] 3.
+IDS = [
+    [2, 6, 28, 25, 15, 3],
+    [2, 3],
+    [2, *[14] * 7, 3],
+    [2, 5, 9, 3],
+    [2, 20, 21, 22, 17, 1, 19, 3],
+]
+POOLINGS = {
+    "mean": lambda tokens, pooled: tokens.mean(0),
+    "max": lambda tokens, pooled: tokens.max(0),
+    "cls": lambda tokens, pooled: tokens[0],
+    "pooled": lambda tokens, pooled: pooled,
+}
+
+
+def _expected(checkpoint, config, pooling):
+    """The vector of each text by itself, from the reference."""
+    weights = load_file(checkpoint / "model.safetensors")
+    rows = []
+    for ids in IDS:
+        features = {
+            "input_ids": np.array([ids]),
+            "segment_ids": np.zeros((1, len(ids)), int),
+            "input_mask": np.ones((1, len(ids)), int),
+        }
+        outputs = bert(weights, config, features)
+        rows.append(
+            POOLINGS[pooling](
+                outputs["sequence_output"][0], outputs["pooled_output"][0]
+            )
+        )
+    return np.array(rows)
+
+
+def _unit(vectors):
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_vectors_equal_the_reference(checkpoint, config, pooling, caplog):
+    embedder = load_embedder(
+        checkpoint, pooling=pooling, normalize=False, max_seq_length=9
+    )
+    vectors = embedder.embed(TEXTS, batch_size=2)
+    expected = _expected(checkpoint, config, pooling)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(vectors, expected, atol=1e-5)
+    assert "1 of 5 texts were longer than 9 tokens and were cut" in caplog.text
+
+
+def test_shorter_vectors_have_the_length_1(checkpoint, config):
+    embedder = load_embedder(checkpoint, max_seq_length=9, dimensions=5)
+    expected = _unit(_expected(checkpoint, config, "mean")[:, :5])
+    np.testing.assert_allclose(embedder.embed(TEXTS), expected, atol=1e-5)
+    assert embedder.size == 5
+
+
+def test_the_order_and_the_batches_do_not_matter(embedder, monkeypatch):
+    vectors = embedder.embed(TEXTS)
+    monkeypatch.setattr(module, "_TEXTS_PER_CHUNK", 3)
+    reverse = embedder.embed(TEXTS[::-1], batch_size=2)
+    np.testing.assert_allclose(reverse[::-1], vectors, atol=1e-6)
+    assert embedder.embed([]).shape == (0, 12)
+
+
+def test_a_fingerprint_tells_models_apart(checkpoint, embedder):
+    again = load_embedder(checkpoint, max_seq_length=9)
+    assert again.fingerprint() == embedder.fingerprint()
+    others = [
+        load_embedder(checkpoint, max_seq_length=9, **changes)
+        for changes in ({"dimensions": 5}, {"pooling": "cls"})
+    ]
+    (weight, *_) = others[0].model.weights
+    found = {other.fingerprint() for other in (embedder, *others)}
+    weight.assign(weight + 1e-3)
+    found.add(others[0].fingerprint())
+    assert len(found) == 4
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({"dimensions": 13}, "dimensions is 13, but must be from 1 to 12"),
+        ({"dimensions": 0}, "dimensions is 0, but must be from 1 to 12"),
+        ({"pooling": "sum"}, "pooling is 'sum', but must be one of mean"),
+        ({"max_seq_length": 17}, "max_seq_length 17 is over"),
+        ({"max_seq_length": 0}, "max_seq_length is 0, but must be above 0"),
+    ],
+)
+def test_nonsense_is_refused(checkpoint, changes, message):
+    with pytest.raises(InputError, match=message):
+        load_embedder(checkpoint, **{"max_seq_length": 9} | changes)
+
+
+def test_wrong_texts_are_refused(embedder):
+    with pytest.raises(InputError, match="Text 2 is 7; give a string"):
+        embedder.embed(["the fox", 7])
+    with pytest.raises(InputError, match="batch_size is 0, but must be above"):
+        embedder.embed(["the fox"], batch_size=0)
+
+
+def test_a_checkpoint_without_a_pooler_has_no_pooled_vectors(
+    checkpoint, tmp_path
+):
+    weights = load_file(checkpoint / "model.safetensors")
+    for name in ("bert_config.json", "vocab.txt"):
+        (tmp_path / name).write_bytes((checkpoint / name).read_bytes())
+    save_file(
+        {k: x for k, x in weights.items() if not k.startswith("pooler/")},
+        tmp_path / "model.safetensors",
+    )
+    with pytest.raises(InputError, match="has no pooler"):
+        load_embedder(tmp_path, pooling="pooled", max_seq_length=9)
+    embedder = load_embedder(tmp_path, pooling="cls", max_seq_length=9)
+    assert embedder.embed(TEXTS).shape == (5, 12)
+
+
+def test_a_model_of_another_kind_is_refused(checkpoint, tmp_path):
+    for file in checkpoint.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    (tmp_path / "task.json").write_text(
+        '{"kind": "regression", "text_fields": ["text"], "labels": [], '
+        '"metrics": [], "settings": {}}'
+    )
+    with pytest.raises(InputError, match="is a model of the kind regression"):
+        load_embedder(tmp_path)

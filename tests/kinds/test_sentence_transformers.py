@@ -1,0 +1,269 @@
+"""Folders of sentence-transformers are read and written."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+from small_checkpoint import write_checkpoint
+
+from keras_bert.checkpoints.convert import convert_checkpoint
+from keras_bert.checkpoints.load_pretrained import load_pretrained
+from keras_bert.embeddings.embedder import load_embedder
+from keras_bert.errors import InputError
+from keras_bert.finetuning.finetuned_model import is_finetuned, load_finetuned
+from keras_bert.models.pretraining import build_pretraining_model
+
+TEXTS = ["a very good dog", "the fox", "lazy " * 12]
+# What release 6.2 writes.
+NEW = {
+    "modules.json": [
+        {
+            "idx": 0,
+            "name": "0",
+            "path": "",
+            "type": "sentence_transformers.base.modules.transformer"
+            ".Transformer",
+        },
+        {
+            "idx": 1,
+            "name": "1",
+            "path": "1_Pooling",
+            "type": "sentence_transformers.sentence_transformer.modules.pooling"
+            ".Pooling",
+        },
+    ],
+    "1_Pooling/config.json": {
+        "embedding_dimension": 12,
+        "pooling_mode": "max",
+        "include_prompt": True,
+    },
+    "sentence_bert_config.json": {
+        "transformer_task": "feature-extraction",
+        "module_output_name": "token_embeddings",
+    },
+    "config_sentence_transformers.json": {
+        "default_prompt_name": None,
+        "prompts": {"document": "", "query": ""},
+        "similarity_fn_name": "cosine",
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory, config):
+    return write_checkpoint(tmp_path_factory.mktemp("m") / "encoder", config)
+
+
+def _write(folder, files):
+    for name, values in files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(json.dumps(values))
+
+
+def _read(folder, name):
+    return json.loads((folder / name).read_text(encoding="utf-8"))
+
+
+def _convert(checkpoint, folder, **settings):
+    settings = {"max_seq_length": 9} | settings
+    convert_checkpoint(
+        checkpoint, folder, "sentence_transformers", settings=settings
+    )
+    return folder
+
+
+@pytest.fixture
+def new(checkpoint, tmp_path):
+    """A folder as release 6.2 of sentence-transformers writes it."""
+    folder = tmp_path / "new"
+    convert_checkpoint(checkpoint, folder, "huggingface")
+    _write(folder, NEW)
+    pieces = (folder / "vocab.txt").read_text().split()
+    values = {
+        "added_tokens": [{"id": 2, "content": "[CLS]"}],
+        "model": {
+            "type": "WordPiece",
+            "vocab": {piece: i for i, piece in enumerate(pieces)},
+        },
+    }
+    (folder / "tokenizer.json").write_text(json.dumps(values))
+    (folder / "vocab.txt").unlink()
+    tokenizer = _read(folder, "tokenizer_config.json")
+    _write(
+        folder, {"tokenizer_config.json": tokenizer | {"model_max_length": 11}}
+    )
+    return folder
+
+
+def _check_model(folder, checkpoint, **settings):
+    """Checks weights, settings and vocabulary: a fingerprint is of these."""
+    expected, found = (
+        load_embedder(checkpoint, **settings),
+        load_embedder(folder),
+    )
+    for name, value in settings.items():
+        assert getattr(found.settings, name) == value
+    assert found.fingerprint() == expected.fingerprint()
+
+
+@pytest.mark.parametrize("pooling, normalize", [("mean", True), ("cls", False)])
+def test_what_is_written_is_read(checkpoint, tmp_path, pooling, normalize):
+    settings = {"pooling": pooling, "normalize": normalize, "max_seq_length": 9}
+    folder = _convert(checkpoint, tmp_path / "st", **settings)
+    _check_model(folder, checkpoint, **settings)
+    again = tmp_path / "again"
+    convert_checkpoint(folder, again, "sentence_transformers")
+    for file in folder.rglob("*.*"):
+        name = file.relative_to(folder)
+        assert (again / name).is_dir() or (
+            (again / name).read_bytes() == file.read_bytes()
+        ), name
+
+
+def test_it_is_loaded_as_a_finetuned_model(checkpoint, tmp_path):
+    folder = _convert(checkpoint, tmp_path / "st", pooling="max")
+    assert is_finetuned(folder)
+    answers = load_finetuned(folder).predict([{"text": x} for x in TEXTS])
+    np.testing.assert_allclose(
+        [answer["embedding"] for answer in answers],
+        load_embedder(folder).embed(TEXTS),
+        atol=1e-5,
+    )
+
+
+def test_the_files_are_those_of_released_models(checkpoint, tmp_path):
+    folder = _convert(checkpoint, tmp_path / "st", pooling="max")
+    assert _read(folder, "modules.json") == [
+        {
+            "idx": i,
+            "name": str(i),
+            "path": path,
+            "type": f"sentence_transformers.models.{name}",
+        }
+        for i, (path, name) in enumerate(
+            [
+                ("", "Transformer"),
+                ("1_Pooling", "Pooling"),
+                ("2_Normalize", "Normalize"),
+            ]
+        )
+    ]
+    pooling = _read(folder, "1_Pooling/config.json")
+    assert pooling.pop("word_embedding_dimension") == 12
+    assert [name for name, on in pooling.items() if on] == [
+        "pooling_mode_max_tokens"
+    ]
+    assert _read(folder, "sentence_bert_config.json") == {
+        "max_seq_length": 9,
+        "do_lower_case": False,
+    }
+    names = set(load_file(folder / "model.safetensors"))
+    assert "embeddings.word_embeddings.weight" in names
+    assert "pooler.dense.weight" in names
+    assert _read(folder, "config.json")["architectures"] == ["BertModel"]
+
+
+def test_a_folder_of_a_new_release(new, checkpoint):
+    _check_model(
+        new, checkpoint, pooling="max", normalize=False, max_seq_length=11
+    )
+    assert load_pretrained(new, seq_length=16).tokenizer.vocab_size == 31
+    # Without a length of its own, a tokenizer has a very large one.
+    tokenizer = _read(new, "tokenizer_config.json")
+    _write(
+        new, {"tokenizer_config.json": tokenizer | {"model_max_length": 1e30}}
+    )
+    assert load_embedder(new).settings.max_seq_length == 16
+
+
+def test_a_folder_of_an_old_release(checkpoint, tmp_path):
+    """Its weights are in 0_Transformer, beside sentence_bert_config.json."""
+    folder = _convert(checkpoint, tmp_path / "st", pooling="max")
+    inner = folder / "0_Transformer"
+    inner.mkdir()
+    for file in list(folder.iterdir()):
+        if file.is_file() and file.name != "modules.json":
+            shutil.move(file, inner)
+    shutil.move(inner / "config_sentence_transformers.json", folder)
+    modules = _read(folder, "modules.json")
+    modules[0]["path"] = inner.name
+    _write(folder, {"modules.json": modules})
+    for path in (folder, inner):
+        _check_model(path, checkpoint, pooling="max", max_seq_length=9)
+
+
+def test_text_may_be_lower_cased_before_the_tokenizer(new):
+    tokenizer = _read(new, "tokenizer_config.json")
+    _write(
+        new,
+        {"tokenizer_config.json": tokenizer | {"do_lower_case": False}},
+    )
+    assert not load_embedder(new).preprocessor.tokenizer.do_lower_case
+    _write(new, {"sentence_bert_config.json": {"do_lower_case": True}})
+    settings = load_embedder(new).preprocessor.tokenizer.settings
+    assert settings.do_lower_case and not settings.strips_accents
+
+
+@pytest.mark.parametrize(
+    "name, values, message",
+    [
+        (
+            "modules.json",
+            [*NEW["modules.json"], {"path": "2_Dense", "type": "a.Dense"}],
+            "has the modules Transformer, Pooling, Dense, but only",
+        ),
+        (
+            "1_Pooling/config.json",
+            {"pooling_mode": ["cls", "mean"]},
+            "asks for the pooling cls and mean, but it must be one of cls",
+        ),
+        (
+            "1_Pooling/config.json",
+            {"pooling_mode_weightedmean_tokens": True},
+            "asks for the pooling weightedmean, but",
+        ),
+        (
+            "config_sentence_transformers.json",
+            {"default_prompt_name": "q", "prompts": {"q": "query: "}},
+            "puts the prompt 'query: ' before each text",
+        ),
+        (
+            "tokenizer.json",
+            {"model": {"type": "BPE", "vocab": {}}},
+            "is a BPE tokenizer or has gaps in its ids",
+        ),
+        ("tokenizer.json", [3], "is not a tokenizer of BERT"),
+    ],
+)
+def test_what_is_not_known_is_refused(new, name, values, message):
+    _write(new, {name: values})
+    with pytest.raises(InputError, match=message):
+        load_finetuned(new)
+
+
+def test_a_damaged_file_is_named(new):
+    (new / "modules.json").write_text("[{")
+    with pytest.raises(InputError, match="modules.json is not JSON"):
+        load_finetuned(new)
+
+
+def test_heads_have_no_place(config, tmp_path, caplog):
+    folder = write_checkpoint(
+        tmp_path / "pretrained", config, build=build_pretraining_model
+    )
+    _convert(folder, tmp_path / "st")
+    assert "has no place for masked_lm; it is left out" in caplog.text
+    names = load_file(tmp_path / "st" / "model.safetensors")
+    assert not any(name.startswith("cls.") for name in names)
+
+
+def test_settings_without_a_place_are_refused(checkpoint, tmp_path):
+    with pytest.raises(InputError, match="has no pooling 'pooled', only cls"):
+        _convert(checkpoint, tmp_path / "st", pooling="pooled")
+    with pytest.raises(InputError, match="pooling is a setting of sentence_tr"):
+        convert_checkpoint(
+            checkpoint, tmp_path / "st", "keras", settings={"pooling": "cls"}
+        )
+    assert not list(tmp_path.iterdir())
