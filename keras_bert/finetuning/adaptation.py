@@ -33,12 +33,12 @@ class AdaptationConfig(TrainConfig):
             adapter: query, key, value, intermediate, output (both layers of
             this name), attention/output; with commas between.
         num_frozen_layers: Trains neither the embeddings nor this number of
-            encoder blocks, from the lowest one.
-        freeze_embeddings: Whether to train no embeddings.
+            encoder blocks, from the lowest one; 0 trains all.
+        freeze_embeddings: Whether the embeddings stay as they are.
         head_learning_rate: The learning_rate of the head, if it is another.
-        layer_decay: Each encoder block has the learning rate of the one above
-            it times this number; the top block that of the head, and the
-            embeddings that of the lowest block (ELECTRA has 0.8).
+        layer_decay: The top encoder block has learning_rate times this
+            number, and each block, and at last the embeddings, the rate above
+            it times this number again (0.8 in ELECTRA); 1 for one rate.
     """
 
     lora_rank: int = setting(0, minimum=0)

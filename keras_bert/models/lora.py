@@ -46,7 +46,7 @@ def add_lora(model: keras.Model, rank: int, alpha: float, targets: str) -> None:
 
     Raises InputError if the model has no encoder blocks.
     """
-    blocks = [x for x in model.layers if isinstance(x, EncoderBlock)]
+    blocks = list(_encoder_blocks(model))
     if not blocks:
         raise InputError(
             "The network of this task has no encoder blocks that could be "
@@ -56,6 +56,14 @@ def add_lora(model: keras.Model, rank: int, alpha: float, targets: str) -> None:
         for name in _choose(targets):
             layer = operator.attrgetter(_DENSE_LAYERS[name])(block)
             layer.enable_lora(rank, lora_alpha=alpha)
+
+
+def _encoder_blocks(model):
+    for layer in model.layers:
+        if isinstance(layer, EncoderBlock):
+            yield layer
+        elif isinstance(layer, keras.Model):  # an encoder within a model
+            yield from _encoder_blocks(layer)
 
 
 def _choose(targets):

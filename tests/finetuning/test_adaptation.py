@@ -163,7 +163,11 @@ def test_the_adapters_are_merged_into_the_kernels(folder, results):
 
 
 @pytest.mark.parametrize(
-    ("precision", "atol"), [("float32", 1e-6), ("mixed_bfloat16", 0.02)]
+    ("precision", "atol"),
+    [
+        ("float32", 1e-6),
+        pytest.param("mixed_bfloat16", 0.02, marks=pytest.mark.slow),
+    ],
 )
 def test_merged_equals_unmerged(folder, results, precision, atol):
     merged = load_finetuned(folder / "lora")
@@ -294,6 +298,34 @@ def test_what_is_frozen(config, settings, frozen):
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "spec"),
+    [
+        ("classification", {"labels": TASK.labels}),
+        ("multilabel", {"labels": TASK.labels}),
+        ("multiple_choice", {}),
+        ("regression", {}),
+        ("span", {"max_query_length": 4}),
+        ("token_classification", {"labels": TASK.labels}),
+    ],
+)
+def test_every_kind_takes_adapters(folder, config, name, spec):
+    kind = make_kind(name, folder / "base/vocab.txt", config, **spec)
+    model = kind.build_model(config)
+    adapt(model, dataclasses.replace(CONFIG, lora_rank=5))
+    adapters = [
+        f"layer_{i}/attention/{layer}/lora_kernel_{x}"
+        for i in range(2)
+        for layer in ("query", "value")
+        for x in "ab"
+    ]
+    trained = [w.path for w in model.trainable_weights]
+    assert [path for path in trained if path.startswith("layer")] == adapters
+    head = [path for path in trained if path not in adapters]
+    assert head and not any(path.startswith("embeddings") for path in head)
+
+
+@pytest.mark.slow
 def test_frozen_weights_stay_as_they_are(folder):
     config = dataclasses.replace(CONFIG, num_train_epochs=1)
     config = dataclasses.replace(config, num_frozen_layers=1, layer_decay=0.5)
@@ -369,7 +401,9 @@ def one_device(folder):
     "changes",
     [
         {"distribution_strategy": "mirrored"},
-        {"gradient_accumulation_steps": 3},
+        pytest.param(
+            {"gradient_accumulation_steps": 3}, marks=pytest.mark.slow
+        ),
         pytest.param({"jit_compile": "on"}, marks=pytest.mark.slow),
     ],
 )
