@@ -10,8 +10,6 @@ Afterwards, go on with pre-training on these texts.
         --init_checkpoint=uncased_L-12_H-768_A-12 --words_file=words.txt
 """
 
-import dataclasses
-
 import config_flags
 from absl import flags
 
@@ -38,11 +36,13 @@ def main():
     words, lines, eval_lines = (), (), ()
     if WORDS_FILE.value:
         words = keras_bert.TextSource(WORDS_FILE.value).lines()
-    else:
+    if flags.FLAGS.input_file or flags.FLAGS.tfds_name or not words:
         lines = read_source().lines()
     if EVAL_FILE.value:
-        eval_lines = dataclasses.replace(
-            read_source(), input_file=EVAL_FILE.value, tfds_name=""
+        eval_lines = keras_bert.TextSource(
+            EVAL_FILE.value,
+            document_per_file=flags.FLAGS.document_per_file,
+            text_field=flags.FLAGS.text_field,
         ).lines()
     figures = keras_bert.extend_vocab(
         INIT_CHECKPOINT.value,
@@ -53,7 +53,7 @@ def main():
         config=read_config(),
     )
     for name, value in figures.items():
-        print(f"{name} = {value:.6g}")
+        print(f"{name} = {round(value, 4)}")
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ def main():
         config=read_config(),
     )
     for name, value in figures.items():
-        print(f"{name} = {value:.6g}")
+        print(f"{name} = {value}")
 
 
 if __name__ == "__main__":

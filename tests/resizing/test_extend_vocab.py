@@ -244,6 +244,28 @@ def test_a_full_disk_leaves_nothing(pretrained, tmp_path):
     assert not list(tmp_path.glob("*new*"))
 
 
+@pytest.mark.slow
+def test_on_a_store(pretrained, tmp_path, remote):
+    for name in ("model.safetensors", "bert_config.json", "vocab.txt"):
+        (remote / "old" / name).write_bytes((pretrained / name).read_bytes())
+    for checkpoint, folder in (
+        (pretrained, tmp_path / "new"),
+        (remote / "old", remote / "new"),
+    ):
+        extend_vocab(checkpoint, folder, [*LINES, HELD_OUT])
+    files = {path.name for path in (tmp_path / "new").iterdir()}
+    assert files == {
+        "bert_config.json",
+        "model.safetensors",
+        "tokenizer_config.json",
+        "vocab.txt",
+    }
+    for name in files:
+        assert (remote / "new" / name).read_bytes() == (
+            tmp_path / "new" / name
+        ).read_bytes()
+
+
 def test_korean_film_reviews_in_fewer_tokens(tmp_path, shared):
     """The released multilingual vocabulary, on a network of little width."""
     file = shared / "data/vocab/bert-base-multilingual-cased.vocab.txt"

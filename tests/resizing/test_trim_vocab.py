@@ -1,5 +1,7 @@
 """Kept pieces keep their rows, and the text keeps its pieces."""
 
+import gzip
+import itertools
 import json
 
 import numpy as np
@@ -109,6 +111,44 @@ def test_words_with_frequent_pieces_are_split_as_before(pretrained, tmp_path):
     new = load_file(tmp_path / "new" / "model.safetensors")
     path = "masked_lm/output_bias"
     np.testing.assert_array_equal(new[path][13], old[path][0])
+
+
+def test_korean_text_keeps_its_pieces(config, tmp_path, shared):
+    """The released multilingual vocabulary, on a network of little width."""
+    folder = tmp_path / "multilingual"
+    folder.mkdir()
+    config = BertConfig(**{**config.to_dict(), "vocab_size": 119547})
+    save_file(
+        {
+            "embeddings/word_embeddings": np.arange(
+                119547, dtype="float32"
+            ).reshape(-1, 1)
+        },
+        folder / "model.safetensors",
+    )
+    (folder / "bert_config.json").write_text(config.to_json())
+    file = shared / "data/vocab/bert-base-multilingual-cased.vocab.txt"
+    (folder / "vocab.txt").write_bytes(file.read_bytes())
+    with gzip.open(
+        shared / "data/pretrain/movie-reviews.ko.txt.gz",
+        "rt",
+        encoding="utf-8",
+    ) as lines:
+        lines = list(itertools.islice(lines, 3000))
+    trim_vocab(folder, tmp_path / "new", lines[:2000])
+    old, new = (
+        BertTokenizer(f / "vocab.txt", False)
+        for f in (folder, tmp_path / "new")
+    )
+    assert new.vocab_size < 25_000
+    (rows,) = load_file(tmp_path / "new" / "model.safetensors").values()
+    assert [old.vocab[int(i)] for i in rows[:, 0]] == list(new.vocab)
+    kept = [old.vocab[i] for i in old(lines[:2000]).flat_values.numpy()]
+    assert kept == [new.vocab[i] for i in new(lines[:2000]).flat_values.numpy()]
+    # Other texts are in more tokens, but no word became unknown.
+    before, after = (t(lines[2000:]).flat_values.numpy() for t in (old, new))
+    assert len(after) > len(before)
+    assert np.sum(after == new.unk_id) == np.sum(before == old.unk_id) > 100
 
 
 def test_wrong_input_leaves_nothing(pretrained, tmp_path):

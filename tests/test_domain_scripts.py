@@ -1,0 +1,131 @@
+"""Runs the scripts that take a checkpoint to a domain, as the README does."""
+
+import csv
+import json
+
+import pytest
+from script_runs import FLAGS, error_of, pretraining_flags, run
+
+pytestmark = pytest.mark.slow
+
+LINES = ["unaffable foxes jumped .", "foxes are not unaffable , a fox is"] * 40
+
+
+def _figures(out):
+    return dict(line.split(" = ") for line in out.splitlines())
+
+
+def test_from_a_checkpoint_to_a_domain(script_folder):
+    folder = script_folder
+    run(
+        "run_pretraining",
+        **pretraining_flags(folder, folder / "general", num_train_steps=20),
+    )
+    (folder / "domain.txt").write_text("\n".join([*LINES, "", *LINES, ""]))
+    extended = folder / "extended"
+    figures = _figures(
+        run(
+            "extend_vocab",
+            init_checkpoint=folder / "general",
+            input_file=folder / "domain.txt",
+            output_dir=extended,
+            num_new_pieces=8,
+            pad_vocab_to_multiple=64,
+        )
+    )
+    assert int(figures["vocab_size_after"]) % 64 == 0
+    assert float(figures["tokens_per_word_after"]) < float(
+        figures["tokens_per_word_before"]
+    )
+    records = folder / "domain.tfrecord"
+    run(
+        "create_pretraining_data",
+        init_checkpoint=extended,
+        input_file=folder / "domain.txt",
+        output_file=records,
+        **FLAGS,
+    )
+    flags = pretraining_flags(folder, folder / "domain", num_train_steps=20)
+    del flags["vocab_file"], flags["bert_config_file"]
+    flags |= {
+        "input_file": records,
+        "eval_file": records,
+        "init_checkpoint": extended,
+    }
+    run("run_pretraining", **flags)
+    with (folder / "domain" / "history.csv").open() as file:
+        losses = {
+            int(row["step"]): float(row["val_loss"])
+            for row in csv.DictReader(file)
+            if row["val_loss"]
+        }
+    assert list(losses) == [0, 20]
+    assert losses[20] < losses[0]
+    run(
+        "run_finetuning",
+        task="glue/sst2",
+        data_dir=folder,
+        init_checkpoint=folder / "domain",
+        output_dir=folder / "finetuned",
+        max_seq_length=16,
+        num_train_epochs=1,
+    )
+
+    run(
+        "trim_vocab",
+        init_checkpoint=folder / "domain",
+        input_file=folder / "domain.txt",
+        output_dir=folder / "small",
+    )
+    run(
+        "extend_positions",
+        init_checkpoint=folder / "small",
+        output_dir=folder / "longer",
+        max_position_embeddings=1024,
+    )
+    config = json.loads((folder / "longer/bert_config.json").read_text())
+    assert config["max_position_embeddings"] == 1024
+    assert config["vocab_size"] < int(figures["vocab_size_after"])
+
+    words = folder / "words.txt"
+    words.write_text("Foxglove\n\nfoxes\n")
+    figures = _figures(
+        run(
+            "extend_vocab",
+            init_checkpoint=folder / "general",
+            words_file=words,
+            eval_file=folder / "domain.txt",
+            output_dir=folder / "listed",
+        )
+    )
+    vocab = (folder / "listed" / "vocab.txt").read_text().splitlines()
+    assert vocab[-2:] == ["foxglove", "foxes"]
+    assert "num_words" in figures
+
+
+def test_wrong_input_is_a_sentence(script_folder):
+    folder = script_folder
+    assert "give a vocab_file, or a checkpoint" in error_of(
+        "create_pretraining_data",
+        input_file=folder / "corpus.txt",
+        output_file=folder / "x.tfrecord",
+    )
+    assert "Give either an input_file or a tfds_name" in error_of(
+        "extend_vocab",
+        init_checkpoint=folder,
+        output_dir=folder / "x",
+    )
+    assert "either a text to learn new pieces from or a list" in error_of(
+        "extend_vocab",
+        init_checkpoint=folder / "general",
+        input_file=folder / "corpus.txt",
+        words_file=folder / "corpus.txt",
+        output_dir=folder / "x",
+    )
+    assert "pad_vocab_to_multiple is 0, but must be above 0" in error_of(
+        "trim_vocab",
+        init_checkpoint=folder,
+        input_file=folder / "corpus.txt",
+        output_dir=folder / "x",
+        pad_vocab_to_multiple=0,
+    )
