@@ -64,6 +64,8 @@ setuptools.setup(
             "pyarrow",
             "pytest",
             "pytest-xdist",
+            # Its wheels have trec_eval, against which metrics are tested.
+            "pytrec_eval-terrier",
             "ruff",
             "s3fs>=2025.2",
             "selenium",

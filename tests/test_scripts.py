@@ -2,8 +2,10 @@
 
 import json
 
+import numpy as np
 import pytest
 from script_runs import SENTENCES, pretraining_flags, run
+from small_checkpoint import write_checkpoint
 
 pytestmark = pytest.mark.slow
 
@@ -49,3 +51,46 @@ def test_from_text_to_answers(script_folder):
         expected = [json.loads(next(lines)) for _ in range(2)]
     for answer, row in zip(answers, expected, strict=True):
         assert answer["scores"] == pytest.approx(row["scores"], abs=1e-5)
+
+
+def test_from_a_checkpoint_to_vectors(config, tmp_path):
+    write_checkpoint(tmp_path / "pretrained", config)
+    run(
+        "convert_checkpoint",
+        input=tmp_path / "pretrained",
+        output=tmp_path / "st",
+        to="sentence_transformers",
+        pooling="cls",
+        max_seq_length=14,
+    )
+    (tmp_path / "texts.txt").write_text("\n".join(SENTENCES) + "\n")
+    out = run(
+        "embed",
+        model_dir=tmp_path / "st",
+        input_file=tmp_path / "texts.txt",
+        output_file=tmp_path / "vectors.npy",
+        dimensions=5,
+    )
+    assert f"Wrote the vectors of {len(SENTENCES)} texts to" in out
+    vectors = np.load(tmp_path / "vectors.npy")
+    assert vectors.shape == (len(SENTENCES), 5)
+    for name, content in (
+        ("corpus.jsonl", {"_id": "d1", "title": "", "text": SENTENCES[0]}),
+        ("queries.jsonl", {"_id": "q1", "text": SENTENCES[0]}),
+    ):
+        (tmp_path / name).write_text(json.dumps(content))
+    (tmp_path / "qrels").mkdir()
+    (tmp_path / "qrels" / "test.tsv").write_text("q\td\ts\nq1\td1\t1\n")
+    out = run(
+        "evaluate_retrieval",
+        model_dir=tmp_path / "st",
+        data_dir=tmp_path,
+        output_dir=tmp_path / "out",
+    )
+    assert "ndcg@10 = 1\n" in out
+    run("export_model", model_dir=tmp_path / "st", export_dir=tmp_path / "s")
+    out = run("predict", SENTENCES[0], model_dir=tmp_path / "s")
+    found = json.loads(out)["embedding"][:5]
+    np.testing.assert_allclose(
+        found / np.linalg.norm(found), vectors[0], atol=1e-5
+    )

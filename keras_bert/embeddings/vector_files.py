@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import io
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,12 +21,12 @@ class VectorFormat(NamedTuple):
 
     Attributes:
         part: Texts, and their vectors, float32 [N, D], -> the bytes of a part.
-        join: Parts, the file to write, and the shape of all vectors -> the
-            file.
+        join: Writes the file of its parts. Takes them, opened, the opened
+            file, and the `shape` of all vectors.
     """
 
     part: Callable[[Sequence[str], np.ndarray], bytes]
-    join: Callable[[Iterable[BinaryIO], BinaryIO, tuple[int, int]], None]
+    join: Callable[..., None]
 
 
 def get_format(path: str | Path, text_column: str) -> VectorFormat:

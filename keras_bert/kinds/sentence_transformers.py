@@ -27,6 +27,8 @@ _OURS = (
     ["Transformer", "Pooling", "Normalize"],
 )
 _POOLINGS = ("cls", "max", "mean")
+# The second one is for the similarity of two texts.
+_TEXT_FIELDS = ("text", "other_text")
 # The name of a pooling in releases before 6, in the order in which several
 # poolings are joined.
 _FLAGS = {
@@ -66,7 +68,7 @@ def read_modules(folder: Path, bert_config: BertConfig) -> TaskSpec:
         pooling=_pooling(root / modules[1]["path"] / "config.json"),
         normalize="Normalize" in names,
     )
-    return TaskSpec(Embedding.name, text_fields=("text",), settings=settings)
+    return TaskSpec(Embedding.name, _TEXT_FIELDS, settings)
 
 
 def module_files(
@@ -94,7 +96,7 @@ def module_files(
         for i, (name, folder) in enumerate(zip(names, folders, strict=True))
     ]
     pooling = {flag: settings.pooling == name for flag, name in _FLAGS.items()}
-    prompts = {
+    prompts: dict[str, Any] = {
         "prompts": {},
         "default_prompt_name": None,
         "similarity_fn_name": "cosine",

@@ -71,14 +71,14 @@ def settings_of(
     bert_config: BertConfig,
     kind: type[Kind],
     values: Mapping[str, Any],
-) -> KindSettings:
-    """Returns the settings of a model; `values` override them.
+) -> Any:
+    """Returns the `kind.Settings` of a model; `values` override them.
 
     Those of a pre-trained model are the defaults of the kind.
 
     Raises InputError if it is a model of another kind, or a setting is wrong.
     """
-    settings = {}
+    found = {}
     if has_spec(folder):
         spec = find_spec(folder, bert_config)
         if spec.kind != kind.name:
@@ -86,8 +86,8 @@ def settings_of(
                 f"{folder} is a model of the kind {spec.kind}; give one of the "
                 f"kind {kind.name}, or a pre-trained model."
             )
-        settings = dataclasses.asdict(spec.settings)
-    settings = make_settings(kind.name, {**settings, **values})
+        found = dataclasses.asdict(spec.settings)
+    settings = make_settings(kind.name, {**found, **values})
     bert_config.check_max_seq_length(settings.max_seq_length)
     return settings
 

@@ -49,13 +49,12 @@ class ResumableFile:
 
         If this raises or the process is killed, the file is as it was before.
         """
-        if isinstance(data, str):
-            data = self._encode(data)
+        content = self._encode(data) if isinstance(data, str) else data
         with (
             atomic_path(self._part(self._num_parts)) as path,
             path.open("wb") as file,
         ):
-            file.write(data)
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         self._num_parts += 1
