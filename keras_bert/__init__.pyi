@@ -33,6 +33,7 @@ from .models.bilstm import (
 )
 from .models.classifier import build_classifier as build_classifier
 from .models.classifier import build_regressor as build_regressor
+from .models.embedder import build_embedder as build_embedder
 from .models.encoder import build_encoder as build_encoder
 from .models.feature_tagger import build_feature_tagger as build_feature_tagger
 from .models.multiple_choice import (

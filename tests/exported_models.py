@@ -31,6 +31,7 @@ MODELS = {
         "features": "weighted_sum_all",
     },
     "span": {"doc_stride": 3, "max_query_length": 4},
+    "embedding": {"dimensions": "7,12"},
     "encoder": {},
 }
 _CONFIG = BertConfig(

@@ -19,6 +19,7 @@ TEXT_FIELDS = {
     "multiple_choice": ("context", "endings"),
     "token_classification": ("words",),
     "span": ("question", "context"),
+    "embedding": ("anchor", "positive", "negative"),
 }
 
 

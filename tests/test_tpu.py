@@ -53,6 +53,7 @@ _KINDS = {
         [["O"] * len(text.split()) for text in _TEXTS],
     ),
     "span": ((), None),
+    "embedding": ((), [None] * 4),
 }
 
 
@@ -66,7 +67,10 @@ def _rows(name):
             "words": text.split(),
             "context": text,
             "endings": ["fox", "a very bad movie"],
-            "label": label,
+            "anchor": text,
+            "positive": "fox",
+            "negative": "a very bad movie",
+            **({} if label is None else {"label": label}),
         }
         for text, label in zip(_TEXTS, labels, strict=True)
     ]

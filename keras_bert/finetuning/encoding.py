@@ -153,8 +153,9 @@ def _check_agree(first_form, form, number):
     )
     if first_count != count:
         raise InputError(
-            f"Example {number} has {count} choices, but example 1 has "
-            f"{first_count}; all rows of a data set must have the same number."
+            f"Example {number} has {count} choices, or texts, but example 1 "
+            f"has {first_count}; all rows of a data set must have the same "
+            "number."
         )
     raise InputError(
         f"`encode` of the kind makes {form} of the rows from number {number} "

@@ -19,6 +19,7 @@ class Evaluation:
         self._kind = kind
         self._batch_size = batch_size
         self._examples = kind.encode(rows, labeled=True)
+        kind.gold(rows)  # raises InputError now, not after training
         self._predictor: Predictor | None = None
 
     def __call__(
@@ -26,6 +27,7 @@ class Evaluation:
     ) -> tuple[list[Answer], dict[str, float]]:
         """Returns the answers and their metrics, with the `loss`.
 
+        There is no loss if the kind makes no labels of the rows.
         With `tune`, the kind first tunes on these rows what is not trained.
         """
         kind = self._kind
@@ -38,4 +40,4 @@ class Evaluation:
             outputs = kind.tune(model, self._examples, outputs)
         answers = kind.answer(self.rows, self._examples, outputs)
         figures = kind.score(self.rows, answers, kind.spec.metrics)
-        return answers, figures | {"loss": loss}
+        return answers, figures | ({} if loss is None else {"loss": loss})

@@ -29,11 +29,11 @@ class Predictor:
 
     def __call__(
         self, examples: Examples, *, batch_size: int
-    ) -> tuple[dict[str, list[np.ndarray]], float]:
+    ) -> tuple[dict[str, list[np.ndarray]], float | None]:
         """Returns, by name, an array for each example in order, and the loss.
 
         Outputs with an axis of tokens are as long as the batch of the
-        example. The loss is 0 if the examples have no labels.
+        example. The loss is None if the examples have no labels.
         """
         dataset, order = evaluation_batches(examples, batch_size=batch_size)
         outputs: dict[str, list] = {
@@ -57,6 +57,8 @@ class Predictor:
                 for name, pair in batch_sums.items():
                     sums[name] += pair.numpy()
                 progress.update(num_examples)
+        if not sums:
+            return outputs, None
         loss = sum(x / max(weight, 1e-5) for x, weight in sums.values())
         return outputs, float(loss)
 

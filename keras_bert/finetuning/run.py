@@ -14,7 +14,8 @@ from absl import logging
 from keras_bert.checkpoints.find import (
     check_output_dir,
 )
-from keras_bert.checkpoints.load import load_checkpoint
+from keras_bert.checkpoints.heads import heads_of
+from keras_bert.checkpoints.load import heads_in, load_checkpoint
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
@@ -30,12 +31,14 @@ from keras_bert.finetuning.evaluation import Evaluation
 from keras_bert.finetuning.finetuned_model import (
     FinetunedModel,
     finetuned_folder,
+    is_finetuned,
     sidecars,
 )
 from keras_bert.finetuning.prediction_files import (
     write_predictions,
     write_submission,
 )
+from keras_bert.kinds import get_kind
 from keras_bert.kinds.spec import build_kind, make_spec, read_spec
 from keras_bert.settings import setting
 from keras_bert.storage.paths import to_path
@@ -63,7 +66,8 @@ class FinetuningConfig(DistillationConfig):
         save_checkpoints_steps: Steps from one evaluation and checkpoint to
             the next; 0 for one of each an epoch.
         num_train_epochs: Passes over the training set; 0 evaluates a
-            fine-tuned init_checkpoint as it is, with its own settings.
+            fine-tuned init_checkpoint as it is, with its own settings. A kind
+            without an output layer also takes a pre-trained one.
         warmup_proportion: Share of the steps in which the learning rate
             rises.
         early_stopping_patience: The run ends after this many evaluations in
@@ -107,7 +111,8 @@ def finetune(
             reports of the kind and the predictions for the test sets.
         init_checkpoint: The pre-trained weights, any checkpoint that
             `load_checkpoint` takes; None starts from random weights. With 0
-            epochs, a fine-tuned model.
+            epochs, a fine-tuned model, or a pre-trained one if the kind of the
+            task adds no output layer.
         bert_config: The network; by default the one beside the weights.
         vocab_file: The vocabulary; by default the one beside the weights.
         config: Learning rate, batch size, epochs and so on.
@@ -222,6 +227,7 @@ def finetune(
     else:
         with precision(config.precision):
             model = build_model()
+        _check_is_whole(model, init_checkpoint)
     results = _evaluate(model, kind, evaluations, output_dir)
     finetuned = FinetunedModel(model, kind, bert_config)
     _predict_test_sets(finetuned, task, read, output_dir)
@@ -326,8 +332,15 @@ def _reader(task, data_dir, data_source):
 def _settings_of_model(task, init_checkpoint):
     """Returns the settings that a fine-tuned model was trained with.
 
-    Raises InputError if it is not a model of this task.
+    There are none for a pre-trained model, which is an answer if the kind has
+    no output layer. Raises InputError if it is not a model of this task.
     """
+    if (
+        init_checkpoint
+        and not get_kind(task.kind).head_names
+        and not is_finetuned(init_checkpoint)
+    ):
+        return {}
     folder = finetuned_folder(init_checkpoint)
     spec = read_spec(folder / "task.json")
     if (spec.kind, spec.labels) != (task.kind, task.labels):
@@ -336,6 +349,17 @@ def _settings_of_model(task, init_checkpoint):
             f"is {task.kind} {task.labels}; give a model of this task."
         )
     return dataclasses.asdict(spec.settings)
+
+
+def _check_is_whole(model, checkpoint):
+    """Raises InputError if a layer of the model is not in the checkpoint."""
+    heads = heads_of(weight.path for weight in model.weights)
+    if absent := sorted(heads - heads_in(checkpoint)):
+        raise InputError(
+            f"{checkpoint} has no {absent[0]}, so the model cannot be "
+            "evaluated as it is; train it, or choose settings without this "
+            "layer."
+        )
 
 
 def _warn_of_changes(spec, output_dir):

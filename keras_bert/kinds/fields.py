@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -105,3 +106,20 @@ def find_label(label: Any, ids: Mapping[str, int], number: int) -> int:
             f"{', '.join(ids)}; check the labels and the reader of the task."
         )
     return ids[label]
+
+
+def find_number(label: Any, number: int) -> float:
+    """Returns a label that is a number.
+
+    Raises InputError, which names the example, if it is not a finite number.
+    """
+    try:
+        value = float(label)
+    except (TypeError, ValueError):
+        value = math.nan
+    if not math.isfinite(value):
+        raise InputError(
+            f"Label {label!r} of example {number} is not a number; check the "
+            "reader of the task."
+        )
+    return value

@@ -261,6 +261,13 @@ class Kind(tf.Module):
         """Returns the signature that takes ids instead of strings."""
         return id_signature(model)
 
+    def description(self) -> dict[str, Any]:
+        """Returns what else the SavedModel says of itself, by name.
+
+        `export_finetuned` adds it to `assets/model.json`, which servers read.
+        """
+        return {}
+
     def work_counter(self, bert_config: BertConfig, **sizes: Any) -> CountWork:
         """Returns a function that counts the work of a batch.
 

@@ -10,8 +10,7 @@ import tensorflow as tf
 from scipy import stats
 from tensorflow.saved_model import REGRESS_METHOD_NAME, REGRESS_OUTPUTS
 
-from keras_bert.errors import InputError
-from keras_bert.kinds.fields import encode_texts, numbered
+from keras_bert.kinds.fields import encode_texts, find_number, numbered
 from keras_bert.kinds.kind import HeadNames, Kind
 from keras_bert.kinds.network_calls import call_in_pieces
 from keras_bert.kinds.reports import write_worst_errors
@@ -95,18 +94,10 @@ class Regression(Kind):
         return [{"score": float(x)} for (x,) in numbers]
 
     def gold(self, rows):
-        numbers = []
-        for number, row in numbered(rows):
-            try:
-                numbers.append(float(row.get("label")))
-            except (TypeError, ValueError):
-                numbers.append(math.nan)
-            if not math.isfinite(numbers[-1]):
-                raise InputError(
-                    f"Label {row.get('label')!r} of example {number} is not a "
-                    "number; check the reader of the task."
-                )
-        return numbers
+        return [
+            find_number(row.get("label"), number)
+            for number, row in numbered(rows)
+        ]
 
     def predicted(self, answers):
         return [answer["score"] for answer in answers]

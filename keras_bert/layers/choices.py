@@ -29,3 +29,17 @@ class UnfoldChoices(keras.layers.Layer):
 
     def compute_output_spec(self, scores, like):
         return keras.KerasTensor((like.shape[0], None), scores.dtype)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class UnfoldVectors(keras.layers.Layer):
+    """Vectors [B*R, K, H] and a tensor [B, R, S] -> vectors [B, R*K, H]."""
+
+    def call(self, vectors, like):
+        num_choices = ops.shape(like)[1] * ops.shape(vectors)[1]
+        return ops.reshape(vectors, (-1, num_choices, vectors.shape[-1]))
+
+    def compute_output_spec(self, vectors, like):
+        return keras.KerasTensor(
+            (like.shape[0], None, vectors.shape[-1]), vectors.dtype
+        )

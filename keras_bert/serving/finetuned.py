@@ -51,6 +51,7 @@ def export_finetuned(
             "labels": spec.labels,
             "text_fields": spec.text_fields,
             "max_seq_length": spec.settings.max_seq_length,
+            **kind.description(),
         },
         assets={**sidecars, "bert_config.json": bert_config.to_json()},
         model_card=finetuned_card(

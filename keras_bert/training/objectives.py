@@ -69,9 +69,9 @@ class BatchObjective(Objective):
     The functions in `loss` and `metrics` take labels, outputs and weights and
     return one float32 number. They see all rows of the global batch, in its
     order, however many replicas, workers and micro-batches share the work.
-    The figures of several batches are averaged by their numbers of rows. On a
-    TPU, rows of weight 0 fill up the last batch of an epoch: the functions must
-    leave them out.
+    The figures of several batches are averaged by their numbers of rows that
+    have a weight. On a TPU, rows of weight 0 fill up the last batch of an
+    epoch: the functions must leave them out.
 
     Example:
         >>> def loss(labels, outputs, weights):
@@ -86,7 +86,9 @@ class BatchObjective(Objective):
         self, labels: tf.Tensor, outputs: tf.Tensor, weights: tf.Tensor
     ) -> Sums:
         """Multiplies the loss and the metrics of a whole batch by its rows."""
-        num_rows = tf.cast(tf.shape(outputs)[0], tf.float32)
+        rows = tf.reshape(weights, [tf.shape(weights)[0], -1])
+        counts = tf.reduce_any(rows != 0, axis=1)
+        num_rows = tf.reduce_sum(tf.cast(counts, tf.float32))
         return {
             name: (num_rows * function(labels, outputs, weights), num_rows)
             for name, function in self._functions().items()

@@ -225,7 +225,7 @@ def test_the_numbers_of_endings_must_agree_between_chunks(
 ):
     kind = make_kind("multiple_choice", vocab_file, config)
     more = [{**row, "endings": [*row["endings"], "b"]} for row in CHOICES[6:]]
-    message = "Example 7 has 3 choices, but example 1 has 2"
+    message = "Example 7 has 3 choices, or texts, but example 1 has 2"
     with pytest.raises(InputError, match=message):
         encode_rows(kind, CHOICES[:6] + more, tmp_path / "c")
 

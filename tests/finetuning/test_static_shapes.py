@@ -44,6 +44,13 @@ _KINDS = {
         ],
         {},
     ),
+    "embedding": (
+        [
+            {"anchor": text, "positive": f"a {text}", "negative": "bad"}
+            for text in _TEXTS
+        ],
+        {"dimensions": "12,5"},
+    ),
 }
 
 

@@ -1,0 +1,291 @@
+"""A task with vectors, near to each other for texts of like meaning."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import tensorflow as tf
+from scipy import stats
+
+from keras_bert.errors import InputError
+from keras_bert.kinds.embedding.losses import (
+    cosent,
+    multiple_negatives,
+    of_all_sizes,
+    triplet,
+)
+from keras_bert.kinds.embedding.rows import (
+    PAIRS,
+    SCORED_PAIRS,
+    TRIPLETS,
+    check_rows,
+    form_of,
+)
+from keras_bert.kinds.embedding.settings import EmbeddingSettings
+from keras_bert.kinds.examples import Examples, how_read
+from keras_bert.kinds.fields import encode_texts, find_number, numbered
+from keras_bert.kinds.kind import Kind
+from keras_bert.kinds.network_calls import call_in_pieces
+from keras_bert.kinds.packed_choices import pack_choices
+from keras_bert.kinds.regression import Regression
+from keras_bert.kinds.reports import write_worst_errors
+from keras_bert.kinds.signatures import Signature, id_inputs, one_graph
+from keras_bert.models.embedder import build_embedder
+from keras_bert.text.packing import BertPreprocessor
+from keras_bert.training.losses import soft_squared_error
+from keras_bert.training.objectives import BatchObjective, Objective
+
+# Ids of texts are from 0 to this number, without it: a TPU has 32 bits.
+_NUM_IDS = 2**31 - 1
+_OF_LOSS = {
+    "multiple_negatives": PAIRS,
+    "cosent": SCORED_PAIRS,
+    "triplet": TRIPLETS,
+}
+_OF_METRIC = {
+    "spearman": SCORED_PAIRS,
+    "pearson": SCORED_PAIRS,
+    "triplet_accuracy": TRIPLETS,
+}
+
+
+def _triplet_accuracy(gold, predicted):
+    """The share of rows whose positive is nearer than every negative."""
+    return float(np.mean([x[0] > max(x[1:]) for x in predicted]))
+
+
+class Embedding(Kind):
+    """Answers with `embedding`, the vector of a text.
+
+    A row with two texts is answered with `similarity`, the cosine of their
+    vectors; one with more texts with `similarities`, those of the first text
+    with each other one.
+
+    The text fields are an anchor, a positive and any negatives. A row has the
+    first of these fields, at least one; all rows of a data set have the same.
+    Training rows are pairs or triplets without a label, or pairs with a
+    number. Validation rows may have another form, for the metrics.
+
+    The SavedModel takes the first text field [B] and returns `embedding`,
+    float32 [B, H]; so does its signature `embed`. The signature `similarity`
+    takes the first two text fields [B] and returns `similarity`, float32 [B].
+    `serve_ids` returns `embedding` too.
+    """
+
+    name = "embedding"
+    Settings = EmbeddingSettings
+    num_text_fields = tuple(range(1, 11))
+    metrics = {
+        "spearman": Regression.metrics["spearman"],
+        "pearson": Regression.metrics["pearson"],
+        "triplet_accuracy": _triplet_accuracy,
+    }
+
+    def __init__(self, spec, tokenizer):
+        super().__init__(spec, tokenizer)
+        self._preprocessor = BertPreprocessor(
+            tokenizer, spec.settings.max_seq_length
+        )
+        self._needs = _OF_LOSS[spec.settings.loss]
+        self.objectives = {"embeddings": _objective(spec.settings)}
+
+    def build_model(self, bert_config):
+        settings = self.spec.settings
+        if max(settings.sizes, default=0) > bert_config.hidden_size:
+            raise InputError(
+                f"dimensions is {settings.dimensions!r}, but the network's "
+                f"vectors have {bert_config.hidden_size} numbers."
+            )
+        return build_embedder(
+            bert_config,
+            pooling=settings.pooling,
+            normalize=settings.normalize,
+            packed=True,
+        )
+
+    def settings_from_data(self, rows):
+        """Checks that the loss fits the training rows."""
+        number, row = next(numbered(rows))
+        form = form_of(row, self.spec.text_fields, number)
+        self._needs.check(form, f"loss {self.spec.settings.loss}")
+        return {}
+
+    def encode(self, rows, *, labeled):
+        """Rows that do not fit the loss get no labels."""
+        form = check_rows(rows, self.spec.text_fields, labeled=labeled)
+        texts = [row[field] for row in rows for field in form.fields]
+        packed = encode_texts(
+            [{"text": text} for text in texts], ("text",), self._preprocessor
+        )
+        num_texts = len(form.fields)
+        labels = {}
+        if labeled and self._needs.fit(form):
+            labels["embeddings"] = self._labels(rows, texts)
+        return Examples(
+            {
+                name: tf.RaggedTensor.from_uniform_row_length(x, num_texts)
+                for name, x in packed.features.items()
+            },
+            np.arange(len(rows)),
+            labels,
+            truncated=packed.truncated.reshape(-1, num_texts).any(axis=1),
+            are_choices=True,
+        )
+
+    def _labels(self, rows, texts):
+        loss = self.spec.settings.loss
+        if loss == "multiple_negatives":
+            ids = tf.strings.to_hash_bucket_fast(texts, _NUM_IDS)
+            return tf.reshape(tf.cast(ids, tf.int32), [len(rows), -1])
+        if loss == "cosent":
+            return tf.constant(_numbers(rows), tf.float32)
+        return tf.zeros(len(rows))  # the order of the texts says it all
+
+    def decode(self, rows, examples, outputs):
+        return [_answer(vectors) for vectors in outputs["embeddings"]]
+
+    def gold(self, rows):
+        """Returns the numbers of scored pairs; None for each other row.
+
+        Raises InputError if the rows do not fit the metrics of the task.
+        """
+        form = check_rows(rows, self.spec.text_fields, labeled=True)
+        for metric in self.spec.metrics:
+            _OF_METRIC[metric].check(form, f"metric {metric}")
+        return _numbers(rows) if form.has_label else [None] * len(rows)
+
+    def predicted(self, answers):
+        return [
+            answer.get("similarity", answer.get("similarities"))
+            for answer in answers
+        ]
+
+    def submission(self, answer):
+        (values,) = (answer[name] for name in _ANSWERS if name in answer)
+        return " ".join(f"{x:.6f}" for x in np.atleast_1d(values))
+
+    def write_reports(self, folder, rows, answers):
+        """Writes `errors.tsv`, the largest differences first.
+
+        Of scored pairs, those in the ranks of label and similarity, as a share
+        of the rows. Of other rows, those whose negative is nearer.
+        """
+        similarities, gold = self.predicted(answers), self.gold(rows)
+        fields = form_of(rows[0], self.spec.text_fields, 1).fields
+        if None not in gold:
+            ranks = [stats.rankdata(x) / len(x) for x in (gold, similarities)]
+            header = ("gold", "predicted", "difference")
+            figures = list(
+                zip(gold, similarities, ranks[1] - ranks[0], strict=True)
+            )
+        else:
+            header = ("positive", "negative", "difference")
+            nearest = [(x[0], max(x[1:])) for x in similarities]
+            figures = [(p, n, n - p) for p, n in nearest]
+        write_worst_errors(
+            folder / "errors.tsv",
+            (*header, *fields),
+            [
+                (*map(float, numbers), *(row[field] for field in fields))
+                for numbers, row in zip(figures, rows, strict=True)
+                if None not in gold or numbers[2] >= 0
+            ],
+        )
+
+    def description(self):
+        return {"sizes": self.spec.settings.sizes}
+
+    def signatures(self, model):
+        def embed(texts):
+            packed = self._preprocessor.pack(texts)
+            features = pack_choices(packed.features, 1)
+            _, outputs = call_in_pieces(model, features)
+            return {
+                "embedding": outputs["embeddings"][:, 0],
+                **packed.how_read(),
+            }
+
+        def similarity(first, second):
+            texts = tf.reshape(tf.stack([first, second], axis=1), [-1])
+            packed = self._preprocessor.pack(texts)
+            features = pack_choices(packed.features, 2)
+            _, outputs = call_in_pieces(model, features)
+            unit = tf.math.l2_normalize(outputs["embeddings"], axis=-1)
+            truncated = tf.reshape(packed.truncated, [-1, 2])
+            return {
+                "similarity": tf.reduce_sum(unit[:, 0] * unit[:, 1], axis=-1),
+                **how_read(
+                    features["input_ids"],
+                    tf.range(tf.size(first)),
+                    tf.reduce_any(truncated, axis=1),
+                ),
+            }
+
+        inputs = self.string_inputs()
+        embed = one_graph(embed, inputs[:1])
+        signatures = dict.fromkeys(
+            ("serving_default", "embed"), Signature(embed, inputs[:1])
+        )
+        if len(inputs) > 1:
+            signatures["similarity"] = Signature(similarity, inputs[:2])
+        return signatures
+
+    def id_signature(self, model):
+        """Takes ids, int32 [B, S], and returns `embedding` [B, H]."""
+
+        def call(input_ids, input_mask, segment_ids):
+            shape = tf.shape(input_ids)
+            outputs = model(
+                {
+                    "input_ids": input_ids[:, None],
+                    "input_mask": input_mask[:, None],
+                    "segment_ids": segment_ids[:, None],
+                    "position_ids": tf.broadcast_to(
+                        tf.range(shape[1]), [shape[0], 1, shape[1]]
+                    ),
+                    "cls_positions": tf.zeros([shape[0], 1, 1], tf.int32),
+                }
+            )
+            return {"embedding": outputs["embeddings"][:, 0]}
+
+        return Signature(call, id_inputs([None, None]))
+
+
+_ANSWERS = ("embedding", "similarity", "similarities")
+
+
+def _objective(settings):
+    if settings.loss == "triplet":
+        loss = functools.partial(triplet, margin=settings.margin)
+        return Objective(
+            of_all_sizes(loss, settings.sizes), soft_loss=_error_of_rows
+        )
+    losses = {"multiple_negatives": multiple_negatives, "cosent": cosent}
+    loss = functools.partial(losses[settings.loss], scale=settings.scale)
+    if settings.loss == "cosent":
+        return BatchObjective(
+            of_all_sizes(loss, settings.sizes), soft_loss=_error_of_rows
+        )
+    return BatchObjective(of_all_sizes(loss, settings.sizes))
+
+
+def _error_of_rows(teacher, vectors, temperature):
+    """A number for each row, which has one label for all of its texts."""
+    return tf.reduce_mean(soft_squared_error(teacher, vectors), axis=1)
+
+
+def _answer(vectors):
+    """Vectors [C, H] -> the answer to a row of C texts."""
+    if len(vectors) == 1:
+        return {"embedding": vectors[0].tolist()}
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit = vectors / np.maximum(lengths, 1e-12)
+    similarities = (unit[1:] @ unit[0]).tolist()
+    if len(similarities) == 1:
+        return {"similarity": similarities[0]}
+    return {"similarities": similarities}
+
+
+def _numbers(rows):
+    return [find_number(row["label"], number) for number, row in numbered(rows)]

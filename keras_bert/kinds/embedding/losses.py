@@ -1,0 +1,132 @@
+"""Losses of vectors of texts; all compare them by their cosine.
+
+`embeddings` are [B, C, H]: B examples of C texts each, an anchor, its positive
+and any negatives. If `sizes` are given, a loss is the sum of the losses of the
+vectors cut to their first numbers (Kusupati et al. 2022, arXiv 2205.13147,
+equation 1 with all weights 1).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+
+import tensorflow as tf
+
+# Added to a score that does not count.
+_NEVER = -1e9
+
+
+def of_all_sizes(
+    loss: Callable[..., tf.Tensor], sizes: Sequence[int]
+) -> Callable[..., tf.Tensor]:
+    """Returns the sum of a loss over the first numbers of the vectors."""
+    if not sizes:
+        return loss
+
+    @functools.wraps(loss)
+    def total(labels, embeddings, *weights):
+        return tf.add_n(
+            [loss(labels, embeddings[..., :n], *weights) for n in sizes]
+        )
+
+    return total
+
+
+def multiple_negatives(
+    labels: tf.Tensor,
+    embeddings: tf.Tensor,
+    weights: tf.Tensor,
+    *,
+    scale: float,
+) -> tf.Tensor:
+    """Each anchor must find its positive among all texts of the batch.
+
+    The cross-entropy of the scaled cosines (Henderson et al. 2017, arXiv
+    1705.00652, section 4), averaged over the anchors. The candidates are the
+    positives and the negatives of all rows.
+
+    `labels` [B, C] are ids of the texts, equal for equal texts. A candidate is
+    left out if it is the text of the anchor, or of a positive of a row with
+    the same anchor. `weights` [B, C] are 0 for rows that do not count.
+    """
+    anchors, positives = labels[:, 0], labels[:, 1]
+    candidates = tf.reshape(labels[:, 1:], [-1])  # [M], M = B * (C - 1)
+    counts = weights[:, 0] > 0
+    num_rows, num_candidates = tf.size(anchors), tf.size(candidates)
+    per_row = num_candidates // tf.maximum(num_rows, 1)
+
+    unit = tf.math.l2_normalize(tf.cast(embeddings, tf.float32), axis=-1)
+    size = unit.shape[-1]
+    scores = scale * tf.matmul(
+        unit[:, 0], tf.reshape(unit[:, 1:], [-1, size]), transpose_b=True
+    )  # [B, M]
+
+    same_anchor = _equal(anchors, anchors) & counts[None, :]  # [B, B]
+    is_positive = _equal(positives, candidates)  # [B, M]
+    # Is a candidate the positive of any row with the same anchor?
+    left_out = (
+        tf.matmul(
+            tf.cast(same_anchor, tf.float32), tf.cast(is_positive, tf.float32)
+        )
+        > 0
+    )
+    left_out |= _equal(anchors, candidates)
+    left_out |= ~tf.repeat(counts, per_row)[None, :]
+    targets = tf.range(num_rows) * per_row
+    is_target = targets[:, None] == tf.range(num_candidates)[None, :]
+    scores += _NEVER * tf.cast(left_out & ~is_target, tf.float32)
+    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(targets, scores)
+    return tf.math.divide_no_nan(
+        tf.reduce_sum(weights[:, 0] * losses), tf.reduce_sum(weights[:, 0])
+    )
+
+
+def cosent(
+    labels: tf.Tensor,
+    embeddings: tf.Tensor,
+    weights: tf.Tensor,
+    *,
+    scale: float,
+) -> tf.Tensor:
+    """The order of the cosines must be that of the labels.
+
+    log(1 + sum of exp(scale * (cosine_j - cosine_i))) over all pairs of rows
+    with label_i > label_j (CoSENT, Su 2022, https://kexue.fm/archives/8847).
+
+    `labels` [B] are numbers. `weights` [B] are 0 for rows that do not count.
+    """
+    scores = scale * _cosines(embeddings)[:, 0]  # [B]
+    counts = weights > 0
+    is_wrong_order = labels[:, None] > labels[None, :]
+    is_wrong_order &= counts[:, None] & counts[None, :]
+    differences = tf.where(
+        is_wrong_order, scores[None, :] - scores[:, None], _NEVER
+    )
+    # The 0 stands for the 1 in log(1 + ...).
+    terms = tf.concat([[0.0], tf.reshape(differences, [-1])], axis=0)
+    return tf.reduce_logsumexp(terms)
+
+
+def triplet(
+    labels: tf.Tensor, embeddings: tf.Tensor, *, margin: float
+) -> tf.Tensor:
+    """The positive must be nearer to the anchor than each negative.
+
+    max(0, d(anchor, positive) - d(anchor, negative) + margin), where the
+    distance d is 1 - cosine; the mean over the negatives (Schroff et al. 2015,
+    arXiv 1503.03832, section 3.1, with another distance). Returns [B].
+    """
+    cosines = _cosines(embeddings)  # [B, C - 1]
+    excess = cosines[:, 1:] - cosines[:, :1] + margin
+    return tf.reduce_mean(tf.maximum(excess, 0.0), axis=1)
+
+
+def _cosines(embeddings):
+    """Returns the cosine of the first text and each other, [B, C - 1]."""
+    unit = tf.math.l2_normalize(tf.cast(embeddings, tf.float32), axis=-1)
+    return tf.reduce_sum(unit[:, :1] * unit[:, 1:], axis=-1)
+
+
+def _equal(rows, columns):
+    return rows[:, None] == columns[None, :]

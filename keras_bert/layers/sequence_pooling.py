@@ -1,0 +1,55 @@
+"""One vector for each of the sequences that share a row."""
+
+import keras
+from keras import ops
+
+from keras_bert.layers.flat_tokens import tokens_at
+
+POOLINGS = ("mean", "cls", "max")
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class SequencePooling(keras.layers.Layer):
+    """Pools the tokens of each sequence: [B, S, H] -> float32 [B, K, H].
+
+    Takes x [B, S, H]; `input_mask` [B, S], which numbers the K sequences of a
+    row from 1 and is 0 at padding; and `cls_positions` [B, K], their first
+    tokens. The pooling is mean, cls (the first token) or max (by component).
+    Every sequence must have a token.
+
+    Example:
+        >>> from keras_bert.layers.sequence_pooling import SequencePooling
+        >>> layer = SequencePooling("mean")
+        >>> mask = np.array([[1, 1, 2, 2, 0]])
+        >>> layer(np.ones([1, 5, 12]), mask, np.array([[0, 2]])).shape
+        TensorShape([1, 2, 12])
+    """
+
+    def __init__(self, pooling: str = "mean", **kwargs):
+        super().__init__(**kwargs)
+        self.pooling = pooling
+
+    def call(self, x, input_mask, cls_positions):
+        num_sequences = ops.shape(cls_positions)[1]
+        if self.pooling == "cls":
+            vectors = ops.reshape(
+                tokens_at(cls_positions, x), (-1, num_sequences, x.shape[-1])
+            )
+            return ops.cast(vectors, "float32")
+        numbers = ops.arange(1, num_sequences + 1, dtype="int32")
+        mask = ops.cast(input_mask, "int32")
+        is_own = mask[:, None, :] == numbers[None, :, None]  # [B, K, S]
+        x = ops.cast(x, "float32")
+        if self.pooling == "max":
+            own = ops.where(is_own[..., None], x[:, None], float("-inf"))
+            return ops.max(own, axis=2)  # [B, K, S, H] -> [B, K, H]
+        weights = ops.cast(is_own, "float32")
+        return ops.matmul(weights, x) / ops.sum(weights, axis=2, keepdims=True)
+
+    def compute_output_spec(self, x, input_mask, cls_positions):
+        return keras.KerasTensor(
+            (x.shape[0], cls_positions.shape[1], x.shape[-1]), "float32"
+        )
+
+    def get_config(self):
+        return super().get_config() | {"pooling": self.pooling}

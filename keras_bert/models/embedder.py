@@ -1,0 +1,83 @@
+"""A vector for each text, near to those of texts that mean the same."""
+
+import keras
+from keras import ops
+
+from keras_bert.config import BertConfig
+from keras_bert.errors import InputError
+from keras_bert.layers.choices import FoldChoices, UnfoldVectors
+from keras_bert.layers.sequence_pooling import POOLINGS, SequencePooling
+from keras_bert.models.encoder import build_encoder
+
+
+def build_embedder(
+    config: BertConfig,
+    *,
+    pooling: str = "mean",
+    normalize: bool = True,
+    packed: bool = False,
+) -> keras.Model:
+    """Builds the encoder with a pooling of each text's tokens.
+
+    Reimers and Gurevych 2019, section 3. Inputs: those of `build_encoder` with
+    an axis of texts C, int32 [B, C, S]; each text is a sequence of its own.
+    Output: `embeddings`, float32 [B, C, H]. The weights are those of the
+    encoder, under the same paths, without the pooler unless the pooling is
+    "pooled".
+
+    Args:
+        config: The encoder.
+        pooling: The mean or the max of all tokens, [CLS] and [SEP] included;
+            cls, the vector of [CLS]; or pooled, the output of the pooler.
+        normalize: Whether all vectors have the length 1.
+        packed: Whether a row holds K texts. The inputs are then those of a
+            packed encoder with an axis of rows R, as `pack_choices` returns
+            them, and the output is [B, R*K, H].
+
+    Raises:
+        InputError: If the pooling is unknown.
+
+    Example:
+        >>> config = keras_bert.BertConfig.from_name("bert_tiny")
+        >>> model = keras_bert.build_embedder(config, pooling="cls")
+        >>> ids = np.ones([2, 3, 7], "int32")
+        >>> features = {"input_ids": ids, "input_mask": ids}
+        >>> model(features | {"segment_ids": ids * 0})["embeddings"].shape
+        TensorShape([2, 3, 128])
+    """
+    if pooling not in (*POOLINGS, "pooled"):
+        raise InputError(
+            f"pooling is {pooling!r}, but must be one of "
+            f"{', '.join(POOLINGS)}, pooled."
+        )
+    encoder = build_encoder(config, packed=packed)
+    inputs = {
+        name: keras.Input((None, None), dtype="int32", name=name)
+        for name in encoder.input
+    }
+    rows = {
+        name: FoldChoices(name=f"fold_{name}")(x)  # [B, R, S] -> [B*R, S]
+        for name, x in inputs.items()
+    }
+    # A model of this output alone has no weights of the pooler.
+    source = "pooled_output" if pooling == "pooled" else "sequence_output"
+    x = keras.Model(encoder.input, encoder.output[source])(rows)
+    if pooling == "pooled":
+        x = ops.cast(x, "float32")
+        vectors = x if packed else x[:, None]  # [B*R, K, H]
+    else:
+        cls_positions = (
+            rows["cls_positions"]
+            if packed
+            else ops.zeros_like(rows["input_ids"][:, :1])
+        )
+        vectors = SequencePooling(pooling, name="pooling")(
+            x, rows["input_mask"], cls_positions
+        )
+    if normalize:
+        vectors = ops.normalize(vectors)
+    # In mixed precision, the layer would cast the vectors back.
+    embeddings = UnfoldVectors(dtype="float32", name="embeddings")(
+        vectors, inputs["input_ids"]
+    )
+    return keras.Model(inputs, {"embeddings": embeddings}, name="bert_embedder")
