@@ -201,6 +201,44 @@ def test_the_loss_of_every_kind(name, config, tmp_path):
     }
 
 
+@pytest.mark.parametrize("loss", ["multiple_negatives", "cosent"])
+def test_vectors_of_texts(config, tmp_path, loss):
+    """The losses of the task look at the whole batch."""
+    has_label = {"label": "2"} if loss == "cosent" else {}
+    rows = [{"anchor": x, "positive": "film", **has_label} for x in TEXTS]
+    settings = {"text_fields": ("anchor", "positive"), "loss": loss}
+    deeper = dataclasses.replace(config, num_hidden_layers=3)
+    kind, its_kind = (
+        make_kind("embedding", write_vocab(tmp_path), c, **settings)
+        for c in (config, deeper)
+    )
+    teacher = its_kind.build_model(deeper)
+    randomize(teacher)
+    FinetunedModel(teacher, its_kind, deeper).save(tmp_path / "teacher")
+    model = kind.build_model(config)
+    randomize(model)
+    run = dataclasses.replace(CONFIG, hidden_layer_map="")
+    teaching = distill(tmp_path / "teacher", kind, run)(model)
+    trained = TrainingModel(
+        teaching.network,
+        teaching.objectives,
+        count_work=kind.work_counter(config),
+        teaching=teaching,
+    )
+    trained.compile(AdamWeightDecay(0.01), jit_compile=False)
+    batch = kind.encode(rows, labeled=True).batch(tf.range(5))
+    logs = {n: float(x) for n, x in trained.test_step(batch).items()}
+    features, labels, weights = batch
+    vectors, its_vectors = (m(features)["embeddings"] for m in (model, teacher))
+    soft = np.mean(np.square(vectors - its_vectors))
+    assert logs["soft_embeddings_loss"] == pytest.approx(soft, rel=1e-4)
+    hard = kind.objectives["embeddings"].loss(
+        labels["embeddings"], vectors, weights["embeddings"]
+    )
+    expected = (1 - WEIGHT) * float(hard) + WEIGHT * soft
+    assert logs["loss"] == pytest.approx(expected, rel=1e-4)
+
+
 def train(strategy, kind, config, folder, bert_config, **settings):
     """Returns the figures of two steps, and the weights after them."""
     examples = kind.encode(

@@ -33,6 +33,7 @@ from keras_bert.kinds.reports import write_worst_errors
 from keras_bert.kinds.signatures import Signature, id_inputs, one_graph
 from keras_bert.models.embedder import build_embedder
 from keras_bert.text.packing import BertPreprocessor
+from keras_bert.training.losses import soft_squared_error
 from keras_bert.training.objectives import BatchObjective, Objective
 
 # Ids of texts are from 0 to this number, without it: a TPU has 32 bits.
@@ -257,10 +258,21 @@ _ANSWERS = ("embedding", "similarity", "similarities")
 def _objective(settings):
     if settings.loss == "triplet":
         loss = functools.partial(triplet, margin=settings.margin)
-        return Objective(of_all_sizes(loss, settings.sizes))
+        return Objective(
+            of_all_sizes(loss, settings.sizes), soft_loss=_error_of_rows
+        )
     losses = {"multiple_negatives": multiple_negatives, "cosent": cosent}
     loss = functools.partial(losses[settings.loss], scale=settings.scale)
+    if settings.loss == "cosent":
+        return BatchObjective(
+            of_all_sizes(loss, settings.sizes), soft_loss=_error_of_rows
+        )
     return BatchObjective(of_all_sizes(loss, settings.sizes))
+
+
+def _error_of_rows(teacher, vectors, temperature):
+    """A number for each row, which has one label for all of its texts."""
+    return tf.reduce_mean(soft_squared_error(teacher, vectors), axis=1)
 
 
 def _answer(vectors):
