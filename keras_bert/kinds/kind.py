@@ -118,7 +118,8 @@ class Kind(tf.Module):
         num_text_fields: The numbers of text fields that a task may have.
         has_labels: Whether a task of this kind has `labels`.
         metrics: Functions of (gold, predicted) by name; larger is better.
-        objectives: The losses of the network's outputs, by name.
+        objectives: The losses of the network's outputs, by name; an
+            attribute of the instance if they follow from the settings.
         head_names: The names of the output layers in several formats.
 
     Attributes:

@@ -18,7 +18,8 @@ class SequencePooling(keras.layers.Layer):
     Every sequence must have a token.
 
     Example:
-        >>> layer = keras_bert.layers.sequence_pooling.SequencePooling("mean")
+        >>> from keras_bert.layers.sequence_pooling import SequencePooling
+        >>> layer = SequencePooling("mean")
         >>> mask = np.array([[1, 1, 2, 2, 0]])
         >>> layer(np.ones([1, 5, 12]), mask, np.array([[0, 2]])).shape
         TensorShape([1, 2, 12])

@@ -76,5 +76,8 @@ def build_embedder(
         )
     if normalize:
         vectors = ops.normalize(vectors)
-    embeddings = UnfoldVectors(name="embeddings")(vectors, inputs["input_ids"])
+    # In mixed precision, the layer would cast the vectors back.
+    embeddings = UnfoldVectors(dtype="float32", name="embeddings")(
+        vectors, inputs["input_ids"]
+    )
     return keras.Model(inputs, {"embeddings": embeddings}, name="bert_embedder")

@@ -21,11 +21,14 @@ class Task:
             "multilabel", any number of `labels`; "regression", a number;
             "multiple_choice", one of several endings;
             "token_classification", one of `labels` for each word; "span", a
-            part of a text that answers a question; or a kind of your own.
+            part of a text that answers a question; "embedding", a vector; or a
+            kind of your own.
         text_fields: The fields of a row that the model reads: one text, or
             the two texts of a pair; for multiple choice a text and a list of
             endings; for token classification a list of words; for a span the
-            question and the context. The served model takes the same names.
+            question and the context; for embedding a text, one of like
+            meaning, and any of other meanings, of which a row has the first
+            ones. The served model takes the same names.
         metrics: Names of the kind's metrics, the most important one first.
         read: Called with the data folder (a pathlib.Path, or a UPath for a
             URL) and a split; returns or yields rows, each a dict with the
@@ -33,9 +36,10 @@ class Task:
             them anew, one after the other. In the order of the kinds above, a
             label is one of `labels`; a list of them; a number; the number of
             the right ending, from 0, as a string; a list with a label for
-            each word; or a list of answers, each a dict with "text" and
+            each word; a list of answers, each a dict with "text" and
             "answer_start" (in characters), which is empty if there is no
-            answer. Raises FileNotFoundError if the split has no file.
+            answer; or no label at all, or the similarity of two texts, a
+            number. Raises FileNotFoundError if the split has no file.
         labels: The names of the labels, in the order of their ids.
         settings: Settings of the kind that differ from its defaults.
         validation_splits: The splits to evaluate on; the first one chooses

@@ -1,6 +1,7 @@
 """Readers of data files: functions that return the `read` of a `Task`.
 
 They yield one row after the other, so a file may be larger than the memory.
+Files of text may be compressed (`.gz`).
 `files` are the names of the splits' files: train="train.tsv",
 validation="dev.tsv", test="test.tsv". Only splits whose names begin with train
 or validation have labels.
@@ -13,7 +14,10 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from csv import Error as CsvError
 from csv import reader as csv_reader
+from gzip import BadGzipFile, GzipFile
+from io import TextIOWrapper
 from pathlib import Path
+from zlib import error as ZlibError
 
 from absl import logging
 
@@ -85,7 +89,7 @@ def jsonl(**files: str) -> Reader:
 
     def read(data_dir, split):
         path = existing_file(data_dir, files, split)
-        return not_empty(_json_rows(path), f"{path} contains no example.")
+        return not_empty(json_rows(path), f"{path} contains no example.")
 
     return read
 
@@ -133,9 +137,13 @@ def existing_file(
 @contextlib.contextmanager
 def _open_text(path, newline):
     try:
-        # The files of MRPC begin with a byte-order mark.
-        with path.open(encoding="utf-8-sig", newline=newline) as lines:
-            yield lines
+        with path.open("rb") as file:
+            data = GzipFile(fileobj=file) if path.suffix == ".gz" else file
+            # The files of MRPC begin with a byte-order mark.
+            with TextIOWrapper(data, "utf-8-sig", newline=newline) as lines:
+                yield lines
+    except (EOFError, BadGzipFile, ZlibError) as error:
+        raise InputError(f"{path} is not a whole gzip file.") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8: {error}.") from error
 
@@ -151,7 +159,11 @@ def read_lines(path: Path) -> Iterator[str]:
             yield line.removesuffix("\n").removesuffix("\r")
 
 
-def _json_rows(path):
+def json_rows(path: Path) -> Iterator[Row]:
+    """Yields the objects on the lines of a file, with values as in `jsonl`.
+
+    Raises InputError if a line is not a JSON object.
+    """
     for number, line in enumerate(read_lines(path), 1):
         try:
             row = json.loads(line)

@@ -1,3 +1,4 @@
+import gzip
 import json
 
 import pyarrow
@@ -26,6 +27,20 @@ def test_tsv_by_name_by_number_and_without_header(tmp_path):
         train="a.tsv", validation="a.tsv", columns={"text": 1}, header=False
     )
     assert list(read(tmp_path, "train"))[0] == {"text": "text"}
+
+
+def test_compressed_files(tmp_path):
+    rows = b'{"text": "\xc3\xa9lan"}\n{"text": "b"}\n'
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(rows))
+    (tmp_path / "cut.jsonl.gz").write_bytes(gzip.compress(rows)[:-9])
+    (tmp_path / "plain.jsonl.gz").write_bytes(rows)
+    read = readers.jsonl(
+        train="a.jsonl.gz", cut="cut.jsonl.gz", plain="plain.jsonl.gz"
+    )
+    assert list(read(tmp_path, "train")) == [{"text": "élan"}, {"text": "b"}]
+    for split in ("cut", "plain"):
+        with pytest.raises(InputError, match=f"{split}.* not a whole gzip"):
+            list(read(tmp_path, split))
 
 
 @pytest.mark.parametrize(

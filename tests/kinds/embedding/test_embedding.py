@@ -1,0 +1,472 @@
+import dataclasses
+import json
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from conftest import randomize
+from kind_examples import export, make_kind
+from safetensors.numpy import save_file
+from scipy import stats
+
+from keras_bert.errors import InputError
+from keras_bert.finetuning.evaluation import Evaluation
+from keras_bert.finetuning.finetuned_model import FinetunedModel, load_finetuned
+from keras_bert.finetuning.run import FinetuningConfig, finetune
+from keras_bert.kinds import packed_choices
+from keras_bert.models.encoder import build_encoder
+from keras_bert.serving.served_model import ServedModel
+from keras_bert.tasks import get_task
+from keras_bert.tasks.base import Task
+from keras_bert.training.distribution import precision
+
+TRIPLETS = [
+    {
+        "anchor": "a quick fox jumped over the dog",
+        "positive": "the fox jumped",
+        "negative": "a lazy dog",
+    },
+    {"anchor": "the film", "positive": "a movie", "negative": "the fox !"},
+]
+SCORED = [
+    {"anchor": "a film", "positive": "the movie", "label": "4.5"},
+    {"anchor": "a lazy dog", "positive": "bad movie !", "label": "0.25"},
+    {"anchor": "quick fox", "positive": "the fox was quick", "label": "4.5"},
+    {"anchor": "not bad", "positive": "is it ?", "label": "1"},
+]
+
+
+@pytest.fixture(scope="module")
+def config(config):
+    # One layer makes a smaller graph. The encoder is not tested here.
+    return dataclasses.replace(config, num_hidden_layers=1)
+
+
+@pytest.fixture
+def build(config, vocab_file):
+    def build(**spec):
+        spec = {"max_seq_length": 8, **spec}
+        return make_kind("embedding", vocab_file, config, **spec)
+
+    return build
+
+
+def _model(kind, config):
+    model = kind.build_model(config)
+    randomize(model, scale=1.0)
+    return model
+
+
+def test_every_text_is_a_sequence_of_its_own(build):
+    examples = build().encode(TRIPLETS, labeled=True)
+    assert examples.features["input_ids"].to_list() == [
+        # The anchor is cut to 6 word pieces.
+        [[2, 6, 7, 9, 10, 12, 13, 3], [2, 5, 9, 10, 12, 3], [2, 6, 14, 15, 3]],
+        [[2, 5, 23, 3], [2, 6, 30, 3], [2, 5, 9, 18, 3]],
+    ]
+    assert not any(examples.features["segment_ids"].flat_values)
+    assert examples.truncated.tolist() == [True, False]
+    assert examples.are_choices
+
+
+def test_equal_texts_have_equal_ids(build):
+    rows = [*TRIPLETS, {**TRIPLETS[0], "anchor": "the film"}]
+    (ids,) = build().encode(rows, labeled=True).labels.values()
+    assert ids.dtype == tf.int32
+    ids = ids.numpy()
+    assert ids.min() >= 0
+    texts = [list(row.values()) for row in rows]
+    for place, value in np.ndenumerate(ids):
+        for other, value_of_other in np.ndenumerate(ids):
+            same = texts[place[0]][place[1]] == texts[other[0]][other[1]]
+            assert (value == value_of_other) == same
+
+
+def test_only_rows_that_fit_the_loss_have_labels(build):
+    pairs = [{k: row[k] for k in ("anchor", "positive")} for row in TRIPLETS]
+    for loss, fitting in (
+        ("multiple_negatives", [TRIPLETS, pairs]),
+        ("cosent", [SCORED]),
+        ("triplet", [TRIPLETS]),
+    ):
+        kind = build(loss=loss)
+        for rows in (TRIPLETS, pairs, SCORED):
+            labels = kind.encode(rows, labeled=True).labels
+            assert bool(labels) == (rows in fitting), (loss, rows)
+            assert not kind.encode(rows, labeled=False).labels
+    labels = build(loss="cosent").encode(SCORED, labeled=True).labels
+    assert labels["embeddings"].numpy().tolist() == [4.5, 0.25, 4.5, 1.0]
+
+
+@pytest.mark.parametrize(
+    "max_tokens", [pytest.param(0, marks=pytest.mark.slow), 128]
+)
+def test_answers_are_cosines_of_the_networks_vectors(
+    build, config, monkeypatch, max_tokens
+):
+    """Whether the texts share a row or not."""
+    monkeypatch.setattr(
+        packed_choices, "_MAX_TOKENS_OF_SHARED_ROWS", max_tokens
+    )
+    kind = build(normalize=False)
+    finetuned = FinetunedModel(_model(kind, config), kind, config)
+    texts = [text for row in TRIPLETS for text in row.values()]
+    answers = finetuned.predict([{"anchor": text} for text in texts])
+    vectors = np.array([x["embedding"] for x in answers]).reshape(2, 3, 12)
+    unit = vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
+    cosines = np.einsum("BCH,BH->BC", unit[:, 1:], unit[:, 0])
+    answers = finetuned.predict(TRIPLETS)
+    assert list(answers[0]) == ["similarities", "truncated", "num_tokens"]
+    np.testing.assert_allclose(
+        [answer["similarities"] for answer in answers], cosines, atol=1e-5
+    )
+    pairs = [{**row} for row in TRIPLETS]
+    for row in pairs:
+        del row["negative"]
+    answers = finetuned.predict(pairs)
+    np.testing.assert_allclose(
+        [answer["similarity"] for answer in answers], cosines[:, 0], atol=1e-5
+    )
+    assert [answer["num_tokens"] for answer in answers] == [8 + 6, 4 + 4]
+    assert kind.submission({"similarity": 0.25}) == "0.250000"
+
+
+def test_the_served_model_answers_as_predict_does(build, config, tmp_path):
+    kind = build(dimensions="12, 5", pooling="max")
+    model = _model(kind, config)
+    finetuned = FinetunedModel(model, kind, config)
+    version = export(model, kind, tmp_path / "served")
+    texts = [row["anchor"] for row in TRIPLETS] + ["", "bad"]
+    rows = [{"anchor": text} for text in texts]
+    expected = finetuned.predict(rows)
+    for signature in ("serving_default", "embed"):
+        served = ServedModel(version, signature)
+        assert served.inputs == ("anchor",)
+        for answer, other in zip(served.answer(rows), expected, strict=True):
+            assert answer["embedding"] == pytest.approx(
+                other["embedding"], abs=1e-5
+            )
+            assert answer["truncated"] == other["truncated"]
+            assert answer["num_tokens"] == other["num_tokens"]
+    assert np.linalg.norm(answer["embedding"]) == pytest.approx(1, abs=1e-6)
+    expected = finetuned.predict(
+        [{**row, "positive": row["anchor"][::2]} for row in rows]
+    )
+    served = ServedModel(version, "similarity")
+    assert served.inputs == ("anchor", "positive")
+    answers = served.answer(
+        [{**row, "positive": row["anchor"][::2]} for row in rows]
+    )
+    for answer, other in zip(answers, expected, strict=True):
+        assert answer == pytest.approx(other, abs=1e-5)
+    assert min(answer["similarity"] for answer in answers) < 0.99
+    description = json.loads((version / "assets" / "model.json").read_text())
+    assert description["sizes"] == [12, 5]
+    signatures = tf.saved_model.load(str(version)).signatures
+    ids = tf.constant([[2, 5, 23, 3, 0], [2, 6, 14, 15, 3]])
+    outputs = signatures["serve_ids"](
+        input_ids=ids, input_mask=tf.sign(ids), segment_ids=ids * 0
+    )
+    (first, second) = finetuned.predict(
+        [{"anchor": "the film"}, {"anchor": "a lazy dog"}]
+    )
+    np.testing.assert_allclose(
+        outputs["embedding"],
+        [first["embedding"], second["embedding"]],
+        atol=1e-5,
+    )
+
+
+def test_scored_pairs_are_judged_by_the_order_of_their_cosines(build, config):
+    kind = build(loss="cosent", metrics=("spearman", "pearson"))
+    model = _model(kind, config)
+    answers, figures = Evaluation(kind, SCORED, batch_size=3)(model)
+    gold = [4.5, 0.25, 4.5, 1.0]
+    cosines = [answer["similarity"] for answer in answers]
+    assert figures["spearman"] == pytest.approx(
+        stats.spearmanr(gold, cosines)[0]
+    )
+    assert figures["pearson"] == pytest.approx(np.corrcoef(gold, cosines)[0, 1])
+    assert figures["loss"] > 0
+    # The loss of pairs with negatives says nothing of scored pairs.
+    kind = build(metrics=("spearman",))
+    _, figures = Evaluation(kind, SCORED, batch_size=3)(model)
+    assert set(figures) == {"spearman"}
+
+
+def test_a_negative_as_near_as_the_positive_is_an_error(build, tmp_path):
+    kind = build(metrics=("triplet_accuracy",))
+    answers = [
+        {"similarities": similarities}
+        for similarities in ([0.5, 0.25], [0.5, 0.5])
+    ]
+    figures = kind.score(TRIPLETS, answers, kind.spec.metrics)
+    assert figures == {"triplet_accuracy": 0.5}
+    kind.write_reports(tmp_path, TRIPLETS, answers)
+    assert (tmp_path / "errors.tsv").read_text() == (
+        "positive\tnegative\tdifference\tanchor\tpositive\tnegative\n"
+        "0.5000\t0.5000\t0.0000\tthe film\ta movie\tthe fox !\n"
+    )
+
+
+def test_the_report_of_scored_pairs(build, tmp_path):
+    kind = build(metrics=("spearman",))
+    answers = [{"similarity": x} for x in (0.25, 0.5, 0.75, 0.125)]
+    kind.write_reports(tmp_path, SCORED, answers)
+    lines = (tmp_path / "errors.tsv").read_text().splitlines()
+    assert lines[:2] == [
+        "gold\tpredicted\tdifference\tanchor\tpositive",
+        "0.2500\t0.5000\t0.5000\ta lazy dog\tbad movie !",
+    ]
+    assert len(lines) == 5
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([{"positive": "a"}], "Example 1 has no field 'anchor', only positive"),
+        ([{"anchor": "a", "negative": "b"}], "1 has no field 'positive', only"),
+        ([{"text": "a"}], "Example 1 has no field 'anchor', only text; a row"),
+        ([TRIPLETS[0], SCORED[0]], "Example 2 has 2 texts .* and a label, but"),
+        ([SCORED[0], {**SCORED[0], "label": "x"}], "Label 'x' of example 2 is"),
+        ([{"anchor": 3, "positive": "a", "label": 1}], "The anchor of exam"),
+    ],
+)
+def test_a_wrong_row_is_named(build, rows, message):
+    with pytest.raises(InputError, match=message):
+        build(loss="cosent").encode(rows, labeled=True)
+
+
+@pytest.mark.parametrize(
+    ("metric", "rows", "message"),
+    [
+        ("spearman", TRIPLETS, "metric spearman needs rows with two texts and"),
+        ("pearson", TRIPLETS[:1], "have 3 texts .* and no label; check the"),
+        ("triplet_accuracy", SCORED, "needs rows with three or more texts and"),
+    ],
+)
+def test_a_metric_that_does_not_fit_is_refused_before_training(
+    build, metric, rows, message
+):
+    with pytest.raises(InputError, match=message):
+        Evaluation(build(metrics=(metric,)), rows, batch_size=3)
+
+
+@pytest.mark.parametrize(
+    ("loss", "rows", "message"),
+    [
+        ("cosent", TRIPLETS, "The loss cosent needs rows with two texts and a"),
+        ("multiple_negatives", SCORED, "with two or more texts and no label"),
+        (
+            "multiple_negatives",
+            [{"anchor": "a"}],
+            r"have 1 text \(anchor\) and",
+        ),
+        ("triplet", SCORED, "three or more texts and no label, but the rows"),
+    ],
+)
+def test_a_loss_that_does_not_fit_is_refused(build, loss, rows, message):
+    with pytest.raises(InputError, match=message):
+        build(loss=loss).settings_from_data(iter(rows))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"pooling": "sum"}, "pooling is 'sum', but must be one of mean, cls"),
+        ({"loss": "mse"}, "loss is 'mse', but must be one of"),
+        ({"scale": 0.0}, "scale is 0.0, but must be above 0"),
+        ({"margin": -1.0}, "margin is -1.0, but must be above 0"),
+        ({"dimensions": "12,x"}, "dimensions is '12,x', but must be whole num"),
+        ({"dimensions": "12,"}, "but must be whole numbers"),
+        ({"dimensions": "0,5"}, "the sizes must be above 0 and differ"),
+        ({"dimensions": "5,5"}, "the sizes must be above 0 and differ"),
+        ({"dimensions": "13"}, "'13', but the network's vectors have 12 num"),
+    ],
+)
+def test_wrong_settings_are_refused(build, config, settings, message):
+    with pytest.raises(InputError, match=message):
+        build(**settings).build_model(config)
+
+
+def _checkpoint(config, folder, vocab_file, *, pooler=True):
+    encoder = build_encoder(config)
+    randomize(encoder)
+    folder.mkdir()
+    arrays = {
+        w.path: w.numpy()
+        for w in encoder.weights
+        if pooler or not w.path.startswith("pooler/")
+    }
+    save_file(arrays, folder / "model.safetensors")
+    (folder / "bert_config.json").write_text(config.to_json())
+    (folder / "vocab.txt").write_bytes(vocab_file.read_bytes())
+    return folder
+
+
+def _task(**changes):
+    rows = {"train": TRIPLETS * 4, "validation": SCORED}
+    return dataclasses.replace(
+        Task(
+            kind="embedding",
+            text_fields=("anchor", "positive", "negative"),
+            metrics=("spearman",),
+            read=lambda data_dir, split: rows[split],
+            settings={"max_seq_length": 8},
+            test_files={},
+        ),
+        **changes,
+    )
+
+
+def test_a_pre_trained_encoder_is_evaluated_as_it_is(
+    config, vocab_file, tmp_path
+):
+    checkpoint = _checkpoint(
+        config, tmp_path / "pretrained", vocab_file, pooler=False
+    )
+
+    def evaluate(name, **settings):
+        return finetune(
+            _task(),
+            tmp_path,
+            tmp_path / name,
+            init_checkpoint=checkpoint,
+            config=FinetuningConfig(num_train_epochs=0),
+            settings=settings,
+        )
+
+    results = evaluate("out")
+    predictions = [
+        json.loads(line)
+        for line in (tmp_path / "out" / "predictions.jsonl")
+        .read_text()
+        .splitlines()
+    ]
+    assert results == {
+        "spearman": pytest.approx(
+            stats.spearmanr(
+                [4.5, 0.25, 4.5, 1.0], [x["similarity"] for x in predictions]
+            )[0]
+        )
+    }
+    with pytest.raises(InputError, match="has no pooler, so the model cannot"):
+        evaluate("refused", pooling="pooled")
+    assert not (tmp_path / "refused").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["float32", "bfloat16"])
+def test_it_learns_from_triplets_and_is_chosen_by_scored_pairs(
+    config, vocab_file, tmp_path, name
+):
+    config = dataclasses.replace(
+        config, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
+    )
+    checkpoint = _checkpoint(config, tmp_path / "pretrained", vocab_file)
+    before = finetune(
+        _task(metrics=("triplet_accuracy",), validation_splits=("train",)),
+        tmp_path,
+        tmp_path / "before",
+        init_checkpoint=checkpoint,
+        config=FinetuningConfig(num_train_epochs=0),
+    )
+    finetune(
+        _task(),
+        tmp_path,
+        tmp_path / "out",
+        init_checkpoint=checkpoint,
+        config=FinetuningConfig(
+            num_train_epochs=20,
+            train_batch_size=6,
+            learning_rate=0.003,
+            precision=name,
+            gradient_accumulation_steps=2,
+        ),
+    )
+    model = load_finetuned(tmp_path / "out")
+    assert model.kind.spec.settings.loss == "multiple_negatives"
+    after = finetune(
+        _task(metrics=("triplet_accuracy",), validation_splits=("train",)),
+        tmp_path,
+        tmp_path / "after",
+        init_checkpoint=tmp_path / "out" / "checkpoints" / "step-00000040",
+        config=FinetuningConfig(num_train_epochs=0),
+    )
+    assert after["triplet_accuracy"] == 1
+    assert after["loss"] < before["loss"] / 2
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"loss": "multiple_negatives", "dimensions": "12,5"},
+        {"loss": "triplet", "margin": 2.0},
+        {"loss": "cosent", "pooling": "max"},
+    ],
+    ids=lambda settings: settings["loss"],
+)
+def test_the_losses_fall_in_bfloat16(build, config, settings):
+    kind = build(**settings)
+    examples = kind.encode(
+        SCORED if settings["loss"] == "cosent" else TRIPLETS, labeled=True
+    )
+    features, labels, weights = examples.batch(tf.range(len(examples.rows)))
+    with precision("bfloat16"):
+        model = kind.build_model(config)
+        optimizer = keras.optimizers.Adam(0.01)
+        losses = []
+        for _ in range(6):
+            with tf.GradientTape() as tape:
+                outputs = model(features, training=False)["embeddings"]
+                total, count = kind.objectives["embeddings"].sums(
+                    labels["embeddings"], outputs, weights["embeddings"]
+                )["loss"]
+                loss = total / count
+            variables = model.trainable_variables
+            optimizer.apply(tape.gradient(loss, variables), variables)
+            losses.append(float(loss))
+    assert outputs.dtype == tf.float32
+    assert losses[-1] < losses[0]
+
+
+def test_korean_sentences(shared, config, tmp_path):
+    """The file of KorSTS, with the multilingual vocabulary."""
+    task = get_task("embedding/korsts")
+    rows = list(task.read(shared / "data" / "korsts", "validation"))[:5]
+    vocab_file = (
+        shared / "data/vocab" / "bert-base-multilingual-cased.vocab.txt"
+    )
+    config = dataclasses.replace(config, vocab_size=119547)
+    kind = make_kind(
+        "embedding",
+        vocab_file,
+        config,
+        do_lower_case=False,
+        text_fields=task.text_fields,
+        metrics=task.metrics,
+        loss="cosent",
+        max_seq_length=16,
+    )
+    examples = kind.encode(rows, labeled=True)
+    assert rows[1]["sentence2"] == "아이가 말을 타고 있다."
+    ids = examples.features["input_ids"][1, 1]
+    assert kind.tokenizer.tokens(ids) == (
+        "[CLS] 아 ##이가 말 ##을 타 ##고 있다 . [SEP]".split()
+    )
+    model = _model(kind, config)
+    finetuned = FinetunedModel(model, kind, config)
+    answers = finetuned.predict(rows)
+    assert finetuned.evaluate(rows)["spearman"] == pytest.approx(
+        stats.spearmanr(
+            [float(row["label"]) for row in rows],
+            [answer["similarity"] for answer in answers],
+        )[0]
+    )
+    served = ServedModel(export(model, kind, tmp_path / "served"), "similarity")
+    np.testing.assert_allclose(
+        [answer["similarity"] for answer in served.answer(rows)],
+        [answer["similarity"] for answer in answers],
+        atol=1e-5,
+    )
