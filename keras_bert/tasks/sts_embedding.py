@@ -7,17 +7,19 @@ al. 2020).
 import dataclasses
 
 from keras_bert.tasks import glue, korsts
+from keras_bert.tasks.base import Task
 
-_AS_VECTORS = {
-    "kind": "embedding",
-    "metrics": ("spearman", "pearson"),
-    "settings": {"loss": "cosent"},
-}
+
+def _as_vectors(task: Task) -> Task:
+    return dataclasses.replace(
+        task,
+        kind="embedding",
+        metrics=("spearman", "pearson"),
+        settings={"loss": "cosent"},
+    )
+
+
 TASKS = {
-    "embedding/stsb": dataclasses.replace(
-        glue.TASKS["glue/stsb"], **_AS_VECTORS
-    ),
-    "embedding/korsts": dataclasses.replace(
-        korsts.TASKS["korsts"], **_AS_VECTORS
-    ),
+    "embedding/stsb": _as_vectors(glue.TASKS["glue/stsb"]),
+    "embedding/korsts": _as_vectors(korsts.TASKS["korsts"]),
 }

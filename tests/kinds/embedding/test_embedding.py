@@ -15,8 +15,8 @@ from keras_bert.finetuning.evaluation import Evaluation
 from keras_bert.finetuning.finetuned_model import FinetunedModel, load_finetuned
 from keras_bert.finetuning.run import FinetuningConfig, finetune
 from keras_bert.kinds import packed_choices
+from keras_bert.kinds.embedding import rows
 from keras_bert.models.encoder import build_encoder
-from keras_bert.serving.served_model import ServedModel
 from keras_bert.tasks import get_task
 from keras_bert.tasks.base import Task
 from keras_bert.training.distribution import precision
@@ -35,6 +35,7 @@ SCORED = [
     {"anchor": "quick fox", "positive": "the fox was quick", "label": "4.5"},
     {"anchor": "not bad", "positive": "is it ?", "label": "1"},
 ]
+UNSCORED = [{k: row[k] for k in ("anchor", "positive")} for row in TRIPLETS]
 
 
 @pytest.fixture(scope="module")
@@ -83,20 +84,20 @@ def test_equal_texts_have_equal_ids(build):
             assert (value == value_of_other) == same
 
 
-def test_only_rows_that_fit_the_loss_have_labels(build):
-    pairs = [{k: row[k] for k in ("anchor", "positive")} for row in TRIPLETS]
-    for loss, fitting in (
-        ("multiple_negatives", [TRIPLETS, pairs]),
-        ("cosent", [SCORED]),
-        ("triplet", [TRIPLETS]),
-    ):
-        kind = build(loss=loss)
-        for rows in (TRIPLETS, pairs, SCORED):
-            labels = kind.encode(rows, labeled=True).labels
-            assert bool(labels) == (rows in fitting), (loss, rows)
-            assert not kind.encode(rows, labeled=False).labels
-    labels = build(loss="cosent").encode(SCORED, labeled=True).labels
-    assert labels["embeddings"].numpy().tolist() == [4.5, 0.25, 4.5, 1.0]
+@pytest.mark.parametrize(
+    ("needs", "fitting"),
+    [
+        (rows.PAIRS, [TRIPLETS, UNSCORED]),
+        (rows.SCORED_PAIRS, [SCORED]),
+        (rows.TRIPLETS, [TRIPLETS]),
+    ],
+)
+def test_which_rows_fit(needs, fitting):
+    for some in (TRIPLETS, UNSCORED, SCORED):
+        form = rows.check_rows(some, tuple(TRIPLETS[0]), labeled=True)
+        assert needs.fit(form) == (some in fitting)
+    form = rows.check_rows(SCORED, tuple(TRIPLETS[0]), labeled=False)
+    assert form == (("anchor", "positive"), False)
 
 
 @pytest.mark.parametrize(
@@ -121,10 +122,7 @@ def test_answers_are_cosines_of_the_networks_vectors(
     np.testing.assert_allclose(
         [answer["similarities"] for answer in answers], cosines, atol=1e-5
     )
-    pairs = [{**row} for row in TRIPLETS]
-    for row in pairs:
-        del row["negative"]
-    answers = finetuned.predict(pairs)
+    answers = finetuned.predict(UNSCORED)
     np.testing.assert_allclose(
         [answer["similarity"] for answer in answers], cosines[:, 0], atol=1e-5
     )
@@ -135,41 +133,56 @@ def test_answers_are_cosines_of_the_networks_vectors(
 def test_the_served_model_answers_as_predict_does(build, config, tmp_path):
     kind = build(dimensions="12, 5", pooling="max")
     model = _model(kind, config)
-    finetuned = FinetunedModel(model, kind, config)
+    predict = FinetunedModel(model, kind, config).predict
     version = export(model, kind, tmp_path / "served")
-    texts = [row["anchor"] for row in TRIPLETS] + ["", "bad"]
-    rows = [{"anchor": text} for text in texts]
-    expected = finetuned.predict(rows)
-    for signature in ("serving_default", "embed"):
-        served = ServedModel(version, signature)
-        assert served.inputs == ("anchor",)
-        for answer, other in zip(served.answer(rows), expected, strict=True):
-            assert answer["embedding"] == pytest.approx(
-                other["embedding"], abs=1e-5
-            )
-            assert answer["truncated"] == other["truncated"]
-            assert answer["num_tokens"] == other["num_tokens"]
-    assert np.linalg.norm(answer["embedding"]) == pytest.approx(1, abs=1e-6)
-    expected = finetuned.predict(
-        [{**row, "positive": row["anchor"][::2]} for row in rows]
-    )
-    served = ServedModel(version, "similarity")
-    assert served.inputs == ("anchor", "positive")
-    answers = served.answer(
-        [{**row, "positive": row["anchor"][::2]} for row in rows]
-    )
-    for answer, other in zip(answers, expected, strict=True):
-        assert answer == pytest.approx(other, abs=1e-5)
-    assert min(answer["similarity"] for answer in answers) < 0.99
     description = json.loads((version / "assets" / "model.json").read_text())
     assert description["sizes"] == [12, 5]
-    signatures = tf.saved_model.load(str(version)).signatures
-    ids = tf.constant([[2, 5, 23, 3, 0], [2, 6, 14, 15, 3]])
-    outputs = signatures["serve_ids"](
+    assert {
+        n: [*x["inputs"]] for n, x in description["signatures"].items()
+    } == {
+        "serving_default": ["anchor"],
+        "embed": ["anchor"],
+        "similarity": ["anchor", "positive"],
+    }
+    loaded = tf.saved_model.load(str(version))
+    texts = [row["anchor"] for row in TRIPLETS] + ["", "bad"]
+    others = [text[::2] for text in texts]
+
+    def assert_equal(outputs, answers):
+        assert len(answers) == len(texts)
+        for name in answers[0]:
+            np.testing.assert_allclose(
+                outputs[name], [x[name] for x in answers], atol=1e-5
+            )
+
+    expected = predict([{"anchor": text} for text in texts])
+    assert list(expected[0]) == ["embedding", "truncated", "num_tokens"]
+    for name in ("serving_default", "embed"):
+        assert_equal(
+            loaded.signatures[name](anchor=tf.constant(texts)), expected
+        )
+    lengths = np.linalg.norm([x["embedding"] for x in expected], axis=1)
+    np.testing.assert_allclose(lengths, 1, atol=1e-6)
+    outputs = loaded.signatures["similarity"](
+        anchor=tf.constant(texts), positive=tf.constant(others)
+    )
+    assert min(outputs["similarity"]) < 0.99
+    assert_equal(
+        outputs,
+        predict(
+            [
+                {"anchor": text, "positive": other}
+                for text, other in zip(texts, others, strict=True)
+            ]
+        ),
+    )
+    ids = [[2, *range(5, n), 3] + [0] * (9 - n) for n in (6, 9)]
+    ids = tf.constant(ids)
+    outputs = loaded.signatures["serve_ids"](
         input_ids=ids, input_mask=tf.sign(ids), segment_ids=ids * 0
     )
-    (first, second) = finetuned.predict(
-        [{"anchor": "the film"}, {"anchor": "a lazy dog"}]
+    first, second = predict(
+        [{"anchor": "the"}, {"anchor": "the a quick brown"}]
     )
     np.testing.assert_allclose(
         outputs["embedding"],
@@ -184,6 +197,8 @@ def test_scored_pairs_are_judged_by_the_order_of_their_cosines(build, config):
     answers, figures = Evaluation(kind, SCORED, batch_size=3)(model)
     gold = [4.5, 0.25, 4.5, 1.0]
     cosines = [answer["similarity"] for answer in answers]
+    labels = kind.encode(SCORED, labeled=True).labels["embeddings"]
+    assert labels.numpy().tolist() == gold
     assert figures["spearman"] == pytest.approx(
         stats.spearmanr(gold, cosines)[0]
     )
@@ -402,10 +417,14 @@ def test_it_learns_from_triplets_and_is_chosen_by_scored_pairs(
     "settings",
     [
         {"loss": "multiple_negatives", "dimensions": "12,5"},
-        {"loss": "triplet", "margin": 2.0},
-        {"loss": "cosent", "pooling": "max"},
+        pytest.param(
+            {"loss": "triplet", "margin": 2.0}, marks=pytest.mark.slow
+        ),
+        pytest.param(
+            {"loss": "cosent", "pooling": "max"}, marks=pytest.mark.slow
+        ),
     ],
-    ids=lambda settings: settings["loss"],
+    ids=str,
 )
 def test_the_losses_fall_in_bfloat16(build, config, settings):
     kind = build(**settings)
@@ -431,7 +450,7 @@ def test_the_losses_fall_in_bfloat16(build, config, settings):
     assert losses[-1] < losses[0]
 
 
-def test_korean_sentences(shared, config, tmp_path):
+def test_korean_sentences(shared, config):
     """The file of KorSTS, with the multilingual vocabulary."""
     task = get_task("embedding/korsts")
     rows = list(task.read(shared / "data" / "korsts", "validation"))[:5]
@@ -463,10 +482,4 @@ def test_korean_sentences(shared, config, tmp_path):
             [float(row["label"]) for row in rows],
             [answer["similarity"] for answer in answers],
         )[0]
-    )
-    served = ServedModel(export(model, kind, tmp_path / "served"), "similarity")
-    np.testing.assert_allclose(
-        [answer["similarity"] for answer in served.answer(rows)],
-        [answer["similarity"] for answer in answers],
-        atol=1e-5,
     )
