@@ -37,6 +37,8 @@ BUILDERS = {
     "BertForQuestionAnswering": build_span_labeler,
     "BertForMultipleChoice": build_multiple_choice,
 }
+# The network of these tests has 16 positions.
+_SETTINGS = {"sentence_transformers": {"max_seq_length": 16}}
 # google-research/bert has no code for these heads.
 NOT_GOOGLE = {"BertForTokenClassification", "BertForMultipleChoice"}
 
@@ -180,7 +182,9 @@ def test_the_vocabulary_tells_the_case_if_nothing_else_does(
     with (tmp_path / "ours" / "vocab.txt").open("a") as vocab:
         vocab.write(capital)
     for to in FORMATS:
-        convert_checkpoint(tmp_path / "ours", tmp_path / to, to)
+        convert_checkpoint(
+            tmp_path / "ours", tmp_path / to, to, settings=_SETTINGS.get(to)
+        )
         file = tmp_path / to / "tokenizer_config.json"
         assert file.exists() == (to != "google_tf1")
         if file.exists():
@@ -258,5 +262,7 @@ def test_a_full_disk_is_named(saved_encoder, to):
         pytest.raises(OSError, match="Cannot write .*; free some disk space"),
         full_disk(max_size=5000),  # half of the weights
     ):
-        convert_checkpoint(saved_encoder, theirs, to)
+        convert_checkpoint(
+            saved_encoder, theirs, to, settings=_SETTINGS.get(to)
+        )
     assert not list(theirs.parent.glob("*theirs*"))
