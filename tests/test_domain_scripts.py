@@ -101,6 +101,14 @@ def test_from_a_checkpoint_to_a_domain(script_folder):
     vocab = (folder / "listed" / "vocab.txt").read_text().splitlines()
     assert vocab[-2:] == ["foxglove", "foxes"]
     assert "num_words" in figures
+    # Not both; neither is left out silently.
+    assert "either a text to learn new pieces from or a list" in error_of(
+        "extend_vocab",
+        init_checkpoint=folder / "general",
+        input_file=folder / "corpus.txt",
+        words_file=words,
+        output_dir=folder / "x",
+    )
 
 
 def test_wrong_input_is_a_sentence(script_folder):
@@ -113,13 +121,6 @@ def test_wrong_input_is_a_sentence(script_folder):
     assert "Give either an input_file or a tfds_name" in error_of(
         "extend_vocab",
         init_checkpoint=folder,
-        output_dir=folder / "x",
-    )
-    assert "either a text to learn new pieces from or a list" in error_of(
-        "extend_vocab",
-        init_checkpoint=folder / "general",
-        input_file=folder / "corpus.txt",
-        words_file=folder / "corpus.txt",
         output_dir=folder / "x",
     )
     assert "pad_vocab_to_multiple is 0, but must be above 0" in error_of(
