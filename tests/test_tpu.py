@@ -55,6 +55,15 @@ _KINDS = {
     "span": ((), None),
     "embedding": ((), [None] * 4),
 }
+_IN_WINDOWS = " in windows"
+_SETTINGS = {
+    "span": {"max_query_length": 4},
+    f"embedding{_IN_WINDOWS}": {
+        "window_pooling": "mean",
+        "max_seq_length": 5,
+        "doc_stride": 2,
+    },
+}
 
 
 def _rows(name):
@@ -105,7 +114,8 @@ def _pretraining(config):
 
 
 def _finetuning(name, config, vocab_file):
-    settings = {"max_query_length": 4} if name == "span" else {}
+    settings = _SETTINGS.get(name, {})
+    name = name.removesuffix(_IN_WINDOWS)
     labels = _KINDS[name][0]
     kind = make_kind(name, vocab_file, config, labels=labels, **settings)
     examples = kind.encode(_rows(name), labeled=True)
@@ -123,7 +133,7 @@ def _finetuning(name, config, vocab_file):
         "classification",
         *(
             pytest.param(name, marks=pytest.mark.slow)
-            for name in list(_KINDS)[1:]
+            for name in (*list(_KINDS)[1:], f"embedding{_IN_WINDOWS}")
         ),
     ]
 )

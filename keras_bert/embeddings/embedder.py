@@ -17,11 +17,15 @@ from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.errors import InputError
 from keras_bert.kinds.embedding import Embedding
 from keras_bert.kinds.embedding.settings import EmbeddingSettings
+from keras_bert.kinds.examples import Examples
 from keras_bert.kinds.fields import check_text
 from keras_bert.kinds.spec import settings_of
+from keras_bert.kinds.text_windows import join_windows
+from keras_bert.kinds.windows import text_preprocessor
 from keras_bert.models.embedder import build_embedder
 from keras_bert.progress import Progress
-from keras_bert.text.packing import BertPreprocessor, pad
+from keras_bert.text.packing import BertPreprocessor
+from keras_bert.text.windows import WindowPreprocessor
 
 # The number of texts that are sorted by length together.
 _TEXTS_PER_CHUNK = 16_384
@@ -39,7 +43,8 @@ class Embedder:
 
     Attributes:
         model: The network of `build_embedder`.
-        preprocessor: The `BertPreprocessor`.
+        preprocessor: The `BertPreprocessor`, or the `WindowPreprocessor` of a
+            model that reads long texts in windows.
         settings: `pooling`, `normalize` and `max_seq_length`, among others.
         size: The number of numbers of a vector, D.
     """
@@ -47,7 +52,7 @@ class Embedder:
     def __init__(
         self,
         model: keras.Model,
-        preprocessor: BertPreprocessor,
+        preprocessor: BertPreprocessor | WindowPreprocessor,
         settings: EmbeddingSettings,
         dimensions: int | None = None,
     ):
@@ -66,8 +71,10 @@ class Embedder:
         self.preprocessor = preprocessor
         self.settings = settings
         self.size = dimensions or hidden_size
-        names = ("input_ids", "input_mask", "segment_ids")
-        specs = {n: tf.TensorSpec([None, None], tf.int32, n) for n in names}
+        specs = {
+            name: tf.TensorSpec(x.shape, tf.int32, name)
+            for name, x in model.input.items()
+        }
         self._embed = tf.function(
             self._vectors, input_signature=[specs], autograph=False
         )
@@ -78,7 +85,8 @@ class Embedder:
         """Returns the vectors of texts in their order, float32 [N, D].
 
         Texts of like length are computed together. The log says how many texts
-        were longer than `max_seq_length` and cut.
+        were longer than the model reads and cut. If the model reads long texts
+        in windows, a batch has at most `batch_size` windows, or one text.
         """
         vectors, truncated = self.embed_and_tell(texts, batch_size=batch_size)
         self.log_truncated(int(truncated.sum()), len(texts))
@@ -104,16 +112,11 @@ class Embedder:
             chunk = texts[start : start + _TEXTS_PER_CHUNK]
             packed = self.preprocessor.pack(tf.constant(chunk))
             truncated[start : start + len(chunk)] = packed.truncated.numpy()
-            lengths = packed.features["input_ids"].row_lengths().numpy()
-            order = np.argsort(lengths, kind="stable")
-            for places in np.split(
-                order, range(batch_size, len(order), batch_size)
-            ):
-                batch = {
-                    name: tf.gather(x, places)
-                    for name, x in packed.features.items()
-                }
-                vectors[start + places] = self._embed(pad(batch)).numpy()
+            examples = Examples(self._inputs(packed), np.arange(len(chunk)))
+            order = np.argsort(examples.lengths, kind="stable")
+            for places in examples.sizes.cut(order, batch_size):
+                batch, *_ = examples.batch(tf.constant(places))
+                vectors[start + places] = self._embed(batch).numpy()
                 if progress:
                     progress.update(len(places))
         return vectors, truncated
@@ -122,9 +125,12 @@ class Embedder:
         """Says in the log that texts were cut, if any were."""
         if num_truncated:
             logging.warning(
-                "%d of %d texts were longer than %d tokens and were cut.",
+                "%d of %d texts were longer than %s%d tokens and were cut.",
                 num_truncated,
                 num_texts,
+                f"{self.settings.max_num_windows} windows of "
+                if self.settings.in_windows
+                else "",
                 self.preprocessor.seq_length,
             )
 
@@ -141,9 +147,17 @@ class Embedder:
             hashed.update(np.ascontiguousarray(weight.numpy()).tobytes())
         return hashed.hexdigest()
 
+    def _inputs(self, packed):
+        """Returns the ragged inputs of examples of one text each."""
+        if self.settings.in_windows:
+            return join_windows(packed.features, 1)
+        return {
+            name: tf.RaggedTensor.from_uniform_row_length(x, 1)
+            for name, x in packed.features.items()
+        }
+
     def _vectors(self, features):
-        texts = {name: x[:, None] for name, x in features.items()}
-        vectors = self.model(texts, training=False)["embeddings"][:, 0]
+        vectors = self.model(features, training=False)["embeddings"][:, 0]
         vectors = vectors[:, : self.size]
         if self.settings.normalize:
             vectors = tf.math.l2_normalize(vectors, axis=-1)
@@ -205,8 +219,11 @@ def load_embedder(
             "choose mean, max or cls."
         )
     model = build_embedder(
-        bert_config, pooling=settings.pooling, normalize=settings.normalize
+        bert_config,
+        pooling=settings.pooling,
+        normalize=settings.normalize,
+        window_pooling=settings.window_pooling,
     )
     load_checkpoint(model, checkpoint)
-    preprocessor = BertPreprocessor(tokenizer, settings.max_seq_length)
+    preprocessor = text_preprocessor(settings, tokenizer)
     return Embedder(model, preprocessor, settings, dimensions)

@@ -90,7 +90,7 @@ def evaluation_batches(
     batch has fewer than `batch_size` examples if each has several windows.
     """
     order = np.argsort(examples.lengths, kind="stable")
-    batches = _cut(order, examples.sizes, batch_size)
+    batches = examples.sizes.cut(order, batch_size)
     indices = tf.RaggedTensor.from_row_lengths(
         np.concatenate(batches), [len(batch) for batch in batches]
     )
@@ -105,21 +105,6 @@ def fill_rate(lengths: np.ndarray, batches: list[np.ndarray]) -> float:
     """Returns the share of the positions in batches that is not padding."""
     num_positions = sum(lengths[b].max() * len(b) for b in batches)
     return sum(lengths[b].sum() for b in batches) / num_positions
-
-
-def _cut(order, sizes, batch_size):
-    """Cuts sorted examples into batches of bounded memory."""
-    if sizes.are_choices:
-        return np.split(order, range(batch_size, len(order), batch_size))
-    batches = []
-    while len(order):
-        # All examples are padded to the rows of the last one.
-        num_rows = sizes.num_rows[order[:batch_size]]
-        num_rows *= np.arange(1, len(num_rows) + 1)
-        size = max(1, np.searchsorted(num_rows, batch_size, "right"))
-        batches.append(order[:size])
-        order = order[size:]
-    return batches
 
 
 def _filled(batch, num_rows):

@@ -21,6 +21,7 @@ from safetensors import numpy as safetensors_numpy
 
 from keras_bert.files import shared_path
 from keras_bert.kinds.examples import Examples
+from keras_bert.kinds.text_windows import NUM_WINDOWS
 
 Arrays = Mapping[str, np.ndarray]
 _GROUPS = ("features", "labels", "weights")
@@ -69,7 +70,7 @@ def form(arrays: Arrays) -> dict[str, tuple]:
     """Returns what all files of a data set have in common.
 
     The dtype and the shape of a value, for each array; and how many sequences
-    the examples hold if they are choices.
+    the examples hold if they are choices, or texts if these have windows.
     """
     forms: dict[str, tuple] = {
         name: (array.dtype.name, array.shape[1:])
@@ -78,6 +79,8 @@ def form(arrays: Arrays) -> dict[str, tuple]:
     if arrays[_ARE_CHOICES]:
         splits = arrays[f"{_SPLITS}0/features/input_ids"]
         forms[CHOICES] = (int(splits[1]),)
+    elif (name := f"features/{NUM_WINDOWS}") in arrays:
+        forms[CHOICES] = arrays[name].shape[1:]
     return forms
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.kinds.packed_choices import may_share_rows, pack_choices
+from keras_bert.kinds.text_windows import NUM_WINDOWS
 from keras_bert.text.packing import pad
 
 # The label of a token that is not learned.
@@ -23,7 +24,9 @@ class Examples:
     Attributes:
         features: `input_ids` and `segment_ids`, int32 [N, (tokens)], or
             [N, C, (tokens)] for examples that hold several sequences. Their
-            number C may differ, as that of the windows of texts does.
+            number C may differ, as that of the windows of texts does. If they
+            are the windows of several texts, `num_windows`, int32 [N, texts],
+            says how many each text has.
         rows: The number of the row of each example, in rising order. A long
             text may make several examples.
         labels: By output, [N, ...] or ragged [N, (tokens)]; empty if the rows
@@ -49,7 +52,7 @@ class Examples:
         ['[CLS]', 'a', 'dog', '[SEP]']
     """
 
-    features: dict[str, tf.RaggedTensor]
+    features: dict[str, tf.Tensor | tf.RaggedTensor]
     rows: np.ndarray
     labels: dict[str, tf.Tensor | tf.RaggedTensor] = dataclasses.field(
         default_factory=dict
@@ -69,8 +72,15 @@ class Examples:
                 longest = tf.reduce_max(lengths, axis=-1)
                 totals = tf.reduce_sum(lengths, axis=-1)
                 counts = lengths.row_lengths()
+        num_texts = 1
+        if NUM_WINDOWS in self.features:
+            num_texts = self.features[NUM_WINDOWS].shape[1]
         return Sizes(
-            longest.numpy(), totals.numpy(), counts.numpy(), self.are_choices
+            longest.numpy(),
+            totals.numpy(),
+            counts.numpy(),
+            self.are_choices,
+            num_texts,
         )
 
     @property
@@ -108,12 +118,14 @@ class Sizes(NamedTuple):
         totals: Of all sequences of each example, [N].
         counts: The number of sequences of each example, [N].
         are_choices: As in `Examples`.
+        num_texts: The number of texts of an example that have windows.
     """
 
     longest: np.ndarray
     totals: np.ndarray
     counts: np.ndarray
     are_choices: bool
+    num_texts: int = 1
 
     @property
     def shares_rows(self) -> bool | None:
@@ -133,7 +145,7 @@ class Sizes(NamedTuple):
 
         In a batch, the longest example has the most rows and the longest row:
         either all examples have the same number of rows, or, as windows of
-        texts, all rows are full if an example has several.
+        texts, a row is full if an example has more rows than texts.
         """
         if self.shares_rows:
             return self.totals
@@ -144,9 +156,28 @@ class Sizes(NamedTuple):
         """The mean number of tokens of all rows of the network's input."""
         return float(self.totals.sum() / self.num_rows.sum())
 
+    def cut(self, order: np.ndarray, batch_size: int) -> list[np.ndarray]:
+        """Cuts the places of sorted examples into batches of bounded memory.
+
+        A batch has fewer than `batch_size` examples if their texts have
+        several windows.
+        """
+        if self.are_choices:
+            return np.split(order, range(batch_size, len(order), batch_size))
+        max_rows = batch_size * self.num_texts
+        batches = []
+        while len(order):
+            # All examples are padded to the rows of the last one.
+            num_rows = self.num_rows[order[:batch_size]]
+            num_rows *= np.arange(1, len(num_rows) + 1)
+            size = max(1, np.searchsorted(num_rows, max_rows, "right"))
+            batches.append(order[:size])
+            order = order[size:]
+        return batches
+
 
 def pad_batch(
-    features: dict[str, tf.RaggedTensor],
+    features: dict[str, tf.Tensor | tf.RaggedTensor],
     labels: dict[str, tf.Tensor | tf.RaggedTensor],
     weights: dict[str, tf.Tensor],
     *,

@@ -14,7 +14,7 @@ _TOKENS_PER_CALL = 16_384
 
 def call_in_pieces(
     model: keras.Model,
-    features: dict[str, tf.RaggedTensor],
+    features: dict[str, tf.Tensor | tf.RaggedTensor],
     *,
     tokens_per_call: int | None = None,
 ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:

@@ -77,12 +77,18 @@ def module_files(
     """Returns the text of the files to write beside the weights, by name.
 
     All releases of sentence-transformers read them. Raises InputError for a
-    pooling that it does not have.
+    pooling that it does not have, and for windows.
     """
     if settings.pooling not in _POOLINGS:
         raise InputError(
             f"sentence-transformers has no pooling {settings.pooling!r}, only "
             f"{', '.join(_POOLINGS)}; keep the model in another format."
+        )
+    if settings.in_windows:
+        raise InputError(
+            f"window_pooling is {settings.window_pooling}, but "
+            "sentence-transformers cuts a long text and cannot read it in "
+            "windows; keep the model in another format."
         )
     names = _OURS[settings.normalize]
     folders = ("", *(f"{i}_{name}" for i, name in enumerate(names) if i))

@@ -36,6 +36,11 @@ class WindowSettings(KindSettings):
     doc_stride: int = 64
     max_num_windows: int = 32
 
+    @property
+    def in_windows(self) -> bool:
+        """Whether a long text is read in windows."""
+        return self.window_pooling != _NONE
+
 
 def make_preprocessor(
     spec: TaskSpec, tokenizer: BertTokenizer
@@ -45,14 +50,21 @@ def make_preprocessor(
     Raises InputError for windows of pairs.
     """
     settings: Any = spec.settings  # WindowSettings
-    if settings.window_pooling == _NONE:
-        return BertPreprocessor(tokenizer, settings.max_seq_length)
-    if len(spec.text_fields) > 1:
+    if settings.in_windows and len(spec.text_fields) > 1:
         raise InputError(
             f"window_pooling is {settings.window_pooling}, but windows are cut "
             "from one text and this task has the text_fields "
             f"{', '.join(spec.text_fields)}; choose none."
         )
+    return text_preprocessor(settings, tokenizer)
+
+
+def text_preprocessor(
+    settings: WindowSettings, tokenizer: BertTokenizer
+) -> BertPreprocessor | WindowPreprocessor:
+    """Returns what packs texts, in windows if the settings say so."""
+    if not settings.in_windows:
+        return BertPreprocessor(tokenizer, settings.max_seq_length)
     return WindowPreprocessor(
         tokenizer,
         settings.max_seq_length,
@@ -63,6 +75,6 @@ def make_preprocessor(
 
 def over_windows(model: keras.Model, settings: WindowSettings) -> keras.Model:
     """Returns the network of a text for the texts of `make_preprocessor`."""
-    if settings.window_pooling == _NONE:
+    if not settings.in_windows:
         return model
     return pool_windows(model, settings.window_pooling)

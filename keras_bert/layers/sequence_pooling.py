@@ -6,6 +6,8 @@ from keras import ops
 from keras_bert.layers.flat_tokens import tokens_at
 
 POOLINGS = ("mean", "cls", "max")
+# Below every component, and finite: 0 * infinity would be NaN.
+_LOWEST = -1e9
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -15,7 +17,7 @@ class SequencePooling(keras.layers.Layer):
     Takes x [B, S, H]; `input_mask` [B, S], which numbers the K sequences of a
     row from 1 and is 0 at padding; and `cls_positions` [B, K], their first
     tokens. The pooling is mean, cls (the first token) or max (by component).
-    Every sequence must have a token.
+    The vector of a sequence without a token is finite, and otherwise undefined.
 
     Example:
         >>> from keras_bert.layers.sequence_pooling import SequencePooling
@@ -41,10 +43,11 @@ class SequencePooling(keras.layers.Layer):
         is_own = mask[:, None, :] == numbers[None, :, None]  # [B, K, S]
         x = ops.cast(x, "float32")
         if self.pooling == "max":
-            own = ops.where(is_own[..., None], x[:, None], float("-inf"))
+            own = ops.where(is_own[..., None], x[:, None], _LOWEST)
             return ops.max(own, axis=2)  # [B, K, S, H] -> [B, K, H]
         weights = ops.cast(is_own, "float32")
-        return ops.matmul(weights, x) / ops.sum(weights, axis=2, keepdims=True)
+        num_tokens = ops.sum(weights, axis=2, keepdims=True)
+        return ops.matmul(weights, x) / ops.maximum(num_tokens, 1.0)
 
     def compute_output_spec(self, x, input_mask, cls_positions):
         return keras.KerasTensor(

@@ -7,6 +7,8 @@ from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.layers.choices import FoldChoices, UnfoldVectors
 from keras_bert.layers.sequence_pooling import POOLINGS, SequencePooling
+from keras_bert.layers.window_numbers import WindowNumbers
+from keras_bert.layers.window_pooling import POOLINGS as WINDOW_POOLINGS
 from keras_bert.models.encoder import build_encoder
 
 
@@ -16,6 +18,7 @@ def build_embedder(
     pooling: str = "mean",
     normalize: bool = True,
     packed: bool = False,
+    window_pooling: str = "none",
 ) -> keras.Model:
     """Builds the encoder with a pooling of each text's tokens.
 
@@ -33,9 +36,15 @@ def build_embedder(
         packed: Whether a row holds K texts. The inputs are then those of a
             packed encoder with an axis of rows R, as `pack_choices` returns
             them, and the output is [B, R*K, H].
+        window_pooling: With "mean" or "max", a text may have several windows,
+            and its vector is the mean or the maximum of theirs. The inputs are
+            then the windows of all texts of an example, int32 [B, M, S], those
+            of a text together, and `num_windows`, int32 [B, C], the number of
+            windows of each text. With "none", a text is one sequence.
 
     Raises:
-        InputError: If the pooling is unknown.
+        InputError: If a pooling is unknown, or texts of packed rows should
+            have windows.
 
     Example:
         >>> config = keras_bert.BertConfig.from_name("bert_tiny")
@@ -49,6 +58,17 @@ def build_embedder(
         raise InputError(
             f"pooling is {pooling!r}, but must be one of "
             f"{', '.join(POOLINGS)}, pooled."
+        )
+    if window_pooling not in ("none", *WINDOW_POOLINGS):
+        raise InputError(
+            f"window_pooling is {window_pooling!r}, but must be one of none, "
+            f"{', '.join(WINDOW_POOLINGS)}."
+        )
+    in_windows = window_pooling != "none"
+    if in_windows and packed:
+        raise InputError(
+            f"window_pooling is {window_pooling!r}, but the texts of a packed "
+            "row have no windows; choose 'none'."
         )
     encoder = build_encoder(config, packed=packed)
     inputs = {
@@ -74,10 +94,21 @@ def build_embedder(
         vectors = SequencePooling(pooling, name="pooling")(
             x, rows["input_mask"], cls_positions
         )
-    if normalize:
+    if normalize and not in_windows:
         vectors = ops.normalize(vectors)
     # In mixed precision, the layer would cast the vectors back.
     embeddings = UnfoldVectors(dtype="float32", name="embeddings")(
         vectors, inputs["input_ids"]
     )
+    if in_windows:
+        num_windows = keras.Input((None,), dtype="int32", name="num_windows")
+        numbers = WindowNumbers(name="window_numbers")(
+            num_windows, inputs["input_ids"]
+        )
+        embeddings = SequencePooling(
+            window_pooling, dtype="float32", name="window_pooling"
+        )(embeddings, numbers, num_windows)  # [B, M, H] -> [B, C, H]
+        inputs = {**inputs, "num_windows": num_windows}
+        if normalize:
+            embeddings = ops.normalize(embeddings)
     return keras.Model(inputs, {"embeddings": embeddings}, name="bert_embedder")

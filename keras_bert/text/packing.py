@@ -148,11 +148,16 @@ def _shorten(ids, lengths):
     )
 
 
-def pad(packed: dict[str, tf.RaggedTensor]) -> dict[str, tf.Tensor]:
+def pad(
+    packed: dict[str, tf.Tensor | tf.RaggedTensor],
+) -> dict[str, tf.Tensor]:
     """Ragged features -> dense features [B, S], or [B, W, S].
 
     If they have no `input_mask`, it is 1 for every token.
     """
     mask = {"input_mask": tf.ones_like(packed["input_ids"])}
     # Google pads with 0, even if the id of [PAD] is another number.
-    return {name: x.to_tensor() for name, x in (mask | packed).items()}
+    return {
+        name: x.to_tensor() if isinstance(x, tf.RaggedTensor) else x
+        for name, x in (mask | packed).items()
+    }

@@ -31,8 +31,9 @@ from keras_bert.kinds.packed_choices import pack_choices
 from keras_bert.kinds.regression import Regression
 from keras_bert.kinds.reports import write_worst_errors
 from keras_bert.kinds.signatures import Signature, id_inputs, one_graph
+from keras_bert.kinds.text_windows import NUM_WINDOWS, join_windows
+from keras_bert.kinds.windows import text_preprocessor
 from keras_bert.models.embedder import build_embedder
-from keras_bert.text.packing import BertPreprocessor
 from keras_bert.training.losses import soft_squared_error
 from keras_bert.training.objectives import BatchObjective, Objective
 
@@ -84,9 +85,8 @@ class Embedding(Kind):
 
     def __init__(self, spec, tokenizer):
         super().__init__(spec, tokenizer)
-        self._preprocessor = BertPreprocessor(
-            tokenizer, spec.settings.max_seq_length
-        )
+        self._preprocessor = text_preprocessor(spec.settings, tokenizer)
+        self._in_windows = spec.settings.in_windows
         self._needs = _OF_LOSS[spec.settings.loss]
         self.objectives = {"embeddings": _objective(spec.settings)}
 
@@ -101,7 +101,8 @@ class Embedding(Kind):
             bert_config,
             pooling=settings.pooling,
             normalize=settings.normalize,
-            packed=True,
+            packed=not self._in_windows,
+            window_pooling=settings.window_pooling,
         )
 
     def settings_from_data(self, rows):
@@ -122,15 +123,20 @@ class Embedding(Kind):
         labels = {}
         if labeled and self._needs.fit(form):
             labels["embeddings"] = self._labels(rows, texts)
-        return Examples(
-            {
+        features = (
+            join_windows(packed.features, num_texts)
+            if self._in_windows
+            else {
                 name: tf.RaggedTensor.from_uniform_row_length(x, num_texts)
                 for name, x in packed.features.items()
-            },
+            }
+        )
+        return Examples(
+            features,
             np.arange(len(rows)),
             labels,
             truncated=packed.truncated.reshape(-1, num_texts).any(axis=1),
-            are_choices=True,
+            are_choices=not self._in_windows,
         )
 
     def _labels(self, rows, texts):
@@ -197,9 +203,11 @@ class Embedding(Kind):
         return {"sizes": self.spec.settings.sizes}
 
     def signatures(self, model):
+        join = join_windows if self._in_windows else pack_choices
+
         def embed(texts):
             packed = self._preprocessor.pack(texts)
-            features = pack_choices(packed.features, 1)
+            features = join(packed.features, 1)
             _, outputs = call_in_pieces(model, features)
             return {
                 "embedding": outputs["embeddings"][:, 0],
@@ -209,7 +217,7 @@ class Embedding(Kind):
         def similarity(first, second):
             texts = tf.reshape(tf.stack([first, second], axis=1), [-1])
             packed = self._preprocessor.pack(texts)
-            features = pack_choices(packed.features, 2)
+            features = join(packed.features, 2)
             _, outputs = call_in_pieces(model, features)
             unit = tf.math.l2_normalize(outputs["embeddings"], axis=-1)
             truncated = tf.reshape(packed.truncated, [-1, 2])
@@ -232,7 +240,27 @@ class Embedding(Kind):
         return signatures
 
     def id_signature(self, model):
-        """Takes ids, int32 [B, S], and returns `embedding` [B, H]."""
+        """Takes ids, int32 [B, S], and returns `embedding` [B, H].
+
+        If texts are read in windows, they are [B, W, S]; windows without a
+        token are the last ones of a text.
+        """
+
+        def call_windows(input_ids, input_mask, segment_ids):
+            has_token = tf.reduce_any(input_mask > 0, axis=-1)  # [B, W]
+            num_windows = tf.reduce_sum(tf.cast(has_token, tf.int32), axis=-1)
+            outputs = model(
+                {
+                    "input_ids": input_ids,
+                    "input_mask": input_mask,
+                    "segment_ids": segment_ids,
+                    NUM_WINDOWS: tf.maximum(num_windows, 1)[:, None],
+                }
+            )
+            return {"embedding": outputs["embeddings"][:, 0]}
+
+        if self._in_windows:
+            return Signature(call_windows, id_inputs([None] * 3))
 
         def call(input_ids, input_mask, segment_ids):
             shape = tf.shape(input_ids)

@@ -5,13 +5,17 @@ from __future__ import annotations
 import dataclasses
 
 from keras_bert.errors import InputError
-from keras_bert.kinds.kind import KindSettings
+from keras_bert.kinds.windows import WindowSettings
 from keras_bert.settings import setting
 
 
 @dataclasses.dataclass(frozen=True)
-class EmbeddingSettings(KindSettings):
+class EmbeddingSettings(WindowSettings):
     """Settings of an embedding task.
+
+    The vector of a text in windows is the mean or the maximum, by
+    `window_pooling`, of the vectors that `pooling` makes of its windows. With
+    `normalize`, it then gets the length 1.
 
     Attributes:
         pooling: The vector of a text: the mean or the max of all its tokens;
