@@ -128,6 +128,7 @@ def _train(kind, bert_config, train_set, held_out, seed, folder):
         batch_size=_BATCH_SIZE.value,
         num_epochs=_NUM_EPOCHS.value,
         seed=seed,
+        by_length=kind.batches_by_length,
     )
     config = keras_bert.FinetuningConfig(
         optimizer="adamw", learning_rate=_LEARNING_RATE.value

@@ -27,18 +27,21 @@ def training_batches(
     first_batch: int = 0,
     share: Share = WHOLE,
     static_shapes: bool = False,
+    by_length: bool = True,
 ) -> tf.data.Dataset:
     """Every example once an epoch, in shuffled batches of similar length.
 
     What lies before `first_batch` is not read. The dataset has the rows of a
     `share` of each batch, as wide as if they were padded with the other rows.
 
+    Without `by_length`, a batch has examples of all lengths, and more padding.
+
     With `static_shapes`, which a TPU needs, all batches have one shape. They
     are as wide as the longest example of all, and rows of weight 0 fill up the
     last batch of an epoch.
     """
     lengths = examples.lengths
-    epochs = _epochs(lengths, batch_size, num_epochs, seed)
+    epochs = _epochs(lengths, batch_size, num_epochs, seed, by_length)
     num_batches = math.ceil(len(lengths) / batch_size)
     skipped = min(first_batch // num_batches, num_epochs - 1)
     batches = [
@@ -123,7 +126,7 @@ def _filled(batch, num_rows):
     )
 
 
-def _epochs(lengths, batch_size, num_epochs, seed):
+def _epochs(lengths, batch_size, num_epochs, seed, by_length):
     """Yields, for each epoch, a function that returns its batches.
 
     A batch is an array of the places of examples, sorted by their length.
@@ -131,7 +134,8 @@ def _epochs(lengths, batch_size, num_epochs, seed):
     random = np.random.default_rng(seed)
     # Pools of similar size: a small one would leave more padding.
     num_batches = math.ceil(len(lengths) / batch_size)
-    num_pools = max(1, round(num_batches / _BATCHES_PER_POOL))
+    batches_per_pool = _BATCHES_PER_POOL if by_length else 1
+    num_pools = max(1, round(num_batches / batches_per_pool))
     bounds = num_batches * np.arange(1, num_pools) // num_pools * batch_size
 
     def cut(order, order_of_batches):

@@ -301,6 +301,7 @@ def _train(
             first_batch=step,
             share=share,
             static_shapes=config.distribution_strategy == "tpu",
+            by_length=kind.batches_by_length,
         ),
         None,
         objectives=kind.training_objectives,

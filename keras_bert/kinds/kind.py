@@ -172,6 +172,15 @@ class Kind(tf.Module):
         return {}
 
     @property
+    def batches_by_length(self) -> bool:
+        """Whether training batches may have examples of like length only.
+
+        That saves padding. But a loss that ranks the examples of a batch does
+        not learn to rank a short one and a long one then.
+        """
+        return True
+
+    @property
     def training_objectives(self) -> Mapping[str, Objective]:
         """The losses to train on. The evaluation uses `objectives`."""
         return self.objectives

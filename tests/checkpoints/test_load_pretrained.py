@@ -47,7 +47,9 @@ def test_what_does_not_fit_is_refused(checkpoint):
     with pytest.raises(InputError, match="has 32 word pieces, but .* of 31"):
         load_pretrained(checkpoint, seq_length=16)
     (checkpoint / "vocab.txt").unlink()
-    with pytest.raises(FileNotFoundError, match="No vocab.txt; give a vocab_file"):
+    with pytest.raises(
+        FileNotFoundError, match="No vocab.txt; give a vocab_file"
+    ):
         load_pretrained(checkpoint, seq_length=16)
 
 

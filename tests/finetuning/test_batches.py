@@ -46,6 +46,26 @@ def test_an_epoch_has_every_example_once_with_its_label(examples):
     assert epochs[0] != epochs[1]
 
 
+def test_a_batch_may_have_all_lengths(examples):
+    ranges, seen = {}, {}
+    for by_length in (True, False):
+        lengths = [
+            labels["logits"].numpy()
+            for _, labels, _ in training_batches(
+                examples,
+                batch_size=50,
+                num_epochs=1,
+                seed=1,
+                by_length=by_length,
+            )
+        ]
+        ranges[by_length] = np.mean([np.ptp(x) for x in lengths])
+        seen[by_length] = np.sort(np.concatenate(lengths))
+    assert ranges[True] < 5  # of 30 words
+    assert ranges[False] > 25
+    np.testing.assert_array_equal(seen[True], seen[False])
+
+
 def test_batches_have_little_padding_and_the_order_of_their_seed(examples):
     def masks(seed):
         dataset = training_batches(

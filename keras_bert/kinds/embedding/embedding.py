@@ -105,6 +105,10 @@ class Embedding(Kind):
             window_pooling=settings.window_pooling,
         )
 
+    @property
+    def batches_by_length(self):
+        return self.spec.settings.loss != "cosent"
+
     def settings_from_data(self, rows):
         """Checks that the loss fits the training rows."""
         number, row = next(numbered(rows))
