@@ -171,10 +171,16 @@ def _run(task, data_dir, folder, config, cache_dir, kwargs) -> dict[str, Any]:
     # A finished run does not need its last checkpoints, which are large.
     remove(folder / "checkpoints")
     run = json.loads(done.read_text(encoding="utf-8"))
+    # A run of an earlier version lacks what has been added since.
+    before = {
+        **dataclasses.asdict(FinetuningConfig()),
+        **dict.fromkeys(kwargs, str(None)),
+        **run["asked"],
+    }
     for name, value in asked.items():
-        if run["asked"].get(name) != value:
+        if before.get(name) != value:
             raise InputError(
-                f"{folder} was run with {name}={run['asked'].get(name)!r}, "
+                f"{folder} was run with {name}={before.get(name)!r}, "
                 f"not {value!r}; give a new output_dir."
             )
     # JSON has no NaN, the score of an undefined metric.

@@ -32,7 +32,7 @@ def read_texts(
             400,
             f"This model has no embeddings: its signature {SIGNATURE} has no "
             f"output {_OUTPUT}; ask a model that run_scripts/export_model.py "
-            "made of an encoder.",
+            "made of an encoder or of an embedding task.",
         )
     if values.get("encoding_format", "float") not in ("float", "base64"):
         raise Refusal(

@@ -402,7 +402,9 @@ def test_wrong_input_is_refused(config, checkpoint, vocab_file, tmp_path):
         run(tagging, settings={"doc_stride": 64})
     with pytest.raises(ValueError, match="Give a bert_config or an"):
         run(_task(), init_checkpoint=None)
-    with pytest.raises(FileNotFoundError, match="No vocab.txt beside"):
+    with pytest.raises(
+        FileNotFoundError, match="No vocab.txt; give a vocab_file"
+    ):
         run(_task(), init_checkpoint=None, bert_config=config)
     with vocab_file.open("a") as file:
         file.write("more\n")

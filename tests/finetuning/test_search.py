@@ -1,8 +1,10 @@
 import csv
 import dataclasses
+import json
 
 import pytest
 
+from keras_bert.errors import InputError
 from keras_bert.finetuning import search as grid_search
 from keras_bert.finetuning.run import FinetuningConfig
 from keras_bert.finetuning.search import search_hyperparameters
@@ -100,6 +102,20 @@ def test_a_search_with_changed_settings_is_refused(tmp_path, runs):
     _search(tmp_path)
     changed = [dataclasses.replace(c, eval_batch_size=7) for c in CONFIGS]
     with pytest.raises(ValueError, match="run with eval_batch_size=64, not 7"):
+        _search(tmp_path, changed)
+
+
+def test_a_search_of_an_earlier_version_goes_on(tmp_path, runs):
+    _search(tmp_path)
+    for file in tmp_path.glob("*/run.json"):
+        values = json.loads(file.read_text())
+        del values["asked"]["lora_rank"]
+        file.write_text(json.dumps(values))
+    before = len(runs)
+    _search(tmp_path)
+    assert len(runs) == before
+    changed = [dataclasses.replace(c, lora_rank=4) for c in CONFIGS]
+    with pytest.raises(InputError, match="run with lora_rank=0, not 4"):
         _search(tmp_path, changed)
 
 

@@ -31,7 +31,8 @@ def test_settings_override_those_of_the_task():
 def test_a_setting_of_another_kind_is_refused():
     message = (
         "A regression task has no setting 'bilstm_size'; its settings are "
-        "max_seq_length, min_value, max_value"
+        "max_seq_length, window_pooling, doc_stride, max_num_windows, "
+        "min_value, max_value"
     )
     with pytest.raises(InputError, match=message):
         specs.make_spec(get_task("glue/stsb"), {"bilstm_size": 3})
