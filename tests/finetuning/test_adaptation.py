@@ -397,14 +397,13 @@ def one_device(folder):
     return _train(folder, ONE_DEVICE, EVERYTHING)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes",
     [
         {"distribution_strategy": "mirrored"},
-        pytest.param(
-            {"gradient_accumulation_steps": 3}, marks=pytest.mark.slow
-        ),
-        pytest.param({"jit_compile": "on"}, marks=pytest.mark.slow),
+        {"gradient_accumulation_steps": 3},
+        {"jit_compile": "on"},
     ],
 )
 def test_every_way_to_train_gives_the_same(

@@ -297,6 +297,7 @@ def assert_same(result, expected):
             )
 
 
+@pytest.mark.slow
 def test_two_replicas_with_micro_batches(split, mirrored):
     run, plain = split
     assert_same(run(mirrored, gradient_accumulation_steps=2), plain)

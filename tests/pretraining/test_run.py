@@ -152,6 +152,7 @@ def test_init_checkpoint_gives_the_initial_weights(
         np.testing.assert_array_equal(second[path], array)
 
 
+@pytest.mark.slow
 def test_a_run_from_a_checkpoint_is_evaluated_first(
     config, records, tmp_path, vocab_file, monkeypatch
 ):

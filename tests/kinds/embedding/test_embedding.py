@@ -450,6 +450,7 @@ def test_the_losses_fall_in_bfloat16(build, config, settings):
     assert losses[-1] < losses[0]
 
 
+@pytest.mark.slow
 def test_korean_sentences(shared, config):
     """The file of KorSTS, with the multilingual vocabulary."""
     task = get_task("embedding/korsts")
