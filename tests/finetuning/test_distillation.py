@@ -375,6 +375,7 @@ def run(bert_config, folder, out, **changes):
     )
 
 
+@pytest.mark.slow
 def test_a_run_resumes_and_leaves_the_small_network(config, tmp_path):
     save_teacher(
         kind_of("classification", tmp_path, LARGE), tmp_path / "teacher"
