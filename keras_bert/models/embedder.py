@@ -1,4 +1,4 @@
-"""A vector for each text, near to those of texts that mean the same."""
+"""A vector for each text, similar for texts of like meaning."""
 
 import keras
 from keras import ops

@@ -1,4 +1,4 @@
-"""Vectors of sentences, learned from what follows from a sentence.
+"""Sentence embeddings, trained on natural language inference.
 
 SNLI (Bowman et al. 2015) and MNLI (Williams et al. 2018) as triplets: a
 premise, a sentence that follows from it, and one that contradicts it. They are

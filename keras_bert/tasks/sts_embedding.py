@@ -1,4 +1,4 @@
-"""Similarity of sentences, 0 to 5, as the cosine of their vectors.
+"""The similarity of two sentences as the cosine of their embeddings.
 
 The files are those of the tasks glue/stsb (Cer et al. 2017) and korsts (Ham et
 al. 2020).

@@ -1,4 +1,4 @@
-"""A task with vectors, near to each other for texts of like meaning."""
+"""Sentence embeddings: texts of like meaning get similar vectors."""
 
 from __future__ import annotations
 

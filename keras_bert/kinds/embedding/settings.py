@@ -24,10 +24,10 @@ class EmbeddingSettings(WindowSettings):
         loss: multiple_negatives for pairs of texts that belong together, or
             with negatives after them; cosent for pairs with a number as their
             label; triplet for a text, a positive and negatives.
-        scale: What the cosines of multiple_negatives and cosent are
-            multiplied by.
-        margin: What the cosine of the positive must be larger by, for
-            triplet.
+        scale: multiple_negatives and cosent multiply the cosines by this
+            number.
+        margin: With triplet, the cosine of the positive must exceed that of
+            each negative by this number.
         dimensions: Sizes such as 384,256,128 to which the vectors can be cut
             (Matryoshka); the loss is the sum of those of all sizes. Empty for
             whole vectors only.
