@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from keras_bert.errors import InputError
 from keras_bert.storage.folders import (
     MARKER,
     copy_folder,
@@ -119,6 +120,12 @@ def whole_folder(path: str | Path) -> Path:
 def is_whole(path: Path) -> bool:
     """Returns whether there is a file, or a folder without a mark."""
     return path.exists() and not (path / MARKER).exists()
+
+
+def check_is_new(folder: str | Path) -> None:
+    """Raises InputError if there is such a folder already."""
+    if is_whole(to_path(folder)):
+        raise InputError(f"{folder} exists already; give a new folder.")
 
 
 def remove(path: Path) -> None:

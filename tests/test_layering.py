@@ -14,7 +14,7 @@ MAY_IMPORT = {
     "errors": set(),
     "progress": set(),
     "storage": {"errors"},
-    "files": {"storage"},
+    "files": {"errors", "storage"},
     "input_files": {"errors", "storage"},
     "settings": {"errors"},
     "config": {"errors", "settings", "storage"},

@@ -28,7 +28,7 @@ from keras_bert.checkpoints.tokenizer_settings import (
 )
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
-from keras_bert.files import atomic_path, is_whole
+from keras_bert.files import atomic_path, check_is_new
 from keras_bert.kinds import known_heads
 from keras_bert.kinds.embedding import Embedding
 from keras_bert.kinds.sentence_transformers import module_files
@@ -85,8 +85,7 @@ def convert_checkpoint(
             f"not of {to}; leave it out."
         )
     output_dir = to_path(output_dir)
-    if is_whole(output_dir):
-        raise InputError(f"{output_dir} exists already; give a new folder.")
+    check_is_new(output_dir)
     file = find_weights(checkpoint)
     config = config_beside(file.parent)
     arrays = read_weights(file)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 
 from absl import logging
 
 from keras_bert.errors import InputError
 from keras_bert.kinds.fields import check_text
-from keras_bert.serving.request_lines import RequestLine, read_request_files
+from keras_bert.serving.request_lines import (
+    RequestLine,
+    json_object,
+    read_request_files,
+)
 
 
 def read_text_lines(
@@ -36,7 +39,7 @@ def text_of(line: RequestLine, field: str | None) -> str:
     """
     place = f"{line.place[0].upper()}{line.place[1:]}"
     if field is None:
-        if line.number == 1 and _json_object(line.text) is not None:
+        if line.number == 1 and json_object(line.text) is not None:
             logging.warning(
                 "%s is a JSON object, and its vector is that of the whole "
                 "line. If one of its fields is the text, give its name.",
@@ -52,7 +55,7 @@ def text_of(line: RequestLine, field: str | None) -> str:
             )
         text = parts[line.columns.index(field)]
     else:
-        values = _json_object(line.text)
+        values = json_object(line.text)
         if values is None or field not in values:
             raise InputError(
                 f"{place} has no field {field!r}; give JSON objects with this "
@@ -61,13 +64,3 @@ def text_of(line: RequestLine, field: str | None) -> str:
         text = values[field]
     check_text(text, f"The text of {line.place}")
     return text
-
-
-def _json_object(text):
-    if not text.lstrip().startswith("{"):
-        return None
-    try:
-        values = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return values if isinstance(values, dict) else None

@@ -16,7 +16,7 @@ from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
-from keras_bert.files import is_whole, to_json
+from keras_bert.files import check_is_new, to_json
 from keras_bert.finetuning.evaluation import Evaluation
 from keras_bert.finetuning.predictor import Predictor
 from keras_bert.kinds.kind import Answer, Kind
@@ -101,8 +101,7 @@ class FinetunedModel:
         Raises InputError if the folder exists.
         """
         output_dir = to_path(output_dir)
-        if is_whole(output_dir):
-            raise InputError(f"{output_dir} exists already; give a new folder.")
+        check_is_new(output_dir)
         texts = sidecars(self.kind, self.bert_config, self.training)
         write_weights(self.model, output_dir, texts)
 

@@ -5,11 +5,12 @@ from keras import ops
 
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
-from keras_bert.layers.choices import FoldChoices, UnfoldVectors
+from keras_bert.layers.choices import UnfoldVectors
 from keras_bert.layers.sequence_pooling import POOLINGS, SequencePooling
 from keras_bert.layers.window_numbers import WindowNumbers
 from keras_bert.layers.window_pooling import POOLINGS as WINDOW_POOLINGS
 from keras_bert.models.encoder import build_encoder
+from keras_bert.models.folded_inputs import fold_inputs
 
 
 def build_embedder(
@@ -71,14 +72,7 @@ def build_embedder(
             "row have no windows; choose 'none'."
         )
     encoder = build_encoder(config, packed=packed)
-    inputs = {
-        name: keras.Input((None, None), dtype="int32", name=name)
-        for name in encoder.input
-    }
-    rows = {
-        name: FoldChoices(name=f"fold_{name}")(x)  # [B, R, S] -> [B*R, S]
-        for name, x in inputs.items()
-    }
+    inputs, rows = fold_inputs(encoder.input)  # [B, R, S], [B*R, S]
     # A model of this output alone has no weights of the pooler.
     source = "pooled_output" if pooling == "pooled" else "sequence_output"
     x = keras.Model(encoder.input, encoder.output[source])(rows)

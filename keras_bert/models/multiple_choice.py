@@ -3,9 +3,10 @@
 import keras
 
 from keras_bert.config import BertConfig
-from keras_bert.layers.choices import FoldChoices, UnfoldChoices
+from keras_bert.layers.choices import UnfoldChoices
 from keras_bert.layers.dropout import Dropout
 from keras_bert.models.encoder import build_encoder
+from keras_bert.models.folded_inputs import fold_inputs
 from keras_bert.models.output_layer import build_output_layer
 
 
@@ -30,14 +31,7 @@ def build_multiple_choice(
         TensorShape([2, 4])
     """
     encoder = build_encoder(config, packed=packed)
-    inputs = {
-        name: keras.Input((None, None), dtype="int32", name=name)
-        for name in encoder.input
-    }
-    rows = {
-        name: FoldChoices(name=f"fold_{name}")(x)  # [B, R, S] -> [B*R, S]
-        for name, x in inputs.items()
-    }
+    inputs, rows = fold_inputs(encoder.input)  # [B, R, S], [B*R, S]
     x = Dropout(config.hidden_dropout_prob, name="multiple_choice_dropout")(
         encoder(rows)["pooled_output"]
     )

@@ -2,8 +2,8 @@
 
 import keras
 
-from keras_bert.layers.choices import FoldChoices
 from keras_bert.layers.window_pooling import WindowPooling
+from keras_bert.models.folded_inputs import fold_inputs
 
 
 def pool_windows(model: keras.Model, pooling: str) -> keras.Model:
@@ -27,14 +27,7 @@ def pool_windows(model: keras.Model, pooling: str) -> keras.Model:
         >>> model(features | {"segment_ids": ids * 0})["logits"].shape
         TensorShape([2, 3])
     """
-    inputs = {
-        name: keras.Input((None, None), dtype="int32", name=name)
-        for name in model.input
-    }
-    windows = {
-        name: FoldChoices(name=f"fold_{name}")(x)  # [B, W, S] -> [B*W, S]
-        for name, x in inputs.items()
-    }
+    inputs, windows = fold_inputs(model.input)  # [B, W, S], [B*W, S]
     outputs = {
         name: WindowPooling(pooling, name=f"pool_{name}")(
             x, inputs["input_mask"]

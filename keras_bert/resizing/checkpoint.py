@@ -13,9 +13,7 @@ from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.checkpoints.safetensors_files import write_safetensors
 from keras_bert.checkpoints.stored import StoredArray
 from keras_bert.config import BertConfig
-from keras_bert.errors import InputError
-from keras_bert.files import atomic_path, is_whole
-from keras_bert.storage.paths import to_path
+from keras_bert.files import atomic_path
 from keras_bert.text.tokenizer import BertTokenizer
 
 
@@ -43,12 +41,6 @@ def read_checkpoint(checkpoint: str | Path) -> Checkpoint:
     config, tokenizer = load_config_and_tokenizer(checkpoint)
     arrays = read_weights(find_weights(checkpoint))
     return Checkpoint(arrays, config, tokenizer)
-
-
-def check_is_new(output_dir: str | Path) -> None:
-    """Raises InputError if there is such a folder already."""
-    if is_whole(to_path(output_dir)):
-        raise InputError(f"{output_dir} exists already; give a new folder.")
 
 
 def write_checkpoint(

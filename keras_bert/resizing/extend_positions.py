@@ -9,8 +9,8 @@ import numpy as np
 
 from keras_bert.checkpoints.stored import StoredArray
 from keras_bert.errors import InputError
+from keras_bert.files import check_is_new
 from keras_bert.resizing.checkpoint import (
-    check_is_new,
     read_checkpoint,
     write_checkpoint,
 )

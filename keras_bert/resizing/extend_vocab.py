@@ -9,7 +9,8 @@ from pathlib import Path
 from absl import logging
 
 from keras_bert.errors import InputError
-from keras_bert.resizing.checkpoint import check_is_new, read_checkpoint
+from keras_bert.files import check_is_new
+from keras_bert.resizing.checkpoint import read_checkpoint
 from keras_bert.resizing.padding import padding_pieces
 from keras_bert.resizing.vocab_rows import write_with_vocab
 from keras_bert.settings import check_settings

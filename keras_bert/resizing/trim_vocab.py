@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from keras_bert.errors import InputError
+from keras_bert.files import check_is_new
 from keras_bert.resizing.checkpoint import (
-    check_is_new,
     num_weights,
     read_checkpoint,
 )

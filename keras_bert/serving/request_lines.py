@@ -107,7 +107,7 @@ def read_request(model: ServedModel, line: RequestLine) -> dict[str, Any]:
             f"{_capitalized(line.place)} is not UTF-8; convert the text to "
             "UTF-8."
         )
-    values = _json_object(line.text)
+    values = json_object(line.text)
     if values is not None and (set(values) & set(model.inputs)):
         return model.check(values, line.place)
     names = line.columns or model.inputs
@@ -134,7 +134,8 @@ def _is_utf8(text):
     return True
 
 
-def _json_object(text):
+def json_object(text: str) -> dict[str, Any] | None:
+    """Returns the JSON object that a text is, or None."""
     if not text.lstrip().startswith("{"):
         return None
     try:
