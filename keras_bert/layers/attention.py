@@ -97,7 +97,8 @@ class SelfAttention(keras.layers.Layer):
             allowed = input_mask[:, :, None] == input_mask[:, None, :]
             allowed = ops.cast(allowed, "float32")[:, None]  # [B, 1, S, T]
         else:
-            allowed = ops.cast(input_mask, "float32")[:, None, None, :]
+            # LiteRT has no operation for an index with two new axes.
+            allowed = ops.cast(ops.expand_dims(input_mask, (1, 2)), "float32")
         if self.left_to_right:
             positions = ops.arange(seq_length)
             before = positions[None, :] <= positions[:, None]  # [S, T]
