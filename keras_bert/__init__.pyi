@@ -78,6 +78,7 @@ from .server.config import ServerConfig as ServerConfig
 from .server.run import serve as serve
 from .serving.beam import predict_files_with_beam as predict_files_with_beam
 from .serving.fill_mask import fill_mask as fill_mask
+from .serving.formats.formats import ExportConfig as ExportConfig
 from .serving.predict_files import predict_files as predict_files
 from .serving.predict_files import predict_lines as predict_lines
 from .serving.pretrained import (
