@@ -20,7 +20,6 @@ import config_flags
 from absl import flags
 
 import keras_bert
-from keras_bert.storage.paths import to_path
 
 MODEL_DIR = flags.DEFINE_string(
     "model_dir",
@@ -98,8 +97,7 @@ def _rows(model):
         raise keras_bert.InputError(
             f"{MODEL_DIR.value} does not say what its task is; give --task."
         )
-    task = keras_bert.get_task(name)
-    return list(task.read(to_path(DATA_DIR.value), task.validation_splits[0]))
+    return keras_bert.get_task(name).validation_rows(DATA_DIR.value)
 
 
 if __name__ == "__main__":

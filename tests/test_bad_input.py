@@ -125,6 +125,13 @@ def test_wrong_input_of_finetuning_and_serving(script_folder, tmp_path):
     assert "No checkpoint at absent" in error_of(
         "export_model", model_dir="absent", export_dir=tmp_path / "served"
     )
+    assert "The format litert has no precision bfloat16" in error_of(
+        "export_model",
+        model_dir="absent",
+        export_dir=tmp_path / "served",
+        format="litert",
+        precision="bfloat16",
+    )
     texts = tmp_path / "texts.txt"
     texts.write_text("a film\n")
     output = tmp_path / "features.jsonl"

@@ -42,18 +42,25 @@ def export_report(
     """
     networks = (model, exported)
     signatures = [kind.id_signature(network) for network in networks]
+    calls = [one_graph(x.function, x.inputs) for x in signatures]
+    # Texts in windows and choices have one more axis.
+    rank = signatures[0].inputs[0].shape.rank
     longest = kind.spec.settings.max_seq_length
+
+    def seconds(batch_size, length):
+        length = min(length, longest)
+        return _time(calls, [batch_size, *[1] * (rank - 2), length])
+
     report: dict[str, Any] = {
         "latency_ms": {
             str(min(length, longest)): [
-                round(1000 * seconds, 2)
-                for seconds in _time(signatures, 1, min(length, longest))
+                round(1000 * x, 2) for x in seconds(1, length)
             ]
             for length in _LENGTHS
         },
         "sequences_per_second": [
-            round(_BATCH_SIZE / seconds, 2)
-            for seconds in _time(signatures, _BATCH_SIZE, min(128, longest))
+            round(_BATCH_SIZE / x, 2)
+            for x in seconds(_BATCH_SIZE, _LENGTHS[-1])
         ],
     }
     if rows:
@@ -65,14 +72,9 @@ def export_report(
     return report
 
 
-def _time(signatures, batch_size, length):
+def _time(calls, shape):
     """Returns the median seconds of each function, without the first round."""
-    calls = [one_graph(x.function, x.inputs) for x in signatures]
-    # Texts in windows and choices have one more axis.
-    rank = signatures[0].inputs[0].shape.rank
-    ids = np.random.default_rng(0).integers(
-        0, _NUM_IDS, [batch_size, *[1] * (rank - 2), length]
-    )
+    ids = np.random.default_rng(0).integers(0, _NUM_IDS, shape)
     tensors = [tf.constant(x, tf.int32) for x in (ids, ids * 0 + 1, ids * 0)]
     seconds = np.zeros([1 + _ROUNDS, len(calls)])
     for times in seconds:

@@ -27,10 +27,10 @@ from keras_bert.kinds.spec import (
     has_spec,
     spec_to_json,
 )
+from keras_bert.serving.config import ExportConfig
 from keras_bert.serving.finetuned import export_finetuned
 from keras_bert.serving.formats.bfloat16 import in_bfloat16
 from keras_bert.serving.formats.export import export_network, load_network
-from keras_bert.serving.formats.formats import ExportConfig
 from keras_bert.storage.local_copy import local_copy
 from keras_bert.storage.paths import to_path
 from keras_bert.tasks.base import Row
@@ -122,7 +122,9 @@ class FinetunedModel:
             exported = load_network(local_copy(version))
         if rows or config != ExportConfig():
             report = export_report(self.model, exported, self.kind, rows)
-            size = sum(x.stat().st_size for x in version.rglob("*"))
+            size = sum(
+                x.stat().st_size for x in version.rglob("*") if x.is_file()
+            )
             write_json(
                 version.with_name(f"{version.name}.report.json"),
                 dataclasses.asdict(config) | {"bytes": size} | report,

@@ -14,7 +14,7 @@ from typing import Any
 from keras_bert.errors import InputError
 from keras_bert.server.json_logs import log
 from keras_bert.server.refusal import Refusal
-from keras_bert.serving.versions import find_versions
+from keras_bert.serving.versions import find_versions, format_of
 
 _MAX_ENDED = 10  # of these many versions that ended, the status is kept
 # Nobody writes in a folder in which nothing has changed for so many seconds.
@@ -77,6 +77,12 @@ class ModelVersions:
             raise InputError(
                 f"{folder} has no version of a model, such as {folder}/1; "
                 "make one with run_scripts/export_model.py."
+            )
+        model_format = format_of(next(iter(folders.values())))
+        if model_format != "saved_model":
+            raise InputError(
+                f"{folder} has versions of the format {model_format}, but the "
+                "server takes SavedModels; export the model without --format."
             )
         for label, number in labels.items():
             if number not in folders:

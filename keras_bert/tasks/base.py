@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert.errors import InputError
+from keras_bert.storage.paths import to_path
 
 Row = Mapping[str, Any]
 
@@ -88,3 +89,7 @@ class Task:
                 "without their endings, must differ from each other and from "
                 "predictions."
             )
+
+    def validation_rows(self, data_dir: str | Path) -> list[Row]:
+        """Returns the rows of the first validation split."""
+        return list(self.read(to_path(data_dir), self.validation_splits[0]))

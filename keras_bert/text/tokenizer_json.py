@@ -12,26 +12,18 @@ from keras_bert.text.words import MAX_CHARS_PER_WORD
 def tokenizer_json(tokenizer: BertTokenizer) -> str:
     """Returns the text of a `tokenizer.json`, for clients in many languages.
 
-    It adds [CLS] and [SEP], and neither truncates nor pads. `tokenizers` and
-    this package differ in few texts: those with control characters, characters
-    that a newer Unicode has added, or the accents of some scripts. A test
-    counts them.
+    It adds [CLS] and [SEP], and neither truncates nor pads. The ids are those
+    of this package, except in texts with some rare characters: ideographs of
+    extension E, and punctuation of Unicode 11 and newer.
     """
-    pieces = {piece: i for i, piece in enumerate(tokenizer.vocab)}
-    settings, special = tokenizer.settings, tokenizer.special_tokens
+    special = tokenizer.special_tokens
     values: dict[str, Any] = {
         "version": "1.0",
         "truncation": None,
         "padding": None,
         # A special token that stands in a text is text, as in this package.
         "added_tokens": [],
-        "normalizer": {
-            "type": "BertNormalizer",
-            "clean_text": True,
-            "handle_chinese_chars": settings.tokenize_chinese_chars,
-            "strip_accents": settings.strips_accents,
-            "lowercase": settings.do_lower_case,
-        },
+        "normalizer": _normalizer(tokenizer.settings),
         "pre_tokenizer": {"type": "BertPreTokenizer"},
         "post_processor": {
             "type": "BertProcessing",
@@ -44,7 +36,34 @@ def tokenizer_json(tokenizer: BertTokenizer) -> str:
             "unk_token": special.unk,
             "continuing_subword_prefix": "##",
             "max_input_chars_per_word": MAX_CHARS_PER_WORD,
-            "vocab": pieces,
+            "vocab": {x: i for i, x in enumerate(tokenizer.vocab)},
         },
     }
     return to_json(values)
+
+
+def _normalizer(settings):
+    # The cleaning and the removal of accents that are built into `tokenizers`
+    # treat private characters and some scripts differently.
+    steps = [
+        _replace(r"[\t\n\r\p{Zs}]", " "),
+        _replace(r"[\p{Cc}\p{Cf}\x{FFFD}]", ""),
+        {
+            "type": "BertNormalizer",
+            "clean_text": False,
+            "handle_chinese_chars": settings.tokenize_chinese_chars,
+            "strip_accents": False,
+            "lowercase": settings.do_lower_case,
+        },
+    ]
+    if settings.strips_accents:
+        steps += [{"type": "NFD"}, _replace(r"\p{Mn}", "")]
+    return {"type": "Sequence", "normalizers": steps}
+
+
+def _replace(pattern, content):
+    return {
+        "type": "Replace",
+        "pattern": {"Regex": pattern},
+        "content": content,
+    }

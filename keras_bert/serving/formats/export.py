@@ -15,9 +15,10 @@ from keras_bert.config import BertConfig
 from keras_bert.files import to_json
 from keras_bert.kinds.kind import Kind
 from keras_bert.kinds.spec import build_kind, read_spec, spec_to_json
+from keras_bert.serving.config import ExportConfig
 from keras_bert.serving.export import describe_signatures
 from keras_bert.serving.finetuned import describe
-from keras_bert.serving.formats.formats import NETWORK_FORMATS, ExportConfig
+from keras_bert.serving.formats.formats import NETWORK_FORMATS
 from keras_bert.serving.formats.network import Network, to_specs
 from keras_bert.serving.model_card import network_card
 from keras_bert.serving.served_model import DESCRIPTION
