@@ -5,7 +5,7 @@ r"""Measures this package beside its peers; `make bench` runs it.
 Builds an environment for the peers, in .bench at the top of the checkout. The
 contestants of a work take turns on this machine. Writes `results.json`,
 `README.md` and pictures; parts that are measured again replace the old ones.
-Works with real data need the shared folder. `works.py` has the table of all.
+Works with real data need the shared folder. `works/` has the table of all.
 """
 
 import os
@@ -81,7 +81,7 @@ def _chosen(table, setup):
     for work in table:
         if _ONLY.value and not work.name.startswith(tuple(_ONLY.value)):
             continue
-        if work.needs_shared and not setup.shared:
+        if work.needs_data and not setup.shared:
             print(
                 f"{work.name} is left out: set KERAS_BERT_SHARED to the folder "
                 "with real data."

@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import time
 from collections.abc import Callable
 from typing import Any
 
 from comparison.environments import CACHE, ROOT, Environments
 from comparison.machine import describe_machine, num_threads
+from comparison.other_load import OtherLoad
 from comparison.turns import ContestantError, Process, take_turns
 from comparison.work import Contestant, Work
 
@@ -44,6 +46,12 @@ def measure(
         product = [
             p for c in (work.matrix_product,) if c is not None for p in start(c)
         ]
+
+        def own_seconds():
+            used = sum(p.cpu_seconds for p in processes + product)
+            return used + time.process_time()
+
+        others = OtherLoad(own_seconds())
         for name, case in work.cases.items():
             taken = take_turns(
                 processes + product,
@@ -58,8 +66,11 @@ def measure(
             for process in product:
                 speeds = taken.pop(process.name, {}).get("results", [])
                 result.setdefault("matrix_product", []).extend(speeds)
+            for figures in taken.values():
+                figures.pop("results", None)
             _compare_checks(taken)
             result["cases"][name] = taken
+        result["other_load"] = others.share(own_seconds())
         for process in processes:
             result["versions"][process.name] = process.versions
             result["peak_memory"][process.name] = process.peak_memory

@@ -59,7 +59,7 @@ def write_result(folder: Path, name: str, result: Mapping[str, Any]) -> None:
     """
     results = read_results(folder) | {name: result}
     folder.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(results, indent=1, sort_keys=True)
+    text = json.dumps(results, indent=1)
     # A list of numbers on one line.
     text = re.sub(
         r"\[[^\[\]{}]*\]", lambda match: " ".join(match[0].split()), text

@@ -9,6 +9,8 @@ from typing import Any
 from comparison.results import fastest_of_ours, ratio, reached_targets
 from comparison.work import Work
 
+# Of the time of the cores, taken by other processes.
+_MUCH_LOAD = 0.05
 _INTRODUCTION = """\
 # This package beside its peers
 
@@ -30,8 +32,9 @@ def page(works: Sequence[Work], results: Mapping[str, Any]) -> str:
     parts = [_INTRODUCTION, *_machines(measured, results)]
     parts += ["## Targets\n", target_table(measured, results)]
     for work in measured:
-        parts += [f"## {work.title}\n", work_table(work, results[work.name])]
-        parts += _notes(work, results[work.name])
+        result = results[work.name]
+        parts += [f"## {work.title}\n", f"{work.note}\n"]
+        parts += [work_table(work, result), *_remarks(work, result)]
     parts += ["## Versions\n", _versions(measured, results)]
     return "\n".join(parts)
 
@@ -60,6 +63,14 @@ def target_table(works: Sequence[Work], results: Mapping[str, Any]) -> str:
 def work_table(work: Work, result: Mapping[str, Any]) -> str:
     """Returns a row for each case and contestant."""
     rows = []
+    head = ["case", "", f"time of one {work.unit}", "spread", "ratio", "memory"]
+    differs = any(
+        "difference" in values
+        for figures in result["cases"].values()
+        for values in figures.values()
+    )
+    if differs:
+        head.append("difference")
     for case, figures in result["cases"].items():
         ours = fastest_of_ours(work, figures)
         for contestant in work.contestants:
@@ -68,28 +79,19 @@ def work_table(work: Work, result: Mapping[str, Any]) -> str:
                 continue
             seconds = figures[name]["seconds"]
             memory = result["peak_memory"][name]
-            rows.append(
-                (
-                    case,
-                    name,
-                    _time(statistics.median(seconds)),
-                    f"{_time(min(seconds))} to {_time(max(seconds))}",
-                    f"{ratio(seconds, figures[ours]['seconds']):.2f}"
-                    if ours
-                    else "",
-                    f"{memory / 1e9:.2f} GB",
-                    _number(figures[name].get("difference")),
-                )
-            )
-    head = (
-        "case",
-        "",
-        f"time of one {work.unit}",
-        "spread",
-        "ratio",
-        "memory",
-        "difference",
-    )
+            row = [
+                case,
+                name,
+                _time(statistics.median(seconds)),
+                f"{_time(min(seconds))} to {_time(max(seconds))}",
+                f"{ratio(seconds, figures[ours]['seconds']):.2f}"
+                if ours
+                else "",
+                f"{memory / 1e9:.2f} GB",
+            ]
+            if differs:
+                row.append(_number(figures[name].get("difference")))
+            rows.append(row)
     return _table(head, rows)
 
 
@@ -111,7 +113,12 @@ def shares(
                 yield case, name, flops / seconds / speed
 
 
-def _notes(work, result):
+def _remarks(work, result):
+    if (load := result.get("other_load") or 0) > _MUCH_LOAD:
+        yield (
+            f"**Other processes took {load:.0%} of the time of the cores "
+            "meanwhile, so these ratios mean little.**\n"
+        )
     if found := list(shares(work, result)):
         speed = statistics.median(result["matrix_product"])
         yield (

@@ -26,6 +26,7 @@ class Process:
         name: The name of the contestant.
         versions: Those of its packages.
         peak_memory: Bytes, up to the last answer.
+        cpu_seconds: Those of all its threads, up to the last answer.
     """
 
     def __init__(
@@ -49,7 +50,6 @@ class Process:
             log_file: Gets everything that the contestant prints.
         """
         self.name = name
-        self.peak_memory = 0
         self._log_file = log_file
         log_file.parent.mkdir(parents=True, exist_ok=True)
         with log_file.open("w") as log:
@@ -87,9 +87,7 @@ class Process:
             self._process.stdin.flush()
         except BrokenPipeError:
             pass  # reading tells of it
-        answer = self._read()
-        self.peak_memory = answer["peak_memory"]
-        return answer
+        return self._read()
 
     def close(self):
         """Ends the process."""
@@ -108,7 +106,10 @@ class Process:
                 f"{self.name} ended without an answer; {self._log_file} says "
                 "why."
             )
-        return json.loads(line)
+        answer = json.loads(line)
+        self.peak_memory = answer["peak_memory"]
+        self.cpu_seconds = answer["cpu_seconds"]
+        return answer
 
 
 def take_turns(

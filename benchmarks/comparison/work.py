@@ -55,6 +55,7 @@ class Work:
     Attributes:
         name: What `--only` and the results call it.
         title: What the tables say that it is.
+        note: What else a reader must know.
         cases: Name -> what the contestants' `run` takes.
         contestants: In the order of the tables.
         targets: What we want to reach.
@@ -66,11 +67,13 @@ class Work:
         max_seconds: The time of a case, after which no new round begins.
         min_seconds: How long a contestant repeats its work in a round.
         clock: "wall", or "cpu" for the time of all threads together.
-        needs_shared: Whether it needs real data.
+        needs_data: Whether it needs the folder with real data.
+        grows: What grows from case to case; then a curve is drawn.
     """
 
     name: str
     title: str
+    note: str
     cases: Mapping[str, Mapping[str, Any]]
     contestants: tuple[Contestant, ...]
     targets: tuple[Target, ...] = ()
@@ -81,7 +84,8 @@ class Work:
     max_seconds: float = 60.0
     min_seconds: float = 0.0
     clock: str = "wall"
-    needs_shared: bool = False
+    needs_data: bool = False
+    grows: str | None = None
 
     def limited(self, environments: Collection[str], is_quick: bool) -> Work:
         """Returns the work with the contestants of these environments.
@@ -136,6 +140,18 @@ class Setup:
     shared: Path | None
     is_quick: bool = False
 
+    @property
+    def title(self) -> str:
+        """What the tables call the model."""
+        return {"bert_base_uncased": "BERT-base"}.get(self.model, self.model)
+
     def folder(self, preparation: str) -> str:
         """Returns the folder of a preparation."""
         return str(self.files / preparation)
+
+    def data(self, path: str) -> str:
+        """Returns a path in the folder with real data.
+
+        Works that need data are not run if there is no such folder.
+        """
+        return str((self.shared or Path("shared")) / path)

@@ -56,7 +56,7 @@ def main(file: str, options: str):
     module = importlib.import_module(file.removesuffix(".py").replace("/", "."))
     prepared = module.prepare(json.loads(options))
     versions = {p: importlib.metadata.version(p) for p in module.PACKAGES}
-    _write(answers, {"versions": versions})
+    _write(answers, {"versions": versions} | _usage())
     for line in sys.stdin:
         _write(answers, _answer(prepared, json.loads(line)))
 
@@ -85,14 +85,21 @@ def _answer(prepared, request):
             answer["check"] = prepared.check(result)
         if prepared.flops:
             answer["flops"] = float(prepared.flops(case))
-    answer["peak_memory"] = _peak_memory()
-    return answer
+    return answer | _usage()
 
 
-def _peak_memory():
-    """Bytes of the process at its largest, with the code of its libraries."""
+def _usage():
+    """What the process has used up to now.
+
+    The memory is that of the process at its largest, in bytes, with the code of
+    its libraries.
+    """
     unit = 1 if sys.platform == "darwin" else 1024
-    return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return {
+        "peak_memory": unit * usage.ru_maxrss,
+        "cpu_seconds": usage.ru_utime + usage.ru_stime,
+    }
 
 
 def _take_standard_output():

@@ -122,6 +122,7 @@ def _work(**changes):
     return Work(
         name="fake",
         title="A fake work",
+        note="It is done in no time.",
         cases={"small": {}, "large": {}},
         contestants=tuple(contestants),
         targets=tuple(targets),
@@ -182,6 +183,7 @@ def test_tables():
         "| A fake work | large | peer | keras_bert int8 | 1.50 | 2 | **no** |\n"
     )
     text = page([_work()], {"fake": _result(), "an old work": {}})
+    assert "## A fake work\n\nIt is done in no time.\n\n| case" in text
     assert "2 cores of a processor with AVX2; 5 GB, Linux, Python 3.11" in text
     assert (
         "| small | peer | 6.00 s | 2.00 s to 16.00 s | 3.00 | 1.50 GB |" in text

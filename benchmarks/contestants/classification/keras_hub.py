@@ -34,8 +34,8 @@ def prepare(options):
     )
     # `from_preset` does not read the head of Hugging Face's format.
     arrays = load_file(folder / "model.safetensors")
-    model.logits_dense.kernel.assign(arrays["classifier.weight"].T)
-    model.logits_dense.bias.assign(arrays["classifier.bias"])
+    model.output_dense.kernel.assign(arrays["classifier.weight"].T)
+    model.output_dense.bias.assign(arrays["classifier.bias"])
     with open(options["rows"], encoding="utf-8") as file:
         texts = [json.loads(line)["texts"][0] for line in file]
 

@@ -38,7 +38,7 @@ def prepare(options):
         optimizer.zero_grad()
         return loss.item()
 
-    return Prepared(run, check=lambda loss: [loss])
+    return Prepared(run)
 
 
 @functools.cache
