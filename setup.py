@@ -52,6 +52,7 @@ setuptools.setup(
     ],
     extras_require={
         "test": [
+            "ai-edge-litert",
             "apache-beam[tfrecord]",
             "httptools",
             "httpx",
@@ -59,6 +60,8 @@ setuptools.setup(
             "huggingface_hub",
             "moto[s3,server]",
             "mypy",
+            "onnx",
+            "onnxruntime",
             "openai",
             "prometheus_client",
             "pyarrow",
@@ -70,12 +73,16 @@ setuptools.setup(
             "s3fs>=2025.2",
             "selenium",
             "starlette",
+            "tf2onnx",
+            "tokenizers",
             "universal_pathlib>=0.3",
             "uvicorn",
         ],
         # Apache Beam cannot write TFRecords without its extra.
         "beam": ["apache-beam[tfrecord]"],
         "hub": ["huggingface_hub"],
+        "litert": ["ai-edge-litert"],
+        "onnx": ["onnx", "onnxruntime", "tf2onnx"],
         "parquet": ["pyarrow"],
         "serve": ["httptools", "prometheus_client", "starlette", "uvicorn"],
         "storage": [

@@ -8,21 +8,23 @@ from .embeddings.embed_files import embed_files as embed_files
 from .embeddings.embedder import Embedder as Embedder
 from .embeddings.embedder import load_embedder as load_embedder
 from .errors import InputError as InputError
-from .features.extract import ExtractionConfig as ExtractionConfig
+from .features.config import ExtractionConfig as ExtractionConfig
 from .features.extract import extract_features as extract_features
+from .finetuning.config import FinetuningConfig as FinetuningConfig
 from .finetuning.finetuned_model import FinetunedModel as FinetunedModel
 from .finetuning.finetuned_model import is_finetuned as is_finetuned
 from .finetuning.finetuned_model import load_finetuned as load_finetuned
-from .finetuning.run import FinetuningConfig as FinetuningConfig
 from .finetuning.run import finetune as finetune
 from .finetuning.search import search_hyperparameters as search_hyperparameters
 from .kinds import get_kind as get_kind
 from .kinds import known_kinds as known_kinds
+from .kinds import known_settings as known_settings
+from .kinds.embedding.settings import EmbeddingSettings as EmbeddingSettings
 from .kinds.examples import Examples as Examples
 from .kinds.kind import HeadNames as HeadNames
 from .kinds.kind import Kind as Kind
-from .kinds.kind import KindSettings as KindSettings
 from .kinds.kind import TaskSpec as TaskSpec
+from .kinds.settings import KindSettings as KindSettings
 from .kinds.signatures import Signature as Signature
 from .layers.attention import SelfAttention as SelfAttention
 from .layers.dropout import Dropout as Dropout
@@ -51,8 +53,8 @@ from .models.token_classifier import (
     build_token_classifier as build_token_classifier,
 )
 from .models.window_pooling import pool_windows as pool_windows
+from .pretraining.config import PretrainingConfig as PretrainingConfig
 from .pretraining.read.records_to_pairs import InstanceDrawer as InstanceDrawer
-from .pretraining.run import PretrainingConfig as PretrainingConfig
 from .pretraining.run import pretrain as pretrain
 from .pretraining.write.beam import (
     create_pretraining_data_with_beam as create_pretraining_data_with_beam,
@@ -64,12 +66,12 @@ from .pretraining.write.run import (
     create_pretraining_data as create_pretraining_data,
 )
 from .pretraining.write.source import TextSource as TextSource
+from .resizing.config import ExtendVocabConfig as ExtendVocabConfig
+from .resizing.config import TrimVocabConfig as TrimVocabConfig
 from .resizing.extend_positions import extend_positions as extend_positions
-from .resizing.extend_vocab import ExtendVocabConfig as ExtendVocabConfig
 from .resizing.extend_vocab import extend_vocab as extend_vocab
-from .resizing.trim_vocab import TrimVocabConfig as TrimVocabConfig
 from .resizing.trim_vocab import trim_vocab as trim_vocab
-from .retrieval.evaluate import RetrievalConfig as RetrievalConfig
+from .retrieval.config import RetrievalConfig as RetrievalConfig
 from .retrieval.evaluate import evaluate_retrieval as evaluate_retrieval
 from .retrieval.metrics import score_run as score_run
 from .retrieval.search import SearchResult as SearchResult
@@ -77,12 +79,11 @@ from .retrieval.search import search as search
 from .server.config import ServerConfig as ServerConfig
 from .server.run import serve as serve
 from .serving.beam import predict_files_with_beam as predict_files_with_beam
+from .serving.config import PretrainedExportConfig as PretrainedExportConfig
 from .serving.fill_mask import fill_mask as fill_mask
+from .serving.formats.formats import ExportConfig as ExportConfig
 from .serving.predict_files import predict_files as predict_files
 from .serving.predict_files import predict_lines as predict_lines
-from .serving.pretrained import (
-    PretrainedExportConfig as PretrainedExportConfig,
-)
 from .serving.pretrained import export_pretrained as export_pretrained
 from .serving.served_model import ServedModel as ServedModel
 from .settings import setting as setting

@@ -12,8 +12,8 @@ from logging import getLogger
 from pathlib import Path
 from typing import Any
 
-import quiet_tensorflow  # noqa: F401  (must come first)
 from absl import app, flags, logging
+from quiet_tensorflow import import_tensorflow
 
 import keras_bert
 
@@ -163,6 +163,7 @@ def run(
         if len(argv) > 1 and not takes_arguments:
             sys.exit(f"Error: {argv[1]!r} is not a flag; see --help.")
         logging.set_verbosity(max(flags.FLAGS.verbosity, logging.INFO))
+        import_tensorflow()  # not before: --help and wrong flags need not wait
         with _exit_on_wrong_input():
             main(*argv[1:])
 

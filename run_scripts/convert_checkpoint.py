@@ -24,7 +24,7 @@ TO = flags.DEFINE_enum(
     "sentence-transformers.",
 )
 read_settings = config_flags.define_settings(
-    [keras_bert.get_kind("embedding").Settings],
+    [keras_bert.EmbeddingSettings],
     ("pooling", "normalize", "max_seq_length"),
 )
 

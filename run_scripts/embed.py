@@ -37,7 +37,7 @@ BATCH_SIZE = flags.DEFINE_integer(
     "batch_size", 32, "Number of texts in a batch."
 )
 read_settings = config_flags.define_settings(
-    [keras_bert.get_kind("embedding").Settings],
+    [keras_bert.EmbeddingSettings],
     ("pooling", "normalize", "max_seq_length"),
 )
 

@@ -29,7 +29,7 @@ DIMENSIONS = flags.DEFINE_integer(
 )
 read_config = config_flags.define(keras_bert.RetrievalConfig)
 read_settings = config_flags.define_settings(
-    [keras_bert.get_kind("embedding").Settings],
+    [keras_bert.EmbeddingSettings],
     ("pooling", "normalize", "max_seq_length"),
 )
 

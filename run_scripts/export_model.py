@@ -1,16 +1,26 @@
-"""Exports a model as a SavedModel that takes raw strings.
+r"""Exports a model as a SavedModel that takes raw strings.
 
     python run_scripts/export_model.py --model_dir=out --export_dir=served
 
 Each call writes the next version: served/1, served/2 and so on. A fine-tuned
 model answers the question of its task. A pre-trained checkpoint answers with
 vectors and, if it has a masked-LM head, with guesses for [MASK].
+
+A fine-tuned network can also be written as a file for LiteRT or ONNX Runtime,
+which answer short requests faster:
+
+    python run_scripts/export_model.py --model_dir=out --export_dir=lite \
+        --format=litert --precision=int8 --data_dir=SST-2
+
+A report beside the folder, lite/1.report.json, then compares its speed, and
+its metrics on the validation set of --data_dir, with those of the model.
 """
 
 import config_flags
 from absl import flags
 
 import keras_bert
+from keras_bert.storage.paths import to_path
 
 MODEL_DIR = flags.DEFINE_string(
     "model_dir",
@@ -22,31 +32,74 @@ EXPORT_DIR = flags.DEFINE_string(
     "export_dir", None, "The folder of all versions of the model."
 )
 TASK = flags.DEFINE_string(
-    "task", None, "The Python file of the task, if it defines its own kind."
+    "task",
+    None,
+    "The Python file of the task if it defines its own kind, or the task of "
+    "--data_dir; by default, the one that the model was trained on.",
 )
-read_config = config_flags.define_settings([keras_bert.PretrainedExportConfig])
+DATA_DIR = flags.DEFINE_string(
+    "data_dir",
+    None,
+    "The data of the task of a fine-tuned model. The report then has the "
+    "metrics on its validation set.",
+)
+read_export_config = config_flags.define(keras_bert.ExportConfig)
+read_settings = config_flags.define_settings(
+    [keras_bert.PretrainedExportConfig]
+)
 
 
 def main():
-    settings = read_config()
+    config, settings = read_export_config(), read_settings()
     if TASK.value:
         keras_bert.get_task(TASK.value)
     if keras_bert.is_finetuned(MODEL_DIR.value):
-        if settings:
-            raise keras_bert.InputError(
-                f"--{next(iter(settings))} is a setting of pre-trained "
-                f"checkpoints, but {MODEL_DIR.value} is a fine-tuned model; "
-                "leave it out."
-            )
-        model = keras_bert.load_finetuned(MODEL_DIR.value)
-        version = model.export(EXPORT_DIR.value)
+        version = _export_finetuned(config, settings)
     else:
-        version = keras_bert.export_pretrained(
-            MODEL_DIR.value,
-            EXPORT_DIR.value,
-            keras_bert.PretrainedExportConfig(**settings),
-        )
+        version = _export_pretrained(config, settings)
     print(f"Wrote {version}")
+    report = version.with_name(f"{version.name}.report.json")
+    if report.is_file():
+        print(report.read_text(encoding="utf-8"), end="")
+
+
+def _export_finetuned(config, settings):
+    if settings:
+        raise keras_bert.InputError(
+            f"--{next(iter(settings))} is a setting of pre-trained "
+            f"checkpoints, but {MODEL_DIR.value} is a fine-tuned model; "
+            "leave it out."
+        )
+    model = keras_bert.load_finetuned(MODEL_DIR.value)
+    return model.export(EXPORT_DIR.value, config, rows=_rows(model))
+
+
+def _export_pretrained(config, settings):
+    if config != keras_bert.ExportConfig() or DATA_DIR.value:
+        raise keras_bert.InputError(
+            f"{MODEL_DIR.value} is a pre-trained checkpoint, but --format, "
+            "--precision and --data_dir take a fine-tuned model. To export "
+            "vectors of texts, first run convert_checkpoint.py "
+            "--to=sentence_transformers, and export what it writes."
+        )
+    return keras_bert.export_pretrained(
+        MODEL_DIR.value,
+        EXPORT_DIR.value,
+        keras_bert.PretrainedExportConfig(**settings),
+    )
+
+
+def _rows(model):
+    """Returns the labeled rows for the report, if there is a --data_dir."""
+    if not DATA_DIR.value:
+        return None
+    name = TASK.value or model.training.get("task")
+    if not name:
+        raise keras_bert.InputError(
+            f"{MODEL_DIR.value} does not say what its task is; give --task."
+        )
+    task = keras_bert.get_task(name)
+    return list(task.read(to_path(DATA_DIR.value), task.validation_splits[0]))
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ The settings of every kind of task, such as --max_seq_length, are flags too.
 
 import config_flags
 from absl import flags
+from quiet_tensorflow import import_tensorflow
 
 import keras_bert
 
@@ -64,10 +65,11 @@ read_settings = None
 def define_settings():
     """Defines the settings of all kinds of tasks, with those of the user."""
     global read_settings
-    if task := config_flags.peek("task"):
+    task = config_flags.peek("task")
+    if task and ".py" in task:
+        import_tensorflow()  # the file may define a kind
         keras_bert.get_task(task)
-    kinds = keras_bert.known_kinds().values()
-    read_settings = config_flags.define_settings(k.Settings for k in kinds)
+    read_settings = config_flags.define_settings(keras_bert.known_settings())
     flags.mark_flags_as_required([TASK, DATA_DIR, OUTPUT_DIR])
 
 

@@ -30,7 +30,7 @@ from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.files import atomic_path, check_is_new
 from keras_bert.kinds import known_heads
-from keras_bert.kinds.embedding import Embedding
+from keras_bert.kinds.embedding.embedding import Embedding
 from keras_bert.kinds.sentence_transformers import module_files
 from keras_bert.kinds.spec import settings_of
 from keras_bert.storage.paths import to_path

@@ -15,7 +15,7 @@ from keras_bert.checkpoints.find import checkpoint_folder
 from keras_bert.checkpoints.load import heads_in, load_checkpoint
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.errors import InputError
-from keras_bert.kinds.embedding import Embedding
+from keras_bert.kinds.embedding.embedding import Embedding
 from keras_bert.kinds.embedding.settings import EmbeddingSettings
 from keras_bert.kinds.examples import Examples
 from keras_bert.kinds.fields import check_text

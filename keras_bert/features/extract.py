@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import itertools
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,12 +15,12 @@ from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
+from keras_bert.features.config import ExtractionConfig
 from keras_bert.features.feature_files import LineFeatures, get_writer
 from keras_bert.files import atomic_path
 from keras_bert.input_files import open_text
 from keras_bert.layers.pooling import cls_pooling, max_pooling, mean_pooling
 from keras_bert.models.encoder import build_encoder
-from keras_bert.settings import check_settings, setting
 from keras_bert.text.packing import BertPreprocessor, pad
 
 # The number of batches that are sorted by length together. Sorting saves
@@ -34,46 +32,6 @@ _POOLINGS = {
     "mean": mean_pooling,
     "max": max_pooling,
 }
-
-
-@dataclasses.dataclass(frozen=True)
-class ExtractionConfig:
-    """Which layers to extract and how; names as in google-research/bert.
-
-    Example:
-        >>> config = keras_bert.ExtractionConfig(layers="-1", pooling="mean")
-        >>> config.layer_numbers
-        (-1,)
-
-    Attributes:
-        layers: Comma-separated numbers of layers: -1 is the last one, 0 the
-            first one after the embeddings.
-        pooling: none keeps a vector for each token. The other values make one
-            vector for the text: cls (the first token), mean or max (of all
-            tokens, with [CLS] and [SEP]).
-        max_seq_length: Longer texts are cut, the longer of a pair first.
-        batch_size: Number of texts in a batch.
-        do_lower_case: Whether to lower-case the text; by default as the
-            checkpoint was trained.
-    """
-
-    layers: str = "-1,-2,-3,-4"
-    pooling: str = setting("none", choices=tuple(_POOLINGS))
-    max_seq_length: int = 128
-    batch_size: int = 32
-    do_lower_case: bool | None = None
-
-    def __post_init__(self):
-        if not re.fullmatch(r"-?\d+(,-?\d+)*", self.layers):
-            raise InputError(
-                f"layers is {self.layers!r}, but must be numbers with commas "
-                "between, such as -1,-2."
-            )
-        check_settings(self)
-
-    @property
-    def layer_numbers(self) -> tuple[int, ...]:
-        return tuple(map(int, self.layers.split(",")))
 
 
 def extract_features(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 
 import keras
@@ -11,58 +10,8 @@ from absl import logging
 from keras_bert.checkpoints.adapters import is_adapter
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
+from keras_bert.finetuning.config import AdaptationConfig
 from keras_bert.models.lora import add_lora, check_lora
-from keras_bert.settings import setting
-from keras_bert.training.config import TrainConfig
-
-
-@dataclasses.dataclass(frozen=True)
-class AdaptationConfig(TrainConfig):
-    """What of a pre-trained model is trained, and at which rate.
-
-    The head is everything but the embeddings and the encoder blocks: also the
-    pooler.
-
-    Attributes:
-        lora_rank: Trains adapters of this rank (LoRA, arXiv 2106.09685) and
-            the head, and nothing else; 0 trains the weights themselves. Needs
-            about 10 times the usual learning rate.
-        lora_alpha: The adapters are multiplied by this number divided by
-            lora_rank; by default, it is lora_rank.
-        lora_targets: The dense layers of each encoder block that get an
-            adapter: query, key, value, intermediate, output (both layers of
-            this name), attention/output; with commas between.
-        num_frozen_layers: Trains neither the embeddings nor this number of
-            encoder blocks, from the lowest one; 0 trains all.
-        freeze_embeddings: Whether the embeddings stay as they are.
-        head_learning_rate: The learning_rate of the head, if it is another.
-        layer_decay: The top encoder block has learning_rate times this
-            number, and each block, and at last the embeddings, the rate above
-            it times this number again (0.8 in ELECTRA); 1 for one rate.
-    """
-
-    lora_rank: int = setting(0, minimum=0)
-    lora_alpha: float | None = None
-    lora_targets: str = "query,value"
-    num_frozen_layers: int = setting(0, minimum=0)
-    freeze_embeddings: bool = False
-    head_learning_rate: float | None = None
-    layer_decay: float = setting(1.0, maximum=1)
-
-    @property
-    def alpha(self) -> float:
-        """`lora_alpha` or its default."""
-        return float(self.lora_alpha or self.lora_rank)
-
-    def __post_init__(self):
-        super().__post_init__()
-        if self.lora_rank and (
-            self.num_frozen_layers or self.freeze_embeddings
-        ):
-            raise InputError(
-                "With lora_rank, all weights but adapters and head are frozen "
-                "already; leave num_frozen_layers and freeze_embeddings out."
-            )
 
 
 def check_adaptation(

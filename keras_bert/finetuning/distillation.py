@@ -18,6 +18,7 @@ import keras
 import tensorflow as tf
 
 from keras_bert.errors import InputError
+from keras_bert.finetuning.config import DistillationConfig, parse_layer_map
 from keras_bert.finetuning.finetuned_model import (
     finetuned_folder,
     load_finetuned,
@@ -25,40 +26,11 @@ from keras_bert.finetuning.finetuned_model import (
 )
 from keras_bert.kinds.kind import Kind
 from keras_bert.models.hidden_states import with_hidden_states
-from keras_bert.settings import setting
-from keras_bert.training.config import TrainConfig
 from keras_bert.training.losses import soft_squared_error
 from keras_bert.training.objectives import Objective
 from keras_bert.training.teaching import Teaching
 
 _SOFT = "soft_"
-
-
-@dataclasses.dataclass(frozen=True)
-class DistillationConfig(TrainConfig):
-    """How a network learns from a teacher.
-
-    Attributes:
-        distillation_weight: Share of the losses that compare with the teacher,
-            from 0 to 1; that of the labels' loss is the rest.
-        distillation_temperature: Divides the logits of both networks before
-            they are compared; a higher one weighs unlikely labels more.
-        hidden_layer_map: Layers of the network and layers of the teacher whose
-            hidden states they learn, such as 1:3,2:6; 0 is the embeddings.
-    """
-
-    distillation_weight: float = setting(0.5, minimum=0)
-    distillation_temperature: float = 2.0
-    hidden_layer_map: str = ""
-
-    def __post_init__(self):
-        super().__post_init__()
-        if self.distillation_weight > 1:
-            raise InputError(
-                f"distillation_weight is {self.distillation_weight}, but must "
-                "be at most 1."
-            )
-        parse_layer_map(self.hidden_layer_map)
 
 
 def distill(
@@ -78,29 +50,6 @@ def distill(
         config=config,
         layers=parse_layer_map(config.hidden_layer_map),
     )
-
-
-def parse_layer_map(text: str) -> dict[int, int]:
-    """Returns the teacher's layer for each layer in a map such as "1:3,2:6".
-
-    Raises InputError if it is not such a map.
-    """
-    pairs = [pair.split(":") for pair in text.split(",")] if text else []
-    if not all(
-        len(pair) == 2 and all(x.strip().isdecimal() for x in pair)
-        for pair in pairs
-    ):
-        raise InputError(
-            f"hidden_layer_map is {text!r}; give pairs of a layer of the "
-            "network and a layer of the teacher, such as 1:3,2:6."
-        )
-    layers = {int(layer): int(of_teacher) for layer, of_teacher in pairs}
-    if len(layers) < len(pairs):
-        raise InputError(
-            f"hidden_layer_map is {text!r}, but a layer of the network can "
-            "learn the hidden states of one layer only."
-        )
-    return layers
 
 
 def check_distillation(

@@ -16,8 +16,9 @@ from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
-from keras_bert.files import check_is_new, to_json
+from keras_bert.files import check_is_new, to_json, write_json
 from keras_bert.finetuning.evaluation import Evaluation
+from keras_bert.finetuning.export_report import export_report
 from keras_bert.finetuning.predictor import Predictor
 from keras_bert.kinds.kind import Answer, Kind
 from keras_bert.kinds.spec import (
@@ -27,6 +28,10 @@ from keras_bert.kinds.spec import (
     spec_to_json,
 )
 from keras_bert.serving.finetuned import export_finetuned
+from keras_bert.serving.formats.bfloat16 import in_bfloat16
+from keras_bert.serving.formats.export import export_network, load_network
+from keras_bert.serving.formats.formats import ExportConfig
+from keras_bert.storage.local_copy import local_copy
 from keras_bert.storage.paths import to_path
 from keras_bert.tasks.base import Row
 from keras_bert.training.run_files.checkpoint import write_weights
@@ -57,6 +62,8 @@ class FinetunedModel:
         ['accuracy', 'loss']
         >>> model.export("served").name
         '1'
+        >>> model.export("lite", keras_bert.ExportConfig("litert")).name
+        '1'
         >>> model.save("copy")
     """
 
@@ -82,18 +89,45 @@ class FinetunedModel:
         evaluation = Evaluation(self.kind, rows, batch_size=batch_size)
         return evaluation(self.model)[1]
 
-    def export(self, export_dir: str | Path) -> Path:
-        """Writes the next version of a SavedModel, such as `export_dir/1`.
+    def export(
+        self,
+        export_dir: str | Path,
+        config: ExportConfig | None = None,
+        *,
+        rows: Sequence[Row] | None = None,
+    ) -> Path:
+        """Writes the next version of a served model, such as `export_dir/1`.
 
-        It takes strings. See `export_finetuned`. Returns the version's folder.
+        By default, it is a SavedModel that takes strings; see
+        `export_finetuned`. For other formats, see `export_network`. For
+        another format or precision, or if there are labeled `rows`, a report
+        beside the folder, such as `export_dir/1.report.json`, compares it with
+        this model: its speed, and the metrics on the rows. See
+        `export_report`. Returns the version's folder.
         """
-        return export_finetuned(
-            self.model,
-            self.kind,
-            export_dir,
-            bert_config=self.bert_config,
-            training=self.training,
-        )
+        config = config or ExportConfig()
+        exported = self.model
+        if config.precision == "bfloat16":
+            exported = in_bfloat16(self.model, self.kind, self.bert_config)
+        parts: dict[str, Any] = {
+            "bert_config": self.bert_config,
+            "training": self.training,
+        }
+        if config.format == "saved_model":
+            version = export_finetuned(exported, self.kind, export_dir, **parts)
+        else:
+            version = export_network(
+                exported, self.kind, export_dir, config=config, **parts
+            )
+            exported = load_network(local_copy(version))
+        if rows or config != ExportConfig():
+            report = export_report(self.model, exported, self.kind, rows)
+            size = sum(x.stat().st_size for x in version.rglob("*"))
+            write_json(
+                version.with_name(f"{version.name}.report.json"),
+                dataclasses.asdict(config) | {"bytes": size} | report,
+            )
+        return version
 
     def save(self, output_dir: str | Path) -> None:
         """Writes a new folder that `load_finetuned` loads.

@@ -24,14 +24,13 @@ from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.files import write_json
 from keras_bert.finetuning.adaptation import (
-    AdaptationConfig,
     adapt,
     check_adaptation,
     learning_rate_factors,
 )
 from keras_bert.finetuning.batches import training_batches
+from keras_bert.finetuning.config import FinetuningConfig
 from keras_bert.finetuning.distillation import (
-    DistillationConfig,
     check_distillation,
     distill,
 )
@@ -54,7 +53,6 @@ from keras_bert.kinds.spec import (
     make_spec,
     read_spec,
 )
-from keras_bert.settings import setting
 from keras_bert.storage.paths import to_path
 from keras_bert.tasks import get_task
 from keras_bert.tasks.base import Task
@@ -67,39 +65,6 @@ from keras_bert.training.distribution import (
 from keras_bert.training.run_files.best import Selection
 from keras_bert.training.run_files.checkpoint import every_weight
 from keras_bert.training.trainer import train
-
-
-@dataclasses.dataclass(frozen=True)
-class FinetuningConfig(AdaptationConfig, DistillationConfig):
-    """A fine-tuning run; defaults as in google-research/bert.
-
-    Attributes:
-        data_source: "files" for the official files; "tfds" if data_dir is a
-            folder of tensorflow-datasets.
-        do_lower_case: Whether to lower-case the text; by default as the
-            checkpoint says, or else as its vocabulary suggests.
-        save_checkpoints_steps: Steps from one evaluation and checkpoint to
-            the next; 0 for one of each an epoch.
-        num_train_epochs: Passes over the training set; 0 evaluates a
-            fine-tuned init_checkpoint as it is, with its own settings. A kind
-            without an output layer also takes a pre-trained one.
-        warmup_proportion: Share of the steps in which the learning rate
-            rises.
-        early_stopping_patience: The run ends after this many evaluations in
-            which the task's first metric has not risen; 0 for never.
-
-    Example:
-        >>> keras_bert.FinetuningConfig(num_train_epochs=2).learning_rate
-        5e-05
-    """
-
-    data_source: str = setting("files", choices=("files", "tfds"))
-    do_lower_case: bool | None = None
-    learning_rate: float = 5e-5
-    save_checkpoints_steps: int = setting(0, minimum=0)
-    num_train_epochs: float = setting(3.0, minimum=0)
-    warmup_proportion: float = setting(0.1, minimum=0)
-    early_stopping_patience: int = setting(0, minimum=0)
 
 
 def finetune(

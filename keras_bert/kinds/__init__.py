@@ -1,12 +1,19 @@
-"""The kinds of tasks, each in a file or folder of its own."""
+"""The kinds of tasks, each in a folder of its own."""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
+from typing import TYPE_CHECKING
 
 from keras_bert.errors import InputError
-from keras_bert.kinds.kind import KINDS, HeadNames, Kind
+from keras_bert.kinds.settings import KindSettings
+
+if TYPE_CHECKING:
+    from keras_bert.kinds.kind import HeadNames, Kind
+
+# Every kind that this process has defined, by its name.
+KINDS: dict[str, type[Kind]] = {}
 
 
 def known_kinds() -> dict[str, type[Kind]]:
@@ -16,9 +23,32 @@ def known_kinds() -> dict[str, type[Kind]]:
         >>> "classification" in keras_bert.known_kinds()
         True
     """
-    for module in pkgutil.iter_modules(__path__):
-        importlib.import_module(f"{__name__}.{module.name}")
+    for module in _modules():
+        importlib.import_module(module)
     return dict(sorted(KINDS.items()))
+
+
+def known_settings() -> list[type[KindSettings]]:
+    """Returns the settings of all kinds, without an import of TensorFlow.
+
+    They are the `KindSettings` and its subclasses, also those that another
+    file defined.
+
+    Example:
+        >>> keras_bert.EmbeddingSettings in keras_bert.known_settings()
+        True
+    """
+    for module in _modules():
+        if module.endswith(".settings"):
+            importlib.import_module(module)
+    found = [KindSettings]
+    for settings in found:  # grows as it goes
+        found += settings.__subclasses__()
+    return sorted(dict.fromkeys(found), key=lambda settings: settings.__name__)
+
+
+def _modules():
+    return [m.name for m in pkgutil.walk_packages(__path__, f"{__name__}.")]
 
 
 def get_kind(name: str) -> type[Kind]:

@@ -2,29 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
 
 from keras_bert.errors import InputError
-from keras_bert.kinds.kind import KindSettings
 
 BALANCED = "balanced"
-
-
-@dataclasses.dataclass(frozen=True)
-class ClassWeightSettings(KindSettings):
-    """Settings of a kind whose labels have weights.
-
-    Attributes:
-        class_weights: Weights of the labels in the loss of training: some of
-            them ("yes=2.5,maybe=0.5"; the others weigh 1), or a number for
-            each label, with commas between; "balanced" gives rare labels more
-            weight, by how often they are in the training set; "" for 1.
-    """
-
-    class_weights: str = ""
 
 
 def parse_class_weights(text: str, labels: Sequence[str]) -> np.ndarray:

@@ -14,10 +14,11 @@ import tensorflow as tf
 
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
+from keras_bert.kinds import KINDS
 from keras_bert.kinds.examples import Examples
+from keras_bert.kinds.settings import KindSettings
 from keras_bert.kinds.signatures import Signature, id_signature
 from keras_bert.models.flops import count_work
-from keras_bert.settings import check_settings
 from keras_bert.tasks.base import Row
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.training.objectives import Objective
@@ -26,31 +27,6 @@ from keras_bert.training.training_model import CountWork
 Answer = Mapping[str, Any]
 # Called with the gold and the predicted answers of all rows.
 Metric = Callable[[Sequence, Sequence], float]
-# Every kind that this process has defined, by its name.
-KINDS: dict[str, type[Kind]] = {}
-
-
-@dataclasses.dataclass(frozen=True)
-class KindSettings:
-    """The settings that every kind of task has.
-
-    A kind adds its own in a subclass, a frozen dataclass whose docstring has
-    a line of help for each. Settings become flags of run_finetuning.py and are
-    saved in `task.json`.
-
-    Attributes:
-        max_seq_length: Longest sequence, in tokens with [CLS] and [SEP].
-            Longer texts are truncated, or read in overlapping windows.
-
-    Example:
-        >>> keras_bert.KindSettings(max_seq_length=40)
-        KindSettings(max_seq_length=40)
-    """
-
-    max_seq_length: int = 128
-
-    def __post_init__(self):
-        check_settings(self)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -12,22 +12,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_bert.kinds.kind import KindSettings
-from keras_bert.settings import setting
 from keras_bert.training.losses import cross_entropy
 from keras_bert.training.objectives import Objective
-
-
-@dataclasses.dataclass(frozen=True)
-class LabelSmoothingSettings(KindSettings):
-    """Settings of a kind that can smooth its labels.
-
-    Attributes:
-        label_smoothing: The share of each label that the loss of training
-            divides among all labels; 0 for none.
-    """
-
-    label_smoothing: float = setting(0.0, minimum=0, below=1)
 
 
 def smoothed_cross_entropy(

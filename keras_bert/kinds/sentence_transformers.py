@@ -14,7 +14,7 @@ from typing import Any
 
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
-from keras_bert.kinds.embedding import Embedding
+from keras_bert.kinds.embedding.embedding import Embedding
 from keras_bert.kinds.embedding.settings import EmbeddingSettings
 from keras_bert.kinds.kind import TaskSpec
 

@@ -2,44 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import keras
 
 from keras_bert.errors import InputError
-from keras_bert.kinds.kind import KindSettings, TaskSpec
+from keras_bert.kinds.kind import TaskSpec
+from keras_bert.kinds.settings import WindowSettings
 from keras_bert.models.window_pooling import pool_windows
-from keras_bert.settings import setting
 from keras_bert.text.packing import BertPreprocessor
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.windows import WindowPreprocessor
-
-_NONE = "none"
-
-
-@dataclasses.dataclass(frozen=True)
-class WindowSettings(KindSettings):
-    """Settings of a kind that can read a long text in windows.
-
-    Attributes:
-        window_pooling: How a text longer than max_seq_length is read: none
-            truncates it; mean and max read it in overlapping windows, and
-            take the mean or the maximum of each output over the windows.
-        doc_stride: Tokens from the start of one window of a long text to the
-            start of the next.
-        max_num_windows: Most windows of a text; the rest of a longer one is
-            truncated.
-    """
-
-    window_pooling: str = setting(_NONE, choices=(_NONE, "mean", "max"))
-    doc_stride: int = 64
-    max_num_windows: int = 32
-
-    @property
-    def in_windows(self) -> bool:
-        """Whether a long text is read in windows."""
-        return self.window_pooling != _NONE
 
 
 def make_preprocessor(

@@ -92,13 +92,14 @@ class SelfAttention(keras.layers.Layer):
         It is added, as in google-research/bert, so that a row without any
         token gives the same numbers as there.
         """
+        # LiteRT has no index with new axes.
+        columns = ops.expand_dims(input_mask, (1, 2))  # [B, 1, 1, T]
         if self.packed:
             # Padding is one more sequence, with the number 0.
-            allowed = input_mask[:, :, None] == input_mask[:, None, :]
-            allowed = ops.cast(allowed, "float32")[:, None]  # [B, 1, S, T]
+            rows = ops.expand_dims(input_mask, (1, 3))  # [B, 1, S, 1]
+            allowed = ops.cast(rows == columns, "float32")  # [B, 1, S, T]
         else:
-            # LiteRT has no operation for an index with two new axes.
-            allowed = ops.cast(ops.expand_dims(input_mask, (1, 2)), "float32")
+            allowed = ops.cast(columns, "float32")
         if self.left_to_right:
             positions = ops.arange(seq_length)
             before = positions[None, :] <= positions[:, None]  # [S, T]

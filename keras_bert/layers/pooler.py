@@ -73,7 +73,7 @@ class Pooler(keras.layers.Layer):
 def _last_positions(input_mask, num_sequences):
     """Returns the last positions of the sequences 1 to K: int32 [B, K]."""
     numbers = ops.arange(1, num_sequences + 1, dtype="int32")[:, None]
-    mask = input_mask[:, None]  # [B, 1, S]
+    mask = ops.expand_dims(input_mask, 1)  # [B, 1, S]
     is_until = (mask > 0) & (mask <= numbers)  # [B, K, S]
     num_tokens = ops.sum(ops.cast(is_until, "int32"), axis=-1)
     return ops.maximum(num_tokens - 1, 0)

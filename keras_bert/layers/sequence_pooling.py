@@ -40,10 +40,12 @@ class SequencePooling(keras.layers.Layer):
             return ops.cast(vectors, "float32")
         numbers = ops.arange(1, num_sequences + 1, dtype="int32")
         mask = ops.cast(input_mask, "int32")
-        is_own = mask[:, None, :] == numbers[None, :, None]  # [B, K, S]
+        # LiteRT has no index with a new axis.
+        is_own = ops.expand_dims(mask, 1) == numbers[:, None]  # [B, K, S]
         x = ops.cast(x, "float32")
         if self.pooling == "max":
-            own = ops.where(is_own[..., None], x[:, None], _LOWEST)
+            is_own, x = ops.expand_dims(is_own, 3), ops.expand_dims(x, 1)
+            own = ops.where(is_own, x, _LOWEST)
             return ops.max(own, axis=2)  # [B, K, S, H] -> [B, K, H]
         weights = ops.cast(is_own, "float32")
         num_tokens = ops.sum(weights, axis=2, keepdims=True)

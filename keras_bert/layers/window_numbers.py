@@ -20,9 +20,9 @@ class WindowNumbers(keras.layers.Layer):
     def call(self, num_windows, windows):
         ends = ops.cumsum(ops.cast(num_windows, "int32"), axis=1)
         places = ops.arange(ops.shape(windows)[1], dtype="int32")
-        is_later = places[None, None, :] >= ends[:, :, None]  # [B, C, M]
+        is_later = places >= ops.expand_dims(ends, 2)  # [B, C, M]
         numbers = 1 + ops.sum(ops.cast(is_later, "int32"), axis=1)
-        return ops.where(places[None, :] < ends[:, -1:], numbers, 0)
+        return ops.where(places < ends[:, -1:], numbers, 0)
 
     def compute_output_spec(self, num_windows, windows):
         return keras.KerasTensor(windows.shape[:2], "int32")

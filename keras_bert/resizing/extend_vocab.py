@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -11,9 +10,9 @@ from absl import logging
 from keras_bert.errors import InputError
 from keras_bert.files import check_is_new
 from keras_bert.resizing.checkpoint import read_checkpoint
+from keras_bert.resizing.config import ExtendVocabConfig
 from keras_bert.resizing.padding import padding_pieces
 from keras_bert.resizing.vocab_rows import write_with_vocab
-from keras_bert.settings import check_settings
 from keras_bert.storage.paths import to_path
 from keras_bert.text.new_pieces import choose_new_pieces
 from keras_bert.text.token_counts import count_tokens
@@ -23,27 +22,6 @@ from keras_bert.text.word_splitter import INSIDE, WordSplitter
 
 # One line of so many is held out.
 _HELD_OUT = 20
-
-
-@dataclasses.dataclass(frozen=True)
-class ExtendVocabConfig:
-    """How many pieces a vocabulary gets.
-
-    Example:
-        >>> keras_bert.ExtendVocabConfig(num_new_pieces=500)
-        ExtendVocabConfig(num_new_pieces=500, pad_vocab_to_multiple=1)
-
-    Attributes:
-        num_new_pieces: The largest number of pieces to learn from a text.
-        pad_vocab_to_multiple: Fill up the vocabulary to a multiple of this
-            number, such as 64, with pieces that no text has.
-    """
-
-    num_new_pieces: int = 2000
-    pad_vocab_to_multiple: int = 1
-
-    def __post_init__(self):
-        check_settings(self)
 
 
 def extend_vocab(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -12,37 +11,12 @@ from keras_bert.resizing.checkpoint import (
     num_weights,
     read_checkpoint,
 )
+from keras_bert.resizing.config import TrimVocabConfig
 from keras_bert.resizing.padding import padding_pieces
 from keras_bert.resizing.vocab_rows import write_with_vocab
-from keras_bert.settings import check_settings
 from keras_bert.text.token_counts import count_tokens
 from keras_bert.text.word_counts import WordCounter
 from keras_bert.text.word_splitter import INSIDE
-
-
-@dataclasses.dataclass(frozen=True)
-class TrimVocabConfig:
-    """Which pieces a vocabulary keeps.
-
-    Example:
-        >>> keras_bert.TrimVocabConfig(min_count=0)
-        Traceback (most recent call last):
-        keras_bert.errors.InputError: min_count is 0, but must be above 0.
-
-    Attributes:
-        min_count: How often the text must have a piece that is kept.
-        keep_characters: Whether to keep all pieces of one character, so that
-            words of other texts can still be split.
-        pad_vocab_to_multiple: Fill up the vocabulary to a multiple of this
-            number, such as 64, with pieces that no text has.
-    """
-
-    min_count: int = 1
-    keep_characters: bool = True
-    pad_vocab_to_multiple: int = 1
-
-    def __post_init__(self):
-        check_settings(self)
 
 
 def trim_vocab(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,41 +17,14 @@ from keras_bert.retrieval.collection import (
     read_collection,
     warn_of_unknown,
 )
+from keras_bert.retrieval.config import RetrievalConfig
 from keras_bert.retrieval.metrics import score_run
 from keras_bert.retrieval.run_file import write_run
-from keras_bert.retrieval.search import SIMILARITIES, TopVectors
-from keras_bert.settings import check_settings, setting
+from keras_bert.retrieval.search import TopVectors
 from keras_bert.storage.paths import to_path
 
 # The number of documents that are in memory together.
 _DOCUMENTS_PER_CHUNK = 8192
-
-
-@dataclasses.dataclass(frozen=True)
-class RetrievalConfig:
-    """How a collection is searched; defaults as in BEIR.
-
-    Example:
-        >>> keras_bert.RetrievalConfig(top_k=100).similarity
-        'cosine'
-
-    Attributes:
-        similarity: cosine or dot, the dot product of two vectors.
-        top_k: The number of documents found for each query.
-        split: The name of the judgments: test for qrels/test.tsv.
-        ignore_identical_ids: Whether a document with the id of the query is
-            left out. In some collections, it is the query itself.
-        batch_size: Number of texts in a batch.
-    """
-
-    similarity: str = setting("cosine", choices=SIMILARITIES)
-    top_k: int = setting(1000, minimum=100)
-    split: str = "test"
-    ignore_identical_ids: bool = True
-    batch_size: int = 32
-
-    def __post_init__(self):
-        check_settings(self)
 
 
 def evaluate_retrieval(

@@ -67,18 +67,7 @@ def export_saved_model(
         name: _with_graph(signature).function
         for name, signature in exported.items()
     }
-    description = {
-        **description,
-        "signatures": {
-            name: {
-                # The rank tells a list of strings from a string.
-                "inputs": {x.name: x.shape.rank for x in signature.inputs},
-                "by_label": signature.by_label,
-            }
-            for name, signature in signatures.items()
-            if _takes_texts(signature)
-        },
-    }
+    description = {**description, **describe_signatures(signatures)}
     assets = {**assets, DESCRIPTION: to_json(description)}
     with new_version(export_dir) as version:
         module = tf.Module(name="served")
@@ -93,6 +82,21 @@ def export_saved_model(
         write_warm_up(version.path, signatures)
         (version.path / "README.md").write_text(model_card, encoding="utf-8")
     return version.path
+
+
+def describe_signatures(signatures: Mapping[str, Signature]) -> dict[str, Any]:
+    """Returns what `ServedModel` reads of the signatures that take texts."""
+    return {
+        "signatures": {
+            name: {
+                # The rank tells a list of strings from a string.
+                "inputs": {x.name: x.shape.rank for x in signature.inputs},
+                "by_label": signature.by_label,
+            }
+            for name, signature in signatures.items()
+            if _takes_texts(signature)
+        }
+    }
 
 
 def _takes_texts(signature):

@@ -40,19 +40,12 @@ def export_finetuned(
     Returns:
         The folder of the new version.
     """
-    spec = kind.spec
     sidecars = kind.tokenizer.sidecars(bert_config.max_position_embeddings)
     return export_saved_model(
         export_dir,
         {**kind.signatures(model), "serve_ids": kind.id_signature(model)},
         tracked=[model, kind],
-        description={
-            "kind": spec.kind,
-            "labels": spec.labels,
-            "text_fields": spec.text_fields,
-            "max_seq_length": spec.settings.max_seq_length,
-            **kind.description(),
-        },
+        description=describe(kind),
         assets={**sidecars, "bert_config.json": bert_config.to_json()},
         model_card=finetuned_card(
             to_path(export_dir).absolute().name,
@@ -62,3 +55,15 @@ def export_finetuned(
             training,
         ),
     )
+
+
+def describe(kind: Kind) -> dict[str, Any]:
+    """Returns what `assets/model.json` says of the task of a model."""
+    spec = kind.spec
+    return {
+        "kind": spec.kind,
+        "labels": spec.labels,
+        "text_fields": spec.text_fields,
+        "max_seq_length": spec.settings.max_seq_length,
+        **kind.description(),
+    }

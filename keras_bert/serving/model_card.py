@@ -12,6 +12,17 @@ from keras_bert.config import BertConfig
 from keras_bert.kinds.kind import Kind
 from keras_bert.text.tokenizer import BertTokenizer
 
+# What the inputs of networks hold. Those of texts in windows and of choices
+# have one more axis, before that of the tokens.
+_INPUTS = {
+    "input_ids": "ids of the tokens, with [CLS] and [SEP]",
+    "input_mask": "1 for a token",
+    "segment_ids": "0 for the first text, 1 for the second",
+    "position_ids": "0, 1, 2 ... from each [CLS]",
+    "cls_positions": "the place of each [CLS] in its row",
+    "num_windows": "the number of windows of each text",
+}
+
 
 def finetuned_card(
     name: str,
@@ -24,6 +35,53 @@ def finetuned_card(
 
     `training` is that of `FinetunedModel`. What is not known is left out.
     """
+    return _card(
+        f"# {name}\n\nA BERT model that keras_bert exported. It takes strings.",
+        _sections(model, kind, bert_config, training),
+    )
+
+
+def network_card(
+    name: str,
+    model: keras.Model,
+    kind: Kind,
+    bert_config: BertConfig,
+    training: Mapping[str, Any],
+    *,
+    file_name: str,
+) -> str:
+    """Returns the card of a fine-tuned network in another format."""
+    return _card(
+        f"# {name}\n\nThe network of a BERT model that keras_bert exported. It "
+        f"takes ids.",
+        {
+            "Inputs and outputs": [
+                f"`{file_name}` has these inputs, all int32. `tokenizer.json` "
+                "in `assets`, for the library `tokenizers`, makes the ids of a "
+                "text or of a pair. For the padding, all inputs are 0.",
+                "",
+                "| input | shape | |",
+                "|---|---|---|",
+                *(
+                    f"| `{name}` | {_shape(x)} | {_INPUTS[name]} |"
+                    for name, x in model.input.items()
+                ),
+                "",
+                "| output | shape | dtype |",
+                "|---|---|---|",
+                *(
+                    f"| `{name}` | {_shape(x)} | {x.dtype} |"
+                    for name, x in model.output.items()
+                ),
+                "",
+                "With keras_bert, `ServedModel` and predict.py answer strings.",
+            ],
+            **_sections(model, kind, bert_config, training),
+        },
+    )
+
+
+def _sections(model, kind, bert_config, training):
     spec = kind.spec
     task = [
         f"- Kind: `{spec.kind}`",
@@ -43,18 +101,13 @@ def finetuned_card(
             "nothing about other data."
         )
     answer = inspect.getdoc(type(kind)) or ""
-    return _card(
-        name,
-        {
-            "Task": [*task, "", answer] if answer else task,
-            "Network": _network(model, bert_config, kind.tokenizer),
-            "Training": _training(training),
-            "Figures on the validation set": _table(
-                training.get("metrics") or {}
-            ),
-            "Limits": limits,
-        },
-    )
+    return {
+        "Task": [*task, "", answer] if answer else task,
+        "Network": _network(model, bert_config, kind.tokenizer),
+        "Training": _training(training),
+        "Figures on the validation set": _table(training.get("metrics") or {}),
+        "Limits": limits,
+    }
 
 
 def encoder_card(
@@ -69,7 +122,7 @@ def encoder_card(
 ) -> str:
     """Returns the card of a pre-trained model, which answers with vectors."""
     return _card(
-        name,
+        f"# {name}\n\nA BERT model that keras_bert exported. It takes strings.",
         {
             "Answers": [answers],
             "Network": [
@@ -85,16 +138,18 @@ def encoder_card(
     )
 
 
-def _card(name, sections):
+def _card(beginning, sections):
     parts = [
-        f"# {name}\n\nA BERT model that keras_bert exported. It takes strings."
-    ]
-    parts += [
         "\n".join([f"## {title}\n", *lines])
         for title, lines in sections.items()
         if lines
     ]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join([beginning, *parts]) + "\n"
+
+
+def _shape(tensor):
+    sizes = ("any" if size is None else str(size) for size in tensor.shape)
+    return f"[{', '.join(sizes)}]"
 
 
 def _network(model, config, tokenizer):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import keras
@@ -17,39 +16,14 @@ from keras_bert.kinds.signatures import Signature, id_signature, one_graph
 from keras_bert.layers.pooling import cls_pooling, mean_pooling
 from keras_bert.models.encoder import build_encoder
 from keras_bert.models.pretraining import build_pretraining_model
+from keras_bert.serving.config import PretrainedExportConfig
 from keras_bert.serving.export import export_saved_model
 from keras_bert.serving.fill_mask import MaskFiller
 from keras_bert.serving.model_card import encoder_card
-from keras_bert.settings import check_settings, setting
 from keras_bert.storage.paths import to_path
 from keras_bert.text.packing import BertPreprocessor
 
 _TEXT = tf.TensorSpec([None], tf.string, "text")
-
-
-@dataclasses.dataclass(frozen=True)
-class PretrainedExportConfig:
-    """The settings of `export_pretrained`.
-
-    Attributes:
-        pooling: The vector of a text in `serving_default`: mean (of all
-            tokens), cls (the token [CLS]) or pooled (the output of the
-            pooler).
-        normalize: Whether all vectors have the length 1.
-        max_seq_length: Longest sequence, in tokens with [CLS] and [SEP];
-            longer texts are truncated.
-
-    Example:
-        >>> keras_bert.PretrainedExportConfig(pooling="cls").normalize
-        False
-    """
-
-    pooling: str = setting("mean", choices=("mean", "cls", "pooled"))
-    normalize: bool = False
-    max_seq_length: int = setting(128, minimum=4)
-
-    def __post_init__(self):
-        check_settings(self)
 
 
 def export_pretrained(

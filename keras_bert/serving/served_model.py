@@ -1,7 +1,7 @@
-"""A SavedModel that is asked in plain Python values.
+"""An exported model that is asked in plain Python values.
 
 Imports tensorflow and tensorflow_text, but neither keras nor the rest of this
-package.
+package, unless the model is a network in another format.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import tensorflow_text  # noqa: F401  (registers its operations)
 
 from keras_bert.errors import InputError
 from keras_bert.files import is_whole
-from keras_bert.serving.versions import find_versions
+from keras_bert.serving.versions import find_versions, format_of
 from keras_bert.storage.local_copy import local_copy
 from keras_bert.storage.paths import to_path
 
@@ -72,7 +72,7 @@ class ServedModel:
         self._ranks = values["signatures"][signature]["inputs"]
         self.inputs = tuple(self._ranks)
         # The model is kept: its variables live only as long as it does.
-        self._model = tf.saved_model.load(str(local_copy(self.folder)))
+        self._model = _load(local_copy(self.folder))
         self._serve = self._model.signatures[signature]
 
     def check(self, request: Mapping[str, Any], place: str) -> dict[str, Any]:
@@ -147,6 +147,15 @@ class ServedModel:
             found = [dict(zip(fields, row, strict=True)) for row in rows]
             answer[group] = [x for x in found if not _is_padding(x)]
         return answer
+
+
+def _load(folder):
+    if format_of(folder) == "saved_model":
+        return tf.saved_model.load(str(folder))
+    # This imports keras and the kinds of tasks.
+    from keras_bert.serving.formats.export import LoadedNetwork
+
+    return LoadedNetwork(folder)
 
 
 def find_model(

@@ -11,9 +11,17 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from keras_bert.errors import InputError
 from keras_bert.files import is_whole, write_error_named
 from keras_bert.storage.folders import claim_folder, upload_folder
 from keras_bert.storage.paths import is_remote, to_path
+
+# The file of the model in the folder of a version, by the format.
+MODEL_FILES = {
+    "saved_model": "saved_model.pb",
+    "litert": "network.tflite",
+    "onnx": "network.onnx",
+}
 
 
 @dataclasses.dataclass
@@ -28,14 +36,25 @@ class NewVersion:
 
 
 @contextlib.contextmanager
-def new_version(model_dir: str | Path) -> Iterator[NewVersion]:
+def new_version(
+    model_dir: str | Path, model_format: str = "saved_model"
+) -> Iterator[NewVersion]:
     """Yields a folder to fill, which becomes the next free version.
 
     Other processes may write versions at the same time. If the block raises,
     the folder is removed. A killed process leaves a folder `.partial-*`, or a
     marked one on a store, which no server takes for a version.
+
+    Raises InputError if there are versions of another format: TensorFlow
+    Serving would try to load the newest one.
     """
     model_dir = to_path(model_dir)
+    for folder in find_versions(model_dir).values():
+        if (found := format_of(folder)) != model_format:
+            raise InputError(
+                f"{model_dir} has versions of the format {found}; give another "
+                f"folder for the format {model_format}."
+            )
     if is_remote(model_dir):
         parent, publish = None, _upload
     else:
@@ -54,17 +73,23 @@ def new_version(model_dir: str | Path) -> Iterator[NewVersion]:
 def find_versions(model_dir: str | Path) -> dict[int, Path]:
     """Returns the folders of the whole versions of a model, by number.
 
-    They have a `saved_model.pb`, as TensorFlow Serving demands. On a store, a
-    folder of `new_version` is marked until it is whole; other tools copy theirs
-    without a mark.
+    They have one of `MODEL_FILES`. On a store, a folder of `new_version` is
+    marked until it is whole; other tools copy theirs without a mark.
     """
     return {
         int(path.name): path
         for path in to_path(model_dir).glob("[0-9]*")
         if path.name.isdecimal()
-        and (path / "saved_model.pb").is_file()
+        and any((path / file).is_file() for file in MODEL_FILES.values())
         and is_whole(path)
     }
+
+
+def format_of(version: Path) -> str:
+    """Returns the format of a version, a key of `MODEL_FILES`."""
+    return next(
+        name for name, file in MODEL_FILES.items() if (version / file).is_file()
+    )
 
 
 def _upload(source, target):

@@ -7,7 +7,7 @@ import dataclasses
 import tensorflow as tf
 
 from keras_bert.errors import InputError
-from keras_bert.settings import setting
+from keras_bert.text.masking_config import MaskingConfig
 from keras_bert.text.row_random import (
     row_bits,
     to_integers,
@@ -16,41 +16,6 @@ from keras_bert.text.row_random import (
 )
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.whole_words import choose_spans, positions_of
-
-
-@dataclasses.dataclass(frozen=True)
-class MaskingConfig:
-    """The settings of a `MaskedLMMasker`; the defaults are the paper's.
-
-    Attributes:
-        masked_lm_prob: Share of the tokens to predict.
-        mask_rate: Share of the tokens to predict that become [MASK].
-        random_rate: Share of the tokens to predict that become a random
-            token; the rest stay unchanged.
-        do_whole_word_mask: Whether a word is masked with all its pieces.
-        max_ngram_size: Most neighbouring words masked together; over 1 only
-            with do_whole_word_mask.
-    """
-
-    masked_lm_prob: float = 0.15
-    mask_rate: float = setting(0.8, minimum=0)
-    random_rate: float = setting(0.1, minimum=0)
-    do_whole_word_mask: bool = False
-    max_ngram_size: int = 1
-
-    def build_masker(
-        self, tokenizer: BertTokenizer, max_predictions_per_seq: int
-    ) -> MaskedLMMasker:
-        """Returns a masker with these settings."""
-        settings = {
-            field.name: getattr(self, field.name)
-            for field in dataclasses.fields(MaskingConfig)
-        }
-        return MaskedLMMasker(
-            tokenizer,
-            max_predictions_per_seq=max_predictions_per_seq,
-            **settings,
-        )
 
 
 class MaskedLMMasker(tf.Module):
@@ -120,6 +85,24 @@ class MaskedLMMasker(tf.Module):
         self._vocab_size = tokenizer.vocab_size
         self._continues_word = tf.constant(
             [t.startswith("##") for t in tokenizer.vocab]
+        )
+
+    @classmethod
+    def from_config(
+        cls,
+        config: MaskingConfig,
+        tokenizer: BertTokenizer,
+        max_predictions_per_seq: int,
+    ) -> MaskedLMMasker:
+        """Returns a masker with the settings of a `MaskingConfig`."""
+        settings = {
+            field.name: getattr(config, field.name)
+            for field in dataclasses.fields(MaskingConfig)
+        }
+        return cls(
+            tokenizer,
+            max_predictions_per_seq=max_predictions_per_seq,
+            **settings,
         )
 
     def __call__(

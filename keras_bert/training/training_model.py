@@ -117,8 +117,9 @@ class TrainingModel(keras.Model):
 
         @functools.partial(tf.function, reduce_retracing=True)
         def take_steps(iterator):
-            for _ in tf.range(self.steps_per_execution - 1):
-                run_step(next(iterator))
+            if self.steps_per_execution > 1:  # a loop traces the step again
+                for _ in tf.range(self.steps_per_execution - 1):
+                    run_step(next(iterator))
             return run_step(next(iterator))
 
         self.train_function = take_steps

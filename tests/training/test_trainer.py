@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import pytest
 import safetensors
+import small_run
 import tensorflow as tf
 from absl import logging
 from safetensors.numpy import load_file
@@ -163,6 +164,19 @@ def test_the_data_are_asked_for_once_after_the_steps_taken(tmp_path):
 
     train_small(tmp_path, 5, train_batches=train_batches)
     assert asked == [2]
+
+
+def test_the_step_is_traced_once(tmp_path, monkeypatch):
+    traced = []
+    count_work = small_run._count_work
+
+    def count(features):
+        traced.append(features["x"])
+        return count_work(features)
+
+    monkeypatch.setattr(small_run, "_count_work", count)
+    train_small(tmp_path, 7)
+    assert len(traced) == 1
 
 
 def test_a_finished_run_is_not_trained_again(tmp_path, logged):

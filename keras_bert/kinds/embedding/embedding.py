@@ -28,7 +28,7 @@ from keras_bert.kinds.fields import encode_texts, find_number, numbered
 from keras_bert.kinds.kind import Kind
 from keras_bert.kinds.network_calls import call_in_pieces
 from keras_bert.kinds.packed_choices import pack_choices
-from keras_bert.kinds.regression import Regression
+from keras_bert.kinds.regression.regression import Regression
 from keras_bert.kinds.reports import write_worst_errors
 from keras_bert.kinds.signatures import Signature, id_inputs, one_graph
 from keras_bert.kinds.text_windows import NUM_WINDOWS, join_windows

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from keras_bert.errors import InputError
-from keras_bert.kinds.windows import WindowSettings
+from keras_bert.kinds.settings import WindowSettings
 from keras_bert.settings import setting
 
 
@@ -31,6 +31,10 @@ class EmbeddingSettings(WindowSettings):
         dimensions: Sizes such as 384,256,128 to which the vectors can be cut
             (Matryoshka); the loss is the sum of those of all sizes. Empty for
             whole vectors only.
+
+    Example:
+        >>> keras_bert.EmbeddingSettings(dimensions="6,12").sizes
+        (6, 12)
     """
 
     pooling: str = setting("mean", choices=("mean", "cls", "max", "pooled"))

@@ -16,10 +16,11 @@ from keras_bert.kinds.fields import (
     numbered,
 )
 from keras_bert.kinds.kind import HeadNames, Kind
-from keras_bert.kinds.label_smoothing import LabelSmoothingSettings, smooth
+from keras_bert.kinds.label_smoothing import smooth
 from keras_bert.kinds.network_calls import call_in_pieces
 from keras_bert.kinds.packed_choices import pack_choices
 from keras_bert.kinds.reports import write_worst_errors
+from keras_bert.kinds.settings import LabelSmoothingSettings
 from keras_bert.kinds.signatures import Signature, id_inputs
 from keras_bert.models.multiple_choice import build_multiple_choice
 from keras_bert.text.packing import BertPreprocessor

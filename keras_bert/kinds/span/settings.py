@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 
-from keras_bert.kinds.kind import KindSettings
+from keras_bert.kinds.settings import KindSettings
 from keras_bert.settings import setting
 
 

@@ -17,7 +17,7 @@ from keras_bert.kinds.fields import (
     numbered,
 )
 from keras_bert.kinds.kind import HeadNames, Kind
-from keras_bert.kinds.label_smoothing import LabelSmoothingSettings, smooth
+from keras_bert.kinds.label_smoothing import smooth
 from keras_bert.kinds.network_calls import call_in_pieces
 from keras_bert.kinds.reports import write_confusion_matrix
 from keras_bert.kinds.signatures import Signature
@@ -26,18 +26,19 @@ from keras_bert.kinds.token_classification.entities import (
     write_entity_types,
 )
 from keras_bert.kinds.token_classification.metrics import METRICS
+from keras_bert.kinds.token_classification.settings import (
+    TokenClassificationSettings,
+)
 from keras_bert.kinds.token_classification.windows import (
     tokenize_words,
     window_words,
 )
 from keras_bert.models.bilstm import build_bilstm_token_classifier
 from keras_bert.models.feature_tagger import (
-    FEATURES,
     build_feature_tagger,
     size_features,
 )
 from keras_bert.models.token_classifier import build_token_classifier
-from keras_bert.settings import setting
 from keras_bert.text.offsets import TokensWithOffsets
 from keras_bert.training.losses import (
     accuracy,
@@ -45,21 +46,6 @@ from keras_bert.training.losses import (
     soft_cross_entropy,
 )
 from keras_bert.training.objectives import Objective
-
-
-@dataclasses.dataclass(frozen=True)
-class TokenClassificationSettings(LabelSmoothingSettings):
-    """Settings of a token classification task.
-
-    Attributes:
-        features: The hidden states of a frozen encoder on which a tagger is
-            trained (paper, 5.3); "" to train the encoder too.
-        bilstm_size: Units, in each direction, of a two-layer BiLSTM on the
-            encoder (768 in the paper); 0 for no BiLSTM.
-    """
-
-    features: str = setting("", choices=("", *FEATURES))
-    bilstm_size: int = setting(0, minimum=0)
 
 
 class TokenClassification(Kind):

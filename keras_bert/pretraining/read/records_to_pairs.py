@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from keras_bert.pretraining.write.ids_to_pairs import check_max_seq_length
+from keras_bert.pretraining.write.config import check_max_seq_length
 from keras_bert.pretraining.write.ids_to_stretches import FEATURES
 from keras_bert.text.masking import MaskedLMMasker
 from keras_bert.text.row_random import row_bits, to_integers, to_uniform

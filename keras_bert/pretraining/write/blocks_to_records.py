@@ -23,6 +23,7 @@ from keras_bert.pretraining.write.ids_to_stretches import (
     stretch_features,
 )
 from keras_bert.pretraining.write.sentences_to_ids import Corpus, corpus_maker
+from keras_bert.text.masking import MaskedLMMasker
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.tokenizer_settings import TokenizerSettings
 
@@ -44,7 +45,9 @@ class InstanceMaker:
             tokenizer,
             split_sentences if config.split_sentences else split_lines,
         )
-        masker = config.build_masker(tokenizer, config.max_predictions_per_seq)
+        masker = MaskedLMMasker.from_config(
+            config, tokenizer, config.max_predictions_per_seq
+        )
         ids = tf.TensorSpec([None, config.max_seq_length], tf.int32)
         self._mask = tf.function(
             masker,

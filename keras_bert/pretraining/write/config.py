@@ -5,9 +5,8 @@ from __future__ import annotations
 import dataclasses
 
 from keras_bert.errors import InputError
-from keras_bert.pretraining.write.ids_to_pairs import check_max_seq_length
 from keras_bert.settings import check_settings, setting
-from keras_bert.text.masking import MaskingConfig
+from keras_bert.text.masking_config import MaskingConfig
 
 # Names in google-research/bert -> names in tensorflow/models, official/nlp.
 V2_NAMES = {"input_ids": "input_word_ids", "segment_ids": "input_type_ids"}
@@ -61,3 +60,12 @@ class PretrainingDataConfig(MaskingConfig):
                 f"short_seq_prob is {self.short_seq_prob}, but a probability "
                 "must be at most 1."
             )
+
+
+def check_max_seq_length(max_seq_length: int) -> None:
+    """Raises InputError if no pair fits."""
+    if max_seq_length < 5:
+        raise InputError(
+            f"max_seq_length is {max_seq_length}, but two sentences with "
+            "their special tokens need at least 5."
+        )

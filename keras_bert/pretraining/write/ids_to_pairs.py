@@ -7,7 +7,6 @@ from bisect import bisect_left
 
 import numpy as np
 
-from keras_bert.errors import InputError
 from keras_bert.pretraining.write.sentences_to_ids import Corpus
 
 
@@ -51,15 +50,6 @@ def draw_pairs(
                 pairs,
             )
     return np.array(pairs, np.int64).reshape(-1, 5)
-
-
-def check_max_seq_length(max_seq_length: int) -> None:
-    """Raises InputError if no pair fits."""
-    if max_seq_length < 5:
-        raise InputError(
-            f"max_seq_length is {max_seq_length}, but two sentences with "
-            "their special tokens need at least 5."
-        )
 
 
 def _draw_from_document(

@@ -17,6 +17,7 @@ from keras_bert.pretraining.write.run import (
     PretrainingDataConfig,
     create_pretraining_data,
 )
+from keras_bert.text.masking import MaskedLMMasker
 from keras_bert.text.tokenizer import BertTokenizer
 
 S, P, MASK_ID = 128, 20, 103
@@ -98,7 +99,7 @@ def _ours(shared, tmp_path, *, dynamic_masking):
             text.split("\n"), [records], tokenizer, config
         )
         assert counts["tokens"] == GOOGLE["tokens"]
-        masker = config.build_masker(tokenizer, P)
+        masker = MaskedLMMasker.from_config(config, tokenizer, P)
         dataset = read_records(
             [records],
             seq_length=S,

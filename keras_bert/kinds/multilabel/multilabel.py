@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import keras
 import numpy as np
 import tensorflow as tf
@@ -15,11 +13,10 @@ from keras_bert.errors import InputError
 from keras_bert.files import atomic_path
 from keras_bert.kinds.class_weights import (
     BALANCED,
-    ClassWeightSettings,
     format_class_weights,
     parse_class_weights,
 )
-from keras_bert.kinds.classification import Classification
+from keras_bert.kinds.classification.classification import Classification
 from keras_bert.kinds.fields import (
     encode_texts,
     find_label,
@@ -27,7 +24,8 @@ from keras_bert.kinds.fields import (
     numbered,
 )
 from keras_bert.kinds.kind import HeadNames, Kind
-from keras_bert.kinds.label_smoothing import LabelSmoothingSettings, smooth
+from keras_bert.kinds.label_smoothing import smooth
+from keras_bert.kinds.multilabel.settings import MultiLabelSettings
 from keras_bert.kinds.network_calls import call_in_pieces
 from keras_bert.kinds.reports import write_worst_errors
 from keras_bert.kinds.signatures import (
@@ -35,11 +33,7 @@ from keras_bert.kinds.signatures import (
     classify_signature,
     one_graph,
 )
-from keras_bert.kinds.windows import (
-    WindowSettings,
-    make_preprocessor,
-    over_windows,
-)
+from keras_bert.kinds.windows import make_preprocessor, over_windows
 from keras_bert.models.classifier import build_classifier
 from keras_bert.training.losses import soft_sigmoid_cross_entropy
 from keras_bert.training.objectives import Objective
@@ -103,13 +97,6 @@ def _mean_average_precision(gold, scored):
     return metrics.average_precision_score(
         gold[:, found], np.abs(scored[:, found]), average="macro"
     )
-
-
-@dataclasses.dataclass(frozen=True)
-class MultiLabelSettings(
-    WindowSettings, LabelSmoothingSettings, ClassWeightSettings
-):
-    """Settings of a multi-label task."""
 
 
 class MultiLabel(Kind):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import tensorflow as tf
 from sklearn import metrics
@@ -11,10 +9,10 @@ from sklearn import metrics
 from keras_bert.errors import InputError
 from keras_bert.kinds.class_weights import (
     BALANCED,
-    ClassWeightSettings,
     format_class_weights,
     parse_class_weights,
 )
+from keras_bert.kinds.classification.settings import ClassificationSettings
 from keras_bert.kinds.fields import (
     encode_texts,
     find_label,
@@ -22,7 +20,7 @@ from keras_bert.kinds.fields import (
     numbered,
 )
 from keras_bert.kinds.kind import HeadNames, Kind
-from keras_bert.kinds.label_smoothing import LabelSmoothingSettings, smooth
+from keras_bert.kinds.label_smoothing import smooth
 from keras_bert.kinds.network_calls import call_in_pieces
 from keras_bert.kinds.reports import write_confusion_matrix, write_worst_errors
 from keras_bert.kinds.signatures import (
@@ -30,34 +28,15 @@ from keras_bert.kinds.signatures import (
     classify_signature,
     one_graph,
 )
-from keras_bert.kinds.windows import (
-    WindowSettings,
-    make_preprocessor,
-    over_windows,
-)
+from keras_bert.kinds.windows import make_preprocessor, over_windows
 from keras_bert.models.bilstm import build_bilstm_classifier
 from keras_bert.models.classifier import build_classifier
-from keras_bert.settings import setting
 from keras_bert.training.losses import (
     accuracy,
     cross_entropy,
     soft_cross_entropy,
 )
 from keras_bert.training.objectives import Objective
-
-
-@dataclasses.dataclass(frozen=True)
-class ClassificationSettings(
-    WindowSettings, LabelSmoothingSettings, ClassWeightSettings
-):
-    """Settings of a classification task.
-
-    Attributes:
-        bilstm_size: Units, in each direction, of a two-layer BiLSTM on the
-            encoder (paper, 5.1; 768 there); 0 for no BiLSTM.
-    """
-
-    bilstm_size: int = setting(0, minimum=0)
 
 
 class Classification(Kind):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 
 import numpy as np
@@ -13,15 +12,11 @@ from tensorflow.saved_model import REGRESS_METHOD_NAME, REGRESS_OUTPUTS
 from keras_bert.kinds.fields import encode_texts, find_number, numbered
 from keras_bert.kinds.kind import HeadNames, Kind
 from keras_bert.kinds.network_calls import call_in_pieces
+from keras_bert.kinds.regression.settings import RegressionSettings
 from keras_bert.kinds.reports import write_worst_errors
 from keras_bert.kinds.signatures import Signature, one_graph
-from keras_bert.kinds.windows import (
-    WindowSettings,
-    make_preprocessor,
-    over_windows,
-)
+from keras_bert.kinds.windows import make_preprocessor, over_windows
 from keras_bert.models.classifier import build_regressor
-from keras_bert.settings import setting
 from keras_bert.training.losses import squared_error
 from keras_bert.training.objectives import Objective
 
@@ -32,19 +27,6 @@ def _correlation(correlate):
         return correlate(gold, predicted)[0] if len(gold) > 1 else math.nan
 
     return of_numbers
-
-
-@dataclasses.dataclass(frozen=True)
-class RegressionSettings(WindowSettings):
-    """Settings of a regression task.
-
-    Attributes:
-        min_value: Smaller predictions are raised to this number.
-        max_value: Larger predictions are lowered to this number.
-    """
-
-    min_value: float | None = setting(None, minimum=-math.inf)
-    max_value: float | None = setting(None, minimum=-math.inf)
 
 
 class Regression(Kind):

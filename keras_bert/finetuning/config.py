@@ -1,0 +1,141 @@
+"""The settings of a fine-tuning run."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from keras_bert.errors import InputError
+from keras_bert.settings import setting
+from keras_bert.training.config import TrainConfig
+
+
+@dataclasses.dataclass(frozen=True)
+class AdaptationConfig(TrainConfig):
+    """What of a pre-trained model is trained, and at which rate.
+
+    The head is everything but the embeddings and the encoder blocks: also the
+    pooler.
+
+    Attributes:
+        lora_rank: Trains adapters of this rank (LoRA, arXiv 2106.09685) and
+            the head, and nothing else; 0 trains the weights themselves. Needs
+            about 10 times the usual learning rate.
+        lora_alpha: The adapters are multiplied by this number divided by
+            lora_rank; by default, it is lora_rank.
+        lora_targets: The dense layers of each encoder block that get an
+            adapter: query, key, value, intermediate, output (both layers of
+            this name), attention/output; with commas between.
+        num_frozen_layers: Trains neither the embeddings nor this number of
+            encoder blocks, from the lowest one; 0 trains all.
+        freeze_embeddings: Whether the embeddings stay as they are.
+        head_learning_rate: The learning_rate of the head, if it is another.
+        layer_decay: The top encoder block has learning_rate times this
+            number, and each block, and at last the embeddings, the rate above
+            it times this number again (0.8 in ELECTRA); 1 for one rate.
+    """
+
+    lora_rank: int = setting(0, minimum=0)
+    lora_alpha: float | None = None
+    lora_targets: str = "query,value"
+    num_frozen_layers: int = setting(0, minimum=0)
+    freeze_embeddings: bool = False
+    head_learning_rate: float | None = None
+    layer_decay: float = setting(1.0, maximum=1)
+
+    @property
+    def alpha(self) -> float:
+        """`lora_alpha` or its default."""
+        return float(self.lora_alpha or self.lora_rank)
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.lora_rank and (
+            self.num_frozen_layers or self.freeze_embeddings
+        ):
+            raise InputError(
+                "With lora_rank, all weights but adapters and head are frozen "
+                "already; leave num_frozen_layers and freeze_embeddings out."
+            )
+
+
+@dataclasses.dataclass(frozen=True)
+class DistillationConfig(TrainConfig):
+    """How a network learns from a teacher.
+
+    Attributes:
+        distillation_weight: Share of the losses that compare with the teacher,
+            from 0 to 1; that of the labels' loss is the rest.
+        distillation_temperature: Divides the logits of both networks before
+            they are compared; a higher one weighs unlikely labels more.
+        hidden_layer_map: Layers of the network and layers of the teacher whose
+            hidden states they learn, such as 1:3,2:6; 0 is the embeddings.
+    """
+
+    distillation_weight: float = setting(0.5, minimum=0)
+    distillation_temperature: float = 2.0
+    hidden_layer_map: str = ""
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.distillation_weight > 1:
+            raise InputError(
+                f"distillation_weight is {self.distillation_weight}, but must "
+                "be at most 1."
+            )
+        parse_layer_map(self.hidden_layer_map)
+
+
+@dataclasses.dataclass(frozen=True)
+class FinetuningConfig(AdaptationConfig, DistillationConfig):
+    """A fine-tuning run; defaults as in google-research/bert.
+
+    Attributes:
+        data_source: "files" for the official files; "tfds" if data_dir is a
+            folder of tensorflow-datasets.
+        do_lower_case: Whether to lower-case the text; by default as the
+            checkpoint says, or else as its vocabulary suggests.
+        save_checkpoints_steps: Steps from one evaluation and checkpoint to
+            the next; 0 for one of each an epoch.
+        num_train_epochs: Passes over the training set; 0 evaluates a
+            fine-tuned init_checkpoint as it is, with its own settings. A kind
+            without an output layer also takes a pre-trained one.
+        warmup_proportion: Share of the steps in which the learning rate
+            rises.
+        early_stopping_patience: The run ends after this many evaluations in
+            which the task's first metric has not risen; 0 for never.
+
+    Example:
+        >>> keras_bert.FinetuningConfig(num_train_epochs=2).learning_rate
+        5e-05
+    """
+
+    data_source: str = setting("files", choices=("files", "tfds"))
+    do_lower_case: bool | None = None
+    learning_rate: float = 5e-5
+    save_checkpoints_steps: int = setting(0, minimum=0)
+    num_train_epochs: float = setting(3.0, minimum=0)
+    warmup_proportion: float = setting(0.1, minimum=0)
+    early_stopping_patience: int = setting(0, minimum=0)
+
+
+def parse_layer_map(text: str) -> dict[int, int]:
+    """Returns the teacher's layer for each layer in a map such as "1:3,2:6".
+
+    Raises InputError if it is not such a map.
+    """
+    pairs = [pair.split(":") for pair in text.split(",")] if text else []
+    if not all(
+        len(pair) == 2 and all(x.strip().isdecimal() for x in pair)
+        for pair in pairs
+    ):
+        raise InputError(
+            f"hidden_layer_map is {text!r}; give pairs of a layer of the "
+            "network and a layer of the teacher, such as 1:3,2:6."
+        )
+    layers = {int(layer): int(of_teacher) for layer, of_teacher in pairs}
+    if len(layers) < len(pairs):
+        raise InputError(
+            f"hidden_layer_map is {text!r}, but a layer of the network can "
+            "learn the hidden states of one layer only."
+        )
+    return layers

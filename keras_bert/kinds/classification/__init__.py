@@ -1,0 +1,1 @@
+"""A task with one label for a text or a pair of texts."""

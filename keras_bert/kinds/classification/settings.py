@@ -1,0 +1,26 @@
+"""The settings of a classification task."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from keras_bert.kinds.settings import (
+    ClassWeightSettings,
+    LabelSmoothingSettings,
+    WindowSettings,
+)
+from keras_bert.settings import setting
+
+
+@dataclasses.dataclass(frozen=True)
+class ClassificationSettings(
+    WindowSettings, LabelSmoothingSettings, ClassWeightSettings
+):
+    """Settings of a classification task.
+
+    Attributes:
+        bilstm_size: Units, in each direction, of a two-layer BiLSTM on the
+            encoder (paper, 5.1; 768 there); 0 for no BiLSTM.
+    """
+
+    bilstm_size: int = setting(0, minimum=0)

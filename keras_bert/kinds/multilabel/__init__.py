@@ -1,0 +1,1 @@
+"""A task with any number of labels for a text or a pair of texts."""

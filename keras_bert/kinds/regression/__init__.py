@@ -1,0 +1,1 @@
+"""A task with a number for a text or a pair of texts."""

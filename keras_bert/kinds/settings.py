@@ -1,0 +1,84 @@
+"""The settings that every kind has, and those that several kinds share.
+
+No module of settings imports TensorFlow: the flags of a script are made of
+them, and its --help and the message about a wrong flag come at once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from keras_bert.settings import check_settings, setting
+
+
+@dataclasses.dataclass(frozen=True)
+class KindSettings:
+    """The settings that every kind of task has.
+
+    A kind adds its own in a subclass, a frozen dataclass whose docstring has
+    a line of help for each. Settings become flags of run_finetuning.py and are
+    saved in `task.json`.
+
+    Attributes:
+        max_seq_length: Longest sequence, in tokens with [CLS] and [SEP].
+            Longer texts are truncated, or read in overlapping windows.
+
+    Example:
+        >>> keras_bert.KindSettings(max_seq_length=40)
+        KindSettings(max_seq_length=40)
+    """
+
+    max_seq_length: int = 128
+
+    def __post_init__(self):
+        check_settings(self)
+
+
+@dataclasses.dataclass(frozen=True)
+class WindowSettings(KindSettings):
+    """Settings of a kind that can read a long text in windows.
+
+    Attributes:
+        window_pooling: How a text longer than max_seq_length is read: none
+            truncates it; mean and max read it in overlapping windows, and
+            take the mean or the maximum of each output over the windows.
+        doc_stride: Tokens from the start of one window of a long text to the
+            start of the next.
+        max_num_windows: Most windows of a text; the rest of a longer one is
+            truncated.
+    """
+
+    window_pooling: str = setting("none", choices=("none", "mean", "max"))
+    doc_stride: int = 64
+    max_num_windows: int = 32
+
+    @property
+    def in_windows(self) -> bool:
+        """Whether a long text is read in windows."""
+        return self.window_pooling != "none"
+
+
+@dataclasses.dataclass(frozen=True)
+class LabelSmoothingSettings(KindSettings):
+    """Settings of a kind that can smooth its labels.
+
+    Attributes:
+        label_smoothing: The share of each label that the loss of training
+            divides among all labels; 0 for none.
+    """
+
+    label_smoothing: float = setting(0.0, minimum=0, below=1)
+
+
+@dataclasses.dataclass(frozen=True)
+class ClassWeightSettings(KindSettings):
+    """Settings of a kind whose labels have weights.
+
+    Attributes:
+        class_weights: Weights of the labels in the loss of training: some of
+            them ("yes=2.5,maybe=0.5"; the others weigh 1), or a number for
+            each label, with commas between; "balanced" gives rare labels more
+            weight, by how often they are in the training set; "" for 1.
+    """
+
+    class_weights: str = ""

@@ -1,0 +1,49 @@
+"""The settings of a pre-training run."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from keras_bert.settings import setting
+from keras_bert.text.masking_config import MaskingConfig
+from keras_bert.training.config import TrainConfig
+
+
+@dataclasses.dataclass(frozen=True)
+class PretrainingConfig(TrainConfig, MaskingConfig):
+    """A pre-training run; names as in google-research/bert.
+
+    The rates of the masking apply only to records without masks.
+
+    Attributes:
+        num_train_steps: Steps of the whole run.
+        num_warmup_steps: Steps until the learning rate reaches its peak.
+        max_seq_length: Length of the sequences in the records.
+        max_predictions_per_seq: Masked positions of a record.
+        do_lower_case: Whether the text of the records was lower-cased, which
+            later steps have to know; by default as the file beside the
+            records says, or else as the vocabulary suggests.
+        next_sentence: Whether to train the next-sentence head (paper, 5.1).
+        pack_sequences: Whether several short sequences of a batch share a
+            row, where they do not see each other: less padding, the same
+            losses. With jit_compile=on, every new shape is compiled.
+        init_moments: Whether to take over the optimizer's moments from
+            init_checkpoint too, for a second phase of longer sequences.
+        skip_corrupt_records: Whether to leave out damaged records, with a
+            warning that counts them, instead of stopping.
+
+    Example:
+        >>> config = keras_bert.PretrainingConfig(max_seq_length=512)
+        >>> config.learning_rate
+        0.0001
+    """
+
+    num_train_steps: int = 100_000
+    num_warmup_steps: int = setting(10_000, minimum=0)
+    max_seq_length: int = 128
+    max_predictions_per_seq: int = 20
+    do_lower_case: bool | None = None
+    next_sentence: bool = True
+    pack_sequences: bool = False
+    init_moments: bool = False
+    skip_corrupt_records: bool = False

@@ -1,0 +1,53 @@
+"""How the vocabulary of a checkpoint is changed."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from keras_bert.settings import check_settings
+
+
+@dataclasses.dataclass(frozen=True)
+class ExtendVocabConfig:
+    """How many pieces a vocabulary gets.
+
+    Example:
+        >>> keras_bert.ExtendVocabConfig(num_new_pieces=500)
+        ExtendVocabConfig(num_new_pieces=500, pad_vocab_to_multiple=1)
+
+    Attributes:
+        num_new_pieces: The largest number of pieces to learn from a text.
+        pad_vocab_to_multiple: Fill up the vocabulary to a multiple of this
+            number, such as 64, with pieces that no text has.
+    """
+
+    num_new_pieces: int = 2000
+    pad_vocab_to_multiple: int = 1
+
+    def __post_init__(self):
+        check_settings(self)
+
+
+@dataclasses.dataclass(frozen=True)
+class TrimVocabConfig:
+    """Which pieces a vocabulary keeps.
+
+    Example:
+        >>> keras_bert.TrimVocabConfig(min_count=0)
+        Traceback (most recent call last):
+        keras_bert.errors.InputError: min_count is 0, but must be above 0.
+
+    Attributes:
+        min_count: How often the text must have a piece that is kept.
+        keep_characters: Whether to keep all pieces of one character, so that
+            words of other texts can still be split.
+        pad_vocab_to_multiple: Fill up the vocabulary to a multiple of this
+            number, such as 64, with pieces that no text has.
+    """
+
+    min_count: int = 1
+    keep_characters: bool = True
+    pad_vocab_to_multiple: int = 1
+
+    def __post_init__(self):
+        check_settings(self)
