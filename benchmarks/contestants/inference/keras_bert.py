@@ -37,7 +37,7 @@ def prepare(options):
     run.model = model
     return Prepared(
         run,
-        check=lambda hidden: hidden[0, 0, :8].tolist(),
+        check=lambda hidden: hidden[0, 0, :8].astype("float32").tolist(),
         # `count_work` counts those of training: forward, and twice backward.
         flops=lambda case: (
             count_work(features_of(case), config, num_labels=0)["flops"] / 3
