@@ -12,7 +12,7 @@ OTHERS := $(addprefix --ignore=,$(TASKS) $(PRETRAINING))
 # Neighbouring tests share fixtures, so a process gets many of them at once.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 
-.PHONY: setup demo test test-all lint clean
+.PHONY: setup demo test test-all lint bench clean
 
 setup: .venv/installed
 
@@ -41,5 +41,9 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# For example BENCH_FLAGS=--only=inference,tokenization
+bench: setup
+	$(BIN)/python benchmarks/compare.py $(BENCH_FLAGS)
+
 clean:
-	rm -rf .venv build demo_output keras_bert_tf.egg-info
+	rm -rf .bench .venv build demo_output keras_bert_tf.egg-info

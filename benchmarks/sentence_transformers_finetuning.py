@@ -1,12 +1,15 @@
 r"""Compares the training of vectors with sentence-transformers on torch.
 
-    python benchmarks/sentence_transformers_finetuning.py --peer_python=PYTHON \
+    python benchmarks/sentence_transformers_finetuning.py \
         --task=embedding/nli --data_dir=data --init_checkpoint=all-MiniLM-L6-v2
 
-PYTHON is the interpreter of an environment with sentence-transformers. Both
-packages train on the same rows with the same loss, AdamW, learning rates, batch
-size and number of epochs, in float32. The order of the rows and dropout differ,
-as they do between two seeds. Each package scores the validation set by itself.
+The peer runs in the environment of `make bench`, which is built if it is
+missing, or with --peer_python in one that has sentence-transformers.
+
+Both packages train on the same rows with the same loss, AdamW, learning rates,
+batch size and number of epochs, in float32. The order of the rows and dropout
+differ, as they do between two seeds. Each package scores the validation set by
+itself.
 
 Prints a line per seed: the Spearman correlation before and after training, and
 the median time per step, of each package. --output_dir keeps the models of the
@@ -30,6 +33,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 from absl import app, flags
+from comparison.environments import Environments
 
 import keras_bert
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
@@ -39,7 +43,7 @@ from keras_bert.training.optimizers.build import build_optimizer
 from keras_bert.training.training_model import WORK, TrainingModel
 
 _PEER_PYTHON = flags.DEFINE_string(
-    "peer_python", None, "Python with sentence-transformers.", required=True
+    "peer_python", None, "Python with sentence-transformers."
 )
 _TASK = flags.DEFINE_string(
     "task", None, "As in run_finetuning.py.", required=True
@@ -68,6 +72,7 @@ def main(_):
     rows = list(task.read(data_dir, "train"))
     held_out = list(task.read(data_dir, "validation"))
     train_set = kind.encode(rows, labeled=True)
+    peer_python = _PEER_PYTHON.value or Environments().python("torch")
     print("Spearman before and after, ms/step: keras_bert; the peer")
     for seed in map(int, _SEEDS.value):
         with tempfile.TemporaryDirectory() as folder:
@@ -78,7 +83,7 @@ def main(_):
                 "sentence_transformers_training.py"
             )
             subprocess.run(
-                [_PEER_PYTHON.value, script, folder, str(seed)],
+                [peer_python, script, folder, str(seed)],
                 check=True,
                 env=os.environ | {"TQDM_DISABLE": "1"},
             )

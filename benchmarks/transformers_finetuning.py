@@ -1,14 +1,16 @@
 r"""Compares fine-tuning with transformers on torch: scores, losses and speed.
 
-    python benchmarks/transformers_finetuning.py --peer_python=PYTHON \
+    python benchmarks/transformers_finetuning.py \
         --task=glue/mrpc --data_dir=MRPC --init_checkpoint=all-MiniLM-L6-v2
 
-PYTHON is the interpreter of an environment with torch and transformers. Both
-packages start from the same weights, including the head, and train on the same
-batches at the same learning rates with AdamW in float32. The same code scores
-both at the end. With dropout, they differ as two seeds do; --nodropout makes
-the losses of all steps comparable. It supports tasks whose output is `logits`,
-but not spans.
+The peer runs in the environment of `make bench`, which is built if it is
+missing, or with --peer_python in one that has torch and transformers.
+
+Both packages start from the same weights, including the head, and train on the
+same batches at the same learning rates with AdamW in float32. The same code
+scores both at the end. With dropout, they differ as two seeds do; --nodropout
+makes the losses of all steps comparable. It supports tasks whose output is
+`logits`, but not spans.
 
 Prints a line per seed: the scores; the mean times per step without the first
 20 steps; and the largest difference of the losses in the first 10 steps. In
@@ -30,6 +32,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 from absl import app, flags
+from comparison.environments import Environments
 from safetensors.numpy import save_file
 
 import keras_bert
@@ -41,7 +44,7 @@ from keras_bert.training.optimizers.schedule import WarmupDecay
 from keras_bert.training.training_model import WORK, TrainingModel
 
 _PEER_PYTHON = flags.DEFINE_string(
-    "peer_python", None, "Python with torch and transformers.", required=True
+    "peer_python", None, "Python with torch and transformers."
 )
 _TASK = flags.DEFINE_string(
     "task", None, "As in run_finetuning.py.", required=True
@@ -163,8 +166,9 @@ def _count_nothing(features):
 
 def _train_with_transformers(folder):
     script = Path(__file__).with_name("transformers_training.py")
+    python = _PEER_PYTHON.value or Environments().python("torch")
     subprocess.run(
-        [_PEER_PYTHON.value, script, folder],
+        [python, script, folder],
         check=True,
         env=os.environ | {"TQDM_DISABLE": "1"},
     )

@@ -1,12 +1,14 @@
-r"""Checks that transformers loads our checkpoints and gets the same outputs.
+"""Checks that transformers loads our checkpoints and gets the same outputs.
 
-    python benchmarks/transformers_loads_ours.py --peer_python=PYTHON \
-        --vocab_file=vocab.txt
+    python benchmarks/transformers_loads_ours.py --vocab_file=vocab.txt
 
-PYTHON is the interpreter of an environment with torch and transformers. The
-script converts each keras_bert model with random weights; transformers loads
-it and runs it on the same inputs. torch then saves it as `.bin` in its new and
-its old format, and keras_bert loads both. Prints the largest differences.
+The peer runs in the environment of `make bench`, which is built if it is
+missing, or with --peer_python in one that has torch and transformers.
+
+The script converts each keras_bert model with random weights; transformers
+loads it and runs it on the same inputs. torch then saves it as `.bin` in its
+new and its old format, and keras_bert loads both. Prints the largest
+differences.
 """
 
 import json
@@ -20,12 +22,13 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import keras
 import numpy as np
 from absl import app, flags
+from comparison.environments import Environments
 from safetensors.numpy import save_file
 
 import keras_bert
 
 PEER_PYTHON = flags.DEFINE_string(
-    "peer_python", None, "Python with torch and transformers.", required=True
+    "peer_python", None, "Python with torch and transformers."
 )
 VOCAB_FILE = flags.DEFINE_string(
     "vocab_file", None, "A released, uncased vocab.txt.", required=True
@@ -112,8 +115,9 @@ def _compare(model, config, outputs, ids, folder):
     )
     (converted / "texts.json").write_text(json.dumps(TEXTS), encoding="utf-8")
     script = Path(__file__).with_name("transformers_outputs.py")
+    python = PEER_PYTHON.value or Environments().python("torch")
     subprocess.run(
-        [PEER_PYTHON.value, script, converted],
+        [python, script, converted],
         check=True,
         env=os.environ | {"TQDM_DISABLE": "1"},
     )

@@ -1,0 +1,94 @@
+r"""Measures this package beside its peers; `make bench` runs it.
+
+    python benchmarks/compare.py --only=inference,tokenization
+
+Builds an environment for the peers, in .bench at the top of the checkout. The
+contestants of a work take turns on this machine. Writes `results.json`,
+`README.md` and pictures; parts that are measured again replace the old ones.
+Works with real data need the shared folder. `works/` has the table of all.
+"""
+
+import os
+from pathlib import Path
+
+from absl import app, flags
+from comparison.environments import CACHE, Environments, known_environments
+from comparison.measure import measure
+from comparison.pictures import draw
+from comparison.prepare import Preparations
+from comparison.results import read_results, write_result
+from comparison.tables import page, work_table
+from comparison.work import Setup
+from works import preparations, works
+
+_ONLY = flags.DEFINE_list(
+    "only", [], "The works whose names begin like this; all by default."
+)
+_QUICK = flags.DEFINE_bool(
+    "quick", False, "Only show that it works: tiny model, few rounds."
+)
+_ENVIRONMENTS = flags.DEFINE_list(
+    "environments",
+    ["keras_bert", *known_environments()],
+    "Leave out the contestants of all other environments.",
+)
+_PYTHONS = flags.DEFINE_list(
+    "pythons",
+    [],
+    "Interpreters to use instead of building, such as torch=/env/bin/python.",
+)
+_SHARED = flags.DEFINE_string(
+    "shared", os.environ.get("KERAS_BERT_SHARED"), "The folder of real data."
+)
+_OUTPUT_DIR = flags.DEFINE_string(
+    "output_dir", None, "By default benchmarks/results; .bench/quick if quick."
+)
+
+
+def main(_):
+    model = "bert_tiny" if _QUICK.value else "bert_base_uncased"
+    setup = Setup(
+        model=model,
+        files=CACHE / "files" / model,
+        shared=Path(_SHARED.value).absolute() if _SHARED.value else None,
+        is_quick=_QUICK.value,
+    )
+    folder = Path(__file__).parent / "results"
+    if _QUICK.value:
+        folder = CACHE / "quick"
+    if _OUTPUT_DIR.value:
+        folder = Path(_OUTPUT_DIR.value)
+    table = works(setup)
+    environments = Environments(
+        dict(pair.split("=", 1) for pair in _PYTHONS.value)
+    )
+    prepared = Preparations(preparations(setup), setup, environments)
+    for work in _chosen(table, setup):
+        for name in (n for c in work.contestants for n in c.needs):
+            prepared.make(name)
+        print(f"\n{work.title}", flush=True)
+        result = measure(work, environments)
+        print(work_table(work, result), flush=True)
+        write_result(folder, work.name, result)
+    results = read_results(folder)
+    (folder / "README.md").write_text(page(table, results), encoding="utf-8")
+    draw(table, results, folder)
+    print(f"Wrote {folder}")
+
+
+def _chosen(table, setup):
+    """Yields the works to measure, with the contestants to measure."""
+    for work in table:
+        if _ONLY.value and not work.name.startswith(tuple(_ONLY.value)):
+            continue
+        if work.needs_data and not setup.shared:
+            print(
+                f"{work.name} is left out: set KERAS_BERT_SHARED to the folder "
+                "with real data."
+            )
+            continue
+        yield work.limited(_ENVIRONMENTS.value, setup.is_quick)
+
+
+if __name__ == "__main__":
+    app.run(main)

@@ -1,0 +1,67 @@
+"""Makes the folders of files that contestants read."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from comparison.environments import CACHE, ROOT, Environments
+from comparison.measure import environment_variables
+from comparison.work import Preparation, Setup
+
+_SCRIPTS = ROOT / "benchmarks" / "preparations"
+
+
+class Preparations:
+    """Makes each folder once in a run, after those that it needs."""
+
+    def __init__(
+        self,
+        preparations: Mapping[str, Preparation],
+        setup: Setup,
+        environments: Environments,
+    ):
+        self._preparations = preparations
+        self._setup = setup
+        self._environments = environments
+        self._done: set[str] = set()
+
+    def make(self, name: str) -> None:
+        """Makes a folder; one that is kept from an earlier run is taken.
+
+        Raises subprocess.CalledProcessError if the script fails.
+        """
+        if name in self._done:
+            return
+        preparation = self._preparations[name]
+        for other in preparation.needs:
+            self.make(other)
+        folder = Path(self._setup.folder(name))
+        if not (preparation.is_kept and folder.is_dir()):
+            print(f"Preparing {name} ...", flush=True)
+            self._run(preparation, folder)
+        self._done.add(name)
+
+    def _run(self, preparation, folder):
+        partial = folder.with_name(f"{folder.name}.partial")
+        for path in (partial, folder):
+            shutil.rmtree(path, ignore_errors=True)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        log = CACHE / "logs" / f"{folder.name}.txt"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("w") as output:
+            subprocess.run(
+                [
+                    self._environments.python(preparation.environment),
+                    _SCRIPTS / preparation.script,
+                    *preparation.arguments,
+                    partial,
+                ],
+                check=True,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=environment_variables(preparation.environment),
+            )
+        partial.rename(folder)

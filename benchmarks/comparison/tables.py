@@ -1,0 +1,194 @@
+"""The results as tables, in Markdown."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from comparison.results import fastest_of_ours, ratio, reached_targets
+from comparison.work import Work
+
+# Of the time of the cores, taken by other processes.
+_MUCH_LOAD = 0.05
+_INTRODUCTION = """\
+# This package beside its peers
+
+`make bench` wrote this folder. The contestants of a work take turns on the same
+machine, one at a time, each with all of its cores and in a process of its own;
+the first round is not timed. `results.json` has the seconds of all rounds.
+
+A ratio is the time of a contestant divided by that of our fastest one in the
+same round: the median over the rounds. Above 1, ours is faster. The time is the
+median, with the least and the largest. Memory is the largest that the process
+had in all cases, with the code of its libraries. The difference is that of the
+results from those of the first contestant.
+"""
+
+
+def page(works: Sequence[Work], results: Mapping[str, Any]) -> str:
+    """Returns README.md for the works that were measured."""
+    measured = [work for work in works if work.name in results]
+    parts = [_INTRODUCTION, *_machines(measured, results)]
+    parts += ["## Targets\n", target_table(measured, results)]
+    for work in measured:
+        result = results[work.name]
+        parts += [f"## {work.title}\n", f"{work.note}\n"]
+        parts += [work_table(work, result), *_remarks(work, result)]
+    parts += ["## Versions\n", _versions(measured, results)]
+    return "\n".join(parts)
+
+
+def target_table(works: Sequence[Work], results: Mapping[str, Any]) -> str:
+    """Returns a row for each target that was measured."""
+    rows = []
+    for work in works:
+        if work.name in results:
+            for reached in reached_targets(work, results[work.name]):
+                rows.append(
+                    (
+                        work.title,
+                        reached.case,
+                        reached.peer,
+                        reached.ours,
+                        f"{reached.ratio:.2f}",
+                        f"{reached.target:g}",
+                        "yes" if reached.is_reached else "**no**",
+                    )
+                )
+    head = ("work", "case", "peer", "ours", "ratio", "target", "reached")
+    return _table(head, rows)
+
+
+def work_table(work: Work, result: Mapping[str, Any]) -> str:
+    """Returns a row for each case and contestant."""
+    rows = []
+    head = ["case", "", f"time of one {work.unit}", "spread", "ratio", "memory"]
+    differs = any(
+        "difference" in values
+        for figures in result["cases"].values()
+        for values in figures.values()
+    )
+    if differs:
+        head.append("difference")
+    for case, figures in result["cases"].items():
+        ours = fastest_of_ours(work, figures)
+        for contestant in work.contestants:
+            name = contestant.name
+            if name not in figures:
+                continue
+            seconds = figures[name]["seconds"]
+            memory = result["peak_memory"][name]
+            row = [
+                case,
+                name,
+                _time(statistics.median(seconds)),
+                f"{_time(min(seconds))} to {_time(max(seconds))}",
+                f"{ratio(seconds, figures[ours]['seconds']):.2f}"
+                if ours
+                else "",
+                f"{memory / 1e9:.2f} GB",
+            ]
+            if differs:
+                row.append(_number(figures[name].get("difference")))
+            rows.append(row)
+    return _table(head, rows)
+
+
+def shares(
+    work: Work, result: Mapping[str, Any]
+) -> Iterator[tuple[str, str, float]]:
+    """Yields a case, a contestant and its share of the matrix product.
+
+    That is its FLOP/s divided by those of the largest product.
+    """
+    if not result.get("matrix_product"):
+        return
+    speed = statistics.median(result["matrix_product"])
+    for case, figures in result["cases"].items():
+        flops = max((x.get("flops", 0.0) for x in figures.values()), default=0)
+        for name, values in figures.items():
+            if flops:
+                seconds = statistics.median(values["seconds"])
+                yield case, name, flops / seconds / speed
+
+
+def _remarks(work, result):
+    if (load := result.get("other_load") or 0) > _MUCH_LOAD:
+        yield (
+            f"**Other processes took {load:.0%} of the time of the cores "
+            "meanwhile, so these ratios mean little.**\n"
+        )
+    if found := list(shares(work, result)):
+        speed = statistics.median(result["matrix_product"])
+        yield (
+            f"The largest matrix product runs at {speed / 1e9:.0f} GFLOP/s. "
+            "The share of this speed, by the products that the work needs:\n"
+        )
+        cases = list(dict.fromkeys(case for case, _, _ in found))
+        shares_of = {(case, name): share for case, name, share in found}
+        yield _table(
+            ("", *cases),
+            [
+                (
+                    c.name,
+                    *(
+                        f"{shares_of[case, c.name]:.0%}"
+                        if (case, c.name) in shares_of
+                        else ""
+                        for case in cases
+                    ),
+                )
+                for c in work.contestants
+                if any((case, c.name) in shares_of for case in cases)
+            ],
+        )
+
+
+def _machines(works, results):
+    """What the works were measured on: a line for each machine."""
+    texts: dict[str, list[str]] = {}
+    for work in works:
+        texts.setdefault(describe(results[work.name]["machine"]), []).append(
+            work.name
+        )
+    for text, names in texts.items():
+        where = "" if len(texts) == 1 else f" ({', '.join(names)})"
+        yield f"Measured on {text}{where}.\n"
+
+
+def describe(machine: Mapping[str, Any]) -> str:
+    """Returns the machine as a part of a sentence."""
+    features = ", ".join(machine["features"]) or "no features that are known"
+    cores = "core" if machine["num_cores"] == 1 else "cores"
+    return (
+        f"{machine['num_cores']} {cores} of {machine['processor']} with "
+        f"{features}; {machine['memory_gb']} GB, {machine['system']}, Python "
+        f"{machine['python']}"
+    )
+
+
+def _versions(works, results):
+    found = {
+        f"{package} {version}"
+        for work in works
+        for versions in results[work.name]["versions"].values()
+        for package, version in versions.items()
+    }
+    return ", ".join(sorted(found)) + "\n"
+
+
+def _table(head, rows):
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    lines += ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _time(seconds):
+    if seconds >= 1:
+        return f"{seconds:.2f} s"
+    return f"{1e3 * seconds:.3g} ms"
+
+
+def _number(value):
+    return "" if value is None else f"{value:.2g}"

@@ -1,0 +1,120 @@
+"""One contestant of a comparison, in a process of its own.
+
+    python contestant.py FILE OPTIONS
+
+FILE is in this folder, such as `inference/onnxruntime.py`, and OPTIONS are a
+JSON object. `comparison/turns.py` starts the process with the Python of the
+contestant's environment, so this file needs only the standard library.
+
+A file of a contestant defines PACKAGES, the names of the packages whose
+versions the results name, and `prepare(options)`, which returns a `Prepared`.
+`options["num_threads"]` is the number of threads to use.
+
+The process reads and writes a JSON object a line. It first says that it is
+ready. Then it runs each case that it is asked for, and answers with the time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import importlib.metadata
+import json
+import os
+import resource
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+Case = Mapping[str, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Prepared:
+    """The work of a contestant, ready to be timed.
+
+    Attributes:
+        run: Takes a case, does all of its work and returns a result.
+        check: Takes the result of a case, and returns a list that can be
+            compared with those of other contestants: numbers or texts.
+        flops: Takes a case and returns the operations of its matrix products.
+        scale: Takes a case. Its seconds are multiplied by this number, for
+            example if only a sample of an epoch is run.
+    """
+
+    run: Callable[[Case], Any]
+    check: Callable[[Any], list] | None = None
+    flops: Callable[[Case], float] | None = None
+    scale: Callable[[Case], float] | None = None
+
+
+def main(file: str, options: str):
+    answers = _take_standard_output()
+    # As a module of a folder: this folder is on the path, not the file's own,
+    # so a file may have the name of the package that it imports.
+    module = importlib.import_module(file.removesuffix(".py").replace("/", "."))
+    prepared = module.prepare(json.loads(options))
+    versions = {p: importlib.metadata.version(p) for p in module.PACKAGES}
+    _write(answers, {"versions": versions} | _usage())
+    for line in sys.stdin:
+        _write(answers, _answer(prepared, json.loads(line)))
+
+
+def _answer(prepared, request):
+    """Runs a case as often as it takes to fill `min_seconds`."""
+    case = request["case"]
+    clock = {"wall": time.perf_counter, "cpu": time.process_time}[
+        request["clock"]
+    ]
+    num_runs = 0
+    begin, clock_begin = time.perf_counter(), clock()
+    while True:
+        result = prepared.run(case)
+        num_runs += 1
+        elapsed = clock() - clock_begin
+        if time.perf_counter() - begin >= request["min_seconds"]:
+            break
+        del result  # before the next one is made
+    scale = prepared.scale(case) if prepared.scale else 1
+    answer = {"seconds": scale * elapsed / num_runs, "num_runs": num_runs}
+    if isinstance(result, float):
+        answer["result"] = result
+    if request["wants_check"]:
+        if prepared.check:
+            answer["check"] = prepared.check(result)
+        if prepared.flops:
+            answer["flops"] = float(prepared.flops(case))
+    return answer | _usage()
+
+
+def _usage():
+    """What the process has used up to now.
+
+    The memory is that of the process at its largest, in bytes, with the code of
+    its libraries.
+    """
+    unit = 1 if sys.platform == "darwin" else 1024
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return {
+        "peak_memory": unit * usage.ru_maxrss,
+        "cpu_seconds": usage.ru_utime + usage.ru_stime,
+    }
+
+
+def _take_standard_output():
+    """Returns a file for the answers; what libraries print goes to stderr."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    return answers
+
+
+def _write(answers, message):
+    answers.write(json.dumps(message) + "\n")
+    answers.flush()
+
+
+if __name__ == "__main__":
+    # A contestant imports this file by its name, and gets this module.
+    sys.modules["contestant"] = sys.modules["__main__"]
+    main(*sys.argv[1:])

@@ -1,0 +1,38 @@
+"""Exports a checkpoint in every format that keras_bert has.
+
+    python exported_network.py CHECKPOINT FOLDER
+
+Writes FOLDER/float32 and FOLDER/bfloat16, SavedModels, and float32 and int8 as
+.tflite and .onnx files.
+"""
+
+import sys
+from pathlib import Path
+
+import keras
+
+import keras_bert
+from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
+from keras_bert.serving.formats.litert import write_litert
+from keras_bert.serving.formats.onnx import write_onnx
+
+
+def main(checkpoint, folder):
+    folder = Path(folder)
+    folder.mkdir()
+    for precision in ("float32", "bfloat16"):
+        keras.config.set_dtype_policy(precision)
+        version = keras_bert.export_pretrained(checkpoint, folder / "made")
+        version.rename(folder / precision)
+    (folder / "made").rmdir()
+    keras.config.set_dtype_policy("float32")
+    config, _ = load_config_and_tokenizer(checkpoint)
+    encoder = keras_bert.build_encoder(config)
+    keras_bert.load_checkpoint(encoder, checkpoint)
+    for precision in ("float32", "int8"):
+        write_litert(encoder, precision, folder / f"{precision}.tflite")
+        write_onnx(encoder, precision, folder / f"{precision}.onnx")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,48 @@
+"""The table of everything that is compared: a file for each kind of work.
+
+To add a peer, write a file for it in contestants/, in the folder of the work,
+and name it in the file of the work here. To add a work, add a folder there and
+a file here. What contestants read from disk is made by preparations, which are
+named beside the work.
+
+A file defines `works(setup)` and, if it needs some, `preparations(setup)`.
+"""
+
+from __future__ import annotations
+
+from comparison.work import Preparation, Setup, Work
+
+from works import (
+    classification,
+    finetuning,
+    growth,
+    inference,
+    pretraining_data,
+    pretraining_step,
+    tokenization,
+)
+
+_FILES = (
+    pretraining_step,
+    inference,
+    finetuning,
+    classification,
+    tokenization,
+    pretraining_data,
+    growth,
+)
+
+
+def works(setup: Setup) -> tuple[Work, ...]:
+    """Returns all works, in the order of the tables."""
+    return tuple(work for file in _FILES for work in file.works(setup))
+
+
+def preparations(setup: Setup) -> dict[str, Preparation]:
+    """Returns the folders of files that contestants need, by name."""
+    return {
+        name: preparation
+        for file in _FILES
+        if hasattr(file, "preparations")
+        for name, preparation in file.preparations(setup).items()
+    }
