@@ -8,6 +8,7 @@ contestants of a work take turns on this machine. Writes `results.json`,
 Works with real data need the shared folder. `works/` has the table of all.
 """
 
+import dataclasses
 import os
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from absl import app, flags
 from comparison.environments import CACHE, Environments, known_environments
 from comparison.measure import measure
 from comparison.pictures import draw
-from comparison.prepare import Preparations
+from comparison.prepare import PreparationError, Preparations
 from comparison.results import read_results, write_result
 from comparison.tables import page, work_table
 from comparison.work import Setup
@@ -63,21 +64,37 @@ def main(_):
         dict(pair.split("=", 1) for pair in _PYTHONS.value)
     )
     prepared = Preparations(preparations(setup), setup, environments)
-    for work in _chosen(table, setup):
-        for name in (n for c in work.contestants for n in c.needs):
-            prepared.make(name)
+    failures: list[str] = []
+
+    def report(failure):
+        print(failure, flush=True)
+        failures.append(failure)
+
+    chosen = list(_chosen(table, setup))
+    for name in {c.environment for work in chosen for c in work.contestants}:
+        environments.python(name)  # at once: it needs the network
+    for work in chosen:
+        work = _prepared(work, prepared, report)
         print(f"\n{work.title}", flush=True)
-        result = measure(work, environments)
+        result = measure(work, environments, report)
         print(work_table(work, result), flush=True)
         write_result(folder, work.name, result)
-    results = read_results(folder)
-    (folder / "README.md").write_text(page(table, results), encoding="utf-8")
-    draw(table, results, folder)
+        results = read_results(folder)
+        text = page(table, results)
+        (folder / "README.md").write_text(text, encoding="utf-8")
+        draw(table, results, folder)
     print(f"Wrote {folder}")
+    return 1 if failures else 0
 
 
 def _chosen(table, setup):
     """Yields the works to measure, with the contestants to measure."""
+    for start in _ONLY.value:
+        if not any(work.name.startswith(start) for work in table):
+            raise app.UsageError(
+                f"No work begins with {start!r}; there are "
+                f"{', '.join(work.name for work in table)}."
+            )
     for work in table:
         if _ONLY.value and not work.name.startswith(tuple(_ONLY.value)):
             continue
@@ -88,6 +105,20 @@ def _chosen(table, setup):
             )
             continue
         yield work.limited(_ENVIRONMENTS.value, setup.is_quick)
+
+
+def _prepared(work, preparations, report):
+    """Returns the work with the contestants whose files could be made."""
+    contestants = []
+    for contestant in work.contestants:
+        try:
+            for name in contestant.needs:
+                preparations.make(name)
+        except PreparationError as error:
+            report(f"{contestant.name} is left out: {error}")
+        else:
+            contestants.append(contestant)
+    return dataclasses.replace(work, contestants=tuple(contestants))
 
 
 if __name__ == "__main__":

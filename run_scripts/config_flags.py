@@ -54,6 +54,7 @@ def define_grid(config_class: type, names: Sequence[str]) -> Callable:
                 f"{helps[field.name]} Takes several values, separated by "
                 "commas, and tries each.",
             )
+            _show_in_help(field)
         else:
             _define(field, field.default, helps[field.name])
 
@@ -78,21 +79,25 @@ def define_settings(
 ) -> Callable[[], dict[str, Any]]:
     """Defines a flag without a default for each field of the dataclasses.
 
-    Several dataclasses may have the same field. With `names`, only these
-    fields have a flag. Returns a function that
+    Several dataclasses may have the same field; the help has each of their
+    texts. With `names`, only these fields have a flag. Returns a function that
     returns only the settings that are given on the command line.
     """
-    fields, defaults, helps = {}, {}, {}
+    fields, texts = {}, {}
     for config_class in classes:
-        helps |= _helps(config_class)
+        helps = _helps(config_class)
         for field in dataclasses.fields(config_class):
             if names is not None and field.name not in names:
                 continue
             fields[field.name] = field
-            defaults.setdefault(field.name, []).append(repr(field.default))
+            defaults = texts.setdefault(field.name, {})
+            defaults.setdefault(helps[field.name], []).append(field.default)
     for name, field in fields.items():
-        shown = " or ".join(dict.fromkeys(defaults[name]))
-        _define(field, None, f"{helps[name]} (default: {shown})")
+        shown = [
+            f"{text} (default: {' or '.join(map(repr, dict.fromkeys(values)))})"
+            for text, values in texts[name].items()
+        ]
+        _define(field, None, " Or: ".join(shown))
 
     def read():
         values = {name: flags.FLAGS[name].value for name in fields}
@@ -114,6 +119,15 @@ def _define(field, default, text):
         flags.DEFINE_enum(field.name, default, list(choices), text)
     else:
         _DEFINE[_type_name(field)](field.name, default, text)
+    _show_in_help(field)
+
+
+def _show_in_help(field):
+    # absl shows only the flags that the script itself defines, and calls a
+    # script by the path in its command.
+    flags.FLAGS.register_key_flag_for_module(
+        sys.argv[0], flags.FLAGS[field.name]
+    )
 
 
 def _type_name(field):

@@ -96,6 +96,14 @@ def features():
 
 
 @pytest.fixture
+def logged(caplog):
+    """The log of the package, also what only informs."""
+    # Not absl's set_verbosity: the level before it cannot be set again by it.
+    caplog.set_level("INFO", "absl")
+    return caplog
+
+
+@pytest.fixture
 def shared():
     """The folder with golden results and real data; skips if absent."""
     folder = os.environ.get("KERAS_BERT_SHARED")

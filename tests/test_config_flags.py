@@ -100,9 +100,27 @@ class _OtherSettings(_Settings):
     kind_size: int = 4
 
 
+@dataclasses.dataclass(frozen=True)
+class _ThirdSettings(_Settings):
+    """More settings.
+
+    Attributes:
+        kind_size: Another size.
+    """
+
+    kind_size: int = 5
+
+
 def test_only_given_settings_are_returned():
-    read = config_flags.define_settings([_Settings, _OtherSettings])
-    assert flags.FLAGS["kind_size"].help == "The size. (default: 3 or 4)"
+    read = config_flags.define_settings(
+        [_Settings, _ThirdSettings, _OtherSettings]
+    )
+    assert flags.FLAGS["kind_size"].help == (
+        "The size. (default: 3 or 4) Or: Another size. (default: 5)"
+    )
+    assert flags.FLAGS["kind_case"].help == (
+        "Whether there is a case. (default: None)"
+    )
     flags.FLAGS(["test"])
     assert read() == {}
     flags.FLAGS(["test", "--nokind_case", "--kind_name=b"])
@@ -140,6 +158,17 @@ def test_wrong_input_prints_one_sentence_and_exits_with_1(args, message):
     done = _run("keras_bert.InputError", args)
     assert done.returncode == 1
     assert done.stderr.strip() == message
+
+
+def test_help_shows_every_flag():
+    done = subprocess.run(
+        [sys.executable, ROOT / "run_scripts" / "run_finetuning.py", "--help"],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    for name in ("data_dir", "learning_rate", "lora_rank", "n_best_size"):
+        assert f"--{name}: " in done.stdout, name
 
 
 def test_a_store_that_does_not_answer_is_one_sentence():

@@ -14,6 +14,10 @@ from comparison.work import Preparation, Setup
 _SCRIPTS = ROOT / "benchmarks" / "preparations"
 
 
+class PreparationError(Exception):
+    """A script failed."""
+
+
 class Preparations:
     """Makes each folder once in a run, after those that it needs."""
 
@@ -27,21 +31,26 @@ class Preparations:
         self._setup = setup
         self._environments = environments
         self._done: set[str] = set()
+        self._failed: set[str] = set()
 
     def make(self, name: str) -> None:
         """Makes a folder; one that is kept from an earlier run is taken.
 
-        Raises subprocess.CalledProcessError if the script fails.
+        Raises PreparationError if its script fails, or failed before.
         """
+        if name in self._failed:
+            raise PreparationError(f"{name} could not be prepared.")
         if name in self._done:
             return
         preparation = self._preparations[name]
+        folder = Path(self._setup.folder(name))
+        self._failed.add(name)  # until it is done
         for other in preparation.needs:
             self.make(other)
-        folder = Path(self._setup.folder(name))
         if not (preparation.is_kept and folder.is_dir()):
             print(f"Preparing {name} ...", flush=True)
             self._run(preparation, folder)
+        self._failed.remove(name)
         self._done.add(name)
 
     def _run(self, preparation, folder):
@@ -52,16 +61,19 @@ class Preparations:
         log = CACHE / "logs" / f"{folder.name}.txt"
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("w") as output:
-            subprocess.run(
+            done = subprocess.run(
                 [
                     self._environments.python(preparation.environment),
                     _SCRIPTS / preparation.script,
                     *preparation.arguments,
                     partial,
                 ],
-                check=True,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 env=environment_variables(preparation.environment),
+            )
+        if done.returncode:
+            raise PreparationError(
+                f"{folder.name} could not be prepared; {log} says why."
             )
         partial.rename(folder)

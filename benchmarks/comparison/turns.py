@@ -152,7 +152,7 @@ def take_turns(
         if enough and time.perf_counter() - begin > max_seconds:
             break
         # Each one is the first as often as the others.
-        shift = i % len(processes)
+        shift = i % max(1, len(processes))
         for process in [*processes[shift:], *processes[:shift]]:
             if process.name not in taken:
                 continue

@@ -56,6 +56,14 @@ class AdaptationConfig(TrainConfig):
                 "With lora_rank, all weights but adapters and head are frozen "
                 "already; leave num_frozen_layers and freeze_embeddings out."
             )
+        if not self.lora_rank and (
+            self.lora_alpha
+            or self.lora_targets != AdaptationConfig.lora_targets
+        ):
+            raise InputError(
+                "lora_alpha and lora_targets are for adapters, and without a "
+                "lora_rank there are none; give a lora_rank, or leave them out."
+            )
 
 
 @dataclasses.dataclass(frozen=True)

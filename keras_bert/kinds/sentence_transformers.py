@@ -54,13 +54,13 @@ def read_modules(folder: Path, bert_config: BertConfig) -> TaskSpec:
     """
     root = _root(folder)
     assert root is not None
-    modules = _read(root / _MODULES)
+    modules = _read_modules(root)
     names = [module["type"].rpartition(".")[2] for module in modules]
     if names not in _OURS:
         raise InputError(
-            f"{root} has the modules {', '.join(names)}, but only Transformer "
-            "and Pooling, with or without Normalize, can be read here; choose "
-            "another model."
+            f"{root} has the modules {', '.join(names) or '(none)'}, but only "
+            "Transformer and Pooling, with or without Normalize, can be read "
+            "here; choose another model."
         )
     _check_prompt(root)
     settings = EmbeddingSettings(
@@ -69,6 +69,12 @@ def read_modules(folder: Path, bert_config: BertConfig) -> TaskSpec:
         normalize="Normalize" in names,
     )
     return TaskSpec(Embedding.name, _TEXT_FIELDS, settings)
+
+
+def lower_cases_before(folder: Path) -> bool:
+    """Returns whether text is lower-cased before the tokenizer gets it."""
+    file = folder / _TRANSFORMER
+    return file.is_file() and _read(file).get("do_lower_case", False)
 
 
 def module_files(
@@ -129,9 +135,9 @@ def _root(folder):
     if (folder / _MODULES).is_file():
         return folder
     if (folder.parent / _MODULES).is_file():
-        first, *_ = _read(folder.parent / _MODULES)
-        if first["path"] == folder.name:
-            return folder.parent
+        for module in _read_modules(folder.parent)[:1]:
+            if module["path"] == folder.name:
+                return folder.parent
     return None
 
 
@@ -143,6 +149,11 @@ def _max_seq_length(folder, bert_config):
     ):
         values = _read(folder / name) if (folder / name).is_file() else {}
         if length := values.get(key):
+            if not isinstance(length, (int, float)):
+                raise InputError(
+                    f"{key} in {folder / name} is {length!r}, but must be a "
+                    "number; copy the file again."
+                )
             # Without a limit, a tokenizer has 1e30.
             return int(min(length, bert_config.max_position_embeddings))
     return bert_config.max_position_embeddings
@@ -152,11 +163,11 @@ def _pooling(file):
     values = _read(file)
     flags = [name for flag, name in _FLAGS.items() if values.get(flag)]
     found = values.get("pooling_mode", flags or "mean")
-    names = [found] if isinstance(found, str) else found
-    if len(names) > 1 or names[0] not in _POOLINGS:
+    names = found if isinstance(found, list) else [found]
+    if len(names) != 1 or names[0] not in _POOLINGS:
         raise InputError(
-            f"{file} asks for the pooling {' and '.join(names)}, but it must "
-            f"be one of {', '.join(_POOLINGS)}; choose another model."
+            f"{file} asks for the pooling {' and '.join(map(str, names))}, but "
+            f"it must be one of {', '.join(_POOLINGS)}; choose another model."
         )
     return names[0]
 
@@ -172,10 +183,30 @@ def _check_prompt(root):
         )
 
 
-def _read(file):
+def _read_modules(root):
+    """Returns the modules of a folder, each with its type and its path."""
+    modules = _read(root / _MODULES, list)
+    for module in modules:
+        if not (isinstance(module, dict) and {"type", "path"} <= set(module)):
+            raise InputError(
+                f"{root / _MODULES} has the module {module!r}, but a module "
+                "must have a type and a path; copy the file again."
+            )
+    return modules
+
+
+def _read(file, of_type=dict):
+    if not file.is_file():
+        raise FileNotFoundError(
+            f"{file} is missing; copy the whole folder of the model again."
+        )
     try:
-        return json.loads(file.read_text(encoding="utf-8"))
+        values = json.loads(file.read_text(encoding="utf-8"))
     except ValueError as error:
         raise InputError(
             f"{file} is not JSON ({error}); copy it again."
         ) from error
+    if not isinstance(values, of_type):
+        what = "an object" if of_type is dict else "a list"
+        raise InputError(f"{file} is not {what}; copy it again.")
+    return values

@@ -83,11 +83,16 @@ def extend_vocab(
     old = read_checkpoint(checkpoint)
     vocab = list(old.tokenizer.vocab)
     learned, held_out = _count_words(lines, eval_lines, old.tokenizer.settings)
-    words = list(words)
-    if bool(words) == bool(learned):
+    words = [word.strip() for word in words if word.strip()]
+    if words and learned:
         raise InputError(
-            "Give either a text to learn new pieces from or a list of words "
-            "to add, with at least one word."
+            "Both a text and a list of words were given; give either a text "
+            "to learn new pieces from or words to add."
+        )
+    if not words and not learned:
+        raise InputError(
+            "There is no word in what was given; give a text to learn new "
+            "pieces from or a list of words to add."
         )
     if words:
         new = _pieces_of_list(words, old.tokenizer)
@@ -144,7 +149,6 @@ def _count_words(lines, eval_lines, settings):
 
 def _pieces_of_list(words, tokenizer):
     """Cleans and splits the words as in a text; leaves out known pieces."""
-    words = [word.strip() for word in words]
     rows = words_of_texts(
         [word.removeprefix(INSIDE) for word in words], tokenizer.settings
     )

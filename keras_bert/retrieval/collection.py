@@ -59,12 +59,18 @@ def read_collection(data_dir: str | Path, split: str = "test") -> Collection:
     wrong or a judged query has no text.
     """
     folder = to_path(data_dir)
+    name = f"qrels/{split}.tsv"
+    for file in (_CORPUS, _QUERIES, name):
+        if not (folder / file).is_file():
+            raise FileNotFoundError(
+                f"{folder} has no {file}; give a folder in BEIR's format, with "
+                f"{_CORPUS}, {_QUERIES} and {name}."
+            )
     texts = {}
     for number, row in enumerate(_json_lines(folder, _QUERIES), 1):
         _check(row, f"query {number} of {folder / _QUERIES}")
         texts[row["_id"]] = row["text"]
     qrels: dict[str, dict[str, int]] = {}
-    name = f"qrels/{split}.tsv"
     columns = {"query": 0, "document": 1, "relevance": 2}
     read = readers.tsv(columns=columns, test_columns=columns, test=name)
     for row in read(folder, "test"):

@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from comparison.environments import known_environments
+from comparison import prepare
+from comparison.environments import Environments, known_environments
 from comparison.measure import difference
 from comparison.results import (
     fastest_of_ours,
@@ -17,7 +18,7 @@ from comparison.results import (
 )
 from comparison.tables import page, target_table
 from comparison.turns import ContestantError, Process, take_turns
-from comparison.work import Contestant, Setup, Target, Work
+from comparison.work import Contestant, Preparation, Setup, Target, Work
 from works import preparations, works
 
 import keras_bert
@@ -208,6 +209,41 @@ def test_parts_are_measured_alone(tmp_path):
 def test_differences():
     assert difference([1.0, -2.0, 4.0], [1.5, -5.0, 4.0]) == 3.0
     assert difference(["a", "b", "c"], ["a", "x", "y"]) == 2
+
+
+def test_preparations(tmp_path, monkeypatch):
+    monkeypatch.setattr(prepare, "_SCRIPTS", tmp_path)
+    monkeypatch.setattr(prepare, "CACHE", tmp_path)
+    (tmp_path / "make.py").write_text(
+        "import pathlib, sys\n"
+        "*words, folder = sys.argv[1:]\n"
+        "pathlib.Path(folder).mkdir()\n"
+        "with open(words[0], 'a') as file: file.write(words[1])\n"
+        "if words[1] == 'x': raise RuntimeError\n"
+    )
+    notes = str(tmp_path / "notes")
+
+    def preparation(word, *needs, **changes):
+        words = (notes, word)
+        return Preparation("keras_bert", "make.py", words, needs, **changes)
+
+    table = {
+        "kept": preparation("k"),
+        "ours": preparation("o", "kept", is_kept=False),
+        "broken": preparation("x", "kept"),
+        "after": preparation("a", "broken"),
+    }
+    setup = Setup("bert_tiny", tmp_path / "files", None)
+    for _ in range(2):  # two runs
+        run = prepare.Preparations(table, setup, Environments())
+        run.make("ours")
+        run.make("ours")
+        for name in ("after", "broken"):
+            with pytest.raises(prepare.PreparationError, match="broken could"):
+                run.make(name)
+    assert Path(notes).read_text() == "koxox"
+    made = sorted(path.name for path in (tmp_path / "files").iterdir())
+    assert made == ["broken.partial", "kept", "ours"]
 
 
 @pytest.mark.parametrize("is_quick", [False, True])

@@ -47,15 +47,14 @@ def test_a_path_may_be_an_output_dir_a_checkpoint_or_a_file(config, checkpoint):
         assert _assert_equal_in_both(model, arrays) == arrays.keys()
 
 
-def test_absent_heads_are_named(config, checkpoint, caplog):
+def test_absent_heads_are_named(config, checkpoint, logged):
     arrays = load_file(checkpoint / "model.safetensors")
     model = build_classifier(config, num_labels=3)
-    caplog.set_level("INFO")
     load_checkpoint(model, checkpoint)
     assert len(_assert_equal_in_both(model, arrays)) == len(model.weights) - 2
     assert (
         "so initialized randomly: classifier; not in the model: masked_lm, "
-        "next_sentence" in caplog.text
+        "next_sentence" in logged.text
     )
 
 

@@ -235,6 +235,17 @@ def test_text_may_be_lower_cased_before_the_tokenizer(new):
             "is a BPE tokenizer or has gaps in its ids",
         ),
         ("tokenizer.json", [3], "is not a tokenizer of BERT"),
+        ("modules.json", {}, "modules.json is not a list; copy it again"),
+        ("modules.json", [], "has the modules \\(none\\), but only"),
+        ("modules.json", [{"path": ""}], "must have a type and a path; copy"),
+        ("1_Pooling/config.json", [1], "config.json is not an object; copy"),
+        ("1_Pooling/config.json", {"pooling_mode": 3}, "the pooling 3, but it"),
+        ("sentence_bert_config.json", [], "config.json is not an object; copy"),
+        (
+            "sentence_bert_config.json",
+            {"max_seq_length": "9"},
+            "max_seq_length in .* is '9', but must be a number; copy",
+        ),
     ],
 )
 def test_what_is_not_known_is_refused(new, name, values, message):
@@ -243,7 +254,12 @@ def test_what_is_not_known_is_refused(new, name, values, message):
         load_finetuned(new)
 
 
-def test_a_damaged_file_is_named(new):
+def test_a_damaged_or_missing_file_is_named(new):
+    (new / "1_Pooling" / "config.json").unlink()
+    with pytest.raises(
+        FileNotFoundError, match="config.json is missing; copy the whole folder"
+    ):
+        load_finetuned(new)
     (new / "modules.json").write_text("[{")
     with pytest.raises(InputError, match="modules.json is not JSON"):
         load_finetuned(new)

@@ -209,11 +209,10 @@ def test_other_text_gives_the_figures(pretrained, tmp_path):
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        ({}, "either a text .* or a list of words"),
-        (
-            {"lines": ["the fox"], "words": ["cat"]},
-            "either a text .* or a list",
-        ),
+        ({}, "There is no word in what was given; give a text"),
+        ({"lines": ["", " "]}, "There is no word in what was given"),
+        ({"words": ["", " "]}, "There is no word in what was given"),
+        ({"lines": ["the fox"], "words": ["cat"]}, "Both a text and a list"),
         ({"words": ["the", "Fox"]}, "has a piece for every given word already"),
         ({"lines": ["the fox"] * 9}, "a piece for every frequent word already"),
         ({"words": ["##a-b"]}, "'##a-b' is not one piece.* finds 3 words"),

@@ -111,6 +111,17 @@ def test_a_judged_document_that_the_corpus_lacks_is_told(
 
 
 @pytest.mark.parametrize(
+    "file", ["corpus.jsonl", "queries.jsonl", "qrels/test.tsv"]
+)
+def test_a_missing_file_is_named(embedder, collection, tmp_path, file):
+    folder, *_ = collection
+    (folder / file).unlink()
+    with pytest.raises(FileNotFoundError, match=f"has no {file}; give a fol"):
+        evaluate_retrieval(embedder, folder, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
     "file, line, message",
     [
         ("qrels/test.tsv", "q99\td1\t1", "judges the query 'q99', which quer"),

@@ -9,7 +9,6 @@ import pytest
 import safetensors
 import small_run
 import tensorflow as tf
-from absl import logging
 from safetensors.numpy import load_file
 from small_run import (
     CONFIG,
@@ -98,14 +97,6 @@ def test_a_hundred_rows_of_means_however_long_the_run_is(tmp_path):
         train_small(tmp_path / "one", 3, config)
     (row,) = history_rows(tmp_path / "one")
     assert float(row["loss"]) == pytest.approx(np.mean(losses))
-
-
-@pytest.fixture
-def logged(caplog):
-    before = logging.get_verbosity()
-    logging.set_verbosity(logging.INFO)
-    yield caplog
-    logging.set_verbosity(before)
 
 
 def test_the_figures_of_a_row(tmp_path, monkeypatch, logged):

@@ -20,7 +20,7 @@ class ClassificationSettings(
 
     Attributes:
         bilstm_size: Units, in each direction, of a two-layer BiLSTM on the
-            encoder (paper, 5.1; 768 there); 0 for no BiLSTM.
+            encoder (768 in the paper, 5.1 and 5.3); 0 for no BiLSTM.
     """
 
     bilstm_size: int = setting(0, minimum=0)

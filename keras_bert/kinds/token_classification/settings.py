@@ -16,7 +16,7 @@ class TokenClassificationSettings(LabelSmoothingSettings):
         features: The hidden states of a frozen encoder on which a tagger is
             trained (paper, 5.3); "" to train the encoder too.
         bilstm_size: Units, in each direction, of a two-layer BiLSTM on the
-            encoder (768 in the paper); 0 for no BiLSTM.
+            encoder (768 in the paper, 5.1 and 5.3); 0 for no BiLSTM.
     """
 
     features: str = setting(
