@@ -21,8 +21,9 @@ _OPSET = 17
 def write_onnx(model: keras.Model, precision: str, file: Path) -> None:
     """Writes a network with its names of inputs and outputs.
 
-    With `int8`, ONNX Runtime multiplies integers of 8 bits. Each weight has a
-    scale, and so has each input, found while it is computed ("dynamic").
+    With `int8`, ONNX Runtime multiplies integers of 8 bits. Each column of a
+    weight has its scale, and so has each input, found while it is computed
+    ("dynamic").
 
     Raises InputError if tf2onnx or ONNX Runtime is not installed.
     """
@@ -45,8 +46,15 @@ def write_onnx(model: keras.Model, precision: str, file: Path) -> None:
             output_path=str(float_file),
         )
         if precision == "int8":
+            prepared_file = Path(folder, "prepared.onnx")
+            quantization.quant_pre_process(
+                float_file, prepared_file, skip_symbolic_shape=True
+            )
             quantization.quantize_dynamic(
-                float_file, file, weight_type=quantization.QuantType.QInt8
+                prepared_file,
+                file,
+                per_channel=True,
+                weight_type=quantization.QuantType.QInt8,
             )
         else:
             file.write_bytes(float_file.read_bytes())
