@@ -34,7 +34,7 @@ class Preparations:
         self._failed: set[str] = set()
 
     def make(self, name: str) -> None:
-        """Makes a folder; one that is kept from an earlier run is taken.
+        """Makes a folder, or takes the one that an earlier run made like this.
 
         Raises PreparationError if its script fails, or failed before.
         """
@@ -47,11 +47,23 @@ class Preparations:
         self._failed.add(name)  # until it is done
         for other in preparation.needs:
             self.make(other)
-        if not (preparation.is_kept and folder.is_dir()):
+        mark = folder.with_name(f"{folder.name}.made_by")
+        origin = self._origin(name)
+        is_made = mark.is_file() and mark.read_text() == origin
+        if not (preparation.is_kept and is_made):
             print(f"Preparing {name} ...", flush=True)
+            mark.unlink(missing_ok=True)
             self._run(preparation, folder)
+            mark.write_text(origin)
         self._failed.remove(name)
         self._done.add(name)
+
+    def _origin(self, name):
+        """The scripts and arguments that make a folder, as a text."""
+        preparation = self._preparations[name]
+        script = (_SCRIPTS / preparation.script).read_text(encoding="utf-8")
+        before = map(self._origin, preparation.needs)
+        return "\n".join([*before, script, *preparation.arguments])
 
     def _run(self, preparation, folder):
         partial = folder.with_name(f"{folder.name}.partial")

@@ -21,8 +21,8 @@ def works(setup):
             name="pretraining_data",
             title="Pre-training data",
             note=f"{_megabytes(setup)} MB of novels; seconds of one core, "
-            "without imports. The difference is that of the numbers of "
-            "instances, which are drawn at random.",
+            "without imports. The first round is timed too. The difference is "
+            "that of the numbers of instances, which are drawn at random.",
             cases={_CASE: {"dupe_factor": 10}},
             contestants=(
                 contestant("keras_bert", "keras_bert", "keras_bert.py"),

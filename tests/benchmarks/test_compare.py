@@ -242,8 +242,13 @@ def test_preparations(tmp_path, monkeypatch):
             with pytest.raises(prepare.PreparationError, match="broken could"):
                 run.make(name)
     assert Path(notes).read_text() == "koxox"
-    made = sorted(path.name for path in (tmp_path / "files").iterdir())
+    made = (tmp_path / "files").iterdir()
+    made = sorted(path.name for path in made if path.is_dir())
     assert made == ["broken.partial", "kept", "ours"]
+    # With other arguments, a folder is made anew.
+    table["kept"] = preparation("l")
+    prepare.Preparations(table, setup, Environments()).make("kept")
+    assert Path(notes).read_text() == "koxoxl"
 
 
 @pytest.mark.parametrize("is_quick", [False, True])
