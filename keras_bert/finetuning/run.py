@@ -148,18 +148,10 @@ def finetune(
     if not config.num_train_epochs:
         found = _settings_of_model(task, init_checkpoint, bert_config)
         settings = {**found, **settings}
-    spec = make_spec(task, settings)
-    kind = build_kind(spec, tokenizer, bert_config)
+    kind = build_kind(make_spec(task, settings), tokenizer, bert_config)
     check_distillation(teacher, kind, config)
-
     if config.num_train_epochs:
-        train_rows = read("train")
-        if learned := kind.settings_from_data(train_rows):
-            changed = dataclasses.replace(spec.settings, **learned)
-            spec = dataclasses.replace(spec, settings=changed)
-            kind = build_kind(spec, tokenizer, bert_config)
-        if not isinstance(train_rows, Sequence):
-            train_rows = read("train")  # the kind may have read them
+        kind, train_rows = _read_train_rows(kind, read, bert_config)
 
     def build_model():
         model = kind.build_model(bert_config)
@@ -182,7 +174,7 @@ def finetune(
         train_set = encode_rows(
             kind, train_rows, encoded_folder(output_dir, cache_dir)
         )
-        _warn_of_changes(spec, output_dir)
+        _warn_of_changes(kind.spec, output_dir)
         base = None
         if init_checkpoint and config.lora_rank:
             base = BaseModel.of(init_checkpoint, config.alpha)
@@ -227,6 +219,19 @@ def finetune(
     finetuned = FinetunedModel(model, kind, bert_config)
     _predict_test_sets(finetuned, task, read, output_dir)
     return results
+
+
+def _read_train_rows(kind, read, bert_config):
+    """Returns the kind, with the settings that follow from the rows, and them.
+
+    The rows may be an iterator, which a kind reads to the end for this.
+    """
+    rows = read("train")
+    if learned := kind.settings_from_data(rows):
+        changed = dataclasses.replace(kind.spec.settings, **learned)
+        spec = dataclasses.replace(kind.spec, settings=changed)
+        kind = build_kind(spec, kind.tokenizer, bert_config)
+    return kind, rows if isinstance(rows, Sequence) else read("train")
 
 
 def _train(
