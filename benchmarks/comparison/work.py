@@ -61,7 +61,7 @@ class Work:
         targets: What we want to reach.
         unit: What the seconds are of.
         matrix_product: The contestant whose result is the speed of the
-            largest matrix product, in FLOP/s; it is no row of the tables.
+            largest matrix product, in FLOP/s; the tables leave it out.
         rounds: The number of timed rounds.
         untimed_rounds: The number of rounds before them.
         max_seconds: The time of a case, after which no new round begins.

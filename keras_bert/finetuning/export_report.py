@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ import tensorflow as tf
 from keras_bert.finetuning.evaluation import Evaluation
 from keras_bert.kinds.kind import Kind
 from keras_bert.kinds.signatures import one_graph
-from keras_bert.tasks.base import Row
 
 _LENGTHS = (32, 128)
 _BATCH_SIZE = 32
@@ -25,7 +23,7 @@ def export_report(
     model: Any,
     exported: Any,
     kind: Kind,
-    rows: Sequence[Row] | None,
+    evaluation: Evaluation | None,
 ) -> dict[str, Any]:
     """Compares an exported network with the model that it was made of.
 
@@ -35,8 +33,7 @@ def export_report(
         latency_ms: The median time of a call on one sequence, by its number of
             tokens.
         sequences_per_second: In batches of 32 sequences of 128 tokens.
-        metrics: The metrics of the task on the rows, by name, if there are
-            any.
+        metrics: The metrics of the task by name, if there is an evaluation.
 
     Sequences are cut to what the task reads at most.
     """
@@ -63,8 +60,7 @@ def export_report(
             for x in seconds(_BATCH_SIZE, _LENGTHS[-1])
         ],
     }
-    if rows:
-        evaluation = Evaluation(kind, rows, batch_size=32)
+    if evaluation:
         before, after = (evaluation(network)[1] for network in networks)
         report["metrics"] = {
             name: [before[name], after[name]] for name in before

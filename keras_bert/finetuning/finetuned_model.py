@@ -37,6 +37,7 @@ from keras_bert.tasks.base import Row
 from keras_bert.training.run_files.checkpoint import write_weights
 
 _TRAINING = "training.json"
+_BATCH_SIZE = 32
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,6 +107,12 @@ class FinetunedModel:
         `export_report`. Returns the version's folder.
         """
         config = config or ExportConfig()
+        # Before anything is written, because a row may be wrong.
+        evaluation = (
+            Evaluation(self.kind, rows, batch_size=_BATCH_SIZE)
+            if rows
+            else None
+        )
         exported = self.model
         if config.precision == "bfloat16":
             exported = in_bfloat16(self.model, self.kind, self.bert_config)
@@ -120,8 +127,8 @@ class FinetunedModel:
                 exported, self.kind, export_dir, config=config, **parts
             )
             exported = load_network(local_copy(version))
-        if rows or config != ExportConfig():
-            report = export_report(self.model, exported, self.kind, rows)
+        if evaluation or config != ExportConfig():
+            report = export_report(self.model, exported, self.kind, evaluation)
             size = sum(
                 x.stat().st_size for x in version.rglob("*") if x.is_file()
             )

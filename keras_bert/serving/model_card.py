@@ -53,7 +53,7 @@ def network_card(
     """Returns the card of a fine-tuned network in another format."""
     return _card(
         f"# {name}\n\nThe network of a BERT model that keras_bert exported. It "
-        f"takes ids.",
+        "takes ids.",
         {
             "Inputs and outputs": [
                 f"`{file_name}` has these inputs, all int32. `tokenizer.json` "

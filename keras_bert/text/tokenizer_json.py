@@ -21,7 +21,7 @@ def tokenizer_json(tokenizer: BertTokenizer) -> str:
         "version": "1.0",
         "truncation": None,
         "padding": None,
-        # A special token that stands in a text is text, as in this package.
+        # Special tokens in a text are plain text, as in this package.
         "added_tokens": [],
         "normalizer": _normalizer(tokenizer.settings),
         "pre_tokenizer": {"type": "BertPreTokenizer"},

@@ -6,6 +6,7 @@ import pytest
 from conftest import randomize, write_vocab
 from kind_examples import make_kind
 
+from keras_bert.errors import InputError
 from keras_bert.finetuning.finetuned_model import FinetunedModel
 from keras_bert.serving.config import ExportConfig
 
@@ -51,6 +52,13 @@ def test_the_report_of_another_format(model, tmp_path):
     for name, (before, after) in report["metrics"].items():
         assert before == pytest.approx(figures[name], abs=1e-6)
         assert after == pytest.approx(before, abs=1e-5)
+
+
+def test_wrong_rows_leave_nothing(model, tmp_path):
+    rows = [{"text": "a good film", "label": "great"}]
+    with pytest.raises(InputError, match="Label 'great' of example 1"):
+        model.export(tmp_path / "lite", ExportConfig("litert"), rows=rows)
+    assert not (tmp_path / "lite").exists()
 
 
 def test_a_saved_model_in_bfloat16_has_a_report(model, tmp_path):

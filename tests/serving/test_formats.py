@@ -135,6 +135,16 @@ def test_a_folder_has_versions_of_one_format(config, tmp_path):
         _export(model, kind, tmp_path / "model", config, "onnx")
 
 
+@pytest.mark.parametrize("model_format", ["litert", "onnx"])
+def test_a_damaged_network_is_refused(config, tmp_path, model_format):
+    model, kind = _make("classification", tmp_path, config)
+    version = _export(model, kind, tmp_path / "model", config, model_format)
+    (file,) = version.glob("network.*")
+    file.write_bytes(file.read_bytes()[:1000])
+    with pytest.raises(InputError, match=f"{file.name} is not an? .* network"):
+        ServedModel(version)
+
+
 # Large enough to be quantized: LiteRT leaves small weights as they are.
 _WIDE = BertConfig(
     vocab_size=31,

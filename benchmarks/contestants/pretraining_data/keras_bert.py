@@ -3,7 +3,7 @@
 import tempfile
 from pathlib import Path
 
-import tensorflow  # noqa: F401  (importing it is no part of the work)
+import tensorflow  # noqa: F401  (not part of the work)
 import tensorflow_text  # noqa: F401
 from contestant import Prepared
 

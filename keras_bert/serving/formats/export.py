@@ -14,6 +14,7 @@ import tensorflow as tf
 from keras_bert.config import BertConfig
 from keras_bert.files import to_json
 from keras_bert.kinds.kind import Kind
+from keras_bert.kinds.signatures import one_graph
 from keras_bert.kinds.spec import build_kind, read_spec, spec_to_json
 from keras_bert.serving.config import ExportConfig
 from keras_bert.serving.export import describe_signatures
@@ -146,9 +147,7 @@ class LoadedNetwork:
 
 
 def _by_name(signature):
-    function = tf.function(
-        signature.function, input_signature=signature.inputs, autograph=False
-    )
+    function = one_graph(signature.function, signature.inputs)
     names = [spec.name for spec in signature.inputs]
     return lambda **texts: function(*(texts[name] for name in names))
 

@@ -49,7 +49,7 @@ def write_litert(model: keras.Model, precision: str, file: Path) -> None:
 def run_litert(file: Path) -> Run:
     """Returns a function that runs the network in a file.
 
-    Raises InputError if LiteRT is not installed.
+    Raises InputError if LiteRT is not installed, or the file is damaged.
     """
     try:
         from ai_edge_litert.interpreter import Interpreter
@@ -58,7 +58,12 @@ def run_litert(file: Path) -> Run:
             "The package ai-edge-litert is missing; run pip install "
             "'keras-bert-tf[litert]'."
         ) from error
-    interpreter = Interpreter(model_path=str(file), num_threads=num_threads())
+    try:
+        interpreter = Interpreter(str(file), num_threads=num_threads())
+    except ValueError as error:
+        raise InputError(
+            f"{file} is not a LiteRT network; export the model again."
+        ) from error
     serve = interpreter.get_signature_runner("serving_default")
     lock = threading.Lock()  # calls share the buffers of the interpreter
 

@@ -63,14 +63,22 @@ def write_onnx(model: keras.Model, precision: str, file: Path) -> None:
 def run_onnx(file: Path) -> Run:
     """Returns a function that runs the network in a file.
 
-    Raises InputError if ONNX Runtime is not installed.
+    Raises InputError if ONNX Runtime is not installed, or the file is damaged.
     """
     onnxruntime = _import("onnxruntime")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = num_threads()
-    session = onnxruntime.InferenceSession(
-        file, options, providers=["CPUExecutionProvider"]
-    )
+    try:
+        session = onnxruntime.InferenceSession(
+            file, options, providers=["CPUExecutionProvider"]
+        )
+    except Exception as error:
+        # Its errors have no public base class.
+        if not type(error).__module__.startswith("onnxruntime"):
+            raise
+        raise InputError(
+            f"{file} is not an ONNX network; export the model again."
+        ) from error
     names = [output.name for output in session.get_outputs()]
 
     def run(arrays):
