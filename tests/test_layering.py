@@ -28,6 +28,7 @@ MAY_IMPORT = {
         "config",
         "errors",
         "files",
+        "layers",
         "models",
         "settings",
         "tasks",

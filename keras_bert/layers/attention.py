@@ -13,9 +13,9 @@ class SelfAttention(keras.layers.Layer):
 
     Takes x [T, H] and `input_mask` [B, S] with T = B * S; a 1 in the mask
     allows attention to a token. Returns [T, H]. With `left_to_right`, a token
-    attends to itself and earlier tokens only. With `packed`, a row holds
-    several sequences, which `input_mask` numbers from 1, and a token attends
-    to its own sequence only.
+    attends to itself and earlier tokens only. Called with `packed`, a row
+    holds several sequences, which `input_mask` numbers from 1, and a token
+    attends to its own sequence only.
 
     Example:
         >>> layer = keras_bert.SelfAttention(num_heads=3)
@@ -28,7 +28,6 @@ class SelfAttention(keras.layers.Layer):
         num_heads: int,
         dropout_rate: float = 0.1,
         left_to_right: bool = False,
-        packed: bool = False,
         initializer_range: float = 0.02,
         **kwargs,
     ):
@@ -36,7 +35,6 @@ class SelfAttention(keras.layers.Layer):
         self.num_heads = num_heads
         self.dropout_rate = dropout_rate
         self.left_to_right = left_to_right
-        self.packed = packed
         self.initializer_range = initializer_range
         self.dropout = Dropout(
             dropout_rate, dtype=self.dtype_policy, name="dropout"
@@ -64,7 +62,7 @@ class SelfAttention(keras.layers.Layer):
             dtype=self.dtype_policy,
         )
 
-    def call(self, x, input_mask):
+    def call(self, x, input_mask, packed=False):
         seq_length = ops.shape(input_mask)[1]
         # Scaling the query is cheaper than scaling the scores.
         query = self.query(x) * self.head_size**-0.5
@@ -75,7 +73,7 @@ class SelfAttention(keras.layers.Layer):
         scores = ops.matmul(query, ops.transpose(key, (0, 1, 3, 2)))
         # Always in float32: softmax sums many small numbers.
         scores = ops.cast(scores, "float32")  # [B, N, S, T]
-        scores += self._mask_adder(input_mask, seq_length)
+        scores += self._mask_adder(input_mask, seq_length, packed)
         probs = ops.cast(ops.softmax(scores), self.compute_dtype)
 
         context = ops.matmul(self.dropout(probs), value)  # [B, N, S, D]
@@ -86,7 +84,7 @@ class SelfAttention(keras.layers.Layer):
         x = ops.reshape(x, (-1, seq_length, self.num_heads, self.head_size))
         return ops.transpose(x, (0, 2, 1, 3))  # [B, N, S, D]
 
-    def _mask_adder(self, input_mask, seq_length):
+    def _mask_adder(self, input_mask, seq_length, packed):
         """Returns 0 where attention is allowed and -10000 elsewhere.
 
         It is added, as in google-research/bert, so that a row without any
@@ -94,7 +92,7 @@ class SelfAttention(keras.layers.Layer):
         """
         # LiteRT has no index with new axes.
         columns = ops.expand_dims(input_mask, (1, 2))  # [B, 1, 1, T]
-        if self.packed:
+        if packed:
             # Padding is one more sequence, with the number 0.
             rows = ops.expand_dims(input_mask, (1, 3))  # [B, 1, S, 1]
             allowed = ops.cast(rows == columns, "float32")  # [B, 1, S, T]
@@ -106,7 +104,7 @@ class SelfAttention(keras.layers.Layer):
             allowed *= ops.cast(before, "float32")  # [B, 1, S, T]
         return (1.0 - allowed) * -10000.0
 
-    def compute_output_spec(self, x, input_mask):
+    def compute_output_spec(self, x, input_mask, packed=False):
         return keras.KerasTensor(x.shape, self.compute_dtype)
 
     def get_config(self):
@@ -114,6 +112,5 @@ class SelfAttention(keras.layers.Layer):
             "num_heads": self.num_heads,
             "dropout_rate": self.dropout_rate,
             "left_to_right": self.left_to_right,
-            "packed": self.packed,
             "initializer_range": self.initializer_range,
         }

@@ -30,7 +30,6 @@ class EncoderBlock(keras.layers.Layer):
         dropout_rate: float = 0.1,
         attention_dropout_rate: float = 0.1,
         left_to_right: bool = False,
-        packed: bool = False,
         initializer_range: float = 0.02,
         layer_norm_eps: float = 1e-12,
         **kwargs,
@@ -42,7 +41,6 @@ class EncoderBlock(keras.layers.Layer):
         self.dropout_rate = dropout_rate
         self.attention_dropout_rate = attention_dropout_rate
         self.left_to_right = left_to_right
-        self.packed = packed
         self.initializer_range = initializer_range
         self.layer_norm_eps = layer_norm_eps
 
@@ -52,7 +50,6 @@ class EncoderBlock(keras.layers.Layer):
             num_heads=self.num_heads,
             dropout_rate=self.attention_dropout_rate,
             left_to_right=self.left_to_right,
-            packed=self.packed,
             initializer_range=self.initializer_range,
             dtype=self.dtype_policy,
             name="attention",
@@ -80,13 +77,14 @@ class EncoderBlock(keras.layers.Layer):
         self.output_layer_norm = self._layer_norm("output_layer_norm")
         self.output_layer_norm.build(x_shape)
 
-    def call(self, x, input_mask):
-        attended = self.attention_dropout(self.attention(x, input_mask))
+    def call(self, x, input_mask, packed=False):
+        attended = self.attention(x, input_mask, packed=packed)
+        attended = self.attention_dropout(attended)
         x = self.attention_layer_norm(x + attended)  # [T, H]
         hidden = self.output_dense(self.intermediate(x))  # [T, F] -> [T, H]
         return self.output_layer_norm(x + self.output_dropout(hidden))
 
-    def compute_output_spec(self, x, input_mask):
+    def compute_output_spec(self, x, input_mask, packed=False):
         return keras.KerasTensor(x.shape, self.compute_dtype)
 
     def get_config(self):
@@ -97,7 +95,6 @@ class EncoderBlock(keras.layers.Layer):
             "dropout_rate": self.dropout_rate,
             "attention_dropout_rate": self.attention_dropout_rate,
             "left_to_right": self.left_to_right,
-            "packed": self.packed,
             "initializer_range": self.initializer_range,
             "layer_norm_eps": self.layer_norm_eps,
         }

@@ -59,11 +59,10 @@ def build_encoder(config: BertConfig, *, packed: bool = False) -> keras.Model:
             dropout_rate=config.hidden_dropout_prob,
             attention_dropout_rate=config.attention_probs_dropout_prob,
             left_to_right=left_to_right,
-            packed=packed,
             initializer_range=config.initializer_range,
             layer_norm_eps=config.layer_norm_eps,
             name=f"layer_{i}",
-        )(x, input_mask)
+        )(x, input_mask, packed=packed)
     sequence_output = UnflattenTokens(name="sequence_output")(x, input_mask)
     pooled_output = Pooler(
         left_to_right=left_to_right,

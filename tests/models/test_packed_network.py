@@ -186,12 +186,14 @@ def test_the_attention_matrix(left_to_right):
     """Found by changing the tokens of a row one by one."""
     numbers = np.array([[1, 1, 1, 2, 2, 3, 3, 3, 3, 0, 0]], "int32")
     size = numbers.shape[1]
-    layer = SelfAttention(num_heads=3, left_to_right=left_to_right, packed=True)
+    layer = SelfAttention(num_heads=3, left_to_right=left_to_right)
     layer = SelfAttention.from_config(layer.get_config())
     x = np.random.default_rng(8).normal(size=(size + 1, size, 12))
     x[:] = x[0]
     x[range(size), range(size)] += 1  # the last row stays
-    outputs = layer(x.reshape(-1, 12).astype("f"), np.tile(numbers, (12, 1)))
+    numbers_of_rows = np.tile(numbers, (12, 1))
+    x = x.reshape(-1, 12).astype("f")
+    outputs = layer(x, numbers_of_rows, packed=True)
     outputs = outputs.numpy().reshape(size + 1, size, 12)
     depends = (outputs[:-1] != outputs[-1]).any(-1).T  # [S, T]
     expected = numbers.T == numbers

@@ -21,7 +21,7 @@ from keras_bert.kinds.fields import (
 )
 from keras_bert.kinds.kind import HeadNames, Kind
 from keras_bert.kinds.label_smoothing import smooth
-from keras_bert.kinds.network_calls import call_in_pieces
+from keras_bert.kinds.packed_texts import call_on_texts
 from keras_bert.kinds.reports import write_confusion_matrix, write_worst_errors
 from keras_bert.kinds.signatures import (
     Signature,
@@ -174,9 +174,11 @@ class Classification(Kind):
         )
 
     def signatures(self, model):
+        call = call_on_texts(model)
+
         def answer(*texts):
             packed = self._preprocessor.pack(*texts)
-            _, outputs = call_in_pieces(model, packed.features)
+            outputs = call(packed.features)
             logits = outputs["logits"]
             labels = tf.constant(self.spec.labels)
             return {

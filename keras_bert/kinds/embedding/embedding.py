@@ -23,16 +23,17 @@ from keras_bert.kinds.embedding.rows import (
     form_of,
 )
 from keras_bert.kinds.embedding.settings import EmbeddingSettings
-from keras_bert.kinds.examples import Examples, how_read
+from keras_bert.kinds.examples import Examples
 from keras_bert.kinds.fields import encode_texts, find_number, numbered
 from keras_bert.kinds.kind import Kind
 from keras_bert.kinds.network_calls import call_in_pieces
-from keras_bert.kinds.packed_choices import pack_choices
+from keras_bert.kinds.packed_texts import pack_texts, take_texts
 from keras_bert.kinds.regression.regression import Regression
 from keras_bert.kinds.reports import write_worst_errors
 from keras_bert.kinds.signatures import Signature, id_inputs, one_graph
 from keras_bert.kinds.text_windows import NUM_WINDOWS, join_windows
 from keras_bert.kinds.windows import text_preprocessor
+from keras_bert.layers.row_positions import RowPositions
 from keras_bert.models.embedder import build_embedder
 from keras_bert.training.losses import soft_squared_error
 from keras_bert.training.objectives import BatchObjective, Objective
@@ -207,31 +208,41 @@ class Embedding(Kind):
         return {"sizes": self.spec.settings.sizes}
 
     def signatures(self, model):
-        join = join_windows if self._in_windows else pack_choices
+        def embed_texts(texts):
+            """Strings [N] -> vectors [N, H], and how the texts were read."""
+            packed = self._preprocessor.pack(texts)
+            if self._in_windows:
+                features = join_windows(packed.features, 1)
+                _, outputs = call_in_pieces(model, features)
+                return outputs["embeddings"][:, 0], packed.how_read()
+            rows, places = pack_texts(packed.features)
+            position_ids, cls_positions = RowPositions()(rows["input_mask"])
+            rows |= {
+                "position_ids": position_ids,
+                "cls_positions": cls_positions,
+            }
+            _, outputs = call_in_pieces(
+                model, {name: x[:, None] for name, x in rows.items()}
+            )
+            vectors = take_texts(outputs["embeddings"], places)
+            return vectors, packed.how_read()
 
         def embed(texts):
-            packed = self._preprocessor.pack(texts)
-            features = join(packed.features, 1)
-            _, outputs = call_in_pieces(model, features)
-            return {
-                "embedding": outputs["embeddings"][:, 0],
-                **packed.how_read(),
-            }
+            vectors, read = embed_texts(texts)
+            return {"embedding": vectors, **read}
 
         def similarity(first, second):
             texts = tf.reshape(tf.stack([first, second], axis=1), [-1])
-            packed = self._preprocessor.pack(texts)
-            features = join(packed.features, 2)
-            _, outputs = call_in_pieces(model, features)
-            unit = tf.math.l2_normalize(outputs["embeddings"], axis=-1)
-            truncated = tf.reshape(packed.truncated, [-1, 2])
+            vectors, read = embed_texts(texts)
+            unit = tf.math.l2_normalize(vectors, axis=-1)
+            truncated, num_tokens = (
+                tf.reshape(read[name], [-1, 2])
+                for name in ("truncated", "num_tokens")
+            )
             return {
-                "similarity": tf.reduce_sum(unit[:, 0] * unit[:, 1], axis=-1),
-                **how_read(
-                    features["input_ids"],
-                    tf.range(tf.size(first)),
-                    tf.reduce_any(truncated, axis=1),
-                ),
+                "similarity": tf.reduce_sum(unit[::2] * unit[1::2], axis=-1),
+                "truncated": tf.reduce_any(truncated, axis=1),
+                "num_tokens": tf.reduce_sum(num_tokens, axis=1),
             }
 
         inputs = self.string_inputs()

@@ -26,7 +26,7 @@ from keras_bert.kinds.fields import (
 from keras_bert.kinds.kind import HeadNames, Kind
 from keras_bert.kinds.label_smoothing import smooth
 from keras_bert.kinds.multilabel.settings import MultiLabelSettings
-from keras_bert.kinds.network_calls import call_in_pieces
+from keras_bert.kinds.packed_texts import call_on_texts
 from keras_bert.kinds.reports import write_worst_errors
 from keras_bert.kinds.signatures import (
     Signature,
@@ -275,9 +275,11 @@ class MultiLabel(Kind):
         )
 
     def signatures(self, model):
+        call = call_on_texts(model)
+
         def answer(*texts):
             packed = self._preprocessor.pack(*texts)
-            _, outputs = call_in_pieces(model, packed.features)
+            outputs = call(packed.features)
             is_given = outputs["is_given"]
             labels = tf.constant([self.spec.labels])
             labels = tf.repeat(labels, tf.shape(is_given)[0], axis=0)

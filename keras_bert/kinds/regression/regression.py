@@ -11,7 +11,7 @@ from tensorflow.saved_model import REGRESS_METHOD_NAME, REGRESS_OUTPUTS
 
 from keras_bert.kinds.fields import encode_texts, find_number, numbered
 from keras_bert.kinds.kind import HeadNames, Kind
-from keras_bert.kinds.network_calls import call_in_pieces
+from keras_bert.kinds.packed_texts import call_on_texts
 from keras_bert.kinds.regression.settings import RegressionSettings
 from keras_bert.kinds.reports import write_worst_errors
 from keras_bert.kinds.signatures import Signature, one_graph
@@ -107,9 +107,11 @@ class Regression(Kind):
         )
 
     def signatures(self, model):
+        call = call_on_texts(model)
+
         def answer(*texts):
             packed = self._preprocessor.pack(*texts)
-            _, outputs = call_in_pieces(model, packed.features)
+            outputs = call(packed.features)
             scores = tf.clip_by_value(outputs["logits"][:, 0], *self._range)
             return {"score": scores, **packed.how_read()}
 

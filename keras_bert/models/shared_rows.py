@@ -1,0 +1,59 @@
+"""A network that takes a text a row -> one whose rows hold several texts."""
+
+import keras
+
+from keras_bert.layers.embeddings import BertEmbeddings
+from keras_bert.layers.encoder_block import EncoderBlock
+from keras_bert.layers.pooler import Pooler
+from keras_bert.layers.row_positions import RowPositions
+
+
+def can_share_rows(model: keras.Model) -> bool:
+    """Returns whether the outputs of the network follow from the pooler."""
+    return any(isinstance(layer, Pooler) for layer in model.layers)
+
+
+def share_rows(model: keras.Model) -> keras.Model:
+    """Makes a network with the same layers, in which short texts share rows.
+
+    A text attends to itself only, so its outputs are those of a row of its
+    own, but for the order of sums.
+
+    Inputs: those of the model, int32 [R, S], where `input_mask` numbers the K
+    texts of a row from 1. Outputs: those of the model, such as `logits`
+    [R, K, L].
+
+    Args:
+        model: A network for which `can_share_rows` is true.
+
+    Example:
+        >>> from keras_bert.models.shared_rows import share_rows
+        >>> config = keras_bert.BertConfig.from_name("bert_tiny")
+        >>> model = keras_bert.build_classifier(config, num_labels=3)
+        >>> ids = np.array([[2, 5, 3, 2, 9, 8, 3]])
+        >>> mask = np.array([[1, 1, 1, 2, 2, 2, 2]])
+        >>> features = {"input_ids": ids, "input_mask": mask}
+        >>> features["segment_ids"] = ids * 0
+        >>> share_rows(model)(features)["logits"].shape
+        TensorShape([1, 2, 3])
+    """
+    inputs = {
+        name: keras.Input(x.shape[1:], dtype=x.dtype, name=name)
+        for name, x in model.input.items()
+    }
+    position_ids, cls_positions = RowPositions(name="row_positions")(
+        inputs["input_mask"]
+    )
+
+    def call(layer, *args, **kwargs):
+        if isinstance(layer, BertEmbeddings):
+            return layer(*args[:2], position_ids)
+        if isinstance(layer, EncoderBlock):
+            return layer(*args, packed=True)
+        if isinstance(layer, Pooler):
+            return layer(*args[:2], cls_positions)
+        return layer(*args, **kwargs)
+
+    return keras.models.clone_model(
+        model, inputs, clone_function=lambda layer: layer, call_function=call
+    )
