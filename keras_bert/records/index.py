@@ -101,6 +101,12 @@ def make_index(
     return Index(table, len(damaged))
 
 
+def index_of(lengths: np.ndarray) -> Index:
+    """Returns the index of an undamaged file, from the lengths of its data."""
+    ends = np.cumsum(lengths + _HEADER.size + CHECKSUM_SIZE) - CHECKSUM_SIZE
+    return Index(np.stack([ends - lengths, ends], axis=1))
+
+
 def save_index(path: Path, index: Index, *, checked: bool = False) -> None:
     """Saves the index beside its file, unless the folder is read-only."""
     # The first two rows say what the index was made of.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import collections
 import concurrent.futures
 import itertools
@@ -83,8 +84,9 @@ def make_part(
     """Makes the part of a block at `path`; returns the block's characters.
 
     A part is a folder that appears when it is whole: the TFRecord files "0" to
-    `num_files` - 1, among which the records are divided evenly, and
-    `counts.json`.
+    `num_files` - 1, among which the records are divided evenly; beside each,
+    unless it is compressed, the lengths of its records as int64, such as
+    "0.lengths"; and `counts.json`.
     """
     counts: collections.Counter = collections.Counter()
     compression = "GZIP" if maker.config.gzip_compress else ""
@@ -98,8 +100,12 @@ def make_part(
             # Each block starts at another file, so that all of them grow alike.
             file = folder / str((block.number + i) % num_files)
             size = total * (i + 1) // num_files - total * i // num_files
+            lengths = array.array("q")
             with tf.io.TFRecordWriter(str(file), compression) as writer:
                 for record in itertools.islice(records, size):
                     writer.write(record)
+                    lengths.append(len(record))
+            if not compression:
+                file.with_name(f"{file.name}.lengths").write_bytes(lengths)
         write_json(folder / "counts.json", counts)
     return sum(map(len, block.documents))

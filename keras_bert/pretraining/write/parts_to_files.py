@@ -10,6 +10,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from absl import logging
 
 from keras_bert.errors import InputError
@@ -21,7 +22,7 @@ from keras_bert.files import (
     write_json,
 )
 from keras_bert.pretraining.write.lines_to_blocks import Block
-from keras_bert.records.index import make_index, save_index
+from keras_bert.records.index import index_of, save_index
 from keras_bert.storage.paths import to_path
 
 _KEYS = {"settings", "text_digest", "counts"}  # of the .json
@@ -97,7 +98,9 @@ class OutputFiles:
                     path = stack.enter_context(atomic_path(self._files[i]))
                     _concatenate([part / str(i) for part in parts], path)
                     if not self._settings["gzip_compress"]:
-                        indexes[self._files[i]] = make_index(path)
+                        indexes[self._files[i]] = index_of(
+                            _read_lengths(parts, i)
+                        )
             for file, index in indexes.items():
                 save_index(file, index)
             write_json(self._json, finished)
@@ -171,6 +174,16 @@ def _check_names(files):
             f"Two of the output files {', '.join(map(str, files))} are the "
             "same; give each a name of its own."
         )
+
+
+def _read_lengths(parts, i):
+    """Returns the lengths of the records of file i."""
+    return np.concatenate(
+        [
+            np.frombuffer((part / f"{i}.lengths").read_bytes(), np.int64)
+            for part in parts
+        ]
+    )
 
 
 def _concatenate(sources, path):

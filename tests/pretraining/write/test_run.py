@@ -15,6 +15,7 @@ from keras_bert.pretraining.write.run import (
     PretrainingDataConfig,
     create_pretraining_data,
 )
+from keras_bert.records.index import load_index, make_index
 from keras_bert.text.tokenizer import BertTokenizer
 
 S, P = 23, 4
@@ -61,6 +62,16 @@ def _read(file, **kwargs):
         **kwargs,
     )
     return {k: v.numpy() for k, v in next(iter(dataset)).items()}
+
+
+def test_the_files_are_written_with_their_index(tokenizer, lines, tmp_path):
+    files = [tmp_path / "a.tfrecord", tmp_path / "b.tfrecord"]
+    create_pretraining_data(lines, files, tokenizer, CONFIG)
+    for file in files:
+        assert (tmp_path / f".{file.name}.index.npy").exists()
+        expected = make_index(file).places
+        assert len(expected) > 100
+        np.testing.assert_array_equal(load_index(file).places, expected)
 
 
 def test_records_hold_pairs_of_the_text(tokenizer, lines, tmp_path):
