@@ -50,4 +50,4 @@ def preparations(setup):
 def _megabytes(setup):
     # Ours needs a second before it writes the first record, which counts on a
     # small text.
-    return "0.2" if setup.is_quick else "12"
+    return "0.2" if setup.is_quick else "24"

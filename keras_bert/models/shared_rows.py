@@ -6,11 +6,14 @@ from keras_bert.layers.embeddings import BertEmbeddings
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.pooler import Pooler
 from keras_bert.layers.row_positions import RowPositions
+from keras_bert.layers.sequence_pooling import SequencePooling
+
+_POOLINGS = Pooler, SequencePooling
 
 
 def can_share_rows(model: keras.Model) -> bool:
-    """Returns whether the outputs of the network follow from the pooler."""
-    return any(isinstance(layer, Pooler) for layer in model.layers)
+    """Returns whether the outputs of the network follow from a pooling."""
+    return any(isinstance(layer, _POOLINGS) for layer in model.layers)
 
 
 def share_rows(model: keras.Model) -> keras.Model:
@@ -50,7 +53,7 @@ def share_rows(model: keras.Model) -> keras.Model:
             return layer(*args[:2], position_ids)
         if isinstance(layer, EncoderBlock):
             return layer(*args, packed=True)
-        if isinstance(layer, Pooler):
+        if isinstance(layer, _POOLINGS):
             return layer(*args[:2], cls_positions)
         return layer(*args, **kwargs)
 

@@ -11,9 +11,9 @@ from keras import ops
 from keras_bert.checkpoints.load import heads_in, load_checkpoint
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.errors import InputError
-from keras_bert.kinds.network_calls import call_in_pieces
+from keras_bert.kinds.packed_texts import call_on_texts
 from keras_bert.kinds.signatures import Signature, id_signature, one_graph
-from keras_bert.layers.pooling import cls_pooling, mean_pooling
+from keras_bert.layers.sequence_pooling import SequencePooling
 from keras_bert.models.encoder import build_encoder
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.serving.config import PretrainedExportConfig
@@ -85,11 +85,11 @@ def export_pretrained(
     vectors = _build_vectors(encoder, "pooler" in heads, config.normalize)
     preprocessor = BertPreprocessor(tokenizer, config.max_seq_length)
     tracked = [encoder, vectors, preprocessor]
+    call = call_on_texts(vectors)
 
     def embed(text):
         packed = preprocessor.pack(text)
-        _, outputs = call_in_pieces(vectors, packed.features)
-        return outputs | packed.how_read()
+        return call(packed.features) | packed.how_read()
 
     embed = one_graph(embed, [_TEXT])
 
@@ -137,16 +137,22 @@ def export_pretrained(
 
 
 def _build_vectors(encoder, has_pooler, normalize):
-    """Returns a network with one output, float32 [B, H], for each pooling."""
+    """Returns a network with one output for each pooling.
+
+    Where texts share rows, all outputs are float32 [R, K, H].
+    """
     tokens = encoder.output["sequence_output"]
     input_mask = encoder.input["input_mask"]
+    cls_positions = ops.zeros_like(input_mask[:, :1])
     vectors = {
-        "mean": mean_pooling(tokens, input_mask),
-        "cls": cls_pooling(tokens, input_mask),
+        name: SequencePooling(name, name=f"{name}_pooling")(
+            tokens, input_mask, cls_positions
+        )
+        for name in ("mean", "cls")
     }
     if has_pooler:
-        vectors["pooled"] = encoder.output["pooled_output"]
-    vectors = {name: ops.cast(x, "float32") for name, x in vectors.items()}
+        pooled = encoder.output["pooled_output"]
+        vectors["pooled"] = ops.cast(pooled, "float32")
     if normalize:
         vectors = {name: ops.normalize(x) for name, x in vectors.items()}
     return keras.Model(encoder.input, vectors, name="vectors")
