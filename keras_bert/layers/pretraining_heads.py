@@ -61,8 +61,10 @@ class MaskedLMHead(keras.layers.Layer):
         num_positions = ops.shape(positions)[1]
         tokens = tokens_at(positions, x)  # [B*P, H]
         tokens = self.layer_norm(self.transform(tokens))
-        logits = ops.matmul(tokens, ops.transpose(word_embeddings))
-        logits = ops.cast(logits + self.output_bias, "float32")  # [B*P, V]
+        # In this order, the gradient of the table needs no transposition.
+        logits = ops.matmul(word_embeddings, ops.transpose(tokens))
+        logits = ops.transpose(logits) + self.output_bias
+        logits = ops.cast(logits, "float32")  # [B*P, V]
         return ops.reshape(logits, (-1, num_positions, logits.shape[-1]))
 
     def compute_output_spec(self, x, positions, word_embeddings):
