@@ -13,6 +13,7 @@ import os
 from pathlib import Path
 
 from absl import app, flags
+from comparison.accelerator import describe_accelerator
 from comparison.environments import CACHE, Environments, known_environments
 from comparison.measure import measure
 from comparison.pictures import draw
@@ -103,6 +104,11 @@ def _chosen(table, setup):
                 f"{work.name} is left out: set KERAS_BERT_SHARED to the folder "
                 "with real data."
             )
+            continue
+        if work.on_accelerator and not (
+            setup.is_quick or describe_accelerator()
+        ):
+            print(f"{work.name} is left out: this machine has no GPU.")
             continue
         yield work.limited(_ENVIRONMENTS.value, setup.is_quick)
 

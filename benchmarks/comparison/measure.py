@@ -9,11 +9,22 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from comparison.accelerator import describe_accelerator
 from comparison.environments import CACHE, ROOT, Environments
 from comparison.machine import describe_machine, num_threads
 from comparison.other_load import OtherLoad
 from comparison.turns import ContestantError, Process, take_turns
 from comparison.work import Contestant, Work
+
+# The environments that import this checkout, and their variables.
+_OF_OURS = {
+    "keras_bert": {},
+    "jax": {
+        "KERAS_BACKEND": "jax",
+        # A contestant has the accelerator for itself.
+        "XLA_PYTHON_CLIENT_MEM_FRACTION": "0.92",
+    },
+}
 
 
 def measure(
@@ -29,75 +40,104 @@ def measure(
         "machine": describe_machine(),
         "versions": {},
         "peak_memory": {},
-        "cases": {},
+        "cases": {name: {} for name in work.cases},
     }
-    with contextlib.ExitStack() as stack:
-
-        def start(contestant):
-            try:
-                process = start_contestant(contestant, work.name, environments)
-            except ContestantError as error:
-                report(str(error))
-                return []
-            stack.callback(process.close)
-            return [process]
-
-        processes = [p for c in work.contestants for p in start(c)]
-        product = [
-            p for c in (work.matrix_product,) if c is not None for p in start(c)
-        ]
-
-        def own_seconds():
-            used = sum(p.cpu_seconds for p in processes + product)
-            return used + time.process_time()
-
-        others = OtherLoad(own_seconds())
-        for name, case in work.cases.items():
-            taken = take_turns(
-                processes + product,
-                case,
-                rounds=work.rounds,
-                untimed_rounds=work.untimed_rounds,
-                max_seconds=work.max_seconds,
-                min_seconds=work.min_seconds,
-                clock=work.clock,
-                report=report,
-            )
-            for process in product:
-                speeds = taken.pop(process.name, {}).get("results", [])
-                result.setdefault("matrix_product", []).extend(speeds)
-            for figures in taken.values():
-                figures.pop("results", None)
-            _compare_checks(taken)
-            result["cases"][name] = taken
-        result["other_load"] = others.share(own_seconds())
-        for process in processes:
-            result["versions"][process.name] = process.versions
-            result["peak_memory"][process.name] = process.peak_memory
+    if work.on_accelerator:
+        result["machine"]["accelerator"] = describe_accelerator()
+    loads = []
+    for contestants in _groups(work):
+        with contextlib.ExitStack() as stack:
+            processes = []
+            for contestant in contestants:
+                try:
+                    process = start_contestant(contestant, work, environments)
+                except ContestantError as error:
+                    report(str(error))
+                    continue
+                stack.callback(process.close)
+                processes.append(process)
+            loads.append(_measure_together(processes, work, result, report))
+    known = [load for load in loads if load is not None]
+    result["other_load"] = max(known, default=None)
+    if work.matrix_product:
+        _keep_speeds_only(work.matrix_product.name, result)
+    for taken in result["cases"].values():
+        for figures in taken.values():
+            figures.pop("results", None)
+        _compare_checks(taken)
     return result
 
 
+def _groups(work):
+    """The contestants that take turns with each other."""
+    product = [work.matrix_product] if work.matrix_product else []
+    contestants = [*work.contestants, *product]
+    if work.on_accelerator:
+        return [[contestant] for contestant in contestants]
+    return [contestants]
+
+
+def _measure_together(processes, work, result, report):
+    """Adds what is measured to the result; returns the load of others."""
+
+    def own_seconds():
+        return sum(p.cpu_seconds for p in processes) + time.process_time()
+
+    others = OtherLoad(own_seconds())
+    for name, case in work.cases.items():
+        result["cases"][name] |= take_turns(
+            processes,
+            case,
+            rounds=work.rounds,
+            untimed_rounds=work.untimed_rounds,
+            max_seconds=work.max_seconds,
+            min_seconds=work.min_seconds,
+            clock=work.clock,
+            report=report,
+        )
+    load = others.share(own_seconds())
+    for process in processes:
+        result["versions"][process.name] = process.versions
+        result["peak_memory"][process.name] = process.peak_memory
+    return load
+
+
+def _keep_speeds_only(product, result):
+    """Moves the results of the matrix product to a place of their own."""
+    cases = result["cases"].values()
+    results = [taken.pop(product, {}).get("results", []) for taken in cases]
+    result["matrix_product"] = [speed for x in results for speed in x]
+    for part in ("versions", "peak_memory"):
+        result[part].pop(product, None)
+
+
 def start_contestant(
-    contestant: Contestant, work: str, environments: Environments
+    contestant: Contestant, work: Work, environments: Environments
 ) -> Process:
     """Starts a contestant, with as many threads as there are cores."""
-    log_name = re.sub(r"\W+", "_", f"{work}-{contestant.name}")
+    log_name = re.sub(r"\W+", "_", f"{work.name}-{contestant.name}")
     return Process(
         contestant.name,
         environments.python(contestant.environment),
         contestant.file,
         {**contestant.options, "num_threads": num_threads()},
-        environment=environment_variables(contestant.environment),
+        environment=environment_variables(
+            contestant.environment, on_accelerator=work.on_accelerator
+        ),
         log_file=CACHE / "logs" / f"{log_name}.txt",
     )
 
 
-def environment_variables(environment: str) -> dict[str, str]:
-    """Returns the variables of a process: all use as many threads."""
+def environment_variables(
+    environment: str, *, on_accelerator: bool = False
+) -> dict[str, str]:
+    """Returns the variables of a process: all use as many threads.
+
+    Without `on_accelerator`, it sees no GPU.
+    """
     threads = str(num_threads())
     variables = {
         **os.environ,
-        "CUDA_VISIBLE_DEVICES": "-1",
         "HF_HUB_OFFLINE": "1",
         "OMP_NUM_THREADS": threads,
         "RAYON_NUM_THREADS": threads,
@@ -105,8 +145,11 @@ def environment_variables(environment: str) -> dict[str, str]:
         "TF_NUM_INTRAOP_THREADS": threads,
         "TOKENIZERS_PARALLELISM": "true",
     }
+    if not on_accelerator:
+        variables["CUDA_VISIBLE_DEVICES"] = "-1"
     variables.pop("PYTHONPATH", None)
-    if environment == "keras_bert":
+    if environment in _OF_OURS:
+        variables |= _OF_OURS[environment]
         variables["PYTHONPATH"] = str(ROOT)  # this checkout
     return variables
 

@@ -103,3 +103,27 @@ def reached_targets(work: Work, result: Mapping[str, Any]) -> Iterator[Reached]:
                 ),
                 target.ratio,
             )
+
+
+def matrix_speed(result: Mapping[str, Any]) -> float | None:
+    """Returns the FLOP/s of the largest matrix product, if it was measured."""
+    speeds = result.get("matrix_product")
+    return statistics.median(speeds) if speeds else None
+
+
+def shares(
+    result: Mapping[str, Any], speed: float | None
+) -> dict[tuple[str, str], float]:
+    """Returns the share of a speed for each case and contestant.
+
+    That is the FLOP/s of the contestant divided by `speed`.
+    """
+    found = {}
+    for case, figures in result["cases"].items():
+        flops = max((x.get("flops", 0.0) for x in figures.values()), default=0)
+        if not (flops and speed):
+            continue
+        for name, values in figures.items():
+            seconds = statistics.median(values["seconds"])
+            found[case, name] = flops / seconds / speed
+    return found

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from comparison.results import fastest_of_ours, ratio, reached_targets
+from comparison.accelerator_tables import accelerator_remark, accelerator_table
+from comparison.markdown import number, table, time
+from comparison.results import (
+    fastest_of_ours,
+    matrix_speed,
+    ratio,
+    reached_targets,
+    shares,
+)
 from comparison.work import Work
 
 # Of the time of the cores, taken by other processes.
@@ -57,11 +65,13 @@ def target_table(works: Sequence[Work], results: Mapping[str, Any]) -> str:
                     )
                 )
     head = ("work", "case", "peer", "ours", "ratio", "target", "reached")
-    return _table(head, rows)
+    return table(head, rows)
 
 
 def work_table(work: Work, result: Mapping[str, Any]) -> str:
     """Returns a row for each case and contestant."""
+    if work.on_accelerator:
+        return accelerator_table(work, result)
     rows = []
     head = ["case", "", f"time of one {work.unit}", "spread", "ratio", "memory"]
     differs = any(
@@ -82,35 +92,17 @@ def work_table(work: Work, result: Mapping[str, Any]) -> str:
             row = [
                 case,
                 name,
-                _time(statistics.median(seconds)),
-                f"{_time(min(seconds))} to {_time(max(seconds))}",
+                time(statistics.median(seconds)),
+                f"{time(min(seconds))} to {time(max(seconds))}",
                 f"{ratio(seconds, figures[ours]['seconds']):.2f}"
                 if ours
                 else "",
                 f"{memory / 1e9:.2f} GB",
             ]
             if differs:
-                row.append(_number(figures[name].get("difference")))
+                row.append(number(figures[name].get("difference")))
             rows.append(row)
-    return _table(head, rows)
-
-
-def shares(
-    work: Work, result: Mapping[str, Any]
-) -> Iterator[tuple[str, str, float]]:
-    """Yields a case, a contestant and its share of the matrix product.
-
-    That is its FLOP/s divided by those of the largest product.
-    """
-    if not result.get("matrix_product"):
-        return
-    speed = statistics.median(result["matrix_product"])
-    for case, figures in result["cases"].items():
-        flops = max((x.get("flops", 0.0) for x in figures.values()), default=0)
-        for name, values in figures.items():
-            if flops:
-                seconds = statistics.median(values["seconds"])
-                yield case, name, flops / seconds / speed
+    return table(head, rows)
 
 
 def _remarks(work, result):
@@ -119,28 +111,30 @@ def _remarks(work, result):
             f"**Other processes took {load:.0%} of the time of the cores "
             "meanwhile, so these ratios mean little.**\n"
         )
-    if found := list(shares(work, result)):
-        speed = statistics.median(result["matrix_product"])
+    if work.on_accelerator:
+        yield accelerator_remark(result)
+        return
+    speed = matrix_speed(result)
+    if found := shares(result, speed):
         yield (
             f"The largest matrix product runs at {speed / 1e9:.0f} GFLOP/s. "
             "The share of this speed, by the products that the work needs:\n"
         )
-        cases = list(dict.fromkeys(case for case, _, _ in found))
-        shares_of = {(case, name): share for case, name, share in found}
-        yield _table(
+        cases = list(dict.fromkeys(case for case, _ in found))
+        yield table(
             ("", *cases),
             [
                 (
                     c.name,
                     *(
-                        f"{shares_of[case, c.name]:.0%}"
-                        if (case, c.name) in shares_of
+                        f"{found[case, c.name]:.0%}"
+                        if (case, c.name) in found
                         else ""
                         for case in cases
                     ),
                 )
                 for c in work.contestants
-                if any((case, c.name) in shares_of for case in cases)
+                if any((case, c.name) in found for case in cases)
             ],
         )
 
@@ -161,9 +155,16 @@ def describe(machine: Mapping[str, Any]) -> str:
     """Returns the machine as a part of a sentence."""
     features = ", ".join(machine["features"]) or "no features that are known"
     cores = "core" if machine["num_cores"] == 1 else "cores"
+    accelerator = machine.get("accelerator")
+    beside = (
+        f"one {accelerator['name']} with {accelerator['memory_gb']} GB and "
+        f"driver {accelerator['driver']}, beside "
+        if accelerator
+        else ""
+    )
     return (
-        f"{machine['num_cores']} {cores} of {machine['processor']} with "
-        f"{features}; {machine['memory_gb']} GB, {machine['system']}, Python "
+        f"{beside}{machine['num_cores']} {cores} of {machine['processor']} "
+        f"with {features}; {machine['memory_gb']} GB, {machine['system']}, Python "
         f"{machine['python']}"
     )
 
@@ -176,19 +177,3 @@ def _versions(works, results):
         for package, version in versions.items()
     }
     return ", ".join(sorted(found)) + "\n"
-
-
-def _table(head, rows):
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    lines += ["| " + " | ".join(row) + " |" for row in rows]
-    return "\n".join(lines) + "\n"
-
-
-def _time(seconds):
-    if seconds >= 1:
-        return f"{seconds:.2f} s"
-    return f"{1e3 * seconds:.3g} ms"
-
-
-def _number(value):
-    return "" if value is None else f"{value:.2g}"

@@ -138,7 +138,7 @@ def take_turns(
     Returns:
         For the name of each contestant that did not fail: `seconds`, one
         number for each timed round; `results` of these rounds if they are
-        numbers; `check` and `flops` if it has them.
+        numbers; `check`, `flops` and further figures if it has them.
     """
     taken: dict[str, dict[str, Any]] = {
         p.name: {"seconds": []} for p in processes
@@ -172,6 +172,7 @@ def take_turns(
             for name in ("check", "flops"):
                 if name in answer:
                     figures[name] = answer[name]
+            figures.update(answer.get("figures", {}))
             if is_timed:
                 figures["seconds"].append(answer["seconds"])
                 if "result" in answer:

@@ -68,6 +68,10 @@ class Work:
         min_seconds: How long a contestant repeats its work in a round.
         clock: "wall", or "cpu" for the time of all threads together.
         needs_data: Whether it needs the folder with real data.
+        on_accelerator: Whether the contestants compute on the accelerator.
+            Then they do not take turns, because each takes all of its memory:
+            the next one starts after the last one. `seconds` are those of one
+            sequence.
         grows: What grows from case to case; then a curve is drawn.
     """
 
@@ -85,6 +89,7 @@ class Work:
     min_seconds: float = 0.0
     clock: str = "wall"
     needs_data: bool = False
+    on_accelerator: bool = False
     grows: str | None = None
 
     def limited(self, environments: Collection[str], is_quick: bool) -> Work:

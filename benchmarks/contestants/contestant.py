@@ -41,12 +41,15 @@ class Prepared:
         flops: Takes a case and returns the operations of its matrix products.
         scale: Takes a case. Its seconds are multiplied by this number, for
             example if only a sample of an epoch is run.
+        figures: Takes a case and returns more numbers for the tables, by name,
+            such as the `batch_size` that it chose.
     """
 
     run: Callable[[Case], Any]
     check: Callable[[Any], list] | None = None
     flops: Callable[[Case], float] | None = None
     scale: Callable[[Case], float] | None = None
+    figures: Callable[[Case], Mapping[str, Any]] | None = None
 
 
 def main(file: str, options: str):
@@ -85,6 +88,8 @@ def _answer(prepared, request):
             answer["check"] = prepared.check(result)
         if prepared.flops:
             answer["flops"] = float(prepared.flops(case))
+        if prepared.figures:
+            answer["figures"] = prepared.figures(case)
     return answer | _usage()
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from comparison.work import Preparation, Setup, Work
 
 from works import (
+    accelerator,
     classification,
     finetuning,
     growth,
@@ -30,6 +31,7 @@ _FILES = (
     tokenization,
     pretraining_data,
     growth,
+    accelerator,
 )
 
 

@@ -1,0 +1,75 @@
+r"""Records where the time of a pre-training step goes on the accelerator.
+
+    python benchmarks/accelerator_profile.py --output_dir=profile
+
+For our network on JAX, and for transformers on torch, it writes a table of what
+takes the most time, and a trace; see `contestants/accelerator/profile`.
+"""
+
+from pathlib import Path
+
+from absl import app, flags
+from comparison.environments import CACHE, Environments
+from comparison.machine import num_threads
+from comparison.measure import environment_variables
+from comparison.turns import Process
+from works.accelerator import pretraining_case
+
+_OUTPUT_DIR = flags.DEFINE_string("output_dir", None, "Gets the files.")
+_MODEL = flags.DEFINE_string("model", "bert_base_uncased", "The network.")
+_SEQ_LENGTH = flags.DEFINE_integer("seq_length", 128, "Tokens of a sequence.")
+_BATCH_SIZE = flags.DEFINE_integer("batch_size", 256, "Sequences of a batch.")
+_VARIANTS = flags.DEFINE_list(
+    "variants", [], "Those of `contestants/accelerator/variants.py`."
+)
+_BACKEND = flags.DEFINE_string("backend", "inductor", "That of torch.compile.")
+_ENVIRONMENTS = flags.DEFINE_list("environments", ["jax", "torch"], "Whose.")
+_PYTHONS = flags.DEFINE_list(
+    "pythons",
+    [],
+    "Interpreters to use instead of building, such as torch=/env/bin/python.",
+)
+flags.mark_flag_as_required("output_dir")
+_FILES = {
+    "jax": "accelerator/profile/keras_bert.py",
+    "torch": "accelerator/profile/transformers.py",
+}
+
+
+def main(_):
+    output_dir = Path(_OUTPUT_DIR.value).absolute()
+    output_dir.mkdir(parents=True, exist_ok=True)
+    environments = Environments(
+        dict(pair.split("=", 1) for pair in _PYTHONS.value)
+    )
+    case = pretraining_case(_MODEL.value, _SEQ_LENGTH.value, [])
+    del case["batch_sizes"]
+    case |= {"batch_size": _BATCH_SIZE.value, "num_steps": 3}
+    for environment in _ENVIRONMENTS.value:
+        file = _FILES[environment]
+        variables = environment_variables(environment, on_accelerator=True)
+        # In a CUDA graph, kernels lose the names of their operations.
+        variables["XLA_FLAGS"] = "--xla_gpu_enable_command_buffer="
+        process = Process(
+            environment,
+            environments.python(environment),
+            file,
+            {
+                "output_dir": str(output_dir),
+                "variants": _VARIANTS.value,
+                "passes_mask": True,
+                "backend": _BACKEND.value,
+                "num_threads": num_threads(),
+            },
+            environment=variables,
+            log_file=CACHE / "logs" / f"profile-{environment}.txt",
+        )
+        (table,) = process.run(case, wants_check=True)["check"]
+        process.close()
+        name = f"{Path(file).stem}.txt"
+        (output_dir / name).write_text(table + "\n", encoding="utf-8")
+        print(f"{name}\n{table}\n", flush=True)
+
+
+if __name__ == "__main__":
+    app.run(main)

@@ -1,0 +1,53 @@
+"""Our networks with random weights on JAX, and the work that they do."""
+
+import functools
+import json
+
+import keras
+from random_batches import random_features, random_pretraining_batch
+
+import keras_bert
+from keras_bert.models.flops import count_work
+
+NUM_LABELS = 2
+
+
+def network(build, config, policy, **arguments):
+    """Returns a network, the same one as at the last call if it is asked for.
+
+    `build` is a function of keras_bert, `config` has the keys of Hugging Face,
+    and `policy` is one of Keras.
+    """
+    return _network(build, json.dumps(config), policy, **arguments)
+
+
+@functools.lru_cache(maxsize=1)
+def _network(build, config, policy, **arguments):
+    keras.utils.set_random_seed(1)
+    keras.config.set_dtype_policy(policy)
+    return build(_bert_config(json.loads(config)), **arguments)
+
+
+def training_flops(case):
+    """Returns those of a sequence: forward, and twice backward."""
+    config = _bert_config(case["config"])
+    features = random_features(1, case["seq_length"], config.vocab_size)
+    if case.get("num_predictions"):
+        features = random_pretraining_batch(
+            1, case["seq_length"], case["num_predictions"], config.vocab_size
+        )
+    work = count_work(features, config, num_labels=NUM_LABELS)
+    return float(work["flops"])
+
+
+def inference_flops(case):
+    """Returns those of a sequence, forward only."""
+    config = _bert_config(case["config"])
+    features = random_features(1, case["seq_length"], config.vocab_size)
+    num_labels = NUM_LABELS if case["classifies"] else 0
+    work = count_work(features, config, num_labels=num_labels)
+    return float(work["flops"]) / 3  # `count_work` counts those of training
+
+
+def _bert_config(config):
+    return keras_bert.BertConfig.from_dict(config)
