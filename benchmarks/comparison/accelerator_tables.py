@@ -67,7 +67,10 @@ def accelerator_table(work: Work, result: Mapping[str, Any]) -> str:
 def accelerator_remark(result: Mapping[str, Any]) -> str:
     """Returns what the shares in the table are shares of."""
     speed, peak = matrix_speed(result), _stated_peak(result)
-    text = "The memory is that of the accelerator, for this case."
+    text = (
+        "The contestants ran one after another. The memory is that of the "
+        "accelerator, for the case."
+    )
     if speed:
         text += (
             " The largest product of bfloat16 matrices runs at "

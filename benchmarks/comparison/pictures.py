@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
-from comparison.results import reached_targets
+from comparison.results import matrix_speed, reached_targets, shares
 from comparison.work import Work
 
 _REACHED, _NOT_REACHED = "tab:blue", "tab:orange"
@@ -17,9 +17,10 @@ _REACHED, _NOT_REACHED = "tab:blue", "tab:orange"
 def draw(
     works: Sequence[Work], results: Mapping[str, Any], folder: Path
 ) -> None:
-    """Draws `ratios.png`, all targets, and `growth.png`, the curves.
+    """Draws all targets, the curves, and the utilization of an accelerator.
 
-    A picture without measurements is not drawn.
+    The files are `ratios.png`, `growth.png` and `utilization.png`. A picture
+    without measurements is not drawn.
     """
     matplotlib.use("agg")
     measured = [work for work in works if work.name in results]
@@ -27,6 +28,9 @@ def draw(
     curves = [work for work in measured if work.grows]
     if curves:
         _draw_growth(curves, results, folder / "growth.png")
+    works = [work for work in measured if work.on_accelerator and work.targets]
+    if works:
+        _draw_utilization(works, results, folder / "utilization.png")
 
 
 def _draw_ratios(works, results, file):
@@ -111,6 +115,39 @@ def _draw_growth(works, results, file):
         ncols=len(works[0].contestants),
         frameon=False,
     )
+    figure.savefig(file, dpi=120)
+    pyplot.close(figure)
+
+
+def _draw_utilization(works, results, file):
+    from matplotlib import pyplot
+
+    rows = [(work, case) for work in works for case in work.cases]
+    figure, axes = pyplot.subplots(
+        figsize=(8, 1 + 0.35 * len(rows)), layout="constrained"
+    )
+    # Those of the first work: all have the same ones.
+    names = [contestant.name for contestant in works[0].contestants]
+    height = 0.8 / len(names)
+    for i, name in enumerate(names):
+        found = [
+            shares(results[work.name], matrix_speed(results[work.name])).get(
+                (case, name), 0.0
+            )
+            for work, case in rows
+        ]
+        places = [row + i * height for row in range(len(rows))]
+        bars = axes.barh(places, [100 * x for x in found], height, label=name)
+        axes.bar_label(bars, fmt="%.0f", fontsize=7, padding=2)
+    axes.set_yticks(
+        [row + 0.4 - height / 2 for row in range(len(rows))],
+        [f"{work.title}, {case}" for work, case in rows],
+        fontsize=7,
+    )
+    axes.invert_yaxis()
+    axes.set_xlabel("% of the speed of the largest matrix product")
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.legend(loc="outside upper right", ncols=len(names), frameon=False)
     figure.savefig(file, dpi=120)
     pyplot.close(figure)
 

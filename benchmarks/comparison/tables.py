@@ -164,8 +164,8 @@ def describe(machine: Mapping[str, Any]) -> str:
     )
     return (
         f"{beside}{machine['num_cores']} {cores} of {machine['processor']} "
-        f"with {features}; {machine['memory_gb']} GB, {machine['system']}, Python "
-        f"{machine['python']}"
+        f"with {features}; {machine['memory_gb']} GB, {machine['system']}, "
+        f"Python {machine['python']}"
     )
 
 

@@ -11,8 +11,9 @@ import pytest
 import tensorflow as tf
 from comparison import accelerator, measure
 from comparison.environments import Environments
+from comparison.pictures import draw
 from comparison.tables import describe, page
-from comparison.work import Contestant, Work
+from comparison.work import Contestant, Target, Work
 
 import keras_bert
 
@@ -76,7 +77,7 @@ def test_contestants_on_an_accelerator_come_one_after_another(
     }
 
 
-def test_table():
+def test_table_and_picture(tmp_path):
     def figures(*seconds):
         return {
             "seconds": list(seconds),
@@ -93,6 +94,7 @@ def test_table():
         contestants=tuple(
             Contestant(name, "jax", "fake.py") for name in ("keras_bert", "b")
         ),
+        targets=(Target("small", "b", 2.0),),
         unit="step",
         on_accelerator=True,
     )
@@ -131,6 +133,9 @@ def test_table():
     assert "runs at 20 TFLOP/s. The maker states a peak of 30 TFLOP/s." in text
     assert "Measured on one a GPU with 80 GB and driver 1.2, beside" in text
     assert describe(machine | {"accelerator": None}).startswith("2 cores")
+    draw([work], {"fake": result}, tmp_path)
+    pictures = sorted(path.name for path in tmp_path.iterdir())
+    assert pictures == ["ratios.png", "utilization.png"]
 
 
 def test_the_accelerator_is_described(tmp_path, monkeypatch):
