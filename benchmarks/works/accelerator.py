@@ -153,7 +153,7 @@ def _variants_of_training(setup):
         title="Pre-training step, BERT-base, in other ways",
         note="What parts of the step cost. The last three leave out the "
         "dropout of the attention, which fused kernels do not have in Keras. "
-        "The difference is that of the losses after some steps: other random "
+        "The difference is that of the losses after ten steps: other random "
         "numbers alone change it.",
         cases=cases,
         contestants=(

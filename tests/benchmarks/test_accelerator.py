@@ -174,12 +174,13 @@ def test_the_best_batch(contestants, monkeypatch):
     monkeypatch.setattr(
         best_batch, "_seconds", lambda step: step.run() / speeds[step.run()]
     )
-    prepared = best_batch.prepared(build)
+    prepared = best_batch.prepared(build, check=lambda result: [result, "x"])
     # 11 would be faster, but 7 does not pay.
     speeds = {2: 1.0, 3: 4.0, 7: 3.0, 11: 9.0}
     case = {"batch_sizes": [2, 3, 7, 11], "speeds": speeds}
     assert [prepared.run(case), prepared.run(case)] == [3, 3]
     assert built == [2, 3, 7]
+    assert prepared.check("a later result") == [3, "x"]
     assert prepared.scale(case) == 1 / (3 * 5)
     assert prepared.figures(case) == {"batch_size": 3, "device_memory": 21}
     built.clear()

@@ -6,6 +6,7 @@ import dataclasses
 import gc
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 from contestant import Case, Prepared
 
@@ -40,52 +41,63 @@ def prepared(
 
     `build` takes `batch_size` and the case, but for its `batch_sizes`. At the
     first run of a case, each of these sizes is tried, the smallest first,
-    until one does not fit or is slower than the one before it.
+    until one does not fit or is slower than the one before it. `check` takes
+    the result of a step's first run: not always do as many follow.
     """
     # The last case only: its weights fill the memory.
-    chosen: dict[str, tuple[Case, int, Step]] = {}
+    chosen: dict[str, tuple[Case, _Choice]] = {}
 
     def choice(case):
         if "last" not in chosen or chosen["last"][0] != case:
             chosen.clear()
             gc.collect()
-            chosen["last"] = case, *_fastest(build, **case)
-        return chosen["last"]
-
-    def run(case):
-        return choice(case)[2].run()
+            chosen["last"] = case, _fastest(build, check, **case)
+        return chosen["last"][1]
 
     def scale(case):
-        _, batch_size, step = choice(case)
-        return 1 / (batch_size * step.num_steps)
+        return 1 / (choice(case).batch_size * choice(case).step.num_steps)
 
     def figures(case):
-        _, batch_size, step = choice(case)
-        return {"batch_size": batch_size, "device_memory": step.memory()}
+        return {
+            "batch_size": choice(case).batch_size,
+            "device_memory": choice(case).step.memory(),
+        }
 
-    return Prepared(run, check, flops, scale, figures)
+    return Prepared(
+        lambda case: choice(case).step.run(),
+        check and (lambda _: chosen["last"][1].checked),
+        flops,
+        scale,
+        figures,
+    )
 
 
-def _fastest(build, *, batch_sizes, **case):
-    """Returns a batch size and its step."""
+class _Choice(NamedTuple):
+    speed: float  # sequences per second
+    batch_size: int
+    step: Step
+    checked: list | None
+
+
+def _fastest(build, check, *, batch_sizes, **case):
     best = None
     for batch_size in batch_sizes:
         try:
             step = build(batch_size=batch_size, **case)
+            result = step.run()  # compiles
             speed = batch_size / _seconds(step)
         except RuntimeError as error:
             if best is None or not _is_out_of_memory(error):
                 raise
             break
         print(f"batch {batch_size}: {speed:.1f} sequences/s", flush=True)
-        if best and speed <= best[0]:
+        if best and speed <= best.speed:
             break
-        best = speed, batch_size, step
-    return best[1:]
+        best = _Choice(speed, batch_size, step, check and check(result))
+    return best
 
 
 def _seconds(step):
-    step.run()  # compiles
     num_runs = 0
     begin = time.perf_counter()
     while num_runs == 0 or time.perf_counter() - begin < _TRIAL_SECONDS:
