@@ -23,7 +23,7 @@ def call_on_texts(
 
     It takes ragged features [N, (tokens)], or [N, W, (tokens)] for texts in
     windows, and returns the outputs [N, ...]. If the network is a Keras model
-    and reads the pooler's output, short texts share rows.
+    that pools the tokens of a text, short texts share rows.
     """
     if not isinstance(model, keras.Model) or not can_share_rows(model):
         return lambda features: call_in_pieces(model, features)[1]
@@ -49,41 +49,48 @@ def pack_texts(texts: Features) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
     """
     input_ids = texts["input_ids"]
     lengths = input_ids.row_lengths()  # [N]
-    num_texts = tf.size(lengths, tf.int64)
-    row_size = tf.maximum(tf.reduce_max(lengths), _TOKENS_PER_ROW)
-    num_rows = -(-tf.reduce_sum(lengths) // row_size)  # R
-    divisor = tf.maximum(num_rows, 1)
-    texts_per_row = tf.maximum(-(-num_texts // divisor), 1)  # K
-    # From the longest text to the shortest one, each row gets a text; then
-    # again, from the last row to the first one; and so on.
-    order = tf.argsort(lengths, direction="DESCENDING", stable=True)
-    ranks = tf.cast(tf.argsort(order), tf.int64)
-    turns, rows = ranks // divisor, ranks % divisor
-    rows = tf.where(turns % 2 == 0, rows, num_rows - 1 - rows)
+    rows, turns, shape = _spread(lengths)
+    num_rows, texts_per_row = tf.unstack(shape)
     places = rows * texts_per_row + turns
-
-    sizes = tf.scatter_nd(places[:, None], lengths, [num_rows * texts_per_row])
-    sizes = tf.reshape(sizes, [num_rows, texts_per_row])
-    begins = tf.cumsum(sizes, axis=1, exclusive=True)  # [R, K]
-    seq_length = tf.maximum(tf.reduce_max(tf.reduce_sum(sizes, axis=1)), 0)
-    begins = rows * seq_length + tf.gather(tf.reshape(begins, [-1]), places)
+    sizes = tf.scatter_nd(places[:, None], lengths, [tf.reduce_prod(shape)])
+    sizes = tf.reshape(sizes, shape)  # [R, K]
+    seq_length = tf.reduce_max(tf.reduce_sum(sizes, axis=1))
+    seq_length = tf.maximum(seq_length, 0)  # there may be no row
+    begins = tf.reshape(tf.cumsum(sizes, axis=1, exclusive=True), [-1])
+    begins = rows * seq_length + tf.gather(begins, places)  # [N]
 
     owners = input_ids.value_rowids()  # the text of each token
-    tokens = tf.range(tf.size(owners, tf.int64))
-    shifts = begins - input_ids.row_starts()
-    targets = (tokens + tf.gather(shifts, owners))[:, None]
-    numbers = tf.cast(tf.gather(turns, owners) + 1, tf.int32)
-    values = {name: x.flat_values for name, x in texts.items()}
-    packed = {
-        name: tf.reshape(
-            tf.scatter_nd(
-                targets, tf.cast(x, tf.int32), [num_rows * seq_length]
-            ),
-            [num_rows, seq_length],
+    shifts = tf.gather(begins - input_ids.row_starts(), owners)
+    targets = (tf.range(tf.size(owners, tf.int64)) + shifts)[:, None]
+
+    def to_rows(values):
+        values = tf.scatter_nd(
+            targets, tf.cast(values, tf.int32), [num_rows * seq_length]
         )
-        for name, x in (values | {"input_mask": numbers}).items()
-    }
+        return tf.reshape(values, [num_rows, seq_length])
+
+    packed = {name: to_rows(x.flat_values) for name, x in texts.items()}
+    packed["input_mask"] = to_rows(tf.gather(turns, owners) + 1)
     return packed, places
+
+
+def _spread(lengths):
+    """Spreads texts over rows of about the same length.
+
+    From the longest text to the shortest one, each row gets a text; then again,
+    from the last row to the first one; and so on. Returns the row of each text,
+    its turn, [N] each, and the numbers of rows and turns, R and K.
+    """
+    num_texts = tf.size(lengths, tf.int64)
+    row_size = tf.maximum(tf.reduce_max(lengths), _TOKENS_PER_ROW)
+    num_rows = -(-tf.reduce_sum(lengths) // row_size)
+    divisor = tf.maximum(num_rows, 1)  # there may be no text
+    texts_per_row = tf.maximum(-(-num_texts // divisor), 1)
+    order = tf.argsort(lengths, direction="DESCENDING", stable=True)
+    ranks = tf.cast(tf.argsort(order), tf.int64)
+    rows, turns = ranks % divisor, ranks // divisor
+    rows = tf.where(turns % 2 == 0, rows, num_rows - 1 - rows)
+    return rows, turns, tf.stack([num_rows, texts_per_row])
 
 
 def take_texts(outputs: tf.Tensor, places: tf.Tensor) -> tf.Tensor:

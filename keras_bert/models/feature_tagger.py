@@ -109,7 +109,8 @@ class FrozenEncoder(keras.layers.Layer):
         )
 
     def call(self, inputs):
-        hidden = self._wanted(inputs)  # flat, [T, H]
+        # As in inference: it needs no gradient.
+        hidden = self._wanted(inputs, training=False)  # flat, [T, H]
         shape = (*ops.shape(inputs["input_ids"]), -1)
         return [ops.reshape(hidden[name], shape) for name in self._names]
 
