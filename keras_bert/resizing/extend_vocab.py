@@ -91,8 +91,8 @@ def extend_vocab(
         )
     if not words and not learned:
         raise InputError(
-            "There is no word in what was given; give a text to learn new "
-            "pieces from or a list of words to add."
+            "No word was given; give a text to learn new pieces from or a "
+            "list of words to add."
         )
     if words:
         new = _pieces_of_list(words, old.tokenizer)

@@ -209,9 +209,9 @@ def test_other_text_gives_the_figures(pretrained, tmp_path):
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        ({}, "There is no word in what was given; give a text"),
-        ({"lines": ["", " "]}, "There is no word in what was given"),
-        ({"words": ["", " "]}, "There is no word in what was given"),
+        ({}, "No word was given; give a text"),
+        ({"lines": ["", " "]}, "No word was given"),
+        ({"words": ["", " "]}, "No word was given"),
         ({"lines": ["the fox"], "words": ["cat"]}, "Both a text and a list"),
         ({"words": ["the", "Fox"]}, "has a piece for every given word already"),
         ({"lines": ["the fox"] * 9}, "a piece for every frequent word already"),
