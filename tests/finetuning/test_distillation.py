@@ -146,7 +146,9 @@ def hidden_states(model, features, layer):
     )
     x = tf.reshape(x, (-1, x.shape[-1]))
     for i in range(layer):
-        x = encoder.get_layer(f"layer_{i}")(x, flat["input_mask"])
+        x = encoder.get_layer(f"layer_{i}")(
+            x, flat["input_mask"], packed="position_ids" in flat
+        )
     return np.reshape(x, (*shape, x.shape[-1])).astype("float64")
 
 
