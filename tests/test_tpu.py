@@ -204,7 +204,9 @@ def test_a_step_compiles_for_a_tpu(trained, step):
     assert wide <= {"", "1", "2", "3"}
 
 
-@pytest.mark.parametrize("jit_compile", [False, True])
+@pytest.mark.parametrize(
+    "jit_compile", [pytest.param(False, marks=pytest.mark.slow), True]
+)
 def test_an_execution_of_several_steps_is_a_loop_in_the_graph(
     config, jit_compile
 ):

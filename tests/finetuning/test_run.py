@@ -423,12 +423,13 @@ def test_wrong_input_is_refused(config, checkpoint, vocab_file, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("features", "num_products"),
     [
         # Per token and layer: dense 4 * 144 + 2 * 240, attention 5 * 24 = 120.
-        pytest.param("", 3 * 2 * (1056 + 120), marks=pytest.mark.slow),
-        pytest.param("last", 2 * (1056 + 120), marks=pytest.mark.slow),
+        ("", 3 * 2 * (1056 + 120)),
+        ("last", 2 * (1056 + 120)),
         ("embeddings", 0),
     ],
 )

@@ -52,6 +52,7 @@ def _strings(outputs):
     return [value.decode() for value in np.concatenate(strings)]
 
 
+@pytest.mark.slow
 def test_the_answers_of_a_span(call):
     contexts = _texts()
     outputs = call(

@@ -52,6 +52,7 @@ def test_reports(kind, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_the_served_model_answers_as_predict_does(config, vocab_file, tmp_path):
     kind = make_kind("regression", vocab_file, config)
     model = kind.build_model(config)

@@ -200,16 +200,8 @@ def test_an_empty_window_has_no_gradient(config, build):
             np.testing.assert_allclose(together, sum(parts), atol=2e-4)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "classification",
-        *(
-            pytest.param(name, marks=pytest.mark.slow)
-            for name in ("multilabel", "regression")
-        ),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["classification", "multilabel", "regression"])
 def test_the_served_model_answers_as_predict_does(
     config, build, tmp_path, name
 ):

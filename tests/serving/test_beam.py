@@ -47,6 +47,7 @@ def test_the_same_answers_as_the_local_run(served, tmp_path):
         assert answer == other
 
 
+@pytest.mark.slow
 def test_a_process_loads_the_model_once(served, tmp_path, monkeypatch):
     pytest.importorskip("apache_beam", reason="Apache Beam is not installed")
     from keras_bert.serving import beam_model_handler

@@ -37,7 +37,7 @@ def _nodes(folder):
 
 
 # These have nearly all operations; the other models are slow.
-_SOON_CHECKED = ("encoder", "classification", "span", "token_classification")
+_SOON_CHECKED = ("encoder", "classification")
 
 
 @pytest.mark.parametrize(

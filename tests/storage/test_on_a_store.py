@@ -149,6 +149,7 @@ def test_features_are_extracted(pretrained, remote, tmp_path):
     assert written == expected
 
 
+@pytest.mark.slow
 def test_records_are_the_same_after_any_kill(
     pretrained, remote, tmp_path, monkeypatch
 ):

@@ -110,7 +110,9 @@ _TEXTS = [
 ]
 
 
-@pytest.mark.parametrize("may_be_missing", [False, True])
+@pytest.mark.parametrize(
+    "may_be_missing", [pytest.param(False, marks=pytest.mark.slow), True]
+)
 @pytest.mark.parametrize(
     "fields",
     [
