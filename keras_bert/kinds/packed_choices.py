@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-# Attention compares all tokens of a row, also those of different choices. Up
+# Attention compares all tokens of a row, also those of different texts. Up
 # to this size, that takes no longer than the padding that is saved.
-_MAX_TOKENS_OF_SHARED_ROWS = 128
+TOKENS_PER_SHARED_ROW = 128
 
 
 def may_share_rows(num_tokens, num_examples):
     """Returns whether the choices of so many examples are short enough."""
-    return num_tokens <= _MAX_TOKENS_OF_SHARED_ROWS * num_examples
+    return num_tokens <= TOKENS_PER_SHARED_ROW * num_examples
 
 
 def pack_choices(

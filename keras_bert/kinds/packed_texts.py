@@ -8,12 +8,10 @@ import keras
 import tensorflow as tf
 
 from keras_bert.kinds.network_calls import call_in_pieces
+from keras_bert.kinds.packed_choices import TOKENS_PER_SHARED_ROW
 from keras_bert.models.shared_rows import can_share_rows, share_rows
 
 Features = dict[str, tf.RaggedTensor]
-# Attention compares all tokens of a row, also those of different texts. Up to
-# this size, that takes no longer than the padding that is saved.
-_TOKENS_PER_ROW = 128
 
 
 def call_on_texts(
@@ -82,7 +80,7 @@ def _spread(lengths):
     its turn, [N] each, and the numbers of rows and turns, R and K.
     """
     num_texts = tf.size(lengths, tf.int64)
-    row_size = tf.maximum(tf.reduce_max(lengths), _TOKENS_PER_ROW)
+    row_size = tf.maximum(tf.reduce_max(lengths), TOKENS_PER_SHARED_ROW)
     num_rows = -(-tf.reduce_sum(lengths) // row_size)
     divisor = tf.maximum(num_rows, 1)  # there may be no text
     texts_per_row = tf.maximum(-(-num_texts // divisor), 1)

@@ -94,7 +94,7 @@ def epochs(request, config, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         if name not in _KINDS:
             name = "multiple_choice"
-            patch.setattr(packed_choices, "_MAX_TOKENS_OF_SHARED_ROWS", 0)
+            patch.setattr(packed_choices, "TOKENS_PER_SHARED_ROW", 0)
         folder = tmp_path_factory.mktemp(name)
         kind, examples = _examples(name, config, folder)
         static = _epoch(examples, static_shapes=True)

@@ -97,7 +97,7 @@ def test_the_score_of_a_choice_does_not_depend_on_its_row(
     config, examples, directionality, num_rows, monkeypatch
 ):
     if num_rows == 3:
-        monkeypatch.setattr(choices, "_MAX_TOKENS_OF_SHARED_ROWS", 0)
+        monkeypatch.setattr(choices, "TOKENS_PER_SHARED_ROW", 0)
     config = dataclasses.replace(config, directionality=directionality)
     plain, packed = _plain_and_packed(build_multiple_choice, config)
     # Two examples of three choices.

@@ -36,7 +36,7 @@ def _nodes(folder):
     return [*graph.node, *(node for f in functions for node in f.node_def)]
 
 
-# These have nearly all operations; the other models are slow.
+# The other models are checked by `make test-all`.
 _SOON_CHECKED = ("encoder", "classification")
 
 

@@ -107,9 +107,7 @@ def test_answers_are_cosines_of_the_networks_vectors(
     build, config, monkeypatch, max_tokens
 ):
     """Whether the texts share a row or not."""
-    monkeypatch.setattr(
-        packed_choices, "_MAX_TOKENS_OF_SHARED_ROWS", max_tokens
-    )
+    monkeypatch.setattr(packed_choices, "TOKENS_PER_SHARED_ROW", max_tokens)
     kind = build(normalize=False)
     finetuned = FinetunedModel(_model(kind, config), kind, config)
     texts = [text for row in TRIPLETS for text in row.values()]

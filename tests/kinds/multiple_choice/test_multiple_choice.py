@@ -100,7 +100,7 @@ def test_the_log_tells_the_share_of_padding(kind, caplog):
 def test_the_share_of_padding_with_a_row_for_each_choice(
     kind, caplog, monkeypatch
 ):
-    monkeypatch.setattr(packed_choices, "_MAX_TOKENS_OF_SHARED_ROWS", 0)
+    monkeypatch.setattr(packed_choices, "TOKENS_PER_SHARED_ROW", 0)
     examples = kind.encode(ROWS, labeled=True)
     assert examples.features["input_ids"].to_list() == IDS
     assert examples.lengths.tolist() == [3 * 9, 3 * 7]
