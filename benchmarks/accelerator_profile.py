@@ -6,17 +6,23 @@ For our network on JAX, and for transformers on torch, it writes a table of what
 takes the most time, and a trace; see `contestants/accelerator/profile`.
 """
 
+import sys
 from pathlib import Path
 
 from absl import app, flags
-from comparison.environments import CACHE, Environments
+from comparison.environments import CACHE, ROOT, Environments
 from comparison.machine import num_threads
 from comparison.measure import environment_variables
-from comparison.turns import Process
+from comparison.turns import ContestantError, Process
 from works.accelerator import pretraining_case
 
 _OUTPUT_DIR = flags.DEFINE_string("output_dir", None, "Gets the files.")
-_MODEL = flags.DEFINE_string("model", "bert_base_uncased", "The network.")
+_MODEL = flags.DEFINE_enum(
+    "model",
+    "bert_base_uncased",
+    sorted(file.stem for file in (ROOT / "configs" / "models").glob("*.json")),
+    "The network.",
+)
 _SEQ_LENGTH = flags.DEFINE_integer("seq_length", 128, "Tokens of a sequence.")
 _BATCH_SIZE = flags.DEFINE_integer("batch_size", 256, "Sequences of a batch.")
 _VARIANTS = flags.DEFINE_list(
@@ -29,14 +35,26 @@ _PYTHONS = flags.DEFINE_list(
     [],
     "Interpreters to use instead of building, such as torch=/env/bin/python.",
 )
-flags.mark_flag_as_required("output_dir")
 _FILES = {
     "jax": "accelerator/profile/keras_bert.py",
     "torch": "accelerator/profile/transformers.py",
 }
+flags.mark_flag_as_required("output_dir")
+flags.register_validator(
+    "environments",
+    lambda names: set(names) <= set(_FILES),
+    f"Choose from {', '.join(_FILES)}.",
+)
 
 
 def main(_):
+    try:
+        _profile()
+    except ContestantError as error:
+        sys.exit(str(error))
+
+
+def _profile():
     output_dir = Path(_OUTPUT_DIR.value).absolute()
     output_dir.mkdir(parents=True, exist_ok=True)
     environments = Environments(

@@ -32,6 +32,11 @@ class Variants:
 
     def __init__(self, names: Sequence[str]):
         self._names = set(names)
+        if unknown := self._names - _NAMES:
+            raise ValueError(
+                f"There is no variant {min(unknown)!r}; choose from "
+                f"{', '.join(sorted(_NAMES))}."
+            )
         for name in self._names & set(_ATTENTIONS):
             encoder_block.SelfAttention = _ATTENTIONS[name]
 
@@ -108,3 +113,4 @@ _ATTENTIONS = {
     "fused attention": FusedAttention,
     "sequence lengths": AttentionByLengths,
 }
+_NAMES = {"no attention dropout", "rbg", "no donation", *_ATTENTIONS}
