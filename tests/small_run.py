@@ -9,6 +9,7 @@ import tensorflow as tf
 from keras_bert.training.config import TrainConfig
 from keras_bert.training.losses import cross_entropy
 from keras_bert.training.objectives import Objective
+from keras_bert.training.run_files.fingerprint import Fingerprint
 from keras_bert.training.trainer import train
 
 CONFIG = TrainConfig(
@@ -52,6 +53,7 @@ def train_small(
     num_warmup_steps=1,
     strategy=None,
     selection=None,
+    digests=None,
 ):
     def first_batches(step, share):
         dataset = small_dataset().shuffle(20, seed=1).repeat()
@@ -77,6 +79,7 @@ def train_small(
         output_dir=output_dir,
         sidecars={"note.txt": "kept"},
         selection=selection,
+        fingerprint=Fingerprint(config.fixed_settings(), digests or {}),
     )
 
 

@@ -10,6 +10,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 from conftest import V, randomize
+from fit_steps import count_nothing, fit
 from kind_examples import make_spec
 
 from keras_bert.config import BertConfig
@@ -18,7 +19,7 @@ from keras_bert.kinds.packed_choices import pack_choices
 from keras_bert.models.embedder import build_embedder
 from keras_bert.text.packing import pad
 from keras_bert.training.share import distribute
-from keras_bert.training.training_model import WORK, TrainingModel
+from keras_bert.training.steps import Steps
 
 B, C = 64, 3
 
@@ -74,21 +75,21 @@ class _Tokenizer(tf.Module):
 def step(strategy, *, learning_rate=1.0, **settings):
     """Returns the loss of the batch, and the gradient of every weight."""
     with strategy.scope():
-        model = TrainingModel(
-            build_model(),
+        model = build_model()
+        steps = Steps(
+            model,
             objectives(dimensions="12,5"),
-            count_work=lambda features: dict.fromkeys(WORK, 1.0),
+            keras.optimizers.SGD(learning_rate),
+            count_work=count_nothing,
             **settings,
         )
-        model.compile(keras.optimizers.SGD(learning_rate), jit_compile=False)
     before = [w.numpy() for w in model.weights]
     rows = tf.data.Dataset.from_tensors(data())
-    loss = model.fit(
+    loss = fit(
+        steps,
         distribute(strategy, lambda share: rows.map(lambda *x: share.cut(x))),
         steps_per_epoch=1,
-        shuffle=False,
-        verbose=0,
-    ).history["loss"][0]
+    )["loss"][0]
     gradients = {
         w.path: (old - w.numpy()) / learning_rate
         for w, old in zip(model.weights, before, strict=True)

@@ -12,6 +12,7 @@ from pathlib import Path
 import keras
 import numpy as np
 import tensorflow as tf
+from fit_steps import fit
 from small_run import CONFIG, train_small
 
 from keras_bert.config import BertConfig
@@ -21,7 +22,7 @@ from keras_bert.training.objectives import BatchObjective, Objective
 from keras_bert.training.optimizers.adam_weight_decay import AdamWeightDecay
 from keras_bert.training.run_files.best import Selection
 from keras_bert.training.share import distribute
-from keras_bert.training.training_model import TrainingModel
+from keras_bert.training.steps import Steps
 from keras_bert.training.workers import value_of_chief
 
 NUM_ROWS, S, P, V = 72, 7, 5, 31
@@ -114,7 +115,7 @@ def count_work(features):
     }
 
 
-def train(strategy, *, steps_per_execution=1, **settings):
+def train(strategy, **settings):
     """Returns the figures and work of two epochs, and the final weights."""
     rows = tf.data.Dataset.from_tensor_slices(data())
 
@@ -124,38 +125,32 @@ def train(strategy, *, steps_per_execution=1, **settings):
 
     keras.utils.set_random_seed(5)
     with strategy.scope():
-        model = TrainingModel(
-            build_model(),
+        model = build_model()
+        steps = Steps(
+            model,
             OBJECTIVES,
+            AdamWeightDecay(0.003),
             count_work=count_work,
             **settings,
         )
-        model.compile(
-            AdamWeightDecay(0.003),
-            steps_per_execution=steps_per_execution,
-            jit_compile=False,
-        )
-    work = []
+    # The last batch is smaller, and so is its last part.
+    held_out = distribute(strategy, functools.partial(batches, 31))
 
-    def take_work(epoch, logs):
-        work.append(model.take_work())
+    def after_epoch(epoch):
+        work = steps.take_work()
+        figures = steps.evaluate(held_out, int(rows.batch(31).cardinality()))
+        return work | {f"val_{name}": x for name, x in figures.items()}
 
-    history = model.fit(
+    history = fit(
+        steps,
         distribute(
             strategy,
             lambda share: batches(24, share, drop_remainder=True).repeat(),
         ),
         steps_per_epoch=4,
         epochs=2,
-        # The last batch is smaller, and so is its last part.
-        validation_data=distribute(strategy, functools.partial(batches, 31)),
-        validation_steps=int(rows.batch(31).cardinality()),
-        shuffle=False,
-        verbose=0,
-        callbacks=[keras.callbacks.LambdaCallback(on_epoch_end=take_work)],
-    ).history
-    for name in work[0]:
-        history[name] = [amounts[name] for amounts in work]
+        after_epoch=after_epoch,
+    )
     return history, {w.path: w.numpy() for w in model.weights}
 
 

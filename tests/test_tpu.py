@@ -19,7 +19,7 @@ from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.training.losses import accuracy, cross_entropy
 from keras_bert.training.objectives import Objective
 from keras_bert.training.optimizers.adam_weight_decay import AdamWeightDecay
-from keras_bert.training.training_model import TrainingModel
+from keras_bert.training.steps import Steps
 
 # From kTpuAllTypes in tensorflow/core/tpu/tpu_defs.h. A TPU has no units for 64
 # bits, so only seeds and sizes may have them. A resource is a variable.
@@ -138,25 +138,23 @@ def _finetuning(name, config, vocab_file):
     ]
 )
 def trained(request, config, vocab_file):
-    """A compiled TrainingModel and a batch of static shapes."""
+    """Steps that XLA compiles, and a batch of static shapes."""
     if request.param == "pretraining":
-        return _training_model(*_pretraining(config))
-    return _training_model(*_finetuning(request.param, config, vocab_file))
+        return _steps(*_pretraining(config))
+    return _steps(*_finetuning(request.param, config, vocab_file))
 
 
-def _training_model(
+def _steps(
     model, objectives, count_work, batch, *, jit_compile=True, **settings
 ):
-    trained = TrainingModel(
-        model, objectives, count_work=count_work, jit_compile=jit_compile
-    )
-    trained.compile(
+    trained = Steps(
+        model,
+        objectives,
         AdamWeightDecay(0.003),
-        jit_compile=False,
-        auto_scale_loss=False,
+        count_work=count_work,
+        jit_compile=jit_compile,
         **settings,
     )
-    trained.optimizer.build(trained.trainable_variables)
     return trained, tf.nest.map_structure(tf.constant, batch)
 
 
@@ -210,12 +208,11 @@ def test_a_step_compiles_for_a_tpu(trained, step):
 def test_an_execution_of_several_steps_is_a_loop_in_the_graph(
     config, jit_compile
 ):
-    model, batch = _training_model(
+    model, batch = _steps(
         *_pretraining(config), jit_compile=jit_compile, steps_per_execution=3
     )
     iterator = iter(tf.data.Dataset.from_tensors(batch).repeat(7))
-    model.make_train_function()
-    graph = model.train_function.get_concrete_function(iterator).graph
+    graph = model._take_steps.get_concrete_function(iterator).graph
     (loop,) = [op for op in graph.get_operations() if op.type == "While"]
     body = graph._functions[loop.get_attr("body").name].graph
     in_body = [operation.type for operation in _operations(body)]
@@ -237,5 +234,5 @@ def test_an_execution_of_several_steps_is_a_loop_in_the_graph(
     assert ("MatMul" in in_compiled) == jit_compile
     if not jit_compile:  # it takes long to compile
         for num_steps in (3, 6):
-            model.train_function(iterator)
+            model.train(iterator)
             assert model.optimizer.iterations == num_steps

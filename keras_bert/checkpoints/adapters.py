@@ -7,7 +7,6 @@ fingerprint of its encoder. Edit the place if the base has moved.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +15,7 @@ import numpy as np
 
 from keras_bert.checkpoints.any_format import read_file
 from keras_bert.checkpoints.find import find_weights
+from keras_bert.checkpoints.fingerprint import hash_arrays
 from keras_bert.checkpoints.heads import heads_of
 from keras_bert.checkpoints.hub import SCHEME
 from keras_bert.checkpoints.stored import StoredArray
@@ -139,16 +139,12 @@ def _merged(kernel, a, b, alpha):
 
 
 def _fingerprint(file):
-    """Hashes the encoder, in float32 and by path, so that formats agree."""
+    """Hashes the encoder."""
     arrays = read_file(file)
-    digest = hashlib.blake2b(digest_size=16)
+    before = ""
     if has_adapters(arrays):
         # Not of the merged weights: products differ between processors.
-        digest.update(BaseModel.beside(file).base_fingerprint.encode())
-        digest.update(str(BaseModel.beside(file).lora_alpha).encode())
-    for path in sorted(arrays):
-        if not heads_of([path]):
-            array = np.ascontiguousarray(arrays[path].read(), "<f4")
-            digest.update(f"{path} {array.shape}".encode())
-            digest.update(array)
-    return digest.hexdigest()
+        base = BaseModel.beside(file)
+        before = base.base_fingerprint + str(base.lora_alpha)
+    paths = [path for path in arrays if not heads_of([path])]
+    return hash_arrays(arrays, paths, before)

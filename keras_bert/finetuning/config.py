@@ -117,6 +117,9 @@ class FinetuningConfig(AdaptationConfig, DistillationConfig):
         5e-05
     """
 
+    # The rows and the settings of the tokenizer say more.
+    changeable = TrainConfig.changeable | {"data_source", "do_lower_case"}
+
     data_source: str = setting("files", choices=("files", "tfds"))
     do_lower_case: bool | None = None
     learning_rate: float = 5e-5

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from keras_bert.checkpoints.load import heads_in, load_checkpoint
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
-from keras_bert.files import write_json
+from keras_bert.files import whole_folder, write_json
 from keras_bert.finetuning.adaptation import (
     adapt,
     check_adaptation,
@@ -42,6 +42,7 @@ from keras_bert.finetuning.finetuned_model import (
     is_finetuned,
     sidecars,
 )
+from keras_bert.finetuning.fingerprint import finetuning_fingerprint
 from keras_bert.finetuning.prediction_files import (
     write_predictions,
     write_submission,
@@ -51,11 +52,10 @@ from keras_bert.kinds.spec import (
     build_kind,
     find_spec,
     make_spec,
-    read_spec,
 )
 from keras_bert.storage.paths import to_path
 from keras_bert.tasks import get_task
-from keras_bert.tasks.base import Task
+from keras_bert.tasks.base import Row, Task
 from keras_bert.tasks.tfds_reader import read_tfds
 from keras_bert.training.distribution import (
     get_strategy,
@@ -63,8 +63,8 @@ from keras_bert.training.distribution import (
     precision,
 )
 from keras_bert.training.run_files.best import Selection
-from keras_bert.training.run_files.checkpoint import every_weight
-from keras_bert.training.trainer import train
+from keras_bert.training.run_files.checkpoint import every_weight, find_damage
+from keras_bert.training.trainer import start_over, train
 
 
 def finetune(
@@ -79,8 +79,12 @@ def finetune(
     settings: Mapping[str, Any] | None = None,
     cache_dir: str | Path | None = None,
     teacher: str | Path | None = None,
+    overwrite_output_dir: bool = False,
 ) -> dict[str, float]:
     """Fine-tunes on a task, or resumes where an earlier call stopped.
+
+    A call resumes only a run with the same rows, task, settings and initial
+    weights, and refuses to continue any other.
 
     Args:
         task: A `Task`, or an argument of `get_task`: "glue/sst2", "my_task.py".
@@ -104,6 +108,9 @@ def finetune(
         teacher: A fine-tuned model of the same task and vocabulary, whose
             outputs the network learns besides the labels; see the config's
             `distillation_weight`.
+        overwrite_output_dir: Whether to start over if there is a run in
+            output_dir. A command that may be interrupted and repeated must
+            not have it.
 
     Returns:
         The task's metrics and `loss` on the first validation split; those of
@@ -136,7 +143,7 @@ def finetune(
         )
     # First of all: workers must find each other before TensorFlow is used.
     strategy = get_strategy(config)
-    read = _reader(task, data_dir, config.data_source)
+    read = reader(task, data_dir, config.data_source)
     bert_config, tokenizer = load_config_and_tokenizer(
         init_checkpoint,
         bert_config=bert_config,
@@ -174,11 +181,11 @@ def finetune(
         train_set = encode_rows(
             kind, train_rows, encoded_folder(output_dir, cache_dir)
         )
-        _warn_of_changes(kind.spec, output_dir)
         base = None
         if init_checkpoint and config.lora_rank:
             base = BaseModel.of(init_checkpoint, config.alpha)
-            _check_base(base, output_dir)
+        if overwrite_output_dir:
+            start_over(output_dir, strategy)
         evaluation = evaluations[task.validation_splits[0]]
         model, figures = _train(
             build_adapted_model,
@@ -204,13 +211,22 @@ def finetune(
             },
             base=base,
             teach=distill(teacher, kind, config) if teacher else None,
+            fingerprint=finetuning_fingerprint(
+                kind,
+                bert_config,
+                config,
+                train_set=train_set,
+                evaluations=evaluations,
+                init_checkpoint=init_checkpoint,
+                teacher=teacher,
+            ),
         )
         if not is_chief(strategy):
             return figures
         if base:  # the result has the adapters in its kernels
             with precision(config.precision):
                 model = kind.build_model(bert_config)
-        load_checkpoint(model, output_dir)
+        _load_best(model, output_dir)
     else:
         with precision(config.precision):
             model = build_model()
@@ -219,6 +235,16 @@ def finetune(
     finetuned = FinetunedModel(model, kind, bert_config)
     _predict_test_sets(finetuned, task, read, output_dir)
     return results
+
+
+def _load_best(model, output_dir):
+    folder = whole_folder(output_dir / "best")
+    if damage := find_damage(folder):
+        raise InputError(
+            f"{folder} cannot be used: {damage}; start over with "
+            "overwrite_output_dir."
+        )
+    load_checkpoint(model, folder)
 
 
 def _read_train_rows(kind, read, bert_config):
@@ -247,6 +273,7 @@ def _train(
     training,
     base,
     teach,
+    fingerprint,
 ):
     steps_per_epoch = math.ceil(
         len(train_set.lengths) / config.train_batch_size
@@ -282,6 +309,7 @@ def _train(
         config=dataclasses.replace(config, save_checkpoints_steps=interval),
         output_dir=output_dir,
         sidecars=files,
+        fingerprint=fingerprint,
         selection=selection,
         holds=is_stored_with_adapters if base else every_weight,
         learning_rate_factors=learning_rate_factors(
@@ -316,7 +344,11 @@ def _evaluate(model, kind, evaluations, output_dir):
     return results
 
 
-def _reader(task, data_dir, data_source):
+def reader(
+    task: Task, data_dir: Path, data_source: str
+) -> Callable[[str], Iterable[Row]]:
+    """Returns a function that reads a split, which must have rows."""
+
     def read(split):
         if data_source == "tfds":
             rows = read_tfds(task, data_dir, split)
@@ -368,36 +400,6 @@ def _check_is_whole(model, checkpoint):
             f"{checkpoint} has no {absent[0]}, so the model cannot be "
             "evaluated as it is; train it, or choose settings without this "
             "layer."
-        )
-
-
-def _warn_of_changes(spec, output_dir):
-    """Names the settings that differ from those of the run to be resumed."""
-    files = sorted(output_dir.glob("checkpoints/step-*/task.json"))
-    if not files:
-        return
-    before = dataclasses.asdict(read_spec(files[-1]).settings)
-    for name, value in dataclasses.asdict(spec.settings).items():
-        if before.get(name) != value:
-            logging.warning(
-                "The run in %s resumes with %s %r instead of %r.",
-                output_dir,
-                name,
-                value,
-                before.get(name),
-            )
-
-
-def _check_base(base, output_dir):
-    """Raises InputError if a run to be resumed has another base model."""
-    files = sorted(output_dir.glob(f"checkpoints/step-*/{ADAPTERS_FILE}"))
-    before = BaseModel.beside(files[-1]) if files else base
-    if before.base_fingerprint != base.base_fingerprint:
-        raise InputError(
-            f"The run in {output_dir} trains adapters of "
-            f"{before.base_checkpoint}, whose weights differ from those of "
-            f"{base.base_checkpoint}; give that init_checkpoint, or another "
-            "output_dir."
         )
 
 

@@ -14,13 +14,16 @@ from typing import Any
 from absl import logging
 from matplotlib.figure import Figure
 
+from keras_bert.checkpoints.fingerprint import fingerprint_of
 from keras_bert.errors import InputError
 from keras_bert.files import atomic_path, remove, write_json
 from keras_bert.finetuning.encoding import encoded_folder
-from keras_bert.finetuning.run import FinetuningConfig, finetune
+from keras_bert.finetuning.fingerprint import text_of_rows
+from keras_bert.finetuning.run import FinetuningConfig, finetune, reader
 from keras_bert.storage.paths import to_path
 from keras_bert.tasks import get_task
 from keras_bert.tasks.base import Task
+from keras_bert.training.run_files.fingerprint import digest_of
 
 _VARIED_IN_THE_PAPER = (
     "learning_rate",
@@ -81,7 +84,7 @@ def search_hyperparameters(
         >>> best["learning_rate"] in (1e-4, 3e-5)
         True
     """
-    task = get_task(task) if isinstance(task, str) else task
+    found_task = get_task(task) if isinstance(task, str) else task
     output_dir = to_path(output_dir)
     configs = [
         dataclasses.replace(config, random_seed=config.random_seed + i)
@@ -92,7 +95,8 @@ def search_hyperparameters(
     _check(configs)
     varied = _varied_fields(configs)
     cache_dir = encoded_folder(output_dir, cache_dir)
-    metric = task.metrics[0]
+    metric = found_task.metrics[0]
+    inputs = _inputs(found_task, data_dir, configs[0], kwargs)
     rows: list[dict[str, Any]] = []
     best: tuple[dict[str, Any], Path] | None = None
 
@@ -105,7 +109,21 @@ def search_hyperparameters(
         name = ",".join(f"{k}={v}" for k, v in settings.items())
         logging.info("Run %d of %d: %s", number, len(configs), name)
         folder = output_dir / name
-        row = settings | _run(task, data_dir, folder, config, cache_dir, kwargs)
+        if kwargs.get("overwrite_output_dir"):
+            remove(folder / "run.json")
+        asked = dataclasses.asdict(config) | inputs
+
+        def run(config=config, folder=folder):
+            return finetune(
+                task,
+                data_dir,
+                folder,
+                config=config,
+                cache_dir=cache_dir,
+                **kwargs,
+            )
+
+        row = settings | _run(run, folder, asked)
         rows.append(row)
         if best is None or rank(row) > rank(best[0]):
             best, worse = (row, folder), best
@@ -149,42 +167,44 @@ def _varied_fields(configs):
     ]
 
 
-def _run(task, data_dir, folder, config, cache_dir, kwargs) -> dict[str, Any]:
+def _inputs(task, data_dir, config, kwargs):
+    """Returns what all runs of a search are made from."""
+    splits = ("train", task.validation_splits[0])
+    read = reader(task, to_path(data_dir), config.data_source)
+    inputs = {
+        "data_dir": str(data_dir),
+        "rows": digest_of(*(text_of_rows(read(split)) for split in splits)),
+    }
+    if checkpoint := kwargs.get("init_checkpoint"):
+        inputs["initial weights"] = fingerprint_of(checkpoint)
+    return inputs | {
+        name: str(value)
+        for name, value in kwargs.items()
+        if name != "overwrite_output_dir"
+    }
+
+
+def _run(run, folder, asked) -> dict[str, Any]:
     """Returns the figures of a run; runs it unless an earlier call has."""
     done = folder / "run.json"
-    asked = dataclasses.asdict(config) | {
-        name: str(value)
-        for name, value in {"data_dir": data_dir, **kwargs}.items()
-    }
     if not done.is_file():
         begin = time.monotonic()
-        figures = finetune(
-            task,
-            data_dir,
-            folder,
-            config=config,
-            cache_dir=cache_dir,
-            **kwargs,
-        )
+        figures = run()
         figures["minutes"] = (time.monotonic() - begin) / 60
         write_json(done, {"asked": asked, "figures": figures})
     # A finished run does not need its last checkpoints, which are large.
     remove(folder / "checkpoints")
-    run = json.loads(done.read_text(encoding="utf-8"))
-    # A run of an earlier version lacks what has been added since.
-    before = {
-        **dataclasses.asdict(FinetuningConfig()),
-        **dict.fromkeys(kwargs, str(None)),
-        **run["asked"],
-    }
+    values = json.loads(done.read_text(encoding="utf-8"))
     for name, value in asked.items():
-        if before.get(name) != value:
+        if (before := values["asked"].get(name)) != value:
             raise InputError(
-                f"{folder} was run with {name}={before.get(name)!r}, "
-                f"not {value!r}; give a new output_dir."
+                f"{folder} was run with {name}={before!r}, not {value!r}; "
+                "give another output_dir, or overwrite_output_dir to start "
+                "over."
             )
     # JSON has no NaN, the score of an undefined metric.
-    return {n: math.nan if x is None else x for n, x in run["figures"].items()}
+    figures = values["figures"]
+    return {n: math.nan if x is None else x for n, x in figures.items()}
 
 
 def _write_table(file, rows):

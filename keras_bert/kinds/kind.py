@@ -22,7 +22,7 @@ from keras_bert.models.flops import count_work
 from keras_bert.tasks.base import Row
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.training.objectives import Objective
-from keras_bert.training.training_model import CountWork
+from keras_bert.training.steps import CountWork
 
 Answer = Mapping[str, Any]
 # Called with the gold and the predicted answers of all rows.

@@ -38,6 +38,9 @@ class PretrainingConfig(TrainConfig, MaskingConfig):
         0.0001
     """
 
+    # The settings of the tokenizer say more.
+    changeable = TrainConfig.changeable | {"do_lower_case"}
+
     num_train_steps: int = 100_000
     num_warmup_steps: int = setting(10_000, minimum=0)
     max_seq_length: int = 128

@@ -14,6 +14,7 @@ from keras_bert.checkpoints.find import (
     check_output_dir,
     checkpoint_folder,
     config_beside,
+    vocab_beside,
 )
 from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.checkpoints.tokenizer_settings import (
@@ -25,6 +26,7 @@ from keras_bert.files import write_json
 from keras_bert.models.flops import count_work
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.pretraining.config import PretrainingConfig
+from keras_bert.pretraining.fingerprint import pretraining_fingerprint
 from keras_bert.pretraining.read.batches import (
     pretraining_batches,
     unknown_id_named,
@@ -39,7 +41,7 @@ from keras_bert.text.tokenizer_settings import TokenizerSettings
 from keras_bert.training.distribution import get_strategy, is_chief
 from keras_bert.training.losses import accuracy, cross_entropy
 from keras_bert.training.objectives import Objective
-from keras_bert.training.trainer import train
+from keras_bert.training.trainer import start_over, train
 
 
 def pretrain(
@@ -51,8 +53,12 @@ def pretrain(
     init_checkpoint: str | Path | None = None,
     vocab_file: str | Path | None = None,
     config: PretrainingConfig | None = None,
+    overwrite_output_dir: bool = False,
 ) -> dict[str, float]:
     """Pre-trains a model, or resumes where an earlier call stopped.
+
+    A call resumes only a run with the same records, settings and initial
+    weights, and refuses to continue any other.
 
     Args:
         bert_config: The network; None for that of init_checkpoint.
@@ -68,6 +74,9 @@ def pretrain(
         vocab_file: Copied beside the weights, for later steps; required for
             records without masks. By default the one of init_checkpoint.
         config: Rates, sizes and steps.
+        overwrite_output_dir: Whether to start over if there is a run in
+            output_dir. A command that may be interrupted and repeated must
+            not have it.
 
     Returns:
         The last row of the history: `loss`, `masked_lm_loss`,
@@ -108,8 +117,7 @@ def pretrain(
     if init_checkpoint:
         folder = checkpoint_folder(init_checkpoint)
         bert_config = bert_config or config_beside(folder)
-        if vocab_file is None and (folder / "vocab.txt").is_file():
-            vocab_file = folder / "vocab.txt"
+        vocab_file = vocab_file or vocab_beside(folder)
     if bert_config is None:
         raise InputError("Give a bert_config or an init_checkpoint.")
     bert_config.check_max_seq_length(config.max_seq_length)
@@ -178,6 +186,8 @@ def pretrain(
             def evaluation(share):
                 return batches(held_out.batches(config.eval_batch_size, share))
 
+        if overwrite_output_dir:
+            start_over(output_dir, strategy)
         _, figures = train(
             build_model,
             lambda step, share: batches(
@@ -208,6 +218,9 @@ def pretrain(
             config=config,
             output_dir=output_dir,
             sidecars=sidecars,
+            fingerprint=pretraining_fingerprint(
+                config, train_files, held_out_files, sidecars, init_checkpoint
+            ),
             init_moments=checkpoint_folder(init_checkpoint)
             if config.init_moments and init_checkpoint
             else None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from typing import Any, ClassVar
 
 from keras_bert.settings import check_settings, setting
 
@@ -68,8 +69,31 @@ class TrainConfig:
     steps_per_execution: int = 1
     jit_compile: str = setting("auto", choices=("auto", "on", "off"))
 
+    # They decide how a run computes, not what: a resumed one may change them.
+    changeable: ClassVar[frozenset[str]] = frozenset(
+        {
+            "eval_batch_size",
+            "save_checkpoints_steps",
+            "keep_checkpoint_max",
+            "distribution_strategy",
+            "tpu",
+            "worker_timeout_seconds",
+            "gradient_accumulation_steps",
+            "steps_per_execution",
+            "jit_compile",
+        }
+    )
+
     def __post_init__(self):
         check_settings(self)
+
+    def fixed_settings(self) -> dict[str, Any]:
+        """Returns the settings that a resumed run must share."""
+        return {
+            name: value
+            for name, value in dataclasses.asdict(self).items()
+            if name not in self.changeable
+        }
 
     def to_json(self) -> str:
         return json.dumps(dataclasses.asdict(self), indent=2) + "\n"

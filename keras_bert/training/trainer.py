@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
-import json
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,30 +12,34 @@ import tensorflow as tf
 from absl import logging
 
 from keras_bert.errors import InputError
-from keras_bert.files import atomic_path, remove
+from keras_bert.files import atomic_path, remove, whole_folder
 from keras_bert.progress import Progress
 from keras_bert.storage.paths import is_remote, to_path
 from keras_bert.training.config import TrainConfig
 from keras_bert.training.distribution import is_chief, precision
-from keras_bert.training.interruption import StopsOnSignal
-from keras_bert.training.intervals import EndsIntervals
 from keras_bert.training.matmul_speed import measure_matmul_speed
 from keras_bert.training.objectives import Objective
 from keras_bert.training.optimizers.build import build_optimizer
+from keras_bert.training.run import Run
 from keras_bert.training.run_files.best import KeepsBest, Selection
 from keras_bert.training.run_files.checkpoint import (
     CheckpointWriter,
     Holds,
+    checkpoint_of_step,
     every_weight,
     latest_step,
     restore_checkpoint,
     restore_moments,
 )
+from keras_bert.training.run_files.fingerprint import (
+    FINGERPRINT_FILE,
+    Fingerprint,
+)
 from keras_bert.training.run_files.history import History
 from keras_bert.training.run_files.summary import describe_run
 from keras_bert.training.share import WHOLE, Share, distribute
+from keras_bert.training.steps import CountWork, Steps
 from keras_bert.training.teaching import Teaching
-from keras_bert.training.training_model import CountWork, TrainingModel
 from keras_bert.training.workers import lost_worker_named, value_of_chief
 
 _CONFIG = "train_config.json"
@@ -56,6 +58,7 @@ def train(
     config: TrainConfig,
     output_dir: str | Path,
     sidecars: Mapping[str, str],
+    fingerprint: Fingerprint,
     init_moments: Path | None = None,
     evaluates_first: bool = False,
     selection: Selection | None = None,
@@ -71,7 +74,7 @@ def train(
             Returns its rows of the batches after these steps, enough for
             `num_train_steps` in all and always the same for one seed:
             (features, labels, weights), the last two by output; see
-            `TrainingModel`.
+            `Steps`.
         validation_batches: Takes the share of a worker and returns its rows
             of held-out batches, which are evaluated after every
             `config.save_checkpoints_steps` steps and at the end; or None.
@@ -86,6 +89,8 @@ def train(
         output_dir: Gets `checkpoints/`, `history.csv`, `curves.png` and
             `tensorboard/`.
         sidecars: Text files to save beside the weights of each checkpoint.
+        fingerprint: All that decides on the result. A run resumes only from
+            checkpoints with the same one.
         init_moments: A checkpoint whose optimizer's moments to start with.
         evaluates_first: Whether to evaluate the initial weights too, as step
             0 of the history.
@@ -104,69 +109,69 @@ def train(
     Raises:
         ConnectionError: If another worker is lost.
         SystemExit: After SIGTERM, with status 143; the step is saved.
-        InputError: If a loss or a weight is not finite, or a batch cannot be
-            split.
+        InputError: If a loss or a weight is not finite, if a batch cannot be
+            split, or if `output_dir` has another run.
     """
     output_dir = to_path(output_dir)
     interval = min(config.save_checkpoints_steps, num_train_steps)
     keras.utils.set_random_seed(config.random_seed)
     checkpoints = output_dir / "checkpoints"
-    step = value_of_chief(strategy, latest_step(checkpoints))
+    writes = is_chief(strategy)
+    step = value_of_chief(strategy, latest_step(checkpoints) if writes else 0)
     _check_divisions(config, strategy, interval, num_train_steps, step)
-    if num_warmup_steps > num_train_steps:
-        logging.warning(
-            "The warm-up takes %d steps, but the run has %d: the learning rate "
-            "will not reach its peak.",
-            num_warmup_steps,
-            num_train_steps,
-        )
+    _warn_of_a_short_run(num_train_steps, num_warmup_steps)
+    if step:
+        checkpoint = checkpoint_of_step(checkpoints, step)
+        fingerprint.check_is_that_of(checkpoint, output_dir)
+    elif writes:
+        _remove_best_of_same_run(output_dir, fingerprint)
+    sidecars = {**sidecars, FINGERPRINT_FILE: fingerprint.to_json()}
     batches = functools.partial(train_batches, step)
     with strategy.scope(), precision(config.precision):
         model = build_model()
         teaching = teach(model) if teach else None
-        trained = TrainingModel(
+        steps = Steps(
             teaching.network if teaching else model,
             teaching.objectives if teaching else objectives,
-            count_work=count_work,
-            gradient_accumulation_steps=config.gradient_accumulation_steps,
-            jit_compile=_is_compiled(config, batches),
-            teaching=teaching,
-        )
-        trained.compile(
             build_optimizer(
                 config, num_train_steps, num_warmup_steps, learning_rate_factors
             ),
+            count_work=count_work,
+            gradient_accumulation_steps=config.gradient_accumulation_steps,
             steps_per_execution=config.steps_per_execution,
-            auto_scale_loss=False,  # `build_optimizer` does it if needed
-            jit_compile=False,  # the model does it
+            jit_compile=_is_compiled(config, batches),
+            teaching=teaching,
         )
         if step:
-            folder = restore_checkpoint(
-                trained, checkpoints, step, result=model, holds=holds
+            restore_checkpoint(
+                checkpoint,
+                steps.network,
+                steps.optimizer,
+                result=model,
+                holds=holds,
             )
             logging.info("Resuming from the checkpoint of step %d", step)
-            _warn_of_changes(folder / _CONFIG, config)
         elif init_moments:
-            restore_moments(trained, init_moments)
+            restore_moments(steps.optimizer, init_moments)
     history = History(output_dir, step)
-    evaluate: Callable | None = None
+    evaluate: Callable[[int], Mapping[str, float]] | None = None
     ends_run = None
     if validation_batches:
-        num_batches = int(validation_batches(WHOLE).cardinality())
-        dataset = distribute(strategy, validation_batches)
-        evaluate = functools.partial(_evaluate, dataset, num_batches)
+        evaluate = _evaluation(steps, strategy, validation_batches)
     elif selection:
         best = KeepsBest(
             selection,
             output_dir / "best",
+            step=step,
             interval=interval,
             sidecars=sidecars,
             strategy=strategy,
             holds=holds,
         )
-        evaluate = functools.partial(_evaluate_alone, best, model)
+        # The model itself is evaluated, not the network that trains it.
+        evaluate = functools.partial(best.evaluate, model)
         ends_run = best.ends_run
-    # SIGTERM may have come before the evaluation at the end of an interval.
+    # The process may have ended before the evaluation of this step.
     is_due = value_of_chief(
         strategy,
         evaluate is not None
@@ -175,9 +180,9 @@ def train(
     ) or (step == 0 and evaluates_first and evaluate is not None)
     is_finished = step >= num_train_steps or (ends_run and ends_run(step))
     if is_finished and not is_due:
-        logging.info(
-            "The run in %s is finished, at step %d; for another one, give "
-            "another output_dir.",
+        logging.warning(
+            "The run in %s is finished, at step %d, with the same inputs; it "
+            "is not run again. To start over, give overwrite_output_dir.",
             output_dir,
             step,
         )
@@ -185,7 +190,8 @@ def train(
 
     _make_writable(output_dir)
     writer = CheckpointWriter(
-        trained,
+        steps.network,
+        steps.optimizer,
         checkpoints,
         sidecars={_CONFIG: config.to_json(), **sidecars},
         keep_max=config.keep_checkpoint_max,
@@ -197,57 +203,69 @@ def train(
         writer,
         Progress("Training", num_train_steps, initial=step) as progress,
     ):
-        intervals = EndsIntervals(
-            step,
-            num_train_steps,
-            interval,
+        run = Run(
+            steps,
+            history,
+            writer if writes else None,
+            step=step,
+            num_train_steps=num_train_steps,
+            interval=interval,
             matmul_speed=strategy.num_replicas_in_sync
-            * measure_matmul_speed(config.precision, trained.first_device),
-            history=history,
-            writer=writer if is_chief(strategy) else None,
+            * measure_matmul_speed(config.precision, steps.first_device),
             evaluate=evaluate,
             ends_run=ends_run,
             progress=progress,
         )
-        intervals.set_model(trained)
-        with StopsOnSignal(intervals) as stops:
-            if is_due:
-                intervals.evaluate()
-            if not (is_due and intervals.ends_run()):
-                trained.fit(
-                    distribute(strategy, batches),
-                    initial_epoch=step // interval,
-                    epochs=-(-num_train_steps // interval),
-                    steps_per_epoch=interval,
-                    shuffle=False,
-                    verbose=0,
-                    callbacks=[intervals, stops],
-                )
-    if is_chief(strategy):
+        run.train(distribute(strategy, batches), evaluates_first=is_due)
+    if writes:
         metric = selection.metric if selection else None
         logging.info("%s", describe_run(history.rows, metric))
     return model, history.last
 
 
-def _evaluate_alone(best, model, trained, step):
-    """Evaluates the model itself, not the one that trains it."""
-    return best.evaluate(model, step)
+def start_over(output_dir: str | Path, strategy: tf.distribute.Strategy):
+    """Removes what a run would resume from."""
+    if is_chief(strategy):
+        for name in ("checkpoints", "best", "history.csv"):
+            remove(to_path(output_dir) / name)
 
 
-def _evaluate(dataset, num_batches, model, step):
-    with Progress("Evaluating", num_batches, "batches") as progress:
-        return model.evaluate(
-            dataset,
-            steps=num_batches,
-            verbose=0,
-            return_dict=True,
-            callbacks=[
-                keras.callbacks.LambdaCallback(
-                    on_test_batch_end=lambda batch, logs: progress.update(
-                        model.steps_per_execution
-                    )
-                )
-            ],
+def _evaluation(steps, strategy, batches):
+    num_batches = int(batches(WHOLE).cardinality())
+    dataset = distribute(strategy, batches)
+
+    def evaluate(step):
+        with Progress("Evaluating", num_batches, "batches") as progress:
+            return steps.evaluate(
+                dataset, num_batches, functools.partial(progress.update, 1)
+            )
+
+    return evaluate
+
+
+def _remove_best_of_same_run(output_dir, fingerprint):
+    """Removes a result without checkpoints: the run makes the same again.
+
+    Raises InputError if it is the result of another run.
+    """
+    best = whole_folder(output_dir / "best")
+    if best.is_dir():
+        fingerprint.check_is_that_of(best, output_dir)
+        remove(best)
+
+
+def _warn_of_a_short_run(num_train_steps, num_warmup_steps):
+    if num_train_steps == 1 and num_warmup_steps <= 1:
+        logging.warning(
+            "The run has one step, and the learning rate of the last step is "
+            "0, as in the reference: it trains nothing. Give it more steps."
+        )
+    if num_warmup_steps > num_train_steps:
+        logging.warning(
+            "The warm-up takes %d steps, but the run has %d: the learning rate "
+            "will not reach its peak.",
+            num_warmup_steps,
+            num_train_steps,
         )
 
 
@@ -270,24 +288,6 @@ def _check_divisions(config, strategy, interval, num_train_steps, step):
                 f"divide {steps} steps; choose one that divides the steps of "
                 "the run, the steps left and save_checkpoints_steps."
             )
-
-
-def _warn_of_changes(file, config):
-    """Names the settings that differ from those of the checkpoint."""
-    if not file.is_file():
-        return
-    before = json.loads(file.read_text(encoding="utf-8"))
-    changes = [
-        f"{name} {value!r} instead of {before[name]!r}"
-        for name, value in dataclasses.asdict(config).items()
-        if before.get(name, value) != value
-    ]
-    if changes:
-        logging.warning(
-            "The run in %s resumes with %s.",
-            file.parents[2],
-            ", ".join(changes),
-        )
 
 
 def _make_writable(folder):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from conftest import randomize, write_vocab
+from fit_steps import fit
 from kind_examples import make_kind
 from safetensors.numpy import load_file, save_file
 
@@ -26,7 +27,7 @@ from keras_bert.tasks.base import Task
 from keras_bert.training.distribution import precision
 from keras_bert.training.optimizers.build import build_optimizer
 from keras_bert.training.share import distribute
-from keras_bert.training.training_model import TrainingModel
+from keras_bert.training.steps import Steps
 
 CONFIG = FinetuningConfig(
     learning_rate=0.01,
@@ -363,28 +364,23 @@ def _train(folder, strategy, config, num_steps=4):
         model = kind.build_model(bert_config)
         load_checkpoint(model, folder / "base")
         adapt(model, config)
-        trained = TrainingModel(
+        trained = Steps(
             model,
             kind.objectives,
+            build_optimizer(config, 50, 1, learning_rate_factors(config, 2)),
             count_work=kind.work_counter(bert_config),
             gradient_accumulation_steps=config.gradient_accumulation_steps,
             jit_compile=config.jit_compile == "on",
         )
-        trained.compile(
-            build_optimizer(config, 50, 1, learning_rate_factors(config, 2)),
-            auto_scale_loss=False,
-            jit_compile=False,
-        )
     examples = kind.encode(SPLITS["train"], labeled=True)
     features = examples.batch(tf.range(18))
     batches = tf.data.Dataset.from_tensor_slices(features).batch(6).repeat()
-    history = trained.fit(
+    history = fit(
+        trained,
         distribute(strategy, lambda share: batches),
         steps_per_epoch=1,
         epochs=num_steps,
-        shuffle=False,
-        verbose=0,
-    ).history
+    )
     return history["loss"], {w.path: w.numpy() for w in model.weights}
 
 

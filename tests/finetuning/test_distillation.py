@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from conftest import randomize, write_vocab
+from fit_steps import fit
 from kind_examples import make_kind
 from safetensors.numpy import load_file
 from span_examples import span_row
@@ -29,7 +30,7 @@ from keras_bert.finetuning.run import FinetuningConfig, finetune
 from keras_bert.tasks.base import Task
 from keras_bert.training.optimizers.adam_weight_decay import AdamWeightDecay
 from keras_bert.training.share import distribute
-from keras_bert.training.training_model import TrainingModel
+from keras_bert.training.steps import Steps
 
 ONE_DEVICE = tf.distribute.get_strategy()
 LARGE = BertConfig(
@@ -161,13 +162,13 @@ def test_the_loss_of_every_kind(name, config, tmp_path):
     randomize(model)
     check_distillation(folder, kind, CONFIG)
     teaching = distill(folder, kind, CONFIG)(model)
-    trained = TrainingModel(
+    trained = Steps(
         teaching.network,
         teaching.objectives,
+        AdamWeightDecay(0.01),
         count_work=kind.work_counter(config),
         teaching=teaching,
     )
-    trained.compile(AdamWeightDecay(0.01), jit_compile=False)
     examples = kind.encode(rows_of(name), labeled=True)
     batch = examples.batch(tf.range(len(examples.rows)))
     logs = {n: float(x) for n, x in trained.test_step(batch).items()}
@@ -186,7 +187,7 @@ def test_the_loss_of_every_kind(name, config, tmp_path):
     for layer, its_layer in LAYERS.items():
         x = hidden_states(model, features, layer)
         name = f"hidden_{layer}_projection"
-        kernel, bias = trained.get_layer(name).get_weights()
+        kernel, bias = trained.network.get_layer(name).get_weights()
         errors = hidden_states(teacher, features, its_layer)
         errors = np.square(x @ kernel + bias - errors).mean(-1)
         loss = np.average(errors, weights=is_token)
@@ -195,8 +196,10 @@ def test_the_loss_of_every_kind(name, config, tmp_path):
     assert logs["loss"] == pytest.approx(expected, rel=1e-4)
 
     its_weights = {id(w) for w in teacher.weights}
-    assert not any(id(w) in its_weights for w in trained.weights)
-    names = {w.path for w in trained.weights} - {w.path for w in model.weights}
+    assert not any(id(w) in its_weights for w in trained.network.weights)
+    names = {w.path for w in trained.network.weights} - {
+        w.path for w in model.weights
+    }
     assert {path.split("/")[0] for path in names} == {
         "hidden_0_projection",
         "hidden_1_projection",
@@ -221,13 +224,13 @@ def test_vectors_of_texts(config, tmp_path, loss):
     randomize(model)
     run = dataclasses.replace(CONFIG, hidden_layer_map="")
     teaching = distill(tmp_path / "teacher", kind, run)(model)
-    trained = TrainingModel(
+    trained = Steps(
         teaching.network,
         teaching.objectives,
+        AdamWeightDecay(0.01),
         count_work=kind.work_counter(config),
         teaching=teaching,
     )
-    trained.compile(AdamWeightDecay(0.01), jit_compile=False)
     batch = kind.encode(rows, labeled=True).batch(tf.range(5))
     logs = {n: float(x) for n, x in trained.test_step(batch).items()}
     features, labels, weights = batch
@@ -251,27 +254,22 @@ def train(strategy, kind, config, folder, bert_config, **settings):
     with strategy.scope():
         model = kind.build_model(bert_config)
         teaching = distill(folder, kind, config)(model)
-        trained = TrainingModel(
+        trained = Steps(
             teaching.network,
             teaching.objectives,
+            # Adam would enlarge the noise of gradients that should be 0.
+            keras.optimizers.SGD(0.1),
             count_work=kind.work_counter(bert_config),
             teaching=teaching,
             **settings,
         )
-        # Adam would enlarge the noise of gradients that should be 0.
-        trained.compile(keras.optimizers.SGD(0.1), jit_compile=False)
 
     def batches(share):
         data = tf.data.Dataset.from_tensors(tf.range(8)).repeat(2)
         return data.map(examples.batch).map(lambda *x: share.cut(x))
 
-    history = trained.fit(
-        distribute(strategy, batches),
-        steps_per_epoch=2,
-        shuffle=False,
-        verbose=0,
-    ).history
-    return history, {w.path: w.numpy() for w in trained.weights}
+    history = fit(trained, distribute(strategy, batches), steps_per_epoch=2)
+    return history, {w.path: w.numpy() for w in trained.network.weights}
 
 
 @pytest.fixture(scope="module")
@@ -325,19 +323,20 @@ def test_a_teacher_with_the_same_weights_pulls_nowhere(tmp_path):
         CONFIG, distillation_weight=1.0, hidden_layer_map="0:0,2:2,3:3"
     )
     teaching = distill(folder, kind, config)(model)
-    trained = TrainingModel(
+    trained = Steps(
         teaching.network,
         teaching.objectives,
+        AdamWeightDecay(0.01),
         count_work=kind.work_counter(LARGE),
         teaching=teaching,
     )
-    assert len(trained.weights) == len(model.weights)  # no projections
+    assert len(trained.network.weights) == len(model.weights)  # no projections
     features, labels, weights = kind.encode(
         rows_of("token_classification"), labeled=True
     ).batch(tf.range(5))
     labels |= teaching.labels(features)
     with tf.GradientTape() as tape:
-        outputs = trained(features, training=False)
+        outputs = trained.network(features, training=False)
         losses = [
             objective.weight * objective.loss(labels[name], outputs[name])
             for name, objective in teaching.objectives.items()

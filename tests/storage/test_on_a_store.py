@@ -31,7 +31,7 @@ from keras_bert.serving.versions import find_versions, new_version
 from keras_bert.storage.folders import MARKER, upload_folder
 from keras_bert.tasks import get_task
 from keras_bert.text.tokenizer import BertTokenizer
-from keras_bert.training.intervals import EndsIntervals
+from keras_bert.training.run import Run
 from keras_bert.training.run_files.best import Selection
 
 SENTENCES = ["the fox jumped over a dog .", "a film is not bad , the movie"]
@@ -79,15 +79,15 @@ def test_a_killed_run_resumes_from_a_whole_checkpoint(
 ):
     selection = Selection(lambda model: {"accuracy": 0.5}, "accuracy")
     whole, _ = train_small(tmp_path, 7, selection=selection)
-    on_train_batch_end = EndsIntervals.on_train_batch_end
+    add_row = Run._add_row
 
-    def killed(self, batch, logs=None):
-        on_train_batch_end(self, batch, logs)
+    def killed(self, figures):
+        add_row(self, figures)
         if self.step == 5:
             raise Killed
 
     with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(EndsIntervals, "on_train_batch_end", killed)
+        patch.setattr(Run, "_add_row", killed)
         train_small(str(remote), 7, selection=selection)
     # And another one while it uploads.
     half = remote / "checkpoints" / "step-00000006"

@@ -7,11 +7,28 @@ import numpy as np
 import pytest
 from small_run import CONFIG, history_rows, train_small
 
-from keras_bert.training.intervals import EndsIntervals
+from keras_bert.training.run_files.checkpoint import latest_step
+from keras_bert.training.steps import Steps
 
 
 class _Killed(Exception):
     pass
+
+
+def _step_of(steps):
+    return int(steps.optimizer.iterations)
+
+
+def _kill(patch, method, step):
+    """Makes a method raise when it is called after a number of steps."""
+    original = getattr(Steps, method)
+
+    def killed(self, *args):
+        if _step_of(self) == step:
+            raise _Killed
+        return original(self, *args)
+
+    patch.setattr(Steps, method, killed)
 
 
 @pytest.mark.parametrize(
@@ -28,15 +45,8 @@ def test_interrupted_and_resumed_equals_uninterrupted(
     config = dataclasses.replace(CONFIG, optimizer=optimizer)
     whole, _ = train_small(tmp_path / "whole", 7, config)
 
-    on_train_batch_end = EndsIntervals.on_train_batch_end
-
-    def killed_at_step_5(self, batch, logs=None):
-        on_train_batch_end(self, batch, logs)
-        if self.step == 5:
-            raise _Killed
-
     with monkeypatch.context() as patch, pytest.raises(_Killed):
-        patch.setattr(EndsIntervals, "on_train_batch_end", killed_at_step_5)
+        _kill(patch, "train", step=5)
         train_small(tmp_path / "killed", 7, config)
     resumed, _ = train_small(tmp_path / "killed", 7, config)
     for a, b in zip(whole.weights, resumed.weights, strict=True):
@@ -46,19 +56,20 @@ def test_interrupted_and_resumed_equals_uninterrupted(
 
 @pytest.fixture
 def train_until_sigterm(monkeypatch):
-    """Trains as `train_small`, but a method is followed by SIGTERM."""
+    """Trains as `train_small`; SIGTERM comes after a call at a step."""
 
-    def run(step, *args, method="on_train_batch_end"):
+    def run(step, *args, method="train"):
         before = signal.getsignal(signal.SIGTERM)
-        original = getattr(EndsIntervals, method)
+        original = getattr(Steps, method)
 
-        def terminated(self, *args, **kwargs):
-            original(self, *args, **kwargs)
-            if self.step == step:
+        def terminated(self, *args):
+            result = original(self, *args)
+            if _step_of(self) == step:
                 os.kill(os.getpid(), signal.SIGTERM)
+            return result
 
         with monkeypatch.context() as patch, pytest.raises(SystemExit) as left:
-            patch.setattr(EndsIntervals, method, terminated)
+            patch.setattr(Steps, method, terminated)
             train_small(*args)
         assert left.value.code == 143
         assert signal.getsignal(signal.SIGTERM) == before
@@ -115,16 +126,37 @@ def test_sigterm_in_the_last_step_of_an_interval_skips_the_evaluation(
     _assert_same_history(tmp_path / "left", tmp_path / "whole")
 
 
-@pytest.mark.parametrize("method", ["on_epoch_end", "on_train_end"])
-def test_sigterm_after_the_last_step_loses_nothing(
-    tmp_path, train_until_sigterm, method
+def test_sigterm_in_the_last_evaluation_loses_nothing(
+    tmp_path, train_until_sigterm
 ):
-    """It may come during the evaluation or after the end of training."""
     train_small(tmp_path / "whole", 4)
-    train_until_sigterm(4, tmp_path / "left", 4, method=method)
+    train_until_sigterm(4, tmp_path / "left", 4, method="evaluate")
     checkpoint = tmp_path / "left/checkpoints/step-00000004"
     assert (checkpoint / "note.txt").is_file()
     _assert_same_history(tmp_path / "left", tmp_path / "whole")
+
+
+@pytest.mark.parametrize("step", [2, 4])
+def test_a_kill_in_an_evaluation_loses_no_step(tmp_path, monkeypatch, step):
+    """The resumed run begins with the evaluation."""
+    whole, _ = train_small(tmp_path / "whole", 5)
+    with monkeypatch.context() as patch, pytest.raises(_Killed):
+        _kill(patch, "evaluate", step)
+        train_small(tmp_path / "killed", 5)
+    assert latest_step(tmp_path / "killed/checkpoints") == step
+    steps_before = []
+    train = Steps.train
+
+    def counted(self, batches):
+        steps_before.append(_step_of(self))
+        return train(self, batches)
+
+    monkeypatch.setattr(Steps, "train", counted)
+    resumed, _ = train_small(tmp_path / "killed", 5)
+    assert steps_before == list(range(step, 5))
+    for a, b in zip(whole.weights, resumed.weights, strict=True):
+        np.testing.assert_array_equal(a.numpy(), b.numpy(), a.path)
+    _assert_same_history(tmp_path / "killed", tmp_path / "whole")
 
 
 def test_a_copy_under_another_name_is_kept(tmp_path):

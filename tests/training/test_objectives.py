@@ -1,12 +1,14 @@
-"""Losses of a whole batch; see also test_training_model."""
+"""Losses of a whole batch; see also test_steps."""
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from fit_steps import count_nothing, fit
 
+from keras_bert.training.gradients import BatchGradients
 from keras_bert.training.objectives import BatchObjective
-from keras_bert.training.training_model import WORK, TrainingModel
+from keras_bert.training.steps import Steps
 
 X = np.random.default_rng(2).normal(size=(12, 5)).astype("float32")
 
@@ -22,26 +24,20 @@ def _model(optimizer, rate=0.0, dtype="float32", **settings):
     inputs = keras.Input((5,), name="x")
     x = keras.layers.Dense(7, activation="tanh", dtype=dtype)(inputs)
     x = keras.layers.Dropout(rate, seed=1, dtype=dtype)(x)
-    model = TrainingModel(
+    return Steps(
         keras.Model({"x": inputs}, {"logits": x}),
         {"logits": BatchObjective(_spread)},
-        count_work=lambda features: dict.fromkeys(WORK, 1.0),
+        optimizer,
+        count_work=count_nothing,
         **settings,
     )
-    model.compile(optimizer, jit_compile=False)
-    return model
 
 
-def _fit(model, steps=3):
+def _fit(steps):
     data = ({"x": X}, {"logits": np.linspace(0, 2, 12, dtype="float32")})
-    losses = model.fit(
-        tf.data.Dataset.from_tensors(data).repeat(),
-        steps_per_epoch=1,
-        epochs=steps,
-        shuffle=False,
-        verbose=0,
-    ).history["loss"]
-    return losses, model.get_weights()[:2]
+    dataset = tf.data.Dataset.from_tensors(data).repeat()
+    losses = fit(steps, dataset, steps_per_epoch=1, epochs=3)["loss"]
+    return losses, steps.network.get_weights()[:2]
 
 
 @pytest.mark.parametrize("num_parts", [1, 4])
@@ -50,7 +46,7 @@ def test_the_gradient_is_exact(num_parts):
     model = _model(
         keras.optimizers.SGD(0.1), gradient_accumulation_steps=num_parts
     )
-    weights = [tf.Variable(w) for w in model.get_weights()]
+    weights = [tf.Variable(w) for w in model.network.get_weights()]
     expected = []
     for _ in range(3):
         with tf.GradientTape() as tape:
@@ -68,7 +64,7 @@ def test_the_gradient_is_exact(num_parts):
 
 def test_both_passes_drop_the_same_entries(monkeypatch):
     runs = [_fit(_model(keras.optimizers.SGD(0.1), rate=0.4))]
-    monkeypatch.setattr(TrainingModel, "_takes_two_passes", True)
+    monkeypatch.setattr(BatchGradients, "_takes_two_passes", True)
     runs.append(_fit(_model(keras.optimizers.SGD(0.1), rate=0.4)))
     np.testing.assert_allclose(runs[0][0], runs[1][0], rtol=1e-6)
     for one, two in zip(runs[0][1], runs[1][1], strict=True):

@@ -6,10 +6,16 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from small_run import CONFIG, build_small_model, train_small
+from small_run import (
+    CONFIG,
+    build_small_model,
+    small_dataset,
+    train_small,
+)
 
-from keras_bert.training.intervals import EndsIntervals
+from keras_bert.training import run
 from keras_bert.training.optimizers.adam_weight_decay import AdamWeightDecay
+from keras_bert.training.steps import Steps
 
 
 def test_a_loss_that_is_not_finite_stops_the_run(tmp_path):
@@ -22,10 +28,37 @@ def test_a_loss_that_is_not_finite_stops_the_run(tmp_path):
             model.input, {"logits": scale(model.output["logits"])}
         )
 
-    with pytest.raises(ValueError, match="The loss is nan at step 5; the last"):
+    with pytest.raises(ValueError, match="The loss is not finite at step 5;"):
         train_small(tmp_path, 8, build_model=build_broken_model)
     names = [p.name for p in (tmp_path / "checkpoints").iterdir()]
     assert sorted(names) == ["step-00000002", "step-00000004"]
+
+
+@pytest.mark.parametrize("steps_per_execution", [1, 3])
+def test_the_first_step_with_a_wrong_loss_is_named(
+    tmp_path, steps_per_execution
+):
+    """The figures of step 5 are not looked at before step 30."""
+    config = dataclasses.replace(
+        CONFIG,
+        save_checkpoints_steps=30,
+        steps_per_execution=steps_per_execution,
+    )
+
+    def train_batches(step, share):
+        data = small_dataset().batch(3, drop_remainder=True).repeat()
+        ruined = data.skip(4).map(
+            lambda x, y: ({"x": x["x"] * float("inf")}, y)
+        )
+        return data.take(4).concatenate(ruined)
+
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        pytest.raises(ValueError, match="The loss is not finite at step 5;"),
+    ):
+        patch.setattr(run, "_NUM_ROWS", 1)
+        train_small(tmp_path, 30, config, train_batches=train_batches)
+    assert not (tmp_path / "checkpoints/step-00000030").exists()
 
 
 def _with_an_infinite_gradient(monkeypatch, at):
@@ -61,16 +94,14 @@ def test_weights_that_are_not_finite_are_not_saved(
 
 def test_weights_are_checked_after_sigterm(tmp_path, monkeypatch):
     _with_an_infinite_gradient(monkeypatch, at=3)
-    on_train_batch_end = EndsIntervals.on_train_batch_end
+    train = Steps.train
 
-    def terminated_at_step_3(self, batch, logs=None):
-        on_train_batch_end(self, batch, logs)
-        if self.step == 3:
+    def terminated_at_step_3(self, batches):
+        if self.optimizer.iterations == 2:
             os.kill(os.getpid(), signal.SIGTERM)
+        return train(self, batches)
 
-    monkeypatch.setattr(
-        EndsIntervals, "on_train_batch_end", terminated_at_step_3
-    )
+    monkeypatch.setattr(Steps, "train", terminated_at_step_3)
     with pytest.raises(
         ValueError, match="hidden/kernel is not finite .* at step 3;"
     ):

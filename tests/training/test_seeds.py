@@ -4,10 +4,12 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from fit_steps import count_nothing, fit
 
 from keras_bert.layers.dropout import Dropout
 from keras_bert.training.objectives import Objective
-from keras_bert.training.training_model import WORK, TrainingModel
+from keras_bert.training.share import distribute
+from keras_bert.training.steps import Steps
 
 ONE_DEVICE = tf.distribute.get_strategy()
 ROWS, WIDTH = 4, 20
@@ -32,7 +34,7 @@ def _masks(strategy, layer_class=Dropout, steps=3, **settings):
             WIDTH, use_bias=False, kernel_initializer="identity"
         )(inputs)
         outputs = layer_class(0.5, seed=7)(x)
-        model = TrainingModel(
+        model = Steps(
             keras.Model({"x": inputs}, {"logits": outputs}),
             {
                 "logits": Objective(
@@ -40,19 +42,22 @@ def _masks(strategy, layer_class=Dropout, steps=3, **settings):
                     {f"row {i}": _mask_of_row(i) for i in range(ROWS)},
                 )
             },
-            count_work=lambda features: dict.fromkeys(WORK, 1.0),
+            keras.optimizers.SGD(0.0),
+            count_work=count_nothing,
             **settings,
         )
-        model.compile(keras.optimizers.SGD(0.0), jit_compile=False)
     data = ({"x": tf.ones((ROWS, WIDTH))}, {"logits": tf.range(ROWS)})
-    history = model.fit(
-        tf.data.Dataset.from_tensors(data).repeat(),
-        steps_per_epoch=1,
-        epochs=steps,
-        shuffle=False,
-        verbose=0,
-    ).history
-    seeds = [v for v in model.variables if v.name == "seed_generator_state"]
+    dataset = distribute(
+        strategy,
+        lambda share: (
+            tf.data.Dataset.from_tensors(data)
+            .map(lambda *x: share.cut(x))
+            .repeat()
+        ),
+    )
+    history = fit(model, dataset, steps_per_epoch=1, epochs=steps)
+    variables = model.network.variables
+    seeds = [v for v in variables if v.name == "seed_generator_state"]
     num_parts = settings.get("gradient_accumulation_steps", 1)
     assert seeds[0].numpy().tolist() == [7, steps * num_parts]
     return np.array(

@@ -19,8 +19,10 @@ from small_run import (
 )
 
 from keras_bert import progress
-from keras_bert.training import intervals, trainer
+from keras_bert.errors import InputError
+from keras_bert.training import run, trainer
 from keras_bert.training.run_files import checkpoint
+from keras_bert.training.run_files.best import Selection
 
 
 def test_the_files_of_a_run(tmp_path):
@@ -36,6 +38,8 @@ def test_the_files_of_a_run(tmp_path):
     ]
     last = folder / "step-00000007"
     assert sorted(p.name for p in last.iterdir()) == [
+        "checksums.json",
+        "fingerprint.json",
         "model.safetensors",
         "note.txt",
         "train_config.json",
@@ -93,7 +97,7 @@ def test_a_hundred_rows_of_means_however_long_the_run_is(tmp_path):
     losses = [float(row["loss"]) for row in history_rows(tmp_path / "short")]
     config = dataclasses.replace(CONFIG, save_checkpoints_steps=3)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(intervals, "_NUM_ROWS", 1)
+        patch.setattr(run, "_NUM_ROWS", 1)
         train_small(tmp_path / "one", 3, config)
     (row,) = history_rows(tmp_path / "one")
     assert float(row["loss"]) == pytest.approx(np.mean(losses))
@@ -118,7 +122,7 @@ def test_the_figures_of_a_row(tmp_path, monkeypatch, logged):
     assert "Epoch" not in logged.text
     (line,) = [x for x in logged.messages if x.startswith("Step 2 of 3: ")]
     assert f"training loss {float(rows[0]['loss']):.4g}; held out: " in line
-    assert line.endswith(f"loss {float(rows[0]['val_loss']):.4g}")
+    assert f"held out: loss {float(rows[0]['val_loss']):.4g}, doubled" in line
 
 
 def test_the_log_shows_the_progress_of_steps_and_held_out_batches(
@@ -170,10 +174,10 @@ def test_the_step_is_traced_once(tmp_path, monkeypatch):
     assert len(traced) == 1
 
 
-def test_a_finished_run_is_not_trained_again(tmp_path, logged):
+def test_a_finished_run_is_not_trained_again(tmp_path, caplog):
     model, figures = train_small(tmp_path, 4)
     again, same_figures = train_small(tmp_path, 4)
-    assert f"The run in {tmp_path} is finished, at step 4" in logged.text
+    assert f"The run in {tmp_path} is finished, at step 4" in caplog.text
     assert same_figures == figures
     for a, b in zip(model.weights, again.weights, strict=True):
         np.testing.assert_array_equal(a.numpy(), b.numpy())
@@ -205,25 +209,68 @@ def test_another_model_or_optimizer_is_refused(tmp_path):
     with pytest.raises(ValueError, match="give this run an output_dir of its"):
         train_small(tmp_path, 4, build_model=build_other_model)
     lamb = dataclasses.replace(CONFIG, optimizer="lamb")
-    with pytest.raises(ValueError, match="another model or optimizer"):
+    with pytest.raises(ValueError, match="optimizer 'adam_weight_decay' inst"):
         train_small(tmp_path, 4, lamb)
 
 
-def test_changed_settings_are_named_once(tmp_path, caplog):
-    train_small(tmp_path, 2)
-    file = tmp_path / "checkpoints/step-00000002/train_config.json"
-    values = json.loads(file.read_text())
-    del values["clip_norm"]  # as another version would have written it
-    file.write_text(json.dumps(values | {"of_another_class": 1}))
-    train_small(tmp_path, 4)
-    assert "resumes with" not in caplog.text
+@pytest.mark.parametrize("num_steps", [4, 6])
+def test_another_run_does_not_continue_this_one(tmp_path, num_steps):
+    """Whether it is finished or not; nothing is changed."""
+    train_small(tmp_path, 4, digests={"rows": "a", "weights": "w"})
+    before = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
     changed = dataclasses.replace(CONFIG, learning_rate=0.01, random_seed=7)
-    train_small(tmp_path, 6, changed)
-    (warning,) = [x for x in caplog.messages if "resumes with" in x]
-    assert warning == (
-        f"The run in {tmp_path} resumes with learning_rate 0.01 instead of "
-        "0.05, random_seed 7 instead of 12345."
+    digests = {"rows": "b", "weights": "w"}
+    with pytest.raises(InputError) as error:
+        train_small(tmp_path, num_steps, changed, digests=digests)
+    assert str(error.value) == (
+        f"The run in {tmp_path} was started with learning_rate 0.05 instead "
+        "of 0.01, random_seed 12345 instead of 7, other rows; give the same "
+        "as then to resume it, another output_dir, or overwrite_output_dir to "
+        "start over."
     )
+    for path, content in before.items():
+        assert path.read_bytes() == content, path
+
+
+def test_what_only_decides_how_to_compute_may_change(tmp_path):
+    train_small(tmp_path, 2)
+    changed = dataclasses.replace(
+        CONFIG,
+        save_checkpoints_steps=4,
+        keep_checkpoint_max=1,
+        steps_per_execution=2,
+        eval_batch_size=3,
+    )
+    assert train_small(tmp_path, 4, changed)[1]["step"] == 4
+
+
+def test_the_best_of_a_run_without_checkpoints(tmp_path):
+    """The same run makes it again; another run does not take it as its own."""
+    scores = [0.9, 0.9, 0.2, 0.2]
+    selection = Selection(lambda model: {"f1": scores.pop(0)}, "f1")
+    train_small(tmp_path, 4, selection=selection)
+    shutil.rmtree(tmp_path / "checkpoints")
+    other = dataclasses.replace(CONFIG, learning_rate=0.01)
+    with pytest.raises(InputError, match="was started with learning_rate 0.05"):
+        train_small(tmp_path, 4, other, selection=selection)
+    assert (tmp_path / "best/score.json").is_file()
+    train_small(tmp_path, 4, selection=selection)
+    score = json.loads((tmp_path / "best/score.json").read_text())
+    assert score == {"step": 2, "score": 0.2}
+
+
+def test_a_run_of_one_step_that_trains_nothing_is_warned_of(tmp_path, caplog):
+    train_small(tmp_path / "two", 2)
+    assert "trains nothing" not in caplog.text
+    train_small(tmp_path / "one", 1)
+    assert "it trains nothing" in caplog.text
+
+
+def test_a_row_has_the_learning_rate_of_its_step(tmp_path):
+    """The reference decays to 0 in the last step."""
+    train_small(tmp_path, 4, num_warmup_steps=2)
+    rates = [float(row["learning_rate"]) for row in history_rows(tmp_path)]
+    np.testing.assert_allclose(rates, [0.025, 0.025, 0.0125, 0.0], rtol=1e-6)
 
 
 def test_a_checkpoint_that_cannot_be_written_is_an_error(tmp_path, monkeypatch):

@@ -43,8 +43,11 @@ class KeepsBest:
     """Evaluates a model and keeps the weights with the best score.
 
     The folder holds `model.safetensors`, the sidecars and `score.json` with
-    the `score` and its `step`. A resumed run reads the score. The chief
-    writes the files and decides when the run ends.
+    the `score` and its `step`. A resumed run reads the score; one that starts
+    does not. The chief writes the files and decides when the run ends.
+
+    A score that is NaN, such as the correlation with a constant, is worse than
+    any other.
     """
 
     def __init__(
@@ -52,6 +55,7 @@ class KeepsBest:
         selection: Selection,
         folder: Path,
         *,
+        step: int,
         interval: int,
         sidecars: Mapping[str, str],
         strategy: tf.distribute.Strategy,
@@ -63,10 +67,10 @@ class KeepsBest:
         self._sidecars = sidecars
         self._strategy = strategy
         self._holds = holds
-        self._best = {"step": 0, "score": -math.inf}
+        self._best = {"step": 0, "score": None}
         folder = whole_folder(folder)
         file = folder / _SCORE
-        if file.is_file() and is_whole(folder):
+        if step and file.is_file() and is_whole(folder):
             self._best = json.loads(file.read_text(encoding="utf-8"))
 
     def evaluate(self, model: keras.Model, step: int) -> Mapping[str, float]:
@@ -75,7 +79,8 @@ class KeepsBest:
         score = figures[self._selection.metric]
         # Ruined weights may guess the right labels.
         is_sound = math.isfinite(figures.get("loss", 0.0))
-        if is_sound and score > self._best["score"]:
+        if is_sound and self._is_better(score):
+            score = None if math.isnan(score) else score
             self._best = {"step": step, "score": score}
             if is_chief(self._strategy):
                 self._write(model)
@@ -88,6 +93,11 @@ class KeepsBest:
         """
         is_enough = 0 < self._patience <= step - self._best["step"]
         return bool(value_of_chief(self._strategy, is_enough))
+
+    def _is_better(self, score):
+        if math.isnan(score):
+            return not self._best["step"]  # there must be a result
+        return self._best["score"] is None or score > self._best["score"]
 
     def _write(self, model):
         score = json.dumps(self._best) + "\n"

@@ -2,8 +2,9 @@
 
 A checkpoint is a folder `step-00001000` with `model.safetensors` (the weights
 under their paths), `training_state.safetensors` (optimizer, dropout seeds and
-weights that only training needs) and the sidecars of the run. Folders with
-other names, such as a copy `step-00001000-good`, are left alone.
+weights that only training needs), the sidecars of the run, and the checksums
+of all these files. Folders with other names, such as a copy
+`step-00001000-good`, are left alone.
 
 A run may choose to hold a part of the weights: those that it trains. The others
 must then have their values before the checkpoint is restored.
@@ -11,23 +12,28 @@ must then have their values before the checkpoint is restored.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
+import google_crc32c
 import keras
 import numpy as np
 import safetensors
+from absl import logging
 from safetensors import numpy as safetensors_numpy
 
 from keras_bert.errors import InputError
 from keras_bert.files import atomic_path, full_disk_named, is_whole, remove
 from keras_bert.storage.local_copy import local_copy
+from keras_bert.storage.paths import is_remote
 
 _WEIGHTS = "model.safetensors"
 _STATE = "training_state.safetensors"
 _DROPOUT = "dropout_seed"
 _TRAINING_ONLY = "training_only"
+_CHECKSUMS = "checksums.json"
 
 # Whether the checkpoints of a run hold a weight, by its path.
 Holds = Callable[[str], bool]
@@ -38,7 +44,7 @@ def every_weight(path: str) -> bool:
 
 
 class CheckpointWriter:
-    """Saves a compiled model in the background while training continues.
+    """Saves model and optimizer in the background while training continues.
 
     Use it in a `with` statement, which ends after the last checkpoint is
     written. The next `save`, or the end of the statement, raises the error of
@@ -47,7 +53,8 @@ class CheckpointWriter:
 
     def __init__(
         self,
-        model: keras.Model,
+        network: keras.Model,
+        optimizer: keras.optimizers.Optimizer,
         folder: Path,
         *,
         sidecars: Mapping[str, str],
@@ -59,8 +66,9 @@ class CheckpointWriter:
 
         `result` has the weights that the run is for; by default all of them.
         """
-        self._model = model
-        self._result = result or model
+        self._network = network
+        self._optimizer = optimizer
+        self._result = result or network
         self._folder = folder
         self._sidecars = sidecars
         self._keep_max = keep_max
@@ -85,7 +93,7 @@ class CheckpointWriter:
         """
         files = {
             _WEIGHTS: _weights(self._result, self._holds),
-            _STATE: _state(self._model, self._result),
+            _STATE: _state(self._network, self._optimizer, self._result),
         }
         # Copies, because the next step may write to the memory of an array.
         files = {
@@ -111,7 +119,8 @@ def write_checkpoint(
 ) -> None:
     """Writes a folder of arrays and texts, by file name, whole or not at all.
 
-    Replaces an earlier folder. Raises OSError if the disk is full.
+    `find_damage` checks it. Replaces an earlier folder. Raises OSError if the
+    disk is full.
     """
     with (
         full_disk_named(folder, safetensors.SafetensorError),
@@ -122,6 +131,37 @@ def write_checkpoint(
             safetensors_numpy.save_file(dict(arrays), path / name)
         for name, text in sidecars.items():
             (path / name).write_text(text, encoding="utf-8", newline="\n")
+        checksums = {p.name: _checksum(p) for p in sorted(path.iterdir())}
+        (path / _CHECKSUMS).write_text(json.dumps(checksums, indent=2) + "\n")
+
+
+def find_damage(folder: Path) -> str | None:
+    """Returns what is wrong with a folder of `write_checkpoint`, or None.
+
+    A folder without checksums, such as one that a user made, is not checked.
+    Neither is one on a store, which checks its objects itself.
+    """
+    file = folder / _CHECKSUMS
+    if is_remote(folder) or not file.is_file():
+        return None
+    try:
+        checksums = dict(json.loads(file.read_bytes()))
+    except (TypeError, ValueError):
+        return f"{_CHECKSUMS} is damaged"
+    for name, checksum in checksums.items():
+        if not (folder / name).is_file():
+            return f"{name} is missing"
+        if _checksum(folder / name) != checksum:
+            return f"{name} is damaged"
+    return None
+
+
+def _checksum(file):
+    checksum = google_crc32c.Checksum()
+    with file.open("rb") as opened:
+        for _ in checksum.consume(opened, 1 << 20):
+            pass
+    return checksum.hexdigest().decode()
 
 
 def write_weights(
@@ -136,40 +176,60 @@ def write_weights(
 
 
 def latest_step(folder: Path) -> int:
-    """Returns the step of the last checkpoint in a folder, or 0."""
-    found = _checkpoints(folder)
-    return int(found[-1].name.removeprefix("step-")) if found else 0
+    """Returns the step of the last sound checkpoint in a folder, or 0.
 
-
-def restore_checkpoint(
-    model: keras.Model,
-    folder: Path,
-    step: int,
-    *,
-    result: keras.Model | None = None,
-    holds: Holds = every_weight,
-) -> Path:
-    """Restores a compiled model from the checkpoint of a step.
-
-    `result` is that of `CheckpointWriter`.
-    Returns the folder of the checkpoint. Raises InputError if there is none
-    or if it is that of another model.
+    Damaged ones that are later get other names, and a warning names them.
     """
+    for checkpoint in reversed(_checkpoints(folder)):
+        damage = find_damage(checkpoint)
+        if damage is None:
+            return int(checkpoint.name.removeprefix("step-"))
+        aside = checkpoint.with_name(f"{checkpoint.name}-damaged")
+        logging.warning(
+            "The checkpoint %s cannot be used: %s. It is moved to %s, and the "
+            "run resumes from the checkpoint before it.",
+            checkpoint,
+            damage,
+            aside.name,
+        )
+        remove(aside)
+        checkpoint.replace(aside)  # local: on a store, nothing is found damaged
+    return 0
+
+
+def checkpoint_of_step(folder: Path, step: int) -> Path:
+    """Returns the folder of a step; raises InputError if there is none."""
     checkpoint = _checkpoint(folder, step)
     if not checkpoint.is_dir():
         raise InputError(
             f"There is no {checkpoint}, but another worker resumes from it; "
             "give all workers the same output_dir, which all can read."
         )
-    for name, variables in (
-        (_WEIGHTS, _weights(result or model, holds)),
-        (_STATE, _state(model, result or model)),
-    ):
-        _assign(variables, _load(checkpoint / name), checkpoint / name)
     return checkpoint
 
 
-def restore_moments(model: keras.Model, checkpoint: Path) -> None:
+def restore_checkpoint(
+    checkpoint: Path,
+    network: keras.Model,
+    optimizer: keras.optimizers.Optimizer,
+    *,
+    result: keras.Model | None = None,
+    holds: Holds = every_weight,
+) -> None:
+    """Restores model and optimizer; `result` is that of `CheckpointWriter`.
+
+    Raises InputError if the checkpoint is that of another model.
+    """
+    for name, variables in (
+        (_WEIGHTS, _weights(result or network, holds)),
+        (_STATE, _state(network, optimizer, result or network)),
+    ):
+        _assign(variables, _load(checkpoint / name), checkpoint / name)
+
+
+def restore_moments(
+    optimizer: keras.optimizers.Optimizer, checkpoint: Path
+) -> None:
     """Loads the moments of an optimizer, but not its count of updates.
 
     Raises InputError if the folder is not a checkpoint of a run with the same
@@ -185,7 +245,7 @@ def restore_moments(model: keras.Model, checkpoint: Path) -> None:
         # All other variables of an optimizer are scalars.
         {name: x for name, x in state.items() if len(x.shape)}
         for state in (
-            _optimizer_state(model),
+            _optimizer_state(optimizer),
             _load(file),
         )
     )
@@ -196,7 +256,13 @@ def restore_moments(model: keras.Model, checkpoint: Path) -> None:
 
 def _load(file):
     folder = local_copy(file.parent, [file.name])
-    return safetensors_numpy.load_file(folder / file.name)
+    try:
+        return safetensors_numpy.load_file(folder / file.name)
+    except (OSError, safetensors.SafetensorError) as error:
+        raise InputError(
+            f"{file} cannot be read ({error}); remove its folder to resume "
+            "from the checkpoint before it."
+        ) from error
 
 
 def _checkpoint(folder, step):
@@ -215,23 +281,21 @@ def _weights(model, holds):
     return {w.path: w for w in model.weights if holds(w.path)}
 
 
-def _state(model, result):
-    seeds = [v for v in model.variables if v.name == "seed_generator_state"]
+def _state(network, optimizer, result):
+    seeds = [v for v in network.variables if v.name == "seed_generator_state"]
     paths = {w.path for w in result.weights}
     return (
-        _optimizer_state(model)
+        _optimizer_state(optimizer)
         | _numbered(_DROPOUT, seeds)
         | {
             f"{_TRAINING_ONLY}/{w.path}": w
-            for w in model.weights
+            for w in network.weights
             if w.path not in paths
         }
     )
 
 
-def _optimizer_state(model):
-    optimizer = model.optimizer
-    optimizer.build(model.trainable_variables)
+def _optimizer_state(optimizer):
     # The class tells optimizers apart whose variables have the same shapes.
     return _numbered(type(optimizer).__name__, optimizer.variables)
 

@@ -62,14 +62,21 @@ class History:
             self.rows.append(row)
 
     def write(self) -> None:
-        """Writes all files anew."""
-        names = list(dict.fromkeys(name for r in self.rows for name in r))
+        """Writes all files anew; no row that was written may change."""
+        self.write_table()
+        self._events.write(self.rows)
+        names = self._names()
+        self._plot([name for name in names if f"val_{name}" in names])
+
+    def write_table(self) -> None:
+        """Writes the table alone, from which a resumed run takes the rows."""
         with atomic_path(self._csv) as path, path.open("w", newline="") as file:
-            writer = csv.DictWriter(file, names)
+            writer = csv.DictWriter(file, self._names())
             writer.writeheader()
             writer.writerows(self.rows)
-        self._events.write(self.rows)
-        self._plot([name for name in names if f"val_{name}" in names])
+
+    def _names(self):
+        return list(dict.fromkeys(name for row in self.rows for name in row))
 
     def _plot(self, compared):
         """Draws a panel for each figure that held-out data have too."""

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from conftest import randomize
+from fit_steps import count_nothing, fit
 from kind_examples import export, make_kind
 
 from keras_bert.checkpoints.convert import convert_checkpoint
@@ -18,7 +19,7 @@ from keras_bert.finetuning.finetuned_model import FinetunedModel
 from keras_bert.kinds import fields
 from keras_bert.models.embedder import build_embedder
 from keras_bert.training.share import distribute
-from keras_bert.training.training_model import WORK, TrainingModel
+from keras_bert.training.steps import Steps
 
 WORDS = "the quick brown fox jumps over a lazy dog . very bad film ! not good"
 REVERSED = " ".join(reversed(WORDS.split()[:11]))
@@ -217,15 +218,17 @@ def _step(kind, config, *, strategy=ONE_DEVICE, **settings):
     """Returns the loss of a batch of rows, and the gradient of each weight."""
     examples = kind.encode(ROWS, labeled=True)
     with strategy.scope():
-        model = TrainingModel(
-            _model(kind, config),
+        model = _model(kind, config)
+        steps = Steps(
+            model,
             kind.objectives,
-            count_work=lambda features: dict.fromkeys(WORK, 1.0),
+            keras.optimizers.SGD(1.0),
+            count_work=count_nothing,
             **settings,
         )
-        model.compile(keras.optimizers.SGD(1.0), jit_compile=False)
     before = [weight.numpy() for weight in model.weights]
-    loss = model.fit(
+    loss = fit(
+        steps,
         distribute(
             strategy,
             lambda share: training_batches(
@@ -233,9 +236,7 @@ def _step(kind, config, *, strategy=ONE_DEVICE, **settings):
             ),
         ),
         steps_per_epoch=1,
-        shuffle=False,
-        verbose=0,
-    ).history["loss"][0]
+    )["loss"][0]
     return loss, [
         old - weight.numpy()
         for old, weight in zip(before, model.weights, strict=True)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from conftest import randomize
+from fit_steps import count_nothing, fit
 from kind_examples import make_kind, serve
 
 from keras_bert.errors import InputError
@@ -13,7 +14,7 @@ from keras_bert.finetuning.batches import evaluation_batches, training_batches
 from keras_bert.finetuning.evaluation import Evaluation
 from keras_bert.finetuning.finetuned_model import FinetunedModel
 from keras_bert.kinds import packed_choices
-from keras_bert.training.training_model import TrainingModel
+from keras_bert.training.steps import Steps
 
 ROWS = [
     {
@@ -175,21 +176,19 @@ def test_it_learns(config, vocab_file):
     model = kind.build_model(config)
     evaluation = Evaluation(kind, rows[40:], batch_size=7)
     before = evaluation(model)[1]
-    training = TrainingModel(
+    training = Steps(
         model,
         kind.objectives,
-        count_work=lambda features: dict.fromkeys(
-            ("sequences", "tokens", "flops"), 0.0
-        ),
+        tf.keras.optimizers.Adam(0.003),
+        count_work=count_nothing,
     )
-    training.compile(optimizer=tf.keras.optimizers.Adam(0.003))
     batches = training_batches(
         kind.encode(rows[:40], labeled=True),
         batch_size=5,
         num_epochs=12,
         seed=1,
     )
-    training.fit(batches, verbose=0, shuffle=False)
+    fit(training, batches, steps_per_epoch=12 * 40 // 5)
     after = evaluation(model)[1]
     assert before["accuracy"] < 0.6
     assert after["accuracy"] > 0.9

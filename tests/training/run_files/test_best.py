@@ -15,8 +15,9 @@ from keras_bert.training.losses import cross_entropy
 from keras_bert.training.objectives import Objective
 from keras_bert.training.run_files import checkpoint
 from keras_bert.training.run_files.best import Selection
+from keras_bert.training.run_files.fingerprint import Fingerprint
+from keras_bert.training.steps import WORK
 from keras_bert.training.trainer import train
-from keras_bert.training.training_model import WORK
 
 CONFIG = TrainConfig(
     learning_rate=0.05, train_batch_size=3, save_checkpoints_steps=2
@@ -58,6 +59,7 @@ def _train(output_dir, scores, steps=10, patience=0, loss=1.0, config=CONFIG):
         output_dir=output_dir,
         sidecars={"note.txt": "kept"},
         selection=Selection(evaluate, "f1", patience),
+        fingerprint=Fingerprint(config.fixed_settings(), {}),
     )
     return weights
 
@@ -73,6 +75,8 @@ def test_the_weights_of_the_best_interval_are_kept(tmp_path):
     assert _scores(tmp_path) == [0.25, 0.5, 0.75, 0.5, 0.75]
     best = tmp_path / "best"
     assert sorted(p.name for p in best.iterdir()) == [
+        "checksums.json",
+        "fingerprint.json",
         "model.safetensors",
         "note.txt",
         "score.json",
@@ -125,7 +129,9 @@ def test_the_score_of_a_run_killed_while_it_replaced_the_folder(tmp_path):
 def test_a_score_does_not_count_if_the_loss_is_not_finite(tmp_path):
     """Ruined weights may guess the right labels."""
     _train(tmp_path, [0.25], steps=2)
-    with pytest.raises(ValueError, match="The held-out loss is nan at step 4"):
+    with pytest.raises(
+        ValueError, match="held-out loss is not finite at step 4"
+    ):
         _train(tmp_path, [0.75], steps=4, loss=math.nan)
     score = json.loads((tmp_path / "best" / "score.json").read_text())
     assert score == {"step": 2, "score": 0.25}

@@ -1,0 +1,69 @@
+"""What a run was made from, so that no other run continues it."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import reprlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from keras_bert.errors import InputError
+
+FINGERPRINT_FILE = "fingerprint.json"
+
+
+@dataclasses.dataclass(frozen=True)
+class Fingerprint:
+    """All that decides on the result of a run; saved in its checkpoints.
+
+    Attributes:
+        settings: Values that can be shown, such as the learning rate.
+        digests: Hashes, by what they are of, such as "training rows".
+    """
+
+    settings: Mapping[str, Any]
+    digests: Mapping[str, str]
+
+    def to_json(self) -> str:
+        return json.dumps(dataclasses.asdict(self), indent=2) + "\n"
+
+    def check_is_that_of(self, folder: Path, output_dir: Path) -> None:
+        """Raises InputError if a checkpoint belongs to another run."""
+        changes = self._changes(folder)
+        if changes:
+            raise InputError(
+                f"The run in {output_dir} was started with "
+                f"{', '.join(changes)}; give the same as then to resume it, "
+                "another output_dir, or overwrite_output_dir to start over."
+            )
+
+    def _changes(self, folder):
+        try:
+            text = (folder / FINGERPRINT_FILE).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return [f"an earlier version, which wrote no {FINGERPRINT_FILE}"]
+        before = Fingerprint(**json.loads(text))
+        now = Fingerprint(**json.loads(self.to_json()))  # lists, no tuples
+        return [
+            f"{name} {reprlib.repr(before.settings.get(name))} instead of "
+            f"{reprlib.repr(now.settings.get(name))}"
+            for name in {**now.settings, **before.settings}
+            if now.settings.get(name) != before.settings.get(name)
+        ] + [
+            f"other {name}"
+            for name in {**now.digests, **before.digests}
+            if now.digests.get(name) != before.digests.get(name)
+        ]
+
+
+def digest_of(*parts: bytes | str | memoryview) -> str:
+    """Returns a hash of texts or bytes, each of which counts apart."""
+    digest = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        if isinstance(part, str):
+            part = part.encode()
+        digest.update(hashlib.blake2b(part, digest_size=16).digest())
+    return digest.hexdigest()

@@ -1,0 +1,237 @@
+"""Steps of training and evaluation on all replicas, and their figures."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from keras_bert.training.gradients import BatchGradients
+from keras_bert.training.objectives import Objective
+from keras_bert.training.replicas import sum_over_replicas
+from keras_bert.training.teaching import Teaching
+
+# Features of a batch -> the amounts of WORK in it, by name.
+CountWork = Callable[[Mapping[str, tf.Tensor]], Mapping[str, tf.Tensor]]
+# `flops` are the operations that training on the batch takes.
+WORK = ("sequences", "tokens", "flops")
+# Figures of a step or of several: tensors on the device.
+Figures = Mapping[str, tf.Tensor]
+
+
+class Steps:
+    """Trains and evaluates a functional model, step by step.
+
+    Make it in the scope of the strategy. Data are (features, labels, weights),
+    the last two by output. By default every label has the weight 1. See
+    `BatchGradients` for the loss and the dropout.
+
+    The figure of the output `logits` has its own name, that of another output
+    has the name of the output as a prefix. Figures are means over all labels
+    since `reset_figures`.
+    """
+
+    def __init__(
+        self,
+        network: keras.Model,
+        objectives: Mapping[str, Objective],
+        optimizer: keras.optimizers.Optimizer,
+        *,
+        count_work: CountWork,
+        gradient_accumulation_steps: int = 1,
+        steps_per_execution: int = 1,
+        jit_compile: bool = False,
+        teaching: Teaching | None = None,
+    ):
+        """With a `teaching`, give its network and objectives.
+
+        The labels that it adds are made for each micro-batch.
+        """
+        self.network = network
+        self.optimizer = optimizer
+        self.steps_per_execution = steps_per_execution
+        optimizer.build(network.trainable_variables)
+        self._strategy = tf.distribute.get_strategy()
+        self._objectives = dict(objectives)
+        self._teaching = teaching
+        self._count_work = count_work
+        self._gradients = BatchGradients(
+            network,
+            objectives,
+            optimizer.scale_loss,
+            self._all_labels,
+            num_parts=gradient_accumulation_steps,
+            jit_compile=jit_compile,
+        )
+        self._means = {
+            (output, figure): keras.metrics.Mean(name=_name(output, figure))
+            for output, objective in objectives.items()
+            for figure in ("loss", *objective.metrics)
+        }
+        # Each replica adds up its own amounts: a step sends nothing.
+        self._work = _counter(tf.zeros(len(WORK)), tf.VariableAggregation.SUM)
+        # Steps since `reset_figures`, and the first of them whose loss was not
+        # finite, or 0. The loss is the same on all replicas.
+        self._num_steps, self._ruined_step = (
+            _counter(
+                tf.zeros([], tf.int64),
+                tf.VariableAggregation.ONLY_FIRST_REPLICA,
+            )
+            for _ in range(2)
+        )
+        self._take_steps = self._steps_on_iterator()
+        self._take_test_step = tf.function(
+            self._on_all_replicas(self.test_step), reduce_retracing=True
+        )
+
+    def train(self, batches: Iterator) -> Figures:
+        """Takes `steps_per_execution` steps, and does not wait for them."""
+        return self._take_steps(batches)
+
+    def evaluate(
+        self,
+        batches: Iterable,
+        num_batches: int,
+        after_batch: Callable[[], None] = lambda: None,
+    ) -> dict[str, float]:
+        """Returns the figures of the first batches."""
+        self.reset_figures()
+        iterator = iter(batches)
+        figures: Figures = {}
+        for _ in range(num_batches):
+            figures = self._take_test_step(next(iterator))
+            after_batch()
+        self.reset_figures()
+        return {name: float(value) for name, value in figures.items()}
+
+    def reset_figures(self) -> None:
+        with self._strategy.scope():
+            for mean in self._means.values():
+                mean.reset_state()
+            for counter in (self._num_steps, self._ruined_step):
+                counter.assign(0)
+
+    @property
+    def ruined_step(self) -> int:
+        """The first step since `reset_figures` whose loss is not finite, or 0.
+
+        Counted from 1.
+        """
+        return int(self._ruined_step.numpy())
+
+    def take_work(self) -> dict[str, float]:
+        """Returns the work of all training steps since the last call.
+
+        It is that of all replicas. All workers must call this.
+        """
+        amounts = self._work.numpy()
+        self._work.assign(tf.zeros(len(WORK)))
+        return dict(zip(WORK, map(float, amounts), strict=True))
+
+    @property
+    def first_device(self) -> str:
+        """The device of the first replica of this process."""
+        results = self._strategy.experimental_local_results
+        return results(self._work)[0].device
+
+    def train_step(self, data: Any) -> Figures:
+        """One step, in the context of a replica."""
+        features, labels, weights = self._unpack(data)
+        # That of the step, not of the next one.
+        learning_rate = tf.convert_to_tensor(self.optimizer.learning_rate)
+        gradients, sums = self._gradients(features, labels, weights)
+        self.optimizer.apply(gradients, self.network.trainable_variables)
+        work = self._count_work(features)
+        self._work.assign_add([work[name] for name in WORK])
+        figures = self._add_figures(sums, counts_step=True)
+        return figures | {"learning_rate": learning_rate}
+
+    def test_step(self, data: Any) -> Figures:
+        """One batch of an evaluation, in the context of a replica."""
+        features, labels, weights = self._unpack(data)
+        labels = self._all_labels(features, labels)
+        outputs = self.network(features, training=False)
+        return self._add_figures(self._gradients.sums(labels, outputs, weights))
+
+    def _steps_on_iterator(self):
+        run_step = self._on_all_replicas(self.train_step)
+
+        @functools.partial(tf.function, reduce_retracing=True)
+        def take_steps(batches):
+            if self.steps_per_execution > 1:  # a loop traces the step again
+                for _ in tf.range(self.steps_per_execution - 1):
+                    run_step(next(batches))
+            return run_step(next(batches))
+
+        return take_steps
+
+    def _on_all_replicas(self, step):
+        @tf.autograph.experimental.do_not_convert
+        def run_step(data):
+            figures = self._strategy.run(step, (data,))
+            # They are equal on all replicas, which share their sums.
+            return {
+                name: self._strategy.experimental_local_results(value)[0]
+                for name, value in figures.items()
+            }
+
+        return run_step
+
+    def _unpack(self, data):
+        features, labels, weights = keras.utils.unpack_x_y_sample_weight(data)
+        if weights is None:
+            weights = {name: tf.ones_like(y) for name, y in labels.items()}
+        weights = {n: tf.cast(w, tf.float32) for n, w in weights.items()}
+        if self._teaching:
+            weights |= self._teaching.weights(features, weights)
+        return features, labels, weights
+
+    def _all_labels(self, features, labels):
+        if self._teaching:
+            labels = labels | self._teaching.labels(features)
+        return labels
+
+    def _add_figures(self, sums, counts_step=False):
+        """Adds a batch to the means, and returns these."""
+        figures, loss = {}, tf.constant(0.0)
+        for key, (weighted, total) in sum_over_replicas(sums).items():
+            value = tf.math.divide_no_nan(weighted, total)
+            mean = self._means[key]
+            mean.update_state(value, total)
+            figures[mean.name] = mean.result()
+            if key[1] == "loss":
+                loss += value
+        if counts_step:
+            self._note_if_ruined(loss)
+        for output, objective in self._objectives.items():
+            loss = figures[_name(output, "loss")]
+            for figure, function in objective.of_mean_loss.items():
+                figures[_name(output, figure)] = function(loss)
+        loss = sum(
+            objective.weight * figures[_name(name, "loss")]
+            for name, objective in self._objectives.items()
+        )
+        return {"loss": loss} | figures | {"loss": loss}
+
+    def _note_if_ruined(self, loss):
+        self._num_steps.assign_add(1)
+        is_first = (self._ruined_step == 0) & ~tf.math.is_finite(loss)
+        self._ruined_step.assign(
+            tf.where(is_first, self._num_steps, self._ruined_step)
+        )
+
+
+def _name(output, figure):
+    return figure if output == "logits" else f"{output}_{figure}"
+
+
+def _counter(value, aggregation):
+    return tf.Variable(
+        value,
+        trainable=False,
+        synchronization=tf.VariableSynchronization.ON_READ,
+        aggregation=aggregation,
+    )
