@@ -40,7 +40,7 @@ from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.finetuning.batches import training_batches
 from keras_bert.kinds.spec import build_kind, make_spec
 from keras_bert.training.optimizers.build import build_optimizer
-from keras_bert.training.training_model import WORK, TrainingModel
+from keras_bert.training.steps import WORK, Steps
 
 _PEER_PYTHON = flags.DEFINE_string(
     "peer_python", None, "Python with sentence-transformers."
@@ -138,13 +138,12 @@ def _train(kind, bert_config, train_set, held_out, seed, folder):
     config = keras_bert.FinetuningConfig(
         optimizer="adamw", learning_rate=_LEARNING_RATE.value
     )
-    trained = TrainingModel(
+    trained = Steps(
         model,
         kind.objectives,
+        build_optimizer(config, len(batches), len(batches) // 10),
         count_work=lambda features: dict.fromkeys(WORK, 0.0),
     )
-    trained.compile(build_optimizer(config, len(batches), len(batches) // 10))
-    trained.optimizer.build(trained.trainable_variables)
     step = tf.function(trained.train_step, reduce_retracing=True)
     seconds = []
     for batch in batches:

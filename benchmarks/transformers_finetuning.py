@@ -41,7 +41,7 @@ from keras_bert.finetuning.batches import evaluation_batches, training_batches
 from keras_bert.kinds.spec import build_kind, make_spec
 from keras_bert.training.optimizers.build import build_optimizer
 from keras_bert.training.optimizers.schedule import WarmupDecay
-from keras_bert.training.training_model import WORK, TrainingModel
+from keras_bert.training.steps import WORK, Steps
 
 _PEER_PYTHON = flags.DEFINE_string(
     "peer_python", None, "Python with torch and transformers."
@@ -116,8 +116,12 @@ def main(_):
             _write_batches(folder / "held_out.npz", held_out_batches, rates)
             peer = _train_with_transformers(folder)
         own = _train_with_keras_bert(
-            TrainingModel(model, kind.objectives, count_work=_count_nothing),
-            build_optimizer(config, *num_steps),
+            Steps(
+                model,
+                kind.objectives,
+                build_optimizer(config, *num_steps),
+                count_work=_count_nothing,
+            ),
             batches,
             held_out_batches,
         )
@@ -142,18 +146,16 @@ class _Run:
         return 1000 * self.seconds[_NUM_UNTIMED_STEPS:].mean()
 
 
-def _train_with_keras_bert(model, optimizer, batches, held_out_batches):
-    model.compile(optimizer)
-    optimizer.build(model.trainable_variables)
-    step = tf.function(model.train_step, reduce_retracing=True)
+def _train_with_keras_bert(steps, batches, held_out_batches):
+    step = tf.function(steps.train_step, reduce_retracing=True)
     losses, seconds = [], []
     for batch in batches:
         begin = time.perf_counter()
-        model.reset_metrics()
+        steps.reset_figures()
         losses.append(step(batch)["loss"].numpy())
         seconds.append(time.perf_counter() - begin)
     predict = tf.function(
-        lambda features: model(features, training=False)["logits"],
+        lambda features: steps.network(features, training=False)["logits"],
         reduce_retracing=True,
     )
     logits = [predict(features).numpy() for features, *_ in held_out_batches]

@@ -50,6 +50,12 @@ TEACHER = flags.DEFINE_string(
     None,
     "A fine-tuned model of the same task, from which the network learns too.",
 )
+OVERWRITE_OUTPUT_DIR = flags.DEFINE_bool(
+    "overwrite_output_dir",
+    False,
+    "Start over if output_dir has a run. Leave it out of a command that may "
+    "be interrupted and repeated.",
+)
 NUM_RESTARTS = flags.DEFINE_integer(
     "num_restarts", 1, "Runs per combination, each with its own random_seed."
 )
@@ -91,6 +97,7 @@ def main():
         settings=read_settings(),
         cache_dir=CACHE_DIR.value,
         teacher=TEACHER.value,
+        overwrite_output_dir=OVERWRITE_OUTPUT_DIR.value,
         **what,
     )
     for name, value in results.items():

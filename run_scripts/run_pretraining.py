@@ -36,6 +36,12 @@ INIT_CHECKPOINT = flags.DEFINE_string(
 OUTPUT_DIR = flags.DEFINE_string(
     "output_dir", None, "The folder for checkpoints, logs and curves."
 )
+OVERWRITE_OUTPUT_DIR = flags.DEFINE_bool(
+    "overwrite_output_dir",
+    False,
+    "Start over if output_dir has a run. Leave it out of a command that may "
+    "be interrupted and repeated.",
+)
 read_config = config_flags.define(keras_bert.PretrainingConfig)
 
 
@@ -49,6 +55,7 @@ def main():
         init_checkpoint=INIT_CHECKPOINT.value,
         vocab_file=VOCAB_FILE.value,
         config=read_config(),
+        overwrite_output_dir=OVERWRITE_OUTPUT_DIR.value,
     )
     for name, value in figures.items():
         print(f"{name} = {value:.6g}")

@@ -27,5 +27,5 @@ def hash_arrays(
     for path in sorted(paths):
         array = np.ascontiguousarray(arrays[path].read(), "<f4")
         digest.update(f"{path} {array.shape}".encode())
-        digest.update(array)
+        digest.update(array.data)
     return digest.hexdigest()

@@ -56,14 +56,15 @@ def finetuning_fingerprint(
 
 
 def _digest_of_examples(examples):
-    tensors = (examples.features, examples.labels, examples.weights)
-    return digest_of(
-        repr(tf.nest.map_structure(lambda x: x.dtype, tensors)),
-        *(
-            np.ascontiguousarray(x)
-            for x in tf.nest.flatten(tensors, expand_composites=True)
-        ),
-    )
+    parts = []
+    for tensors in (examples.features, examples.labels, examples.weights):
+        for name, tensor in sorted(tensors.items()):
+            parts.append(f"{name} {tensor.dtype.name}")
+            parts += map(
+                np.ascontiguousarray,
+                tf.nest.flatten(tensor, expand_composites=True),
+            )
+    return digest_of(*parts)
 
 
 def text_of_rows(rows: Iterable[Row]) -> str:

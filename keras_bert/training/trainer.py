@@ -216,7 +216,7 @@ def train(
             ends_run=ends_run,
             progress=progress,
         )
-        run.train(distribute(strategy, batches), evaluates_first=is_due)
+        run.train(distribute(strategy, batches), evaluates_first=bool(is_due))
     if writes:
         metric = selection.metric if selection else None
         logging.info("%s", describe_run(history.rows, metric))

@@ -1,6 +1,5 @@
 import csv
 import dataclasses
-import json
 
 import pytest
 
@@ -15,7 +14,7 @@ TASK = Task(
     text_fields=("text",),
     labels=("no", "yes"),
     metrics=("f1", "accuracy"),
-    read=lambda data_dir, split: [],
+    read=lambda data_dir, split: [{"text": split, "label": "yes"}],
 )
 CONFIGS = [
     dataclasses.replace(
@@ -34,13 +33,14 @@ def runs(monkeypatch):
     runs = []
 
     def finetune(task, data_dir, output_dir, *, config, **kwargs):
+        kwargs.pop("overwrite_output_dir", None)
         assert kwargs == {
-            "init_checkpoint": "there",
+            "vocab_file": "there",
             # All runs share it.
             "cache_dir": output_dir.parent / "encoded",
         }
         for name in ("best", "checkpoints"):
-            (output_dir / name).mkdir(parents=True)
+            (output_dir / name).mkdir(parents=True, exist_ok=True)
         runs.append(config)
         f1 = config.learning_rate + config.random_seed / 100
         return {"f1": f1 - config.train_batch_size / 1000, "accuracy": 0.5}
@@ -49,14 +49,15 @@ def runs(monkeypatch):
     return runs
 
 
-def _search(output_dir, configs=CONFIGS):
+def _search(output_dir, configs=CONFIGS, task=TASK, **kwargs):
     return search_hyperparameters(
-        TASK,
+        task,
         "data",
         output_dir,
         configs=configs,
         num_restarts=2,
-        init_checkpoint="there",
+        vocab_file="there",
+        **kwargs,
     )
 
 
@@ -105,18 +106,17 @@ def test_a_search_with_changed_settings_is_refused(tmp_path, runs):
         _search(tmp_path, changed)
 
 
-def test_a_search_of_an_earlier_version_goes_on(tmp_path, runs):
-    _search(tmp_path)
-    for file in tmp_path.glob("*/run.json"):
-        values = json.loads(file.read_text())
-        del values["asked"]["lora_rank"]
-        file.write_text(json.dumps(values))
+def test_a_search_on_other_rows_is_refused_or_starts_over(tmp_path, runs):
+    _search(tmp_path, CONFIGS[:1])
     before = len(runs)
-    _search(tmp_path)
+    changed = dataclasses.replace(
+        TASK, read=lambda data_dir, split: [{"text": split, "label": "no"}]
+    )
+    with pytest.raises(InputError, match="was run with rows="):
+        _search(tmp_path, CONFIGS[:1], changed)
     assert len(runs) == before
-    changed = [dataclasses.replace(c, lora_rank=4) for c in CONFIGS]
-    with pytest.raises(InputError, match="run with lora_rank=0, not 4"):
-        _search(tmp_path, changed)
+    _search(tmp_path, CONFIGS[:1], changed, overwrite_output_dir=True)
+    assert len(runs) == 2 * before
 
 
 def test_a_repeated_config_runs_once(tmp_path, runs):

@@ -20,7 +20,7 @@ from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.finetuning.batches import training_batches
 from keras_bert.kinds.spec import build_kind, make_spec
 from keras_bert.training.optimizers.build import build_optimizer
-from keras_bert.training.training_model import TrainingModel
+from keras_bert.training.steps import Steps
 
 PACKAGES = ("keras-bert-tf", "tensorflow", "keras")
 
@@ -45,24 +45,19 @@ def prepare(options):
     batches = [all_batches[i] for i in sample_by_size(sizes, num_batches)]
     network = kind.build_model(bert_config)
     keras_bert.load_checkpoint(network, options["checkpoint"])
-    model = TrainingModel(
+    num_steps = round(len(all_batches) * config.num_train_epochs)
+    steps = Steps(
         network,
         kind.training_objectives,
-        count_work=kind.work_counter(bert_config),
-    )
-    num_steps = round(len(all_batches) * config.num_train_epochs)
-    model.compile(
         build_optimizer(
             config, num_steps, int(num_steps * config.warmup_proportion)
         ),
-        auto_scale_loss=False,
-        jit_compile=False,
+        count_work=kind.work_counter(bert_config),
     )
-    model.optimizer.build(model.trainable_variables)
-    step = tf.function(model.train_step, reduce_retracing=True)
+    step = tf.function(steps.train_step, reduce_retracing=True)
 
     def run(case):
-        model.reset_metrics()
+        steps.reset_figures()
         for batch in batches:
             loss = step(batch)["loss"]
         return float(loss)

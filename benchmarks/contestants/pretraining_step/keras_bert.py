@@ -17,7 +17,7 @@ from keras_bert.pretraining.read.batches import pretraining_batches
 from keras_bert.training.distribution import precision
 from keras_bert.training.losses import accuracy, cross_entropy
 from keras_bert.training.optimizers.build import build_optimizer
-from keras_bert.training.training_model import TrainingModel
+from keras_bert.training.steps import Steps
 
 PACKAGES = ("keras-bert-tf", "tensorflow", "keras")
 _OUTPUTS = ("masked_lm", "next_sentence")
@@ -28,7 +28,7 @@ def prepare(options):
     training = keras_bert.PretrainingConfig(precision=options["precision"])
     count = functools.partial(count_work, config=config, num_labels=2)
     with precision(training.precision):
-        model = TrainingModel(
+        steps = Steps(
             keras_bert.build_pretraining_model(config),
             {
                 name: keras_bert.Objective(
@@ -36,17 +36,11 @@ def prepare(options):
                 )
                 for name in _OUTPUTS
             },
-            count_work=count,
-        )
-        model.compile(
             build_optimizer(
                 training, training.num_train_steps, training.num_warmup_steps
             ),
-            auto_scale_loss=False,
-            jit_compile=False,
+            count_work=count,
         )
-    model.make_train_function()
-    model.optimizer.build(model.trainable_variables)
 
     @functools.cache
     def batches(**case):
@@ -70,7 +64,7 @@ def prepare(options):
         )
 
     def run(case):
-        return float(model.train_function(batches(**case))["loss"])
+        return float(steps.train(batches(**case))["loss"])
 
     return Prepared(
         run,

@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import keras
 import tensorflow as tf
@@ -67,7 +68,7 @@ class KeepsBest:
         self._sidecars = sidecars
         self._strategy = strategy
         self._holds = holds
-        self._best = {"step": 0, "score": None}
+        self._best: dict[str, Any] = {"step": 0, "score": None}
         folder = whole_folder(folder)
         file = folder / _SCORE
         if step and file.is_file() and is_whole(folder):
@@ -80,8 +81,10 @@ class KeepsBest:
         # Ruined weights may guess the right labels.
         is_sound = math.isfinite(figures.get("loss", 0.0))
         if is_sound and self._is_better(score):
-            score = None if math.isnan(score) else score
-            self._best = {"step": step, "score": score}
+            self._best = {
+                "step": step,
+                "score": None if math.isnan(score) else score,
+            }
             if is_chief(self._strategy):
                 self._write(model)
         return figures
