@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -116,8 +118,13 @@ class BertConfig:
             )
 
     def check_vocab_size(self, vocab_size: int, vocab_file: str | Path) -> None:
-        """Raises InputError if a vocabulary is not of the network's size."""
-        if vocab_size != self.vocab_size:
+        """Raises InputError if a vocabulary is not of the network's size.
+
+        The network may have more rows, if they fill up a multiple of 8, 16 or
+        another power of 2 up to 1,024: no token uses them.
+        """
+        padded = {-(-vocab_size // 2**i) * 2**i for i in range(3, 11)}
+        if self.vocab_size not in padded | {vocab_size}:
             raise InputError(
                 f"{vocab_file} has {vocab_size} word pieces, but the model "
                 f"config has a vocab_size of {self.vocab_size}; give the "
@@ -174,7 +181,7 @@ class BertConfig:
                 "of a model config."
             )
         if path.name == "config.json":
-            values = {"model_type": "bert"} | values
+            values = {"architectures": None} | values
         try:
             return cls.from_dict(values)
         except InputError as error:
@@ -212,8 +219,8 @@ class BertConfig:
 def _from_huggingface(values):
     """Translates Hugging Face's values, or raises InputError."""
     values = {"hidden_act": "gelu"} | values
+    check_is_bert(values)
     for name, choices in (
-        ("model_type", ["bert"]),
         ("position_embedding_type", ["absolute"]),
         ("hidden_act", list(HUGGINGFACE_ACTS)),
     ):
@@ -222,14 +229,32 @@ def _from_huggingface(values):
                 f"{name} is {values[name]!r}, but of Hugging Face's values "
                 f"the network built here has only {', '.join(choices)}."
             )
-    if values.get("is_decoder"):
-        raise InputError("is_decoder is true, but BERT is an encoder.")
+    for name in ("is_decoder", "add_cross_attention"):
+        if values.get(name):
+            raise InputError(f"{name} is true, but BERT is an encoder.")
     if values.get("pruned_heads"):
         raise InputError(
             f"pruned_heads is {values['pruned_heads']}, but the network built "
             "here has the same number of heads in every layer."
         )
     return values | {"hidden_act": HUGGINGFACE_ACTS[values["hidden_act"]]}
+
+
+def check_is_bert(values: Mapping[str, Any]) -> None:
+    """Raises InputError if the values of a config.json are not BERT's.
+
+    Other families have similar keys and names of weights, and compute other
+    outputs. Without a model_type, the architecture tells the family.
+    """
+    named = values.get("model_type")
+    for architecture in values.get("architectures") or ():
+        if named is None and not re.match("(TF|Flax)?Bert", str(architecture)):
+            named = architecture
+    if named not in (None, "bert"):
+        raise InputError(
+            f"The model is of the family {named!r}, which computes other "
+            "outputs than 'bert'; give a checkpoint of BERT."
+        )
 
 
 def _models_folder() -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import os
 import shutil
 import tempfile
 import uuid
@@ -28,14 +29,16 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
 
     When the block ends, the result becomes `path` and replaces what was there.
     If the block raises, the result is removed and `path` is unchanged. The
-    next call for the same `path` removes what a killed process left.
+    next call for the same `path` removes what a killed process left. If `path`
+    is a link, what it leads to is replaced. After a loss of power too, `path`
+    is the old or the new one: the new one is on the disk before it is renamed.
 
     On a store, a file is one object, which appears when it is whole. A folder
     is marked until it is whole; read it with `whole_folder`.
 
     Raises IsADirectoryError if a file would replace a folder.
     """
-    path = to_path(path)
+    path = _followed(to_path(path))
     with _uploaded(path) if is_remote(path) else _renamed(path) as partial:
         yield partial
 
@@ -47,7 +50,7 @@ def shared_path(path: str | Path) -> Iterator[Path]:
     Each of them has a path of its own. A killed process leaves its file, named
     `.*.partial`.
     """
-    path = to_path(path)
+    path = _followed(to_path(path))
     if is_remote(path):
         with _uploaded(path) as partial:
             yield partial
@@ -56,7 +59,9 @@ def shared_path(path: str | Path) -> Iterator[Path]:
     partial = path.with_name(f".{uuid.uuid4().hex}.partial")
     try:
         yield partial
+        _sync(partial)
         partial.replace(path)
+        _sync_names(path.parent)
     finally:
         remove(partial)
 
@@ -72,6 +77,7 @@ def _renamed(path):
     remove(partial)
     try:
         yield partial
+        _sync(partial)
         if not partial.is_dir():
             check_is_not_folder(path)
         elif path.is_dir():
@@ -79,6 +85,7 @@ def _renamed(path):
             # moved aside, so that a kill at any moment leaves one of the two.
             path.replace(replaced)
         partial.replace(path)
+        _sync_names(path.parent)
         remove(replaced)
     finally:
         remove(partial)
@@ -129,13 +136,13 @@ def check_is_new(folder: str | Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Removes a file or a folder, if there is one."""
+    """Removes a file or a folder, if there is one, or a link to one."""
     if is_remote(path):
         if path.is_dir():
             remove_folder(path)
         else:
             path.unlink(missing_ok=True)
-    elif path.is_dir():
+    elif path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
@@ -190,7 +197,37 @@ def write_error_named(path: Path) -> Iterator[None]:
         ) from error
 
 
+def _followed(path):
+    """Returns what a link leads to, which may be missing, or the path."""
+    return path if is_remote(path) or not path.is_symlink() else path.resolve()
+
+
+def _sync(path):
+    """Waits until a file, or a folder with all that is in it, is on the disk.
+
+    Raises OSError if a file cannot be written, such as on a full disk.
+    """
+    if path.is_dir():
+        for inner in path.iterdir():
+            _sync(inner)
+        _sync_names(path)
+        return
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def _sync_names(folder):
+    # Some file systems cannot do that.
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
 def _moved_aside(path):
+    path = _followed(path)
     return path.with_name(f".{path.name}.replaced")
 
 

@@ -97,12 +97,16 @@ def test_the_file_name_decides_if_no_key_does(tmp_path, name, hidden_act):
         ({"vocab_size": "31"}, "vocab_size is '31', but must be a whole"),
         ({"vocab_size": 31, "hidden_dropout_prob": 1}, "below 1"),
         ({"vocab_size": 31, "hidden_dropout_prob": None}, "b is None"),
-        ({"vocab_size": 31, "model_type": "t5"}, "model_type is 't5'"),
+        ({"vocab_size": 31, "model_type": "t5"}, "of the family 't5'"),
         (
             {"vocab_size": 31, "position_embedding_type": "relative_key"},
             "position_embedding_type is 'relative_key', .* only absolute",
         ),
         ({"vocab_size": 31, "is_decoder": True}, "is_decoder is true, but"),
+        (
+            {"vocab_size": 31, "use_cache": True, "add_cross_attention": True},
+            "add_cross_attention is true, but BERT is an encoder",
+        ),
         (
             {"vocab_size": 31, "pruned_heads": {"1": [0, 2]}},
             "pruned_heads is {'1': .*, but",
@@ -126,3 +130,29 @@ def test_a_missing_or_broken_file_is_named(tmp_path):
 def test_an_unknown_name_lists_the_known_ones():
     with pytest.raises(ValueError, match="bert_base_cased, .*bert_tiny"):
         BertConfig.from_name("bert_huge")
+
+
+@pytest.mark.parametrize(
+    ("num_pieces", "num_rows", "fits"),
+    [
+        (31, 31, True),
+        (31, 32, True),
+        (30522, 30528, True),
+        (30522, 30592, True),
+        (30522, 30720, True),
+        (30522, 30523, False),
+        (30522, 30521, False),
+        (28996, 30522, False),  # the cased vocabulary, the uncased network
+        (28996, 30528, False),
+        (30522, 119547, False),
+        (2, 2048, False),
+    ],
+)
+def test_a_network_may_have_rows_that_fill_up(num_pieces, num_rows, fits):
+    config = BertConfig(vocab_size=num_rows)
+    if fits:
+        config.check_vocab_size(num_pieces, "vocab.txt")
+        return
+    message = f"has {num_pieces} word pieces, but .* a vocab_size of {num_rows}"
+    with pytest.raises(ValueError, match=message):
+        config.check_vocab_size(num_pieces, "vocab.txt")

@@ -1,9 +1,16 @@
 import json
+import os
 from pathlib import Path
 
 import pytest
 
-from keras_bert.files import atomic_path, shared_path, to_json, whole_folder
+from keras_bert.files import (
+    atomic_path,
+    remove,
+    shared_path,
+    to_json,
+    whole_folder,
+)
 
 
 def test_a_file_appears_only_when_it_is_complete(tmp_path):
@@ -79,6 +86,100 @@ def test_a_kill_at_any_moment_leaves_a_whole_folder(
         (path / "newer").touch()
     assert [p.name for p in target.iterdir()] == ["newer"]
     assert list(tmp_path.iterdir()) == [target]
+
+
+@pytest.fixture
+def link(tmp_path):
+    """A link in `out` to the folder `disk/target`."""
+    (tmp_path / "out").mkdir()
+    (tmp_path / "disk" / "target").mkdir(parents=True)
+    (tmp_path / "out" / "link").symlink_to(tmp_path / "disk" / "target")
+    return tmp_path / "out" / "link"
+
+
+def test_a_folder_behind_a_link_is_replaced(link):
+    """Such as out/best, which a user moved to another disk."""
+    target = link.resolve()
+    for name in ("first", "second"):
+        with atomic_path(link) as path:
+            path.mkdir()
+            (path / name).touch()
+        assert link.is_symlink()
+        assert [p.name for p in link.iterdir()] == [name]
+        assert list(link.parent.iterdir()) == [link]
+        assert list(target.parent.iterdir()) == [target]
+
+
+def test_a_kill_leaves_a_whole_folder_behind_a_link(link):
+    """Between the two renames, the link leads nowhere."""
+    target = link.resolve()
+    target.rename(target.with_name(".target.replaced"))
+    assert whole_folder(link) == target.with_name(".target.replaced")
+
+
+def test_a_link_to_a_folder_is_removed(link):
+    target = link.resolve()
+    remove(link)
+    assert not link.is_symlink() and target.is_dir()
+
+
+@pytest.mark.parametrize("write", [atomic_path, shared_path])
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_file_behind_a_link_is_replaced(link, write, exists):
+    target = link.resolve() / "file.txt"
+    if exists:
+        target.write_text("old")
+    link.unlink()
+    link.symlink_to(target)
+    with write(link) as path:
+        path.write_text("new")
+    assert link.is_symlink() and target.read_text() == "new"
+    assert list(target.parent.iterdir()) == [target]
+
+
+@pytest.fixture
+def events(monkeypatch):
+    """The names of what is synced and renamed, in order."""
+    events = []
+    sync, rename = os.fsync, Path.replace
+
+    def recorded_sync(descriptor):
+        events.append(f"sync {Path(f'/proc/self/fd/{descriptor}').resolve()}")
+        sync(descriptor)
+
+    def recorded_rename(path, new_path):
+        events.append(f"rename to {new_path}")
+        return rename(path, new_path)
+
+    monkeypatch.setattr(os, "fsync", recorded_sync)
+    monkeypatch.setattr(Path, "replace", recorded_rename)
+    return events
+
+
+@pytest.mark.parametrize("write", [atomic_path, shared_path])
+def test_a_file_is_on_the_disk_before_it_has_its_name(tmp_path, events, write):
+    """After a loss of power, a file would else be empty under its name."""
+    target = tmp_path / "file"
+    with write(target) as path:
+        path.write_text("new")
+    assert events == [f"sync {path}", f"rename to {target}", f"sync {tmp_path}"]
+
+
+def test_a_folder_is_on_the_disk_before_the_old_one_goes(tmp_path, events):
+    target = tmp_path / "folder"
+    for _ in range(2):
+        events.clear()
+        with atomic_path(target) as path:
+            (path / "inner").mkdir(parents=True)
+            (path / "inner" / "file").touch()
+    assert events == [
+        f"sync {path}/inner/file",
+        f"sync {path}/inner",
+        f"sync {path}",
+        f"rename to {tmp_path}/.folder.replaced",
+        f"rename to {target}",
+        f"sync {tmp_path}",
+    ]
 
 
 def test_json_has_no_numbers_that_are_not_finite():

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from keras_bert.checkpoints.find import local_weights
 from keras_bert.checkpoints.google import from_google
 from keras_bert.checkpoints.huggingface import from_huggingface, is_huggingface
+from keras_bert.checkpoints.huggingface_config import read_huggingface_config
 from keras_bert.checkpoints.model_garden import (
     from_model_garden,
     is_model_garden,
@@ -16,6 +16,7 @@ from keras_bert.checkpoints.pytorch_files import read_pytorch
 from keras_bert.checkpoints.safetensors_files import read_safetensors
 from keras_bert.checkpoints.stored import StoredArray
 from keras_bert.checkpoints.tensorflow_files import read_tensorflow
+from keras_bert.config import check_is_bert
 
 
 def read_file(file: Path) -> dict[str, StoredArray]:
@@ -31,8 +32,8 @@ def read_file(file: Path) -> dict[str, StoredArray]:
     stored = read_pytorch(local) if is_pytorch else read_safetensors(local)
     if not is_huggingface(stored):
         return stored
-    config = file.with_name("config.json")
-    values = json.loads(config.read_bytes()) if config.is_file() else {}
+    values = read_huggingface_config(file.parent)
+    check_is_bert(values)
     return from_huggingface(
         stored, source, architectures=values.get("architectures") or ()
     )

@@ -17,9 +17,10 @@ def assign_weights(
 ) -> None:
     """Assigns to each weight of the model the array under its path.
 
-    A whole head may be absent from the arrays or from the model; the log names
-    it. Any other array that is missing, unused or of another shape raises
-    InputError. `source` names the checkpoint in messages.
+    A whole head may be absent from the arrays or from the model; the log warns
+    of one that keeps its random weights. Any other array that is missing,
+    unused or of another shape raises InputError. `source` names the checkpoint
+    in messages.
     """
     weights = {weight.path: weight for weight in model.weights}
     missing = weights.keys() - arrays.keys()
@@ -45,11 +46,11 @@ def assign_weights(
             )
     for path in weights.keys() & arrays.keys():
         weights[path].assign(arrays[path].read())
-    if absent or left_over:
-        logging.info(
-            "%s: not in the checkpoint, so initialized randomly: %s; not in "
-            "the model: %s",
+    if absent:
+        logging.warning(
+            "%s has no %s, so %s of the model starts with random weights; "
+            "train it before you use its outputs.",
             source,
-            ", ".join(sorted(absent)) or "nothing",
-            ", ".join(sorted(left_over)) or "nothing",
+            " and no ".join(sorted(absent)),
+            "this part" if len(absent) == 1 else "each of these parts",
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from keras_bert.checkpoints.hub import SCHEME, download
@@ -20,6 +21,7 @@ _WEIGHTS = (
     "pytorch_model.bin",
     "pytorch_model.bin.index.json",
 )
+_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
 
 def find_weights(checkpoint: str | Path) -> Path:
@@ -27,6 +29,12 @@ def find_weights(checkpoint: str | Path) -> Path:
 
     Raises FileNotFoundError if there is no checkpoint.
     """
+    if not isinstance(checkpoint, str) and not hasattr(checkpoint, "parts"):
+        raise InputError(
+            f"The checkpoint is a {type(checkpoint).__name__}, but a path was "
+            "expected; give the model first and then the path: "
+            "load_checkpoint(model, path)."
+        )
     if str(checkpoint).startswith(SCHEME):
         checkpoint = download(str(checkpoint))
     path = to_path(checkpoint)
@@ -52,11 +60,14 @@ def find_weights(checkpoint: str | Path) -> Path:
             f"{path} holds {len(prefixes)} checkpoints; give the prefix of "
             f"one, such as {prefixes[-1].with_suffix('')}."
         )
+    hint = ""
+    if _HUB_NAME.fullmatch(str(checkpoint)) and not path.parent.exists():
+        hint = f" For the model of the Hub, write {SCHEME}{checkpoint}."
     raise FileNotFoundError(
         f"No checkpoint at {path}; expected a folder with "
         f"{_WEIGHTS[0]}, {_WEIGHTS[2]} or one bert_model.ckpt, the "
         "output_dir of run_pretraining.py or run_finetuning.py, or "
-        f"{SCHEME}owner/name. A folder with {MARKER} is not whole."
+        f"{SCHEME}owner/name. A folder with {MARKER} is not whole.{hint}"
     )
 
 
@@ -90,11 +101,18 @@ def check_output_dir(output_dir: str | Path) -> None:
 
 
 def config_beside(folder: Path) -> BertConfig:
-    """Reads `bert_config.json`, or else `config.json`, of a checkpoint."""
-    ours, huggingface = folder / "bert_config.json", folder / "config.json"
-    if huggingface.is_file() and not ours.is_file():
-        return BertConfig.from_json(huggingface)
-    return BertConfig.from_json(ours)
+    """Reads `bert_config.json`, or else `config.json`, of a checkpoint.
+
+    Raises FileNotFoundError if there is neither.
+    """
+    for name in ("bert_config.json", "config.json"):
+        if (folder / name).is_file():
+            return BertConfig.from_json(folder / name)
+    raise FileNotFoundError(
+        f"No model config at {folder}: it has neither bert_config.json nor "
+        "config.json; copy the config of the checkpoint there, or give a "
+        "bert_config."
+    )
 
 
 def vocab_beside(folder: Path) -> Path | None:
@@ -134,8 +152,9 @@ def find_vocab(
         folder = checkpoint_folder(checkpoint) if checkpoint else None
         vocab_file = folder and vocab_beside(folder)
         if vocab_file is None:
+            found = f", but {folder} has none" if folder else ""
             raise FileNotFoundError(
-                "No vocab.txt; give a vocab_file, or a checkpoint that has one "
-                "beside its weights."
+                "No vocab.txt; give a vocab_file, or a checkpoint that has a "
+                f"vocab.txt or tokenizer.json beside its weights{found}."
             )
     return vocab_file

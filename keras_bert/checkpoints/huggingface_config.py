@@ -1,9 +1,11 @@
-"""BertConfig -> Hugging Face's config.json."""
+"""BertConfig -> Hugging Face's config.json; and what such a file says."""
 
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from keras_bert.config import HUGGINGFACE_ACTS, BertConfig
@@ -42,3 +44,20 @@ def to_huggingface_config(
         "position_embedding_type": "absolute",
         "torch_dtype": "float32",
     }
+
+
+def read_huggingface_config(folder: Path) -> dict[str, Any]:
+    """Returns the values of the config.json of a checkpoint, if it has one.
+
+    Raises InputError if the file is damaged.
+    """
+    file = folder / "config.json"
+    if not file.is_file():
+        return {}
+    try:
+        return dict(json.loads(file.read_bytes()))
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"{file} is not the JSON object of a model config ({error}); copy "
+            "it again."
+        ) from error

@@ -130,7 +130,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 def _read_zip(file):
-    """Returns the unpickled table and a function that reads a storage."""
+    """Returns the unpickled table and a function: storage -> its bytes."""
     with zipfile.ZipFile(file) as archive:
         names = archive.namelist()
         table = next(n for n in names if n.endswith("/data.pkl"))
@@ -140,8 +140,7 @@ def _read_zip(file):
 
     def read(storage):
         with zipfile.ZipFile(file) as archive:
-            data = archive.read(folder + storage.key)
-        return np.frombuffer(data, storage.dtype, storage.size)
+            return archive.read(folder + storage.key)
 
     return values, read
 
@@ -156,6 +155,8 @@ def _read_legacy(file):
         values = _Unpickler(opened).load()
         keys = _Unpickler(opened).load()
         storages = {t.storage.key: t.storage for t in _tensors(values)}
+        if any(storages[t.storage.key] != t.storage for t in _tensors(values)):
+            raise InputError("two tensors tell different sizes of a storage")
         places = {}
         for key in keys:
             num_bytes = storages[key].size * storages[key].dtype.itemsize
@@ -166,9 +167,9 @@ def _read_legacy(file):
             raise EOFError("the end is missing")
 
     def read(storage):
-        return np.fromfile(
-            file, storage.dtype, storage.size, offset=places[storage.key]
-        )
+        with file.open("rb") as opened:
+            opened.seek(places[storage.key])
+            return opened.read(storage.size * storage.dtype.itemsize)
 
     return values, read
 
@@ -202,10 +203,13 @@ def _check_bounds(tensor):
         raise InputError("a tensor is larger than its storage")
 
 
-def _view(tensor, storage):
-    return np.lib.stride_tricks.as_strided(
-        storage[tensor.offset :],
+def _view(tensor, data):
+    dtype = tensor.storage.dtype
+    # Raises an error if the view reaches beyond the data, unlike as_strided.
+    return np.ndarray(
         tensor.shape,
-        [step * storage.itemsize for step in tensor.strides],
-        writeable=False,
+        dtype,
+        data,
+        tensor.offset * dtype.itemsize,
+        [step * dtype.itemsize for step in tensor.strides],
     )

@@ -10,8 +10,13 @@ from pathlib import Path
 from absl import logging
 
 from keras_bert.checkpoints.find import checkpoint_folder
+from keras_bert.checkpoints.huggingface_config import read_huggingface_config
 from keras_bert.kinds.sentence_transformers import lower_cases_before
-from keras_bert.text.tokenizer_settings import TokenizerSettings
+from keras_bert.text.read_tokenizer_json import read_settings
+from keras_bert.text.tokenizer_settings import (
+    TokenizerSettings,
+    check_tokenizer_class,
+)
 from keras_bert.text.vocab import load_vocab
 
 # "cased_L-12_H-768_A-12", "bert-base-uncased", "multi_cased_L-12_H-768_A-12".
@@ -29,19 +34,21 @@ def resolve_tokenizer_settings(
     contradicts the checkpoint.
     """
     found = find_tokenizer_settings(checkpoint) if checkpoint else None
-    settings = found or settings_of_vocab(load_vocab(vocab_file))
-    if do_lower_case is None or do_lower_case == settings.do_lower_case:
-        return settings
-    if found:
-        logging.warning(
-            "%s was trained on %s text, but do_lower_case is %s; set "
-            "--do_lower_case=%s unless this is meant.",
-            checkpoint,
-            "lower-cased" if found.do_lower_case else "cased",
-            str(do_lower_case).lower(),
-            str(found.do_lower_case).lower(),
-        )
-    return dataclasses.replace(settings, do_lower_case=do_lower_case)
+    vocab = load_vocab(vocab_file)
+    settings = found or settings_of_vocab(vocab)
+    if do_lower_case is not None and do_lower_case != settings.do_lower_case:
+        settings = dataclasses.replace(settings, do_lower_case=do_lower_case)
+        if found:
+            logging.warning(
+                "%s was trained on %s text, but do_lower_case is %s; set "
+                "--do_lower_case=%s unless this is meant.",
+                checkpoint,
+                "lower-cased" if found.do_lower_case else "cased",
+                str(do_lower_case).lower(),
+                str(found.do_lower_case).lower(),
+            )
+    _warn_of_case(vocab, settings.do_lower_case, vocab_file)
+    return settings
 
 
 def find_tokenizer_settings(
@@ -49,22 +56,28 @@ def find_tokenizer_settings(
 ) -> TokenizerSettings | None:
     """Returns the settings that the checkpoint tells, or None.
 
-    They are in the `tokenizer_config.json` beside the weights, or follow from
-    "cased" or "uncased" in the last two parts of the checkpoint's path.
+    They are in the `tokenizer_config.json` beside the weights, in its
+    `tokenizer.json`, or follow from "cased" or "uncased" in the last two parts
+    of the checkpoint's path. Raises InputError if the tokenizer is not BERT's.
     """
     in_name = _CASE_IN_NAME.search("/".join(Path(str(checkpoint)).parts[-2:]))
-    do_lower_case = in_name is None or in_name[1] is not None
+    found = TokenizerSettings(in_name is None or in_name[1] is not None)
+    is_found = in_name is not None
     folder = checkpoint_folder(checkpoint)
-    file = folder / "tokenizer_config.json"
-    if file.is_file():
-        found = TokenizerSettings.from_json(file, do_lower_case=do_lower_case)
-    else:
-        found = TokenizerSettings(do_lower_case)
+    check_tokenizer_class(
+        read_huggingface_config(folder), folder / "config.json"
+    )
+    if (file := folder / "tokenizer.json").is_file():
+        told = read_settings(file)
+        found = dataclasses.replace(found, **told)
+        is_found |= bool(told)
+    if (file := folder / "tokenizer_config.json").is_file():
+        found, is_found = TokenizerSettings.from_json(file, found), True
     if lower_cases_before(folder):
         return dataclasses.replace(
             found, do_lower_case=True, strip_accents=found.strips_accents
         )
-    return None if in_name is None and not file.is_file() else found
+    return found if is_found else None
 
 
 def settings_of_vocab(vocab: Iterable[str]) -> TokenizerSettings:
@@ -72,5 +85,29 @@ def settings_of_vocab(vocab: Iterable[str]) -> TokenizerSettings:
 
     Special tokens such as "[CLS]" do not count.
     """
-    pieces = (piece for piece in vocab if not piece.startswith("["))
-    return TokenizerSettings(all(p == p.lower() for p in pieces))
+    return TokenizerSettings(not _with_capitals(vocab))
+
+
+def _with_capitals(vocab):
+    return [p for p in vocab if p != p.lower() and not p.startswith("[")]
+
+
+def _warn_of_case(vocab, do_lower_case, vocab_file):
+    """Warns of a vocabulary that does not fit the text."""
+    capitals = _with_capitals(vocab)
+    # An uncased vocabulary may have a few, such as added pieces.
+    if do_lower_case and len(capitals) > len(vocab) / 20:
+        logging.warning(
+            "%d word pieces of %s have a capital, such as %r, but "
+            "do_lower_case is true, so no text has them; is this the right "
+            "vocabulary?",
+            len(capitals),
+            vocab_file,
+            capitals[0],
+        )
+    if not do_lower_case and not capitals:
+        logging.warning(
+            "No word piece of %s has a capital, but do_lower_case is false, "
+            "so words with capitals are unknown; is this the right vocabulary?",
+            vocab_file,
+        )

@@ -17,8 +17,13 @@ from keras_bert.storage.paths import to_path
 from keras_bert.text.new_pieces import choose_new_pieces
 from keras_bert.text.token_counts import count_tokens
 from keras_bert.text.tokenizer import BertTokenizer
-from keras_bert.text.word_counts import WordCounter, words_of_texts
+from keras_bert.text.word_counts import (
+    WordCounter,
+    check_lines,
+    words_of_texts,
+)
 from keras_bert.text.word_splitter import INSIDE, WordSplitter
+from keras_bert.text.words import MAX_CHARS_PER_WORD
 
 # One line of so many is held out.
 _HELD_OUT = 20
@@ -63,8 +68,8 @@ def extend_vocab(
             `bert_config.json`, `vocab.txt` and `tokenizer_config.json`. It
             appears when it is whole.
         lines: The text to learn from, in any order.
-        words: Words to add instead. A word that begins with ## is a piece in
-            the middle of words.
+        words: Words to add instead, without blanks or punctuation. A word
+            that begins with ## is a piece in the middle of words.
         eval_lines: Text for the figures that are returned. By default, every
             20th line of `lines` is held out for them.
         config: The number of pieces.
@@ -76,10 +81,12 @@ def extend_vocab(
 
     Raises:
         FileNotFoundError: If the checkpoint, config or vocabulary is missing.
-        InputError: If nothing can be added, or `output_dir` exists.
+        InputError: If nothing can be added, if the tokenizer would split one
+            of the `words`, or if `output_dir` exists.
     """
     config = config or ExtendVocabConfig()
     check_is_new(output_dir)
+    check_lines(lines=lines, words=words, eval_lines=eval_lines)
     old = read_checkpoint(checkpoint)
     vocab = list(old.tokenizer.vocab)
     learned, held_out = _count_words(lines, eval_lines, old.tokenizer.settings)
@@ -148,20 +155,31 @@ def _count_words(lines, eval_lines, settings):
 
 
 def _pieces_of_list(words, tokenizer):
-    """Cleans and splits the words as in a text; leaves out known pieces."""
+    """Cleans the words as in a text, and leaves out known pieces.
+
+    Raises InputError for a line that is not one word for the tokenizer.
+    """
     rows = words_of_texts(
         [word.removeprefix(INSIDE) for word in words], tokenizer.settings
     )
     new = {}  # a dict is an ordered set
     for word, row in zip(words, rows, strict=True):
-        if not word.startswith(INSIDE):
-            new |= dict.fromkeys(row)
-        elif len(row) == 1:
-            new[INSIDE + row[0]] = None
-        else:
+        if "\ufffd" in word:
             raise InputError(
-                f"{word!r} is not one piece: after ##, the tokenizer finds "
-                f"{len(row)} words. Give one word without punctuation."
+                f"{word!r} has a character that is not UTF-8; convert the "
+                "list of words to UTF-8."
             )
+        if len(row) != 1:
+            raise InputError(
+                f"{word!r} is not one word: the tokenizer splits it into "
+                f"{row}. Give one word a line, without blanks or punctuation."
+            )
+        if len(row[0]) > MAX_CHARS_PER_WORD:
+            raise InputError(
+                f"{word[:20]!r}... has {len(word)} characters, but the "
+                f"tokenizer reads words of up to {MAX_CHARS_PER_WORD}; leave "
+                "it out."
+            )
+        new[(INSIDE if word.startswith(INSIDE) else "") + row[0]] = None
     known = set(tokenizer.vocab)
     return [piece for piece in new if piece not in known]

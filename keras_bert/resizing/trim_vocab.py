@@ -15,7 +15,7 @@ from keras_bert.resizing.config import TrimVocabConfig
 from keras_bert.resizing.padding import padding_pieces
 from keras_bert.resizing.vocab_rows import write_with_vocab
 from keras_bert.text.token_counts import count_tokens
-from keras_bert.text.word_counts import WordCounter
+from keras_bert.text.word_counts import WordCounter, check_lines
 from keras_bert.text.word_splitter import INSIDE
 
 
@@ -62,6 +62,7 @@ def trim_vocab(
     """
     config = config or TrimVocabConfig()
     check_is_new(output_dir)
+    check_lines(lines=lines)
     old = read_checkpoint(checkpoint)
     counter = WordCounter(old.tokenizer.settings)
     for line in lines:

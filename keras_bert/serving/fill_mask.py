@@ -53,7 +53,8 @@ class MaskFiller(tf.Module):
     ):
         """Takes a model of `build_pretraining_model`."""
         super().__init__(name="mask_filler")
-        logits = model.output["masked_lm"]
+        # A checkpoint may have more rows than word pieces.
+        logits = model.output["masked_lm"][..., : tokenizer.vocab_size]
         probabilities, ids = ops.top_k(ops.softmax(logits), top)
         self.model = keras.Model(
             model.input, {"ids": ids, "probabilities": probabilities}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from keras_bert.errors import InputError
+from keras_bert.text.string_tensors import to_columns
 from keras_bert.text.tokenizer import BertTokenizer
 
 
@@ -67,25 +68,29 @@ class BertPreprocessor(tf.Module):
         self.tokenizer = tokenizer
         self.seq_length = seq_length
 
-    def __call__(
-        self, first: tf.Tensor, second: tf.Tensor | None = None
-    ) -> dict[str, tf.Tensor]:
-        """Packs strings [B], or pairs of them, to int32 [B, S].
+    def __call__(self, first: Any, second: Any = None) -> dict[str, tf.Tensor]:
+        """Packs texts, or pairs of texts, to int32 [B, S].
 
         S is the length of the longest row, so short texts cost little.
+
+        Args:
+            first: Strings [B]: a list, an array or a tensor. Or a tuple of two
+                of them: the first and the second texts of pairs.
+            second: The second texts of pairs.
+
+        Raises:
+            InputError: If these are not strings of one dimension, such as a
+                list of pairs, or not as many second texts as first ones.
         """
-        return pad(self.pack(first, second).features)
+        return pad(self.pack(*to_columns(first, second)).features)
 
     # A tf.function: making the graph of ragged ops takes longer than running
-    # it.
+    # it. It makes a graph for each list that it gets, but one for all tensors.
     @functools.partial(tf.function, autograph=False, reduce_retracing=True)
     def pack(self, first: tf.Tensor, second: tf.Tensor | None = None) -> Packed:
         """Packs strings [B], or pairs of them, without padding."""
-        ids = [self.tokenizer(first)]
-        if second is not None:
-            ids.append(self.tokenizer(second))
         return pack_segments(
-            ids,
+            [self.tokenizer(texts) for texts in to_columns(first, second)],
             seq_length=self.seq_length,
             cls_id=self.tokenizer.cls_id,
             sep_id=self.tokenizer.sep_id,

@@ -4,10 +4,25 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from keras_bert.errors import InputError
 from keras_bert.storage.paths import to_path
+
+# The values of a config whose tokenizer splits text as that of BERT does. The
+# last two classes do what tokenizer.json says.
+_OF_BERT = {
+    "tokenizer_class": (
+        *("BertTokenizer", "BertTokenizerFast"),
+        *("DistilBertTokenizer", "DistilBertTokenizerFast"),
+        *("ElectraTokenizer", "ElectraTokenizerFast"),
+        *("PreTrainedTokenizerFast", "TokenizersBackend"),
+    ),
+    "word_tokenizer_type": ("basic",),
+    "do_basic_tokenize": (True,),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,20 +69,34 @@ class TokenizerSettings:
 
     @classmethod
     def from_json(
-        cls, file: str | Path, *, do_lower_case: bool = True
+        cls, file: str | Path, defaults: TokenizerSettings | None = None
     ) -> TokenizerSettings:
         """Reads a `tokenizer_config.json`.
 
-        `do_lower_case` is the value if the file has none. Raises InputError
-        if the file is not JSON or holds a wrong value.
+        `defaults` are the values that the file does not have. Raises
+        InputError if the file is not JSON or holds a wrong value, or if the
+        tokenizer is not BERT's.
         """
         try:
             values = json.loads(to_path(file).read_text(encoding="utf-8"))
             names = {field.name for field in dataclasses.fields(cls)}
             known = {name: values[name] for name in names & values.keys()}
-            return cls(**{"do_lower_case": do_lower_case} | known)
+            found = dataclasses.replace(defaults or cls(), **known)
         except (AttributeError, ValueError) as error:
             raise InputError(
                 f"{file} is not a tokenizer config ({error}); copy it again "
                 "or remove it."
             ) from error
+        check_tokenizer_class(values, file)
+        return found
+
+
+def check_tokenizer_class(values: Mapping[str, Any], file: str | Path) -> None:
+    """Raises InputError if a config of Hugging Face names another tokenizer."""
+    for name, choices in _OF_BERT.items():
+        if values.get(name) not in (None, *choices):
+            raise InputError(
+                f"{file} has {name}: {values[name]!r}, which splits text in "
+                "another way than the tokenizer of BERT; give a checkpoint "
+                "with a BertTokenizer."
+            )

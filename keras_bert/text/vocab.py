@@ -5,12 +5,13 @@ transformers writes `tokenizer.json` instead since its release 5.
 
 from __future__ import annotations
 
-import json
+import collections
 from pathlib import Path
 from typing import NamedTuple
 
 from keras_bert.errors import InputError
 from keras_bert.storage.paths import to_path
+from keras_bert.text.read_tokenizer_json import read_vocab
 
 
 class SpecialTokens(NamedTuple):
@@ -49,7 +50,8 @@ def load_vocab(
             f"No vocabulary at {path}; give the vocab.txt of the checkpoint, "
             "or learn one with run_scripts/build_vocab.py."
         )
-    vocab = _read_json(path) if path.suffix == ".json" else _read_lines(path)
+    vocab = read_vocab(path) if path.suffix == ".json" else _read_lines(path)
+    _check_family(vocab, path)
     missing = [token for token in special_tokens if token not in vocab]
     if missing:
         raise InputError(
@@ -57,36 +59,33 @@ def load_vocab(
             f"{', '.join(special_tokens)}, each on a line of its own. If "
             "the vocabulary has other names for them, give SpecialTokens."
         )
-    if len(set(vocab)) < len(vocab):
-        first = next(t for i, t in enumerate(vocab) if t in vocab[:i])
+    ((first, num_lines),) = collections.Counter(vocab).most_common(1)
+    if num_lines > 1:
         raise InputError(
-            f"The vocabulary {path} has {first!r} on two lines, but a word "
-            "piece has one id; remove one of them."
+            f"The vocabulary {path} has {first!r} on {num_lines} lines, but "
+            "a word piece has one id; keep one of them."
         )
     return vocab
 
 
 def _read_lines(path):
+    try:
+        text = path.read_bytes().decode("utf-8-sig").removesuffix("\n")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"The vocabulary {path} is not UTF-8 ({error}); copy it again, or "
+            "convert it to UTF-8."
+        ) from error
     # Only LF ends a line: a released vocabulary has a U+2028 as a piece.
-    text = path.read_bytes().decode("utf-8").removesuffix("\n")
     return [line.removesuffix("\r") for line in text.split("\n")]
 
 
-def _read_json(path):
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-        kind = values["model"]["type"]
-        ids = dict(values["model"]["vocab"])
-        ids |= {x["content"]: x["id"] for x in values.get("added_tokens", ())}
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(
-            f"{path} is not a tokenizer of BERT ({error!r}); give a vocab.txt."
-        ) from error
-    vocab = sorted(ids, key=lambda piece: ids[piece])
-    if kind != "WordPiece" or [ids[x] for x in vocab] != list(range(len(ids))):
-        raise InputError(
-            f"{path} is a {kind} tokenizer or has gaps in its ids, but a "
-            "WordPiece tokenizer with an id for each piece was expected; give "
-            "a vocab.txt."
-        )
-    return vocab
+def _check_family(vocab, path):
+    """Refuses pieces that mark where a word begins, not where it goes on."""
+    for mark, family in {"\u2581": "SentencePiece", "\u0120": "BPE"}.items():
+        if 10 * sum(piece.startswith(mark) for piece in vocab) > len(vocab):
+            raise InputError(
+                f"The vocabulary {path} is one of {family}: many pieces begin "
+                f"with {mark!r}. BERT marks a piece inside a word with ##; "
+                "give a vocabulary of BERT."
+            )

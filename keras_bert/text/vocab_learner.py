@@ -14,7 +14,7 @@ from keras_bert.errors import InputError
 from keras_bert.files import atomic_path
 from keras_bert.text.tokenizer_settings import TokenizerSettings
 from keras_bert.text.vocab import SPECIAL_TOKENS
-from keras_bert.text.word_counts import WordCounter
+from keras_bert.text.word_counts import WordCounter, check_lines
 
 
 def learn_vocab(
@@ -54,6 +54,7 @@ def learn_vocab(
             f"vocab_size {vocab_size} leaves no room for word pieces; choose "
             "at least 100."
         )
+    check_lines(lines=lines)
     counter = WordCounter(TokenizerSettings(do_lower_case))
     for line in lines:
         counter.add(line)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import collections
 import functools
+from collections.abc import Iterable
 
 import tensorflow as tf
 from absl import logging
 
+from keras_bert.errors import InputError
 from keras_bert.text.tokenizer_settings import TokenizerSettings
 from keras_bert.text.words import clean_text, split_words
 
@@ -60,6 +62,19 @@ def words_of_texts(
     """Returns the words of each text."""
     words = _splitter(settings)(tf.constant(texts, tf.string))
     return [[w.decode("utf-8") for w in row] for row in words.to_list()]
+
+
+def check_lines(**texts: Iterable[str]) -> None:
+    """Raises InputError if one of the texts is one string, such as a path.
+
+    Its characters would be taken for lines.
+    """
+    for name, text in texts.items():
+        if isinstance(text, (str, bytes)):
+            raise InputError(
+                f"{name} is the string {text[:50]!r}, but lines of text were "
+                "expected; give a list, or an open file."
+            )
 
 
 @functools.cache

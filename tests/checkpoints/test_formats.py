@@ -117,7 +117,7 @@ def test_a_hugging_face_file(config, model, tmp_path, change):
     _assert_loads(config, tmp_path, model)
 
 
-def test_a_decoder_of_its_own_is_refused(config, model, tmp_path, logged):
+def test_a_decoder_of_its_own_is_refused(config, model, tmp_path):
     """Checkpoints with tie_word_embeddings: false have one."""
     arrays = hugging_face(google(_weights(model)))
     words = arrays["bert.embeddings.word_embeddings.weight"]
@@ -129,7 +129,6 @@ def test_a_decoder_of_its_own_is_refused(config, model, tmp_path, logged):
         load_checkpoint(model, tmp_path)
     # An encoder does not need the head.
     load_checkpoint(build_encoder(config), tmp_path)
-    assert "not in the model: masked_lm, next_sentence" in logged.text
     with pytest.raises(InputError, match="masked_lm/decoder/kernel has no na"):
         (tmp_path / "bert_config.json").write_text(config.to_json())
         convert_checkpoint(tmp_path, tmp_path / "google", "google_tf1")

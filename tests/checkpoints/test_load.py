@@ -47,14 +47,27 @@ def test_a_path_may_be_an_output_dir_a_checkpoint_or_a_file(config, checkpoint):
         assert _assert_equal_in_both(model, arrays) == arrays.keys()
 
 
-def test_absent_heads_are_named(config, checkpoint, logged):
+def test_heads_with_random_weights_are_named(config, checkpoint, caplog):
     arrays = load_file(checkpoint / "model.safetensors")
+    load_checkpoint(build_encoder(config), checkpoint)
+    assert not caplog.records  # two heads are left out, as always
     model = build_classifier(config, num_labels=3)
     load_checkpoint(model, checkpoint)
     assert len(_assert_equal_in_both(model, arrays)) == len(model.weights) - 2
+    (record,) = caplog.records
+    assert record.levelname == "WARNING"
     assert (
-        "so initialized randomly: classifier; not in the model: masked_lm, "
-        "next_sentence" in logged.text
+        "model.safetensors has no classifier, so this part of the model starts "
+        "with random weights" in record.message
+    )
+    save_file(
+        {path: x for path, x in arrays.items() if "pooler" not in path},
+        checkpoint / "model.safetensors",
+    )
+    load_checkpoint(model, checkpoint)
+    assert (
+        "has no classifier and no pooler, so each of these parts of the model "
+        "starts with random weights" in caplog.text
     )
 
 

@@ -1,3 +1,4 @@
+import dataclasses
 import json
 
 import numpy as np
@@ -5,10 +6,16 @@ import pytest
 from conftest import randomize
 from safetensors.numpy import save_file
 
+from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.checkpoints.load_pretrained import load_pretrained
+from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
+from keras_bert.models.encoder import build_encoder
 from keras_bert.models.pretraining import build_pretraining_model
+from keras_bert.resizing.extend_vocab import extend_vocab
+from keras_bert.serving.fill_mask import fill_mask
 from keras_bert.text.tokenizer_settings import TokenizerSettings
+from keras_bert.text.vocab import load_vocab
 
 
 @pytest.fixture
@@ -46,11 +53,63 @@ def test_what_does_not_fit_is_refused(checkpoint):
         vocab.write("more\n")
     with pytest.raises(InputError, match="has 32 word pieces, but .* of 31"):
         load_pretrained(checkpoint, seq_length=16)
-    (checkpoint / "vocab.txt").unlink()
-    with pytest.raises(
-        FileNotFoundError, match="No vocab.txt; give a vocab_file"
-    ):
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("vocab.txt", "No vocab.txt; give .* weights, but .*pretrained has no"),
+        ("bert_config.json", "pretrained: it has neither bert_config.json nor"),
+        ("model.safetensors", "No checkpoint at .*pretrained; expected a fol"),
+    ],
+)
+def test_a_missing_file_is_named(checkpoint, name, message):
+    (checkpoint / name).unlink()
+    with pytest.raises(FileNotFoundError, match=message):
         load_pretrained(checkpoint, seq_length=16)
+
+
+def test_a_name_on_the_hub_is_recognized(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(
+        FileNotFoundError, match="write hf://google-bert/bert-base-uncased.$"
+    ):
+        load_pretrained("google-bert/bert-base-uncased")
+    with pytest.raises(FileNotFoundError, match="is not whole.$"):
+        load_pretrained("/runs/first")
+    (tmp_path / "runs").mkdir()
+    with pytest.raises(FileNotFoundError, match="is not whole.$"):
+        load_pretrained("runs/first")
+
+
+def test_swapped_arguments_are_recognized(checkpoint, config):
+    model = build_encoder(config)
+    for wrong in (model, None, 3):
+        with pytest.raises(
+            InputError, match="but a path was .*: load_checkpoint.model, path"
+        ):
+            load_checkpoint(checkpoint, wrong)
+
+
+def test_rows_that_no_word_piece_uses(checkpoint, config):
+    """31 word pieces and 32 rows: the last one fills up a multiple of 8."""
+    padded = dataclasses.replace(config, vocab_size=32)
+    model = build_pretraining_model(padded)
+    weights = {w.path: w.numpy() for w in model.weights}
+    # Without care, it would be the best guess for every [MASK].
+    weights["masked_lm/output_bias"][31] = 100
+    save_file(weights, checkpoint / "model.safetensors")
+    (checkpoint / "bert_config.json").write_text(padded.to_json())
+    loaded = load_pretrained(checkpoint, seq_length=13)
+    assert loaded.tokenizer.vocab_size == 31
+    load_checkpoint(model, checkpoint)
+    (guesses,) = fill_mask(model, loaded.tokenizer, "a [MASK]", top=31)
+    assert {piece for piece, _ in guesses} == set(loaded.tokenizer.vocab)
+    assert sum(p for _, p in guesses) == pytest.approx(1)
+    extend_vocab(checkpoint, checkpoint / "new", words=["cats"])
+    assert BertConfig.from_json(
+        checkpoint / "new" / "bert_config.json"
+    ).vocab_size == len(load_vocab(checkpoint / "new" / "vocab.txt"))
 
 
 def test_vectors_of_minilm(shared):

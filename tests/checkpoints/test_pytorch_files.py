@@ -73,14 +73,20 @@ class _Calls:
         return self.call
 
 
-def _as_zip(file, pickled):
+def _as_zip(file, pickled, storages=()):
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("archive/data.pkl", pickled)
+        for key in storages:
+            archive.writestr(f"archive/data/{key}", storages[key].tobytes())
 
 
-def _as_legacy(file, pickled):
+def _as_legacy(file, pickled, storages=()):
     numbers = (0x1950A86A20F9469CFC6C, 1001, {"little_endian": True})
-    file.write_bytes(b"".join(map(pickle.dumps, numbers)) + pickled)
+    parts = [*map(pickle.dumps, numbers), pickled, pickle.dumps([*storages])]
+    for key in storages:
+        parts += [storages[key].size.to_bytes(8, "little")]
+        parts += [storages[key].tobytes()]
+    file.write_bytes(b"".join(parts))
 
 
 @pytest.mark.parametrize("write", [_as_zip, _as_legacy])
@@ -166,26 +172,25 @@ def write_bin(monkeypatch):
     class Pickler(pickle.Pickler):
         def persistent_id(self, obj):
             if isinstance(obj, np.ndarray):
-                self.storages.append(obj.tobytes())
-                key = str(len(self.storages) - 1)
-                return ("storage", FloatStorage, key, "cpu", obj.size)
+                key = str(obj.ctypes.data)  # as torch: the place in memory
+                self.storages[key] = obj
+                view = [None] * (self.write is _as_legacy)
+                return ("storage", FloatStorage, key, "cpu", obj.size, *view)
             return None
 
-    def write(file, views):
+    def write(file, views, write=_as_zip):
         """`views`: (array, offset, shape, strides) by name."""
         pickled = io.BytesIO()
-        pickler = Pickler(pickled)
-        pickler.storages = []
+        pickler = Pickler(pickled, protocol=2)
+        pickler.write = write
+        pickler.storages = {}
         pickler.dump(
             {
                 name: _Calls(_rebuild_tensor_v2, *view, False, {})
                 for name, view in views.items()
             }
         )
-        with zipfile.ZipFile(file, "w") as archive:
-            archive.writestr("archive/data.pkl", pickled.getvalue())
-            for i, data in enumerate(pickler.storages):
-                archive.writestr(f"archive/data/{i}", data)
+        write(file, pickled.getvalue(), pickler.storages)
 
     return write
 
@@ -201,6 +206,30 @@ def test_a_view_beyond_its_storage_is_refused(
     write_bin(file, {"weight": (WHOLE, offset, shape, strides)})
     with pytest.raises(ValueError, match="larger than its storage"):
         read_pytorch(file)
+
+
+@pytest.mark.parametrize(
+    ("write", "sizes"),
+    [(_as_zip, [2, 1]), (_as_legacy, [2, 1]), (_as_legacy, [1, 2])],
+)
+def test_tensors_that_tell_different_sizes_of_a_storage_are_refused(
+    tmp_path, write_bin, write, sizes
+):
+    """The file holds the last one; the first may reach beyond its data."""
+    views = {f"{n}": (WHOLE[:n], 0, (3 * n,), (1,)) for n in sizes}
+    file = tmp_path / "pytorch_model.bin"
+    write_bin(file, views, write)
+    with pytest.raises(ValueError, match="not a whole PyTorch checkpoint"):
+        [array.read() for array in read_pytorch(file).values()]
+
+
+@pytest.mark.parametrize("write", [_as_zip, _as_legacy])
+def test_views_of_one_storage(tmp_path, write_bin, write):
+    views = {"all": (WHOLE, 0, (6,), (1,)), "row": (WHOLE, 3, (3,), (1,))}
+    write_bin(tmp_path / "pytorch_model.bin", views, write)
+    stored = read_pytorch(tmp_path / "pytorch_model.bin")
+    np.testing.assert_array_equal(stored["all"].read(), WHOLE.ravel())
+    np.testing.assert_array_equal(stored["row"].read(), WHOLE[1])
 
 
 @pytest.mark.parametrize("num_shards", [1, 2])

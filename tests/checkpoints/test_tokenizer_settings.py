@@ -82,16 +82,31 @@ def test_a_given_case_overrides_the_checkpoint_with_a_warning(
     checkpoint, vocab_file, caplog
 ):
     folder = checkpoint("multi_cased_L-12_H-768_A-12")
-    for path, do_lower_case in (
-        (folder, False),
-        (checkpoint("some_bert"), False),
-        (None, False),
-    ):
-        found = resolve_tokenizer_settings(path, vocab_file, do_lower_case)
-        assert found == CASED
-    assert not caplog.records
+    for path in (folder, checkpoint("some_bert"), None):
+        assert resolve_tokenizer_settings(path, vocab_file, False) == CASED
+    assert "was trained on" not in caplog.text
     assert resolve_tokenizer_settings(folder, vocab_file, True) == UNCASED
     assert (
         "was trained on cased text, but do_lower_case is true; set "
         "--do_lower_case=false" in caplog.text
+    )
+
+
+def test_a_vocabulary_of_the_other_case_is_named(vocab_file, caplog):
+    resolve_tokenizer_settings(None, vocab_file, True)
+    assert not caplog.records
+    resolve_tokenizer_settings(None, vocab_file, False)
+    assert (
+        "No word piece of " in caplog.text
+        and "vocab.txt has a capital, but do_lower_case is false" in caplog.text
+    )
+    caplog.clear()
+    vocab_file.write_text(vocab_file.read_text() + "Fox")
+    resolve_tokenizer_settings(None, vocab_file, True)
+    assert not caplog.records  # one piece of 32
+    vocab_file.write_text(vocab_file.read_text() + "\nDog")
+    resolve_tokenizer_settings(None, vocab_file, True)
+    assert (
+        "2 word pieces of " in caplog.text
+        and "such as 'Fox', but do_lower_case is true" in caplog.text
     )

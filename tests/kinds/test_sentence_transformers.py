@@ -232,7 +232,7 @@ def test_text_may_be_lower_cased_before_the_tokenizer(new):
         (
             "tokenizer.json",
             {"model": {"type": "BPE", "vocab": {}}},
-            "is a BPE tokenizer or has gaps in its ids",
+            "The model of .*tokenizer.json is BPE, but that of BERT is Word",
         ),
         ("tokenizer.json", [3], "is not a tokenizer of BERT"),
         ("modules.json", {}, "modules.json is not a list; copy it again"),

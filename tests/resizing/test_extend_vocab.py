@@ -136,7 +136,7 @@ def test_a_list_is_read_as_the_checkpoint_reads_text(config, tmp_path):
     folder = _save(model, config, tmp_path / "encoder", file)
     settings = TokenizerSettings(True, tokenize_chinese_chars=False)
     (folder / "tokenizer_config.json").write_text(settings.to_json(16))
-    words = ["COVID-xy", "##yyd", "  ", "zé", "covid"]
+    words = ["COVID", " xy ", "##yyd", "  ", "zé", "covid"]
     figures = extend_vocab(
         folder, tmp_path / "new", words=words, config=ExtendVocabConfig()
     )
@@ -211,11 +211,22 @@ def test_other_text_gives_the_figures(pretrained, tmp_path):
     [
         ({}, "No word was given; give a text"),
         ({"lines": ["", " "]}, "No word was given"),
+        ({"lines": "corpus.txt"}, "lines is the string 'corpus.txt', but li"),
+        ({"words": "foxes"}, "words is the string 'foxes', but lines of text"),
         ({"words": ["", " "]}, "No word was given"),
         ({"lines": ["the fox"], "words": ["cat"]}, "Both a text and a list"),
         ({"words": ["the", "Fox"]}, "has a piece for every given word already"),
         ({"lines": ["the fox"] * 9}, "a piece for every frequent word already"),
-        ({"words": ["##a-b"]}, "'##a-b' is not one piece.* finds 3 words"),
+        (
+            {"words": ["##a-b"]},
+            "'##a-b' is not one word: .* into .'a', '-', 'b'",
+        ),
+        ({"words": ["cats", "New York"]}, r"not one .*into \['new', 'york'\]"),
+        ({"words": ["[NEW]"]}, "'.NEW.' is not one word: .*, without blanks"),
+        ({"words": ["\u200b"]}, r"not one word: .* splits it into \[\]"),
+        ({"words": ["cats", "a" * 250]}, r"'a+'... has 250 characters, but th"),
+        ({"words": ["##" + "a" * 201]}, "reads words of up to 200; leave it"),
+        ({"words": ["caf\ufffd"]}, "has a character that is not UTF-8; conve"),
     ],
 )
 def test_wrong_input_leaves_nothing(pretrained, tmp_path, texts, message):

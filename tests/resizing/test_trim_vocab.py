@@ -154,6 +154,8 @@ def test_korean_text_keeps_its_pieces(config, tmp_path, shared):
 def test_wrong_input_leaves_nothing(pretrained, tmp_path):
     with pytest.raises(ValueError, match="The text has no word"):
         trim_vocab(pretrained, tmp_path / "new", ["", " "])
+    with pytest.raises(ValueError, match="lines is the string 'corpus.txt'"):
+        trim_vocab(pretrained, tmp_path / "new", "corpus.txt")
     assert not list(tmp_path.glob("*new*"))
     (tmp_path / "new").mkdir()
     with pytest.raises(ValueError, match="exists already; give a new folder"):

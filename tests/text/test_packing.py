@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from conftest import write_vocab
 
+from keras_bert.errors import InputError
 from keras_bert.text.packing import BertPreprocessor, pack_segments
 from keras_bert.text.tokenizer import BertTokenizer
 
@@ -78,3 +80,110 @@ def test_a_too_short_length_is_refused(vocab_file):
         ValueError, match="seq_length is 3, but must be at least 4"
     ):
         BertPreprocessor(BertTokenizer(vocab_file), seq_length=3)
+
+
+@pytest.fixture(scope="module")
+def preprocessor(tmp_path_factory):
+    vocab_file = write_vocab(tmp_path_factory.mktemp("vocab"))
+    return BertPreprocessor(BertTokenizer(vocab_file), seq_length=9)
+
+
+SINGLE = {
+    "a list": ["a fox", "the"],
+    "bytes": [b"a fox", b"the"],
+    "an array": np.array(["a fox", "the"]),
+    "an array of objects": np.array(["a fox", "the"], object),
+    "a tensor": tf.constant(["a fox", "the"]),
+}
+
+
+@pytest.mark.parametrize("texts", SINGLE.values(), ids=SINGLE)
+def test_texts_in_any_form(preprocessor, texts):
+    ids = [[2, 6, 9, 3], [2, 5, 3, 0]]
+    assert preprocessor(texts)["input_ids"].numpy().tolist() == ids
+    seconds = preprocessor.pack(texts, texts).features["segment_ids"]
+    assert seconds.to_list() == [[0, 0, 0, 0, 1, 1, 1], [0, 0, 0, 1, 1]]
+    pairs = preprocessor.pack((texts, texts)).features["segment_ids"]
+    assert pairs.to_list() == seconds.to_list()
+
+
+def test_no_text_makes_no_row(preprocessor):
+    assert preprocessor([])["input_ids"].shape == (0, 0)
+
+
+def test_lists_of_texts_share_a_graph(preprocessor):
+    for texts in (["a"], ["a", "dog"]):  # graphs of one size and of any
+        preprocessor(texts)
+    before = preprocessor.pack.experimental_get_tracing_count()
+    for texts in (["the fox"], ["lazy", "dog", "jump"]):
+        preprocessor(texts)
+    assert preprocessor.pack.experimental_get_tracing_count() == before
+
+
+# What a list of two strings in a list means is not known.
+PAIRS = "for pairs, give the first and the second texts: preprocessor"
+LABELS = r"write dataset.map\(lambda texts, labels: \(preprocessor\(texts\), l"
+MISUSES = [
+    ([("a", "fox")], f"Texts of shape \\(1, 2\\) were given.* {PAIRS}"),
+    ([["a", "the"], ["fox", "dog"]], f"Texts of shape \\(2, 2\\).* {PAIRS}"),
+    (np.array([["a", "fox"]]), f"Texts of shape \\(1, 2\\).* {PAIRS}"),
+    (np.array([["a", "fox"]], object), f"Texts of shape \\(1, 2\\).* {PAIRS}"),
+    ([["a"], ["fox", "dog"]], f"Text 0 is \\['a'\\], but.* {PAIRS}"),
+    (("a", "fox"), f"A tuple of 2 was given, but a list of.* {PAIRS}"),
+    ((["a"], ["fox"], ["dog"]), f"A tuple of 3 was given.* {PAIRS}"),
+    ("the fox", "One string was given, but a list .*; put it into a list"),
+    (b"the fox", "One string was given"),
+    (tf.constant("the fox"), "One string was given"),
+    (None, "A NoneType was given, but a list of strings was expected"),
+    ([None], "Text 0 is None, but a list of strings was expected"),
+    (["a", float("nan")], "Text 1 is nan"),
+    (np.array(["a", None], object), "Text 1 is None"),
+    (np.array(["a", np.nan], object), "Text 1 is nan"),
+    (["a", 1], "Text 1 is 1, but a list of strings"),
+    (np.array([1, 2]), f"Numbers of type int64 were given.* {LABELS}"),
+    (map(str, ["a"]), r"A map was given, .*; write list\(texts\)"),
+    ({"text": ["a"]}, "A dict was given"),
+    ({"a"}, "A set was given"),
+    (["\ud800"], "A text is not valid Unicode"),
+    (tf.ragged.constant([["a"], ["a", "b"]]), "A RaggedTensor was given"),
+]
+
+
+@pytest.mark.parametrize(("texts", "message"), MISUSES)
+def test_what_is_not_texts_is_refused(preprocessor, texts, message):
+    with pytest.raises(InputError, match=message):
+        preprocessor(texts)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "message"),
+    [
+        (["a", "the"], ["fox"], "2 first texts and 1 second texts were given"),
+        (["a", "the"], "fox", "One string was given"),
+        (["a", "the"], [1, 0], "Text 0 is 1"),
+        ((["a"], ["fox"]), [1], f"Two columns of texts and a.*; .*{LABELS}"),
+    ],
+)
+def test_columns_that_are_not_pairs_are_refused(
+    preprocessor, first, second, message
+):
+    with pytest.raises(InputError, match=message):
+        preprocessor(first, second)
+
+
+def test_a_dataset_of_pairs_with_labels(preprocessor):
+    """The elements of keras-hub's examples: ((first, second), label)."""
+    pairs = ["the fox", "a"], ["dog", "movie"]
+    dataset = tf.data.Dataset.from_tensor_slices((pairs, [1, 0]))
+    mapped = dataset.batch(2).map(lambda x, y: (preprocessor(x), y))
+    features, _ = next(iter(mapped))
+    expected = preprocessor(*pairs)["input_ids"]
+    np.testing.assert_array_equal(features["input_ids"], expected)
+    # tf.data adds its own words to the message.
+    with pytest.raises(Exception, match=LABELS):
+        dataset.batch(2).map(preprocessor)
+    with pytest.raises(Exception, match="One string .* call batch before map"):
+        dataset.map(lambda x, y: (preprocessor(x), y))
+    labelled = tf.data.Dataset.from_tensors((pairs[0], [1, 0]))
+    with pytest.raises(Exception, match=f"Numbers of type int32.*{LABELS}"):
+        labelled.map(preprocessor)

@@ -6,6 +6,7 @@ import tensorflow as tf
 import tensorflow_text  # noqa: F401
 from conftest import SPECIAL_TOKENS, WORDS
 
+from keras_bert.errors import InputError
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.tokenizer_settings import TokenizerSettings
 from keras_bert.text.vocab import SpecialTokens, load_vocab
@@ -183,5 +184,17 @@ def test_a_repeated_piece_and_a_missing_file_are_named(tmp_path):
     with pytest.raises(FileNotFoundError, match="No vocabulary at"):
         load_vocab(file)
     file.write_text("\n".join([*SPECIAL_TOKENS, "fox", "dog", "fox"]))
-    with pytest.raises(ValueError, match="'fox' on two lines"):
+    with pytest.raises(ValueError, match="'fox' on 2 lines"):
         load_vocab(file)
+
+
+def test_the_bytes_of_a_vocabulary(tmp_path, vocab_file):
+    file = tmp_path / "other.txt"
+    text = vocab_file.read_text()
+    for encoding in ("utf-8", "utf-8-sig"):
+        file.write_bytes(text.replace("\n", "\r\n").encode(encoding))
+        assert load_vocab(file) == load_vocab(vocab_file)
+    for encoding in ("utf-16", "latin-1"):
+        file.write_bytes((text + "\xe9t\xe9\n").encode(encoding))
+        with pytest.raises(InputError, match="other.txt is not UTF-8"):
+            load_vocab(file)

@@ -141,7 +141,7 @@ def test_hugging_faces_file(tmp_path):
     assert TokenizerSettings.from_json(file) == settings
     file.write_text('{"strip_accents": null, "unk_token": "[UNK]"}')
     assert TokenizerSettings.from_json(file) == TokenizerSettings()
-    cased = TokenizerSettings.from_json(file, do_lower_case=False)
+    cased = TokenizerSettings.from_json(file, TokenizerSettings(False))
     assert cased == TokenizerSettings(False)
 
 

@@ -41,6 +41,7 @@ def test_a_small_size_keeps_every_character(tmp_path):
     [
         ([], 100, "no word to learn"),
         (["", "  "], 100, "no word to learn"),
+        ("corpus.txt", 100, "lines is the string 'corpus.txt', but lines of"),
         (TEXT, 99, "no room for word pieces"),
     ],
 )

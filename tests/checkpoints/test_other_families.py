@@ -1,0 +1,212 @@
+"""Checkpoints and tokenizers that look like BERT's, and are not."""
+
+import json
+
+import numpy as np
+import pytest
+from conftest import SPECIAL_TOKENS, WORDS
+from safetensors.numpy import save_file
+
+from keras_bert.checkpoints.find import find_weights
+from keras_bert.checkpoints.load import read_weights
+from keras_bert.checkpoints.load_tokenizer import load_tokenizer
+from keras_bert.checkpoints.tokenizer_settings import find_tokenizer_settings
+from keras_bert.config import BertConfig
+from keras_bert.errors import InputError
+from keras_bert.text.tokenizer_settings import TokenizerSettings
+
+VOCAB = {piece: i for i, piece in enumerate(SPECIAL_TOKENS + WORDS)}
+NORMALIZER = {
+    "type": "BertNormalizer",
+    "clean_text": True,
+    "handle_chinese_chars": False,
+    "strip_accents": None,
+    "lowercase": False,
+}
+TOKENIZER = {
+    "normalizer": NORMALIZER,
+    "pre_tokenizer": {"type": "BertPreTokenizer"},
+    "model": {"type": "WordPiece", "vocab": VOCAB},
+}
+
+
+@pytest.fixture
+def checkpoint(tmp_path):
+    save_file(
+        {"embeddings.word_embeddings.weight": np.zeros((31, 2))},
+        tmp_path / "model.safetensors",
+    )
+    return tmp_path
+
+
+def _write(folder, name, values):
+    (folder / name).write_text(json.dumps(values))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"model_type": family, "architectures": ["BertModel"]}
+        for family in (
+            *("roberta", "xlm-roberta", "albert", "deberta-v2", "electra"),
+            *("distilbert", "nomic_bert", "modernbert", "new", "camembert"),
+        )
+    ]
+    # From before 2020.
+    + [{"architectures": [name + "ForMaskedLM"]} for name in ("Roberta", "Al")],
+)
+def test_weights_of_another_family_are_refused(checkpoint, values):
+    """RoBERTa's weights have BERT's names and shapes, and other positions."""
+    _write(checkpoint, "config.json", {"vocab_size": 31} | values)
+    message = "of the family '.*', which computes other outputs than 'bert'"
+    with pytest.raises(InputError, match=message):
+        BertConfig.from_json(checkpoint / "config.json")
+    with pytest.raises(InputError, match=message):
+        read_weights(find_weights(checkpoint))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"model_type": "bert", "architectures": ["HF_ColBERT"]},
+        {"architectures": ["BertForMaskedLM"]},
+        {"architectures": ["TFBertModel"]},
+        {"architectures": None},
+        {},
+    ],
+)
+def test_weights_of_bert(checkpoint, values):
+    _write(checkpoint, "config.json", {"vocab_size": 31} | values)
+    assert BertConfig.from_json(checkpoint / "config.json").vocab_size == 31
+    assert len(read_weights(find_weights(checkpoint))) == 1
+
+
+def test_a_damaged_config_beside_the_weights_is_named(checkpoint):
+    (checkpoint / "config.json").write_bytes(b'{"model_type": "b\xff')
+    with pytest.raises(InputError, match="config.json is not the JSON object"):
+        read_weights(find_weights(checkpoint))
+
+
+def test_every_family_that_transformers_saved(shared):
+    golden = shared / "golden"
+    of_bert = [*golden.glob("hub_heads/*/"), *golden.glob("tf_h5/TFBert*")]
+    assert len(of_bert) == 19
+    for folder in of_bert:
+        BertConfig.from_json(folder / "config.json")
+    saved = list(golden.glob("families/*/*"))
+    others = [*saved, *golden.glob("tf_h5/TF[DE]*")]
+    assert len(others) == 38
+    for folder in others:
+        with pytest.raises(InputError, match="is of the family"):
+            BertConfig.from_json(folder / "config.json")
+    for folder in saved:
+        with pytest.raises(InputError, match="is of the family"):
+            read_weights(find_weights(folder))
+
+
+@pytest.mark.parametrize(
+    ("file", "values", "message"),
+    [
+        (
+            "tokenizer_config.json",
+            {"tokenizer_class": "BertJapaneseTokenizer"},
+            "tokenizer_class: 'BertJapaneseTokenizer', which splits text",
+        ),
+        (
+            "tokenizer_config.json",
+            {"tokenizer_class": "XLMRobertaTokenizerFast"},
+            "'XLMRobertaTokenizerFast', which splits text in another way",
+        ),
+        (
+            "tokenizer_config.json",
+            {"word_tokenizer_type": "mecab"},
+            "word_tokenizer_type: 'mecab', which splits",
+        ),
+        (
+            "tokenizer_config.json",
+            {"do_basic_tokenize": False},
+            "do_basic_tokenize: False, which splits",
+        ),
+        (
+            "config.json",
+            {"tokenizer_class": "BertJapaneseTokenizer"},
+            "config.json has tokenizer_class: 'BertJapaneseTokenizer'",
+        ),
+        ("config.json", [1], "config.json is not the JSON object of a model"),
+        (
+            "tokenizer.json",
+            TOKENIZER | {"model": {"type": "Unigram", "vocab": [["a", -1]]}},
+            "The model of .*tokenizer.json is Unigram, but that of BERT is Wo",
+        ),
+        (
+            "tokenizer.json",
+            TOKENIZER | {"normalizer": None},
+            "The normalizer of .* is None, but that of BERT is BertNormalizer",
+        ),
+        (
+            "tokenizer.json",
+            TOKENIZER | {"pre_tokenizer": {"type": "Metaspace"}},
+            "The pre_tokenizer of .* is Metaspace, but that of BERT is BertPr",
+        ),
+        ("tokenizer.json", [1], "tokenizer.json is not a tokenizer of BERT"),
+    ],
+)
+def test_the_tokenizer_of_another_family_is_refused(
+    checkpoint, vocab_file, file, values, message
+):
+    """Its vocab.txt alone looks like one of BERT."""
+    _write(checkpoint, file, values)
+    with pytest.raises(InputError, match=message):
+        load_tokenizer(checkpoint)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["BertTokenizer", "ElectraTokenizerFast", "PreTrainedTokenizerFast", None],
+)
+def test_the_tokenizer_of_bert_under_other_names(checkpoint, name):
+    _write(checkpoint, "tokenizer_config.json", {"tokenizer_class": name})
+    _write(checkpoint, "tokenizer.json", TOKENIZER)
+    found = TokenizerSettings(False, tokenize_chinese_chars=False)
+    assert load_tokenizer(checkpoint).settings == found
+
+
+def test_the_settings_in_tokenizer_json(checkpoint):
+    _write(checkpoint, "tokenizer.json", TOKENIZER)
+    found = TokenizerSettings(False, tokenize_chinese_chars=False)
+    assert find_tokenizer_settings(checkpoint) == found
+    # transformers gives the values of this file to the normalizer.
+    _write(checkpoint, "tokenizer_config.json", {"do_lower_case": True})
+    found = TokenizerSettings(True, tokenize_chinese_chars=False)
+    assert find_tokenizer_settings(checkpoint) == found
+
+
+@pytest.mark.parametrize(
+    ("pieces", "message"),
+    [
+        ("▁the ▁fox ed", "is one of SentencePiece: many pieces begin with '▁'"),
+        ("Ġthe Ġfox ed", "is one of BPE: many pieces begin with 'Ġ'. BERT ma"),
+    ],
+)
+def test_a_vocabulary_of_another_family_is_refused(tmp_path, pieces, message):
+    file = tmp_path / "vocab.txt"
+    file.write_text("\n".join([*SPECIAL_TOKENS, *pieces.split()]))
+    with pytest.raises(InputError, match=message):
+        load_tokenizer(vocab_file=file)
+
+
+def test_an_old_tokenizer_json_does_not_name_its_type(tmp_path):
+    model = {"max_input_chars_per_word": 100, "vocab": VOCAB}
+    _write(tmp_path, "tokenizer.json", TOKENIZER | {"model": model})
+    tokenizer = load_tokenizer(vocab_file=tmp_path / "tokenizer.json")
+    assert tokenizer.vocab == tuple(VOCAB)
+
+
+def test_gaps_in_tokenizer_json_are_named(tmp_path):
+    file = tmp_path / "tokenizer.json"
+    vocab = VOCAB | {"more": 33}
+    file.write_text(
+        json.dumps({"model": {"type": "WordPiece", "vocab": vocab}})
+    )
+    with pytest.raises(InputError, match="gives 'more' the id 33, but it is t"):
+        load_tokenizer(vocab_file=file)
