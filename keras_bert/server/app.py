@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import prometheus_client
-import tensorflow as tf
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -241,10 +240,8 @@ class App:
             )
         parts = []
         for part in answered:
-            if isinstance(part, tf.errors.OpError):
-                raise refusal_of(part) or part
             if isinstance(part, BaseException):
-                raise part
+                raise refusal_of(part) or part
             self._metrics.count_answer(record["model"], name, submitted, part)
             parts.append(part)
         return signature.join(parts)

@@ -99,8 +99,17 @@ class Signature:
         return Answered(np.arange(len(times)), outputs, times)
 
 
-def refusal_of(error: tf.errors.OpError) -> Refusal | None:
+def refusal_of(error: BaseException) -> Refusal | None:
     """Returns what TensorFlow Serving answers, or None if that is a 5xx."""
+    if isinstance(error, UnicodeDecodeError):
+        # Python could not read TensorFlow's message, which quotes an input.
+        return Refusal(
+            400,
+            "The model cannot read this input; it has bytes that are not UTF-8 "
+            "where the model reads text or a tf.Example.",
+        )
+    if not isinstance(error, tf.errors.OpError):
+        return None
     status = {
         tf.errors.INVALID_ARGUMENT: 400,
         tf.errors.FAILED_PRECONDITION: 400,
