@@ -54,7 +54,7 @@ from keras_bert.server.versions import ModelVersions, Version
 _PATH = re.compile(
     "/v1/models(?:/([^/:]+))?(?:/versions/([0-9]+)|/labels/([^/:]+))?"
     "(?:/(metadata)|:(classify|regress|predict))?",
-    re.IGNORECASE,
+    re.IGNORECASE | re.ASCII,
 )
 _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 # JSON of so many bytes or values takes milliseconds: a thread does it.
@@ -105,6 +105,7 @@ class App:
                     Answering,
                     metrics=self._metrics,
                     api_key=api_key,
+                    open_paths=["/healthz", "/readyz", *page.FILES],
                     is_stopping=lambda: self.is_stopping,
                 )
             ],
@@ -139,7 +140,7 @@ class App:
 
     async def _model(self, request: Request) -> Response:
         """Answers TensorFlow Serving's requests."""
-        path = request.url.path
+        path = request.scope["path"]
         record = request.scope["record"]
         if not path.lower().startswith("/v1/"):
             raise Refusal(404, "There is nothing here; see the README.")
