@@ -89,6 +89,7 @@ class App:
             "Bytes of all bodies in the server.",
             lambda: self._limits.waiting_bytes,
         )
+        self._metrics.show_failed_polls(models.values())
         self._callers = ThreadPoolExecutor(config.num_request_threads)
         self._json_thread = ThreadPoolExecutor(1)
         self.asgi = Starlette(
@@ -124,12 +125,25 @@ class App:
         request.scope["record"]["route"] = "readyz"
         if self.is_stopping:
             raise Refusal(503, "The server is about to end.")
+        failed = {
+            model.name: f"{model.store_error}, {model.failed_polls} times"
+            for model in self._models.values()
+            if model.store_error
+        }
         for model in self._models.values():
             if not model.is_ready():
+                why = "."
+                if model.name in failed:
+                    why = (
+                        ", because its folder cannot be read "
+                        f"({failed[model.name]}); the server's log has more, "
+                        "and the server tries again."
+                    )
                 raise Refusal(
-                    503, f"The model {model.name} is not loaded.", _RETRY
+                    503, f"The model {model.name} is not loaded{why}", _RETRY
                 )
-        return _json_response('{"status": "ready"}')
+        polls = {"failed_polls": failed} if failed else {}
+        return _json_response(json.dumps({"status": "ready", **polls}))
 
     async def _show_metrics(self, request: Request) -> Response:
         request.scope["record"]["route"] = "metrics"
