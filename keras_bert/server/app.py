@@ -295,7 +295,7 @@ def _read(body, version, route):
         raise Refusal(
             400,
             f"Serving signature name: {json.dumps(name[:100])} not found in "
-            "signature def",
+            f"signature def; this model has {', '.join(signatures)}.",
         )
     signature = signatures[name]
     if route == "predict":

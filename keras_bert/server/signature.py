@@ -65,9 +65,19 @@ class Signature:
         """Returns functions that together answer all rows of a request.
 
         They may run at the same time, and should: each waits for a batch.
+        Raises Refusal if the inputs have different numbers of rows.
         """
-        sizes = {x.shape[:1] for x in columns.values()}
-        if self._batched is None or len(sizes) > 1 or sizes == {(0,)}:
+        sizes = {name: x.shape[:1] for name, x in columns.items()}
+        if self._batched is None:
+            return [functools.partial(self._answer_alone, columns)]
+        if len(set(sizes.values())) > 1:
+            rows = ", ".join(
+                f"{name} {size}" for name, (size,) in sizes.items()
+            )
+            raise Refusal(
+                400, f"The inputs differ in their number of rows: {rows}."
+            )
+        if (0,) in sizes.values():
             return [functools.partial(self._answer_alone, columns)]
         return [
             functools.partial(self._answer_together, columns, rows, queue)

@@ -145,10 +145,7 @@ def test_what_is_left_of_another_run_is_refused(
     for file, old, new in changes:
         content = file.read_bytes()
         file.write_bytes(content.replace(old, new, 1))
-        with pytest.raises(
-            InputError,
-            match=r"\.out\.parts holds results of another model or of other lin",
-        ):
+        with pytest.raises(InputError, match=r"\.out\.parts holds results of"):
             predict_files(model, files, out)
         file.write_bytes(content)
     assert predict_files(model, files, out) == 1
