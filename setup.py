@@ -72,7 +72,7 @@ setuptools.setup(
             "ruff",
             "s3fs>=2025.2",
             "selenium",
-            "starlette",
+            "starlette>=1.0.1",
             "tf2onnx",
             "tokenizers",
             "universal_pathlib>=0.3",
@@ -84,7 +84,13 @@ setuptools.setup(
         "litert": ["ai-edge-litert"],
         "onnx": ["onnx", "onnxruntime", "tf2onnx"],
         "parquet": ["pyarrow"],
-        "serve": ["httptools", "prometheus_client", "starlette", "uvicorn"],
+        "serve": [
+            "httptools",
+            "prometheus_client",
+            # Before, the header Host could change the path (CVE-2026-48710).
+            "starlette>=1.0.1",
+            "uvicorn",
+        ],
         "storage": [
             "gcsfs>=2025.2",
             "s3fs>=2025.2",

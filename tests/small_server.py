@@ -49,9 +49,15 @@ def running_server(folder, environment=(), **flags):
         *(f"--{name}={value}" for name, value in flags.items()),
     ]
     # A file: the log of many requests would fill a pipe.
-    with tempfile.NamedTemporaryFile("w") as log:
+    with (
+        tempfile.NamedTemporaryFile("w") as log,
+        tempfile.NamedTemporaryFile("w") as errors,
+    ):
         process = subprocess.Popen(
-            command, stdout=log, env={**os.environ, **dict(environment)}
+            command,
+            stdout=log,
+            stderr=errors,
+            env={**os.environ, **dict(environment)},
         )
         try:
             wait_until(lambda: read_log(log.name))
@@ -59,6 +65,7 @@ def running_server(folder, environment=(), **flags):
             with httpx.Client(base_url=url, timeout=60) as client:
                 client.process = process
                 client.log_file = log.name
+                client.error_file = errors.name
                 wait_until(lambda: client.get("/readyz").status_code == 200)
                 yield client
         finally:

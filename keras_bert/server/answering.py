@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
@@ -15,7 +15,6 @@ from keras_bert.server.metrics import Metrics
 from keras_bert.server.refusal import Refusal
 
 EMBEDDINGS = "/v1/embeddings"
-_OPEN = ("/", "/healthz", "/readyz")
 _CLIENT_LEFT = 499  # nginx logs such requests with this status
 _BEGIN = "http.response.start"
 _CLOSE = (b"connection", b"close")
@@ -29,6 +28,9 @@ _OPENAI_CODES = {
 class Answering:
     """ASGI middleware.
 
+    `open_paths` need no key. They, the routes and the errors all go by
+    `scope["path"]`; `request.url` also depends on the header Host.
+
     The routes write into `scope["record"]`: what it holds is logged. `route`
     and `model` must be names that the server knows, not what a client wrote.
     """
@@ -38,12 +40,14 @@ class Answering:
         app,
         metrics: Metrics,
         api_key: str | None,
+        open_paths: Collection[str],
         is_stopping: Callable[[], bool],
     ):
         self._app = app
         self._is_stopping = is_stopping
         self._metrics = metrics
         self._api_key = api_key
+        self._open_paths = frozenset(open_paths)
 
     async def __call__(self, scope, receive, send):
         if scope["type"] != "http":
@@ -90,9 +94,7 @@ class Answering:
             )
 
     def _check_key(self, scope):
-        path = scope["path"]
-        is_page = path.startswith("/page/") and path != "/page/models"
-        if self._api_key is None or path in _OPEN or is_page:
+        if self._api_key is None or scope["path"] in self._open_paths:
             return
         given = dict(scope["headers"]).get(b"authorization", b"")
         scheme, _, key = given.partition(b" ")

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import prometheus_client
-import tensorflow as tf
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -55,7 +54,7 @@ from keras_bert.server.versions import ModelVersions, Version
 _PATH = re.compile(
     "/v1/models(?:/([^/:]+))?(?:/versions/([0-9]+)|/labels/([^/:]+))?"
     "(?:/(metadata)|:(classify|regress|predict))?",
-    re.IGNORECASE,
+    re.IGNORECASE | re.ASCII,
 )
 _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 # JSON of so many bytes or values takes milliseconds: a thread does it.
@@ -90,6 +89,7 @@ class App:
             "Bytes of all bodies in the server.",
             lambda: self._limits.waiting_bytes,
         )
+        self._metrics.show_failed_polls(models.values())
         self._callers = ThreadPoolExecutor(config.num_request_threads)
         self._json_thread = ThreadPoolExecutor(1)
         self.asgi = Starlette(
@@ -106,6 +106,7 @@ class App:
                     Answering,
                     metrics=self._metrics,
                     api_key=api_key,
+                    open_paths=["/healthz", "/readyz", *page.FILES],
                     is_stopping=lambda: self.is_stopping,
                 )
             ],
@@ -124,12 +125,25 @@ class App:
         request.scope["record"]["route"] = "readyz"
         if self.is_stopping:
             raise Refusal(503, "The server is about to end.")
+        failed = {
+            model.name: f"{model.store_error}, {model.failed_polls} times"
+            for model in self._models.values()
+            if model.store_error
+        }
         for model in self._models.values():
             if not model.is_ready():
+                why = "."
+                if model.name in failed:
+                    why = (
+                        ", because its folder cannot be read "
+                        f"({failed[model.name]}); the server's log has more, "
+                        "and the server tries again."
+                    )
                 raise Refusal(
-                    503, f"The model {model.name} is not loaded.", _RETRY
+                    503, f"The model {model.name} is not loaded{why}", _RETRY
                 )
-        return _json_response('{"status": "ready"}')
+        polls = {"failed_polls": failed} if failed else {}
+        return _json_response(json.dumps({"status": "ready", **polls}))
 
     async def _show_metrics(self, request: Request) -> Response:
         request.scope["record"]["route"] = "metrics"
@@ -140,7 +154,7 @@ class App:
 
     async def _model(self, request: Request) -> Response:
         """Answers TensorFlow Serving's requests."""
-        path = request.url.path
+        path = request.scope["path"]
         record = request.scope["record"]
         if not path.lower().startswith("/v1/"):
             raise Refusal(404, "There is nothing here; see the README.")
@@ -241,10 +255,8 @@ class App:
             )
         parts = []
         for part in answered:
-            if isinstance(part, tf.errors.OpError):
-                raise refusal_of(part) or part
             if isinstance(part, BaseException):
-                raise part
+                raise refusal_of(part) or part
             self._metrics.count_answer(record["model"], name, submitted, part)
             parts.append(part)
         return signature.join(parts)
@@ -283,7 +295,7 @@ def _read(body, version, route):
         raise Refusal(
             400,
             f"Serving signature name: {json.dumps(name[:100])} not found in "
-            "signature def",
+            f"signature def; this model has {', '.join(signatures)}.",
         )
     signature = signatures[name]
     if route == "predict":

@@ -161,8 +161,7 @@ class BatchedFunction:
             *outputs, times = self._queued(
                 tf.constant(queue, tf.int32), *tensors
             )
-        except tf.errors.InvalidArgumentError:
-            # Another row of the batch may be to blame.
+        except Exception:  # of whatever type: another row may be to blame
             return self._batcher.call_alone(self._function, columns)
         arrays = [x.numpy() for x in outputs]
         return dict(zip(self._outputs, arrays, strict=True)), times.numpy()

@@ -28,7 +28,8 @@ class ServerConfig:
         max_connections: The most connections.
         client_seconds: How long a client may take to send a request, or to
             read on in an answer.
-        poll_seconds: How often the folders are searched for new versions.
+        poll_seconds: How often the folders are searched for new versions;
+            each time is one request to a store for each model.
         drain_seconds: How long the server accepts requests after SIGTERM,
             while /readyz says that it is not ready. Each answer then closes
             its connection.

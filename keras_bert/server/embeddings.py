@@ -34,7 +34,7 @@ def read_texts(
             f"output {_OUTPUT}; ask a model that run_scripts/export_model.py "
             "made of an encoder or of an embedding task.",
         )
-    if values.get("encoding_format", "float") not in ("float", "base64"):
+    if values.get("encoding_format") not in (None, "float", "base64"):
         raise Refusal(
             400,
             f"encoding_format is {shown(values['encoding_format'])}, but must "
@@ -90,15 +90,17 @@ def write_embeddings(
 def _shortened(vectors, size, sizes):
     """Keeps the first numbers of vectors, and the vectors' length."""
     whole = vectors.shape[1]
-    if size is None or size == whole:
-        return vectors
-    if isinstance(size, bool) or size not in sizes:
-        known = ", ".join(map(str, sorted({*sizes, whole})))
+    known = {*sizes, whole}
+    # 128.0 and true are in {128, 1}, too.
+    if size is not None and (type(size) is not int or size not in known):
         raise Refusal(
             400,
-            f"dimensions is {shown(size)}, but this model was trained for "
-            f"{known} only.",
+            f"dimensions is {shown(size)}, but must be one of the integers "
+            f"{', '.join(map(str, sorted(known)))}, for which this model was "
+            "trained.",
         )
+    if size in (None, whole):
+        return vectors
     kept = vectors[:, :size]
     lengths = np.linalg.norm(vectors, axis=1) / np.maximum(
         np.linalg.norm(kept, axis=1), 1e-12

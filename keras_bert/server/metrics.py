@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Iterable
+
 import numpy as np
 import prometheus_client
 from prometheus_client import Counter, Gauge, Histogram
 
 from keras_bert.server.batching import Answered
+from keras_bert.server.versions import ModelVersions
 
 _SECONDS = (
     *(0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1),
@@ -51,6 +55,19 @@ class Metrics:
         """Adds a gauge whose value `read` returns."""
         gauge = Gauge(f"keras_bert_{name}", help_text, registry=self.registry)
         gauge.set_function(read)
+
+    def show_failed_polls(self, models: Iterable[ModelVersions]) -> None:
+        """Adds a gauge for each model."""
+        gauge = Gauge(
+            "keras_bert_failed_polls",
+            "Failures in a row to look for new versions of a model.",
+            ("model",),
+            registry=self.registry,
+        )
+        for model in models:
+            gauge.labels(model.name).set_function(
+                functools.partial(getattr, model, "failed_polls")
+            )
 
     def text(self) -> bytes:
         """Returns all metrics in Prometheus' own format."""

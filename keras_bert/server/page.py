@@ -20,6 +20,13 @@ _TYPES = {
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
 }
+# Maps paths to files. Only these are served, whatever a path says.
+FILES = {
+    f"/page/{file.name}": file
+    for file in _FOLDER.glob("*")
+    if file.suffix in _TYPES
+}
+FILES["/"] = FILES["/page/index.html"]
 _HEADERS = {
     "Cache-Control": "no-cache",
     "Content-Security-Policy": "default-src 'self'; base-uri 'none'; "
@@ -32,20 +39,15 @@ _FIELDS = ("kind", "labels", "text_fields", "signatures")
 
 def routes(models: Mapping[str, ModelVersions]) -> list[Route]:
     """Returns the routes of the page, and of the models that it lists."""
-    # Only these names are served, whatever a path says.
-    files = {
-        path.name: path.read_bytes()
-        for path in _FOLDER.glob("*")
-        if path.suffix in _TYPES
-    }
+    contents = {path: file.read_bytes() for path, file in FILES.items()}
 
     async def file(request: Request) -> Response:
-        name = request.path_params.get("name", "index.html")
         request.scope["record"]["route"] = "page"
-        if name not in files:
-            raise Refusal(404, "The page has no such file.")
+        path = request.scope["path"]
         return Response(
-            files[name], headers=_HEADERS, media_type=_TYPES[Path(name).suffix]
+            contents[path],
+            headers=_HEADERS,
+            media_type=_TYPES[FILES[path].suffix],
         )
 
     async def list_models(request: Request) -> Response:
@@ -58,9 +60,8 @@ def routes(models: Mapping[str, ModelVersions]) -> list[Route]:
         )
 
     return [
-        Route("/", file),
+        *(Route(path, file) for path in FILES),
         Route("/page/models", list_models),
-        Route("/page/{name}", file),
     ]
 
 

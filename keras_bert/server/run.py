@@ -20,7 +20,6 @@ from keras_bert.server.json_logs import log, write_logs_as_json
 from keras_bert.server.protocol import LimitedProtocol
 from keras_bert.server.servable import Servable
 from keras_bert.server.versions import ModelVersions, Poller
-from keras_bert.storage.local_copy import local_copy
 from keras_bert.storage.paths import to_path
 
 _NUM_LOADED = itertools.count()
@@ -114,7 +113,7 @@ def load_models(
 def _load(name, batcher, folder, number):
     # A process has one queue of a name, even if a version is loaded again.
     key = f"{next(_NUM_LOADED)}/{name}/{number}"
-    return Servable(local_copy(folder), key, batcher)
+    return Servable(folder, key, batcher)
 
 
 class _Server(uvicorn.Server):

@@ -65,9 +65,19 @@ class Signature:
         """Returns functions that together answer all rows of a request.
 
         They may run at the same time, and should: each waits for a batch.
+        Raises Refusal if the inputs have different numbers of rows.
         """
-        sizes = {x.shape[:1] for x in columns.values()}
-        if self._batched is None or len(sizes) > 1 or sizes == {(0,)}:
+        sizes = {name: x.shape[:1] for name, x in columns.items()}
+        if self._batched is None:
+            return [functools.partial(self._answer_alone, columns)]
+        if len(set(sizes.values())) > 1:
+            rows = ", ".join(
+                f"{name} {size}" for name, (size,) in sizes.items()
+            )
+            raise Refusal(
+                400, f"The inputs differ in their number of rows: {rows}."
+            )
+        if (0,) in sizes.values():
             return [functools.partial(self._answer_alone, columns)]
         return [
             functools.partial(self._answer_together, columns, rows, queue)
@@ -99,8 +109,17 @@ class Signature:
         return Answered(np.arange(len(times)), outputs, times)
 
 
-def refusal_of(error: tf.errors.OpError) -> Refusal | None:
+def refusal_of(error: BaseException) -> Refusal | None:
     """Returns what TensorFlow Serving answers, or None if that is a 5xx."""
+    if isinstance(error, UnicodeDecodeError):
+        # Python could not read TensorFlow's message, which quotes an input.
+        return Refusal(
+            400,
+            "The model cannot read this input; it has bytes that are not UTF-8 "
+            "where the model reads text or a tf.Example.",
+        )
+    if not isinstance(error, tf.errors.OpError):
+        return None
     status = {
         tf.errors.INVALID_ARGUMENT: 400,
         tf.errors.FAILED_PRECONDITION: 400,

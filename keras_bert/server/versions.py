@@ -14,7 +14,15 @@ from typing import Any
 from keras_bert.errors import InputError
 from keras_bert.server.json_logs import log
 from keras_bert.server.refusal import Refusal
-from keras_bert.serving.versions import find_versions, format_of
+from keras_bert.serving.versions import (
+    find_versions,
+    format_of,
+    is_version,
+    numbered_folders,
+)
+from keras_bert.storage.folders import file_states
+from keras_bert.storage.local_copy import brief_copy
+from keras_bert.storage.paths import is_remote
 
 _MAX_ENDED = 10  # of these many versions that ended, the status is kept
 # Nobody writes in a folder in which nothing has changed for so many seconds.
@@ -46,10 +54,14 @@ class ModelVersions:
     `poll` takes in what has changed in the folder. A request that `use`d a
     version keeps it until it ends.
 
+    Attributes:
+        failed_polls: How many polls the store has failed, since one was fine.
+        store_error: The type of what the store raised in the last poll, or "".
+
     Args:
         name: The name of the model.
         folder: Its folder, with a folder for each version: 1, 2 ...
-        load: Loads the folder of a version.
+        load: Loads the local folder of a version.
         labels: Maps labels to versions.
 
     Raises:
@@ -72,7 +84,10 @@ class ModelVersions:
         self._seen: dict[int, dict] = {}
         self._failed: dict[int, dict] = {}
         self._garbage = False
-        folders = self._folders()
+        self.failed_polls = 0
+        self.store_error = ""
+        self._errors: list[BaseException] = []
+        folders = find_versions(folder)
         if not folders:
             raise InputError(
                 f"{folder} has no version of a model, such as {folder}/1; "
@@ -138,8 +153,34 @@ class ModelVersions:
         return bool(available) and available >= set(self.labels.values())
 
     def poll(self) -> None:
-        """Loads what is new, then lets go of what it replaces."""
-        folders = self._folders()
+        """Loads what is new, then lets go of what it replaces.
+
+        What the store raises is logged and counted; the next call tries again.
+        """
+        self._errors = []
+        try:
+            self._update()
+        except BaseException as error:  # each store's library has its own
+            self._errors.append(error)
+        if not self._errors:
+            self.failed_polls, self.store_error = 0, ""
+            return
+        self.failed_polls += 1
+        self.store_error = type(self._errors[0]).__name__
+        log(
+            "poll_failed",
+            model=self.name,
+            times=self.failed_polls,
+            error=_shown(self._errors[0]),
+        )
+
+    def _update(self):
+        # The number of a version is an int64 in TensorFlow Serving's messages.
+        folders = {
+            number: path
+            for number, path in numbered_folders(self._folder).items()
+            if number < 2**63
+        }
         wanted = {
             number
             for number in self.labels.values()
@@ -152,14 +193,6 @@ class ModelVersions:
         if self._garbage:
             self._garbage = False
             gc.collect()
-
-    def _folders(self):
-        # The number of a version is an int64 in TensorFlow Serving's messages.
-        return {
-            number: path
-            for number, path in find_versions(self._folder).items()
-            if number < 2**63
-        }
 
     def _available(self, number):
         available = [
@@ -187,14 +220,27 @@ class ModelVersions:
         version = self._versions.get(number)
         if version is not None and version.state == "AVAILABLE":
             return True
-        files = _snapshot(folder)
-        is_settled = self._seen.get(number) == files or (
-            max(file["changed"] for file in files.values())
-            < time.time() - _SETTLED_SECONDS
-        )
-        self._seen[number] = files
-        if not is_settled or self._failed.get(number) == files:
+        try:
+            files = file_states(folder)
+            if not self._should_be_loaded(number, folder, files):
+                return False
+            with brief_copy(folder) as copy:
+                return self._is_read(number, copy, files)
+        except BaseException as error:  # of the store; a lower version may do
+            self._errors.append(error)
             return False
+
+    def _should_be_loaded(self, number, folder, files):
+        """Returns whether a version is whole, and nobody changes it."""
+        is_settled = self._seen.get(number) == files or _is_old(folder)
+        self._seen[number] = files
+        return (
+            is_version(files)
+            and is_settled
+            and self._failed.get(number) != files
+        )
+
+    def _is_read(self, number, folder, files):
         version = Version(number, "LOADING")
         with self._lock:
             self._versions[number] = version
@@ -205,7 +251,7 @@ class ModelVersions:
             self._failed[number] = files
             with self._lock:
                 version.state = "END"
-                version.error = f"{type(error).__name__}: {error}"[:1000]
+                version.error = _shown(error)
             log("load_failed", **self._id(number), error=version.error)
             return False
         self._failed.pop(number, None)
@@ -259,23 +305,20 @@ class Poller:
     def _run(self):
         while not self._stopped.is_set():
             for model in self._models:
-                try:
-                    model.poll()
-                except OSError as error:  # the folder may be gone for now
-                    log("poll_failed", model=model.name, error=str(error))
+                model.poll()
             self._stopped.wait(self._seconds)
 
 
-def _snapshot(folder):
-    """Returns what shows that a file in a folder has changed."""
-    paths = [folder, *folder.rglob("*")]
-    stats = {str(path): path.stat() for path in paths}
-    return {
-        path: {
-            "size": stat.st_size,
-            "written": stat.st_mtime_ns,
-            # Copying keeps the time of writing, but not this one.
-            "changed": stat.st_ctime,
-        }
-        for path, stat in stats.items()
-    }
+def _is_old(folder):
+    """Returns whether nothing has changed for some time.
+
+    Only a local folder can tell when something was copied to it.
+    """
+    if is_remote(folder):
+        return False
+    newest = max(x.stat().st_ctime for x in [folder, *folder.rglob("*")])
+    return newest < time.time() - _SETTLED_SECONDS
+
+
+def _shown(error):
+    return f"{type(error).__name__}: {error}"[:1000]

@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from absl import logging
+
 from keras_bert.errors import InputError
 from keras_bert.input_files import expand_globs
 from keras_bert.serving.request_lines import (
@@ -55,7 +57,8 @@ def predict_files_with_beam(
         pipeline_options: Beam's options, such as ["--runner=FlinkRunner"].
 
     Returns:
-        The number of wrong lines, if the runner reports it.
+        The number of wrong lines; 0, with a warning, if the runner does not
+        report it.
 
     Raises:
         InputError: There is no such model or signature.
@@ -98,8 +101,21 @@ def predict_files_with_beam(
     result = pipeline.run()
     result.wait_until_finish()
     errors = beam.metrics.MetricsFilter().with_name("errors")
-    counters = result.metrics().query(errors)["counters"]
-    return sum(counter.committed for counter in counters)
+    return _sum(result.metrics().query(errors)["counters"])
+
+
+def _sum(counters):
+    """Adds up what a runner reports; some report only what was attempted."""
+    counts = [
+        counter.attempted if counter.committed is None else counter.committed
+        for counter in counters
+    ]
+    if not counts or None in counts:
+        logging.warning(
+            "The runner does not report how many lines are wrong; the answer "
+            "to a wrong line is its error."
+        )
+    return sum(count or 0 for count in counts)
 
 
 def _lines(file: str, inputs: tuple[str, ...]) -> Iterator[RequestLine]:

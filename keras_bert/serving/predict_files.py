@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from keras_bert.errors import InputError
 from keras_bert.input_files import expand_globs
 from keras_bert.progress import Progress
 from keras_bert.serving.line_chunks import (
@@ -23,6 +24,7 @@ from keras_bert.serving.request_lines import (
 )
 from keras_bert.serving.resumable_file import ResumableFile
 from keras_bert.serving.served_model import ServedModel
+from keras_bert.storage.local_copy import local_copy
 
 # The number of lines that are sorted by length together. A killed run loses
 # the lines of one chunk.
@@ -69,14 +71,14 @@ def predict_files(
         InputError: There is no such model or signature, an input file is
             damaged, or what a killed run left is of another model or text.
     """
-    files = expand_globs(input_file) if input_file else []
-    model = ServedModel(model_dir, signature)
-    num_lines = None
-    if not files:
+    if input_file is None:
+        model = ServedModel(model_dir, signature)
         lines = _read_stdin(model.inputs)
-    else:
-        lines = read_request_files(files, model.inputs)
-        num_lines = count_lines(files, model.inputs)
+        return _predict(model, signature, lines, output_file)
+    files = expand_globs(input_file)
+    model = ServedModel(model_dir, signature)
+    lines = read_request_files(files, model.inputs)
+    num_lines = count_lines(files, model.inputs)
     return _predict(model, signature, lines, output_file, num_lines)
 
 
@@ -94,18 +96,33 @@ def predict_lines(
         >>> keras_bert.predict_lines("served", ["a good film"])
         {"sentence": "a good film", "label": ...}
         0
+
+    Raises InputError as `predict_files` does, or if a line is not a string.
     """
+    if isinstance(lines, (str, bytes)):
+        raise _not_lines(lines)
     model = ServedModel(model_dir, signature)
-    request_lines = (
-        RequestLine(text.rstrip("\r\n"), number)
-        for number, text in enumerate(lines, 1)
+    return _predict(model, signature, _numbered(lines), output_file)
+
+
+def _numbered(lines):
+    for number, text in enumerate(lines, 1):
+        if not isinstance(text, str):
+            raise _not_lines(text)
+        yield RequestLine(text.rstrip("\r\n"), number)
+
+
+def _not_lines(given):
+    return InputError(
+        f"The lines must be a list of strings, not {given!r:.100}; write the "
+        "fields of a line as a JSON object, or with tabs between them."
     )
-    return _predict(model, signature, request_lines, output_file)
 
 
 def _predict(model, signature, lines, output_file, num_lines=None) -> int:
     output = ResumableFile(output_file) if output_file else _StandardOutput()
-    run = {"model": _fingerprint(model), "signature": signature}
+    folder = local_copy(model.folder)
+    run = {"model": _fingerprint(folder), "signature": signature}
     state = output.state or run | {
         "num_lines": 0,
         "num_errors": 0,
@@ -147,10 +164,21 @@ class _StandardOutput:
         pass
 
 
-def _fingerprint(model):
-    """Returns a hash of what TensorFlow writes for each export anew."""
-    content = (model.folder / "fingerprint.pb").read_bytes()
-    return hashlib.blake2b(content, digest_size=16).hexdigest()
+def _fingerprint(folder):
+    """Returns a hash of the files of a version.
+
+    The variables of a SavedModel can be large. They need not be read: each
+    export has a new fingerprint.pb.
+    """
+    hashed = hashlib.blake2b(digest_size=16)
+    for file in sorted(folder.rglob("*")):
+        if file.is_file() and file.parent.name != "variables":
+            name = file.relative_to(folder).as_posix().encode()
+            hashed.update(b"%d %s" % (len(name), name))
+            with file.open("rb") as content:
+                digest = hashlib.file_digest(content, hashlib.blake2b)
+            hashed.update(digest.digest())
+    return hashed.hexdigest()
 
 
 def _read_stdin(inputs):

@@ -12,12 +12,20 @@ columns are left out.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from keras_bert.errors import InputError
 from keras_bert.input_files import open_text
-from keras_bert.serving.served_model import ServedModel
+from keras_bert.serving.served_model import (
+    ServedModel,
+    capitalized,
+    is_unicode,
+)
+
+# JSON that was cut off, a dict of Python, or a list of strings or objects.
+_LIKE_JSON = re.compile(r"""\s*(\{\s*["']|\[\s*["'{[])""")
 
 
 class RequestLine(NamedTuple):
@@ -58,14 +66,14 @@ def read_request_lines(
 ) -> Iterator[RequestLine]:
     """Yields the lines of one file; `inputs` tells what a header is.
 
-    Without inputs, no line is a header.
+    Without inputs, no line is a header. Raises InputError if the first line is
+    nearly one.
     """
     columns: tuple[str, ...] = ()
     for number, text in enumerate(lines, 1):
         # Some editors start a file with a byte-order mark.
         text = text.rstrip("\r\n").removeprefix("\ufeff")
-        is_first = number == 1 and inputs
-        if is_first and set(inputs) <= set(text.split("\t")):
+        if number == 1 and inputs and _is_header(text, inputs, file):
             columns = tuple(text.split("\t"))
         else:
             yield RequestLine(text, number, file, columns)
@@ -102,16 +110,24 @@ def read_request(model: ServedModel, line: RequestLine) -> dict[str, Any]:
 
     Raises InputError, which names the line, if it is not one.
     """
-    if not _is_utf8(line.text):
+    place = capitalized(line.place)
+    if not is_unicode(line.text):
+        raise InputError(f"{place} is not UTF-8; convert the text to UTF-8.")
+    if "\0" in line.text:
         raise InputError(
-            f"{_capitalized(line.place)} is not UTF-8; convert the text to "
+            f"{place} is not UTF-8, but perhaps UTF-16; convert the text to "
             "UTF-8."
         )
     values = json_object(line.text)
-    if values is not None and (set(values) & set(model.inputs)):
+    if values is not None:
         return model.check(values, line.place)
     names = line.columns or model.inputs
-    fields: list = line.text.split("\t") if len(names) > 1 else [line.text]
+    fields: list = line.text.split("\t")
+    if len(fields) == 1 and _LIKE_JSON.match(line.text):
+        raise InputError(
+            f"{place} begins like JSON, but is no JSON object; mend it, or "
+            f"give the text as {model.example}."
+        )
     if names[-1] in model.inputs and model.is_list(names[-1]):
         start = len(names) - 1
         fields[start:] = [fields[start:]]
@@ -119,19 +135,10 @@ def read_request(model: ServedModel, line: RequestLine) -> dict[str, Any]:
         columns = "1 column" if len(fields) == 1 else f"{len(fields)} columns"
         owner = "header has" if line.columns else "model takes"
         raise InputError(
-            f"{_capitalized(line.place)} has {columns}, but the {owner} "
-            f"{len(names)}: {', '.join(names)}. Separate them by tabs, or give "
-            "a JSON object."
+            f"{place} has {columns}, but the {owner} {len(names)}: "
+            f"{', '.join(names)}. Separate them by tabs, or give a JSON object."
         )
     return model.check(dict(zip(names, fields, strict=True)), line.place)
-
-
-def _is_utf8(text):
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def json_object(text: str) -> dict[str, Any] | None:
@@ -145,5 +152,17 @@ def json_object(text: str) -> dict[str, Any] | None:
     return values if isinstance(values, dict) else None
 
 
-def _capitalized(place):
-    return place[0].upper() + place[1:]
+def _is_header(text, inputs, file):
+    """Returns whether a first line is a header, or raises InputError."""
+    if set(inputs) <= set(text.split("\t")):
+        return True
+    parts = [part.strip(" \"'") for part in re.split("[,;\t]", text)]
+    if len(parts) > 1 and {x.lower() for x in inputs} <= {
+        part.lower() for part in parts
+    }:
+        raise InputError(
+            f"The first line of {file or 'the input'} names "
+            f"{' and '.join(inputs)}, but not as a header; write exactly these "
+            "names with tabs between the columns, or JSON lines."
+        )
+    return False

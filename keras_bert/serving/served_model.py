@@ -7,7 +7,7 @@ package, unless the model is a network in another format.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -80,8 +80,21 @@ class ServedModel:
 
         Raises InputError, which names the place, if one is missing or wrong.
         """
+        if not isinstance(request, Mapping):
+            raise InputError(
+                f"{capitalized(place)} is {request!r:.100}, but must be a dict "
+                f"such as {self.example}."
+            )
+        if not set(self.inputs) <= set(request):
+            given = ", ".join(map(str, request))
+            raise InputError(
+                f"{capitalized(place)} has "
+                f"{f'the fields {given}' if given else 'no fields'}, but the "
+                f"model takes {', '.join(self.inputs)}; give a JSON object "
+                f"such as {self.example}."
+            )
         for name in self.inputs:
-            value = request.get(name)
+            value = request[name]
             parts = value if self.is_list(name) else [value]
             if not (
                 isinstance(parts, (list, tuple))
@@ -90,7 +103,7 @@ class ServedModel:
             ):
                 kind = "a list of strings" if self.is_list(name) else "a string"
                 raise InputError(f"The {name} of {place} must be {kind}.")
-            if any(not _is_unicode(part) for part in parts):
+            if any(not is_unicode(part) for part in parts):
                 raise InputError(
                     f"The {name} of {place} has half of a character; check "
                     "how the text was made."
@@ -99,6 +112,13 @@ class ServedModel:
 
     def answer(self, requests: Sequence[Mapping[str, Any]]) -> list[dict]:
         """Answers requests, each a dict with the inputs."""
+        if isinstance(requests, (str, bytes, Mapping)) or not isinstance(
+            requests, Iterable
+        ):
+            raise InputError(
+                f"The requests are {requests!r:.100}, but must be a list of "
+                f"dicts such as {self.example}."
+            )
         requests = [
             self.check(request, f"request {number}")
             for number, request in enumerate(requests, 1)
@@ -109,6 +129,13 @@ class ServedModel:
                 call, self._answer([requests[i] for i in call]), strict=True
             )
         return [answers[i] for i in range(len(requests))]
+
+    @property
+    def example(self) -> str:
+        """A request, as messages show it."""
+        return json.dumps(
+            {x: ["..."] if self.is_list(x) else "..." for x in self.inputs}
+        )
 
     def is_list(self, name: str) -> bool:
         """Returns whether an input is a list of strings."""
@@ -188,7 +215,12 @@ def _is_padding(fields):
     return not any(value for value in values if isinstance(value, str))
 
 
-def _is_unicode(text):
+def capitalized(place: str) -> str:
+    """Returns a place as the first words of a sentence."""
+    return place[0].upper() + place[1:]
+
+
+def is_unicode(text: str) -> bool:
     """Returns whether no half of a surrogate pair is in the text."""
     try:
         text.encode()

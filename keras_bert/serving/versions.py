@@ -7,13 +7,20 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from keras_bert.errors import InputError
-from keras_bert.files import is_whole, write_error_named
-from keras_bert.storage.folders import claim_folder, upload_folder
+from keras_bert.files import write_error_named
+from keras_bert.storage.folders import (
+    MARKER,
+    claim_folder,
+    file_states,
+    list_names,
+    upload_folder,
+)
 from keras_bert.storage.paths import is_remote, to_path
 
 # The file of the model in the folder of a version, by the format.
@@ -71,18 +78,32 @@ def new_version(
 
 
 def find_versions(model_dir: str | Path) -> dict[int, Path]:
-    """Returns the folders of the whole versions of a model, by number.
+    """Returns the folders of the whole versions of a model, by number."""
+    return {
+        number: path
+        for number, path in numbered_folders(model_dir).items()
+        if is_version(file_states(path))
+    }
 
-    They have one of `MODEL_FILES`. On a store, a folder of `new_version` is
+
+def numbered_folders(model_dir: str | Path) -> dict[int, Path]:
+    """Returns what may be versions, by number. A store is asked once."""
+    model_dir = to_path(model_dir)
+    return {
+        int(name): model_dir / name
+        for name in list_names(model_dir)
+        if re.fullmatch("[0-9]+", name)
+    }
+
+
+def is_version(files: Collection[str]) -> bool:
+    """Returns whether the files of a folder are those of a whole version.
+
+    One of them is in `MODEL_FILES`. On a store, a folder of `new_version` is
     marked until it is whole; other tools copy theirs without a mark.
     """
-    return {
-        int(path.name): path
-        for path in to_path(model_dir).glob("[0-9]*")
-        if path.name.isdecimal()
-        and any((path / file).is_file() for file in MODEL_FILES.values())
-        and is_whole(path)
-    }
+    names = set(files)
+    return not names.isdisjoint(MODEL_FILES.values()) and MARKER not in names
 
 
 def format_of(version: Path) -> str:

@@ -13,11 +13,46 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from keras_bert.storage.paths import is_remote
+
 MARKER = "_PARTIAL"
 _TEXT = (
     b"This folder is not whole: a process is writing to it, or was killed. Run "
     b"its command again, or delete the folder.\n"
 )
+
+
+def list_names(folder: Any) -> list[str]:
+    """Returns the names in a folder; none if it is missing.
+
+    A store is asked once.
+    """
+    try:
+        if is_remote(folder):
+            paths = folder.fs.ls(folder.path, detail=False)
+            return [path.rstrip("/").rpartition("/")[2] for path in paths]
+        return [path.name for path in folder.iterdir()]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def file_states(folder: Any) -> dict[str, str]:
+    """Returns the files below a folder, each with what changes when it does.
+
+    The names are those inside the folder. A store is asked once.
+    """
+    if is_remote(folder):
+        start = len(folder.path)
+        found = folder.fs.find(folder.path, detail=True)
+        return {path[start + 1 :]: str(x) for path, x in sorted(found.items())}
+    stats = {path: path.stat() for path in folder.rglob("*") if path.is_file()}
+    return {
+        path.relative_to(folder).as_posix(): str(
+            # Copying keeps the time of writing, but not the other one.
+            (stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+        )
+        for path, stat in stats.items()
+    }
 
 
 def claim_folder(folder: Any) -> bool:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from keras_bert.storage.folders import file_states
 from keras_bert.storage.paths import is_remote
 
 # Bounds the disk. Whoever reads a copy has read it before the next ones come.
@@ -21,7 +23,9 @@ class TemporaryFolder:
 
     def __init__(self):
         self.path = Path(tempfile.mkdtemp(prefix="keras_bert-"))
-        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+        self.remove = weakref.finalize(
+            self, shutil.rmtree, self.path, ignore_errors=True
+        )
 
 
 def local_copy(folder: Path, names: Iterable[str] | None = None) -> Path:
@@ -34,38 +38,53 @@ def local_copy(folder: Path, names: Iterable[str] | None = None) -> Path:
     """
     if not is_remote(folder):
         return folder
+    return _inside(_whole_copy(_kept, folder, names), folder)
+
+
+@contextlib.contextmanager
+def brief_copy(folder: Path) -> Iterator[Path]:
+    """Yields what `local_copy` returns; a copy is removed after the block."""
+    if not is_remote(folder):
+        yield folder
+        return
+    copy = _whole_copy(_copied, folder)
+    try:
+        yield _inside(copy, folder)
+    finally:
+        copy.remove()
+
+
+def _whole_copy(copied, folder, names=None) -> TemporaryFolder:
     names = None if names is None else tuple(names)
     while True:
         objects = _objects(folder, names)
-        copy = _copy(folder, objects)
+        copy = copied(folder, objects)
         # Somebody may have replaced an object in the meantime.
         if _objects(folder, names) == objects:
-            return copy.path / _inner(folder)
+            return copy
 
 
 def _objects(folder: Any, names):
     """Returns the objects, each with what changes when it is replaced."""
     if names is None:
-        found = folder.fs.find(folder.path, detail=True)
-    else:
-        paths = [f"{folder.path}/{name}" for name in names]
-        found = {path: folder.fs.info(path) for path in paths}
-    return tuple((path, str(info)) for path, info in sorted(found.items()))
+        return tuple(file_states(folder).items())
+    paths = {name: f"{folder.path}/{name}" for name in sorted(names)}
+    return tuple((name, str(folder.fs.info(x))) for name, x in paths.items())
 
 
-@functools.lru_cache(_MAX_COPIES)
-def _copy(folder: Any, objects) -> TemporaryFolder:
+def _copied(folder: Any, objects) -> TemporaryFolder:
     copy = TemporaryFolder()
-    start = len(folder.path)
-    sources = [path for path, _ in objects]
-    targets = [
-        str(copy.path / _inner(folder) / path[start:].lstrip("/"))
-        for path in sources
-    ]
-    folder.fs.get(sources, targets)
+    names = [name for name, _ in objects]
+    folder.fs.get(
+        [f"{folder.path}/{name}" for name in names],
+        [str(_inside(copy, folder) / name) for name in names],
+    )
     return copy
 
 
-def _inner(folder):
+_kept = functools.lru_cache(_MAX_COPIES)(_copied)
+
+
+def _inside(copy, folder):
     # Error messages then name the bucket and the folder.
-    return folder.path.lstrip("/")
+    return copy.path / folder.path.lstrip("/")

@@ -64,16 +64,26 @@ def test_padding_of_other_requests_is_cut(client):
         assert answer["words.start"].tolist() == [[1] * width]
 
 
-def test_another_text_of_a_batch_does_no_harm(client):
-    def ask(text):
+@pytest.mark.parametrize(
+    ("signature", "good", "bad"),
+    [
+        ("parse", "1.5", "no number"),
+        # TensorFlow's message has bytes that are not UTF-8, and so Python
+        # raises UnicodeDecodeError in place of TensorFlow's error.
+        ("regress", {"b64": "CgwKCgoBeBIFGgMKAQM="}, {"b64": "gICA"}),
+    ],
+)
+def test_another_text_of_a_batch_does_no_harm(client, signature, good, bad):
+    def ask(instance):
         return client.post(
             "/v1/models/small:predict",
-            json={"instances": [text], "signature_name": "parse"},
+            json={"instances": [instance], "signature_name": signature},
         )
 
     with ThreadPoolExecutor(30) as pool:
-        answers = list(pool.map(ask, ["1.5", "no number"] * 60))
+        answers = list(pool.map(ask, [good, bad] * 60))
     assert [answer.status_code for answer in answers] == [200, 400] * 60
+    assert "model cannot read this input" in answers[1].json()["error"]
 
 
 def test_rows_wait_together_if_their_lists_are_as_long(client):

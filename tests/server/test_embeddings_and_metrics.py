@@ -1,6 +1,7 @@
 """The openai client and Prometheus' own parser, on a running server."""
 
 import math
+from pathlib import Path
 
 import openai
 import pytest
@@ -49,7 +50,7 @@ def test_dimensions(openai_client):
     vector = answer.data[0].embedding
     assert vector[1] == pytest.approx(vector[0] / 3)
     assert math.hypot(*vector) == pytest.approx(math.hypot(*VECTORS[0]))
-    with pytest.raises(openai.BadRequestError, match="trained for 2, 3 only"):
+    with pytest.raises(openai.BadRequestError, match="of the integers 2, 3"):
         openai_client.embeddings.create(model="small", input="aa", dimensions=1)
 
 
@@ -105,3 +106,11 @@ def test_metrics(server):
     assert grown("text_tokens_sum", **of) == 102
     assert after[("keras_bert_waiting_texts",)] == 0
     assert after[("process_resident_memory_bytes",)] > 1e8
+
+
+def test_tensorflow_writes_no_text_of_a_user(server):
+    body = {"instances": ["a hidden text"], "signature_name": "regress"}
+    answer = server.post("/v1/models/small:predict", json=body)
+    assert answer.status_code == 400 and "a hidden text" in answer.text
+    for file in (server.log_file, server.error_file):
+        assert "hidden" not in Path(file).read_text()

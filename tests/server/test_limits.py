@@ -1,4 +1,4 @@
-"""Requests that are too large, too slow or too many, and the key."""
+"""Requests that are too large, too slow or too many."""
 
 import json
 import threading
@@ -112,29 +112,6 @@ def test_the_queue(limited, monkeypatch):
     assert limited.server._limits.waiting_bytes == 0
 
 
-def test_the_key(upper_model):
-    with client_of(upper_model, api_key="secret ä") as client:
-        body = {"instances": ["a"], "signature_name": "upper"}
-        for key in (None, "secret", "", "secret ä2"):
-            headers = {"Authorization": f"Bearer {key}".encode()} if key else {}
-            response = client.post(PREDICT, json=body, headers=headers)
-            assert "needs a key" in _refusal(response, 401)
-            assert response.headers["www-authenticate"] == "Bearer"
-        right = {"Authorization": "bearer secret ä".encode()}
-        assert client.post(PREDICT, json=body, headers=right).status_code == 200
-        for path in ("/healthz", "/readyz"):
-            assert client.get(path).status_code == 200
-        for path in (
-            "/v1/models/small",
-            "/page/models",
-            "/monitoring/prometheus/metrics",
-            "/v1/no",
-        ):
-            assert client.get(path).status_code == 401
-        for path in ("/", "/page/page.js"):
-            assert client.get(path).status_code != 401
-
-
 def test_no_text_of_a_user_is_logged(client, monkeypatch):
     import keras_bert.server.answering as answering
 
@@ -155,7 +132,5 @@ def test_no_text_of_a_user_is_logged(client, monkeypatch):
     assert "hidden" not in _refusal(response, 500)
     assert [x.get("status") for x in events] == [200, 400, 404, 404, None, 500]
     assert events[0]["texts"] == 1
-    assert any("read_signature_name" in x for x in events[4]["frames"]) or any(
-        "fail" in x for x in events[4]["frames"]
-    )
+    assert events[4]["frames"][-1].endswith(" fail")
     assert "hidden" not in json.dumps(events)

@@ -197,7 +197,9 @@ def test_what_the_model_cannot_read_is_the_clients_error(client):
         "correctly convert string: a b"
     )
     columns = {"left": ["a", "b"], "right": ["c"]}
-    assert "Input shapes do not match" in _error(client, inputs=columns, **PAIR)
+    assert _error(client, inputs=columns, **PAIR) == (
+        "The inputs differ in their number of rows: left 2, right 1."
+    )
 
 
 def test_no_rows(client):

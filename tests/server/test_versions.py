@@ -5,10 +5,15 @@ import threading
 
 import pytest
 from small_saved_model import save_small_model
-from small_server import client_of
+from small_server import client_of, wait_until
+from starlette.testclient import TestClient
 
 from keras_bert.errors import InputError
+from keras_bert.server import versions
+from keras_bert.server.app import App
+from keras_bert.server.config import ServerConfig
 from keras_bert.server.versions import ModelVersions
+from keras_bert.storage.folders import upload_folder
 
 VERSION = {"instances": ["a"], "signature_name": "version"}
 
@@ -169,6 +174,147 @@ def test_until_a_model_is_loaded(small_model):
         with model.use():
             pass
     assert error.value.status == 404
+
+
+class _Outage(BaseException):
+    """Not an Exception: what asyncio cancels raises such ones too."""
+
+
+def _fail(*args):
+    raise _Outage("no answer from the store")
+
+
+@pytest.fixture
+def watched(tmp_path):
+    """A client of a server whose model is only a folder, version 1 of 2."""
+    for number in "12":
+        (tmp_path / number).mkdir()
+        (tmp_path / number / "saved_model.pb").touch()
+    (tmp_path / "2" / "saved_model.pb").rename(tmp_path / "2" / "later")
+    model = ModelVersions("small", tmp_path, lambda *args: "model", {})
+    app = App({"small": model}, ServerConfig())
+    with TestClient(app.asgi) as client:
+        client.model = model
+        client.folder = tmp_path
+        yield client
+    app.close()
+
+
+def _failed_polls(client):
+    lines = client.get("/monitoring/prometheus/metrics").text.splitlines()
+    (line,) = (x for x in lines if x.startswith("keras_bert_failed_polls{"))
+    return float(line.removeprefix('keras_bert_failed_polls{model="small"}'))
+
+
+@pytest.mark.parametrize(
+    "function", ["numbered_folders", "file_states", "brief_copy"]
+)
+def test_an_outage_of_the_store_is_told_and_outlived(
+    watched, monkeypatch, function
+):
+    events = []
+    monkeypatch.setattr(versions, "log", lambda *x, **y: events.append((x, y)))
+    monkeypatch.setattr(versions, "_is_old", lambda folder: True)
+    _poll(watched)
+    assert watched.get("/readyz").json() == {"status": "ready"}
+    assert _failed_polls(watched) == 0
+    (watched.folder / "2" / "later").rename(
+        watched.folder / "2" / "saved_model.pb"
+    )
+    with monkeypatch.context() as patches:
+        patches.setattr(versions, function, _fail)
+        events.clear()
+        _poll(watched, times=3)
+    assert events[-1] == (
+        ("poll_failed",),
+        {
+            "model": "small",
+            "times": 3,
+            "error": "_Outage: no answer from the store",
+        },
+    )
+    assert _states(watched) == {"1": "AVAILABLE"}
+    ready = watched.get("/readyz")
+    assert ready.status_code == 200  # version 1 still answers
+    assert ready.json() == {
+        "status": "ready",
+        "failed_polls": {"small": "_Outage, 3 times"},
+    }
+    assert _failed_polls(watched) == 3
+    _poll(watched)
+    assert watched.get("/readyz").json() == {"status": "ready"}
+    assert _failed_polls(watched) == 0
+    assert _states(watched) == {"2": "AVAILABLE", "1": "END"}
+
+
+def test_an_outage_at_the_start(watched, monkeypatch):
+    monkeypatch.setattr(versions, "file_states", _fail)
+    _poll(watched, times=1)
+    response = watched.get("/readyz")
+    assert response.status_code == 503
+    assert response.json()["error"] == (
+        "The model small is not loaded, because its folder cannot be read "
+        "(_Outage, 1 times); the server's log has more, and the server "
+        "tries again."
+    )
+    monkeypatch.undo()
+    _poll(watched)
+    assert watched.get("/readyz").status_code == 200
+
+
+def test_the_poller_outlives_an_outage(folder, monkeypatch):
+    model = ModelVersions("small", folder, lambda *args: "model", {})
+    monkeypatch.setattr(versions, "numbered_folders", _fail)
+    poller = versions.Poller([model], 0.01)
+    poller.start()
+    wait_until(lambda: model.failed_polls > 2)
+    monkeypatch.undo()
+    wait_until(model.is_ready)
+    poller.stop()
+    assert model.failed_polls == 0
+
+
+@pytest.fixture
+def requests(caplog):
+    """The requests to the store."""
+    caplog.set_level("INFO", "werkzeug")
+
+    def requests():
+        found = [x for x in caplog.records if x.name == "werkzeug"]
+        return [record.getMessage().split('"')[1] for record in found]
+
+    return requests
+
+
+def test_a_model_on_a_store(remote, first, second, requests, caplog, tmp_path):
+    loaded = []
+
+    def load(folder, number):
+        files = {path.name for path in folder.rglob("*")}
+        assert "saved_model.pb" in files and "variables.index" in files
+        loaded.append(folder)
+
+    for number in range(1, 8):
+        upload_folder(first, remote / str(number))
+    model = ModelVersions("small", remote, load, {})
+    for _ in range(2):
+        model.poll()
+    assert [version.number for version in model.versions()] == [7]
+    # A folder is asked once for each poll, however many versions it has.
+    caplog.clear()
+    for _ in range(5):
+        model.poll()
+    assert len(requests()) == 5, requests()
+    # A version that cannot be loaded is asked once more.
+    (remote / "8" / "saved_model.pb").write_bytes(b"damaged")
+    for _ in range(3):
+        model.poll()
+    assert [x.state for x in model.versions()] == ["END", "AVAILABLE"]
+    caplog.clear()
+    model.poll()
+    assert len(requests()) == 2, requests()
+    # What is in memory is not on the disk.
+    assert len(loaded) == 1 and not loaded[0].exists()
 
 
 def test_wrong_folders(tmp_path, small_model):

@@ -1,10 +1,12 @@
 import json
 import sys
+import types
 
 import numpy as np
 import pytest
 
 from keras_bert.errors import InputError
+from keras_bert.serving import beam as module
 from keras_bert.serving.beam import predict_files_with_beam
 from keras_bert.serving.predict_files import predict_files
 from keras_bert.serving.served_model import ServedModel
@@ -70,6 +72,26 @@ def test_a_process_loads_the_model_once(served, tmp_path, monkeypatch):
     assert len(loaded) == 1
     files = list(tmp_path.glob("out-*.jsonl"))
     assert len(_sorted_answers(files)) == 210
+
+
+@pytest.mark.parametrize(
+    ("counters", "expected"),
+    [
+        ([(3, 5)], 3),
+        ([(0, 5)], 0),
+        ([(None, 5), (2, None)], 7),
+        ([(None, None)], 0),
+        ([], 0),
+    ],
+)
+def test_a_runner_may_report_less(counters, expected, caplog):
+    counters = [
+        types.SimpleNamespace(committed=committed, attempted=attempted)
+        for committed, attempted in counters
+    ]
+    assert module._sum(counters) == expected
+    is_known = any(x.committed or x.attempted for x in counters)
+    assert ("does not report" in caplog.text) != is_known
 
 
 def test_without_beam_a_sentence_says_so(monkeypatch):

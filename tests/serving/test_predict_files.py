@@ -2,17 +2,20 @@ import contextlib
 import functools
 import gzip
 import io
+import itertools
 import json
-import shutil
 
 import pytest
-from conftest import WORDS
-from tensorflow.core.protobuf.fingerprint_pb2 import FingerprintDef
+from conftest import WORDS, randomize, write_vocab
+from kind_examples import make_kind
 
 from keras_bert.errors import InputError
 from keras_bert.serving import predict_files as module
+from keras_bert.serving.config import ExportConfig
+from keras_bert.serving.formats.export import export_network
 from keras_bert.serving.predict_files import predict_files, predict_lines
 from keras_bert.serving.served_model import ServedModel
+from keras_bert.serving.versions import MODEL_FILES
 
 TEXTS = [" ".join(WORDS[: i * 7 % 13]) for i in range(23)]
 
@@ -106,36 +109,47 @@ def test_a_killed_run_continues_to_the_same_bytes(
     }  # fmt: skip
 
 
+class _Echo(ServedModel):
+    """Stands in for a model in a folder."""
+
+    inputs = ("text",)
+
+    def __init__(self, folder, signature):
+        self.folder = folder
+        self._ranks = {"text": 1}
+
+    def _answer(self, requests):
+        return [{"label": "yes"} for _ in requests]
+
+
+@pytest.mark.parametrize("model_format", MODEL_FILES)
 def test_what_is_left_of_another_run_is_refused(
-    served, files, tmp_path, monkeypatch
+    files, tmp_path, monkeypatch, model_format
 ):
-    out = tmp_path / "out"
+    monkeypatch.setattr(module, "ServedModel", _Echo)
+    model, out = tmp_path / "model", tmp_path / "out"
+    (model / "assets").mkdir(parents=True)
+    changes = [
+        (model / MODEL_FILES[model_format], b"\0network", b"\1network"),
+        (model / "assets" / "model.json", b'{"labels": []}', b"{}"),
+        (tmp_path / "a.tsv", TEXTS[4].encode(), b"another text"),
+        (tmp_path / "a.tsv", b"\ttext", b"\ttext\tlabel"),
+    ]
+    if model_format == "saved_model":
+        changes.append((model / "fingerprint.pb", b"uuid", b"another uuid"))
+    for file, content, _ in changes:
+        if not file.exists():
+            file.write_bytes(content)
     with _killed_after(monkeypatch, 2):
-        predict_files(served, files, out)
-    text = (tmp_path / "a.tsv").read_text()
-    message = r"\.out\.parts holds results of another model or of other line"
-    for content in (
-        text.replace(TEXTS[4], "another text", 1),
-        text.replace("\ttext", "\ttext\tlabel", 1),
-        text[:30],
-    ):
-        (tmp_path / "a.tsv").write_text(content)
-        with pytest.raises(InputError, match=message):
-            predict_files(served, files, out)
-    (tmp_path / "a.tsv").write_text(text)
-    other = _with_another_fingerprint(served / "1", tmp_path / "other")
-    with pytest.raises(InputError, match=message):
-        predict_files(other, files, out)
-    assert predict_files(served, files, out) == 1
-
-
-def _with_another_fingerprint(version, other):
-    shutil.copytree(version, other)
-    content = (other / "fingerprint.pb").read_bytes()
-    fingerprint = FingerprintDef.FromString(content)
-    fingerprint.uuid += "2"
-    (other / "fingerprint.pb").write_bytes(fingerprint.SerializeToString())
-    return other
+        predict_files(model, files, out)
+    for file, old, new in changes:
+        content = file.read_bytes()
+        file.write_bytes(content.replace(old, new, 1))
+        with pytest.raises(InputError, match=r"\.out\.parts holds results of"):
+            predict_files(model, files, out)
+        file.write_bytes(content)
+    assert predict_files(model, files, out) == 1
+    assert len(_lines(out)) == 27
 
 
 def test_wrong_input_leaves_nothing(served, files, tmp_path):
@@ -147,6 +161,44 @@ def test_wrong_input_leaves_nothing(served, files, tmp_path):
         with pytest.raises((OSError, InputError), match=message):
             predict_files(model_dir, names, out)
     assert not out.parent.exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "settings", [*itertools.product(["litert", "onnx"], ["float32", "int8"])]
+)
+def test_a_network_answers_files(config, files, tmp_path, settings):
+    version = _export(tmp_path, config, *settings)
+    assert predict_files(version, files, tmp_path / "out") == 1
+    assert len(_lines(tmp_path / "out")) == 27
+
+
+def _export(folder, config, *settings):
+    kind = make_kind(
+        "classification", write_vocab(folder), config, labels=("no", "yes")
+    )
+    model = kind.build_model(config)
+    randomize(model)
+    return export_network(
+        model,
+        kind,
+        folder / "model",
+        config=ExportConfig(*settings),
+        bert_config=config,
+        training={},
+    )
+
+
+@pytest.mark.parametrize("lines", ["a film", b"a film", [b"a film"], [("a",)]])
+def test_wrong_lines_from_python(served, lines):
+    with pytest.raises(InputError, match="must be a list of strings"):
+        predict_lines(served, lines)
+
+
+def test_an_empty_name_is_not_standard_input(served, monkeypatch):
+    monkeypatch.setattr("sys.stdin", None)
+    with pytest.raises((OSError, InputError), match="No file matches ''"):
+        predict_files(served, "")
 
 
 def test_lines_have_no_header(served, capsys):

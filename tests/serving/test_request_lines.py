@@ -65,8 +65,22 @@ def test_lines_are_json_or_columns():
 
 @pytest.mark.parametrize(
     "line",
-    ["a text", "{braces}", "{", '{"other": "x"}', "[1]", "a\tb", ""]
-    + ['{"left": ' + "[" * 100_000],
+    [
+        "a text",
+        "{braces}",
+        "{",
+        "{}s",
+        "{1, 2}",
+        "[1]",
+        "[Chorus]",
+        "5",
+        "null",
+        '"quoted"',
+        "'quoted'",
+        "a,b",
+        " a ",
+        "",
+    ],
 )
 def test_a_line_of_one_text_is_that_text(line):
     assert _joined(ONE, line) == [line]
@@ -80,6 +94,7 @@ def test_the_texts_after_the_first_make_a_list():
     ]
     answers = ["a|['b', 'c']", "a|['b']", "d|['e', 'f']"]
     assert _joined(OF_LISTS, *lines) == answers
+    assert _joined(_Joiner("endings"), "a\tb") == ["['a', 'b']"]
 
 
 def test_columns_are_read_by_the_names_in_the_header():
@@ -90,7 +105,7 @@ def test_columns_are_read_by_the_names_in_the_header():
     ]
     assert _joined(PAIR, *lines) == ["r|l", "|a"]
     assert _joined(ONE, *lines[:2]) == ["l"]
-    assert _joined(ONE, "left\n", "a\tb\n", "left\n") == ["a\tb", "left"]
+    assert _joined(ONE, "left\n", "a\n", "left\n") == ["a", "left"]
     lines = ["id\tleft\tendings\n", "7\ta\tb\tc\n"]
     assert _joined(OF_LISTS, *lines) == ["a|['b', 'c']"]
     # Not a header: it lacks an input.
@@ -114,13 +129,47 @@ def test_columns_are_read_by_the_names_in_the_header():
             "them by tabs, or give a JSON object.",
         ),
         (PAIR, "a\tb\tc", "Line 2 has 3 columns, but the model takes 2: r"),
-        (PAIR, '{"left": "a"}', "The right of line 2 must be a string."),
+        (
+            ONE,
+            '{"lefd": "a"}',
+            "Line 2 has the fields lefd, but the model takes left; give a "
+            'JSON object such as {"left": "..."}.',
+        ),
+        (ONE, '{"Left": "a"}', "Line 2 has the fields Left, but the model"),
+        (ONE, '{" left": "a"}', "Line 2 has the fields  left, but the model"),
+        (ONE, "{}", "Line 2 has no fields, but the model takes left;"),
+        (ONE, '{"left": {"left": "a"}}', "The left of line 2 must be a string"),
+        (ONE, '{"left": ["a"]}', "The left of line 2 must be a string."),
+        (ONE, '{"left": null}', "The left of line 2 must be a string."),
+        (ONE, '{"left": true}', "The left of line 2 must be a string."),
+        (ONE, '{"left": NaN}', "The left of line 2 must be a string."),
+        (ONE, '{"left": "a"', "Line 2 begins like JSON, but is no JSON object"),
+        (ONE, '{"left": "a"},', "Line 2 begins like JSON"),
+        (ONE, '{"left": "a"} {"left": "b"}', "Line 2 begins like JSON"),
+        (ONE, '{"left": ' + "[" * 100_000, "Line 2 begins like JSON"),
+        (ONE, "{'left': 'a'}", "Line 2 begins like JSON"),
+        (ONE, '["a"]', "Line 2 begins like JSON"),
+        (ONE, '[{"left": "a"}]', "Line 2 begins like JSON"),
+        (ONE, '[["a", "b"]]', "Line 2 begins like JSON"),
+        (
+            ONE,
+            "a\t1",
+            "Line 2 has 2 columns, but the model takes 1: left. Separate them "
+            "by tabs, or give a JSON object.",
+        ),
+        (ONE, "a\0", "Line 2 is not UTF-8, but perhaps UTF-16; convert"),
+        (PAIR, '["a", "b"]', "Line 2 begins like JSON"),
+        (PAIR, '{"left": "a"}', "Line 2 has the fields left, but the model"),
+        (PAIR, "a,b", "Line 2 has 1 column, but the model takes 2"),
+        (PAIR, "", "Line 2 has 1 column, but the model takes 2"),
+        (OF_LISTS, '{"left": "a", "endings": [["b"]]}', "The endings of line"),
+        (OF_LISTS, '{"left": ["a"], "endings": ["b"]}', "The left of line 2"),
         (
             PAIR,
             '{"left": "a", "right": ["b"]}',
             "The right of line 2 must be a string.",
         ),
-        (PAIR, '{"left": "a", "right": ', "Line 2 has 1 column"),
+        (PAIR, '{"left": "a", "right": ', "Line 2 begins like JSON"),
         (ONE, '{"left": 5}', "The left of line 2 must be a string."),
         (ONE, '{"left": "\\ud83d"}', "The left of line 2 has half of a"),
         (ONE, "caf\udce9", "Line 2 is not UTF-8; convert the text to UTF-8."),
@@ -175,6 +224,68 @@ def test_lines_of_files_know_their_file_and_its_header(tmp_path):
         "error": f"Line 2 of {plain} is not UTF-8; convert the text to UTF-8.",
     }
     assert wrong[2]["error"].startswith(f"Line 2 of {packed} has 1 column, but")
+
+
+@pytest.mark.parametrize(
+    "encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "latin-1"]
+)
+def test_another_encoding_is_refused(tmp_path, encoding):
+    file = tmp_path / "a.txt"
+    text = "café\nétude\nà la carte"
+    if encoding != "latin-1":  # which has the same bytes for Latin letters
+        text += "\na film\n"
+    file.write_bytes(text.encode(encoding))
+    lines = list(read_request_files([str(file)], ONE.inputs))
+    answers, num_errors = answer_lines(ONE, lines)
+    assert num_errors == len(answers) >= 3
+    assert all("is not UTF-8" in answer["error"] for answer in answers)
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["left,right,id", "left;right", '"left","right"', '"left"\t"right"']
+    + ["\ufeffleft, right", "Left\tRight", "id\t left\tright "],
+)
+def test_a_header_that_is_nearly_one_is_refused(header):
+    """Its lines would be read as texts, and even in another order."""
+    message = (
+        "The first line of a.csv names right and left, but not as a header; "
+        "write exactly these names with tabs between the columns, or JSON "
+        "lines."
+    )
+    with pytest.raises(InputError) as error:
+        list(read_request_lines([header, "7\ta"], PAIR.inputs, "a.csv"))
+    assert str(error.value) == message
+    for line in ("left", "leftright", "right of left, and left of right"):
+        assert list(read_request_lines([line], PAIR.inputs, "a.csv"))
+
+
+def test_line_breaks_and_a_byte_order_mark_are_no_part_of_a_text(tmp_path):
+    file = tmp_path / "a.txt"
+    file.write_bytes(b"\xef\xbb\xbfa\r\n\r\nb c\r\n\n")
+    lines = read_request_files([str(file)], ONE.inputs)
+    assert [line.text for line in lines] == ["a", "", "b c", ""]
+
+
+@pytest.mark.parametrize(
+    ("requests", "message"),
+    [
+        (["a"], "Request 1 is 'a', but must be a dict such as"),
+        ([("a", "b")], r"Request 1 is \('a', 'b'\), but must be a dict"),
+        ([None], "Request 1 is None, but"),
+        ("a", "must be a list of dicts such as"),
+        (b"a", "must be a list of dicts"),
+        ({"left": "a"}, "must be a list of dicts"),
+        (None, "must be a list of dicts"),
+        ([{"left": "a"}, {"text": "a"}], "Request 2 has the fields text, but"),
+        ([{"left": b"a"}], "The left of request 1 must be a string"),
+        ([{"left": float("nan")}], "The left of request 1 must be a string"),
+        ([{1: "a"}], "Request 1 has the fields 1, but"),
+    ],
+)
+def test_wrong_requests(requests, message):
+    with pytest.raises(InputError, match=message):
+        ONE.answer(requests)
 
 
 def test_an_input_called_error_is_not_an_error():

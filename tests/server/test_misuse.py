@@ -1,0 +1,311 @@
+"""What people send by mistake: a right answer, or one sentence with 400."""
+
+import json
+
+import pytest
+
+PREDICT = "/v1/models/small:predict"
+CLASSIFY = "/v1/models/small:classify"
+REGRESS = "/v1/models/small:regress"
+EMBEDDINGS = "/v1/embeddings"
+
+
+def _predict(signature, **body):
+    return PREDICT, {"signature_name": signature, **body}
+
+
+def _embed(**body):
+    return EMBEDDINGS, {"model": "small", "input": "aa", **body}
+
+
+WRONG = [
+    # One value in place of a list, and the reverse.
+    (_predict("upper", instances="a"), "list"),
+    (_predict("upper", instances={"text": "a"}), "list"),
+    (_predict("upper", instances={"text": ["a"]}), "list"),
+    (_predict("upper", instances=7), "list"),
+    (_predict("upper", instances=None), "list"),
+    (_predict("upper", instances=True), "list"),
+    (_predict("upper", instances=[]), "No values"),
+    (_predict("upper", inputs="a"), "shape"),
+    (_predict("upper", inputs={"text": "a"}), "shape"),
+    (_predict("upper", inputs=None), "shape"),
+    (_predict("upper", inputs=7), "shape"),
+    (_predict("upper", inputs={}), "Missing named input: text"),
+    (_predict("upper", inputs=[["a"]]), "shape"),
+    (_predict("upper", inputs=[{"text": "a"}]), "string"),
+    (_predict("upper", instances=[["a"]]), "shape"),
+    (_predict("upper", instances=[[]]), "shape"),
+    (_predict("upper", instances=[["a", "b"]]), "shape"),
+    (_predict("upper", instances=["a", ["b"]]), "string"),
+    (_predict("upper", instances=[{"text": ["a"]}]), "shape"),
+    # Other types.
+    (_predict("upper", instances=[1]), "string"),
+    (_predict("upper", instances=[1.5]), "string"),
+    (_predict("upper", instances=[True]), "string"),
+    (_predict("upper", instances=[None]), "string"),
+    (_predict("upper", instances=["a", None]), "string"),
+    (_predict("upper", instances=["a", 7]), "string"),
+    (_predict("upper", instances=[float("nan")]), "string"),
+    (_predict("upper", instances=[{"text": None}]), "string"),
+    (_predict("upper", instances=[{"text": 7}]), "string"),
+    (_predict("upper", instances=[{"text": {"text": "a"}}]), "string"),
+    (_predict("upper", instances=[{"b64": 7}]), "text"),
+    (_predict("upper", instances=[{"text": {"b64": "ä"}}]), "base64"),
+    (
+        _predict("upper", instances=[{"text": {"b64": "YQ==", "a": 1}}]),
+        "string",
+    ),
+    # Other names.
+    (_predict("upper", instances=[{"Text": "a"}]), "text"),
+    (_predict("upper", instances=[{"sentence": "a"}]), "text"),
+    (_predict("upper", instances=[{"text": "a", "label": 1}]), "text"),
+    (_predict("upper", instances=[{}]), "text"),
+    (_predict("upper", instances=["a", {"text": "a"}]), "object"),
+    (_predict("upper", inputs={"sentence": ["a"]}), "text"),
+    (_predict("upper", input=["a"]), "'inputs' or 'instances'"),
+    (_predict("upper", texts=["a"]), "'inputs' or 'instances'"),
+    (_predict("upper", instances=["a"], inputs=["a"]), "only one of"),
+    (_predict("Upper", instances=["a"]), "upper"),
+    (_predict("serve", instances=["a"]), "serving_default"),
+    (_predict(None, instances=["a"]), "string"),
+    (_predict(["upper"], instances=["a"]), "string"),
+    (_predict({}, instances=["a"]), "string"),
+    # Pairs in other forms.
+    (_predict("pair", instances=[["a", "b"]]), "left"),
+    (_predict("pair", instances=["a", "b"]), "left"),
+    (_predict("pair", instances=["a\tb"]), "left"),
+    (_predict("pair", instances=[{"left": "a"}]), "right"),
+    (_predict("pair", instances=[{"left": "a", "rigth": "b"}]), "right"),
+    (_predict("pair", instances=[{"left": ["a"], "right": ["b"]}]), "shape"),
+    (_predict("pair", instances={"left": ["a"], "right": ["b"]}), "list"),
+    (_predict("pair", inputs=["a", "b"]), "right"),
+    (_predict("pair", inputs=[["a", "b"]]), "right"),
+    (_predict("pair", inputs=[{"left": "a", "right": "b"}]), "right"),
+    (_predict("pair", inputs={"left": "a", "right": "b"}), "shape"),
+    (_predict("pair", inputs={"left": ["a"], "right": "b"}), "shape"),
+    (
+        _predict("pair", inputs={"left": ["a", "b"], "right": ["c"]}),
+        "left 2, right 1",
+    ),
+    (_predict("pair", inputs={"left": ["a"], "right": []}), "right 0"),
+    # Lists in a row.
+    (_predict("tag", instances=["a b"]), "shape"),
+    (_predict("tag", instances=[{"words": "a b"}]), "shape"),
+    (_predict("tag", instances=[["a"], ["b", "c"]]), "differ"),
+    (_predict("tag", instances=[["a", 7]]), "string"),
+    (_predict("tag", instances=[["a", None]]), "string"),
+    (_predict("tag", instances=[["a", ["b"]]]), "string"),
+    (_predict("tag", instances=[[["a"]]]), "shape"),
+    # Not JSON, or not an object.
+    ((PREDICT, b"text"), "JSON Parse error"),
+    ((PREDICT, b""), "JSON Parse error"),
+    ((PREDICT, b"instances=a"), "JSON Parse error"),
+    ((PREDICT, b"{'instances': ['a']}"), "JSON Parse error"),
+    ((PREDICT, b'{"instances": ["a",]}'), "JSON Parse error"),
+    ((PREDICT, '{"instances": ["é"]}'.encode("latin-1")), "UTF-8"),
+    ((PREDICT, '{"instances": ["a"]}'.encode("utf-16")), "UTF-8"),
+    ((PREDICT, ["a"]), "object"),
+    ((PREDICT, "a"), "object"),
+    # Examples.
+    ((CLASSIFY, {"examples": [{"x": 1.5}]}), "classif"),  # serving_default
+    ((CLASSIFY, {"signature_name": "classify", "examples": "a"}), "list"),
+    ((CLASSIFY, {"signature_name": "classify", "examples": {"x": 1}}), "list"),
+    ((CLASSIFY, {"signature_name": "classify", "instances": ["a"]}), "'examp"),
+    ((CLASSIFY, {"signature_name": "classify", "examples": ["a"]}), "object"),
+    ((CLASSIFY, {"signature_name": "classify", "examples": [[]]}), "object"),
+    ((CLASSIFY, {"signature_name": "classify", "examples": [None]}), "object"),
+    ((CLASSIFY, {"signature_name": "classify", "examples": [{"y": 1}]}), "x"),
+    (
+        (CLASSIFY, {"signature_name": "classify", "examples": [{"x": "1"}]}),
+        "type",
+    ),
+    (
+        (
+            CLASSIFY,
+            {
+                "signature_name": "classify",
+                "context": [],
+                "examples": [{"x": 1.5}],
+            },
+        ),
+        "object",
+    ),
+    (
+        (REGRESS, {"signature_name": "regress", "examples": [{"x": 1.5}]}),
+        "type",
+    ),
+    (
+        (REGRESS, {"signature_name": "classify", "examples": [{"x": 1}]}),
+        "regre",
+    ),
+    # Embeddings.
+    (_embed(input=[]), "string"),
+    (_embed(input=None), "string"),
+    (_embed(input=7), "string"),
+    (_embed(input=True), "string"),
+    (_embed(input={"text": "a"}), "string"),
+    (_embed(input=[["a", "b"]]), "string"),
+    (_embed(input=["a", None]), "string"),
+    (_embed(input=[1, 2]), "string"),
+    (_embed(input="\ud800"), "surrogate"),
+    (_embed(instances=["a"], input=[{"text": "a"}]), "string"),
+    (_embed(dimensions=2.0), "2, 3"),
+    (_embed(dimensions=3.0), "2, 3"),
+    (_embed(dimensions=True), "2, 3"),
+    (_embed(dimensions=False), "2, 3"),
+    (_embed(dimensions="2"), "2, 3"),
+    (_embed(dimensions=""), "2, 3"),
+    (_embed(dimensions=0), "2, 3"),
+    (_embed(dimensions=-1), "2, 3"),
+    (_embed(dimensions=4), "2, 3"),
+    (_embed(dimensions=1e9), "2, 3"),
+    (_embed(dimensions=10**400), "2, 3"),
+    (_embed(dimensions=float("nan")), "2, 3"),
+    (_embed(dimensions=float("inf")), "2, 3"),
+    (_embed(dimensions=[2]), "2, 3"),
+    (_embed(dimensions={}), "2, 3"),
+    (_embed(encoding_format="hex"), "float or base64"),
+    (_embed(encoding_format=["float"]), "float or base64"),
+    (_embed(encoding_format={}), "float or base64"),
+    (_embed(encoding_format=True), "float or base64"),
+    ((EMBEDDINGS, b"a"), "JSON Parse error"),
+    ((EMBEDDINGS, ["a"]), "object"),
+]
+
+
+def _post(client, path, body):
+    content = body if isinstance(body, bytes) else json.dumps(body)
+    return client.post(path, content=content)
+
+
+@pytest.mark.parametrize(("request_", "reason"), WRONG)
+def test_a_mistake_is_told_in_one_sentence(client, request_, reason):
+    path, body = request_
+    response = _post(client, path, body)
+    assert response.status_code == 400, response.text
+    assert list(response.json()) == ["error"]
+    error = response.json()["error"]
+    if path == EMBEDDINGS:
+        assert error["type"] == "invalid_request_error"
+        error = error["message"]
+    assert reason in error
+    assert 10 < len(error) < 500 and "\n" not in error
+
+
+UPPER = {"predictions": ["A"]}
+AA = [2, 0.666666687, 0.333333343]
+
+
+@pytest.mark.parametrize(
+    ("request_", "answer"),
+    [
+        (_predict("upper", instances=[{"text": "a"}]), UPPER),
+        (_predict("upper", instances=[{"text": {"b64": "YQ=="}}]), UPPER),
+        (_predict("upper", instances=["5"]), {"predictions": ["5"]}),
+        (_predict("upper", instances=["true"]), {"predictions": ["TRUE"]}),
+        (
+            _predict("upper", instances=['{"a": 1}']),
+            {"predictions": ['{"A": 1}']},
+        ),
+        (_predict("upper", instances=[" a\r\n"]), {"predictions": [" A\r\n"]}),
+        (_predict("upper", inputs={"text": ["a"], "x": 1}), {"outputs": ["A"]}),
+        (_predict("upper", inputs=[]), {"outputs": []}),
+        (
+            _predict("upper", instances=["a"], parameters={"max_length": 5}),
+            UPPER,
+        ),
+        (
+            _predict("tag", instances=[{"words": ["a"]}]),
+            {"predictions": [["B-a"]]},
+        ),
+        (
+            (
+                PREDICT,
+                b'\xef\xbb\xbf{"inputs": ["a"], "signature_name": "upper"}',
+            ),
+            {"outputs": ["A"]},
+        ),
+        (
+            (
+                PREDICT,
+                b'\r\n{"inputs":\t["a"],\r\n "signature_name":"upper"}\r\n',
+            ),
+            {"outputs": ["A"]},
+        ),
+    ],
+)
+def test_what_is_unusual_is_answered(client, request_, answer):
+    response = _post(client, *request_)
+    assert response.status_code == 200, response.text
+    assert response.json() == answer
+
+
+@pytest.mark.parametrize(
+    ("body", "vector"),
+    [
+        ({}, AA),
+        ({"input": ["aa"]}, AA),
+        ({"dimensions": None}, AA),
+        ({"dimensions": 3}, AA),
+        ({"encoding_format": None}, AA),
+        ({"encoding_format": "float", "user": "me"}, AA),
+    ],
+)
+def test_an_unusual_request_for_embeddings(client, body, vector):
+    response = _post(client, *_embed(**body))
+    assert response.status_code == 200, response.text
+    assert response.json()["data"][0]["embedding"] == vector
+
+
+@pytest.mark.parametrize("name", [None, "", 7, ["small"], "Small", "small/1"])
+def test_an_unknown_model_for_embeddings(client, name):
+    response = _post(client, *_embed(model=name))
+    assert response.status_code == 404
+    error = response.json()["error"]
+    assert error["message"].endswith("does not exist; this server has small.")
+    assert error["code"] == "model_not_found"
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", PREDICT),
+        ("PUT", PREDICT),
+        ("GET", EMBEDDINGS),
+        ("POST", f"{EMBEDDINGS}/"),
+        ("POST", "/v1/models/small"),
+        ("POST", "/v1/models/small/predict"),
+        ("POST", "/v1/models/small:Predict:"),
+        ("POST", "/v1/models/small:embed"),
+        ("POST", "/v1/models//small:predict"),
+        ("POST", "/v1/models/small/versions/one:predict"),
+        ("POST", "/v1/models/small/versions/-1:predict"),
+        ("POST", "/v1/models/small/versions/1.0:predict"),
+    ],
+)
+def test_a_wrong_route(client, method, path):
+    body = json.dumps({"instances": ["a"]})
+    response = client.request(method, path, content=body)
+    assert response.status_code == 400
+    error = response.json()["error"]
+    assert "Malformed request" in (
+        error["message"] if isinstance(error, dict) else error
+    )
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Content-Type": "text/plain"},
+        {"Content-Type": "application/x-www-form-urlencoded"},
+        {"Content-Type": "application/json; charset=latin-1"},
+        {"Accept": "text/html"},
+        {"Content-Length": "²"},
+    ],
+)
+def test_headers_do_not_matter(client, headers):
+    body = {"instances": ["a"], "signature_name": "upper"}
+    headers = {name: value.encode("latin-1") for name, value in headers.items()}
+    response = client.post(PREDICT, content=json.dumps(body), headers=headers)
+    assert response.json() == UPPER
