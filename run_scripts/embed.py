@@ -4,6 +4,9 @@ r"""Writes the vector of each text of files to a .npy or .parquet file.
         --input_file='texts/*.txt.gz' --output_file=vectors.npy
     python run_scripts/embed.py --model_dir=finetuned --field=title \
         --input_file=articles.jsonl --output_file=vectors.parquet
+    python run_scripts/embed.py --model_dir=e5 --prompt_name=query \
+        --prompts='{"query": "query: "}' \
+        --input_file=queries.txt --output_file=queries.npy
 
 A line is a text. With --field, it is a JSON object with this field, or has
 columns with tabs between them, which the first line of each file names. The
@@ -30,6 +33,12 @@ OUTPUT_FILE = flags.DEFINE_string(
 FIELD = flags.DEFINE_string(
     "field", None, "The field with the text; by default the whole line."
 )
+PROMPT_NAME = flags.DEFINE_string(
+    "prompt_name",
+    None,
+    "The prompt before each text, such as query or document; by default that "
+    "of the model.",
+)
 DIMENSIONS = flags.DEFINE_integer(
     "dimensions", None, "The first numbers of each vector to keep."
 )
@@ -38,7 +47,7 @@ BATCH_SIZE = flags.DEFINE_integer(
 )
 read_settings = config_flags.define_settings(
     [keras_bert.EmbeddingSettings],
-    ("pooling", "normalize", "max_seq_length"),
+    ("pooling", "normalize", "max_seq_length", "prompts"),
 )
 
 
@@ -50,6 +59,7 @@ def main():
         INPUT_FILE.value,
         OUTPUT_FILE.value,
         field=FIELD.value,
+        prompt_name=PROMPT_NAME.value,
         batch_size=BATCH_SIZE.value,
     )
     print(f"Wrote the vectors of {count} texts to {OUTPUT_FILE.value}")

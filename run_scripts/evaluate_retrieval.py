@@ -3,8 +3,10 @@ r"""Searches the documents of a collection with a model, and scores the result.
     python run_scripts/evaluate_retrieval.py --model_dir=pretrained \
         --data_dir=scifact --output_dir=out
 
-The collection is a folder in BEIR's format. The metrics are those of trec_eval.
-out/run.trec can be read by trec_eval too.
+The collection is a folder in BEIR's format. A prompt named query, if the model
+has one, stands before each query, and one named document, passage or corpus
+before each document; --prompts replaces them. The metrics are those of
+trec_eval. out/run.trec can be read by trec_eval too.
 """
 
 import config_flags
@@ -30,7 +32,7 @@ DIMENSIONS = flags.DEFINE_integer(
 read_config = config_flags.define(keras_bert.RetrievalConfig)
 read_settings = config_flags.define_settings(
     [keras_bert.EmbeddingSettings],
-    ("pooling", "normalize", "max_seq_length"),
+    ("pooling", "normalize", "max_seq_length", "prompts"),
 )
 
 

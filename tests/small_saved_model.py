@@ -13,6 +13,7 @@ DESCRIPTION = {
     "text_fields": ["text"],
     "signatures": {"serving_default": {"inputs": {"text": 1}, "by_label": []}},
     "sizes": [2],
+    "prompts": {"query": "ask "},
 }
 
 
@@ -48,6 +49,9 @@ def _signatures(module):
             "embedding": tf.stack([x, x / 3, 1 / (x + 1)], axis=1),
             "num_tokens": size,
         }
+
+    def embed_query(text):
+        return embed(tf.strings.join(["ask ", text]))
 
     def upper(text):
         return {"upper": tf.strings.upper(text, encoding="utf-8")}
@@ -122,6 +126,7 @@ def _signatures(module):
 
     return {
         "serving_default": (embed, [strings("text")]),
+        "embed_query": (embed_query, [strings("text")]),
         "upper": (upper, [strings("text")]),
         "pair": (pair, [strings("left"), strings("right")]),
         "version": (version, [strings("text")]),

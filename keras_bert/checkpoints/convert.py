@@ -10,6 +10,7 @@ from typing import Any
 
 from absl import logging
 
+from keras_bert.checkpoints.dense_modules import write_dense_modules
 from keras_bert.checkpoints.find import (
     config_beside,
     find_weights,
@@ -89,16 +90,20 @@ def convert_checkpoint(
     file = find_weights(checkpoint)
     config = config_beside(file.parent)
     arrays = read_weights(file)
-    modules = {}
+    modules, dense = {}, {}
     if is_embedder:
         found = settings_of(file.parent, config, Embedding, settings or {})
         modules = module_files(found, config)
-        arrays = _encoder_of(arrays)
+        dense = {p: a for p, a in arrays.items() if p.startswith("dense_")}
+        arrays = _encoder_of(
+            {p: a for p, a in arrays.items() if p not in dense}
+        )
     with atomic_path(output_dir) as folder:
         folder.mkdir()
         for name, text in modules.items():
             (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_text(text, encoding="utf-8")
+        write_dense_modules(folder, dense)
         if is_embedder or to == "huggingface":
             _write_huggingface(
                 folder, arrays, config, _labels(arrays, file.parent)

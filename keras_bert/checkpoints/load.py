@@ -9,6 +9,7 @@ import keras
 from keras_bert.checkpoints.adapters import has_adapters, merge_into_base
 from keras_bert.checkpoints.any_format import read_file
 from keras_bert.checkpoints.assign import assign_weights
+from keras_bert.checkpoints.dense_modules import read_dense_modules
 from keras_bert.checkpoints.find import find_weights
 from keras_bert.checkpoints.heads import heads_of
 from keras_bert.checkpoints.huggingface import UNTIED_DECODER
@@ -66,7 +67,10 @@ def heads_in(checkpoint: str | Path) -> set[str]:
 def read_weights(file: Path) -> dict[str, StoredArray]:
     """Reads a file that `find_weights` found; keys are paths of weights.
 
-    Adapters are merged into the weights of their base model.
+    Adapters are merged into the weights of their base model. Dense modules of
+    sentence-transformers are weights of the model too.
     """
     arrays = read_file(file)
-    return merge_into_base(arrays, file) if has_adapters(arrays) else arrays
+    if has_adapters(arrays):
+        return merge_into_base(arrays, file)
+    return arrays | read_dense_modules(file.parent)

@@ -33,6 +33,7 @@ def embed_files(
     output_file: str | Path,
     *,
     field: str | None = None,
+    prompt_name: str | None = None,
     batch_size: int = 32,
 ) -> int:
     """Writes the vector of the text on each line of files, in their order.
@@ -60,14 +61,17 @@ def embed_files(
         field: The field with the text: a key of JSON objects, one a line, or a
             column that the first line of a file names, with tabs between the
             columns. By default, the whole line is the text.
+        prompt_name: The prompt before each text, by default that of the model;
+            "" for none.
         batch_size: Number of texts in a batch.
 
     Returns:
         The number of texts.
 
     Raises:
-        InputError: A line is not UTF-8 or has no such field, there is no line,
-            or what a killed run left is of another model or text.
+        InputError: A line is not UTF-8 or has no such field, there is no line
+            or no such prompt, or what a killed run left is of another model or
+            text.
     """
     files = expand_globs(input_file)
     output_format = get_format(output_file, field or "text")
@@ -75,6 +79,7 @@ def embed_files(
     run = {
         "model": embedder.fingerprint(),
         "field": field,
+        "prompt": embedder.settings.prompt(prompt_name),
         "batch_size": batch_size,
     }
     state = output.state or {
@@ -95,7 +100,10 @@ def embed_files(
         for chunk in chunks:
             texts = [text_of(line, field) for line in chunk.lines]
             vectors, truncated = embedder.embed_and_tell(
-                texts, batch_size=batch_size, progress=progress
+                texts,
+                prompt_name=prompt_name,
+                batch_size=batch_size,
+                progress=progress,
             )
             state = state | {
                 "num_lines": state["num_lines"] + len(texts),

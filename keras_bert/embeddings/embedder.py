@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import reprlib
+from collections.abc import Iterable, Mapping, Sequence, Set
 from pathlib import Path
 
 import keras
@@ -45,7 +46,8 @@ class Embedder:
         model: The network of `build_embedder`.
         preprocessor: The `BertPreprocessor`, or the `WindowPreprocessor` of a
             model that reads long texts in windows.
-        settings: `pooling`, `normalize` and `max_seq_length`, among others.
+        settings: `pooling`, `normalize`, `max_seq_length`, `similarity` and
+            `named_prompts`, among others.
         size: The number of numbers of a vector, D.
     """
 
@@ -61,16 +63,18 @@ class Embedder:
         `dimensions` is the number of numbers to which vectors are cut. Raises
         InputError if the network has fewer.
         """
-        hidden_size = model.output["embeddings"].shape[-1]
-        if dimensions is not None and not 1 <= dimensions <= hidden_size:
+        whole_size = model.output["embeddings"].shape[-1]
+        if dimensions is not None and dimensions not in range(
+            1, whole_size + 1
+        ):
             raise InputError(
-                f"dimensions is {dimensions}, but must be from 1 to "
-                f"{hidden_size}, the size of the vectors of this model."
+                f"dimensions is {dimensions!r}, but must be from 1 to "
+                f"{whole_size}, the size of the vectors of this model."
             )
         self.model = model
         self.preprocessor = preprocessor
         self.settings = settings
-        self.size = dimensions or hidden_size
+        self.size = dimensions or whole_size
         specs = {
             name: tf.TensorSpec(x.shape, tf.int32, name)
             for name, x in model.input.items()
@@ -80,22 +84,32 @@ class Embedder:
         )
 
     def embed(
-        self, texts: Sequence[str], *, batch_size: int = 32
+        self,
+        texts: Sequence[str],
+        *,
+        prompt_name: str | None = None,
+        batch_size: int = 32,
     ) -> np.ndarray:
         """Returns the vectors of texts in their order, float32 [N, D].
+
+        The prompt of this name stands before each text, by default that of
+        `settings.default_prompt_name`; "" for none.
 
         Texts of like length are computed together. The log says how many texts
         were longer than the model reads and cut. If the model reads long texts
         in windows, a batch has at most `batch_size` windows, or one text.
         """
-        vectors, truncated = self.embed_and_tell(texts, batch_size=batch_size)
-        self.log_truncated(int(truncated.sum()), len(texts))
+        vectors, truncated = self.embed_and_tell(
+            texts, prompt_name=prompt_name, batch_size=batch_size
+        )
+        self.log_truncated(int(truncated.sum()), len(vectors))
         return vectors
 
     def embed_and_tell(
         self,
         texts: Sequence[str],
         *,
+        prompt_name: str | None = None,
         batch_size: int,
         progress: Progress | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -104,8 +118,8 @@ class Embedder:
             raise InputError(
                 f"batch_size is {batch_size}, but must be above 0."
             )
-        for number, text in enumerate(texts, 1):
-            check_text(text, f"Text {number}")
+        prompt = self.settings.prompt(prompt_name)
+        texts = [prompt + text for text in _checked(texts)]
         vectors = np.zeros((len(texts), self.size), "float32")
         truncated = np.zeros(len(texts), bool)
         for start in range(0, len(texts), _TEXTS_PER_CHUNK):
@@ -164,12 +178,33 @@ class Embedder:
         return vectors
 
 
+def _checked(texts) -> list[str]:
+    """Returns the texts as a list.
+
+    Raises InputError for what is iterable but not a sequence of texts, such as
+    one string or a DataFrame, and for what is not a text.
+    """
+    is_sequence = isinstance(texts, Iterable) and not isinstance(
+        texts, (str, bytes, Mapping, Set)
+    )
+    if not is_sequence or getattr(texts, "ndim", 1) != 1:
+        raise InputError(
+            f"texts is {reprlib.repr(texts)}; give a list of strings."
+        )
+    texts = list(texts)
+    for number, text in enumerate(texts, 1):
+        check_text(text, f"Text {number}")
+    return texts
+
+
 def load_embedder(
     checkpoint: str | Path,
     *,
     pooling: str | None = None,
     normalize: bool | None = None,
     max_seq_length: int | None = None,
+    prompts: Mapping[str, str] | str | None = None,
+    default_prompt_name: str | None = None,
     dimensions: int | None = None,
 ) -> Embedder:
     """Loads a model that turns texts into vectors.
@@ -183,16 +218,25 @@ def load_embedder(
         ((3, 5), dtype('float32'))
         >>> np.linalg.norm(vectors, axis=1).round(5)
         array([1., 1., 1.], dtype=float32)
+        >>> embedder = keras_bert.load_embedder(
+        ...     "pretrained", max_seq_length=16, prompts={"query": "is it "}
+        ... )
+        >>> embedder.embed(["a film"], prompt_name="query").shape
+        (1, 12)
 
     Args:
         checkpoint: A fine-tuned model of the kind `embedding`, a folder of
             sentence-transformers, or a pre-trained model in any format that
             `load_checkpoint` takes, with its config and vocabulary.
         pooling: The vector of a text: "mean", "max", "cls" or "pooled". By
-            default, as for the two settings below, the value of the model, or
-            the default of the kind if it is a pre-trained model.
+            default, as for the four settings below, the value of the model,
+            or the default of the kind if it is a pre-trained model.
         normalize: Whether all vectors have the length 1.
         max_seq_length: Longest sequence, in tokens with [CLS] and [SEP].
+        prompts: What stands before a text, by the name of its role, such as
+            {"query": "question: "}; also as JSON.
+        default_prompt_name: The prompt before each text for which `embed` is
+            given none; "" for none.
         dimensions: The first numbers of each vector to keep, all by default; a
             model can be trained for such short vectors (Kusupati et al. 2022).
             With `normalize`, the shorter vectors have the length 1.
@@ -205,6 +249,8 @@ def load_embedder(
         "pooling": pooling,
         "normalize": normalize,
         "max_seq_length": max_seq_length,
+        "prompts": prompts,
+        "default_prompt_name": default_prompt_name,
     }
     bert_config, tokenizer = load_config_and_tokenizer(checkpoint)
     settings = settings_of(
@@ -221,6 +267,7 @@ def load_embedder(
     model = build_embedder(
         bert_config,
         pooling=settings.pooling,
+        dense=settings.dense_layers,
         normalize=settings.normalize,
         window_pooling=settings.window_pooling,
     )

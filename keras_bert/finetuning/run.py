@@ -152,7 +152,10 @@ def finetune(
     )
     check_adaptation(config, bert_config, init_checkpoint)
     settings = dict(settings or {})
-    if not config.num_train_epochs:
+    if config.num_train_epochs:
+        found = _inherited_settings(task, init_checkpoint, bert_config)
+        settings = {**found, **task.settings, **settings}
+    else:
         found = _settings_of_model(task, init_checkpoint, bert_config)
         settings = {**found, **settings}
     kind = build_kind(make_spec(task, settings), tokenizer, bert_config)
@@ -390,6 +393,17 @@ def _settings_of_model(task, init_checkpoint, bert_config):
             f"is {task.kind} {task.labels}; give a model of this task."
         )
     return dataclasses.asdict(spec.settings)
+
+
+def _inherited_settings(task, init_checkpoint, bert_config):
+    """Returns what training keeps of the model that it starts from."""
+    if not (init_checkpoint and is_finetuned(init_checkpoint)):
+        return {}
+    spec = find_spec(finetuned_folder(init_checkpoint), bert_config)
+    if spec.kind != task.kind:
+        return {}
+    names = get_kind(task.kind).inherited_settings
+    return {name: getattr(spec.settings, name) for name in names}
 
 
 def _check_is_whole(model, checkpoint):

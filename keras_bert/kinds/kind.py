@@ -97,6 +97,8 @@ class Kind(tf.Module):
         objectives: The losses of the network's outputs, by name; an
             attribute of the instance if they follow from the settings.
         head_names: The names of the output layers in several formats.
+        inherited_settings: The settings that training takes from the model of
+            this kind that it starts from, if nobody else sets them.
 
     Attributes:
         spec: The `TaskSpec`.
@@ -123,6 +125,7 @@ class Kind(tf.Module):
     metrics: ClassVar[Mapping[str, Metric]]
     objectives: ClassVar[Mapping[str, Objective]]
     head_names: ClassVar[tuple[HeadNames, ...]] = ()
+    inherited_settings: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, spec: TaskSpec, tokenizer: BertTokenizer):
         """Raises InputError if the task does not fit the kind."""

@@ -2,8 +2,8 @@
 
 `modules.json` lists what turns a text into its vector, and the folder of each.
 `sentence_bert_config.json`, beside the weights, may hold the longest sequence,
-`1_Pooling/config.json` the pooling, and `config_sentence_transformers.json`
-the prompts.
+`1_Pooling/config.json` the pooling, `2_Dense` a layer after it, and
+`config_sentence_transformers.json` the prompts and the similarity.
 """
 
 from __future__ import annotations
@@ -22,10 +22,8 @@ _MODULES = "modules.json"
 _PROMPTS = "config_sentence_transformers.json"
 _TRANSFORMER = "sentence_bert_config.json"
 _POOLING = "1_Pooling"
-_OURS = (
-    ["Transformer", "Pooling"],
-    ["Transformer", "Pooling", "Normalize"],
-)
+# What the modules call the vector of a text.
+_VECTOR = "sentence_embedding"
 _POOLINGS = ("cls", "max", "mean")
 # The second one is for the similarity of two texts.
 _TEXT_FIELDS = ("text", "other_text")
@@ -41,6 +39,14 @@ _FLAGS = {
 }
 
 
+_ACTIVATIONS = {
+    "linear": "torch.nn.modules.linear.Identity",
+    "tanh": "torch.nn.modules.activation.Tanh",
+    "relu": "torch.nn.modules.activation.ReLU",
+    "gelu_erf": "torch.nn.modules.activation.GELU",
+}
+
+
 def has_modules(folder: Path) -> bool:
     """Returns whether the weights in a folder are of sentence-transformers."""
     return _root(folder) is not None
@@ -49,32 +55,48 @@ def has_modules(folder: Path) -> bool:
 def read_modules(folder: Path, bert_config: BertConfig) -> TaskSpec:
     """Returns the spec of the model whose weights are in a folder.
 
-    Raises InputError if it has a module, a pooling or a prompt that this
-    package does not have.
+    Raises InputError if it has a module or a setting that this package does
+    not have.
     """
     root = _root(folder)
     assert root is not None
     modules = _read_modules(root)
-    names = [module["type"].rpartition(".")[2] for module in modules]
-    if names not in _OURS:
+    names = [_name(module) for module in modules]
+    num_dense = names.count("Dense")
+    ours = ["Transformer", "Pooling"] + num_dense * ["Dense"]
+    if names not in (ours, [*ours, "Normalize"]):
         raise InputError(
             f"{root} has the modules {', '.join(names) or '(none)'}, but only "
-            "Transformer and Pooling, with or without Normalize, can be read "
-            "here; choose another model."
+            "Transformer, Pooling, any number of Dense, and Normalize, in this "
+            "order, can be read here; choose another model."
         )
-    _check_prompt(root)
+    _, pooling, *more = (root / x["path"] / "config.json" for x in modules)
+    values = _read_if_there(root / _PROMPTS)
     settings = EmbeddingSettings(
         max_seq_length=_max_seq_length(folder, bert_config),
-        pooling=_pooling(root / modules[1]["path"] / "config.json"),
+        pooling=_pooling(pooling),
+        dense=",".join(_dense(file) for file in more[:num_dense]),
         normalize="Normalize" in names,
+        similarity=_similarity(values, root / _PROMPTS),
+        prompts=values.get("prompts") or "",
+        default_prompt_name=values.get("default_prompt_name") or "",
     )
+    _check_tokens(folder / _TRANSFORMER)
+    _check_pools_prompts(pooling, settings)
     return TaskSpec(Embedding.name, _TEXT_FIELDS, settings)
+
+
+def dense_folders(folder: Path) -> list[Path]:
+    """Returns the folders of the Dense modules beside a folder's weights."""
+    root = _root(folder)
+    modules = _read_modules(root) if root else []
+    return [root / x["path"] for x in modules if _name(x) == "Dense"]
 
 
 def lower_cases_before(folder: Path) -> bool:
     """Returns whether text is lower-cased before the tokenizer gets it."""
-    file = folder / _TRANSFORMER
-    return file.is_file() and _read(file).get("do_lower_case", False)
+    values = _read_if_there(folder / _TRANSFORMER)
+    return bool(values.get("do_lower_case"))
 
 
 def module_files(
@@ -96,8 +118,13 @@ def module_files(
             "sentence-transformers cuts a long text and cannot read it in "
             "windows; keep the model in another format."
         )
-    names = _OURS[settings.normalize]
-    folders = ("", *(f"{i}_{name}" for i, name in enumerate(names) if i))
+    names = [
+        "Transformer",
+        "Pooling",
+        *("Dense" for _ in settings.dense_layers),
+        *["Normalize"] * settings.normalize,
+    ]
+    folders = ["", *(f"{i}_{name}" for i, name in enumerate(names) if i)]
     modules = [
         {
             "idx": i,
@@ -109,9 +136,9 @@ def module_files(
     ]
     pooling = {flag: settings.pooling == name for flag, name in _FLAGS.items()}
     prompts: dict[str, Any] = {
-        "prompts": {},
-        "default_prompt_name": None,
-        "similarity_fn_name": "cosine",
+        "prompts": settings.named_prompts,
+        "default_prompt_name": settings.default_prompt_name or None,
+        "similarity_fn_name": settings.similarity,
     }
     files: dict[str, Any] = {
         _MODULES: modules,
@@ -125,8 +152,17 @@ def module_files(
         },
         _PROMPTS: prompts,
     }
+    size = bert_config.hidden_size
+    for i, (units, activation) in enumerate(settings.dense_layers, 2):
+        files[f"{folders[i]}/config.json"] = {
+            "in_features": size,
+            "out_features": units,
+            "bias": True,
+            "activation_function": _ACTIVATIONS[activation],
+        }
+        size = units
     if settings.normalize:
-        files["2_Normalize/config.json"] = {}
+        files[f"{folders[-1]}/config.json"] = {}
     return {name: json.dumps(x, indent=2) + "\n" for name, x in files.items()}
 
 
@@ -141,14 +177,20 @@ def _root(folder):
     return None
 
 
+def _name(module):
+    """Returns the class of a module; others than the library's are not ours."""
+    library, _, name = module["type"].partition(".")
+    is_known = library == "sentence_transformers"
+    return name.rpartition(".")[2] if is_known else module["type"]
+
+
 def _max_seq_length(folder, bert_config):
     """Returns the length as sentence-transformers finds it."""
     for name, key in (
         (_TRANSFORMER, "max_seq_length"),
         ("tokenizer_config.json", "model_max_length"),
     ):
-        values = _read(folder / name) if (folder / name).is_file() else {}
-        if length := values.get(key):
+        if length := _read_if_there(folder / name).get(key):
             if not isinstance(length, (int, float)):
                 raise InputError(
                     f"{key} in {folder / name} is {length!r}, but must be a "
@@ -172,14 +214,58 @@ def _pooling(file):
     return names[0]
 
 
-def _check_prompt(root):
-    file = root / _PROMPTS
-    values = _read(file) if file.is_file() else {}
-    name = values.get("default_prompt_name")
-    if name and (prompt := values.get("prompts", {}).get(name)):
+def _dense(file):
+    """Returns a Dense module as the setting `dense` has it."""
+    values = _read(file)
+    names = {name: ours for ours, name in _ACTIVATIONS.items()}
+    # Without one, the library takes tanh.
+    activation = values.get("activation_function", _ACTIVATIONS["tanh"])
+    if activation not in names:
         raise InputError(
-            f"{file} puts the prompt {prompt!r} before each text, which this "
-            "package does not do; choose another model."
+            f"{file} has the activation {activation}, but must have one of "
+            f"{', '.join(names)}; choose another model."
+        )
+    for name, expected in (
+        ("use_residual", False),
+        ("module_input_name", _VECTOR),
+        ("module_output_name", _VECTOR),
+    ):
+        if values.get(name) not in (expected, None):
+            raise InputError(
+                f"{file} has {name} {values[name]!r}, but only {expected!r} "
+                "can be read here; choose another model."
+            )
+    return f"{values.get('out_features')}:{names[activation]}"
+
+
+def _similarity(values, file):
+    name = values.get("similarity_fn_name") or "cosine"
+    if name not in ("cosine", "dot"):
+        raise InputError(
+            f"{file} has similarity_fn_name {name!r}, but it must be cosine or "
+            "dot; choose another model."
+        )
+    return name
+
+
+def _check_tokens(file):
+    """Raises InputError if something else than the tokens is pooled."""
+    name = _read_if_there(file).get("module_output_name", "token_embeddings")
+    if name != "token_embeddings":
+        raise InputError(
+            f"{file} has module_output_name {name!r}, but only "
+            "'token_embeddings' can be read here; choose another model."
+        )
+
+
+def _check_pools_prompts(file, settings):
+    is_pooled = _read(file).get("include_prompt", True)
+    has_prompts = any(settings.named_prompts.values())
+    if has_prompts and not is_pooled and settings.pooling != "cls":
+        raise InputError(
+            f"{file} has include_prompt false: the pooling {settings.pooling} "
+            "leaves out the tokens of the prompt, which this package does not "
+            "do; choose another model."
         )
 
 
@@ -193,6 +279,10 @@ def _read_modules(root):
                 "must have a type and a path; copy the file again."
             )
     return modules
+
+
+def _read_if_there(file):
+    return _read(file) if file.is_file() else {}
 
 
 def _read(file, of_type=dict):

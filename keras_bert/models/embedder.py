@@ -1,22 +1,27 @@
 """A vector for each text, similar for texts of like meaning."""
 
+from collections.abc import Sequence
+
 import keras
 from keras import ops
 
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
+from keras_bert.layers.activations import get_activation
 from keras_bert.layers.choices import UnfoldVectors
 from keras_bert.layers.sequence_pooling import POOLINGS, SequencePooling
 from keras_bert.layers.window_numbers import WindowNumbers
 from keras_bert.layers.window_pooling import POOLINGS as WINDOW_POOLINGS
 from keras_bert.models.encoder import build_encoder
 from keras_bert.models.folded_inputs import fold_inputs
+from keras_bert.models.output_layer import build_output_layer
 
 
 def build_embedder(
     config: BertConfig,
     *,
     pooling: str = "mean",
+    dense: Sequence[tuple[int, str]] = (),
     normalize: bool = True,
     packed: bool = False,
     window_pooling: str = "none",
@@ -27,12 +32,14 @@ def build_embedder(
     an axis of texts C, int32 [B, C, S]; each text is a sequence of its own.
     Output: `embeddings`, float32 [B, C, H]. The weights are those of the
     encoder, under the same paths, without the pooler unless the pooling is
-    "pooled".
+    "pooled", and those of the layers `dense_0`, `dense_1` and so on.
 
     Args:
         config: The encoder.
         pooling: The mean or the max of all tokens, [CLS] and [SEP] included;
             cls, the vector of [CLS]; or pooled, the output of the pooler.
+        dense: Layers after the pooling: the size and the activation of each,
+            such as (256, "tanh"). H is then the size of the last one.
         normalize: Whether all vectors have the length 1.
         packed: Whether a row holds K texts. The inputs are then those of a
             packed encoder with an axis of rows R, as `pack_choices` returns
@@ -88,6 +95,10 @@ def build_embedder(
         vectors = SequencePooling(pooling, name="pooling")(
             x, rows["input_mask"], cls_positions
         )
+    for i, (size, activation) in enumerate(dense):
+        vectors = build_output_layer(
+            config, size, f"dense_{i}", get_activation(activation)
+        )(vectors)
     if normalize and not in_windows:
         vectors = ops.normalize(vectors)
     # In mixed precision, the layer would cast the vectors back.

@@ -4,16 +4,39 @@ import keras
 
 from keras_bert.layers.embeddings import BertEmbeddings
 from keras_bert.layers.encoder_block import EncoderBlock
+from keras_bert.layers.flat_tokens import FlattenTokens, UnflattenTokens
 from keras_bert.layers.pooler import Pooler
 from keras_bert.layers.row_positions import RowPositions
 from keras_bert.layers.sequence_pooling import SequencePooling
 
 _POOLINGS = Pooler, SequencePooling
+_KEEP_APART = BertEmbeddings, FlattenTokens, EncoderBlock, UnflattenTokens
 
 
 def can_share_rows(model: keras.Model) -> bool:
-    """Returns whether the outputs of the network follow from a pooling."""
-    return any(isinstance(layer, _POOLINGS) for layer in model.layers)
+    """Returns whether every way from an input to an output has a pooling.
+
+    And before it only layers that keep the texts of a row apart.
+    """
+    inputs = _new_inputs(model)
+    tokens = list(inputs.values())
+    vectors: list[keras.KerasTensor] = []
+
+    def call(layer, *args, **kwargs):
+        outputs = layer(*args, **kwargs)
+        read = keras.tree.flatten((args, kwargs))
+        if isinstance(layer, _POOLINGS):
+            if len(args) > 1 and _all_in(args[:2], tokens):
+                vectors.append(outputs)
+        elif isinstance(layer, _KEEP_APART):
+            if _all_in(read, tokens):
+                tokens.extend(keras.tree.flatten(outputs))
+        elif _all_in(read, vectors):
+            vectors.extend(keras.tree.flatten(outputs))
+        return outputs
+
+    outputs = _call_layers(model, inputs, call).output
+    return _all_in(keras.tree.flatten(outputs), vectors)
 
 
 def share_rows(model: keras.Model) -> keras.Model:
@@ -40,10 +63,7 @@ def share_rows(model: keras.Model) -> keras.Model:
         >>> share_rows(model)(features)["logits"].shape
         TensorShape([1, 2, 3])
     """
-    inputs = {
-        name: keras.Input(x.shape[1:], dtype=x.dtype, name=name)
-        for name, x in model.input.items()
-    }
+    inputs = _new_inputs(model)
     position_ids, cls_positions = RowPositions(name="row_positions")(
         inputs["input_mask"]
     )
@@ -57,6 +77,26 @@ def share_rows(model: keras.Model) -> keras.Model:
             return layer(*args[:2], cls_positions)
         return layer(*args, **kwargs)
 
+    return _call_layers(model, inputs, call)
+
+
+def _new_inputs(model):
+    return {
+        name: keras.Input(x.shape[1:], dtype=x.dtype, name=name)
+        for name, x in model.input.items()
+    }
+
+
+def _call_layers(model, inputs, call):
+    """Returns a model of the same layers, each called by `call`."""
     return keras.models.clone_model(
         model, inputs, clone_function=lambda layer: layer, call_function=call
+    )
+
+
+def _all_in(values, found):
+    """Returns whether all tensors among the values are among those found."""
+    known = {id(x) for x in found}
+    return all(
+        id(x) in known for x in values if isinstance(x, keras.KerasTensor)
     )

@@ -14,10 +14,11 @@ class RetrievalConfig:
 
     Example:
         >>> keras_bert.RetrievalConfig(top_k=100).similarity
-        'cosine'
+        'model'
 
     Attributes:
-        similarity: cosine or dot, the dot product of two vectors.
+        similarity: cosine, or dot for the dot product of two vectors; model
+            for the one that the model was trained for.
         top_k: The number of documents found for each query.
         split: The name of the judgments: test for qrels/test.tsv.
         ignore_identical_ids: Whether a document with the id of the query is
@@ -25,7 +26,7 @@ class RetrievalConfig:
         batch_size: Number of texts in a batch.
     """
 
-    similarity: str = setting("cosine", choices=SIMILARITIES)
+    similarity: str = setting("model", choices=("model", *SIMILARITIES))
     top_k: int = setting(1000, minimum=100)
     split: str = "test"
     ignore_identical_ids: bool = True

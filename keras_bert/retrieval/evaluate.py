@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from absl import logging
 
 from keras_bert.embeddings.embedder import Embedder
 from keras_bert.errors import InputError
@@ -36,7 +37,9 @@ def evaluate_retrieval(
     """Finds the documents nearest to each query, and scores what it found.
 
     All documents are compared with all judged queries. Neither the documents
-    nor their vectors need to fit into memory.
+    nor their vectors need to fit into memory. If the model has a prompt named
+    query, it stands before each query; the first that it has of document,
+    passage and corpus stands before each document. The log says so.
 
     Example:
         >>> import os
@@ -72,19 +75,23 @@ def evaluate_retrieval(
         InputError: If a line of a file is wrong.
     """
     config = config or RetrievalConfig()
+    similarity = config.similarity
+    if similarity == "model":
+        similarity = embedder.settings.similarity
+    of_queries, of_documents = _prompt_names(embedder.settings)
     collection = read_collection(data_dir, config.split)
     queries, num_cut_queries = _embed(
-        embedder, list(collection.queries.values()), config
+        embedder, list(collection.queries.values()), of_queries, config
     )
     # One more, for a document that is left out.
     num_found = config.top_k + config.ignore_identical_ids
-    found = TopVectors(queries, num_found, similarity=config.similarity)
+    found = TopVectors(queries, num_found, similarity=similarity)
     ids: list[str] = []
     num_cut = 0
     with Progress("Searching", None, "documents") as progress:
         for chunk in _chunks(collection.documents()):
             vectors, num_cut_here = _embed(
-                embedder, [document.text for document in chunk], config
+                embedder, [x.text for x in chunk], of_documents, config
             )
             found.add(vectors)
             ids += [document.id for document in chunk]
@@ -110,10 +117,32 @@ def evaluate_retrieval(
     return results
 
 
-def _embed(embedder, texts, config) -> tuple[np.ndarray, int]:
+def _prompt_names(settings) -> list[str | None]:
+    """Returns the prompts of queries and of documents; None is the default."""
+    prompts = settings.named_prompts
+    found = [
+        next((name for name in names if name in prompts), None)
+        for names in (("query",), ("document", "passage", "corpus"))
+    ]
+    if any(prompts.values()):
+        logging.info(
+            "The queries are read with the prompt %r, the documents with %r.",
+            *map(settings.prompt, found),
+        )
+        if found == [None, None]:
+            logging.warning(
+                "The model has the prompts %s, but none is named query, "
+                "document, passage or corpus, so the default one is taken. "
+                "Give prompts with these names to take others.",
+                ", ".join(prompts),
+            )
+    return found
+
+
+def _embed(embedder, texts, prompt_name, config) -> tuple[np.ndarray, int]:
     """Returns the vectors, and the number of texts that were cut."""
     vectors, truncated = embedder.embed_and_tell(
-        texts, batch_size=config.batch_size
+        texts, prompt_name=prompt_name, batch_size=config.batch_size
     )
     return vectors, int(truncated.sum())
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numbers
+import reprlib
 from typing import NamedTuple
 
 import numpy as np
@@ -79,8 +81,11 @@ class TopVectors:
                 f"similarity is {similarity!r}, but must be one of "
                 f"{', '.join(SIMILARITIES)}."
             )
-        if k < 1:
-            raise InputError(f"k is {k}, but must be at least 1.")
+        is_whole = isinstance(k, numbers.Integral) and not isinstance(k, bool)
+        if not is_whole or k < 1:
+            raise InputError(
+                f"k is {k!r}, but must be a whole number of at least 1."
+            )
         self._is_cosine = similarity == "cosine"
         self._queries = self._read(queries, "queries")
         self._k = k
@@ -91,6 +96,8 @@ class TopVectors:
 
     def add(self, vectors: np.ndarray) -> None:
         """Searches the next vectors of the corpus, [N, D], too."""
+        if not isinstance(vectors, np.ndarray):
+            vectors = _as_numbers(vectors, "corpus")
         if vectors.ndim != 2 or vectors.shape[1] != self._queries.shape[1]:
             raise InputError(
                 f"The corpus has the shape {list(vectors.shape)}, but the "
@@ -110,7 +117,7 @@ class TopVectors:
         )
 
     def _add_block(self, block):
-        numbers = np.arange(len(block)) + self._num_vectors
+        places = np.arange(len(block)) + self._num_vectors
         self._num_vectors += len(block)
         pieces = []
         for start in range(0, len(self._queries), _QUERIES_PER_BLOCK):
@@ -120,7 +127,7 @@ class TopVectors:
             indices = np.concatenate(
                 [
                     self._indices[rows],
-                    np.broadcast_to(numbers, (len(new), len(numbers))),
+                    np.broadcast_to(places, (len(new), len(places))),
                 ],
                 axis=1,
             )
@@ -135,7 +142,7 @@ class TopVectors:
 
     def _read(self, vectors, name):
         """Returns float32 [N, D], with the length 1 for the cosine."""
-        vectors = np.asarray(vectors, "float32")
+        vectors = _as_numbers(vectors, name)
         if vectors.ndim != 2 or not np.isfinite(vectors).all():
             raise InputError(
                 f"The {name} must be finite numbers [N, D], but they have the "
@@ -145,6 +152,21 @@ class TopVectors:
             return vectors
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         return vectors / np.where(lengths > 0, lengths, 1)
+
+
+def _as_numbers(vectors, name):
+    """Returns float32, from an array, lists or a table."""
+    try:
+        array = np.asarray(vectors)
+        if array.dtype.kind not in "biufO":
+            raise TypeError
+        with np.errstate(over="ignore"):  # infinity is refused
+            return array.astype("float32", copy=False)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"The {name} must be finite numbers [N, D], but is "
+            f"{reprlib.repr(vectors)}."
+        ) from error
 
 
 def _places_of_top(scores, k):

@@ -23,7 +23,6 @@ from keras_bert.server.answering import EMBEDDINGS, Answering
 from keras_bert.server.batching import Columns
 from keras_bert.server.config import ServerConfig
 from keras_bert.server.embeddings import (
-    SIGNATURE,
     read_texts,
     write_embeddings,
 )
@@ -223,11 +222,11 @@ class App:
             record["model"] = model.name
             with model.use() as version:
                 record["version"] = version.number
-                columns = await self._soon(
+                signature, columns = await self._soon(
                     len(body), read_texts, values, version
                 )
                 outputs = await self._answer(
-                    version, SIGNATURE, columns, record
+                    version, signature, columns, record
                 )
                 size = sum(x.size for x in outputs.values())
                 return _json_response(

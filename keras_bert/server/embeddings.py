@@ -1,4 +1,8 @@
-"""OpenAI's form of a request for embeddings, and of the answer."""
+"""OpenAI's form of a request for embeddings, and of the answer.
+
+One field is not OpenAI's: `prompt_name`, the prompt of the model that stands
+before each text, such as "query". Without it, that is the model's default.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +18,15 @@ from keras_bert.server.json_requests import read_bytes, shown
 from keras_bert.server.refusal import Refusal
 from keras_bert.server.versions import Version
 
-SIGNATURE = "serving_default"
+_SIGNATURE = "serving_default"
 _OUTPUT = "embedding"
 
 
 def read_texts(
     values: Mapping[str, Any], version: Version
-) -> dict[str, np.ndarray]:
-    """Returns the input of the signature that answers with embeddings."""
-    signature = version.servable.signatures.get(SIGNATURE)
+) -> tuple[str, dict[str, np.ndarray]]:
+    """Returns the signature that answers with embeddings, and its input."""
+    signature = version.servable.signatures.get(_SIGNATURE)
     if (
         signature is None
         or _OUTPUT not in signature.outputs
@@ -30,7 +34,7 @@ def read_texts(
     ):
         raise Refusal(
             400,
-            f"This model has no embeddings: its signature {SIGNATURE} has no "
+            f"This model has no embeddings: its signature {_SIGNATURE} has no "
             f"output {_OUTPUT}; ask a model that run_scripts/export_model.py "
             "made of an encoder or of an embedding task.",
         )
@@ -53,7 +57,22 @@ def read_texts(
             "not read.",
         )
     (name,) = signature.inputs
-    return {name: np.array([read_bytes(text) for text in texts], object)}
+    return _signature_of(values.get("prompt_name"), version), {
+        name: np.array([read_bytes(text) for text in texts], object)
+    }
+
+
+def _signature_of(prompt_name, version):
+    if prompt_name is None:
+        return _SIGNATURE
+    prompts = version.servable.description.get("prompts", {})
+    if not isinstance(prompt_name, str) or prompt_name not in prompts:
+        raise Refusal(
+            400,
+            f"prompt_name is {shown(prompt_name)}, but this model has the "
+            f"prompts {', '.join(prompts) or '(none)'}.",
+        )
+    return f"embed_{prompt_name}"
 
 
 def write_embeddings(

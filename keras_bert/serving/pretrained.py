@@ -8,11 +8,13 @@ import keras
 import tensorflow as tf
 from keras import ops
 
+from keras_bert.checkpoints.find import checkpoint_folder
 from keras_bert.checkpoints.load import heads_in, load_checkpoint
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.errors import InputError
 from keras_bert.kinds.packed_texts import call_on_texts
 from keras_bert.kinds.signatures import Signature, id_signature, one_graph
+from keras_bert.kinds.spec import find_spec, has_spec
 from keras_bert.layers.sequence_pooling import SequencePooling
 from keras_bert.models.encoder import build_encoder
 from keras_bert.models.pretraining import build_pretraining_model
@@ -58,7 +60,8 @@ def export_pretrained(
     Raises:
         FileNotFoundError: If the checkpoint, config or vocabulary is missing.
         InputError: If the checkpoint has no pooler, but `pooled` is asked for,
-            or if the network has fewer positions than `max_seq_length`.
+            if the network has fewer positions than `max_seq_length`, or if it
+            is a model of the kind `embedding`.
 
     Example:
         >>> version = keras_bert.export_pretrained(
@@ -74,6 +77,7 @@ def export_pretrained(
     config = config or PretrainedExportConfig()
     bert_config, tokenizer = load_config_and_tokenizer(checkpoint)
     bert_config.check_max_seq_length(config.max_seq_length)
+    _check_is_not_embedder(checkpoint_folder(checkpoint), bert_config)
     heads = heads_in(checkpoint)
     if config.pooling == "pooled" and "pooler" not in heads:
         raise InputError(
@@ -134,6 +138,15 @@ def export_pretrained(
             f"{', with the length 1' if config.normalize else ''}.",
         ),
     )
+
+
+def _check_is_not_embedder(folder, bert_config):
+    """Raises InputError if the folder says how a text becomes its vector."""
+    if has_spec(folder) and find_spec(folder, bert_config).kind == "embedding":
+        raise InputError(
+            f"{folder} is a model of the kind embedding; export it with "
+            "load_finetuned(folder).export(export_dir)."
+        )
 
 
 def _build_vectors(encoder, has_pooler, normalize):

@@ -7,6 +7,13 @@ from keras_bert.embeddings import embedder as module
 from keras_bert.embeddings.embedder import load_embedder
 from keras_bert.errors import InputError
 
+
+class Column(list):
+    """A list with an axis, as the column of a DataFrame is."""
+
+    ndim = 1
+
+
 # In no order of lengths; the third is too long for 9 tokens.
 TEXTS = ["a very good dog", "", "lazy " * 9, "the fox", "Unaffable, no?"]
 # [CLS] 2, [SEP] 3.
@@ -94,6 +101,13 @@ def test_a_fingerprint_tells_models_apart(checkpoint, embedder):
     [
         ({"dimensions": 13}, "dimensions is 13, but must be from 1 to 12"),
         ({"dimensions": 0}, "dimensions is 0, but must be from 1 to 12"),
+        ({"dimensions": 5.5}, "dimensions is 5.5, but must be from 1 to 12"),
+        ({"dimensions": "5"}, "dimensions is '5', but must be from 1 to 12"),
+        ({"prompts": "query: "}, "prompts is 'query: ', but must be a JSON"),
+        ({"prompts": ["query: "]}, "prompts is .* but must be a JSON object"),
+        ({"prompts": {"query": 3}}, "prompts is .* but must be a JSON object"),
+        ({"prompts": {"": "is "}}, "prompts is .* but must be a JSON object"),
+        ({"default_prompt_name": "query"}, "no prompt 'query'; it has none"),
         ({"pooling": "sum"}, "pooling is 'sum', but must be one of mean"),
         ({"max_seq_length": 17}, "max_seq_length 17 is over"),
         ({"max_seq_length": 0}, "max_seq_length is 0, but must be above 0"),
@@ -104,9 +118,65 @@ def test_nonsense_is_refused(checkpoint, changes, message):
         load_embedder(checkpoint, **{"max_seq_length": 9} | changes)
 
 
-def test_wrong_texts_are_refused(embedder):
-    with pytest.raises(InputError, match="Text 2 is 7; give a string"):
-        embedder.embed(["the fox", 7])
+@pytest.mark.parametrize(
+    "texts",
+    [
+        tuple(TEXTS),
+        np.array(TEXTS),
+        np.array(TEXTS, object),
+        iter(TEXTS),
+        (text for text in TEXTS),
+        Column(TEXTS),
+    ],
+)
+def test_texts_in_any_sequence(embedder, texts):
+    np.testing.assert_allclose(
+        embedder.embed(texts), embedder.embed(TEXTS), atol=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    "texts, message",
+    [
+        ("the fox", "texts is 'the fox'; give a list of strings"),
+        (b"the fox", "texts is b'the fox'; give a list of strings"),
+        (None, "texts is None; give a list of strings"),
+        (float("nan"), "texts is nan; give a list of strings"),
+        (7, "texts is 7; give a list of strings"),
+        ({"text": TEXTS}, "texts is {'text': .*; give a list of strings"),
+        (set(TEXTS), "texts is {.*; give a list of strings"),
+        (np.array("the fox"), "texts is array.*; give a list of strings"),
+        (np.array([TEXTS]), "texts is array.*; give a list of strings"),
+        (np.ones(3), "Text 1 is np.float64.*; give a string"),
+        (["the fox", 7], "Text 2 is 7; give a string"),
+        (["the fox", None], "Text 2 is None; give a string"),
+        (["the fox", float("nan")], "Text 2 is nan; give a string"),
+        (["the fox", b"a dog"], "Text 2 is b'a dog'; give a string"),
+        ([("the fox", "a dog")], r"Text 1 is \('the fox', .*; give a string"),
+        ([["the fox", "a dog"]], r"Text 1 is \['the fox', .*; give a string"),
+        ([{"text": "the fox"}], "Text 1 is {'text': .*; give a string"),
+        (["the \ud83d"], "Text 1 has half of a character"),
+    ],
+)
+def test_wrong_texts_are_refused(embedder, texts, message):
+    with pytest.raises(InputError, match=message):
+        embedder.embed(texts)
+
+
+def test_a_table_is_not_a_list_of_texts(embedder):
+    """To go through a DataFrame gives the names of its columns."""
+
+    class Table(Column):
+        ndim = 2
+
+        def __repr__(self):
+            return "   text"
+
+    with pytest.raises(InputError, match="texts is    text; give a list"):
+        embedder.embed(Table(["text"]))
+
+
+def test_a_wrong_batch_size_is_refused(embedder):
     with pytest.raises(InputError, match="batch_size is 0, but must be above"):
         embedder.embed(["the fox"], batch_size=0)
 

@@ -5,6 +5,7 @@ import shutil
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from safetensors.numpy import load_file
 from small_checkpoint import write_checkpoint
 
@@ -15,6 +16,7 @@ from keras_bert.errors import InputError
 from keras_bert.finetuning.finetuned_model import is_finetuned, load_finetuned
 from keras_bert.models.pretraining import build_pretraining_model
 
+LIBRARY = "sentence_transformers.models"
 TEXTS = ["a very good dog", "the fox", "lazy " * 12]
 # What release 6.2 writes.
 NEW = {
@@ -167,7 +169,12 @@ def test_the_files_are_those_of_released_models(checkpoint, tmp_path):
 
 def test_a_folder_of_a_new_release(new, checkpoint):
     _check_model(
-        new, checkpoint, pooling="max", normalize=False, max_seq_length=11
+        new,
+        checkpoint,
+        pooling="max",
+        normalize=False,
+        max_seq_length=11,
+        prompts='{"document": "", "query": ""}',
     )
     assert load_pretrained(new, seq_length=16).tokenizer.vocab_size == 31
     # Without a length of its own, a tokenizer has a very large one.
@@ -212,7 +219,26 @@ def test_text_may_be_lower_cased_before_the_tokenizer(new):
         (
             "modules.json",
             [*NEW["modules.json"], {"path": "2_Dense", "type": "a.Dense"}],
-            "has the modules Transformer, Pooling, Dense, but only",
+            "has the modules Transformer, Pooling, a.Dense, but only",
+        ),
+        (
+            "modules.json",
+            [{**NEW["modules.json"][0], "type": "custom_st.Transformer"}],
+            "has the modules custom_st.Transformer, but only Transformer, Pool",
+        ),
+        (
+            "modules.json",
+            [*NEW["modules.json"], {"path": "2", "type": f"{LIBRARY}.LSTM"}],
+            "has the modules Transformer, Pooling, LSTM, but only",
+        ),
+        (
+            "modules.json",
+            [
+                *NEW["modules.json"],
+                {"path": "2", "type": f"{LIBRARY}.Normalize"},
+                {"path": "3", "type": f"{LIBRARY}.Dense"},
+            ],
+            "Pooling, Normalize, Dense, but only .* in this order",
         ),
         (
             "1_Pooling/config.json",
@@ -225,9 +251,34 @@ def test_text_may_be_lower_cased_before_the_tokenizer(new):
             "asks for the pooling weightedmean, but",
         ),
         (
+            "1_Pooling/config.json",
+            {"pooling_mode": "lasttoken"},
+            "asks for the pooling lasttoken, but",
+        ),
+        (
             "config_sentence_transformers.json",
-            {"default_prompt_name": "q", "prompts": {"q": "query: "}},
-            "puts the prompt 'query: ' before each text",
+            {"default_prompt_name": "p", "prompts": {"q": "query: "}},
+            "The model has no prompt 'p'; it has q",
+        ),
+        (
+            "config_sentence_transformers.json",
+            {"prompts": ["query: "]},
+            "prompts is .* but must be a JSON object of names and texts",
+        ),
+        (
+            "config_sentence_transformers.json",
+            {"prompts": {"query": None}},
+            "prompts is .* but must be a JSON object of names and texts",
+        ),
+        (
+            "config_sentence_transformers.json",
+            {"similarity_fn_name": "euclidean"},
+            "similarity_fn_name 'euclidean', but it must be cosine or dot",
+        ),
+        (
+            "sentence_bert_config.json",
+            {"module_output_name": "sentence_embedding"},
+            "module_output_name 'sentence_embedding', but only 'token_emb",
         ),
         (
             "tokenizer.json",
@@ -252,6 +303,71 @@ def test_what_is_not_known_is_refused(new, name, values, message):
     _write(new, {name: values})
     with pytest.raises(InputError, match=message):
         load_finetuned(new)
+
+
+@pytest.mark.parametrize(
+    "values, message",
+    [
+        ({"activation_function": "torch.nn.SiLU"}, "has the activation torch."),
+        ({"use_residual": True}, "has use_residual True, but only False can"),
+        ({"module_input_name": "token_embeddings"}, "has module_input_name 't"),
+        ({"module_output_name": "b"}, "has module_output_name 'b', but only"),
+        ({"out_features": None}, "dense is 'None:tanh', but must be sizes abo"),
+    ],
+)
+def test_dense_modules_that_are_not_known_are_refused(new, values, message):
+    module = {"path": "2_Dense", "type": f"{LIBRARY}.Dense"}
+    _write(
+        new,
+        {
+            "modules.json": [*NEW["modules.json"], module],
+            "2_Dense/config.json": {"out_features": 5, **values},
+        },
+    )
+    with pytest.raises(InputError, match=message):
+        load_embedder(new)
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+def test_a_pooling_without_the_prompt_is_refused(new, pooling):
+    """The vector of [CLS] is the same with and without the prompt's tokens."""
+    _write(
+        new,
+        {
+            "1_Pooling/config.json": {
+                "pooling_mode": pooling,
+                "include_prompt": False,
+            },
+        },
+    )
+    load_embedder(new)
+    prompts = {"config_sentence_transformers.json": {"prompts": {"q": "the "}}}
+    _write(new, prompts)
+    if pooling == "cls":
+        assert load_embedder(new).settings.named_prompts == {"q": "the "}
+    else:
+        with pytest.raises(InputError, match="the pooling mean leaves out the"):
+            load_embedder(new)
+
+
+def test_the_dot_product_is_the_similarity_if_the_model_says_so(
+    new, checkpoint
+):
+    values = {"similarity_fn_name": "dot"}
+    _write(new, {"config_sentence_transformers.json": values})
+    model = load_finetuned(new)
+    first, second = load_embedder(new).embed(TEXTS[:2])
+    (answer,) = model.predict([{"text": TEXTS[0], "other_text": TEXTS[1]}])
+    assert answer["similarity"] == pytest.approx(first @ second, rel=1e-5)
+    assert answer["similarity"] > 1.1
+    rows = [{"text": "a", "other_text": "b"}]
+    with pytest.raises(InputError, match="dot, but training compares cosines"):
+        model.kind.settings_from_data(rows)
+    served = model.kind.signatures(model.model)["similarity"].function
+    outputs = served(tf.constant(TEXTS[:1]), tf.constant(TEXTS[1:2]))
+    assert outputs["similarity"][0].numpy() == pytest.approx(
+        answer["similarity"], rel=1e-5
+    )
 
 
 def test_a_damaged_or_missing_file_is_named(new):

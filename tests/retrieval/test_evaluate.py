@@ -1,10 +1,13 @@
+import dataclasses
 import json
 import random
 
 import numpy as np
 import pytest
 from conftest import WORDS
+from small_checkpoint import write_checkpoint
 
+from keras_bert.embeddings.embedder import load_embedder
 from keras_bert.errors import InputError
 from keras_bert.retrieval import evaluate as module
 from keras_bert.retrieval.evaluate import RetrievalConfig, evaluate_retrieval
@@ -96,6 +99,71 @@ def test_all_documents_are_searched(embedder, collection, tmp_path, ignore):
     assert 0 < results["ndcg@10"] < results["recall@100"] < 1
 
 
+@pytest.mark.parametrize(
+    "prompts, query, document",
+    [
+        ({"query": "very good ", "passage": "bad "}, "very good ", "bad "),
+        ({"query": "the ", "document": "", "corpus": "bad "}, "the ", ""),
+        ({"corpus": "not ", "other": "is "}, "", "not "),
+    ],
+)
+def test_prompts_stand_before_queries_and_documents(
+    embedder, collection, monkeypatch, logged, prompts, query, document
+):
+    folder, *_ = collection
+    with monkeypatch.context() as patches:
+        settings = dataclasses.replace(embedder.settings, prompts=prompts)
+        patches.setattr(embedder, "settings", settings)
+        results = evaluate_retrieval(embedder, folder)
+    assert f"queries are read with the prompt {query!r}, the docu" in (
+        logged.text
+    )
+    assert f"documents with {document!r}." in logged.text
+    for file, prompt in (
+        ("queries.jsonl", query),
+        ("corpus.jsonl", document),
+    ):
+        rows = map(json.loads, (folder / file).read_text().splitlines())
+        rows = [
+            {
+                "_id": row["_id"],
+                "text": prompt + f"{row.get('title', '')} {row['text']}",
+            }
+            for row in rows
+        ]
+        _write_lines(folder / file, rows)
+    assert evaluate_retrieval(embedder, folder) == results
+
+
+def test_prompts_of_other_names_are_warned_of(
+    embedder, collection, monkeypatch, caplog
+):
+    prompts = {"s2p_query": "the "}
+    settings = dataclasses.replace(embedder.settings, prompts=prompts)
+    monkeypatch.setattr(embedder, "settings", settings)
+    evaluate_retrieval(embedder, collection[0])
+    assert "has the prompts s2p_query, but none is named query" in caplog.text
+
+
+def test_the_similarity_is_that_of_the_model(
+    collection, tmp_path, config, monkeypatch
+):
+    checkpoint = write_checkpoint(tmp_path / "encoder", config)
+    embedder = load_embedder(checkpoint, normalize=False, max_seq_length=15)
+    found = {}
+    for similarity in ("cosine", "dot"):
+        given = RetrievalConfig(similarity)
+        expected = evaluate_retrieval(embedder, collection[0], config=given)
+        with monkeypatch.context() as patches:
+            settings = dataclasses.replace(
+                embedder.settings, similarity=similarity
+            )
+            patches.setattr(embedder, "settings", settings)
+            found[similarity] = evaluate_retrieval(embedder, collection[0])
+        assert found[similarity] == expected
+    assert found["cosine"] != found["dot"]
+
+
 def test_a_judged_document_that_the_corpus_lacks_is_told(
     embedder, collection, caplog
 ):
@@ -145,7 +213,10 @@ def test_wrong_files_are_refused(
 @pytest.mark.parametrize(
     "changes, message",
     [
-        ({"similarity": "l2"}, "similarity is 'l2', but must be one of cosine"),
+        (
+            {"similarity": "l2"},
+            "similarity is 'l2', but must be one of model, co",
+        ),
         ({"top_k": 50}, "top_k is 50, but must be at least 100"),
         ({"batch_size": 0}, "batch_size is 0, but must be above 0"),
     ],

@@ -63,6 +63,16 @@ def test_a_file_larger_than_the_memory_can_be_searched(integers, tmp_path):
     np.testing.assert_array_equal(found.indices, expected.indices)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float64", "int8", object])
+def test_numbers_of_any_kind(integers, dtype):
+    expected = search(*integers, 3, similarity="dot")
+    queries, corpus = (x.astype(dtype) for x in integers)
+    for some in ((queries, corpus), (queries.tolist(), corpus.tolist())):
+        found = search(*some, np.int64(3), similarity="dot")
+        np.testing.assert_array_equal(found.indices, expected.indices)
+        np.testing.assert_array_equal(found.scores, expected.scores)
+
+
 def test_no_query_and_no_vector(integers):
     queries, corpus = integers
     assert search(queries[:0], corpus, 3).indices.shape == (0, 0)
@@ -73,10 +83,26 @@ def test_no_query_and_no_vector(integers):
     "changes, message",
     [
         ({"similarity": "l2"}, "similarity is 'l2', but must be one of cosine"),
-        ({"k": 0}, "k is 0, but must be at least 1"),
+        ({"k": 0}, "k is 0, but must be a whole number of at least 1"),
+        ({"k": -1}, "k is -1, but must be a whole number of at least 1"),
+        ({"k": 2.0}, "k is 2.0, but must be a whole number"),
+        ({"k": True}, "k is True, but must be a whole number"),
+        ({"k": None}, "k is None, but must be a whole number"),
+        ({"k": "2"}, "k is '2', but must be a whole number"),
         ({"corpus": np.ones([4, 3])}, r"\[4, 3\], but the queries \[11, 5\]"),
         ({"corpus": np.full([4, 5], np.nan)}, "corpus must be finite numbers"),
+        ({"corpus": []}, r"The corpus has the shape \[0\], but the queries"),
+        ({"corpus": [[1, 2], [3]]}, "The corpus must be finite numbers"),
+        ({"corpus": None}, r"The corpus has the shape \[\], but the queries"),
+        ({"corpus": ["a film"]}, r"The corpus must be finite numbers \[N, D"),
+        ({"corpus": [["a", "b", "c", "d", "e"]]}, "corpus must be finite num"),
+        ({"corpus": np.full([4, 5], 1e300)}, "corpus must be finite numbers"),
         ({"queries": np.ones(5)}, "queries must be finite numbers"),
+        ({"queries": "a film"}, "queries must be finite numbers"),
+        ({"queries": ["a film"]}, "queries must be finite numbers"),
+        ({"queries": None}, "queries must be finite numbers"),
+        ({"queries": []}, "queries must be finite numbers"),
+        ({"queries": np.ones([2, 5]) * 1j}, "queries must be finite numbers"),
     ],
 )
 def test_nonsense_is_refused(integers, changes, message):

@@ -54,6 +54,27 @@ def test_dimensions(openai_client):
         openai_client.embeddings.create(model="small", input="aa", dimensions=1)
 
 
+def test_a_prompt_is_named(openai_client):
+    def ask(**more):
+        answer = openai_client.embeddings.create(
+            model="small", input=TEXTS, **more
+        )
+        return [x.embedding for x in answer.data]
+
+    expected = openai_client.embeddings.create(
+        model="small", input=[f"ask {text}" for text in TEXTS]
+    )
+    found = ask(extra_body={"prompt_name": "query"})
+    for vector, other in zip(found, expected.data, strict=True):
+        assert vector == pytest.approx(other.embedding)
+    assert ask(extra_body={"prompt_name": None}) == ask() != found
+    for wrong in ("document", "", 3, ["query"], {}):
+        with pytest.raises(
+            openai.BadRequestError, match="prompt_name .* the prompts query."
+        ):
+            ask(extra_body={"prompt_name": wrong})
+
+
 def test_errors_in_the_form_of_openai(openai_client, server):
     with pytest.raises(openai.NotFoundError, match="does not exist") as error:
         openai_client.embeddings.create(model="no", input="a")

@@ -9,6 +9,7 @@ import tensorflow as tf
 from conftest import randomize, write_vocab
 from safetensors.numpy import save_file
 
+from keras_bert.checkpoints.convert import convert_checkpoint
 from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.checkpoints.load_pretrained import load_pretrained
 from keras_bert.errors import InputError
@@ -166,6 +167,23 @@ def test_an_encoder_without_heads(encoder_checkpoint, tmp_path):
             PretrainedExportConfig(pooling="pooled", max_seq_length=9),
         )
     assert not (tmp_path / "pooled").exists()
+
+
+def test_an_embedder_is_exported_as_what_it_is(checkpoint, tmp_path):
+    """As an encoder, it would lose its pooling and its prompts."""
+    convert_checkpoint(
+        checkpoint,
+        tmp_path / "st",
+        "sentence_transformers",
+        settings={"pooling": "cls", "max_seq_length": 9},
+    )
+    with pytest.raises(InputError, match="is a model of the kind embedding; "):
+        export_pretrained(
+            tmp_path / "st",
+            tmp_path / "served",
+            PretrainedExportConfig(max_seq_length=9),
+        )
+    assert not (tmp_path / "served").exists()
 
 
 def test_the_card_of_an_encoder(version, checkpoint):

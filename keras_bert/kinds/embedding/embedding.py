@@ -6,6 +6,7 @@ import functools
 
 import numpy as np
 import tensorflow as tf
+from absl import logging
 from scipy import stats
 
 from keras_bert.errors import InputError
@@ -61,8 +62,9 @@ class Embedding(Kind):
     """Answers with `embedding`, the vector of a text.
 
     A row with two texts is answered with `similarity`, the cosine of their
-    vectors; one with more texts with `similarities`, those of the first text
-    with each other one.
+    vectors or, if the settings say so, the dot product; one with more texts
+    with `similarities`, those of the first text with each other one. The
+    default prompt of the settings stands before each text.
 
     The text fields are an anchor, a positive and any negatives. A row has the
     first of these fields, at least one; all rows of a data set have the same.
@@ -72,12 +74,21 @@ class Embedding(Kind):
     The SavedModel takes the first text field [B] and returns `embedding`,
     float32 [B, H]; so does its signature `embed`. The signature `similarity`
     takes the first two text fields [B] and returns `similarity`, float32 [B].
-    `serve_ids` returns `embedding` too.
+    For each prompt, there is a signature such as `embed_query`, which puts
+    this prompt before each text. `serve_ids` returns `embedding` too.
     """
 
     name = "embedding"
     Settings = EmbeddingSettings
     num_text_fields = tuple(range(1, 11))
+    inherited_settings = (
+        "pooling",
+        "dense",
+        "normalize",
+        "similarity",
+        "prompts",
+        "default_prompt_name",
+    )
     metrics = {
         "spearman": Regression.metrics["spearman"],
         "pearson": Regression.metrics["pearson"],
@@ -88,30 +99,48 @@ class Embedding(Kind):
         super().__init__(spec, tokenizer)
         self._preprocessor = text_preprocessor(spec.settings, tokenizer)
         self._in_windows = spec.settings.in_windows
+        self._prompt = spec.settings.prompt()
         self._needs = _OF_LOSS[spec.settings.loss]
         self.objectives = {"embeddings": _objective(spec.settings)}
 
     def build_model(self, bert_config):
         settings = self.spec.settings
-        if max(settings.sizes, default=0) > bert_config.hidden_size:
-            raise InputError(
-                f"dimensions is {settings.dimensions!r}, but the network's "
-                f"vectors have {bert_config.hidden_size} numbers."
-            )
-        return build_embedder(
+        model = build_embedder(
             bert_config,
             pooling=settings.pooling,
+            dense=settings.dense_layers,
             normalize=settings.normalize,
             packed=not self._in_windows,
             window_pooling=settings.window_pooling,
         )
+        size = model.output["embeddings"].shape[-1]
+        if max(settings.sizes, default=0) > size:
+            raise InputError(
+                f"dimensions is {settings.dimensions!r}, but the network's "
+                f"vectors have {size} numbers."
+            )
+        return model
 
     @property
     def batches_by_length(self):
         return self.spec.settings.loss != "cosent"
 
     def settings_from_data(self, rows):
-        """Checks that the loss fits the training rows."""
+        """Checks that the loss fits the training rows and the settings."""
+        settings = self.spec.settings
+        if settings.similarity == "dot" and not settings.normalize:
+            raise InputError(
+                "similarity is dot, but training compares cosines; set "
+                "similarity to cosine, or normalize the vectors."
+            )
+        if any(settings.named_prompts.values()):
+            logging.warning(
+                "The model has the prompts %s; training puts the default "
+                "prompt %r before each text. If a text needs another one, "
+                "leave default_prompt_name empty and write it into the text.",
+                ", ".join(settings.named_prompts),
+                self._prompt,
+            )
         number, row = next(numbered(rows))
         form = form_of(row, self.spec.text_fields, number)
         self._needs.check(form, f"loss {self.spec.settings.loss}")
@@ -122,7 +151,9 @@ class Embedding(Kind):
         form = check_rows(rows, self.spec.text_fields, labeled=labeled)
         texts = [row[field] for row in rows for field in form.fields]
         packed = encode_texts(
-            [{"text": text} for text in texts], ("text",), self._preprocessor
+            [{"text": self._prompt + text} for text in texts],
+            ("text",),
+            self._preprocessor,
         )
         num_texts = len(form.fields)
         labels = {}
@@ -154,7 +185,8 @@ class Embedding(Kind):
         return tf.zeros(len(rows))  # the order of the texts says it all
 
     def decode(self, rows, examples, outputs):
-        return [_answer(vectors) for vectors in outputs["embeddings"]]
+        is_cosine = self.spec.settings.similarity == "cosine"
+        return [_answer(x, is_cosine) for x in outputs["embeddings"]]
 
     def gold(self, rows):
         """Returns the numbers of scored pairs; None for each other row.
@@ -205,7 +237,8 @@ class Embedding(Kind):
         )
 
     def description(self):
-        return {"sizes": self.spec.settings.sizes}
+        settings = self.spec.settings
+        return {"sizes": settings.sizes, "prompts": settings.named_prompts}
 
     def signatures(self, model):
         def embed_texts(texts):
@@ -231,25 +264,42 @@ class Embedding(Kind):
             vectors, read = embed_texts(texts)
             return {"embedding": vectors, **read}
 
+        def embed_after(prompt):
+            return lambda texts: embed(tf.strings.join([prompt, texts]))
+
         def similarity(first, second):
             texts = tf.reshape(tf.stack([first, second], axis=1), [-1])
-            vectors, read = embed_texts(texts)
-            unit = tf.math.l2_normalize(vectors, axis=-1)
+            vectors, read = embed_texts(tf.strings.join([self._prompt, texts]))
+            if self.spec.settings.similarity == "cosine":
+                vectors = tf.math.l2_normalize(vectors, axis=-1)
             truncated, num_tokens = (
                 tf.reshape(read[name], [-1, 2])
                 for name in ("truncated", "num_tokens")
             )
             return {
-                "similarity": tf.reduce_sum(unit[::2] * unit[1::2], axis=-1),
+                "similarity": tf.reduce_sum(
+                    vectors[::2] * vectors[1::2], axis=-1
+                ),
                 "truncated": tf.reduce_any(truncated, axis=1),
                 "num_tokens": tf.reduce_sum(num_tokens, axis=1),
             }
 
         inputs = self.string_inputs()
         embed = one_graph(embed, inputs[:1])
-        signatures = dict.fromkeys(
-            ("serving_default", "embed"), Signature(embed, inputs[:1])
-        )
+        prompts = {
+            "serving_default": self._prompt,
+            "embed": self._prompt,
+            **{
+                f"embed_{name}": prompt
+                for name, prompt in self.spec.settings.named_prompts.items()
+            },
+        }
+        signatures = {
+            name: Signature(
+                embed_after(prompt) if prompt else embed, inputs[:1]
+            )
+            for name, prompt in prompts.items()
+        }
         if len(inputs) > 1:
             signatures["similarity"] = Signature(similarity, inputs[:2])
         return signatures
@@ -318,13 +368,14 @@ def _error_of_rows(teacher, vectors, temperature):
     return tf.reduce_mean(soft_squared_error(teacher, vectors), axis=1)
 
 
-def _answer(vectors):
+def _answer(vectors, is_cosine):
     """Vectors [C, H] -> the answer to a row of C texts."""
     if len(vectors) == 1:
         return {"embedding": vectors[0].tolist()}
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    unit = vectors / np.maximum(lengths, 1e-12)
-    similarities = (unit[1:] @ unit[0]).tolist()
+    if is_cosine:
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        vectors = vectors / np.maximum(lengths, 1e-12)
+    similarities = (vectors[1:] @ vectors[0]).tolist()
     if len(similarities) == 1:
         return {"similarity": similarities[0]}
     return {"similarities": similarities}

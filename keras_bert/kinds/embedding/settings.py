@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+from collections.abc import Mapping
 
 from keras_bert.errors import InputError
 from keras_bert.kinds.settings import WindowSettings
 from keras_bert.settings import setting
+
+# Those of a Dense module of sentence-transformers, by the names that
+# `get_activation` has for them.
+ACTIVATIONS = ("linear", "tanh", "relu", "gelu_erf")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -14,13 +20,21 @@ class EmbeddingSettings(WindowSettings):
     """Settings of an embedding task.
 
     The vector of a text in windows is the mean or the maximum, by
-    `window_pooling`, of the vectors that `pooling` makes of its windows. With
-    `normalize`, it then gets the length 1.
+    `window_pooling`, of the vectors that `pooling` and `dense` make of its
+    windows. With `normalize`, it then gets the length 1.
 
     Attributes:
         pooling: The vector of a text: the mean or the max of all its tokens;
             cls, the vector of [CLS]; or pooled, the output of the pooler.
+        dense: Layers after the pooling, each as its size and its activation:
+            256:tanh or 512:gelu_erf,256:linear. Empty for none.
         normalize: Whether all vectors have the length 1.
+        similarity: The similarity of two vectors: cosine, or dot for their
+            dot product. Training compares cosines.
+        prompts: What stands before a text, by the name of its role, as JSON:
+            {"query": "question: ", "document": "answer: "}.
+        default_prompt_name: The prompt before each text for which no prompt is
+            named, also in training; empty for none.
         loss: multiple_negatives for pairs of texts that belong together, or
             with negatives after them; cosent for pairs with a number as their
             label; triplet for a text, a positive and negatives.
@@ -35,10 +49,16 @@ class EmbeddingSettings(WindowSettings):
     Example:
         >>> keras_bert.EmbeddingSettings(dimensions="6,12").sizes
         (6, 12)
+        >>> keras_bert.EmbeddingSettings(prompts={"query": "q: "}).prompts
+        '{"query": "q: "}'
     """
 
     pooling: str = setting("mean", choices=("mean", "cls", "max", "pooled"))
+    dense: str = ""
     normalize: bool = True
+    similarity: str = setting("cosine", choices=("cosine", "dot"))
+    prompts: str = ""
+    default_prompt_name: str = ""
     loss: str = setting(
         "multiple_negatives",
         choices=("multiple_negatives", "cosent", "triplet"),
@@ -48,7 +68,12 @@ class EmbeddingSettings(WindowSettings):
     dimensions: str = ""
 
     def __post_init__(self):
+        if isinstance(self.prompts, Mapping):
+            text = json.dumps(dict(self.prompts), ensure_ascii=False)
+            object.__setattr__(self, "prompts", text)
         super().__post_init__()
+        _ = self.dense_layers
+        self.prompt()
         sizes = self.sizes
         if 0 in sizes or len(set(sizes)) < len(sizes):
             raise InputError(
@@ -66,3 +91,50 @@ class EmbeddingSettings(WindowSettings):
                 "with commas between them, such as 384,256,128."
             )
         return tuple(map(int, parts))
+
+    @property
+    def dense_layers(self) -> tuple[tuple[int, str], ...]:
+        """The size and the activation of each layer in `dense`."""
+        found = []
+        for layer in self.dense.split(",") if self.dense else ():
+            size, _, activation = layer.strip().partition(":")
+            if not (
+                size.isdecimal() and int(size) and activation in ACTIVATIONS
+            ):
+                raise InputError(
+                    f"dense is {self.dense!r}, but must be sizes above 0 with "
+                    f"one of the activations {', '.join(ACTIVATIONS)}, such as "
+                    "512:gelu_erf,256:linear."
+                )
+            found.append((int(size), activation))
+        return tuple(found)
+
+    @property
+    def named_prompts(self) -> dict[str, str]:
+        """The texts in `prompts`, by name."""
+        try:
+            found = json.loads(self.prompts or "{}")
+        except (TypeError, ValueError):
+            found = None
+        if not isinstance(found, dict) or not all(
+            name and isinstance(text, str) for name, text in found.items()
+        ):
+            raise InputError(
+                f"prompts is {self.prompts!r}, but must be a JSON object of "
+                'names and texts, such as {"query": "question: "}.'
+            )
+        return found
+
+    def prompt(self, name: str | None = None) -> str:
+        """Returns the prompt with this name, by default the default prompt.
+
+        Raises InputError if there is no such prompt.
+        """
+        name = self.default_prompt_name if name is None else name
+        prompts = {"": ""} | self.named_prompts
+        if name not in prompts:
+            known = ", ".join(self.named_prompts) or "none"
+            raise InputError(
+                f"The model has no prompt {name!r}; it has {known}."
+            )
+        return prompts[name]

@@ -1,0 +1,341 @@
+"""Models with named prompts and with Dense modules, from disk to answers."""
+
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from safetensors.numpy import save_file
+from small_checkpoint import write_checkpoint
+
+from keras_bert.checkpoints.convert import convert_checkpoint
+from keras_bert.embeddings.embed_files import embed_files
+from keras_bert.embeddings.embedder import load_embedder
+from keras_bert.errors import InputError
+from keras_bert.finetuning.config import FinetuningConfig
+from keras_bert.finetuning.finetuned_model import load_finetuned
+from keras_bert.finetuning.run import finetune
+from keras_bert.serving.served_model import ServedModel
+from keras_bert.tasks.base import Task
+
+TEXTS = ["a very good dog", "", "the fox", "lazy " * 12]
+PROMPTS = {"query": "good film : ", "document": "the ", "plain": ""}
+ACTIVATION = "torch.nn.modules.activation."
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory, config):
+    return write_checkpoint(tmp_path_factory.mktemp("m") / "encoder", config)
+
+
+@pytest.fixture(scope="module")
+def weights():
+    """12 -> 7 with a bias, 7 -> 5 without one."""
+    random = np.random.default_rng(4)
+    return [
+        {
+            "linear.weight": random.normal(size=[7, 12]).astype("float32"),
+            "linear.bias": random.normal(size=[7]).astype("float32"),
+        },
+        {"linear.weight": random.normal(size=[5, 7]).astype("float32")},
+    ]
+
+
+def _write(folder, files):
+    for name, values in files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(json.dumps(values))
+
+
+def _write_modules(checkpoint, weights, folder, activations, default=None):
+    """Writes a folder as release 6 does, but for the names of its pooling."""
+    settings = {"max_seq_length": 12, "normalize": False}
+    convert_checkpoint(
+        checkpoint, folder, "sentence_transformers", settings=settings
+    )
+    modules = json.loads((folder / "modules.json").read_text())
+    for i, activation in enumerate(activations):
+        name, (units, size) = (
+            f"{i + 2}_Dense",
+            weights[i]["linear.weight"].shape,
+        )
+        modules.append(
+            {
+                "path": name,
+                "type": "sentence_transformers.base.modules.dense.Dense",
+            }
+        )
+        values = {
+            "in_features": size,
+            "out_features": units,
+            "bias": "linear.bias" in weights[i],
+            "activation_function": activation,
+            "module_input_name": "sentence_embedding",
+            "module_output_name": "sentence_embedding",
+        }
+        _write(folder, {f"{name}/config.json": values})
+        save_file(weights[i], folder / name / "model.safetensors")
+    modules.append(
+        {
+            "path": "9_Normalize",
+            "type": "sentence_transformers.base.modules.normalize.Normalize",
+        }
+    )
+    prompts = {
+        "prompts": PROMPTS,
+        "default_prompt_name": default,
+        "similarity_fn_name": "cosine",
+    }
+    _write(
+        folder,
+        {
+            "modules.json": modules,
+            "config_sentence_transformers.json": prompts,
+        },
+    )
+    return folder
+
+
+@pytest.fixture(scope="module")
+def folder(checkpoint, weights, tmp_path_factory):
+    return _write_modules(
+        checkpoint,
+        weights,
+        tmp_path_factory.mktemp("st") / "model",
+        [f"{ACTIVATION}Tanh", "torch.nn.modules.linear.Identity"],
+        "document",
+    )
+
+
+@pytest.fixture(scope="module")
+def embedder(folder):
+    return load_embedder(folder)
+
+
+@pytest.fixture(scope="module")
+def vectors(checkpoint, weights):
+    """Returns what the folder must answer for texts with their prompts."""
+    plain = load_embedder(checkpoint, normalize=False, max_seq_length=12)
+
+    def vectors(texts):
+        x = plain.embed(texts)
+        x = np.tanh(
+            x @ weights[0]["linear.weight"].T + weights[0]["linear.bias"]
+        )
+        x = x @ weights[1]["linear.weight"].T
+        return x / np.linalg.norm(x, axis=1, keepdims=True)
+
+    return vectors
+
+
+def test_answers_equal_sentence_transformers(shared):
+    folder = shared / "golden" / "hub_heads" / "embedder_prompts_dense"
+    expected = json.loads((folder / "expected.json").read_text())
+    embedder = load_embedder(folder)
+    for name, prompt_name in (
+        ("plain", None),
+        ("query", "query"),
+        ("document", "document"),
+    ):
+        found = embedder.embed(expected["texts"], prompt_name=prompt_name)
+        np.testing.assert_allclose(found, expected[name], atol=1e-5)
+
+
+@pytest.mark.parametrize("name", [None, *PROMPTS])
+def test_a_prompt_stands_before_each_text(embedder, vectors, name):
+    prompt = PROMPTS[name or "document"]
+    np.testing.assert_allclose(
+        embedder.embed(TEXTS, prompt_name=name),
+        vectors([prompt + text for text in TEXTS]),
+        atol=1e-5,
+    )
+    assert embedder.size == 5
+
+
+def test_an_unknown_prompt_is_refused(embedder, tmp_path):
+    message = "no prompt 'passage'; it has query, document, plain"
+    with pytest.raises(InputError, match=message):
+        embedder.embed(TEXTS, prompt_name="passage")
+    (tmp_path / "in.txt").write_text("a\n")
+    with pytest.raises(InputError, match=message):
+        embed_files(
+            embedder,
+            f"{tmp_path}/in.txt",
+            tmp_path / "out.npy",
+            prompt_name="passage",
+        )
+
+
+def test_files_are_read_with_a_prompt(embedder, tmp_path):
+    (tmp_path / "in.txt").write_text("\n".join(TEXTS))
+    out = tmp_path / "out.npy"
+    embed_files(embedder, f"{tmp_path}/in.txt", out, prompt_name="query")
+    np.testing.assert_allclose(
+        np.load(out), embedder.embed(TEXTS, prompt_name="query"), atol=1e-6
+    )
+
+
+def test_prompts_can_be_given(checkpoint, folder):
+    """Some models name their prompts on their page only."""
+    texts = [PROMPTS["query"] + text for text in TEXTS]
+    plain = load_embedder(checkpoint, max_seq_length=9)
+    embedder = load_embedder(
+        checkpoint, max_seq_length=9, prompts={"query": PROMPTS["query"]}
+    )
+    np.testing.assert_allclose(
+        embedder.embed(TEXTS, prompt_name="query"),
+        plain.embed(texts),
+        atol=1e-6,
+    )
+    embedder = load_embedder(folder, default_prompt_name="query")
+    np.testing.assert_array_equal(
+        embedder.embed(TEXTS), embedder.embed(TEXTS, prompt_name="query")
+    )
+    embedder = load_embedder(folder, default_prompt_name="")
+    np.testing.assert_array_equal(
+        embedder.embed(TEXTS), embedder.embed(TEXTS, prompt_name="plain")
+    )
+
+
+def test_a_fingerprint_depends_on_prompts(embedder, folder):
+    other = load_embedder(folder, default_prompt_name="query")
+    assert other.fingerprint() != embedder.fingerprint()
+
+
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [
+        (f"{ACTIVATION}ReLU", lambda x: np.maximum(x, 0)),
+        (f"{ACTIVATION}GELU", lambda x: tf.nn.gelu(x).numpy()),
+    ],
+)
+def test_activations(checkpoint, weights, tmp_path, name, function):
+    folder = _write_modules(checkpoint, weights, tmp_path / "m", [name])
+    plain = load_embedder(checkpoint, normalize=False, max_seq_length=12)
+    x = plain.embed(TEXTS)
+    x = function(x @ weights[0]["linear.weight"].T + weights[0]["linear.bias"])
+    np.testing.assert_allclose(
+        load_embedder(folder).embed(TEXTS),
+        x / np.linalg.norm(x, axis=1, keepdims=True),
+        atol=1e-5,
+    )
+
+
+def test_what_is_written_again_is_the_same_model(folder, embedder, tmp_path):
+    convert_checkpoint(folder, tmp_path / "again", "sentence_transformers")
+    found = load_embedder(tmp_path / "again")
+    assert found.fingerprint() == embedder.fingerprint()
+    values, expected = (
+        json.loads((x / "config_sentence_transformers.json").read_text())
+        for x in (tmp_path / "again", folder)
+    )
+    assert values == expected
+    with pytest.raises(InputError, match="no BERT with the heads dense_0"):
+        convert_checkpoint(folder, tmp_path / "hf", "huggingface")
+
+
+def test_a_loaded_model_answers_with_the_default_prompt(folder, embedder):
+    model = load_finetuned(folder)
+    answers = model.predict([{"text": text} for text in TEXTS])
+    expected = embedder.embed(TEXTS)
+    np.testing.assert_allclose(
+        [answer["embedding"] for answer in answers], expected, atol=1e-5
+    )
+    answers = model.predict([{"text": TEXTS[0], "other_text": TEXTS[2]}])
+    assert answers[0]["similarity"] == pytest.approx(
+        expected[0] @ expected[2], abs=1e-5
+    )
+
+
+def test_the_served_model_has_a_signature_for_each_prompt(
+    folder, embedder, tmp_path
+):
+    version = load_finetuned(folder).export(tmp_path / "served")
+    loaded = tf.saved_model.load(str(version)).signatures
+    for signature, name in (
+        ("serving_default", "document"),
+        ("embed", "document"),
+        ("embed_query", "query"),
+        ("embed_document", "document"),
+        ("embed_plain", "plain"),
+    ):
+        outputs = loaded[signature](text=tf.constant(TEXTS))
+        np.testing.assert_allclose(
+            outputs["embedding"],
+            embedder.embed(TEXTS, prompt_name=name),
+            atol=1e-5,
+        )
+    expected = embedder.embed(TEXTS)
+    outputs = loaded["similarity"](
+        text=tf.constant(TEXTS[:1]), other_text=tf.constant(TEXTS[2:3])
+    )
+    assert outputs["similarity"][0].numpy() == pytest.approx(
+        expected[0] @ expected[2], abs=1e-5
+    )
+    (answer,) = ServedModel(version, "embed_query").answer([{"text": "a"}])
+    np.testing.assert_allclose(
+        answer["embedding"],
+        embedder.embed(["a"], prompt_name="query")[0],
+        atol=1e-5,
+    )
+    description = json.loads((version / "assets" / "model.json").read_text())
+    assert description["prompts"] == PROMPTS
+
+
+ROWS = {
+    "train": [
+        {"text": "the film", "other_text": "a movie"},
+        {"text": "a dog", "other_text": "lazy fox"},
+    ],
+    "validation": [
+        {"text": "a film", "other_text": "the movie", "label": 4.5},
+        {"text": "lazy dog", "other_text": "bad movie !", "label": 0.25},
+        {"text": "quick fox", "other_text": "the fox", "label": 3.5},
+    ],
+}
+TASK = Task(
+    kind="embedding",
+    text_fields=("text", "other_text"),
+    metrics=("spearman",),
+    read=lambda data_dir, split: ROWS[split],
+    settings={"max_seq_length": 12},
+    test_files={},
+)
+
+
+@pytest.mark.parametrize("lora_rank", [0, 2])
+def test_training_goes_on_with_what_the_model_is(
+    folder, vectors, tmp_path, lora_rank, caplog
+):
+    """At a rate of nearly nothing, the vectors stay as they are."""
+    finetune(
+        TASK,
+        tmp_path,
+        tmp_path / "out",
+        init_checkpoint=folder,
+        config=FinetuningConfig(
+            num_train_epochs=1,
+            train_batch_size=2,
+            learning_rate=1e-12,
+            lora_rank=lora_rank,
+        ),
+    )
+    found = load_embedder(tmp_path / "out")
+    assert found.settings.dense == "7:tanh,5:linear"
+    expected = vectors([PROMPTS["query"] + text for text in TEXTS])
+    np.testing.assert_allclose(
+        found.embed(TEXTS, prompt_name="query"), expected, atol=1e-4
+    )
+    assert "puts the default prompt 'the ' before each" in caplog.text
+
+
+def test_what_the_model_is_can_be_replaced(folder, tmp_path):
+    finetune(
+        TASK,
+        tmp_path,
+        tmp_path / "out",
+        init_checkpoint=folder,
+        config=FinetuningConfig(num_train_epochs=1, train_batch_size=2),
+        settings={"dense": "", "prompts": "", "default_prompt_name": ""},
+    )
+    assert load_embedder(tmp_path / "out").size == 12
