@@ -14,7 +14,6 @@ from typing import Any, TextIO
 from keras_bert.errors import InputError
 from keras_bert.storage.paths import is_remote, to_path
 
-
 _GZIP = b"\x1f\x8b"
 _HEAD = 1024  # bytes that tell what a file holds
 

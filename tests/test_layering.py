@@ -95,6 +95,7 @@ MAY_IMPORT = {
         "input_files",
         "pretraining/write",
         "records",
+        "storage",
         "text",
         "training",
     },

@@ -156,7 +156,7 @@ def test_a_bad_csv_is_named(tmp_path, text, message):
 @pytest.mark.parametrize("delimiter", [";", "\t"])
 def test_csv_with_other_delimiters(tmp_path, delimiter):
     (tmp_path / "a.csv").write_text(
-        f'id;text;label\n1;"a, ""b"";\nc";0\n'.replace(";", delimiter)
+        'id;text;label\n1;"a, ""b"";\nc";0\n'.replace(";", delimiter)
     )
     for text in ("text", 1):
         read = readers.csv(
