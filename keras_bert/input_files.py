@@ -69,6 +69,10 @@ def open_text(
             f"{file} is not a whole gzip file ({error}); copy it again, or "
             "remove .gz from its name if it is plain text."
         ) from error
+    except IsADirectoryError as error:
+        raise InputError(
+            f"{file} is a folder; give the files in it, such as {file}/*.txt."
+        ) from error
     except UnicodeDecodeError as error:
         raise InputError(
             f"{file} is not UTF-8 ({error}); save it as UTF-8."

@@ -54,6 +54,9 @@ _ANOTHER = Says("does the model config belong to this checkpoint?")
 
 
 @cases(
+    ("the checkpoint first", lambda x: keras_bert.load_checkpoint(
+        x.checkpoint, keras_bert.build_encoder(x.config)),
+     Says("is not a path; give a string")),
     ("a wider network", _load_into(hidden_size=24), _ANOTHER),
     ("a deeper network", _load_into(num_hidden_layers=3), _ANOTHER),
     ("a flatter network", _load_into(num_hidden_layers=1), _ANOTHER),
@@ -96,7 +99,6 @@ _FEATURES = {
 
 def _same_with(**dtypes):
     def call(x):
-        network = x.model("classification").model
         network = keras_bert.build_encoder(x.config)
         changed = {n: _FEATURES[n].astype(t) for n, t in dtypes.items()}
         outputs = (network(f) for f in (_FEATURES, _FEATURES | changed))
@@ -130,6 +132,8 @@ def _lines(x, *more):
     ("BPE", lambda x: x.vocab(json.dumps(
         {"model": {"type": "BPE", "vocab": {"a": 0}}}), "tokenizer.json"),
      Says("BPE")),
+    ("a list of pieces", lambda x: keras_bert.BertTokenizer(x.pieces),
+     Says("is not a path; give a string")),
     ("a folder", lambda x: keras_bert.BertTokenizer(x.checkpoint),
      Says("No vocabulary at")),
     ("false as a string",

@@ -54,6 +54,8 @@ _JSON = '{"text": "the fox"}\n'
     ("a file that is not there",
      lambda x: list(keras_bert.TextSource("absent").lines()),
      Says("No file matches 'absent'")),
+    ("a folder", lambda x: list(keras_bert.TextSource(x.folder).lines()),
+     Says("is a folder; give the files in it")),
     ("nothing", lambda x: keras_bert.TextSource(),
      Says("Give either an input_file or a tfds_name")),
     ("text_field and document_per_file", lambda x: keras_bert.TextSource(
