@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any
 
 from keras_bert.errors import InputError
@@ -61,15 +62,23 @@ def _check(field, value):
     # A type has a name; a string is an annotation that is not evaluated.
     type_name = getattr(field.type, "__name__", str(field.type))
     kind, _, none = type_name.partition(" | ")
-    if kind not in ("int", "float") or (none and value is None):
+    if none and value is None:
+        return
+    if kind not in ("int", "float"):
+        if not isinstance(value, {"bool": bool, "str": str}.get(kind, object)):
+            raise InputError(
+                f"{field.name} is {value!r}, but must be a {kind}."
+            )
         return
     whole = kind == "int"
-    if isinstance(value, bool) or not isinstance(
-        value, int if whole else (int, float)
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int if whole else (int, float))
+        or value in (math.inf, -math.inf)
     ):
         raise InputError(
             f"{field.name} is {value!r}, but must be a "
-            f"{'whole ' if whole else ''}number."
+            f"{'whole' if whole else 'finite'} number."
         )
     minimum = field.metadata.get("minimum")
     if minimum is None and not value > 0:

@@ -116,7 +116,7 @@ def test_wrong_input_of_finetuning_and_serving(script_folder, tmp_path):
             "A classification task has no setting 'features'",
         ),
         ({"data_source": "tfds"}, "contains no prepared glue/sst2"),
-        ({}, "Label 'good' of example 1 is not one of 0, 1"),
+        ({}, "Label 'good' of example 1 is not one of the strings '0', '1'"),
         ({"data_dir": "absent"}, "No train file at absent/train.tsv"),
         ({"init_checkpoint": "absent"}, "No checkpoint at absent"),
     ):

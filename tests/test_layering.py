@@ -22,7 +22,7 @@ MAY_IMPORT = {
     "layers": set(),
     "models": {"config", "errors", "layers"},
     "text": {"errors", "files", "settings", "storage"},
-    "tasks": {"errors", "storage"},
+    "tasks": {"errors", "input_files", "storage"},
     "training": {"errors", "files", "progress", "settings", "storage"},
     "kinds": {
         "config",
@@ -95,6 +95,7 @@ MAY_IMPORT = {
         "input_files",
         "pretraining/write",
         "records",
+        "storage",
         "text",
         "training",
     },

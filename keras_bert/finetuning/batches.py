@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
+from keras_bert.errors import InputError
 from keras_bert.kinds.examples import Examples
 from keras_bert.training.share import WHOLE, Share
 
@@ -92,6 +93,10 @@ def evaluation_batches(
     The i-th row of the outputs belongs to the example at the i-th place. A
     batch has fewer than `batch_size` examples if each has several windows.
     """
+    if not isinstance(batch_size, int) or batch_size < 1:
+        raise InputError(
+            f"batch_size is {batch_size!r}, but must be a whole number above 0."
+        )
     order = np.argsort(examples.lengths, kind="stable")
     batches = examples.sizes.cut(order, batch_size)
     indices = tf.RaggedTensor.from_row_lengths(

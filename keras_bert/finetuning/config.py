@@ -125,7 +125,7 @@ class FinetuningConfig(AdaptationConfig, DistillationConfig):
     learning_rate: float = 5e-5
     save_checkpoints_steps: int = setting(0, minimum=0)
     num_train_epochs: float = setting(3.0, minimum=0)
-    warmup_proportion: float = setting(0.1, minimum=0)
+    warmup_proportion: float = setting(0.1, minimum=0, maximum=1)
     early_stopping_patience: int = setting(0, minimum=0)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import keras
 
+from keras_bert.errors import InputError
 from keras_bert.finetuning.predictor import Predictor
 from keras_bert.kinds.kind import Answer, Kind
 from keras_bert.tasks.base import Row
@@ -15,6 +16,8 @@ class Evaluation:
     """Scores models on one set of rows, which are encoded once."""
 
     def __init__(self, kind: Kind, rows: Sequence[Row], *, batch_size: int):
+        if not rows:
+            raise InputError("There is no row to evaluate; give labeled rows.")
         self.rows = rows
         self._kind = kind
         self._batch_size = batch_size

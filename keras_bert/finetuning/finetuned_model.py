@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from keras_bert.files import check_is_new, to_json, write_json
 from keras_bert.finetuning.evaluation import Evaluation
 from keras_bert.finetuning.export_report import export_report
 from keras_bert.finetuning.predictor import Predictor
+from keras_bert.finetuning.rows import as_rows
 from keras_bert.kinds.kind import Answer, Kind
 from keras_bert.kinds.spec import (
     build_kind,
@@ -36,6 +37,7 @@ from keras_bert.storage.paths import to_path
 from keras_bert.tasks.base import Row
 from keras_bert.training.run_files.checkpoint import write_weights
 
+Rows = Iterable[Row] | Mapping[str, Sequence]
 _TRAINING = "training.json"
 _BATCH_SIZE = 32
 
@@ -73,20 +75,21 @@ class FinetunedModel:
     bert_config: BertConfig
     training: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
-    def predict(
-        self, rows: Sequence[Row], *, batch_size: int = 64
-    ) -> list[Answer]:
-        """Answers rows, each a dict with the text fields of the task."""
+    def predict(self, rows: Rows, *, batch_size: int = 64) -> list[Answer]:
+        """Answers rows, each a dict with the text fields of the task.
+
+        A dict of lists of equal length or a DataFrame holds rows too.
+        """
+        rows = as_rows(rows, self.kind.spec.text_fields)
         if not rows:
             return []
         examples = self.kind.encode(rows, labeled=False)
         outputs, _ = self._predictor(examples, batch_size=batch_size)
         return self.kind.answer(rows, examples, outputs)
 
-    def evaluate(
-        self, rows: Sequence[Row], *, batch_size: int = 64
-    ) -> dict[str, float]:
+    def evaluate(self, rows: Rows, *, batch_size: int = 64) -> dict[str, float]:
         """Returns the metrics of the task and the loss, on labeled rows."""
+        rows = as_rows(rows, self.kind.spec.text_fields)
         evaluation = Evaluation(self.kind, rows, batch_size=batch_size)
         return evaluation(self.model)[1]
 
@@ -95,7 +98,7 @@ class FinetunedModel:
         export_dir: str | Path,
         config: ExportConfig | None = None,
         *,
-        rows: Sequence[Row] | None = None,
+        rows: Rows | None = None,
     ) -> Path:
         """Writes the next version of a served model, such as `export_dir/1`.
 
@@ -108,11 +111,10 @@ class FinetunedModel:
         """
         config = config or ExportConfig()
         # Before anything is written, because a row may be wrong.
-        evaluation = (
-            Evaluation(self.kind, rows, batch_size=_BATCH_SIZE)
-            if rows
-            else None
-        )
+        evaluation = None
+        if rows is not None:
+            rows = as_rows(rows, self.kind.spec.text_fields)
+            evaluation = Evaluation(self.kind, rows, batch_size=_BATCH_SIZE)
         exported = self.model
         if config.precision == "bfloat16":
             exported = in_bfloat16(self.model, self.kind, self.bert_config)

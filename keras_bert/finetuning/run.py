@@ -131,8 +131,8 @@ def finetune(
         ['accuracy', 'loss']
     """
     task_name = None
-    if isinstance(task, str):
-        task, task_name = get_task(task), _without_folders(task)
+    if not isinstance(task, Task):
+        task, task_name = get_task(task), _without_folders(str(task))
     config = config or FinetuningConfig()
     output_dir = to_path(output_dir)
     data_dir = to_path(data_dir)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -35,8 +36,18 @@ def in_chunks(rows: Iterable[Row]) -> Iterator[NumberedRows]:
 
 
 def numbered(rows: Iterable[Row]) -> Iterator[tuple[int, Row]]:
-    """Yields rows and their numbers in the data set, from 1, for messages."""
-    return enumerate(rows, getattr(rows, "first_number", 1))
+    """Yields rows and their numbers in the data set, from 1, for messages.
+
+    Raises InputError if a row is not a dict.
+    """
+    for number, row in enumerate(rows, getattr(rows, "first_number", 1)):
+        if not isinstance(row, Mapping):
+            raise InputError(
+                f"Example {number} is {reprlib.repr(row)}; give a dict with a "
+                "value for each of the text_fields, and the label if it has "
+                "one."
+            )
+        yield number, row
 
 
 def encode_texts(
@@ -102,8 +113,9 @@ def find_label(label: Any, ids: Mapping[str, int], number: int) -> int:
     """
     if not isinstance(label, str) or label not in ids:
         raise InputError(
-            f"Label {label!r} of example {number} is not one of "
-            f"{', '.join(ids)}; check the labels and the reader of the task."
+            f"Label {label!r} of example {number} is not one of the strings "
+            f"{', '.join(map(repr, ids))}; check the labels and the reader of "
+            "the task."
         )
     return ids[label]
 
@@ -114,7 +126,7 @@ def find_number(label: Any, number: int) -> float:
     Raises InputError, which names the example, if it is not a finite number.
     """
     try:
-        value = float(label)
+        value = math.nan if isinstance(label, bool) else float(label)
     except (TypeError, ValueError):
         value = math.nan
     if not math.isfinite(value):

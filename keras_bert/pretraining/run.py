@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import json
 from pathlib import Path
 
 import tensorflow as tf
@@ -30,6 +29,10 @@ from keras_bert.pretraining.fingerprint import pretraining_fingerprint
 from keras_bert.pretraining.read.batches import (
     pretraining_batches,
     unknown_id_named,
+)
+from keras_bert.pretraining.read.descriptions import (
+    check_vocab_of_records,
+    settings_of_records,
 )
 from keras_bert.pretraining.read.files_to_records import PretrainingRecords
 from keras_bert.pretraining.read.records_to_pairs import InstanceDrawer
@@ -140,6 +143,9 @@ def pretrain(
             ),
         )
         bert_config.check_vocab_size(tokenizer.vocab_size, vocab_file)
+        check_vocab_of_records(
+            [*train_files, *held_out_files], tokenizer.vocab, vocab_file
+        )
         sidecars |= tokenizer.sidecars(bert_config.max_position_embeddings)
         drawer = InstanceDrawer(
             tokenizer,
@@ -233,13 +239,11 @@ def pretrain(
 
 def _tokenizer_settings(config, input_files, init_checkpoint, vocab_file):
     """As the config says, or else the file beside the records."""
-    for file in (file for part in input_files for file in part.files):
-        description = to_path(f"{file}.json")
-        if config.do_lower_case is None and description.is_file():
-            values = json.loads(description.read_text(encoding="utf-8"))
+    for _, values in settings_of_records(input_files):
+        if config.do_lower_case is None:
             names = [f.name for f in dataclasses.fields(TokenizerSettings)]
             return TokenizerSettings(
-                **{n: x for n, x in values["settings"].items() if n in names}
+                **{n: x for n, x in values.items() if n in names}
             )
     return resolve_tokenizer_settings(
         init_checkpoint, vocab_file, config.do_lower_case

@@ -178,6 +178,8 @@ def _load(path, checked):
             table = np.load(saved, mmap_mode="r")
     except (OSError, ValueError):  # there is none, or it is damaged
         return None
+    if table.dtype != np.int64 or table.ndim != 2 or len(table) < 2:
+        return None
     was_checked, num_damaged = table[1]
     if (
         tuple(table[0]) != _stamp(path)

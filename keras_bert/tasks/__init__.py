@@ -11,7 +11,7 @@ from keras_bert.errors import InputError
 from keras_bert.tasks.base import Task
 
 
-def get_task(name: str) -> Task:
+def get_task(name: str | Path) -> Task:
     """Returns a task by name, or from a Python file of your own.
 
     Args:
@@ -30,6 +30,7 @@ def get_task(name: str) -> Task:
         >>> next(task.read("sst2", "validation"))
         {'sentence': 'a very good film', 'label': '1'}
     """
+    name = str(name)
     path, _, chosen = name.partition(":")
     if path.endswith(".py"):
         return _choose(_load_file(path), chosen, path)
@@ -59,7 +60,13 @@ def _load_file(path):
     spec = importlib.util.spec_from_file_location(Path(path).stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return getattr(module, "TASKS", {})
+    tasks = getattr(module, "TASKS", {})
+    if not isinstance(tasks, dict):
+        raise InputError(
+            f"TASKS of {path} is a {type(tasks).__name__}; give a dict of "
+            "tasks by name."
+        )
+    return tasks
 
 
 def _choose(tasks, chosen, path):

@@ -78,6 +78,15 @@ class Task:
     examples: tuple[Row, ...] = ()
 
     def __post_init__(self):
+        for name in ("text_fields", "labels", "metrics", "validation_splits"):
+            value = getattr(self, name)
+            if not isinstance(value, (tuple, list)) or not all(
+                isinstance(x, str) for x in value
+            ):
+                raise InputError(
+                    f"The {name} of the task are {value!r}; give a tuple of "
+                    'strings, such as ("a", "b") or ("a",).'
+                )
         if len(set(self.labels)) < len(self.labels):
             raise InputError(f"One of the labels {self.labels} occurs twice.")
         if not self.metrics:

@@ -1,7 +1,7 @@
 """Readers of data files: functions that return the `read` of a `Task`.
 
 They yield one row after the other, so a file may be larger than the memory.
-Files of text may be compressed (`.gz`).
+Files of text are UTF-8 and may be compressed by gzip.
 `files` are the names of the splits' files: train="train.tsv",
 validation="dev.tsv", test="test.tsv". Only splits whose names begin with train
 or validation have labels.
@@ -9,24 +9,28 @@ or validation have labels.
 
 from __future__ import annotations
 
-import contextlib
 import json
+import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from csv import Error as CsvError
+from csv import field_size_limit
 from csv import reader as csv_reader
-from gzip import BadGzipFile, GzipFile
-from io import TextIOWrapper
 from pathlib import Path
-from zlib import error as ZlibError
 
 from absl import logging
 
 from keras_bert.errors import InputError
+from keras_bert.input_files import open_text
 from keras_bert.storage.paths import to_path
 from keras_bert.tasks.base import Row
 
 Reader = Callable[[Path, str], Iterator[Row]]
 Columns = Mapping[str, int | str]
+# An unclosed quote must not read a large file into one field.
+_MAX_FIELD_SIZE = 100_000_000
+# Quotes around a text, and at least one quote inside, all of them doubled.
+_QUOTED_BY_EXCEL = re.compile(r'"[^"]*(?:""[^"]*)+"')
 
 
 def tsv(
@@ -40,6 +44,11 @@ def tsv(
 ) -> Reader:
     """Reads tab-separated files without quotes, such as those of GLUE.
 
+    A quote is a character of the text. But a field that begins and ends with
+    a quote and has quotes inside, all of them doubled, is one that Excel
+    wrote: it is read without the outer quotes. `csv` reads a file of which
+    all fields are quoted so, or which has line breaks inside of quotes.
+
     `columns` maps a field to its column: its number from 0, or its name in
     the header. Splits without labels have the columns `test_columns`, if
     given. A line with a wrong number of columns raises InputError. With
@@ -50,7 +59,7 @@ def tsv(
     def read(data_dir, split):
         path = existing_file(data_dir, files, split)
         labeled = _has_labels(split)
-        table = enumerate((x.split("\t") for x in read_lines(path)), 1)
+        table = enumerate(map(_split_tsv, read_lines(path)), 1)
         rows = _table_rows(
             table,
             path,
@@ -67,13 +76,18 @@ def tsv(
 def csv(*, columns: Columns, **files: str) -> Reader:
     """Reads comma-separated files with quotes and a header.
 
+    Semicolons or tabs may be between the columns instead of commas.
     `columns` maps a field to its column, as in `tsv`.
     """
 
     def read(data_dir, split):
         path = existing_file(data_dir, files, split)
+        labeled = _has_labels(split)
         rows = _table_rows(
-            _csv_table(path), path, columns=columns, labeled=_has_labels(split)
+            _csv_table(path, _delimiter(path, columns, labeled)),
+            path,
+            columns=columns,
+            labeled=labeled,
         )
         return not_empty(rows, f"{path} contains no example.")
 
@@ -83,8 +97,8 @@ def csv(*, columns: Columns, **files: str) -> Reader:
 def jsonl(**files: str) -> Reader:
     """Reads files with a JSON object on each line.
 
-    Strings and lists are kept. Other values become strings of JSON: 2 becomes
-    "2", and true becomes "true". A field that is null is left out.
+    Numbers and booleans become strings: 2 becomes "2", and true becomes
+    "true". A field that is null is left out. Blank lines are skipped.
     """
 
     def read(data_dir, split):
@@ -97,20 +111,14 @@ def jsonl(**files: str) -> Reader:
 def parquet(*, columns: Mapping[str, str], **files: str) -> Reader:
     """Reads Parquet files; `columns` maps a field to the name of its column.
 
-    Values are kept or written as JSON as in `jsonl`. It needs the extra:
+    Values become strings as in `jsonl`; NaN counts as null. It needs the extra:
     pip install 'keras-bert-tf[parquet]'.
     """
 
     def read(data_dir, split):
         path = existing_file(data_dir, files, split)
-        named = {
-            field: name
-            for field, name in columns.items()
-            if field != "label" or _has_labels(split)
-        }
-        return not_empty(
-            _parquet_rows(path, named), f"{path} contains no example."
-        )
+        rows = _parquet_rows(path, _needed(columns, _has_labels(split)))
+        return not_empty(rows, f"{path} contains no example.")
 
     return read
 
@@ -134,27 +142,13 @@ def existing_file(
     return path
 
 
-@contextlib.contextmanager
-def _open_text(path, newline):
-    try:
-        with path.open("rb") as file:
-            data = GzipFile(fileobj=file) if path.suffix == ".gz" else file
-            # The files of MRPC begin with a byte-order mark.
-            with TextIOWrapper(data, "utf-8-sig", newline=newline) as lines:
-                yield lines
-    except (EOFError, BadGzipFile, ZlibError) as error:
-        raise InputError(f"{path} is not a whole gzip file.") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8: {error}.") from error
-
-
 def read_lines(path: Path) -> Iterator[str]:
     """Yields the lines of a file of UTF-8 without their ends.
 
     Raises InputError if the file is not UTF-8.
     """
     # A line may have characters that other readers split at, such as U+2028.
-    with _open_text(path, newline="\n") as lines:
+    with open_text(path, errors="strict", newline="\n") as lines:
         for line in lines:
             yield line.removesuffix("\n").removesuffix("\r")
 
@@ -165,13 +159,22 @@ def json_rows(path: Path) -> Iterator[Row]:
     Raises InputError if a line is not a JSON object.
     """
     for number, line in enumerate(read_lines(path), 1):
+        if not line.strip():
+            continue
         try:
-            row = json.loads(line)
+            row = json.loads(line, parse_constant=_refuse)
         except ValueError:
             row = None
         if not isinstance(row, dict):
-            raise InputError(f"Line {number} of {path} is not a JSON object.")
-        yield _strings_and_lists(row)
+            raise InputError(
+                f"Line {number} of {path} is not a JSON object; give one "
+                "object a line, without NaN."
+            )
+        yield _numbers_as_strings(row)
+
+
+def _refuse(constant):
+    raise ValueError(f"JSON has no {constant}.")
 
 
 def _parquet_rows(path, columns):
@@ -191,23 +194,50 @@ def _parquet_rows(path, columns):
             _place(name, file.schema_arrow.names, path)
         for batch in file.iter_batches(columns=list(columns.values())):
             for row in batch.to_pylist():
-                yield _strings_and_lists(
+                yield _numbers_as_strings(
                     {field: row[name] for field, name in columns.items()}
                 )
 
 
-def _strings_and_lists(row):
+def _numbers_as_strings(row):
+    """Leaves out None and NaN."""
     return {
-        field: value if isinstance(value, (str, list)) else json.dumps(value)
+        field: json.dumps(value) if isinstance(value, (int, float)) else value
         for field, value in row.items()
         if value is not None
+        and not (isinstance(value, float) and math.isnan(value))
     }
 
 
-def _csv_table(path):
+def _split_tsv(line):
+    fields = line.split("\t")
+    if '""' not in line:
+        return fields
+    return [
+        x[1:-1].replace('""', '"') if _QUOTED_BY_EXCEL.fullmatch(x) else x
+        for x in fields
+    ]
+
+
+def _delimiter(path, columns, labeled):
+    """Returns the one that splits the header into the columns; else ","."""
+    needed = _needed(columns, labeled).values()
+    for delimiter in ",;\t":
+        _, names = next(_csv_table(path, delimiter), (0, []))
+        if all(c in names or c in range(len(names)) for c in needed):
+            return delimiter
+    return ","
+
+
+def _needed(columns, labeled):
+    return {f: c for f, c in columns.items() if f != "label" or labeled}
+
+
+def _csv_table(path, delimiter):
     """Yields line numbers and columns, which may contain line breaks."""
-    with _open_text(path, newline="") as lines:
-        reader = csv_reader(lines, strict=True)
+    with open_text(path, errors="strict", newline="") as lines:
+        field_size_limit(_MAX_FIELD_SIZE)
+        reader = csv_reader(lines, delimiter=delimiter, strict=True)
         try:
             for line in reader:
                 if line:
@@ -230,10 +260,11 @@ def _table_rows(
 ):
     """Yields the rows of numbered lines, which are split into columns."""
     _, names = next(table, (0, [])) if header else (0, [])
+    if header and not names:
+        raise InputError(f"{path} is empty.")
     places = {
         field: _place(column, names, path)
-        for field, column in columns.items()
-        if field != "label" or labeled
+        for field, column in _needed(columns, labeled).items()
     }
     num_columns = len(names)
     last_place = max(places.values())
@@ -249,7 +280,7 @@ def _table_rows(
             expected = max(num_columns, last_place + 1)
             raise InputError(
                 f"Line {number} of {path} has {len(line)} columns, but "
-                f"{expected} are expected; check its separators."
+                f"{expected} are expected; check its separators and quotes."
             )
     if num_broken:
         logging.warning(
@@ -267,7 +298,12 @@ def _place(column, names, path):
         return column
     if column not in names:
         raise InputError(
-            f"{path} has no column {column!r}; its header is {names}."
+            f"{path} has no column {column!r}; its header is {names}. Check "
+            "the header, the separators and the columns of the task."
+        )
+    if names.count(column) > 1:
+        raise InputError(
+            f"{path} has two columns {column!r}; give each a name of its own."
         )
     return names.index(column)
 

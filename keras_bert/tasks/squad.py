@@ -75,7 +75,13 @@ def _get(values, key, type_, place):
 
 def _label(question, context, place):
     answers = _get(question, "answers", list, place)
-    if question.get("is_impossible"):
+    is_impossible = question.get("is_impossible", False)
+    if not isinstance(is_impossible, bool):
+        raise InputError(
+            f"{place} has the is_impossible {is_impossible!r}; give true or "
+            "false, without quotes."
+        )
+    if is_impossible:
         return []
     label = []
     for answer in answers:

@@ -21,7 +21,7 @@ class MaskingConfig:
             with do_whole_word_mask.
     """
 
-    masked_lm_prob: float = 0.15
+    masked_lm_prob: float = setting(0.15, maximum=1)
     mask_rate: float = setting(0.8, minimum=0)
     random_rate: float = setting(0.1, minimum=0)
     do_whole_word_mask: bool = False

@@ -5,6 +5,7 @@ import pytest
 from conftest import randomize
 from kind_examples import make_kind, serve
 
+from keras_bert.errors import InputError
 from keras_bert.finetuning.finetuned_model import FinetunedModel
 from keras_bert.kinds import get_kind
 
@@ -16,18 +17,21 @@ def kind(config, vocab_file):
     )
 
 
-def test_answers_are_clipped_but_labels_are_not(kind):
-    rows = [{"text": "a", "label": x} for x in ("2.5", "-1", "4")]
+def test_answers_are_clipped_but_labels_must_be_in_the_range(kind):
+    rows = [{"text": "a", "label": x} for x in ("2.5", "0", "4")]
     examples = kind.encode(rows, labeled=True)
     assert examples.labels["logits"].dtype == "float32"
-    assert examples.labels["logits"].numpy().tolist() == [2.5, -1.0, 4.0]
+    assert examples.labels["logits"].numpy().tolist() == [2.5, 0.0, 4.0]
     outputs = {"logits": np.array([[-0.5], [5.5], [3.25]])}
     answers = kind.decode(rows, examples, outputs)
     assert answers == [{"score": 0.0}, {"score": 5.0}, {"score": 3.25}]
     assert kind.submission({"score": 0.12345}) == "0.123"
     figures = kind.score(rows, answers, ("pearson",))
-    expected = np.corrcoef([2.5, -1.0, 4.0], [0.0, 5.0, 3.25])[0, 1]
+    expected = np.corrcoef([2.5, 0.0, 4.0], [0.0, 5.0, 3.25])[0, 1]
     assert figures == {"pearson": pytest.approx(expected)}
+    for label in ("-0.1", 80):
+        with pytest.raises(InputError, match=r"is not from 0.0 to 5.0, the"):
+            kind.encode([{"text": "a", "label": label}], labeled=True)
 
 
 def test_metrics():

@@ -60,6 +60,15 @@ def test_a_checked_index_is_made_anew_for_a_run_that_accepts_no_damage(files):
     assert RecordFiles(files).read([31]) == [b""]
 
 
+@pytest.mark.parametrize(
+    "table", [np.zeros((1, 2), "int64"), np.zeros(5, "int64"), np.zeros((3, 2))]
+)
+def test_a_damaged_index_is_made_again(files, table):
+    RecordFiles(files)
+    np.save(module._index_path(Path(files[0])), table)
+    assert RecordFiles(files).read([3]) == [FIRST[3]]
+
+
 def test_a_read_only_folder_needs_no_index(files, tmp_path, monkeypatch):
     def refuse(path):
         raise PermissionError(path)

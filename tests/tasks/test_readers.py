@@ -49,7 +49,8 @@ def test_compressed_files(tmp_path):
         ("label\ttext\n1\ta\nb\n", "Line 3 of .*a.tsv has 1 columns, .* 2"),
         ("label\tsentence\n1\ta\n", "no column 'text'; its header is"),
         ("label\ttext\n", "contains no example"),
-        ("", "no column"),
+        ("", "a.tsv is empty"),
+        ("text\ttext\tlabel\n", "has two columns 'text'"),
     ],
 )
 def test_a_bad_tsv_is_named(tmp_path, text, message):
@@ -67,7 +68,7 @@ def test_a_bad_tsv_is_named(tmp_path, text, message):
         read(tmp_path, "validation")
 
 
-@pytest.mark.parametrize("line", ["{", "[1]", ""])
+@pytest.mark.parametrize("line", ["{", "[1]", '{"a": NaN}'])
 def test_a_wrong_json_line_is_named(tmp_path, line):
     (tmp_path / "a.jsonl").write_text(json.dumps({"a": "b"}) + f"\n{line}\n")
     read = readers.jsonl(train="a.jsonl", validation="a.jsonl")
@@ -138,7 +139,8 @@ def test_csv_with_quotes_and_line_breaks(tmp_path):
         ('text,label\n"a\nb",1\nc,1,2\n', "Line 4 of .* has 3 columns, but 2"),
         ("text\na\n", "no column 'label'; its header is"),
         ("text,label\n", "contains no example"),
-        ("", "no column 'text'"),
+        ("", "a.csv is empty"),
+        ("review;label\n", "no column 'text'; its header is .'review;label'"),
         ('text,label\n"a,1\nb,1\n', "Line 3 of .*a.csv is not CSV: .* quotes"),
     ],
 )
@@ -151,7 +153,47 @@ def test_a_bad_csv_is_named(tmp_path, text, message):
         list(read(tmp_path, "train"))
 
 
-def test_json_keeps_strings_and_lists_and_writes_other_values(tmp_path):
+@pytest.mark.parametrize("delimiter", [";", "\t"])
+def test_csv_with_other_delimiters(tmp_path, delimiter):
+    (tmp_path / "a.csv").write_text(
+        'id;text;label\n1;"a, ""b"";\nc";0\n'.replace(";", delimiter)
+    )
+    for text in ("text", 1):
+        read = readers.csv(
+            columns={"text": text, "label": "label"}, train="a.csv"
+        )
+        assert list(read(tmp_path, "train")) == [
+            {"text": f'a, "b"{delimiter}\nc', "label": "0"}
+        ]
+
+
+def test_a_long_field_of_csv(tmp_path):
+    (tmp_path / "a.csv").write_text("text\n" + 140_000 * "a" + "\n")
+    read = readers.csv(columns={"text": "text"}, train="a.csv")
+    assert list(read(tmp_path, "train")) == [{"text": 140_000 * "a"}]
+
+
+@pytest.mark.parametrize(
+    ("field", "text"),
+    [
+        ('"a ""good"" film"', 'a "good" film'),  # Excel wrote these two
+        ('""""', '"'),
+        ('"a film"', '"a film"'),  # these are in MRPC and STS-B, or might be
+        ('"a film', '"a film'),
+        ('"a" and "b"', '"a" and "b"'),
+        ('a ""film""', 'a ""film""'),
+        ('"a "" b" c"', '"a "" b" c"'),
+        ('""', '""'),
+    ],
+)
+def test_quotes_of_tsv_are_text_unless_excel_wrote_them(tmp_path, field, text):
+    (tmp_path / "a.tsv").write_text(f"text\tlabel\n{field}\t1\n")
+    columns = {"text": "text", "label": "label"}
+    read = readers.tsv(columns=columns, train="a.tsv")
+    assert list(read(tmp_path, "train")) == [{"text": text, "label": "1"}]
+
+
+def test_json_keeps_strings_and_lists_and_writes_numbers(tmp_path):
     row = {
         "endings": ["a", "b", "c"],
         "label": 2,
@@ -161,7 +203,7 @@ def test_json_keeps_strings_and_lists_and_writes_other_values(tmp_path):
         "more": {"a": None},
         "absent": None,
     }
-    (tmp_path / "a.jsonl").write_text(json.dumps(row) + "\n")
+    (tmp_path / "a.jsonl").write_text("\n" + json.dumps(row) + "\n \n")
     (tmp_path / "b.jsonl").write_text("")
     read = readers.jsonl(train="a.jsonl", validation="b.jsonl")
     assert list(read(tmp_path, "train")) == [
@@ -171,7 +213,7 @@ def test_json_keeps_strings_and_lists_and_writes_other_values(tmp_path):
             "right": "true",
             "score": "0.5",
             "text": "2",
-            "more": '{"a": null}',
+            "more": {"a": None},
         }
     ]
     with pytest.raises(InputError, match="b.jsonl contains no example"):

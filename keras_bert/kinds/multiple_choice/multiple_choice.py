@@ -36,8 +36,8 @@ class MultipleChoice(Kind):
     """Answers with `choice`, the number of an ending from 0, and `scores`.
 
     The text fields are a text and a list of endings; all rows have the same
-    number of endings. The label of a row is a number as a string. The scores
-    are the probabilities of the endings.
+    number of endings. The label of a row is the number of the right one, which
+    may be a string. The scores are the probabilities of the endings.
 
     The SavedModel takes the text [B] and the endings [B, C], and returns
     `choice`, int32 [B], and `scores` [B, C]. C may differ from training.
@@ -110,7 +110,7 @@ class MultipleChoice(Kind):
         field = self.spec.text_fields[1]
         for number, row in numbered(rows):
             known = [str(i) for i in range(len(row[field]))]
-            if row.get("label") not in known:
+            if str(row.get("label")) not in known:
                 raise InputError(
                     f"Label {row.get('label')!r} of example {number} is not "
                     f"one of {', '.join(known)}, the numbers of its {field}; "

@@ -9,6 +9,7 @@ import tensorflow as tf
 from scipy import stats
 from tensorflow.saved_model import REGRESS_METHOD_NAME, REGRESS_OUTPUTS
 
+from keras_bert.errors import InputError
 from keras_bert.kinds.fields import encode_texts, find_number, numbered
 from keras_bert.kinds.kind import HeadNames, Kind
 from keras_bert.kinds.packed_texts import call_on_texts
@@ -77,9 +78,20 @@ class Regression(Kind):
 
     def gold(self, rows):
         return [
-            find_number(row.get("label"), number)
+            self._label(row.get("label"), number)
             for number, row in numbered(rows)
         ]
+
+    def _label(self, label, number):
+        value = find_number(label, number)
+        smallest, largest = self._range
+        if not smallest <= value <= largest:
+            raise InputError(
+                f"Label {label!r} of example {number} is not from {smallest} "
+                f"to {largest}, the min_value and max_value of the answers; "
+                "change these settings, or the labels."
+            )
+        return value
 
     def predicted(self, answers):
         return [answer["score"] for answer in answers]

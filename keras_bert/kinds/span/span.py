@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from numbers import Integral
 
 import numpy as np
 import tensorflow as tf
@@ -164,14 +165,18 @@ class Span(Kind):
             if not isinstance(row["label"], (list, tuple)) or not all(
                 isinstance(answer, dict)
                 and isinstance(answer.get("text"), str)
-                and isinstance(answer.get("answer_start"), int)
+                and answer["text"].strip()
+                and isinstance(answer.get("answer_start"), Integral)
+                and not isinstance(answer["answer_start"], bool)
+                and answer["answer_start"] >= 0
                 for answer in row["label"]
             ):
                 raise InputError(
                     f"The label of question {_name(row, number)} is "
                     f"{row['label']!r}; give a list of answers, each with "
-                    "'text', a string, and 'answer_start', the number of its "
-                    "first character in the context."
+                    "'text', a string that is not empty, and 'answer_start', "
+                    "the number of its first character in the context. The "
+                    "list is empty if there is no answer."
                 )
         return [[answer["text"] for answer in row["label"]] for row in rows]
 

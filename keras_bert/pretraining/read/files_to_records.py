@@ -53,6 +53,8 @@ class PretrainingRecords:
                 are empty, or the first record of a file does not have the
                 lengths asked for.
         """
+        if not corpora:
+            raise InputError("There is no file of records; give at least one.")
         self._sizes = {
             "input_ids": seq_length,
             "input_mask": seq_length,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from keras_bert.errors import InputError
@@ -26,7 +27,7 @@ class WeightedFiles(NamedTuple):
 
 
 def find_weighted_files(
-    input_files: str | Sequence[str] | None,
+    input_files: str | Path | Sequence[str | Path] | None,
 ) -> list[WeightedFiles]:
     """Returns the files of a list, or of comma-separated names and globs.
 
@@ -39,9 +40,9 @@ def find_weighted_files(
     """
     if not input_files:
         return []
-    if not isinstance(input_files, str):
-        return [WeightedFiles(list(input_files))]
-    names = input_files.split(",")
+    if not isinstance(input_files, (str, Path)):
+        return [WeightedFiles([str(file) for file in input_files])]
+    names = str(input_files).split(",")
     matches = [_WEIGHTED.fullmatch(name.strip()) for name in names]
     if not any(matches):
         return [WeightedFiles(expand_globs(input_files))]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+from collections.abc import Iterable
 
 from keras_bert.errors import InputError
 from keras_bert.settings import check_settings, setting
@@ -69,3 +71,10 @@ def check_max_seq_length(max_seq_length: int) -> None:
             f"max_seq_length is {max_seq_length}, but two sentences with "
             "their special tokens need at least 5."
         )
+
+
+def digest_of_vocab(vocab: Iterable[str]) -> str:
+    """Returns what the `.json` beside records says of their vocabulary."""
+    return hashlib.blake2b(
+        "\n".join(vocab).encode(), digest_size=16
+    ).hexdigest()

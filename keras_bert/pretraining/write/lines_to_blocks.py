@@ -13,6 +13,8 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator
 
+from keras_bert.errors import InputError
+
 # 4 million characters are about 250 chapters of a novel or 1,500 encyclopedia
 # articles to draw random next sentences from, and 1 million tokens.
 _BLOCK_SIZE = 4_000_000
@@ -93,6 +95,8 @@ def _short_lines(lines):
     # Cut before white space, or anywhere if there is none.
     pattern = re.compile(rf"(?s).{{1,{size}}}(?!\S)|.{{{size}}}")
     for line in lines:
+        if not isinstance(line, str):
+            raise InputError(f"A line of the text is {line!r}; give strings.")
         if len(line) <= size:
             yield line
         else:

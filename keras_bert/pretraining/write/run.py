@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
+from keras_bert.errors import InputError
 from keras_bert.files import is_whole
 from keras_bert.pretraining.write.blocks_to_parts import make_parts
-from keras_bert.pretraining.write.config import PretrainingDataConfig
+from keras_bert.pretraining.write.config import (
+    PretrainingDataConfig,
+    digest_of_vocab,
+)
 from keras_bert.pretraining.write.lines_to_blocks import cut_blocks
 from keras_bert.pretraining.write.parts_to_files import OutputFiles
 from keras_bert.pretraining.write.source import TextSource
@@ -68,6 +71,14 @@ def create_pretraining_data(
         InputError: The text holds no sentence, or the files exist and were
             made with other settings or of another text.
     """
+    for name, value in (("text", text), ("output_files", output_files)):
+        if isinstance(value, (str, Path)):
+            raise InputError(
+                f"The {name} is {value!r}; give a TextSource of the file, or "
+                "lines, as the text, and a list of names as the output_files."
+            )
+    if num_workers < 1:
+        raise InputError(f"num_workers is {num_workers}, but must be above 0.")
     config = config or PretrainingDataConfig()
     outputs = open_outputs(output_files, tokenizer, config)
     units = text.units() if isinstance(text, TextSource) else [lambda: text]
@@ -98,12 +109,11 @@ def open_outputs(
     config: PretrainingDataConfig,
 ) -> OutputFiles:
     """Returns the files of a run, whose settings must be equal to resume it."""
-    vocab = hashlib.blake2b("\n".join(tokenizer.vocab).encode(), digest_size=16)
     settings = dataclasses.asdict(config) | dataclasses.asdict(
         tokenizer.settings
     )
     settings |= {
-        "vocab": vocab.hexdigest(),
+        "vocab": digest_of_vocab(tokenizer.vocab),
         "output_files": [to_path(file).name for file in output_files],
     }
     return OutputFiles(output_files, settings)

@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import itertools
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from keras_bert.errors import InputError
 from keras_bert.input_files import expand_globs
@@ -85,7 +86,11 @@ class TextSource:
             read = read_whole_files
         else:
             read = read_lines
-        return [
-            functools.partial(read, files)
-            for files in group_files(expand_globs(self.input_file))
-        ]
+        files = expand_globs(self.input_file)
+        for file in files:
+            if ".jsonl" in Path(file).suffixes and not self.text_field:
+                raise InputError(
+                    f"{file} is not plain text by its name; set text_field to "
+                    "the field that holds the text."
+                )
+        return [functools.partial(read, unit) for unit in group_files(files)]

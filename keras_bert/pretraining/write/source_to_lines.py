@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from absl import logging
+
 from keras_bert.errors import InputError
 from keras_bert.input_files import open_text
 
@@ -16,12 +18,11 @@ from keras_bert.input_files import open_text
 def read_lines(files: list[str]) -> Iterator[str]:
     """Yields the lines without line breaks, and a blank line after each file.
 
-    Files may be .gz. Bytes that are not UTF-8 become U+FFFD, which the
-    tokenizer drops.
+    Files may be compressed. Bytes that are not UTF-8 become U+FFFD, which the
+    tokenizer drops; the log counts their lines.
     """
     for file in files:
-        with open_text(file, errors="replace") as lines:
-            yield from (line.rstrip("\n") for line in lines)
+        yield from (line.rstrip("\n") for line in _lines(file))
         yield ""
 
 
@@ -29,26 +30,24 @@ def read_whole_files(files: list[str]) -> Iterator[str]:
     """Yields each file as one document; blank lines separate paragraphs."""
     for file in files:
         before = ""
-        with open_text(file, errors="replace") as lines:
-            for line in lines:
-                if line.isspace():
-                    # A line of its own would end the document, so it goes
-                    # into the next line.
-                    before = "\n"
-                else:
-                    yield before + line.rstrip("\n")
-                    before = ""
+        for line in _lines(file):
+            if line.isspace():
+                # A line of its own would end the document, so it goes into
+                # the next line.
+                before = "\n"
+            else:
+                yield before + line.rstrip("\n")
+                before = ""
         yield ""
 
 
 def read_jsonl(files: list[str], text_field: str) -> Iterator[str]:
     """Yields the `text_field` of each line, a JSON object, as one document."""
     for file in files:
-        with open_text(file, errors="replace") as lines:
-            for number, line in enumerate(lines, 1):
-                if line.strip():
-                    yield _text_of(line, text_field, f"{file}:{number}")
-                    yield ""
+        for number, line in enumerate(_lines(file), 1):
+            if line.strip():
+                yield _text_of(line, text_field, f"{file}:{number}")
+                yield ""
 
 
 def read_tfds(name: str, text_field: str, split: str = "train"):
@@ -76,6 +75,21 @@ def read_tfds(name: str, text_field: str, split: str = "train"):
     for example in tfds.as_numpy(dataset.map(lambda x: x[text_field])):
         yield example.decode("utf-8", errors="replace")
         yield ""
+
+
+def _lines(file):
+    num_broken = 0
+    with open_text(file, errors="replace") as lines:
+        for line in lines:
+            num_broken += "\ufffd" in line
+            yield line
+    if num_broken:
+        logging.warning(
+            "%d lines of %s have bytes that are not UTF-8, which are left out; "
+            "if the text has another encoding, save it as UTF-8.",
+            num_broken,
+            file,
+        )
 
 
 def _text_of(line, field, place):

@@ -1,0 +1,171 @@
+import dataclasses
+import json
+
+import numpy as np
+from misuse_tables import Says, cases, check
+
+import keras_bert
+from keras_bert import BertConfig
+
+
+def _huggingface(**values):
+    sizes = {"vocab_size": 31, "hidden_size": 12, "num_attention_heads": 3}
+    return lambda x: BertConfig.from_json(
+        x.file("config.json", json.dumps(sizes | values))
+    )
+
+
+@cases(
+    ("RoBERTa", _huggingface(model_type="roberta"), Says("'roberta'")),
+    ("ALBERT", _huggingface(model_type="albert"), Says("'albert'")),
+    ("DeBERTa", _huggingface(model_type="deberta-v2"), Says("'deberta-v2'")),
+    ("DistilBERT", _huggingface(model_type="distilbert"),
+     Says("'distilbert'")),
+    ("ELECTRA", _huggingface(model_type="electra"), Says("'electra'")),
+    ("relative positions",
+     _huggingface(position_embedding_type="relative_key"),
+     Says("'relative_key'")),
+    ("a decoder", _huggingface(model_type="bert", is_decoder=True),
+     Says("BERT is an encoder")),
+    ("another activation", _huggingface(model_type="bert", hidden_act="silu"),
+     Says("hidden_act is 'silu'")),
+    ("ALBERT of Google", lambda x: BertConfig.from_dict(
+        {"vocab_size": 31, "embedding_size": 6, "num_hidden_groups": 1}),
+     Says("Unknown keys ['embedding_size', 'num_hidden_groups']")),
+    ("a folder", lambda x: BertConfig.from_json(x.checkpoint),
+     Says("No model config at")),
+    ("a list", lambda x: BertConfig.from_json(x.file("a.json", "[1]")),
+     Says("not the JSON object")),
+)  # fmt: skip
+def test_config(given, call, expected):
+    check(call, given, expected)
+
+
+def _load_into(**sizes):
+    def load(x):
+        config = dataclasses.replace(x.config, **sizes)
+        encoder = keras_bert.build_encoder(config)
+        keras_bert.load_checkpoint(encoder, x.checkpoint)
+
+    return load
+
+
+_ANOTHER = Says("does the model config belong to this checkpoint?")
+
+
+@cases(
+    ("the checkpoint first", lambda x: keras_bert.load_checkpoint(
+        x.checkpoint, keras_bert.build_encoder(x.config)),
+     Says("is not a path; give a string")),
+    ("a wider network", _load_into(hidden_size=24), _ANOTHER),
+    ("a deeper network", _load_into(num_hidden_layers=3), _ANOTHER),
+    ("a flatter network", _load_into(num_hidden_layers=1), _ANOTHER),
+    ("more positions", _load_into(max_position_embeddings=32), _ANOTHER),
+    ("a pre-trained model as a fine-tuned one",
+     lambda x: keras_bert.load_finetuned(x.checkpoint),
+     Says("has no task.json")),
+    ("no fine-tuned model", lambda x: keras_bert.load_finetuned(None),
+     Says("not a fine-tuned model")),
+    ("no such model", lambda x: keras_bert.load_finetuned("absent"),
+     Says("No checkpoint at absent")),
+    ("a classifier as an embedder",
+     lambda x: keras_bert.load_embedder(x.saved("named")),
+     Says("is a model of the kind classification")),
+    ("more tokens than positions",
+     lambda x: keras_bert.load_pretrained(x.checkpoint, seq_length=64),
+     Says("64 is over the max_position_embeddings 16")),
+    ("a folder that exists",
+     lambda x: x.model("named").save(x.checkpoint),
+     Says("exists already; give a new folder")),
+    ("an unknown format", lambda x: keras_bert.convert_checkpoint(
+        x.checkpoint, x.folder / "a", to="pytorch"),
+     Says("There is no format 'pytorch'")),
+    ("a checkpoint onto itself", lambda x: keras_bert.convert_checkpoint(
+        x.checkpoint, x.checkpoint, to="huggingface"),
+     Says("exists already; give a new folder")),
+    ("one label", lambda x: keras_bert.build_classifier(
+        x.config, num_labels=1), Says("use build_regressor")),
+)  # fmt: skip
+def test_checkpoints(given, call, expected):
+    check(call, given, expected)
+
+
+_FEATURES = {
+    "input_ids": np.array([[2, 5, 9, 3]], "int32"),
+    "input_mask": np.array([[1, 1, 1, 0]], "int32"),
+    "segment_ids": np.array([[0, 0, 1, 0]], "int32"),
+}
+
+
+def _same_with(**dtypes):
+    def call(x):
+        network = keras_bert.build_encoder(x.config)
+        changed = {n: _FEATURES[n].astype(t) for n, t in dtypes.items()}
+        outputs = (network(f) for f in (_FEATURES, _FEATURES | changed))
+        first, second = (x["pooled_output"].numpy() for x in outputs)
+        return (first == second).all()
+
+    return call
+
+
+@cases(
+    ("ids as int64", _same_with(input_ids="int64"), True),
+    ("ids as floats", _same_with(input_ids="float32"), True),
+    ("a mask of booleans", _same_with(input_mask="bool"), True),
+    ("a mask of floats", _same_with(input_mask="float32"), True),
+    ("segments as int64", _same_with(segment_ids="int64"), True),
+)  # fmt: skip
+def test_network(given, call, expected):
+    check(call, given, expected)
+
+
+def _lines(x, *more):
+    return "\n".join([*x.pieces, *more]) + "\n"
+
+
+@cases(
+    ("a piece twice", lambda x: x.vocab(_lines(x, "fox")),
+     Says("has 'fox' on two lines")),
+    ("CRLF", lambda x: x.vocab(_lines(x).replace("\n", "\r\n")).vocab_size, 31),
+    ("no [MASK]", lambda x: x.vocab(_lines(x).replace("[MASK]\n", "")),
+     Says("has no [MASK]")),
+    ("BPE", lambda x: x.vocab(json.dumps(
+        {"model": {"type": "BPE", "vocab": {"a": 0}}}), "tokenizer.json"),
+     Says("BPE")),
+    ("a list of pieces", lambda x: keras_bert.BertTokenizer(x.pieces),
+     Says("is not a path; give a string")),
+    ("a folder", lambda x: keras_bert.BertTokenizer(x.checkpoint),
+     Says("No vocabulary at")),
+    ("false as a string",
+     lambda x: keras_bert.BertTokenizer(x.vocab_file, "False"),
+     Says("do_lower_case is 'False', but must be a bool")),
+    ("a cased vocabulary", lambda x: keras_bert.load_tokenizer(
+        vocab_file=x.file("v.txt", _lines(x, "The"))).do_lower_case, False),
+    ("neither checkpoint nor vocabulary",
+     lambda x: keras_bert.load_tokenizer(), Says("give a vocab_file")),
+    ("bytes", lambda x: x.tokenizer([b"the fox"]).to_list(), [[5, 9]]),
+    ("an array of objects",
+     lambda x: x.tokenizer(np.array(["the fox"], object)).to_list(), [[5, 9]]),
+    ("no text", lambda x: x.tokenizer(np.array([], str)).to_list(), []),
+)  # fmt: skip
+def test_vocabulary(given, call, expected):
+    check(call, given, expected)
+
+
+@cases(
+    ("a vector instead of vectors",
+     lambda x: keras_bert.search(np.ones(3), np.eye(3), k=1),
+     Says("must be finite numbers [N, D]")),
+    ("NaN", lambda x: keras_bert.search(
+        np.array([[np.nan, 1]]), np.eye(2), k=1),
+     Says("must be finite numbers [N, D]")),
+    ("vectors of another model",
+     lambda x: keras_bert.search(np.eye(3), np.eye(2), k=1),
+     Says("give vectors of the same model")),
+    ("nothing to find", lambda x: keras_bert.search(
+        np.eye(2), np.eye(2), k=0), Says("k is 0")),
+    ("no query to score", lambda x: keras_bert.score_run({}, {}),
+     Says("There is no judged query")),
+)  # fmt: skip
+def test_search(given, call, expected):
+    check(call, given, expected)

@@ -1,0 +1,183 @@
+import dataclasses
+
+from misuse_tables import Says, cases, check
+
+import keras_bert
+from keras_bert import BertConfig, FinetuningConfig, PretrainingDataConfig
+from keras_bert.kinds import get_kind
+
+_ROWS = [{"text": "a film", "label": "1"}]
+_NAN, _INFINITY = float("nan"), float("inf")
+_TASK = keras_bert.Task(
+    kind="classification",
+    text_fields=("text",),
+    labels=("0", "1"),
+    metrics=("accuracy",),
+    read=lambda data_dir, split: _ROWS,
+    settings={"max_seq_length": 8},
+)
+_A_TUPLE = Says("give a tuple of strings")
+
+
+def _task(**changes):
+    return lambda x: dataclasses.replace(_TASK, **changes)
+
+
+@cases(
+    ("labels as a string", _task(labels="01"), _A_TUPLE),
+    ("labels as integers", _task(labels=(0, 1)), _A_TUPLE),
+    ("labels as a set", _task(labels={"no", "yes"}), _A_TUPLE),
+    ("labels as a dict", _task(labels={"no": 0, "yes": 1}), _A_TUPLE),
+    ("labels as None", _task(labels=None), _A_TUPLE),
+    ("a label twice", _task(labels=("0", "0")), Says("occurs twice")),
+    ("one text field", _task(text_fields="ab"), _A_TUPLE),
+    ("one metric", _task(metrics="accuracy"), _A_TUPLE),
+    ("one split", _task(validation_splits="validation"), _A_TUPLE),
+    ("labels as a list", lambda x: len(_task(labels=["0", "1"])(x).labels), 2),
+    ("a kind that is unknown",
+     lambda x: x.finetune(_task(kind="sentiment")(x)),
+     Says("No kind of task is named 'sentiment'")),
+    ("a metric of another kind",
+     lambda x: x.finetune(_task(metrics=("pearson",))(x)),
+     Says("has no metric 'pearson'; choose from accuracy")),
+)  # fmt: skip
+def test_task(given, call, expected):
+    check(call, given, expected)
+
+
+_FILE = """from keras_bert import Task
+{} = {{"a": Task(kind="regression", text_fields=("x",), metrics=("pearson",),
+    read=print)}}
+"""
+
+
+@cases(
+    ("a path", lambda x: keras_bert.get_task(
+        x.file("my.py", _FILE.format("TASKS"))).kind, "regression"),
+    ("a file without TASKS", lambda x: keras_bert.get_task(
+        str(x.file("my.py", _FILE.format("MINE")))), Says("the tasks (none)")),
+    ("a file with one task alone", lambda x: keras_bert.get_task(x.file(
+        "my.py", _FILE.format("MINE") + "TASKS = MINE['a']")),
+     Says("is a Task; give a dict of tasks by name")),
+    ("half of a name", lambda x: keras_bert.get_task("sst2"),
+     Says("known are codah")),
+    ("None", lambda x: keras_bert.get_task(None), Says("known are codah")),
+    ("a path to finetune", lambda x: x.finetune(x.file("my.py", "TASKS = {}")),
+     Says("the tasks (none)")),
+    ("a file that is not there", lambda x: keras_bert.get_task("absent.py"),
+     Says("No task file at absent.py")),
+)  # fmt: skip
+def test_get_task(given, call, expected):
+    check(call, given, expected)
+
+
+def _finetuning(**values):
+    return lambda x: FinetuningConfig(**values)
+
+
+def _config(**values):
+    return lambda x: BertConfig(**{"vocab_size": 31} | values)
+
+
+@cases(
+    ("negative epochs", _finetuning(num_train_epochs=-1),
+     Says("num_train_epochs is -1")),
+    ("NaN epochs", _finetuning(num_train_epochs=_NAN),
+     Says("num_train_epochs is nan")),
+    ("infinite epochs", _finetuning(num_train_epochs=_INFINITY),
+     Says("must be a finite number")),
+    ("a rate as a string", _finetuning(learning_rate="5e-5"),
+     Says("learning_rate is '5e-5', but must be a finite number")),
+    ("a rate of 0", _finetuning(learning_rate=0), Says("must be above 0")),
+    ("a batch of 32.0", _finetuning(train_batch_size=32.0),
+     Says("must be a whole number")),
+    ("a batch of True", _finetuning(train_batch_size=True),
+     Says("must be a whole number")),
+    ("a warm-up of 10 percent", _finetuning(warmup_proportion=10),
+     Says("must be at most 1")),
+    ("false as a string", _finetuning(do_lower_case="false"),
+     Says("do_lower_case is 'false', but must be a bool")),
+    ("another spelling", _finetuning(optimizer="adamW"),
+     Says("must be one of adam_weight_decay")),
+    ("false for the next sentence",
+     lambda x: keras_bert.PretrainingConfig(next_sentence="false"),
+     Says("next_sentence is 'false', but must be a bool")),
+    ("masks of 15 percent",
+     lambda x: PretrainingDataConfig(masked_lm_prob=15),
+     Says("must be at most 1")),
+    ("a length as a string",
+     lambda x: PretrainingDataConfig(max_seq_length="128"),
+     Says("must be a whole number")),
+    ("NaN short sequences",
+     lambda x: PretrainingDataConfig(short_seq_prob=_NAN),
+     Says("must be at least 0")),
+    ("a range upside down",
+     lambda x: get_kind("regression").Settings(min_value=5.0, max_value=1.0),
+     Says("must be below the max_value, 1.0")),
+    ("another kind's setting",
+     lambda x: x.finetune(_TASK, settings={"seq_length": 8}),
+     Says("has no setting 'seq_length'; its settings are max_seq_length")),
+    ("a dict of class weights",
+     lambda x: x.finetune(_TASK, settings={"class_weights": {"0": 2}}),
+     Says("class_weights is {'0': 2}, but must be a str")),
+    ("the weight of no class",
+     lambda x: x.finetune(_TASK, settings={"class_weights": "yes=2"}),
+     Says("class_weights has the label 'yes'")),
+    ("more tokens than positions",
+     lambda x: x.finetune(_TASK, settings={"max_seq_length": 17}),
+     Says("max_seq_length 17 is over the max_position_embeddings 16")),
+    ("a vocabulary size as a string", _config(vocab_size="31"),
+     Says("must be a whole number")),
+    ("a float as a size", _config(hidden_size=12.0),
+     Says("must be a whole number")),
+    ("NaN dropout", _config(hidden_dropout_prob=_NAN),
+     Says("must be at least 0")),
+    ("a dropout of 10 percent", _config(hidden_dropout_prob=10),
+     Says("must be below 1")),
+    ("an infinite range", _config(initializer_range=_INFINITY),
+     Says("must be a finite number")),
+    ("heads that do not fit", _config(num_attention_heads=5),
+     Says("is not a multiple of num_attention_heads 5")),
+    ("a name with hyphens", lambda x: BertConfig.from_name("bert-tiny"),
+     Says("bert_tiny")),
+    ("a kind's name", lambda x: get_kind("classifier"),
+     Says("known are classification")),
+)  # fmt: skip
+def test_settings(given, call, expected):
+    check(call, given, expected)
+
+
+@cases(
+    ("no rows", lambda x: x.finetune(_task(read=lambda *_: [])(x)),
+     Says("found no rows of the split train")),
+    ("rows of strings",
+     lambda x: x.finetune(_task(read=lambda *_: ["a film"])(x)),
+     Says("give a dict with a value for each of the text_fields")),
+    ("integer labels", lambda x: x.finetune(
+        _task(read=lambda *_: [{"text": "a", "label": 1}])(x)),
+     Says("is not one of the strings '0', '1'")),
+    ("no such checkpoint",
+     lambda x: x.finetune(_TASK, init_checkpoint="absent"),
+     Says("No checkpoint at absent")),
+    ("neither checkpoint nor config",
+     lambda x: x.finetune(_TASK, init_checkpoint=None),
+     Says("Give a bert_config or an init_checkpoint")),
+    ("the checkpoint as the output",
+     lambda x: x.finetune(_TASK, output_dir=x.checkpoint),
+     Says("would be mistaken for the result of the run")),
+    ("no data folder",
+     lambda x: keras_bert.finetune("glue/sst2", None, x.folder / "output"),
+     Says("None is not a path; give a string")),
+    ("a teacher of other labels",
+     lambda x: x.finetune(_TASK, teacher=x.saved("named")),
+     Says("has the labels ('no', 'yes'), but the task has ('0', '1')")),
+    ("a teacher of another kind",
+     lambda x: x.finetune(_TASK, teacher=x.saved("regression")),
+     Says("has the kind 'regression'")),
+    ("a model of other labels to evaluate", lambda x: x.finetune(
+        _TASK, init_checkpoint=x.saved("named"),
+        config=FinetuningConfig(num_train_epochs=0)),
+     Says("give a model of this task")),
+)  # fmt: skip
+def test_finetune(given, call, expected):
+    check(call, given, expected)

@@ -1,0 +1,155 @@
+import gzip
+from pathlib import Path
+
+import pytest
+from misuse_tables import Says, cases, check
+
+import keras_bert
+from keras_bert.input_files import expand_globs
+
+_UTF8 = Says("save it as UTF-8")
+_JSON = '{"text": "the fox"}\n'
+
+
+@cases(
+    ("byte-order mark", lambda x: x.lines("a.txt", "\ufeffthe fox\n"),
+     ["the fox"]),
+    ("CRLF", lambda x: x.lines("a.txt", "the fox\r\n\r\na dog\r\n"),
+     ["the fox", "a dog"]),
+    ("UTF-16", lambda x: x.lines("a.txt", "the fox\n".encode("utf-16")), _UTF8),
+    ("a zip file", lambda x: x.lines("a.txt", b"PK\3\4\x14\0\0\0"), _UTF8),
+    ("records", lambda x: list(keras_bert.TextSource(
+        str(x.records)).lines()), _UTF8),
+    ("gzip without .gz",
+     lambda x: x.lines("a.txt", gzip.compress(b"the fox\n")), ["the fox"]),
+    (".gz without gzip", lambda x: x.lines("a.txt.gz", "the fox\n"),
+     Says("remove .gz from its name")),
+    ("half of a .gz",
+     lambda x: x.lines("a.txt.gz", gzip.compress(b"the fox\n" * 9)[:-9]),
+     Says("is not a whole gzip file")),
+    ("JSON lines as text", lambda x: x.lines("a.jsonl", _JSON),
+     Says("set text_field")),
+    ("compressed JSON lines as text", lambda x: x.lines(
+        "a.jsonl.gz", gzip.compress(_JSON.encode())), Says("set text_field")),
+    ("text as JSON lines",
+     lambda x: x.lines("a.txt", "the fox\n", text_field="text"),
+     Says("a.txt:1 is not JSON")),
+    ("another field of JSON lines",
+     lambda x: x.lines("a.jsonl", _JSON, text_field="txt"),
+     Says("has no text under 'txt'")),
+    ("a blank line and a mark in JSON lines",
+     lambda x: x.lines("a.jsonl", f"\ufeff{_JSON}\n", text_field="text"),
+     ["the fox"]),
+    ("UTF-16 JSON lines", lambda x: x.lines(
+        "a.jsonl", _JSON.encode("utf-16"), text_field="text"), _UTF8),
+    ("brackets in a name", lambda x: x.lines("x[1].txt", "a\n"), ["a"]),
+    ("a path", lambda x: list(keras_bert.TextSource(
+        x.file("a.txt", "a\n")).lines()), ["a", ""]),
+    ("a list of names", lambda x: keras_bert.TextSource(["a.txt"]).units(),
+     Says("in one string, with commas between")),
+    ("a comma in a name", lambda x: x.lines("a,b.txt", "a\n"),
+     Says("No file matches")),
+    ("a comma at the end", lambda x: expand_globs(f"{x.vocab_file},"),
+     Says("No file matches ''")),
+    ("a file that is not there",
+     lambda x: list(keras_bert.TextSource("absent").lines()),
+     Says("No file matches 'absent'")),
+    ("a folder", lambda x: list(keras_bert.TextSource(x.folder).lines()),
+     Says("is a folder; give the files in it")),
+    ("nothing", lambda x: keras_bert.TextSource(),
+     Says("Give either an input_file or a tfds_name")),
+    ("text_field and document_per_file", lambda x: keras_bert.TextSource(
+        "a", text_field="text", document_per_file=True),
+     Says("give one of the two")),
+)  # fmt: skip
+def test_text_source(given, call, expected):
+    check(call, given, expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options"),
+    [
+        ("a.txt", "Schöne\nFüchse\nfox\n", {}),
+        ("a.txt", "Schöne\nFüchse\nfox\n", {"document_per_file": True}),
+        ("a.jsonl", _JSON + 2 * '{"text": "ö"}\n', {"text_field": "text"}),
+    ],
+)
+def test_latin1_is_warned_of(given, logged, name, content, options):
+    assert given.lines(name, content.encode("latin-1"), **options)
+    (message,) = logged.messages
+    assert "2 lines of" in message and "not UTF-8" in message
+
+
+_A_SOURCE = Says("give a TextSource of the file, or lines")
+
+
+@cases(
+    ("a name as the text", lambda x: x.create("corpus.txt"), _A_SOURCE),
+    ("a path as the text", lambda x: x.create(Path("corpus.txt")), _A_SOURCE),
+    ("one name for the output", lambda x: x.create(outputs="a.tfrecord"),
+     Says("a list of names as the output_files")),
+    ("one path for the output", lambda x: x.create(outputs=Path("a")),
+     Says("a list of names as the output_files")),
+    ("an output twice", lambda x: x.create(outputs=["a", "a"]),
+     Says("are the same; give each a name of its own")),
+    ("bytes", lambda x: x.create([b"the fox"]),
+     Says("A line of the text is b'the fox'; give strings")),
+    ("None", lambda x: x.create(["the fox", None]),
+     Says("A line of the text is None; give strings")),
+    ("lists of lines", lambda x: x.create([["the fox"]]),
+     Says("A line of the text is ['the fox']; give strings")),
+    ("no text", lambda x: x.create([]), Says("holds no sentence")),
+    ("no worker", lambda x: x.create(num_workers=0),
+     Says("num_workers is 0, but must be above 0")),
+    ("a name to learn from",
+     lambda x: keras_bert.learn_vocab("a.txt", "b.txt", vocab_size=100),
+     Says("give an open file or a list of lines")),
+    ("a path to learn from",
+     lambda x: keras_bert.learn_vocab(Path("a"), "b.txt", vocab_size=100),
+     Says("give an open file or a list of lines")),
+    ("no text to learn from",
+     lambda x: keras_bert.learn_vocab([], "b.txt", vocab_size=100),
+     Says("no word to learn a vocabulary from")),
+)  # fmt: skip
+def test_create_pretraining_data(given, call, expected):
+    check(call, given, expected)
+
+
+def _another_vocab(x):
+    pieces = x.pieces[:5] + x.pieces[:4:-1]
+    return x.file("other.txt", "\n".join(pieces) + "\n")
+
+
+@cases(
+    ("no file", lambda x: x.pretrain([]), Says("There is no file of records")),
+    ("text", lambda x: x.pretrain(x.vocab_file),
+     Says("is not a TFRecord file")),
+    ("a folder", lambda x: x.pretrain([x.folder]), Says("is a folder; give")),
+    ("another length",
+     lambda x: x.pretrain(x.records, {"max_seq_length": 12}),
+     Says("has input_ids of length 14, but the model reads length 12")),
+    ("other predictions",
+     lambda x: x.pretrain([x.records], {"max_predictions_per_seq": 4}),
+     Says("has masked_lm_positions of length 3")),
+    ("another vocabulary of the same size",
+     lambda x: x.pretrain(x.records, vocab_file=_another_vocab(x)),
+     Says("was made with another vocabulary than")),
+    ("held-out records of another vocabulary",
+     lambda x: x.pretrain(
+         [x.file("a", "")], eval_files=x.records, vocab_file=_another_vocab(x)
+     ), Says("was made with another vocabulary than")),
+    ("a vocabulary of another size", lambda x: x.pretrain(
+        x.records, vocab_file=x.file("v", "\n".join([*x.pieces, "x"]))),
+     Says("has 32 word pieces, but the model config has a vocab_size of 31")),
+    ("more tokens than positions",
+     lambda x: x.pretrain(x.records, {"max_seq_length": 17}),
+     Says("max_seq_length 17 is over")),
+    ("weights for some files",
+     lambda x: x.pretrain(f"{x.records}:0.5,{x.records}"),
+     Says("has no weight above 0")),
+    ("moments of nothing",
+     lambda x: x.pretrain(x.records, {"init_moments": True}),
+     Says("init_moments takes over the optimizer of an init_checkpoint")),
+)  # fmt: skip
+def test_pretrain(given, call, expected):
+    check(call, given, expected)
