@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import inspect
 import itertools
 import re
 import sys
@@ -150,10 +151,10 @@ def _documented(config_class):
     """
     found = {}
     for parent in config_class.__mro__:
-        doc = parent.__doc__ or ""
+        doc = inspect.cleandoc(parent.__doc__ or "")
         title = doc.partition("\n")[0].rstrip(".")
         for name, text in re.findall(
-            r"^ {8}(\w+): (.*(?:\n {12}.*)*)",
+            r"^ {4}(\w+): (.*(?:\n {8}.*)*)",
             doc.partition("Attributes:")[2],
             re.MULTILINE,
         ):
