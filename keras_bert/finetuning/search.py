@@ -18,6 +18,7 @@ from keras_bert.errors import InputError
 from keras_bert.files import atomic_path, remove, write_json
 from keras_bert.finetuning.encoding import encoded_folder
 from keras_bert.finetuning.run import FinetuningConfig, finetune
+from keras_bert.run_log import shown_log
 from keras_bert.storage.paths import to_path
 from keras_bert.tasks import get_task
 from keras_bert.tasks.base import Task
@@ -30,6 +31,7 @@ _VARIED_IN_THE_PAPER = (
 )
 
 
+@shown_log()
 def search_hyperparameters(
     task: str | Task,
     data_dir: str | Path,
