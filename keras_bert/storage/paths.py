@@ -26,9 +26,14 @@ def to_path(path: str | Path) -> Path:
     as AWS_ACCESS_KEY_ID and AWS_ENDPOINT_URL.
 
     Raises:
-        InputError: If there is no library for the URL.
+        InputError: If it is not a path, or there is no library for the URL.
         OSError: If the store does not answer, or denies access.
     """
+    # A UPath on a store has parts, but is no os.PathLike.
+    if not isinstance(path, (str, os.PathLike)) and not hasattr(path, "parts"):
+        raise InputError(
+            f"A path is {path!r:.80}, but must be a string or a pathlib.Path."
+        )
     scheme = _SCHEME.match(str(path))
     if not scheme:
         return Path(path)
