@@ -107,3 +107,25 @@ def test_a_folder_instead_of_its_config(tmp_path):
         "it, such as .*bert_config.json",
     ):
         keras_bert.BertConfig.from_json(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"freeze_embeddings": "false"}, "'false', but must be True or False"),
+        ({"do_lower_case": 1}, "1, but must be True or False"),
+        ({"hidden_layer_map": None}, "None, but must be a string"),
+        ({"tpu": b"local"}, "b'local', but must be a string"),
+        ({"train_batch_size": 8.0}, "8.0, but must be a whole number (int)"),
+        ({"train_batch_size": True}, "True, but must be a whole number (int)"),
+        ({"learning_rate": "5e-5"}, "'5e-5', but must be a number (float)"),
+        ({"learning_rate": float("nan")}, "nan, but must be above 0"),
+        ({"learning_rate": float("inf")}, "inf, but must be finite"),
+    ],
+)
+def test_a_setting_of_another_type(values, message):
+    (name,) = values
+    with pytest.raises(
+        keras_bert.InputError, match=re.escape(f"{name} is {message}.")
+    ):
+        keras_bert.FinetuningConfig(**values)
