@@ -17,7 +17,7 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 setup: .venv/installed
 
 .venv/installed: setup.py
-	$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 10), "keras_bert needs Python 3.10 or later; for example, set PYTHON=python3.11"'
+	@$(PYTHON) -c 'import sys; (3, 11) <= sys.version_info < (3, 14) or sys.exit("keras_bert needs Python 3.11, 3.12 or 3.13; for example, run make PYTHON=python3.11")'
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --upgrade pip
 	$(BIN)/pip install --quiet --editable '.[test]'

@@ -14,7 +14,8 @@ setuptools.setup(
     long_description=(_HERE / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     license="Apache-2.0",
-    python_requires=">=3.10",
+    # Keras 3.15 needs 3.11; TensorFlow 2.21 has no wheels for 3.14.
+    python_requires=">=3.11,<3.14",
     # configs/ is at the top level of the repository, where people look for
     # it. An installed package contains it (see BertConfig.from_name).
     packages=[

@@ -108,13 +108,19 @@ class BertConfig:
                     "the released models use 0.1."
                 )
 
-    def check_max_seq_length(self, max_seq_length: int) -> None:
-        """Raises InputError if the network has fewer positions."""
-        if max_seq_length > self.max_position_embeddings:
+    def check_max_seq_length(
+        self, max_seq_length: int, name: str = "max_seq_length"
+    ) -> None:
+        """Raises InputError if the network has fewer positions.
+
+        The message calls the length by its `name`.
+        """
+        most = self.max_position_embeddings
+        if max_seq_length > most:
             raise InputError(
-                f"max_seq_length {max_seq_length} is over the "
-                f"max_position_embeddings {self.max_position_embeddings} of "
-                "the model config; choose a smaller one."
+                f"{name} {max_seq_length} is over the max_position_embeddings "
+                f"{most} of the network; give at most {most}, or add positions "
+                "with extend_positions."
             )
 
     def check_vocab_size(self, vocab_size: int, vocab_file: str | Path) -> None:
@@ -166,6 +172,11 @@ class BertConfig:
         A file named config.json is read as Hugging Face's, whatever its keys.
         """
         path = to_path(path)
+        if path.is_dir():
+            raise InputError(
+                f"{path} is a folder; give the config in it, such as "
+                f"{path / 'bert_config.json'}."
+            )
         if not path.is_file():
             raise FileNotFoundError(
                 f"No model config at {path}; expected a bert_config.json "
@@ -214,6 +225,15 @@ class BertConfig:
     def to_json(self) -> str:
         """Returns the text of a `bert_config.json`."""
         return json.dumps(self.to_dict(), indent=2, sort_keys=True) + "\n"
+
+
+def check_config(config: Any) -> None:
+    """Raises InputError if the config of a network is something else."""
+    if not isinstance(config, BertConfig):
+        raise InputError(
+            f"The config is {str(config)!r:.80}, but must be a BertConfig; for "
+            "one of a file, write BertConfig.from_json(path)."
+        )
 
 
 def _from_huggingface(values):

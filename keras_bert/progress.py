@@ -1,12 +1,20 @@
-"""The progress of a long task: a bar on a terminal, log lines elsewhere."""
+"""The progress of a long task: a bar where one can be drawn, else log lines."""
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
+import warnings
 
 from absl import logging
-from tqdm import tqdm
+
+from keras_bert.run_log import shown_log
+
+with warnings.catch_warnings():
+    # In a notebook without ipywidgets, the bar is text, and that is enough.
+    warnings.simplefilter("ignore")
+    from tqdm.auto import tqdm
 
 # In seconds. A log file gets a line at least this often.
 _INTERVAL = 30
@@ -15,17 +23,18 @@ _INTERVAL = 30
 class Progress:
     """Shows the progress of a task; use it in a `with` statement.
 
-    On a terminal this is a tqdm bar. Elsewhere it is a line in the log at
-    least every 30 seconds, as long as `update` is called that often: what is
-    done, the speed, the time left, and the figures that `update` was given.
+    On a terminal and in a notebook this is a tqdm bar. Elsewhere it is a line
+    in the log at least every 30 seconds, as long as `update` is called that
+    often: what is done, the speed, the time left, and the figures that `update`
+    was given.
 
     Args:
         description: What is done, such as "Training".
         total: The number of units, or None if it is not known.
         unit: The unit in the plural, such as "steps".
         initial: The units done by an earlier run.
-        bar: Whether a terminal shows a bar. Without it, a terminal shows the
-            log lines, which do not disturb what else is written to it.
+        bar: Whether there may be a bar. Without it, a terminal shows the log
+            lines, which do not disturb what else is written to it.
     """
 
     def __init__(
@@ -45,18 +54,22 @@ class Progress:
             desc=description,
             unit=f" {unit}",
             unit_scale=not total or total > 100_000,
-            disable=not (bar and sys.stderr.isatty()),
-            leave=None,  # an inner bar, such as that of an evaluation, goes
+            disable=not (bar and _shows_bars(sys.stderr)),
         )
+        # An inner bar, such as that of an evaluation, goes.
+        self._bar.leave = not self._bar.pos
+        self._open = contextlib.ExitStack()
         self._total = total
         self._done = initial
         self._start = self._last_line = time.monotonic()
 
     def __enter__(self) -> Progress:
+        self._open.enter_context(shown_log())
+        self._open.callback(self._bar.close)
         return self
 
-    def __exit__(self, kind, error, trace):
-        self._bar.close()
+    def __exit__(self, *error):
+        self._open.close()
 
     def update(self, num_done: int, **figures: float) -> None:
         """Counts `num_done` more units; `figures` are shown beside them."""
@@ -82,3 +95,8 @@ class Progress:
             left = (self._total - self._done) / speed
             parts.append(f"{tqdm.format_interval(left)} left")
         return ", ".join(parts)
+
+
+def _shows_bars(stream):
+    is_of_notebook = type(stream).__module__ == "ipykernel.iostream"
+    return stream.isatty() or is_of_notebook

@@ -30,5 +30,4 @@ def main():
 
 
 if __name__ == "__main__":
-    flags.mark_flags_as_required([OUTPUT_FILE])
-    config_flags.run(main)
+    config_flags.run(main, required=[OUTPUT_FILE])

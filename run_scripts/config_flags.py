@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import inspect
 import itertools
 import re
 import sys
@@ -12,6 +13,8 @@ from logging import getLogger
 from pathlib import Path
 from typing import Any
 
+import flag_errors
+import flag_help
 from absl import app, flags, logging
 from quiet_tensorflow import import_tensorflow
 
@@ -26,6 +29,8 @@ _DEFINE = {
     "bool": flags.DEFINE_bool,
     "str": flags.DEFINE_string,
 }
+# The names of flags under the titles of --help.
+_groups: dict[str, list[str]] = {}
 
 
 def define(config_class: type) -> Callable:
@@ -44,30 +49,25 @@ def define_grid(config_class: type, names: Sequence[str]) -> Callable:
     Commas separate the values. Returns a function that makes a list with one
     config for each combination of values.
     """
-    fields = dataclasses.fields(config_class)
-    helps = _helps(config_class)
-    for field in fields:
-        if field.name in names:
-            flags.DEFINE_list(
-                field.name,
-                [str(field.default)],
-                f"{helps[field.name]} Takes several values, separated by "
-                "commas, and tries each.",
-            )
-            _show_in_help(field)
+    fields = {field.name: field for field in dataclasses.fields(config_class)}
+    for name, (title, text) in _documented(config_class).items():
+        _groups.setdefault(title, []).append(name)
+        default = fields[name].default
+        if name in names:
+            text += " Takes several values, separated by commas."
+            flags.DEFINE_list(name, [str(default)], text)
         else:
-            _define(field, field.default, helps[field.name])
+            _define(fields[name], default, text)
 
     def read():
         values = [
-            [_number(field, x) for x in flags.FLAGS[field.name].value]
-            if field.name in names
-            else [flags.FLAGS[field.name].value]
-            for field in fields
+            [_number(field, x) for x in flags.FLAGS[name].value]
+            if name in names
+            else [flags.FLAGS[name].value]
+            for name, field in fields.items()
         ]
-        keys = [field.name for field in fields]
         return [
-            config_class(**dict(zip(keys, combination, strict=True)))
+            config_class(**dict(zip(fields, combination, strict=True)))
             for combination in itertools.product(*values)
         ]
 
@@ -84,14 +84,18 @@ def define_settings(
     returns only the settings that are given on the command line.
     """
     fields, texts = {}, {}
-    for config_class in classes:
-        helps = _helps(config_class)
+    # Settings that several dataclasses inherit come first.
+    for config_class in sorted(classes, key=lambda x: len(x.__mro__)):
+        documented = _documented(config_class)
         for field in dataclasses.fields(config_class):
             if names is not None and field.name not in names:
                 continue
-            fields[field.name] = field
-            defaults = texts.setdefault(field.name, {})
-            defaults.setdefault(helps[field.name], []).append(field.default)
+            title, text = documented[field.name]
+            if field.name not in fields:
+                fields[field.name] = field
+                texts[field.name] = {}
+                _groups.setdefault(title, []).append(field.name)
+            texts[field.name].setdefault(text, []).append(field.default)
     for name, field in fields.items():
         shown = [
             f"{text} (default: {' or '.join(map(repr, dict.fromkeys(values)))})"
@@ -108,7 +112,9 @@ def define_settings(
 
 def peek(name: str) -> Any:
     """Returns a flag's value before all flags are defined."""
-    flags.FLAGS(sys.argv, known_only=True)
+    # Else the value of an unknown flag would hide the flags after it.
+    flags.FLAGS.set_gnu_getopt()
+    flag_errors.parse(sys.argv, known_only=True)
     value = flags.FLAGS[name].value
     flags.FLAGS.unparse_flags()
     return value
@@ -119,15 +125,6 @@ def _define(field, default, text):
         flags.DEFINE_enum(field.name, default, list(choices), text)
     else:
         _DEFINE[_type_name(field)](field.name, default, text)
-    _show_in_help(field)
-
-
-def _show_in_help(field):
-    # absl shows only the flags that the script itself defines, and calls a
-    # script by the path in its command.
-    flags.FLAGS.register_key_flag_for_module(
-        sys.argv[0], flags.FLAGS[field.name]
-    )
 
 
 def _type_name(field):
@@ -146,21 +143,30 @@ def _number(field, text):
         ) from error
 
 
-def _helps(config_class):
-    helps = {}
-    for parent in reversed(config_class.__mro__):
-        attributes = (parent.__doc__ or "").partition("Attributes:")[2]
+def _documented(config_class):
+    """Returns a title and a text for each field, in the order of --help.
+
+    The fields that a class describes come before those of its parents, under
+    the first line of its docstring.
+    """
+    found = {}
+    for parent in config_class.__mro__:
+        doc = inspect.cleandoc(parent.__doc__ or "")
+        title = doc.partition("\n")[0].rstrip(".")
         for name, text in re.findall(
-            r"^ {8}(\w+): (.*(?:\n {12}.*)*)", attributes, re.MULTILINE
+            r"^ {4}(\w+): (.*(?:\n {8}.*)*)",
+            doc.partition("Attributes:")[2],
+            re.MULTILINE,
         ):
-            helps[name] = " ".join(text.split())
-    return helps
+            found.setdefault(name, (title, " ".join(text.split())))
+    return found
 
 
 def run(
     main: Callable[..., None],
     define_more: Callable[[], None] | None = None,
     *,
+    required: Sequence[flags.FlagHolder] = (),
     takes_arguments: bool = False,
 ) -> None:
     """Parses the flags and calls `main`.
@@ -173,23 +179,36 @@ def run(
     defines the flags that depend on the values of other flags.
     """
 
-    def parse_and_run(argv):
-        if len(argv) > 1 and not takes_arguments:
-            sys.exit(f"Error: {argv[1]!r} is not a flag; see --help.")
+    def parse(argv):
+        if flag_help.is_asked_for(argv[1:]):
+            names = [flag.name for flag in required]
+            print(flag_help.help_text(names, _groups))
+            sys.exit()
+        # Flags may come after arguments.
+        flags.FLAGS.set_gnu_getopt(takes_arguments)
+        with _exit_on_wrong_input():
+            argv = flag_errors.parse(argv)
+            if len(argv) > 1 and not takes_arguments:
+                raise keras_bert.InputError(
+                    f"{argv[1]!r} is not a flag; write --name=value, and see "
+                    "--help."
+                )
+            flag_errors.check_required(required)
+        return argv
+
+    def run_main(argv):
         logging.set_verbosity(max(flags.FLAGS.verbosity, logging.INFO))
         import_tensorflow()  # not before: --help and wrong flags need not wait
         with _exit_on_wrong_input():
             main(*argv[1:])
 
-    # Flags may come after arguments.
-    flags.FLAGS.set_gnu_getopt(takes_arguments)
     logging.use_absl_handler()
     logging.get_absl_handler().addFilter(_is_from_keras_bert_or_a_warning)
     getLogger("tensorflow").setLevel("WARNING")
     if define_more:
         with _exit_on_wrong_input():
             define_more()
-    app.run(parse_and_run)
+    app.run(run_main, flags_parser=parse)
 
 
 @contextlib.contextmanager

@@ -37,5 +37,4 @@ def main():
 
 
 if __name__ == "__main__":
-    flags.mark_flags_as_required([INPUT, OUTPUT, TO])
-    config_flags.run(main)
+    config_flags.run(main, required=[INPUT, OUTPUT, TO])

@@ -66,5 +66,4 @@ def main():
 
 
 if __name__ == "__main__":
-    flags.mark_flags_as_required([MODEL_DIR, INPUT_FILE, OUTPUT_FILE])
-    config_flags.run(main)
+    config_flags.run(main, required=[MODEL_DIR, INPUT_FILE, OUTPUT_FILE])

@@ -50,5 +50,4 @@ def main():
 
 
 if __name__ == "__main__":
-    flags.mark_flags_as_required([MODEL_DIR, DATA_DIR, OUTPUT_DIR])
-    config_flags.run(main)
+    config_flags.run(main, required=[MODEL_DIR, DATA_DIR, OUTPUT_DIR])

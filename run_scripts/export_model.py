@@ -101,5 +101,4 @@ def _rows(model):
 
 
 if __name__ == "__main__":
-    flags.mark_flags_as_required([MODEL_DIR, EXPORT_DIR])
-    config_flags.run(main)
+    config_flags.run(main, required=[MODEL_DIR, EXPORT_DIR])

@@ -26,7 +26,6 @@ def main():
 
 
 if __name__ == "__main__":
-    flags.mark_flags_as_required(
-        [INIT_CHECKPOINT, OUTPUT_DIR, MAX_POSITION_EMBEDDINGS]
+    config_flags.run(
+        main, required=[INIT_CHECKPOINT, OUTPUT_DIR, MAX_POSITION_EMBEDDINGS]
     )
-    config_flags.run(main)

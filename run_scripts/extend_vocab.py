@@ -57,5 +57,4 @@ def main():
 
 
 if __name__ == "__main__":
-    flags.mark_flags_as_required([INIT_CHECKPOINT, OUTPUT_DIR])
-    config_flags.run(main)
+    config_flags.run(main, required=[INIT_CHECKPOINT, OUTPUT_DIR])

@@ -44,5 +44,4 @@ def main():
 
 
 if __name__ == "__main__":
-    flags.mark_flags_as_required([INPUT_FILE, OUTPUT_FILE, INIT_CHECKPOINT])
-    config_flags.run(main)
+    config_flags.run(main, required=[INPUT_FILE, OUTPUT_FILE, INIT_CHECKPOINT])

@@ -72,5 +72,4 @@ def _predict(texts):
 
 
 if __name__ == "__main__":
-    flags.mark_flag_as_required("model_dir")
-    config_flags.run(main, takes_arguments=True)
+    config_flags.run(main, takes_arguments=True, required=[MODEL_DIR])

@@ -76,7 +76,6 @@ def define_settings():
         import_tensorflow()  # the file may define a kind
         keras_bert.get_task(task)
     read_settings = config_flags.define_settings(keras_bert.known_settings())
-    flags.mark_flags_as_required([TASK, DATA_DIR, OUTPUT_DIR])
 
 
 def main():
@@ -105,4 +104,6 @@ def main():
 
 
 if __name__ == "__main__":
-    config_flags.run(main, define_settings)
+    config_flags.run(
+        main, define_settings, required=[TASK, DATA_DIR, OUTPUT_DIR]
+    )

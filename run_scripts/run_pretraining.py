@@ -62,5 +62,4 @@ def main():
 
 
 if __name__ == "__main__":
-    flags.mark_flags_as_required([INPUT_FILE, OUTPUT_DIR])
-    config_flags.run(main)
+    config_flags.run(main, required=[INPUT_FILE, OUTPUT_DIR])

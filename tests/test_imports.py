@@ -64,6 +64,7 @@ def test_a_server_imports_neither_networks_nor_training():
         "files",
         "input_files",
         "progress",
+        "run_log",
         "server",
         "serving",
         "settings",

@@ -12,7 +12,8 @@ PACKAGE = ROOT / "keras_bert"
 # part imports only parts above it.
 MAY_IMPORT = {
     "errors": set(),
-    "progress": set(),
+    "run_log": set(),
+    "progress": {"run_log"},
     "storage": {"errors"},
     "files": {"errors", "storage"},
     "input_files": {"errors", "storage"},
@@ -106,6 +107,7 @@ MAY_IMPORT = {
         "files",
         "models",
         "pretraining/read",
+        "run_log",
         "settings",
         "storage",
         "text",
@@ -119,6 +121,7 @@ MAY_IMPORT = {
         "kinds",
         "models",
         "progress",
+        "run_log",
         "serving",
         "settings",
         "storage",

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from keras_bert.checkpoints.hub import SCHEME, download
 from keras_bert.checkpoints.safetensors_files import shards
-from keras_bert.config import BertConfig
+from keras_bert.config import BertConfig, check_config
 from keras_bert.errors import InputError
 from keras_bert.files import is_whole, whole_folder
 from keras_bert.storage.folders import MARKER
 from keras_bert.storage.local_copy import local_copy
-from keras_bert.storage.paths import to_path
+from keras_bert.storage.paths import is_remote, to_path
 
 # The first of these that exists is read.
 _WEIGHTS = (
@@ -86,11 +86,18 @@ def checkpoint_folder(checkpoint: str | Path) -> Path:
 
 
 def check_output_dir(output_dir: str | Path) -> None:
-    """Raises InputError if weights are directly in `output_dir`.
+    """Raises InputError if a run cannot write to `output_dir`.
 
-    They would hide those of the run, because `find_weights` reads them first.
+    It is wrong if it is a file, or below one. If weights are directly in it,
+    they would hide those of the run, because `find_weights` reads them first.
     """
     folder = to_path(output_dir)
+    for path in (folder, *folder.parents):
+        if not is_remote(path) and path.is_file():
+            raise InputError(
+                f"The output_dir is {folder}, but {path} is a file; give a "
+                "folder."
+            )
     names = [name for name in _WEIGHTS if (folder / name).is_file()]
     names += [path.name for path in folder.glob("*ckpt*.index")]
     if names:
@@ -138,6 +145,7 @@ def config_and_vocab(
         if folder is None:
             raise InputError("Give a bert_config or an init_checkpoint.")
         bert_config = config_beside(folder)
+    check_config(bert_config)
     return bert_config, find_vocab(checkpoint, vocab_file)
 
 

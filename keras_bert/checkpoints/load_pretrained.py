@@ -73,7 +73,7 @@ def load_pretrained(
     config, tokenizer = load_config_and_tokenizer(
         checkpoint, do_lower_case=do_lower_case
     )
-    config.check_max_seq_length(seq_length)
+    config.check_max_seq_length(seq_length, "seq_length")
     encoder = build_encoder(config)
     load_checkpoint(encoder, checkpoint)
     return PretrainedModel(

@@ -53,6 +53,7 @@ from keras_bert.kinds.spec import (
     find_spec,
     make_spec,
 )
+from keras_bert.run_log import shown_log
 from keras_bert.storage.paths import to_path
 from keras_bert.tasks import get_task
 from keras_bert.tasks.base import Row, Task
@@ -67,6 +68,7 @@ from keras_bert.training.run_files.checkpoint import every_weight, find_damage
 from keras_bert.training.trainer import start_over, train
 
 
+@shown_log()
 def finetune(
     task: str | Task,
     data_dir: str | Path,

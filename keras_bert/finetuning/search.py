@@ -20,6 +20,7 @@ from keras_bert.files import atomic_path, remove, write_json
 from keras_bert.finetuning.encoding import encoded_folder
 from keras_bert.finetuning.fingerprint import text_of_rows
 from keras_bert.finetuning.run import FinetuningConfig, finetune, reader
+from keras_bert.run_log import shown_log
 from keras_bert.storage.paths import to_path
 from keras_bert.tasks import get_task
 from keras_bert.tasks.base import Task
@@ -33,6 +34,7 @@ _VARIED_IN_THE_PAPER = (
 )
 
 
+@shown_log()
 def search_hyperparameters(
     task: str | Task,
     data_dir: str | Path,

@@ -77,6 +77,15 @@ class BertEmbeddings(keras.layers.Layer):
         )
 
     def call(self, input_ids, segment_ids, position_ids=None):
+        length = input_ids.shape[1]
+        if (
+            position_ids is None
+            and (length or 0) > self.max_position_embeddings
+        ):
+            raise ValueError(
+                f"A sequence of {length} tokens was given, but the network has "
+                f"{self.max_position_embeddings} positions; give shorter ones."
+            )
         word_embeddings = ops.convert_to_tensor(self.word_embeddings)  # [V, H]
         x = ops.take(word_embeddings, input_ids, axis=0)  # [B, S, H]
         x += ops.take(

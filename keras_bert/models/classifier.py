@@ -1,5 +1,7 @@
 """A label or a number for each text or pair of texts."""
 
+import numbers
+
 import keras
 
 from keras_bert.config import BertConfig
@@ -23,10 +25,11 @@ def build_classifier(config: BertConfig, *, num_labels: int) -> keras.Model:
         >>> model(features | {"segment_ids": ids * 0})["logits"].shape
         TensorShape([1, 3])
     """
-    if num_labels < 2:
+    if not isinstance(num_labels, numbers.Integral) or num_labels < 2:
         raise InputError(
             f"num_labels is {num_labels}, but a classifier chooses between "
-            "at least 2 labels; use build_regressor for a single number."
+            "at least 2 labels; give the number of labels, or use "
+            "build_regressor for a single number."
         )
     return _build(config, num_labels, "classifier")
 

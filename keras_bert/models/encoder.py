@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_bert.config import BertConfig
+from keras_bert.config import BertConfig, check_config
 from keras_bert.layers.embeddings import BertEmbeddings
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.flat_tokens import FlattenTokens, UnflattenTokens
@@ -32,6 +32,7 @@ def build_encoder(config: BertConfig, *, packed: bool = False) -> keras.Model:
         >>> outputs["sequence_output"].shape
         TensorShape([1, 4, 128])
     """
+    check_config(config)
     names = ["input_ids", "input_mask", "segment_ids"]
     if packed:
         names += ["position_ids", "cls_positions"]

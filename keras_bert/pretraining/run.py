@@ -37,6 +37,7 @@ from keras_bert.pretraining.read.descriptions import (
 from keras_bert.pretraining.read.files_to_records import PretrainingRecords
 from keras_bert.pretraining.read.records_to_pairs import InstanceDrawer
 from keras_bert.pretraining.read.weighted_files import find_weighted_files
+from keras_bert.run_log import shown_log
 from keras_bert.storage.paths import to_path
 from keras_bert.text.masking import MaskedLMMasker
 from keras_bert.text.tokenizer import BertTokenizer
@@ -47,6 +48,7 @@ from keras_bert.training.objectives import Objective
 from keras_bert.training.trainer import start_over, train
 
 
+@shown_log()
 def pretrain(
     bert_config: BertConfig | None,
     input_files: str | list[str],

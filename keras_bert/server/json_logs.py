@@ -6,7 +6,7 @@ import json
 import logging
 import sys
 import traceback
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 _LOGGER = logging.getLogger("keras_bert.server")
@@ -46,5 +46,5 @@ class _JsonFormatter(logging.Formatter):
             if record.exc_info and record.exc_info[1]:
                 event["error"] = type(record.exc_info[1]).__name__
                 event["frames"] = frames_of(record.exc_info[1])
-        now = datetime.fromtimestamp(record.created, timezone.utc)
+        now = datetime.fromtimestamp(record.created, UTC)
         return json.dumps({"time": now.isoformat(), **event})

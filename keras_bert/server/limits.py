@@ -38,7 +38,7 @@ class Limits:
                 self._read(request, body), self._config.client_seconds
             )
             yield bytes(body)
-        except (TimeoutError, asyncio.TimeoutError):
+        except TimeoutError:
             raise Refusal(
                 408,
                 "The request took longer than "

@@ -27,7 +27,7 @@ def to_path(path: str | Path) -> Path:
     as AWS_ACCESS_KEY_ID and AWS_ENDPOINT_URL.
 
     Raises:
-        InputError: If it is no path, or there is no library for the URL.
+        InputError: If it is not a path, or there is no library for the URL.
         OSError: If the store does not answer, or denies access.
     """
     scheme = _SCHEME.match(str(path))

@@ -10,7 +10,41 @@ from keras_bert.settings import check_settings, setting
 
 
 @dataclasses.dataclass(frozen=True)
-class TrainConfig:
+class DeviceConfig:
+    """The devices of a run, and how they compute.
+
+    Attributes:
+        distribution_strategy: one_device, mirrored (all GPUs of this
+            machine), multi_worker_mirrored (TF_CONFIG names the workers) or
+            tpu.
+        tpu: Name or address of the TPU, or "local".
+        worker_timeout_seconds: How long a worker waits at the start for the
+            other workers, before it ends (SIGALRM).
+        precision: float32, or bfloat16 or float16 for the computation, with
+            weights in float32.
+        gradient_accumulation_steps: Number of pieces into which each device
+            splits its part of a batch, to need less memory.
+        steps_per_execution: Number of steps between two returns to Python.
+        jit_compile: Compile with XLA: on, off, or auto, which is off on a CPU
+            and if the shapes change.
+    """
+
+    distribution_strategy: str = setting(
+        "one_device",
+        choices=("one_device", "mirrored", "multi_worker_mirrored", "tpu"),
+    )
+    tpu: str = ""
+    worker_timeout_seconds: int = 600
+    precision: str = setting(
+        "float32", choices=("float32", "bfloat16", "float16")
+    )
+    gradient_accumulation_steps: int = 1
+    steps_per_execution: int = 1
+    jit_compile: str = setting("auto", choices=("auto", "on", "off"))
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainConfig(DeviceConfig):
     """The settings of every training run; saved beside each checkpoint.
 
     Attributes:
@@ -28,19 +62,6 @@ class TrainConfig:
             history written.
         keep_checkpoint_max: Number of checkpoints to keep: the last ones.
         random_seed: Seed of initial weights, dropout and order of the data.
-        distribution_strategy: one_device, mirrored (all GPUs of this
-            machine), multi_worker_mirrored (TF_CONFIG names the workers) or
-            tpu.
-        tpu: Name or address of the TPU, or "local".
-        worker_timeout_seconds: How long a worker waits at the start for the
-            other workers, before it ends (SIGALRM).
-        precision: float32, or bfloat16 or float16 for the computation, with
-            weights in float32.
-        gradient_accumulation_steps: Number of pieces into which each device
-            splits its part of a batch, to need less memory.
-        steps_per_execution: Number of steps between two returns to Python.
-        jit_compile: Compile with XLA: on, off, or auto, which is off on a CPU
-            and if the shapes change.
     """
 
     optimizer: str = setting(
@@ -56,18 +77,6 @@ class TrainConfig:
     save_checkpoints_steps: int = 1000
     keep_checkpoint_max: int = 3
     random_seed: int = setting(12345, minimum=0)
-    distribution_strategy: str = setting(
-        "one_device",
-        choices=("one_device", "mirrored", "multi_worker_mirrored", "tpu"),
-    )
-    tpu: str = ""
-    worker_timeout_seconds: int = 600
-    precision: str = setting(
-        "float32", choices=("float32", "bfloat16", "float16")
-    )
-    gradient_accumulation_steps: int = 1
-    steps_per_execution: int = 1
-    jit_compile: str = setting("auto", choices=("auto", "on", "off"))
 
     # They decide how a run computes, not what: a resumed one may change them.
     changeable: ClassVar[frozenset[str]] = frozenset(

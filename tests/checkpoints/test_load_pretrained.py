@@ -47,7 +47,7 @@ def test_all_parts_come_from_the_checkpoint(checkpoint, config):
 
 
 def test_what_does_not_fit_is_refused(checkpoint):
-    with pytest.raises(InputError, match="max_seq_length 17 is over the .* 16"):
+    with pytest.raises(InputError, match="^seq_length 17 is over the .* 16"):
         load_pretrained(checkpoint, seq_length=17)
     with (checkpoint / "vocab.txt").open("a") as vocab:
         vocab.write("more\n")
