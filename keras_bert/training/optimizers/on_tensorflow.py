@@ -43,9 +43,7 @@ def run_update(update, constants, variables, *inputs):
     """
     dtype = variables[0].dtype
     run = _compiled(update, constants, dtype, len(variables), len(inputs))
-    return run(
-        *map(_handle, variables), *(tf.cast(x, dtype) for x in inputs)
-    )
+    return run(*map(_handle, variables), *(tf.cast(x, dtype) for x in inputs))
 
 
 @functools.cache
