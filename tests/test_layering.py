@@ -24,7 +24,9 @@ MAY_IMPORT = {
     "text": {"errors", "files", "settings", "storage"},
     "tasks": {"errors", "storage"},
     "training": {"errors", "files", "progress", "settings", "storage"},
+    "checkpoints/heads": set(),
     "kinds": {
+        "checkpoints/heads",
         "config",
         "errors",
         "files",
@@ -36,6 +38,7 @@ MAY_IMPORT = {
         "training",
     },
     "checkpoints": {
+        "checkpoints/heads",
         "config",
         "errors",
         "files",
@@ -112,6 +115,7 @@ MAY_IMPORT = {
     },
     "finetuning": {
         "checkpoints",
+        "checkpoints/heads",
         "config",
         "errors",
         "files",

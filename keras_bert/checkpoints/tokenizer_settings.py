@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 from absl import logging
 
 from keras_bert.checkpoints.find import checkpoint_folder
-from keras_bert.kinds.sentence_transformers import lower_cases_before
+from keras_bert.errors import InputError
 from keras_bert.text.tokenizer_settings import TokenizerSettings
 from keras_bert.text.vocab import load_vocab
 
@@ -60,11 +61,23 @@ def find_tokenizer_settings(
         found = TokenizerSettings.from_json(file, do_lower_case=do_lower_case)
     else:
         found = TokenizerSettings(do_lower_case)
-    if lower_cases_before(folder):
+    if _lower_cases_before(folder):
         return dataclasses.replace(
             found, do_lower_case=True, strip_accents=found.strips_accents
         )
     return None if in_name is None and not file.is_file() else found
+
+
+def _lower_cases_before(folder):
+    """Returns whether sentence-transformers lower-cases a text itself."""
+    file = folder / "sentence_bert_config.json"
+    try:
+        values = json.loads(file.read_bytes()) if file.is_file() else {}
+        return values.get("do_lower_case", False)
+    except (AttributeError, ValueError) as error:
+        raise InputError(
+            f"{file} does not hold an object of JSON ({error}); copy it again."
+        ) from error
 
 
 def settings_of_vocab(vocab: Iterable[str]) -> TokenizerSettings:

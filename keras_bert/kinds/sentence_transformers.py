@@ -71,12 +71,6 @@ def read_modules(folder: Path, bert_config: BertConfig) -> TaskSpec:
     return TaskSpec(Embedding.name, _TEXT_FIELDS, settings)
 
 
-def lower_cases_before(folder: Path) -> bool:
-    """Returns whether text is lower-cased before the tokenizer gets it."""
-    file = folder / _TRANSFORMER
-    return file.is_file() and _read(file).get("do_lower_case", False)
-
-
 def module_files(
     settings: EmbeddingSettings, bert_config: BertConfig
 ) -> dict[str, str]:

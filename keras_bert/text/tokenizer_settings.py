@@ -9,6 +9,9 @@ from pathlib import Path
 from keras_bert.errors import InputError
 from keras_bert.storage.paths import to_path
 
+# A longer word becomes [UNK]; counted in characters, not in bytes.
+MAX_CHARS_PER_WORD = 200
+
 
 @dataclasses.dataclass(frozen=True)
 class TokenizerSettings:
