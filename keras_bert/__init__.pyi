@@ -1,4 +1,5 @@
 from .checkpoints.convert import convert_checkpoint as convert_checkpoint
+from .checkpoints.heads import HeadNames as HeadNames
 from .checkpoints.load import load_checkpoint as load_checkpoint
 from .checkpoints.load_pretrained import PretrainedModel as PretrainedModel
 from .checkpoints.load_pretrained import load_pretrained as load_pretrained
@@ -21,7 +22,6 @@ from .kinds import known_kinds as known_kinds
 from .kinds import known_settings as known_settings
 from .kinds.embedding.settings import EmbeddingSettings as EmbeddingSettings
 from .kinds.examples import Examples as Examples
-from .kinds.kind import HeadNames as HeadNames
 from .kinds.kind import Kind as Kind
 from .kinds.kind import TaskSpec as TaskSpec
 from .kinds.settings import KindSettings as KindSettings

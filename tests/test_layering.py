@@ -25,7 +25,9 @@ MAY_IMPORT = {
     "text": {"errors", "files", "settings", "storage"},
     "tasks": {"errors", "input_files", "storage"},
     "training": {"errors", "files", "progress", "settings", "storage"},
+    "checkpoints/heads": set(),
     "kinds": {
+        "checkpoints/heads",
         "config",
         "errors",
         "files",
@@ -37,6 +39,7 @@ MAY_IMPORT = {
         "training",
     },
     "checkpoints": {
+        "checkpoints/heads",
         "config",
         "errors",
         "files",
@@ -115,6 +118,7 @@ MAY_IMPORT = {
     },
     "finetuning": {
         "checkpoints",
+        "checkpoints/heads",
         "config",
         "errors",
         "files",

@@ -15,8 +15,8 @@ from keras_bert.checkpoints.model_garden import (
 from keras_bert.checkpoints.pytorch_files import read_pytorch
 from keras_bert.checkpoints.safetensors_files import read_safetensors
 from keras_bert.checkpoints.stored import StoredArray
-from keras_bert.checkpoints.tensorflow_files import read_tensorflow
 from keras_bert.config import check_is_bert
+from keras_bert.errors import InputError
 
 
 def read_file(file: Path) -> dict[str, StoredArray]:
@@ -24,7 +24,7 @@ def read_file(file: Path) -> dict[str, StoredArray]:
     source = str(file)
     local = local_weights(file)
     if not local.is_file():
-        stored = read_tensorflow(local)
+        stored = _read_tensorflow(local, source)
         if is_model_garden(stored):
             return from_model_garden(stored, source)
         return from_google(stored, source)
@@ -37,3 +37,14 @@ def read_file(file: Path) -> dict[str, StoredArray]:
     return from_huggingface(
         stored, source, architectures=values.get("architectures") or ()
     )
+
+
+def _read_tensorflow(prefix, source):
+    try:
+        from keras_bert.checkpoints.tensorflow_files import read_tensorflow
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"{source} is a checkpoint of TensorFlow, which only TensorFlow "
+            "can read; pip install tensorflow."
+        ) from error
+    return read_tensorflow(prefix)

@@ -17,7 +17,7 @@ from keras_bert.checkpoints.find import (
     vocab_beside,
 )
 from keras_bert.checkpoints.google import to_google
-from keras_bert.checkpoints.heads import heads_of
+from keras_bert.checkpoints.heads import heads_of, known_heads
 from keras_bert.checkpoints.huggingface import to_huggingface
 from keras_bert.checkpoints.huggingface_config import to_huggingface_config
 from keras_bert.checkpoints.load import read_weights
@@ -30,7 +30,6 @@ from keras_bert.checkpoints.tokenizer_settings import (
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.files import atomic_path, check_is_new
-from keras_bert.kinds import known_heads
 from keras_bert.kinds.embedding.embedding import Embedding
 from keras_bert.kinds.sentence_transformers import module_files
 from keras_bert.kinds.spec import settings_of

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from keras_bert.checkpoints.heads import (
     choose_head,
     heads_of,
+    known_heads,
     without_left_out,
 )
 from keras_bert.checkpoints.names import NameTable, modules
 from keras_bert.checkpoints.stored import StoredArray
-from keras_bert.kinds import known_heads
 
 _LAYER = "bert/encoder/layer_{i}"
 _NAMES = {

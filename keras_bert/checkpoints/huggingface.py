@@ -10,12 +10,12 @@ import numpy as np
 from keras_bert.checkpoints.heads import (
     choose_head,
     heads_of,
+    known_heads,
     without_left_out,
 )
 from keras_bert.checkpoints.names import NameTable, modules
 from keras_bert.checkpoints.stored import StoredArray
 from keras_bert.errors import InputError
-from keras_bert.kinds import known_heads
 
 _LAYER = "encoder.layer.{i}"
 # Without the prefix "bert.". PyTorch stores a kernel as [units, inputs].

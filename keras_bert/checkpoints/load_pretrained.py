@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import keras
 
-from keras_bert.checkpoints.find import config_and_vocab
+from keras_bert.checkpoints.find import checkpoint_folder, config_and_vocab
 from keras_bert.checkpoints.load import load_checkpoint
+from keras_bert.checkpoints.load_tokenizer import make_tokenizer
 from keras_bert.checkpoints.tokenizer_settings import (
     resolve_tokenizer_settings,
 )
 from keras_bert.config import BertConfig
+from keras_bert.errors import InputError
 from keras_bert.models.encoder import build_encoder
-from keras_bert.text.packing import BertPreprocessor
-from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.text.without_tensorflow import ListPreprocessor, ListTokenizer
+
+if TYPE_CHECKING:
+    from keras_bert.text.packing import BertPreprocessor
+    from keras_bert.text.tokenizer import BertTokenizer
+
+_DEFAULT_LENGTH = 128
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,7 +40,9 @@ class PretrainedModel:
 
     Attributes:
         encoder: The network of `build_encoder`, with the weights.
-        preprocessor: The `BertPreprocessor`.
+        preprocessor: The `BertPreprocessor`; where TensorFlow is not
+            installed, a `ListPreprocessor` of
+            keras_bert.text.without_tensorflow.
         config: The `BertConfig`.
     """
 
@@ -47,7 +58,7 @@ class PretrainedModel:
 def load_pretrained(
     checkpoint: str | Path,
     *,
-    seq_length: int = 128,
+    seq_length: int | None = None,
     do_lower_case: bool | None = None,
 ) -> PretrainedModel:
     """Loads the encoder of a checkpoint, with its config and tokenizer.
@@ -61,7 +72,8 @@ def load_pretrained(
     Args:
         checkpoint: Anything that `load_checkpoint` takes, with its config and
             vocabulary in the same folder.
-        seq_length: The longest sequence; longer texts are cut.
+        seq_length: The longest sequence; longer texts are cut. By default
+            what the checkpoint says, but not more than 128.
         do_lower_case: Whether to lower-case the text; by default as the
             checkpoint was trained.
 
@@ -73,12 +85,36 @@ def load_pretrained(
     config, tokenizer = load_config_and_tokenizer(
         checkpoint, do_lower_case=do_lower_case
     )
+    if seq_length is None:
+        seq_length = _default_length(checkpoint, config)
     config.check_max_seq_length(seq_length, "seq_length")
     encoder = build_encoder(config)
     load_checkpoint(encoder, checkpoint)
     return PretrainedModel(
-        encoder, BertPreprocessor(tokenizer, seq_length), config
+        encoder, _preprocessor(tokenizer, seq_length), config
     )
+
+
+def _preprocessor(tokenizer, seq_length):
+    if isinstance(tokenizer, ListTokenizer):
+        return ListPreprocessor(tokenizer, seq_length)
+    from keras_bert.text.packing import BertPreprocessor
+
+    return BertPreprocessor(tokenizer, seq_length)
+
+
+def _default_length(checkpoint, config):
+    """128, or less if the tokenizer or the network takes less."""
+    file = checkpoint_folder(checkpoint) / "tokenizer_config.json"
+    values = json.loads(file.read_bytes()) if file.is_file() else {}
+    length = values.get("model_max_length") or _DEFAULT_LENGTH
+    if not isinstance(length, (int, float)):
+        raise InputError(
+            f"model_max_length in {file} is {length!r}, but must be a number; "
+            "copy the file again or give a seq_length."
+        )
+    # Without a limit, transformers writes 1e30.
+    return int(min(length, config.max_position_embeddings, _DEFAULT_LENGTH))
 
 
 def load_config_and_tokenizer(
@@ -87,7 +123,7 @@ def load_config_and_tokenizer(
     bert_config: BertConfig | None = None,
     vocab_file: str | Path | None = None,
     do_lower_case: bool | None = None,
-) -> tuple[BertConfig, BertTokenizer]:
+) -> tuple[BertConfig, Any]:
     """Returns what is given, or else what belongs to the checkpoint.
 
     Raises:
@@ -96,6 +132,6 @@ def load_config_and_tokenizer(
     """
     config, vocab_file = config_and_vocab(checkpoint, bert_config, vocab_file)
     settings = resolve_tokenizer_settings(checkpoint, vocab_file, do_lower_case)
-    tokenizer = BertTokenizer.from_settings(vocab_file, settings)
+    tokenizer = make_tokenizer(vocab_file, settings)
     config.check_vocab_size(tokenizer.vocab_size, vocab_file)
     return config, tokenizer

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
+from typing import Any
 
 from keras_bert.checkpoints.find import find_vocab
 from keras_bert.checkpoints.tokenizer_settings import (
     resolve_tokenizer_settings,
 )
-from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.text.tokenizer_settings import TokenizerSettings
 
 
 def load_tokenizer(
@@ -16,8 +18,12 @@ def load_tokenizer(
     *,
     vocab_file: str | Path | None = None,
     do_lower_case: bool | None = None,
-) -> BertTokenizer:
+) -> Any:
     """Loads the tokenizer of a checkpoint, or the one for a vocabulary.
+
+    It is a `BertTokenizer`. Where TensorFlow is not installed, it is a
+    `ListTokenizer` of keras_bert.text.without_tensorflow: lists of strings ->
+    lists of ids, by the package `tokenizers`.
 
     Example:
         >>> keras_bert.load_tokenizer("pretrained").do_lower_case
@@ -34,7 +40,19 @@ def load_tokenizer(
 
     Raises:
         FileNotFoundError: If the checkpoint or vocabulary is missing.
+        InputError: If neither TensorFlow nor `tokenizers` is installed.
     """
     vocab_file = find_vocab(checkpoint, vocab_file)
     settings = resolve_tokenizer_settings(checkpoint, vocab_file, do_lower_case)
-    return BertTokenizer.from_settings(vocab_file, settings)
+    return make_tokenizer(vocab_file, settings)
+
+
+def make_tokenizer(vocab_file: str | Path, settings: TokenizerSettings) -> Any:
+    """Returns the tokenizer that this machine has the packages for."""
+    if importlib.util.find_spec("tensorflow_text"):
+        from keras_bert.text.tokenizer import BertTokenizer
+
+        return BertTokenizer.from_settings(vocab_file, settings)
+    from keras_bert.text.without_tensorflow import ListTokenizer
+
+    return ListTokenizer.from_settings(vocab_file, settings)

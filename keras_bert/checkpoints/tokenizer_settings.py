@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,7 +12,7 @@ from absl import logging
 
 from keras_bert.checkpoints.find import checkpoint_folder
 from keras_bert.checkpoints.huggingface_config import read_huggingface_config
-from keras_bert.kinds.sentence_transformers import lower_cases_before
+from keras_bert.errors import InputError
 from keras_bert.text.read_tokenizer_json import read_settings
 from keras_bert.text.tokenizer_settings import (
     TokenizerSettings,
@@ -73,11 +74,23 @@ def find_tokenizer_settings(
         is_found |= bool(told)
     if (file := folder / "tokenizer_config.json").is_file():
         found, is_found = TokenizerSettings.from_json(file, found), True
-    if lower_cases_before(folder):
+    if _lower_cases_before(folder):
         return dataclasses.replace(
             found, do_lower_case=True, strip_accents=found.strips_accents
         )
     return found if is_found else None
+
+
+def _lower_cases_before(folder):
+    """Returns whether sentence-transformers lower-cases a text itself."""
+    file = folder / "sentence_bert_config.json"
+    try:
+        values = json.loads(file.read_bytes()) if file.is_file() else {}
+        return values.get("do_lower_case", False)
+    except (AttributeError, ValueError) as error:
+        raise InputError(
+            f"{file} does not hold an object of JSON ({error}); copy it again."
+        ) from error
 
 
 def settings_of_vocab(vocab: Iterable[str]) -> TokenizerSettings:

@@ -10,7 +10,7 @@ from keras_bert.errors import InputError
 from keras_bert.kinds.settings import KindSettings
 
 if TYPE_CHECKING:
-    from keras_bert.kinds.kind import HeadNames, Kind
+    from keras_bert.kinds.kind import Kind
 
 # Every kind that this process has defined, by its name.
 KINDS: dict[str, type[Kind]] = {}
@@ -68,11 +68,3 @@ def get_kind(name: str) -> type[Kind]:
             "own first."
         )
     return kinds[name]
-
-
-def known_heads() -> tuple[HeadNames, ...]:
-    """Returns the output layers of all kinds, without duplicates."""
-    heads = [
-        head for kind in known_kinds().values() for head in kind.head_names
-    ]
-    return tuple(dict.fromkeys(heads))

@@ -6,12 +6,13 @@ import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_bert.checkpoints.heads import HeadNames, register_heads
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.kinds import KINDS
@@ -51,34 +52,6 @@ class TaskSpec:
     settings: KindSettings
     labels: tuple[str, ...] = ()
     metrics: tuple[str, ...] = ()
-
-
-class HeadNames(NamedTuple):
-    """The names of the output layer of a kind in several formats.
-
-    Attributes:
-        path: The layer's name here, the first part of its weights' paths.
-        google: The prefix of `output_weights` and `output_bias` in a
-            checkpoint of google-research/bert; None if it has no such head.
-        huggingface: The module's name in transformers, or None.
-        architecture: The class in transformers that has this head.
-        num_outputs: The number of units that tells this head from another
-            one with the same name; None for any number.
-        is_left_out: Whether other formats have no place for it, and it is
-            left out there with a warning.
-
-    Example:
-        >>> (head,) = keras_bert.get_kind("span").head_names
-        >>> head.path, head.huggingface
-        ('span_labeler', 'qa_outputs')
-    """
-
-    path: str
-    google: str | None = None
-    huggingface: str | None = None
-    architecture: str = ""
-    num_outputs: int | None = None
-    is_left_out: bool = False
 
 
 class Kind(tf.Module):
@@ -138,6 +111,7 @@ class Kind(tf.Module):
         super().__init_subclass__(**kwargs)
         if "name" in cls.__dict__:
             KINDS[cls.name] = cls
+        register_heads(cls.head_names)
 
     def build_model(self, bert_config: BertConfig) -> keras.Model:
         """Returns the network, with random weights."""

@@ -93,12 +93,6 @@ def dense_folders(folder: Path) -> list[Path]:
     return [root / x["path"] for x in modules if _name(x) == "Dense"]
 
 
-def lower_cases_before(folder: Path) -> bool:
-    """Returns whether text is lower-cased before the tokenizer gets it."""
-    values = _read_if_there(folder / _TRANSFORMER)
-    return bool(values.get("do_lower_case"))
-
-
 def module_files(
     settings: EmbeddingSettings, bert_config: BertConfig
 ) -> dict[str, str]:

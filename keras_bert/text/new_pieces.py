@@ -9,9 +9,9 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 
 from absl import logging
 
+from keras_bert.text.tokenizer_settings import MAX_CHARS_PER_WORD
 from keras_bert.text.vocab import SPECIAL_TOKENS
 from keras_bert.text.word_splitter import INSIDE, WordSplitter
-from keras_bert.text.words import MAX_CHARS_PER_WORD
 
 # Bounds time and memory; rarer words decide on no piece.
 _MAX_WORDS = 500_000

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from pathlib import Path
 
@@ -10,17 +9,16 @@ import tensorflow as tf
 import tensorflow_text as tf_text
 
 from keras_bert.text.offsets import TokensWithOffsets, locate_tokens
-from keras_bert.text.tokenizer_settings import TokenizerSettings
-from keras_bert.text.vocab import SPECIAL_TOKENS, SpecialTokens, load_vocab
-from keras_bert.text.words import (
+from keras_bert.text.tokenizer_base import TokenizerBase
+from keras_bert.text.tokenizer_settings import (
     MAX_CHARS_PER_WORD,
-    blank_long_words,
-    clean_text,
-    split_words,
+    TokenizerSettings,
 )
+from keras_bert.text.vocab import SPECIAL_TOKENS, SpecialTokens
+from keras_bert.text.words import blank_long_words, clean_text, split_words
 
 
-class BertTokenizer(tf.Module):
+class BertTokenizer(TokenizerBase, tf.Module):
     """WordPiece, as in google-research/bert, tokenization.py.
 
     Called on strings [B], it returns a RaggedTensor [B, (tokens)] of int32
@@ -46,11 +44,7 @@ class BertTokenizer(tf.Module):
             that token. By default it is split like any other text, so that no
             user can put a special token into a text.
 
-    Attributes:
-        vocab: The word pieces, in the order of their ids.
-        settings: The `TokenizerSettings`.
-        special_tokens: The `SpecialTokens`.
-        pad_id, unk_id, cls_id, sep_id, mask_id: Ids of the special tokens.
+    For the attributes see `TokenizerBase`.
     """
 
     def __init__(
@@ -63,26 +57,18 @@ class BertTokenizer(tf.Module):
         special_tokens: SpecialTokens = SPECIAL_TOKENS,
         keep_special_tokens: bool = False,
     ):
-        super().__init__(name="bert_tokenizer")
-        vocab = load_vocab(vocab_file, special_tokens)
-        # A tuple: a list would be tracked and stored in every SavedModel.
-        self.vocab = tuple(vocab)
-        self.settings = TokenizerSettings(
+        tf.Module.__init__(self, name="bert_tokenizer")
+        settings = TokenizerSettings(
             do_lower_case, strip_accents, tokenize_chinese_chars
         )
-        self.special_tokens = special_tokens
+        TokenizerBase.__init__(self, vocab_file, settings, special_tokens)
         self.keep_special_tokens = keep_special_tokens
-        self.pad_id = vocab.index(special_tokens.pad)
-        self.unk_id = vocab.index(special_tokens.unk)
-        self.cls_id = vocab.index(special_tokens.cls)
-        self.sep_id = vocab.index(special_tokens.sep)
-        self.mask_id = vocab.index(special_tokens.mask)
         self._wordpiece = tf_text.FastWordpieceTokenizer(
             # White space ends a word, so a piece that contains white space
             # must match nothing; this op would find it.
             [
                 p if p.split() == [p] else f"\x01{i}"
-                for i, p in enumerate(vocab)
+                for i, p in enumerate(self.vocab)
             ],
             # Longer words are blanked before; a character has up to 4 bytes.
             max_bytes_per_word=4 * MAX_CHARS_PER_WORD + 1,
@@ -91,28 +77,6 @@ class BertTokenizer(tf.Module):
             # The op's own splitting always splits ideographs.
             no_pretokenization=not tokenize_chinese_chars,
         )
-
-    @classmethod
-    def from_settings(
-        cls, vocab_file: str | Path, settings: TokenizerSettings
-    ) -> BertTokenizer:
-        """Returns a tokenizer with the settings of a checkpoint."""
-        return cls(vocab_file, **dataclasses.asdict(settings))
-
-    def sidecars(self, model_max_length: int) -> dict[str, str]:
-        """Returns the text files that belong beside a model's weights."""
-        return {
-            "vocab.txt": "\n".join(self.vocab) + "\n",
-            "tokenizer_config.json": self.settings.to_json(model_max_length),
-        }
-
-    @property
-    def do_lower_case(self) -> bool:
-        return self.settings.do_lower_case
-
-    @property
-    def vocab_size(self) -> int:
-        return len(self.vocab)
 
     def __call__(self, texts: tf.Tensor) -> tf.RaggedTensor:
         texts = tf.convert_to_tensor(texts, tf.string)
@@ -143,10 +107,6 @@ class BertTokenizer(tf.Module):
         pieces = tf.gather(tf.constant(self.vocab), ids)
         texts = tf.strings.reduce_join(pieces, axis=-1, separator=" ")
         return tf.strings.regex_replace(texts, " ##", "")
-
-    def tokens(self, ids) -> list[str]:
-        """Returns the word pieces of a flat sequence of ids, for display."""
-        return [self.vocab[int(i)] for i in ids]
 
     def _clean(self, texts):
         texts = clean_text(texts, self.settings)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from keras_bert.files import to_json
-from keras_bert.text.tokenizer import BertTokenizer
-from keras_bert.text.words import MAX_CHARS_PER_WORD
+from keras_bert.text.tokenizer_base import TokenizerBase
+from keras_bert.text.tokenizer_settings import MAX_CHARS_PER_WORD
 
 
-def tokenizer_json(tokenizer: BertTokenizer) -> str:
+def tokenizer_json(tokenizer: TokenizerBase) -> str:
     """Returns the text of a `tokenizer.json`, for clients in many languages.
 
     It adds [CLS] and [SEP], and neither truncates nor pads. The ids are those

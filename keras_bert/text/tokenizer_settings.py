@@ -11,6 +11,9 @@ from typing import Any
 from keras_bert.errors import InputError
 from keras_bert.storage.paths import to_path
 
+# A longer word becomes [UNK]; counted in characters, not in bytes.
+MAX_CHARS_PER_WORD = 200
+
 # The values of a config whose tokenizer splits text as that of BERT does. The
 # last two classes do what tokenizer.json says.
 _OF_BERT = {

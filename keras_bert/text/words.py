@@ -5,10 +5,10 @@ from __future__ import annotations
 import tensorflow as tf
 import tensorflow_text as tf_text
 
-from keras_bert.text.tokenizer_settings import TokenizerSettings
-
-# A longer word becomes [UNK]; counted in characters, not in bytes.
-MAX_CHARS_PER_WORD = 200
+from keras_bert.text.tokenizer_settings import (
+    MAX_CHARS_PER_WORD,
+    TokenizerSettings,
+)
 
 # Control and format characters except tab, LF and CR; and U+FFFD.
 _DROPPED = r"\x{00}-\x{08}\x{0B}\x{0C}\x{0E}-\x{1F}\x{7F}-\x{9F}\x{FFFD}\p{Cf}"

@@ -6,12 +6,12 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import tensorflow as tf
+from keras import ops
 
-from keras_bert.training.losses import soft_squared_error
+from keras_bert.training.losses import Tensor, soft_squared_error
 
 # A figure's weighted sum and the sum of the weights, by the figure's name.
-Sums = dict[str, tuple[tf.Tensor, tf.Tensor]]
+Sums = dict[str, tuple[Tensor, Tensor]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,13 +48,11 @@ class Objective:
     soft_loss: Callable[..., Any] = soft_squared_error
     weight: float = 1.0
 
-    def sums(
-        self, labels: tf.Tensor, outputs: tf.Tensor, weights: tf.Tensor
-    ) -> Sums:
+    def sums(self, labels: Tensor, outputs: Tensor, weights: Tensor) -> Sums:
         """Sums the loss and the metrics over the labels of a batch or part."""
-        total = tf.reduce_sum(weights)
+        total = ops.sum(weights)
         return {
-            name: (tf.reduce_sum(weights * function(labels, outputs)), total)
+            name: (ops.sum(weights * function(labels, outputs)), total)
             for name, function in self._functions().items()
         }
 
@@ -82,13 +80,10 @@ class BatchObjective(Objective):
         2.0
     """
 
-    def sums(
-        self, labels: tf.Tensor, outputs: tf.Tensor, weights: tf.Tensor
-    ) -> Sums:
+    def sums(self, labels: Tensor, outputs: Tensor, weights: Tensor) -> Sums:
         """Multiplies the loss and the metrics of a whole batch by its rows."""
-        rows = tf.reshape(weights, [tf.shape(weights)[0], -1])
-        counts = tf.reduce_any(rows != 0, axis=1)
-        num_rows = tf.reduce_sum(tf.cast(counts, tf.float32))
+        rows = ops.reshape(weights, (ops.shape(weights)[0], -1))
+        num_rows = ops.sum(ops.cast(ops.any(rows != 0, axis=1), "float32"))
         return {
             name: (num_rows * function(labels, outputs, weights), num_rows)
             for name, function in self._functions().items()

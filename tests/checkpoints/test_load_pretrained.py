@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from conftest import randomize
 from safetensors.numpy import save_file
+from small_checkpoint import write_checkpoint
 
 from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.checkpoints.load_pretrained import load_pretrained
@@ -135,3 +136,24 @@ def test_vectors_of_minilm(shared):
         atol=1e-4,
         rtol=0,
     )
+
+
+def test_the_default_length_is_what_the_checkpoint_takes(
+    checkpoint, config, tmp_path
+):
+    """At most 128; transformers writes 1e30 for no limit."""
+    settings = checkpoint / "tokenizer_config.json"
+    for value, length in (
+        ("", 16),  # the positions of the network
+        (', "model_max_length": 12', 12),
+        (', "model_max_length": 1e30', 16),
+        (', "model_max_length": null', 16),
+    ):
+        settings.write_text(f'{{"do_lower_case": true{value}}}')
+        assert load_pretrained(checkpoint).preprocessor.seq_length == length
+    settings.write_text('{"model_max_length": "long"}')
+    with pytest.raises(InputError, match="is 'long', but must be a number"):
+        load_pretrained(checkpoint)
+    longer = dataclasses.replace(config, max_position_embeddings=130)
+    folder = write_checkpoint(tmp_path / "longer", longer)
+    assert load_pretrained(folder).preprocessor.seq_length == 128

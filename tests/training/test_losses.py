@@ -1,3 +1,4 @@
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -76,3 +77,21 @@ def test_a_high_temperature_leaves_the_size_of_the_gradient():
         tape.watch(x)
         loss = tf.reduce_sum(soft_cross_entropy(t, x, 1e3))
     np.testing.assert_allclose(tape.gradient(loss, x), (x - t) / 31, atol=1e-3)
+
+
+def test_in_plain_compile_and_fit():
+    """Keras gives labels [B] to a loss as [B, 1] if the outputs are [B, 1]."""
+    x = np.linspace(-1, 1, 6, dtype="f")[:, None]
+    labels = np.arange(6.0)
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+    model.compile("sgd", squared_error)
+    expected = np.square(model.predict(x, verbose=0)[:, 0] - labels).mean()
+    loss = model.evaluate(x, labels, verbose=0)
+    assert loss == pytest.approx(expected, rel=1e-6)
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(3)])
+    model.compile("sgd", cross_entropy, metrics=[accuracy])
+    ids = np.array([0, 1, 2, 0, 1, 2])
+    scores = model.predict(x, verbose=0)
+    loss, share = model.evaluate(x, ids, verbose=0)
+    assert loss == pytest.approx(np.mean(cross_entropy(ids, scores)), rel=1e-6)
+    assert share == pytest.approx((scores.argmax(-1) == ids).mean())

@@ -6,6 +6,7 @@ import numpy as np
 import tensorflow as tf
 from sklearn import metrics
 
+from keras_bert.checkpoints.heads import CLASSIFIER
 from keras_bert.errors import InputError
 from keras_bert.kinds.class_weights import (
     BALANCED,
@@ -19,7 +20,7 @@ from keras_bert.kinds.fields import (
     in_chunks,
     numbered,
 )
-from keras_bert.kinds.kind import HeadNames, Kind
+from keras_bert.kinds.kind import Kind
 from keras_bert.kinds.label_smoothing import smooth
 from keras_bert.kinds.packed_texts import call_on_texts
 from keras_bert.kinds.reports import write_confusion_matrix, write_worst_errors
@@ -68,14 +69,7 @@ class Classification(Kind):
             soft_loss=soft_cross_entropy,
         )
     }
-    head_names = (
-        HeadNames(
-            "classifier",
-            google="",
-            huggingface="classifier",
-            architecture="BertForSequenceClassification",
-        ),
-    )
+    head_names = (CLASSIFIER,)
 
     def __init__(self, spec, tokenizer):
         super().__init__(spec, tokenizer)

@@ -9,6 +9,7 @@ from keras import ops
 from scipy.special import expit
 from sklearn import metrics
 
+from keras_bert.checkpoints.heads import LABEL_THRESHOLDS
 from keras_bert.errors import InputError
 from keras_bert.files import atomic_path
 from keras_bert.kinds.class_weights import (
@@ -23,7 +24,7 @@ from keras_bert.kinds.fields import (
     in_chunks,
     numbered,
 )
-from keras_bert.kinds.kind import HeadNames, Kind
+from keras_bert.kinds.kind import Kind
 from keras_bert.kinds.label_smoothing import smooth
 from keras_bert.kinds.multilabel.settings import MultiLabelSettings
 from keras_bert.kinds.packed_texts import call_on_texts
@@ -131,10 +132,7 @@ class MultiLabel(Kind):
             soft_loss=soft_sigmoid_cross_entropy,
         )
     }
-    head_names = (
-        *Classification.head_names,
-        HeadNames("label_thresholds", is_left_out=True),
-    )
+    head_names = (*Classification.head_names, LABEL_THRESHOLDS)
 
     def __init__(self, spec, tokenizer):
         super().__init__(spec, tokenizer)

@@ -6,6 +6,7 @@ import numpy as np
 import tensorflow as tf
 from sklearn import metrics
 
+from keras_bert.checkpoints.heads import MULTIPLE_CHOICE
 from keras_bert.errors import InputError
 from keras_bert.kinds.examples import Examples, how_read
 from keras_bert.kinds.fields import (
@@ -15,7 +16,7 @@ from keras_bert.kinds.fields import (
     encode_texts,
     numbered,
 )
-from keras_bert.kinds.kind import HeadNames, Kind
+from keras_bert.kinds.kind import Kind
 from keras_bert.kinds.label_smoothing import smooth
 from keras_bert.kinds.network_calls import call_in_pieces
 from keras_bert.kinds.packed_choices import pack_choices
@@ -54,14 +55,7 @@ class MultipleChoice(Kind):
             soft_loss=soft_cross_entropy,
         )
     }
-    head_names = (
-        HeadNames(
-            "multiple_choice",
-            huggingface="classifier",
-            architecture="BertForMultipleChoice",
-            num_outputs=1,
-        ),
-    )
+    head_names = (MULTIPLE_CHOICE,)
 
     def __init__(self, spec, tokenizer):
         super().__init__(spec, tokenizer)

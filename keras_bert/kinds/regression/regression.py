@@ -9,9 +9,10 @@ import tensorflow as tf
 from scipy import stats
 from tensorflow.saved_model import REGRESS_METHOD_NAME, REGRESS_OUTPUTS
 
+from keras_bert.checkpoints.heads import REGRESSOR
 from keras_bert.errors import InputError
 from keras_bert.kinds.fields import encode_texts, find_number, numbered
-from keras_bert.kinds.kind import HeadNames, Kind
+from keras_bert.kinds.kind import Kind
 from keras_bert.kinds.packed_texts import call_on_texts
 from keras_bert.kinds.regression.settings import RegressionSettings
 from keras_bert.kinds.reports import write_worst_errors
@@ -44,15 +45,7 @@ class Regression(Kind):
         "spearman": _correlation(stats.spearmanr),
     }
     objectives = {"logits": Objective(squared_error)}
-    head_names = (
-        HeadNames(
-            "regressor",
-            google="",
-            huggingface="classifier",
-            architecture="BertForSequenceClassification",
-            num_outputs=1,
-        ),
-    )
+    head_names = (REGRESSOR,)
 
     def __init__(self, spec, tokenizer):
         super().__init__(spec, tokenizer)

@@ -8,10 +8,11 @@ from numbers import Integral
 import numpy as np
 import tensorflow as tf
 
+from keras_bert.checkpoints.heads import SPAN_LABELER
 from keras_bert.errors import InputError
 from keras_bert.kinds.examples import Examples, how_read
 from keras_bert.kinds.fields import check_fields, check_text, numbered
-from keras_bert.kinds.kind import HeadNames, Kind
+from keras_bert.kinds.kind import Kind
 from keras_bert.kinds.network_calls import call_in_pieces
 from keras_bert.kinds.signatures import Signature
 from keras_bert.kinds.span import metrics as squad_metrics
@@ -80,14 +81,7 @@ class Span(Kind):
     num_text_fields = (2,)
     metrics = {"exact_match": squad_metrics.exact_match, "f1": squad_metrics.f1}
     objectives = {"start_logits": _OBJECTIVE, "end_logits": _OBJECTIVE}
-    head_names = (
-        HeadNames(
-            "span_labeler",
-            google="cls/squad/",
-            huggingface="qa_outputs",
-            architecture="BertForQuestionAnswering",
-        ),
-    )
+    head_names = (SPAN_LABELER,)
 
     def __init__(self, spec, tokenizer):
         super().__init__(spec, tokenizer)

@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
+from keras_bert.checkpoints.heads import TOKEN_CLASSIFIER
 from keras_bert.errors import InputError
 from keras_bert.kinds.examples import IGNORED, Examples, how_read
 from keras_bert.kinds.fields import (
@@ -16,7 +17,7 @@ from keras_bert.kinds.fields import (
     find_label,
     numbered,
 )
-from keras_bert.kinds.kind import HeadNames, Kind
+from keras_bert.kinds.kind import Kind
 from keras_bert.kinds.label_smoothing import smooth
 from keras_bert.kinds.network_calls import call_in_pieces
 from keras_bert.kinds.reports import write_confusion_matrix
@@ -83,13 +84,7 @@ class TokenClassification(Kind):
             soft_loss=soft_cross_entropy,
         )
     }
-    head_names = (
-        HeadNames(
-            "token_classifier",
-            huggingface="classifier",
-            architecture="BertForTokenClassification",
-        ),
-    )
+    head_names = (TOKEN_CLASSIFIER,)
 
     def __init__(self, spec, tokenizer):
         super().__init__(spec, tokenizer)

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import functools
-
 import keras
-import tensorflow as tf
+from keras import ops
 
 from keras_bert.training.optimizers.decoupled_decay import (
     DecoupledDecayOptimizer,
 )
-from keras_bert.training.optimizers.moments import (
-    advance_moments,
-    assign,
-    compile_update,
-    read,
-)
+from keras_bert.training.optimizers.moments import advance_moments
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -37,32 +30,18 @@ class AdamWeightDecay(DecoupledDecayOptimizer):
     """
 
     def update_step(self, gradient, variable, learning_rate):
-        index = self._get_variable_index(variable)
-        update = _compiled(
-            variable.dtype,
-            0.0 if self._excluded[index] else self.weight_decay_rate,
-            self.beta_1,
-            self.beta_2,
-            self.epsilon,
-        )
-        update(
-            variable.handle,
-            self._momentums[index].value.handle,
-            self._velocities[index].value.handle,
-            tf.cast(gradient, variable.dtype),
-            tf.cast(self.clip_scale, variable.dtype),
-            tf.cast(self.rate_of(variable, learning_rate), variable.dtype),
+        self.advance(
+            _update,
+            variable,
+            gradient,
+            self.clip_scale,
+            self.rate_of(variable, learning_rate),
         )
 
 
-@functools.cache
-def _compiled(dtype, weight_decay_rate, beta_1, beta_2, epsilon):
-    def update(variable, momentum, velocity, gradient, scale, learning_rate):
-        m, v = advance_moments(
-            momentum, velocity, gradient * scale, beta_1, beta_2
-        )
-        p = read(variable, dtype)
-        direction = m / (tf.sqrt(v) + epsilon) + weight_decay_rate * p
-        assign(variable, p - learning_rate * direction)
-
-    return compile_update(update, dtype, num_scalars=2)
+def _update(
+    m, v, p, gradient, scale, learning_rate, decay, beta_1, beta_2, epsilon
+):
+    m, v = advance_moments(m, v, gradient * scale, beta_1, beta_2)
+    direction = m / (ops.sqrt(v) + epsilon) + decay * p
+    return (m, v, p - learning_rate * direction), None

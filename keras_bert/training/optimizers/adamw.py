@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import keras
-import tensorflow as tf
+from keras import ops
 
 from keras_bert.training.optimizers.rate_factors import factor_of, scaled
+from keras_bert.training.optimizers.summed_gradients import SumsGradients
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
-class AdamW(keras.optimizers.AdamW):
+class AdamW(SumsGradients, keras.optimizers.AdamW):
     """Keras' AdamW whose rate and decay have a factor for each variable.
 
-    Without factors, it gives the numbers of Keras' own.
+    Without factors, and on one device, it gives the numbers of Keras' own; for
+    clipping see `SumsGradients`.
 
     Args:
         *args: Those of `keras.optimizers.AdamW`.
@@ -45,8 +47,8 @@ class AdamW(keras.optimizers.AdamW):
         factor = self._factors[self._get_variable_index(variable)]
         learning_rate = scaled(learning_rate, factor)
         if self.weight_decay is not None and self._use_weight_decay(variable):
-            rate = tf.cast(learning_rate, variable.dtype)
-            decay = tf.cast(self.weight_decay, variable.dtype)
+            rate = ops.cast(learning_rate, variable.dtype)
+            decay = ops.cast(self.weight_decay, variable.dtype)
             variable.assign_sub(variable * decay * rate)
         super().update_step(gradient, variable, learning_rate)
 

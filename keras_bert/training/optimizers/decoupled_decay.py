@@ -6,20 +6,24 @@ import re
 from collections.abc import Mapping
 
 import keras
-import tensorflow as tf
+from keras import ops
 
+from keras_bert.training.optimizers.parts import (
+    half_square_sum,
+    run_update,
+    sum_over_replicas,
+)
 from keras_bert.training.optimizers.rate_factors import factor_of, scaled
+from keras_bert.training.optimizers.summed_gradients import SumsGradients
 
 
-class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
+class DecoupledDecayOptimizer(SumsGradients, keras.optimizers.Optimizer):
     """Keeps two moments per variable and decays the weights apart from them.
 
-    The gradients are clipped after their sum over the replicas, so that two
-    replicas give the same update as one device with both batches. Keras' own
-    optimizers clip the gradients of each replica.
+    Two replicas give the same update as one device with both batches.
 
-    A subclass defines `update_step`, which must multiply the gradient by
-    `self.clip_scale` and take the learning rate from `self.rate_of`.
+    A subclass defines `update_step`, which calls `advance`, must multiply the
+    gradient by `self.clip_scale` and takes the rate from `self.rate_of`.
 
     Args:
         learning_rate: A number or a schedule.
@@ -95,31 +99,49 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
         index = self._get_variable_index(variable)
         return scaled(learning_rate, self._factors[index])
 
+    def advance(self, update, variable, gradient, *scalars):
+        """Assigns what `update` returns; see `run_update`.
+
+        It is called with the moments and the variable, the gradient, the
+        scalars, and the decay, beta_1, beta_2 and epsilon.
+        """
+        index = self._get_variable_index(variable)
+        return run_update(
+            update,
+            (
+                0.0 if self.is_excluded(variable) else self.weight_decay_rate,
+                self.beta_1,
+                self.beta_2,
+                self.epsilon,
+            ),
+            (self._momentums[index], self._velocities[index], variable),
+            gradient,
+            *scalars,
+        )
+
+    def is_excluded(self, variable):
+        """Returns whether a variable is not decayed."""
+        return self._excluded[self._get_variable_index(variable)]
+
     def apply(self, grads, trainable_variables=None):
-        # The gradient of an embedding is a list of rows. The reference makes
-        # it dense as well: its moments decay for every row at every step.
-        grads = [g if g is None else tf.convert_to_tensor(g) for g in grads]
         super().apply(grads, trainable_variables)
         self.clip_scale = None  # a tensor of this graph, of no use in another
 
     def _clip_gradients(self, grads):
-        context = tf.distribute.get_replica_context()
-        grads = context.all_reduce(tf.distribute.ReduceOp.SUM, grads)
-        self.clip_scale = tf.constant(1.0)
+        self.clip_scale = 1.0
         if not self.global_clipnorm:
             return super()._clip_gradients(grads)
+        grads = sum_over_replicas(grads)
         # Only computes the factor: the update reads each gradient anyway, and
         # a product of its own would read and write them all once more.
-        norm = tf.linalg.global_norm(grads)
-        self.clip_scale = self.global_clipnorm / tf.maximum(
+        halves = [half_square_sum(g) for g in grads]
+        norm = ops.sqrt(2.0 * ops.sum(ops.stack(halves)))
+        self.clip_scale = self.global_clipnorm / ops.maximum(
             norm, self.global_clipnorm
         )
         # NaN if the norm is not finite, instead of half an update.
         self.clip_scale += norm - norm
         return grads
-
-    def _all_reduce_sum_gradients(self, grads_and_vars):
-        return grads_and_vars  # `_clip_gradients` has summed them
 
     def get_config(self):
         return super().get_config() | {

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import functools
+import math
 
 import keras
-import tensorflow as tf
+from keras import ops
 
 from keras_bert.training.optimizers.decoupled_decay import (
     DecoupledDecayOptimizer,
 )
-from keras_bert.training.optimizers.moments import (
-    advance_moments,
-    compile_update,
-    read,
+from keras_bert.training.optimizers.moments import advance_moments
+from keras_bert.training.optimizers.parts import (
+    half_square_sum,
+    subtract_product,
 )
+
+# JAX has no float64 by default.
+_STEP_DTYPE = "float32" if keras.backend.backend() == "jax" else "float64"
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -30,66 +33,46 @@ class Lamb(DecoupledDecayOptimizer):
     Example:
         >>> optimizer = keras_bert.Lamb(0.01, weight_decay_rate=0.0)
         >>> kernel = keras.Variable([3.0, 4.0])
-        >>> optimizer.apply([tf.constant([0.1, 0.1])], [kernel])
+        >>> optimizer.apply([np.array([0.1, 0.1])], [kernel])
         >>> bool(abs(kernel.numpy() - [2.965, 3.965]).max() < 1e-3)
         True
     """
 
     def update_step(self, gradient, variable, learning_rate):
-        dtype = variable.dtype
-        index = self._get_variable_index(variable)
-        excluded = self._excluded[index]
-        compute_direction = _compiled(
-            dtype,
-            0.0 if excluded else self.weight_decay_rate,
-            self.beta_1,
-            self.beta_2,
-            self.epsilon,
+        step = ops.cast(self.iterations, _STEP_DTYPE) + 1.0
+        direction = self.advance(
+            _direction,
+            variable,
+            gradient,
+            self.clip_scale,
+            -ops.expm1(step * math.log(self.beta_1)),  # 1 - beta_1**step
+            -ops.expm1(step * math.log(self.beta_2)),
         )
-        # In float64: 1 - 0.999 has only four digits in float32.
-        step = tf.cast(self.iterations, tf.float64) + 1.0
-        direction = compute_direction(
-            variable.handle,
-            self._momentums[index].value.handle,
-            self._velocities[index].value.handle,
-            tf.cast(gradient, dtype),
-            tf.cast(self.clip_scale, dtype),
-            tf.cast(1.0 - self.beta_1**step, dtype),
-            tf.cast(1.0 - self.beta_2**step, dtype),
-        )
-        learning_rate = tf.cast(self.rate_of(variable, learning_rate), dtype)
-        if not excluded:
-            learning_rate *= _trust_ratio(
-                read(variable.handle, dtype), direction
-            )
-        # variable.assign_sub(learning_rate * direction) in one pass.
-        tf.raw_ops.ResourceApplyGradientDescent(
-            var=variable.handle, alpha=learning_rate, delta=direction
-        )
+        rate = ops.cast(self.rate_of(variable, learning_rate), direction.dtype)
+        if not self.is_excluded(variable):
+            rate *= _trust_ratio(ops.convert_to_tensor(variable), direction)
+        subtract_product(variable, rate, direction)
 
 
-@functools.cache
-def _compiled(dtype, weight_decay_rate, beta_1, beta_2, epsilon):
-    def compute_direction(
-        variable,
-        momentum,
-        velocity,
-        gradient,
-        scale,
-        correction_1,
-        correction_2,
-    ):
-        m, v = advance_moments(
-            momentum, velocity, gradient * scale, beta_1, beta_2
-        )
-        m_hat, v_hat = m / correction_1, v / correction_2
-        decay = weight_decay_rate * read(variable, dtype)
-        return m_hat / (tf.sqrt(v_hat) + epsilon) + decay
-
-    return compile_update(compute_direction, dtype, num_scalars=3)
+def _direction(
+    m,
+    v,
+    p,
+    gradient,
+    scale,
+    correction_1,
+    correction_2,
+    decay,
+    beta_1,
+    beta_2,
+    epsilon,
+):
+    m, v = advance_moments(m, v, gradient * scale, beta_1, beta_2)
+    m_hat, v_hat = m / correction_1, v / correction_2
+    return (m, v), m_hat / (ops.sqrt(v_hat) + epsilon) + decay * p
 
 
 def _trust_ratio(variable, direction):
     # Not in the compiled loop: on a CPU, XLA computes a sum on one core.
-    p, u = tf.nn.l2_loss(variable), tf.nn.l2_loss(direction)
-    return tf.where((p > 0) & (u > 0), tf.sqrt(p / u), 1.0)
+    p, u = half_square_sum(variable), half_square_sum(direction)
+    return ops.where((p > 0) & (u > 0), ops.sqrt(p / u), 1.0)

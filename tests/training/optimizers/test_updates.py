@@ -106,12 +106,12 @@ def test_the_trust_ratio_is_1_for_a_direction_of_0():
     np.testing.assert_array_equal(variable.numpy(), [1.0, -2.0])
 
 
-@pytest.mark.parametrize("optimizer_class", [AdamWeightDecay, Lamb])
+@pytest.mark.parametrize("optimizer_class", [AdamWeightDecay, Lamb, AdamW])
 def test_the_gradient_of_an_embedding_is_dense(optimizer_class):
     tables = []
     for as_rows in (True, False):
         table = keras.Variable(np.ones((4, 3)), name="table")
-        optimizer = optimizer_class(0.1, epsilon=1.0)
+        optimizer = optimizer_class(0.1, epsilon=1.0, global_clipnorm=1.0)
         for row in (1, 2):
             # The norm is that of the sum of a row that is listed twice.
             grad = tf.IndexedSlices(
