@@ -58,6 +58,18 @@ def seed():
     keras.utils.set_random_seed(12345)
 
 
+@pytest.fixture(autouse=True)
+def log_levels():
+    """Restores what a test changes, such as the verbosity of absl."""
+    levels = {
+        logger: logger.level
+        for logger in map(getLogger, (None, "absl", "tensorflow"))
+    }
+    yield
+    for logger, level in levels.items():
+        logger.setLevel(level)
+
+
 @pytest.fixture(autouse=True, scope="module")
 def free_memory():
     """Frees graphs after each file: a process must stay under 3 GB."""
