@@ -4,11 +4,6 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-# Three runs: TensorFlow keeps the graphs of a process, and each process must
-# stay under 3 GB.
-TASKS := tests/finetuning tests/kinds tests/training
-PRETRAINING := tests/layers tests/models tests/pretraining tests/text
-OTHERS := $(addprefix --ignore=,$(TASKS) $(PRETRAINING))
 # Neighbouring tests share fixtures, so a process gets many of them at once.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 
@@ -27,14 +22,10 @@ demo: setup
 	$(BIN)/python run_scripts/demo.py --output_dir=demo_output
 
 test: setup
-	$(PYTEST) $(TASKS)
-	$(PYTEST) $(PRETRAINING)
-	$(PYTEST) $(OTHERS)
+	$(PYTEST)
 
 test-all: setup
-	$(PYTEST) -m 'slow or not slow' $(TASKS)
-	$(PYTEST) -m 'slow or not slow' $(PRETRAINING)
-	$(PYTEST) -m 'slow or not slow' $(OTHERS)
+	$(PYTEST) -m 'slow or not slow'
 
 lint: setup
 	$(BIN)/ruff check .

@@ -38,9 +38,9 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
 
     Raises IsADirectoryError if a file would replace a folder.
     """
-    path = _followed(to_path(path))
-    with _uploaded(path) if is_remote(path) else _renamed(path) as partial:
-        yield partial
+    target = _followed(to_path(path))
+    with _uploaded(target) if is_remote(target) else _renamed(target) as made:
+        yield made
 
 
 @contextlib.contextmanager
@@ -50,18 +50,18 @@ def shared_path(path: str | Path) -> Iterator[Path]:
     Each of them has a path of its own. A killed process leaves its file, named
     `.*.partial`.
     """
-    path = _followed(to_path(path))
-    if is_remote(path):
-        with _uploaded(path) as partial:
+    target = _followed(to_path(path))
+    if is_remote(target):
+        with _uploaded(target) as partial:
             yield partial
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{uuid.uuid4().hex}.partial")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(f".{uuid.uuid4().hex}.partial")
     try:
         yield partial
         _sync(partial)
-        partial.replace(path)
-        _sync_names(path.parent)
+        partial.replace(target)
+        _sync_names(target.parent)
     finally:
         remove(partial)
 

@@ -1,5 +1,6 @@
 """Fixtures of many tests: different tiny sizes, a tiny vocabulary, a seed."""
 
+import ctypes
 import gc
 import os
 import re
@@ -7,20 +8,13 @@ from logging import getLogger
 from pathlib import Path
 
 import fsspec
-import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 from script_runs import make_inputs
+from xdist import is_xdist_controller
 
 from keras_bert.config import BertConfig
 from keras_bert.storage.paths import to_path
-
-# Two logical devices on any machine, for the `mirrored` strategy.
-tf.config.set_logical_device_configuration(
-    tf.config.list_physical_devices("CPU")[0],
-    [tf.config.LogicalDeviceConfiguration()] * 2,
-)
 
 # All different, so that a swapped axis cannot pass.
 B, S, P, V = 2, 7, 5, 31
@@ -32,13 +26,26 @@ WORDS = (
 ).split()
 
 
-def pytest_configure(config):
-    """Drops what TensorFlow printed when it was imported.
+def pytest_sessionstart(session):
+    """Makes two logical devices on any machine, for the `mirrored` strategy.
 
-    The first test would drop it too. But with several processes, this process
-    runs no test and would print it after the result.
+    With several processes, the first one runs no test: it starts the others at
+    once if it does not import TensorFlow.
     """
-    config.pluginmanager.get_plugin("capturemanager").read_global_capture()
+    if is_xdist_controller(session):
+        return
+    import tensorflow as tf
+
+    tf.config.set_logical_device_configuration(
+        tf.config.list_physical_devices("CPU")[0],
+        [tf.config.LogicalDeviceConfiguration()] * 2,
+    )
+
+
+def pytest_collection_finish():
+    """Keeps the garbage collector from looking through all modules."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
@@ -55,7 +62,21 @@ def config():
 
 @pytest.fixture(autouse=True)
 def seed():
+    import keras
+
     keras.utils.set_random_seed(12345)
+
+
+@pytest.fixture(autouse=True)
+def log_levels():
+    """Restores what a test changes, such as the verbosity of absl."""
+    levels = {
+        logger: logger.level
+        for logger in map(getLogger, (None, "absl", "tensorflow"))
+    }
+    yield
+    for logger, level in levels.items():
+        logger.setLevel(level)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -63,11 +84,16 @@ def free_memory():
     """Frees graphs after each file: a process must stay under 3 GB."""
     yield
     gc.collect()
+    # glibc keeps most of what is freed.
+    if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):
+        trim(0)
 
 
 @pytest.fixture(scope="session")
 def mirrored():
     """Two replicas. A process has one strategy: two would mix up their sums."""
+    import tensorflow as tf
+
     return tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
 
 

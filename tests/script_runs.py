@@ -1,9 +1,18 @@
 """Runs the scripts as a user does, on a small corpus."""
 
+import contextlib
+import gc
+import io
 import json
+import runpy
 import subprocess
 import sys
+from logging import getLogger
 from pathlib import Path
+
+import pytest
+from absl import app, logging
+from absl.testing import flagsaver
 
 ROOT = Path(__file__).parent.parent
 SENTENCES = ["the fox jumped over a dog .", "a film is not bad , the movie"]
@@ -30,6 +39,22 @@ def command(script, *args, **flags):
 
 
 def run(script, *args, **flags):
+    """Runs a script in this process; returns what it prints."""
+    printed, code = _run_here(command(script, *args, **flags)[1:])
+    assert not code, code
+    return printed
+
+
+def error_of(script, *args, **flags):
+    """Runs a script that must fail, as `run` does; returns its message."""
+    printed, code = _run_here(command(script, *args, **flags)[1:])
+    # Python prints the message and exits with status 1.
+    assert isinstance(code, str) and code.startswith("Error: "), printed
+    assert "\n" not in code
+    return code
+
+
+def run_in_a_new_process(script, *args, **flags):
     done = subprocess.run(
         command(script, *args, **flags), capture_output=True, text=True
     )
@@ -37,17 +62,35 @@ def run(script, *args, **flags):
     return done.stdout
 
 
-def error_of(script, *args, **flags):
-    """Runs a script that must fail; returns its error message."""
-    done = subprocess.run(
-        command(script, *args, **flags), capture_output=True, text=True
-    )
-    assert done.returncode == 1, (done.stdout, done.stderr)
-    assert "Traceback" not in done.stderr
-    (sentence,) = [
-        line for line in done.stderr.splitlines() if line.startswith("Error: ")
-    ]
-    return sentence
+def _run_here(argv):
+    """Runs a script; returns what it prints and what it passes to sys.exit."""
+    app.define_help_flags()  # absl does it only once
+    printed = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True)
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        flagsaver.flagsaver(),
+        _log_handlers_kept(),
+        contextlib.redirect_stdout(printed),
+    ):
+        patch.setattr(sys, "argv", argv)
+        try:
+            runpy.run_path(argv[0], run_name="__main__")
+        except SystemExit as end:
+            return printed.buffer.getvalue().decode(), end.code
+        finally:
+            gc.unfreeze()  # the scripts freeze what was imported
+    raise AssertionError("a script of absl ends with sys.exit")
+
+
+@contextlib.contextmanager
+def _log_handlers_kept():
+    handler = logging.get_absl_handler()
+    handlers, filters = list(getLogger().handlers), list(handler.filters)
+    try:
+        yield
+    finally:
+        getLogger().handlers[:] = handlers
+        handler.filters[:] = filters
 
 
 def pretraining_flags(folder, output_dir, **changes):

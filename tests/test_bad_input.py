@@ -7,11 +7,8 @@ import pickle
 import zipfile
 
 import numpy as np
-import pytest
 from safetensors.numpy import save_file
 from script_runs import error_of, pretraining_flags
-
-pytestmark = pytest.mark.slow
 
 
 def test_wrong_input_of_the_data_scripts(script_folder, tmp_path):

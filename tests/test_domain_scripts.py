@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 
 import pytest
 from script_runs import FLAGS, error_of, pretraining_flags, run
@@ -15,8 +16,8 @@ def _figures(out):
     return dict(line.split(" = ") for line in out.splitlines())
 
 
-def test_from_a_checkpoint_to_a_domain(script_folder):
-    folder = script_folder
+def test_from_a_checkpoint_to_a_domain(script_folder, tmp_path):
+    folder = shutil.copytree(script_folder, tmp_path / "scripts")
     run(
         "run_pretraining",
         **pretraining_flags(folder, folder / "general", num_train_steps=20),
@@ -101,32 +102,34 @@ def test_from_a_checkpoint_to_a_domain(script_folder):
     vocab = (folder / "listed" / "vocab.txt").read_text().splitlines()
     assert vocab[-2:] == ["foxglove", "foxes"]
     assert "num_words" in figures
-    # Not both; neither is left out silently.
-    assert "either a text to learn new pieces from or a list" in error_of(
-        "extend_vocab",
-        init_checkpoint=folder / "general",
-        input_file=folder / "corpus.txt",
-        words_file=words,
-        output_dir=folder / "x",
+    assert (
+        "Both a text and a list of words were given; give either"
+        in error_of(
+            "extend_vocab",
+            init_checkpoint=folder / "general",
+            input_file=folder / "corpus.txt",
+            words_file=words,
+            output_dir=folder / "x",
+        )
     )
 
 
-def test_wrong_input_is_a_sentence(script_folder):
+def test_wrong_input_is_a_sentence(script_folder, tmp_path):
     folder = script_folder
     assert "give a vocab_file, or a checkpoint" in error_of(
         "create_pretraining_data",
         input_file=folder / "corpus.txt",
-        output_file=folder / "x.tfrecord",
+        output_file=tmp_path / "x.tfrecord",
     )
     assert "Give either an input_file or a tfds_name" in error_of(
         "extend_vocab",
         init_checkpoint=folder,
-        output_dir=folder / "x",
+        output_dir=tmp_path / "x",
     )
     assert "pad_vocab_to_multiple is 0, but must be above 0" in error_of(
         "trim_vocab",
         init_checkpoint=folder,
         input_file=folder / "corpus.txt",
-        output_dir=folder / "x",
+        output_dir=tmp_path / "x",
         pad_vocab_to_multiple=0,
     )

@@ -4,50 +4,54 @@ import json
 
 import numpy as np
 import pytest
-from script_runs import SENTENCES, pretraining_flags, run
+from script_runs import SENTENCES, pretraining_flags, run, run_in_a_new_process
 from small_checkpoint import write_checkpoint
 
 pytestmark = pytest.mark.slow
 
 
-def test_from_text_to_answers(script_folder):
-    out = run(
+def test_from_text_to_answers(script_folder, tmp_path):
+    out = run_in_a_new_process(
         "run_pretraining",
-        **pretraining_flags(script_folder, script_folder / "pretrained"),
+        **pretraining_flags(script_folder, tmp_path / "pretrained"),
     )
     assert "val_masked_lm_loss = " in out
-    run(
+    run_in_a_new_process(
         "convert_checkpoint",
-        input=script_folder / "pretrained",
-        output=script_folder / "bert",
+        input=tmp_path / "pretrained",
+        output=tmp_path / "bert",
         to="huggingface",
     )
-    out = run(
+    out = run_in_a_new_process(
         "run_finetuning",
         task="glue/sst2",
         data_dir=script_folder,
-        init_checkpoint=script_folder / "bert",
-        output_dir=script_folder / "finetuned",
+        init_checkpoint=tmp_path / "bert",
+        output_dir=tmp_path / "finetuned",
         max_seq_length=16,
         learning_rate=0.001,
         num_train_epochs=150,
     )
     assert "accuracy = 1\n" in out
-    run(
+    run_in_a_new_process(
         "export_model",
-        model_dir=script_folder / "finetuned",
-        export_dir=script_folder / "served",
+        model_dir=tmp_path / "finetuned",
+        export_dir=tmp_path / "served",
     )
-    texts = script_folder / "texts.txt"
+    texts = tmp_path / "texts.txt"
     texts.write_text("\n".join(SENTENCES) + "\n")
     for answers in (
-        run("predict", *SENTENCES, model_dir=script_folder / "served"),
-        run("predict", model_dir=script_folder / "served", input_file=texts),
+        run_in_a_new_process(
+            "predict", *SENTENCES, model_dir=tmp_path / "served"
+        ),
+        run_in_a_new_process(
+            "predict", model_dir=tmp_path / "served", input_file=texts
+        ),
     ):
         answers = [json.loads(line) for line in answers.splitlines()]
         assert [a["label"] for a in answers] == ["0", "1"]
         assert [a["sentence"] for a in answers] == SENTENCES
-    with (script_folder / "finetuned" / "predictions.jsonl").open() as lines:
+    with (tmp_path / "finetuned" / "predictions.jsonl").open() as lines:
         expected = [json.loads(next(lines)) for _ in range(2)]
     for answer, row in zip(answers, expected, strict=True):
         assert answer["scores"] == pytest.approx(row["scores"], abs=1e-5)

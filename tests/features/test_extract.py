@@ -128,9 +128,14 @@ def test_tfrecords(tmp_path, expected):
 @pytest.mark.parametrize(
     ("pooling", "pool"),
     [
-        ("cls", lambda x: x[0]),
         ("mean", lambda x: x.mean(0)),
-        ("max", lambda x: x.max(0)),
+        *(
+            pytest.param(*pooling, marks=pytest.mark.slow)
+            for pooling in (
+                ("cls", lambda x: x[0]),
+                ("max", lambda x: x.max(0)),
+            )
+        ),
     ],
 )
 def test_poolings_leave_padding_out(tmp_path, expected, pooling, pool):

@@ -1,6 +1,6 @@
-"""Served models answer invalid UTF-8 with valid UTF-8.
+"""Served models name the right place in a text with invalid UTF-8.
 
-A server cannot write an answer as JSON if its bytes are not valid UTF-8.
+`test_signatures` asks a model of each kind whether its answers are valid.
 """
 
 import numpy as np
@@ -10,6 +10,8 @@ from conftest import randomize
 from kind_examples import export, make_kind
 
 from keras_bert.serving.served_model import ServedModel
+
+pytestmark = pytest.mark.slow
 
 # A byte that never occurs, a character that is cut, half of a pair, a zero.
 _INVALID = [b"\xff", b"\xc3", b"\xe2\x82", b"\xed\xa0\x80", b"\xf0\x9f", b"\0"]
@@ -52,7 +54,6 @@ def _strings(outputs):
     return [value.decode() for value in np.concatenate(strings)]
 
 
-@pytest.mark.slow
 def test_the_answers_of_a_span(call):
     contexts = _texts()
     outputs = call(
@@ -76,7 +77,6 @@ def test_the_answers_of_a_span(call):
         assert " ".join(valid[start:end].split()) == text.decode()
 
 
-@pytest.mark.slow
 def test_the_entities_of_a_text(call):
     texts = _texts()
     outputs = call("token_classification", texts, labels=("O", "B-X", "I-X"))
@@ -89,13 +89,3 @@ def test_the_entities_of_a_text(call):
         valid = text.decode(errors="ignore")
         for part, start, end in zip(*row, strict=True):
             assert valid[start:end] == part.decode()
-
-
-def test_the_label_of_a_text(call):
-    outputs = call("classification", _texts(), labels=("nein", "größer"))
-    assert set(_strings(outputs)) <= {"nein", "größer"}
-
-
-def test_the_labels_of_a_text(call):
-    outputs = call("multilabel", _texts(), labels=("nein", "größer"))
-    assert set(_strings(outputs)) <= {"nein", "größer", ""}

@@ -76,6 +76,7 @@ def test_reports(build, tmp_path):
     assert png.startswith(b"\x89PNG")
 
 
+@pytest.mark.slow  # test_signatures asks a model of each kind
 def test_the_served_model_answers_as_predict_does(config, build, tmp_path):
     kind = build(text_fields=("left", "right"))
     model = kind.build_model(config)

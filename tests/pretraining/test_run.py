@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from conftest import write_vocab
 from safetensors.numpy import load_file
 
 from keras_bert.checkpoints.load import load_checkpoint
@@ -33,13 +34,14 @@ CONFIG = PretrainingConfig(
 LINES = ["the fox jumped over a dog .", "a film is not bad , the fox", ""] * 8
 
 
-@pytest.fixture
-def records(vocab_file, tmp_path):
-    file = tmp_path / "records.tfrecord"
+@pytest.fixture(scope="module")
+def records(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("records")
+    file = folder / "records.tfrecord"
     create_pretraining_data(
         LINES,
         [file],
-        BertTokenizer(vocab_file),
+        BertTokenizer(write_vocab(folder)),
         PretrainingDataConfig(max_seq_length=14, max_predictions_per_seq=3),
     )
     return str(file)
@@ -101,7 +103,11 @@ def test_a_run_learns_to_fill_a_mask(config, records, vocab_file, tmp_path):
 
 @pytest.mark.parametrize(
     ("records_do", "config_does", "expected"),
-    [(False, None, False), (True, None, True), (False, True, True)],
+    [
+        pytest.param(False, None, False, marks=pytest.mark.slow),
+        (True, None, True),
+        pytest.param(False, True, True, marks=pytest.mark.slow),
+    ],
 )
 def test_the_casing_of_the_records_is_kept(
     config, vocab_file, tmp_path, records_do, config_does, expected

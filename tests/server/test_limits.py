@@ -1,6 +1,7 @@
 """Requests that are too large, too slow or too many."""
 
 import json
+import re
 import threading
 
 import pytest
@@ -120,17 +121,22 @@ def test_no_text_of_a_user_is_logged(client, monkeypatch):
         answering, "log", lambda event, **values: events.append(values)
     )
 
-    def fail(values):
+    def fail_on_purpose(values):
         raise RuntimeError("hidden text")
 
     client.post(PREDICT, json={"instances": ["hidden text"]})
     client.post(PREDICT, json={"instances": ["hidden text", 1]})
     client.get("/hidden text?hidden text")
     client.get("/v1/models/hidden text")
-    monkeypatch.setattr("keras_bert.server.app.read_signature_name", fail)
+    monkeypatch.setattr(
+        "keras_bert.server.app.read_signature_name", fail_on_purpose
+    )
     response = client.post(PREDICT, json={"instances": ["hidden text"]})
     assert "hidden" not in _refusal(response, 500)
     assert [x.get("status") for x in events] == [200, 400, 404, 404, None, 500]
     assert events[0]["texts"] == 1
-    assert events[4]["frames"][-1].endswith(" fail")
+    # What fails is named, with its file and line.
+    assert re.fullmatch(
+        r".*test_limits\.py:\d+ fail_on_purpose", events[4]["frames"][-1]
+    )
     assert "hidden" not in json.dumps(events)

@@ -134,6 +134,7 @@ def test_reports(kind, tmp_path):
     )
 
 
+@pytest.mark.slow  # test_signatures asks a model of each kind
 def test_the_served_model_answers_as_predict_does(
     kind, model, config, tmp_path
 ):

@@ -110,16 +110,9 @@ _TEXTS = [
 ]
 
 
-@pytest.mark.parametrize(
-    "may_be_missing", [pytest.param(False, marks=pytest.mark.slow), True]
-)
-@pytest.mark.parametrize(
-    "fields",
-    [
-        ("question", "context"),
-        pytest.param(("query", "page"), marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow  # test_signatures asks a model of each kind
+@pytest.mark.parametrize("may_be_missing", [False, True])
+@pytest.mark.parametrize("fields", [("question", "context"), ("query", "page")])
 def test_the_served_model_answers_as_predict_does(
     vocab_file, config, tmp_path, may_be_missing, fields
 ):

@@ -226,9 +226,8 @@ def test_the_entities_of_a_text_are_those_of_its_words(finetuned):
             }
 
 
-@pytest.mark.parametrize(
-    "field", ["words", pytest.param("tokens", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow  # test_signatures asks a model of each kind
+@pytest.mark.parametrize("field", ["words", "tokens"])
 def test_the_served_model_answers_as_predict_does(
     build, finetuned, config, tmp_path, field
 ):

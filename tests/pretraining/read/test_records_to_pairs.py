@@ -4,6 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import tensorflow as tf
+from conftest import write_vocab
 from read_records import read_records
 
 from keras_bert.pretraining.read.records_to_pairs import (
@@ -27,9 +28,9 @@ from keras_bert.text.tokenizer import BertTokenizer
 S, P = 40, 5
 
 
-@pytest.fixture
-def tokenizer(vocab_file):
-    return BertTokenizer(vocab_file)
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory):
+    return BertTokenizer(write_vocab(tmp_path_factory.mktemp("vocab")))
 
 
 def _drawer(tokenizer, seq_length=S, random_seed=1, **kwargs):
@@ -201,8 +202,9 @@ def test_draws_depend_only_on_seed_epoch_and_record(corpus, tokenizer):
         assert (other[name] != whole[name]).any()
 
 
-@pytest.fixture
-def files(tokenizer, tmp_path):
+@pytest.fixture(scope="module")
+def files(tokenizer, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("records")
     words = "the a quick brown fox over lazy dog film good bad movie".split()
     generator = np.random.default_rng(1)
     lines = [
@@ -212,9 +214,9 @@ def files(tokenizer, tmp_path):
     config = PretrainingDataConfig(
         max_seq_length=S, dynamic_masking=True, dupe_factor=1
     )
-    names = [str(tmp_path / name) for name in "ab"]
+    names = [str(folder / name) for name in "ab"]
     counts = create_pretraining_data(lines, names, tokenizer, config)
-    static = str(tmp_path / "static")
+    static = str(folder / "static")
     create_pretraining_data(
         lines,
         [static],
