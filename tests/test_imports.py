@@ -35,7 +35,7 @@ print(*sys.modules, file=sys.stderr)
 _SLOW = {"tensorflow", "keras", "sklearn", "scipy", "matplotlib"}
 
 
-def _modules(*command):
+def _stderr(*command):
     done = subprocess.run(
         [sys.executable, "-c", *map(str, command)],
         env=os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT / 'run_scripts'}"},
@@ -43,18 +43,19 @@ def _modules(*command):
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    return done.stderr.splitlines()[-1].split()
+    return done.stderr.splitlines()
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_a_wrong_flag_is_answered_without_tensorflow(script):
-    modules = _modules(_SCRIPT, script, "--no_such_flag")
-    assert "keras_bert.errors" in modules
-    assert _SLOW.isdisjoint(modules)
+    message, modules = _stderr(_SCRIPT, script, "--no_such_flag")
+    assert message.startswith("Error: --no_such_flag is not a flag; ")
+    assert "keras_bert.errors" in modules.split()
+    assert _SLOW.isdisjoint(modules.split())
 
 
 def test_a_server_imports_neither_networks_nor_training():
-    modules = _modules(_SERVING)
+    modules = _stderr(_SERVING)[-1].split()
     assert "tensorflow" in modules
     parts = {
         name.split(".")[1] for name in modules if name.startswith("keras_bert.")
