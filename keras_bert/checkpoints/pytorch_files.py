@@ -116,7 +116,30 @@ _ALLOWED = {
 } | {("torch", name): name for name in _DTYPES}
 
 
-class _Unpickler(pickle.Unpickler):
+class _WholeReads:
+    """A file of which no read comes up short."""
+
+    def __init__(self, file):
+        self._file = file
+
+    def read(self, size):
+        return self._checked(self._file.read(size), size)
+
+    def readline(self):
+        line = self._file.readline()
+        return self._checked(line, len(line.removesuffix(b"\n")) + 1)
+
+    def _checked(self, data, size):
+        if len(data) < size:
+            raise EOFError("the end is missing")
+        return data
+
+
+# Not the one in C: a wrong number in a file would make it fill the memory.
+class _Unpickler(pickle._Unpickler):
+    def __init__(self, file):
+        super().__init__(_WholeReads(file))
+
     def find_class(self, module, name):
         if (module, name) not in _ALLOWED:
             raise _Refused(f"{module}.{name}")
