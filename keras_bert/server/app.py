@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import prometheus_client
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
@@ -100,6 +101,7 @@ class App:
                 *page.routes(models),
                 Route("/{path:path}", self._model, methods=_METHODS),
             ],
+            exception_handlers={HTTPException: _refuse},
             middleware=[
                 Middleware(
                     Answering,
@@ -269,6 +271,11 @@ class App:
 
 
 _RETRY = {"Retry-After": "1"}
+
+
+async def _refuse(request, error):
+    """Gives Starlette's own errors, such as 405, the form of all others."""
+    raise Refusal(error.status_code, f"{error.detail}.", error.headers)
 
 
 def _json_response(text: str) -> Response:

@@ -91,13 +91,13 @@ def predict_lines(
 ) -> int:
     """Answers lines of text as `predict_files` does; they have no header.
 
+    Raises InputError as `predict_files` does, or if a line is not a string.
+
     Example:
         >>> folder = keras_bert.load_finetuned("finetuned").export("served")
         >>> keras_bert.predict_lines("served", ["a good film"])
         {"sentence": "a good film", "label": ...}
         0
-
-    Raises InputError as `predict_files` does, or if a line is not a string.
     """
     if isinstance(lines, (str, bytes)):
         raise _not_lines(lines)

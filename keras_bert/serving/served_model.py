@@ -90,8 +90,8 @@ class ServedModel:
             raise InputError(
                 f"{capitalized(place)} has "
                 f"{f'the fields {given}' if given else 'no fields'}, but the "
-                f"model takes {', '.join(self.inputs)}; give a JSON object "
-                f"such as {self.example}."
+                f"model takes {', '.join(self.inputs)}; write it as "
+                f"{self.example}."
             )
         for name in self.inputs:
             value = request[name]

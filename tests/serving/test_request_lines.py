@@ -132,8 +132,8 @@ def test_columns_are_read_by_the_names_in_the_header():
         (
             ONE,
             '{"lefd": "a"}',
-            "Line 2 has the fields lefd, but the model takes left; give a "
-            'JSON object such as {"left": "..."}.',
+            "Line 2 has the fields lefd, but the model takes left; write it as "
+            '{"left": "..."}.',
         ),
         (ONE, '{"Left": "a"}', "Line 2 has the fields Left, but the model"),
         (ONE, '{" left": "a"}', "Line 2 has the fields  left, but the model"),

@@ -108,7 +108,7 @@ def test_lists_of_different_lengths(of_lists):
 
 def test_a_wrong_request_is_named(pair):
     good = {"left": "a", "right": "b"}
-    with pytest.raises(InputError, match="The left of request 2 must be a str"):
+    with pytest.raises(InputError, match="Request 2 has the fields right, but"):
         pair.answer([good, {"right": "b"}])
 
 
