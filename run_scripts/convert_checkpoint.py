@@ -4,7 +4,8 @@ r"""Converts a checkpoint to another format; the weights stay bit-identical.
         --input=uncased_L-12_H-768_A-12 --output=bert-base-uncased
 
 --to=sentence_transformers writes a model of the kind embedding, or a
-pre-trained one with --pooling, --normalize and --max_seq_length.
+pre-trained one with --pooling, --normalize and --max_seq_length. --prompts
+names what stands before a text, such as '{"query": "query: "}'.
 """
 
 import config_flags
@@ -25,7 +26,13 @@ TO = flags.DEFINE_enum(
 )
 read_settings = config_flags.define_settings(
     [keras_bert.EmbeddingSettings],
-    ("pooling", "normalize", "max_seq_length"),
+    (
+        "pooling",
+        "normalize",
+        "max_seq_length",
+        "prompts",
+        "default_prompt_name",
+    ),
 )
 
 

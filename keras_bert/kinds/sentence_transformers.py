@@ -81,7 +81,13 @@ def read_modules(folder: Path, bert_config: BertConfig) -> TaskSpec:
         prompts=values.get("prompts") or "",
         default_prompt_name=values.get("default_prompt_name") or "",
     )
-    _check_tokens(folder / _TRANSFORMER)
+    _check_only(
+        folder / _TRANSFORMER,
+        _read_if_there(folder / _TRANSFORMER),
+        module_output_name="token_embeddings",
+    )
+    _check_only(root / _PROMPTS, values, model_type="SentenceTransformer")
+    _check_is_whole(root / _PROMPTS, values)
     _check_pools_prompts(pooling, settings)
     return TaskSpec(Embedding.name, _TEXT_FIELDS, settings)
 
@@ -219,16 +225,13 @@ def _dense(file):
             f"{file} has the activation {activation}, but must have one of "
             f"{', '.join(names)}; choose another model."
         )
-    for name, expected in (
-        ("use_residual", False),
-        ("module_input_name", _VECTOR),
-        ("module_output_name", _VECTOR),
-    ):
-        if values.get(name) not in (expected, None):
-            raise InputError(
-                f"{file} has {name} {values[name]!r}, but only {expected!r} "
-                "can be read here; choose another model."
-            )
+    _check_only(
+        file,
+        values,
+        use_residual=False,
+        module_input_name=_VECTOR,
+        module_output_name=_VECTOR,
+    )
     return f"{values.get('out_features')}:{names[activation]}"
 
 
@@ -242,13 +245,21 @@ def _similarity(values, file):
     return name
 
 
-def _check_tokens(file):
-    """Raises InputError if something else than the tokens is pooled."""
-    name = _read_if_there(file).get("module_output_name", "token_embeddings")
-    if name != "token_embeddings":
+def _check_only(file, values, **known):
+    """Raises InputError for a value that is neither known nor missing."""
+    for name, expected in known.items():
+        if values.get(name) not in (expected, None):
+            raise InputError(
+                f"{file} has {name} {values[name]!r}, but only {expected!r} "
+                "can be read here; choose another model."
+            )
+
+
+def _check_is_whole(file, values):
+    if size := values.get("truncate_dim"):
         raise InputError(
-            f"{file} has module_output_name {name!r}, but only "
-            "'token_embeddings' can be read here; choose another model."
+            f"{file} cuts the vectors: it has truncate_dim {size!r}; remove it "
+            f"there, and give dimensions={size!r} to load_embedder."
         )
 
 

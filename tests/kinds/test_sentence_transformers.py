@@ -276,6 +276,16 @@ def test_text_may_be_lower_cased_before_the_tokenizer(new):
             "similarity_fn_name 'euclidean', but it must be cosine or dot",
         ),
         (
+            "config_sentence_transformers.json",
+            {"truncate_dim": 5},
+            "has truncate_dim 5; remove it there, and give dimensions=5 to lo",
+        ),
+        (
+            "config_sentence_transformers.json",
+            {"model_type": "CrossEncoder"},
+            "model_type 'CrossEncoder', but only 'SentenceTransformer' can",
+        ),
+        (
             "sentence_bert_config.json",
             {"module_output_name": "sentence_embedding"},
             "module_output_name 'sentence_embedding', but only 'token_emb",

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from conftest import V, randomize
 from reference_bert import bert
+from scipy import stats
 
 from keras_bert.errors import InputError
 from keras_bert.models.embedder import build_embedder
@@ -94,9 +95,39 @@ def test_vectors(config, features, pooling, normalize):
         np.testing.assert_allclose(vectors, expected, atol=1e-5)
 
 
+def test_dense_layers(config, features):
+    layers = [(9, "relu"), (8, "gelu_erf"), (6, "tanh"), (5, "linear")]
+    plain = build_embedder(config, normalize=False)
+    randomize(plain)
+    x = plain(features)["embeddings"].numpy()
+    paths = {w.path: w.numpy() for w in plain.weights}
+    model = build_embedder(config, dense=layers, normalize=False)
+    randomize(model)
+    activations = [
+        lambda x: np.maximum(x, 0),
+        lambda x: x * stats.norm.cdf(x),
+        np.tanh,
+        lambda x: x,
+    ]
+    weights = {w.path: w for w in model.weights}
+    for i, activation in enumerate(activations):
+        kernel, bias = (
+            weights.pop(f"dense_{i}/{name}").numpy()
+            for name in ("kernel", "bias")
+        )
+        x = activation(x @ kernel + bias)
+    for path, weight in weights.items():
+        weight.assign(paths[path])
+    vectors = model(features)["embeddings"]
+    assert vectors.shape == (B, C, 5)
+    np.testing.assert_allclose(vectors, x, atol=1e-5)
+
+
 @pytest.mark.parametrize("pooling", ["mean", "pooled"])
 def test_a_saved_network_is_the_same(config, features, pooling, tmp_path):
-    model = build_embedder(config, pooling=pooling, packed=True)
+    model = build_embedder(
+        config, pooling=pooling, dense=[(5, "gelu_erf")], packed=True
+    )
     randomize(model)
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
