@@ -64,6 +64,7 @@ def test_a_server_imports_neither_networks_nor_training():
         "files",
         "input_files",
         "progress",
+        "registration",
         "server",
         "serving",
         "settings",
