@@ -78,7 +78,14 @@ def check_training():
         ).history
         expected = read(f"trained-{name}")
         np.testing.assert_allclose(history["loss"], expected.pop("loss"), 1e-5)
-        assert_close({w.path: w.value for w in model.weights}, expected, 1e-6)
+        # The exact gradient of a key's bias is 0: Lamb scales up its rounding.
+        weights = {
+            w.path: w.value
+            for w in model.weights
+            if not w.path.endswith("key/bias")
+        }
+        expected = {path: expected[path] for path in weights}
+        assert_close(weights, expected, 1e-6)
 
 
 def check_checkpoints():
