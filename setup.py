@@ -59,6 +59,7 @@ setuptools.setup(
             "httpx",
             "httpx2",
             "huggingface_hub",
+            "jax",
             "moto[s3,server]",
             "mypy",
             "onnx",

@@ -6,6 +6,9 @@ used, because the network alone runs on any Keras backend, without TensorFlow.
 
 import lazy_loader
 
+from keras_bert.registration import register_with_keras
+
 __version__ = "0.1.0"
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+register_with_keras()

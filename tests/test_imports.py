@@ -65,6 +65,7 @@ def test_a_server_imports_neither_networks_nor_training():
         "files",
         "input_files",
         "progress",
+        "registration",
         "run_log",
         "server",
         "serving",

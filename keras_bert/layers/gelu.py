@@ -33,8 +33,10 @@ def for_training(activation: Callable) -> Callable:
 def _with_derivative(function, derivative):
     @ops.custom_gradient
     def call(x):
-        def gradient(*args, upstream=None):  # by name on torch
-            (upstream,) = args or (upstream,)
+        def gradient(*args, upstream=None):
+            # torch passes the input by position and this by name.
+            if upstream is None:
+                (upstream,) = args
             slope = derivative(ops.cast(x, "float32"))
             return ops.cast(ops.cast(upstream, "float32") * slope, x.dtype)
 

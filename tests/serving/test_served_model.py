@@ -188,6 +188,7 @@ def test_a_server_needs_tensorflow_and_nothing_else(folder, tmp_path):
         "keras_bert",
         "keras_bert.errors",
         "keras_bert.files",
+        "keras_bert.registration",
         "keras_bert.serving",
         "keras_bert.serving.served_model",
         "keras_bert.serving.versions",

@@ -50,7 +50,9 @@ class Lamb(DecoupledDecayOptimizer):
         )
         rate = ops.cast(self.rate_of(variable, learning_rate), direction.dtype)
         if not self.is_excluded(variable):
-            rate *= _trust_ratio(ops.convert_to_tensor(variable), direction)
+            # Not *=, which on torch changes the rate of all variables.
+            ratio = _trust_ratio(ops.convert_to_tensor(variable), direction)
+            rate = rate * ratio
         subtract_product(variable, rate, direction)
 
 

@@ -1,0 +1,87 @@
+"""`import keras_bert` is enough for Keras to load a model with our layers.
+
+Keras looks for a class under the name under which it is registered. Our
+classes are registered when their modules are imported; until then a stand-in
+has their names, because Keras may not be imported yet and the import of all
+our classes takes time.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+
+# Our saved classes, by the module that registers them.
+_CLASSES = {
+    "kinds.multilabel.multilabel": ["LabelThresholds"],
+    "layers.attention": ["SelfAttention"],
+    "layers.choices": ["FoldChoices", "UnfoldChoices", "UnfoldVectors"],
+    "layers.dropout": ["Dropout"],
+    "layers.embeddings": ["BertEmbeddings"],
+    "layers.encoder_block": ["EncoderBlock"],
+    "layers.flat_tokens": ["FlattenTokens", "UnflattenTokens"],
+    "layers.pooler": ["Pooler"],
+    "layers.pretraining_heads": ["MaskedLMHead", "NextSentenceHead"],
+    "layers.row_positions": ["RowPositions"],
+    "layers.sequence_pooling": ["SequencePooling"],
+    "layers.weighted_sum": ["WeightedSum"],
+    "layers.window_numbers": ["WindowNumbers"],
+    "layers.window_pooling": ["WindowPooling"],
+    "models.feature_tagger": ["FrozenEncoder"],
+    "training.optimizers.adam_weight_decay": ["AdamWeightDecay"],
+    "training.optimizers.adamw": ["AdamW"],
+    "training.optimizers.build": ["LossScaleOptimizer"],
+    "training.optimizers.lamb": ["Lamb"],
+    "training.optimizers.schedule": ["WarmupDecay"],
+}
+
+
+def register_with_keras() -> None:
+    """Registers the stand-ins now, or as soon as Keras has been imported."""
+    if "keras" in sys.modules:
+        _register(sys.modules["keras"])
+    else:
+        sys.meta_path.insert(0, _KerasFinder())
+
+
+def _register(keras):
+    registered = keras.saving.get_custom_objects()
+    for module, names in _CLASSES.items():
+        for name in names:
+            registered.setdefault(f"keras_bert>{name}", _StandIn(module, name))
+
+
+class _StandIn:
+    """Imports its class when Keras makes the first object of it."""
+
+    def __init__(self, module, name):
+        self._module = f"keras_bert.{module}"
+        self._name = name
+
+    def from_config(self, config):
+        module = importlib.import_module(self._module)  # replaces the stand-in
+        return getattr(module, self._name).from_config(config)
+
+
+class _KerasFinder:
+    """Finds Keras as Python does, and registers after its import."""
+
+    _is_searching = False
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "keras" or self._is_searching:
+            return None
+        self._is_searching = True
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            self._is_searching = False
+        if spec is not None:
+            execute = spec.loader.exec_module
+
+            def execute_and_register(module):
+                execute(module)
+                _register(module)
+
+            spec.loader.exec_module = execute_and_register
+        return spec

@@ -1,0 +1,178 @@
+"""Networks, checkpoints and training on TensorFlow, JAX and torch."""
+
+import ast
+import dataclasses
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+from conftest import randomize
+from small_checkpoint import write_checkpoint
+
+import keras_bert
+from keras_bert.checkpoints.convert import convert_checkpoint
+from keras_bert.models.lora import add_lora
+from keras_bert.models.shared_rows import share_rows
+from keras_bert.registration import _CLASSES
+
+HERE = Path(__file__).parent
+IDS = np.array([[2, 5, 9, 3, 7, 8, 3], [2, 30, 12, 3, 6, 3, 0]], "int32")
+BY_NAME = {
+    "input_ids": IDS,
+    "input_mask": np.minimum(IDS, 1),
+    "segment_ids": np.array([[0, 0, 0, 0, 1, 1, 1], [0, 0, 0, 0, 1, 1, 0]]),
+    "masked_lm_positions": np.array([[1, 4, 5], [2, 0, 0]]),
+    "num_windows": np.array([[1, 1], [2, 0]]),
+}
+
+
+def _models(config):
+    yield "encoder", keras_bert.build_encoder(config)
+    yield "pretraining", keras_bert.build_pretraining_model(config)
+    yield "classifier", keras_bert.build_classifier(config, num_labels=3)
+    yield "regressor", keras_bert.build_regressor(config)
+    yield "tagger", keras_bert.build_token_classifier(config, num_labels=4)
+    yield "span", keras_bert.build_span_labeler(config)
+    yield "choice", keras_bert.build_multiple_choice(config)
+    yield "embedder", keras_bert.build_embedder(config)
+    yield (
+        "embedder-windows",
+        keras_bert.build_embedder(config, window_pooling="max"),
+    )
+    lstm = {"num_labels": 3, "bilstm_size": 5}
+    yield "bilstm", keras_bert.build_bilstm_classifier(config, **lstm)
+    yield (
+        "bilstm-tagger",
+        keras_bert.build_bilstm_token_classifier(config, **lstm),
+    )
+    yield (
+        "features",
+        keras_bert.build_feature_tagger(
+            config, **lstm, features="weighted_sum_all"
+        ),
+    )
+    classifier = keras_bert.build_classifier(config, num_labels=3)
+    yield "windows", keras_bert.pool_windows(classifier, "mean")
+    yield "shared-rows", share_rows(classifier)
+    lora = keras_bert.build_classifier(config, num_labels=3)
+    add_lora(lora, 2, 4.0, "query,value")
+    yield "lora", lora
+    for optimizer in (keras_bert.AdamWeightDecay, keras_bert.Lamb):
+        model = keras_bert.build_classifier(config, num_labels=3)
+        _train(model, optimizer(keras_bert.WarmupDecay(2e-4, 10, 3)))
+        yield f"compiled-{optimizer.__name__.lower()}", model
+
+
+def _inputs(model):
+    folds = len(next(iter(model.input.values())).shape) == 3
+    inputs = {}
+    for name in model.input:
+        x = BY_NAME[name].astype("int32")
+        inputs[name] = x[:, None] if folds and name != "num_windows" else x
+    return inputs
+
+
+def _training_data():
+    random = np.random.default_rng(0)
+    ids = random.integers(5, 31, (24, 7)).astype("int32")
+    features = {"input_ids": ids, "input_mask": ids * 0 + 1}
+    return features | {"segment_ids": ids * 0}, random.integers(0, 3, 24)
+
+
+def _train(model, optimizer):
+    """Six steps."""
+    model.compile(
+        optimizer,
+        {"logits": keras.losses.SparseCategoricalCrossentropy(True)},
+    )
+    features, labels = _training_data()
+    return model.fit(
+        features, {"logits": labels}, batch_size=4, shuffle=False, verbose=0
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(config, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("backends")
+    config = dataclasses.replace(
+        config, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
+    )
+    for name, model in _models(config):
+        if "compiled" not in name:
+            randomize(model)
+        model.save(folder / f"{name}.keras")
+        inputs = _inputs(model)
+        outputs = model(inputs)
+        if not isinstance(outputs, dict):
+            outputs = {"output": outputs}
+        np.savez(folder / f"{name}-inputs.npz", **inputs)
+        np.savez(folder / f"{name}-outputs.npz", **outputs)
+    features, labels = _training_data()
+    np.savez(folder / "training.npz", **features, labels=labels)
+    for name in ("AdamWeightDecay", "Lamb"):
+        model = keras.saving.load_model(folder / "classifier.keras")
+        optimizer = getattr(keras_bert, name)
+        history = _train(model, optimizer(keras_bert.WarmupDecay(2e-4, 10, 3)))
+        weights = {w.path: w.numpy() for w in model.weights}
+        loss = history.history["loss"]
+        np.savez(folder / f"trained-{name}.npz", **weights, loss=loss)
+    write_checkpoint(folder / "ours", config)
+    convert_checkpoint(folder / "ours", folder / "hf", "huggingface")
+    convert_checkpoint(folder / "ours", folder / "tf1", "google_tf1")
+    pretrained = keras_bert.load_pretrained(folder / "ours")
+    features = pretrained.preprocessor(
+        ["The fox jumped.", "a bad film"], ["so", "it was not good"]
+    )
+    np.savez(folder / "features.npz", **features)
+    np.savez(folder / "encoded.npz", **pretrained.encoder(features))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("backend", "without"),
+    [
+        ("tensorflow", []),
+        ("jax", ["tensorflow", "tensorflow_text"]),
+        ("torch", ["tensorflow", "tensorflow_text"]),
+        pytest.param("jax", [], marks=pytest.mark.slow),
+        pytest.param("torch", [], marks=pytest.mark.slow),
+    ],
+    ids=str,
+)
+def test_in_a_new_process(folder, backend, without):
+    if importlib.util.find_spec(backend) is None:
+        pytest.skip(f"{backend} is not installed")
+    paths = [str(HERE.parent), os.environ.get("PYTHONPATH", "")]
+    done = subprocess.run(
+        [sys.executable, HERE / "on_a_backend.py", folder, *without],
+        env=os.environ
+        | {"KERAS_BACKEND": backend, "PYTHONPATH": os.pathsep.join(paths)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr[-4000:]
+    assert len(done.stdout.split()) == 4
+
+
+def test_every_saved_class_is_known_by_name():
+    package = HERE.parent / "keras_bert"
+    found = {}
+    for file in package.rglob("*.py"):
+        names = [
+            node.name
+            for node in ast.parse(file.read_text(encoding="utf-8")).body
+            if isinstance(node, ast.ClassDef)
+            and any(
+                "register_keras_serializable" in ast.unparse(decorator)
+                for decorator in node.decorator_list
+            )
+        ]
+        if names:
+            module = file.relative_to(package).with_suffix("")
+            found[".".join(module.parts)] = names
+    assert found == _CLASSES
