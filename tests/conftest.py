@@ -11,7 +11,6 @@ import fsspec
 import numpy as np
 import pytest
 from script_runs import make_inputs
-from xdist import is_xdist_controller
 
 from keras_bert.config import BertConfig
 from keras_bert.storage.paths import to_path
@@ -26,20 +25,26 @@ WORDS = (
 ).split()
 
 
-def pytest_sessionstart(session):
+def pytest_configure(config):
     """Makes two logical devices on any machine, for the `mirrored` strategy.
 
     With several processes, the first one runs no test: it starts the others at
     once if it does not import TensorFlow.
     """
-    if is_xdist_controller(session):
+    if config.getoption("numprocesses", 0) and not hasattr(
+        config, "workerinput"
+    ):
         return
+    capture = config.pluginmanager.get_plugin("capturemanager")
+    capture.resume_global_capture()  # TensorFlow prints several lines
     import tensorflow as tf
 
     tf.config.set_logical_device_configuration(
         tf.config.list_physical_devices("CPU")[0],
         [tf.config.LogicalDeviceConfiguration()] * 2,
     )
+    capture.read_global_capture()
+    capture.suspend_global_capture()
 
 
 def pytest_collection_finish():

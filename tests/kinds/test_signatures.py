@@ -81,7 +81,8 @@ def _as_inputs(rows):
 
 def test_a_served_model_answers_as_predict_does(exported):
     name, finetuned, rows, version, _ = exported
-    answers = finetuned.predict(rows)
+    # A request may have what a data set may not: another number of endings.
+    answers = [x for row in rows for x in finetuned.predict([row])]
     is_cut = name != "token_classification"
     assert [x["truncated"] for x in answers[:2]] == [False, is_cut]
     served = ServedModel(version).answer(rows)

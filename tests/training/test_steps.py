@@ -136,6 +136,7 @@ def test_parts_of_unequal_size(plain):
     _assert_equal(run, plain)
 
 
+@pytest.mark.slow  # all tests of two processes are
 def test_two_workers(plain, tmp_path):
     """TF_CONFIG describes two processes."""
     root = str(Path(__file__).parent.parent.parent)
