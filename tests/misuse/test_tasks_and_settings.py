@@ -33,6 +33,8 @@ def _task(**changes):
     ("one text field", _task(text_fields="ab"), _A_TUPLE),
     ("one metric", _task(metrics="accuracy"), _A_TUPLE),
     ("one split", _task(validation_splits="validation"), _A_TUPLE),
+    ("a file to read", _task(read="train.tsv"),
+     Says("The read of the task is 'train.tsv'; give a function")),
     ("labels as a list", lambda x: len(_task(labels=["0", "1"])(x).labels), 2),
     ("a kind that is unknown",
      lambda x: x.finetune(_task(kind="sentiment")(x)),
