@@ -8,6 +8,13 @@ from typing import Any
 
 from keras_bert.errors import InputError
 
+_TYPES: dict[str, tuple[Any, str]] = {
+    "int": (int, "a whole number (int)"),
+    "float": ((int, float), "a number (float)"),
+    "bool": (bool, "True or False"),
+    "str": (str, "a string"),
+}
+
 
 def setting(
     default: Any,
@@ -62,24 +69,18 @@ def _check(field, value):
     # A type has a name; a string is an annotation that is not evaluated.
     type_name = getattr(field.type, "__name__", str(field.type))
     kind, _, none = type_name.partition(" | ")
-    if none and value is None:
+    if kind not in _TYPES or (none and value is None):
         return
-    if kind not in ("int", "float"):
-        if not isinstance(value, {"bool": bool, "str": str}.get(kind, object)):
-            raise InputError(
-                f"{field.name} is {value!r}, but must be a {kind}."
-            )
-        return
-    whole = kind == "int"
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int if whole else (int, float))
-        or value in (math.inf, -math.inf)
+    types, expected = _TYPES[kind]
+    # Python takes True for an int.
+    if not isinstance(value, types) or (
+        isinstance(value, bool) and kind != "bool"
     ):
-        raise InputError(
-            f"{field.name} is {value!r}, but must be a "
-            f"{'whole' if whole else 'finite'} number."
-        )
+        raise InputError(f"{field.name} is {value!r}, but must be {expected}.")
+    if kind not in ("int", "float"):
+        return
+    if value == math.inf:
+        raise InputError(f"{field.name} is {value}, but must be finite.")
     minimum = field.metadata.get("minimum")
     if minimum is None and not value > 0:
         raise InputError(f"{field.name} is {value}, but must be above 0.")
