@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import reprlib
 from pathlib import Path
 from typing import cast
 
@@ -30,13 +29,13 @@ def to_path(path: str | Path) -> Path:
         InputError: If it is not a path, or there is no library for the URL.
         OSError: If the store does not answer, or denies access.
     """
+    # A UPath on a store has parts, but is no os.PathLike.
+    if not isinstance(path, (str, os.PathLike)) and not hasattr(path, "parts"):
+        raise InputError(
+            f"A path is {path!r:.80}, but must be a string or a pathlib.Path."
+        )
     scheme = _SCHEME.match(str(path))
     if not scheme:
-        if not isinstance(path, (str, os.PathLike)):
-            raise InputError(
-                f"{reprlib.repr(path)} is not a path; give a string or a "
-                "pathlib.Path."
-            )
         return Path(path)
     # A UPath may have options of the caller.
     url = str(path).replace(":/", "://", 1) if scheme[1] else path

