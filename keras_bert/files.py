@@ -197,7 +197,7 @@ def write_error_named(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _followed(path):
+def _followed(path: Path) -> Path:
     """Returns what a link leads to, which may be missing, or the path."""
     return path if is_remote(path) or not path.is_symlink() else path.resolve()
 
