@@ -18,6 +18,8 @@ def build_bilstm_token_classifier(
 
     `bilstm_size` is the number of units in each direction.
 
+    Compile it with a loss `from_logits`; see `build_classifier`.
+
     Example:
         >>> config = keras_bert.BertConfig.from_name("bert_tiny")
         >>> model = keras_bert.build_bilstm_token_classifier(
@@ -42,6 +44,8 @@ def build_bilstm_classifier(
 
     In a left-to-right encoder, [CLS] has not attended to the text.
     `bilstm_size` is the number of units in each direction.
+
+    Compile it with a loss `from_logits`; see `build_classifier`.
 
     Example:
         >>> config = keras_bert.BertConfig.from_name("bert_tiny")

@@ -17,9 +17,16 @@ def build_classifier(config: BertConfig, *, num_labels: int) -> keras.Model:
     A left-to-right encoder classifies the last token; see `Pooler`.
     Inputs: those of `build_encoder`. Output: `logits`, float32 [B, L].
 
+    The logits are not probabilities: compile with
+    `SparseCategoricalCrossentropy(from_logits=True)`. With the string
+    "sparse_categorical_crossentropy", Keras takes them for probabilities and
+    trains on a wrong loss without an error.
+
     Example:
         >>> config = keras_bert.BertConfig.from_name("bert_tiny")
         >>> model = keras_bert.build_classifier(config, num_labels=3)
+        >>> loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        >>> model.compile(keras_bert.AdamWeightDecay(3e-5), {"logits": loss})
         >>> ids = np.array([[2, 5, 9, 3]])
         >>> features = {"input_ids": ids, "input_mask": ids * 0 + 1}
         >>> model(features | {"segment_ids": ids * 0})["logits"].shape

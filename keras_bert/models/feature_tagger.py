@@ -47,6 +47,8 @@ def build_feature_tagger(
 
     Inputs: those of `build_encoder`. Output: `logits`, float32 [B, S, L].
 
+    Compile it with a loss `from_logits`; see `build_classifier`.
+
     Example:
         >>> config = keras_bert.BertConfig.from_name("bert_tiny")
         >>> model = keras_bert.build_feature_tagger(

@@ -22,6 +22,8 @@ def build_multiple_choice(
     encoder with an axis of rows R, as `pack_choices` returns them. The output
     is [B, R*K], and the weights are the same.
 
+    Compile it with a loss `from_logits`; see `build_classifier`.
+
     Example:
         >>> config = keras_bert.BertConfig.from_name("bert_tiny")
         >>> model = keras_bert.build_multiple_choice(config)

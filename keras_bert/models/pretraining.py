@@ -21,6 +21,8 @@ def build_pretraining_model(
     With `packed`, the inputs are those of a packed encoder, the positions
     count from the start of the row, and `next_sentence` is [B, K, 2].
 
+    Compile it with a loss `from_logits`; see `build_classifier`.
+
     Example:
         >>> config = keras_bert.BertConfig.from_name("bert_tiny")
         >>> model = keras_bert.build_pretraining_model(config)

@@ -13,6 +13,8 @@ def build_span_labeler(config: BertConfig) -> keras.Model:
     Inputs: those of `build_encoder`. Outputs: `start_logits` and
     `end_logits`, float32 [B, S], with scores at padding positions too.
 
+    Compile it with a loss `from_logits`; see `build_classifier`.
+
     Example:
         >>> config = keras_bert.BertConfig.from_name("bert_tiny")
         >>> model = keras_bert.build_span_labeler(config)

@@ -16,6 +16,8 @@ def build_token_classifier(
 
     Inputs: those of `build_encoder`. Output: `logits`, float32 [B, S, L].
 
+    Compile it with a loss `from_logits`; see `build_classifier`.
+
     Example:
         >>> config = keras_bert.BertConfig.from_name("bert_tiny")
         >>> model = keras_bert.build_token_classifier(config, num_labels=9)
