@@ -57,12 +57,11 @@ def open_text(
                 content, encoding="utf-8-sig", errors=errors, newline=newline
             ) as lines,
         ):
-            if b"\0" in content.read(_HEAD):
+            if b"\0" in content.peek(_HEAD)[:_HEAD]:
                 raise InputError(
                     f"{file} holds bytes of zero, so it is not text in UTF-8 "
                     "but perhaps in UTF-16, or no text; save it as UTF-8."
                 )
-            content.seek(0)
             yield lines
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(
@@ -80,9 +79,10 @@ def open_text(
 
 
 def _uncompressed(opened, path):
-    is_gzip = opened.read(len(_GZIP)) == _GZIP or path.suffix == ".gz"
-    opened.seek(0)
-    return gzip.open(opened) if is_gzip else opened
+    opened = io.BufferedReader(opened)  # a pipe cannot be read again
+    if opened.peek(len(_GZIP)).startswith(_GZIP) or path.suffix == ".gz":
+        opened = io.BufferedReader(gzip.open(opened))
+    return opened
 
 
 def _matches(pattern) -> Iterable[str]:

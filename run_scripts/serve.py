@@ -68,4 +68,6 @@ def main():
 
 
 if __name__ == "__main__":
+    # Its warnings hold the texts of users.
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     config_flags.run(main, required=[MODEL_DIR])

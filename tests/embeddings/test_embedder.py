@@ -104,7 +104,7 @@ def test_a_fingerprint_tells_models_apart(checkpoint, embedder):
         ({"dimensions": 5.5}, "dimensions is 5.5, but must be from 1 to 12"),
         ({"dimensions": "5"}, "dimensions is '5', but must be from 1 to 12"),
         ({"prompts": "query: "}, "prompts is 'query: ', but must be a JSON"),
-        ({"prompts": ["query: "]}, "prompts is .* but must be a JSON object"),
+        ({"prompts": ["query: "]}, "prompts is .* but must be a string"),
         ({"prompts": {"query": 3}}, "prompts is .* but must be a JSON object"),
         ({"prompts": {"": "is "}}, "prompts is .* but must be a JSON object"),
         ({"default_prompt_name": "query"}, "no prompt 'query'; it has none"),

@@ -3,7 +3,7 @@
 A checkpoint is a folder `step-00001000` with `model.safetensors` (the weights
 under their paths), `training_state.safetensors` (optimizer, dropout seeds and
 weights that only training needs), the sidecars of the run, and the checksums
-of all these files. Folders with other names, such as a copy
+of what a run resumes from. Folders with other names, such as a copy
 `step-00001000-good`, are left alone.
 
 A run may choose to hold a part of the weights: those that it trains. The others
@@ -28,6 +28,7 @@ from keras_bert.errors import InputError
 from keras_bert.files import atomic_path, full_disk_named, is_whole, remove
 from keras_bert.storage.local_copy import local_copy
 from keras_bert.storage.paths import is_remote
+from keras_bert.training.run_files.fingerprint import FINGERPRINT_FILE
 
 _WEIGHTS = "model.safetensors"
 _STATE = "training_state.safetensors"
@@ -131,7 +132,9 @@ def write_checkpoint(
             safetensors_numpy.save_file(dict(arrays), path / name)
         for name, text in sidecars.items():
             (path / name).write_text(text, encoding="utf-8", newline="\n")
-        checksums = {p.name: _checksum(p) for p in sorted(path.iterdir())}
+        # Not of all texts: a user may edit the place of a base model.
+        checked = {*files, FINGERPRINT_FILE} & {p.name for p in path.iterdir()}
+        checksums = {name: _checksum(path / name) for name in sorted(checked)}
         (path / _CHECKSUMS).write_text(json.dumps(checksums, indent=2) + "\n")
 
 

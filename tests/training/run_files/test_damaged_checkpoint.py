@@ -21,15 +21,17 @@ def whole(tmp_path_factory):
 
 def test_every_truncation_and_bit_flip_is_found(whole):
     checkpoint = whole[0] / "checkpoints" / "step-00000006"
-    files = sorted(checkpoint.iterdir())
-    assert len(files) == 6 and find_damage(checkpoint) is None
+    names = ["checksums.json", "fingerprint.json", "model.safetensors"]
+    names.append("training_state.safetensors")
+    files = [checkpoint / name for name in names]
+    assert find_damage(checkpoint) is None
     random = np.random.default_rng(7)
     for i in range(_NUM_DAMAGES):
         file = files[i % len(files)]
         content = file.read_bytes()
         damaged = bytearray(content)
         place = random.integers(len(content))
-        if i % 2:
+        if i // len(files) % 2:
             damaged[place] ^= 1 << random.integers(8)
         else:
             del damaged[place:]
