@@ -277,11 +277,9 @@ def test_the_base_may_move_but_not_change(folder, results, tmp_path):
 
 
 def test_a_run_resumes_with_its_base_only(folder, results):
-    with pytest.raises(InputError, match="started with other initial weights;"):
+    with pytest.raises(InputError, match="started with other initial w"):
         _finetune(folder, "lora", LORA, base="other")
-    with pytest.raises(
-        InputError, match="started with .*lora_rank 3 instead of 0"
-    ):
+    with pytest.raises(InputError, match="lora_rank 3 instead of 0"):
         _finetune(folder, "lora", CONFIG)
 
 
