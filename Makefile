@@ -4,6 +4,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
+# Two runs: a process of TensorFlow grows, and each must stay under 3 GB.
+NETWORKS := $(addprefix tests/,finetuning kinds layers models pretraining text \
+	training)
+OTHERS := $(addprefix --ignore=,$(NETWORKS))
 # Neighbouring tests share fixtures, so a process gets many of them at once.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 
@@ -22,10 +26,12 @@ demo: setup
 	$(BIN)/python run_scripts/demo.py --output_dir=demo_output
 
 test: setup
-	$(PYTEST)
+	$(PYTEST) $(NETWORKS)
+	$(PYTEST) $(OTHERS)
 
 test-all: setup
-	$(PYTEST) -m 'slow or not slow'
+	$(PYTEST) -m 'slow or not slow' $(NETWORKS)
+	$(PYTEST) -m 'slow or not slow' $(OTHERS)
 
 lint: setup
 	$(BIN)/ruff check .
