@@ -135,7 +135,7 @@ def finetune(
     task_name = None
     if not isinstance(task, Task):
         task, task_name = get_task(task), _without_folders(str(task))
-    config = config or FinetuningConfig()
+    config = FinetuningConfig.checked(config)
     output_dir = to_path(output_dir)
     data_dir = to_path(data_dir)
     check_output_dir(output_dir)
@@ -153,6 +153,11 @@ def finetune(
         do_lower_case=config.do_lower_case,
     )
     check_adaptation(config, bert_config, init_checkpoint)
+    if not isinstance(settings or {}, Mapping):
+        raise InputError(
+            f"The settings are {settings!r:.80}, but must be a dict such as "
+            '{"max_seq_length": 64}.'
+        )
     settings = dict(settings or {})
     if config.num_train_epochs:
         found = _inherited_settings(task, init_checkpoint, bert_config)

@@ -19,7 +19,7 @@ from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.checkpoints.tokenizer_settings import (
     resolve_tokenizer_settings,
 )
-from keras_bert.config import BertConfig
+from keras_bert.config import BertConfig, check_config
 from keras_bert.errors import InputError
 from keras_bert.files import write_json
 from keras_bert.models.flops import count_work
@@ -112,7 +112,7 @@ def pretrain(
         >>> figures["step"]
         4
     """
-    config = config or PretrainingConfig()
+    config = PretrainingConfig.checked(config)
     if config.init_moments and not init_checkpoint:
         raise InputError(
             "init_moments takes over the optimizer of an init_checkpoint; "
@@ -125,6 +125,7 @@ def pretrain(
         vocab_file = vocab_file or vocab_beside(folder)
     if bert_config is None:
         raise InputError("Give a bert_config or an init_checkpoint.")
+    check_config(bert_config)
     bert_config.check_max_seq_length(config.max_seq_length)
     if config.pack_sequences and config.distribution_strategy == "tpu":
         raise InputError(

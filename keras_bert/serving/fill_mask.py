@@ -55,6 +55,11 @@ class MaskFiller(tf.Module):
         super().__init__(name="mask_filler")
         # A checkpoint may have more rows than word pieces.
         logits = model.output["masked_lm"][..., : tokenizer.vocab_size]
+        if not 1 <= top <= tokenizer.vocab_size:
+            raise InputError(
+                f"top is {top}, but must be from 1 to {tokenizer.vocab_size}, "
+                "the number of word pieces."
+            )
         probabilities, ids = ops.top_k(ops.softmax(logits), top)
         self.model = keras.Model(
             model.input, {"ids": ids, "probabilities": probabilities}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
+from keras_bert.errors import InputError
 from keras_bert.settings import check_settings, setting
 
 
@@ -95,6 +96,21 @@ class TrainConfig(DeviceConfig):
 
     def __post_init__(self):
         check_settings(self)
+
+    @classmethod
+    def checked(cls, config: Any) -> Self:
+        """Returns the config, or the default one instead of None.
+
+        Raises InputError if it is something else.
+        """
+        if config is None:
+            return cls()
+        if not isinstance(config, cls):
+            raise InputError(
+                f"The config is a {type(config).__name__}, but must be a "
+                f"{cls.__name__}; write {cls.__name__}(learning_rate=1e-4)."
+            )
+        return config
 
     def fixed_settings(self) -> dict[str, Any]:
         """Returns the settings that a resumed run must share."""

@@ -82,6 +82,12 @@ def _config(**values):
 
 
 @cases(
+    ("a dict as the config",
+     lambda x: x.finetune(_TASK, config={"learning_rate": 1e-4}),
+     Says("The config is a dict, but must be a FinetuningConfig")),
+    ("the config of another run",
+     lambda x: x.finetune(_TASK, config=keras_bert.PretrainingConfig()),
+     Says("is a PretrainingConfig, but must be a FinetuningConfig")),
     ("negative epochs", _finetuning(num_train_epochs=-1),
      Says("num_train_epochs is -1")),
     ("NaN epochs", _finetuning(num_train_epochs=_NAN),
@@ -119,6 +125,9 @@ def _config(**values):
     ("another kind's setting",
      lambda x: x.finetune(_TASK, settings={"seq_length": 8}),
      Says("has no setting 'seq_length'; its settings are max_seq_length")),
+    ("an object of settings",
+     lambda x: x.finetune(_TASK, settings=get_kind("regression").Settings()),
+     Says("must be a dict such as {\"max_seq_length\": 64}")),
     ("a dict of class weights",
      lambda x: x.finetune(_TASK, settings={"class_weights": {"0": 2}}),
      Says("class_weights is {'0': 2}, but must be a string")),
