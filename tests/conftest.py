@@ -28,6 +28,9 @@ WORDS = (
 def pytest_configure(config):
     """Makes two logical devices on any machine, for the `mirrored` strategy.
 
+    An operation has one thread: handing out the work of tiny networks takes a
+    quarter of the time. The scripts that tests start have all threads.
+
     With several processes, the first one runs no test: it starts the others at
     once if it does not import TensorFlow.
     """
@@ -43,6 +46,7 @@ def pytest_configure(config):
         tf.config.list_physical_devices("CPU")[0],
         [tf.config.LogicalDeviceConfiguration()] * 2,
     )
+    tf.config.threading.set_intra_op_parallelism_threads(1)
     capture.read_global_capture()
     capture.suspend_global_capture()
 

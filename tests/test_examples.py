@@ -71,7 +71,24 @@ def inputs(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("name", keras_bert.__all__)
+# Each of them takes seconds. ServedModel's is like the first five.
+_SLOW = {
+    "FinetunedModel",
+    "export_pretrained",
+    "predict_files",
+    "predict_files_with_beam",
+    "predict_lines",
+    "search_hyperparameters",
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name in _SLOW else [])
+        for name in keras_bert.__all__
+    ],
+)
 def test_example(name, inputs, tmp_path, monkeypatch):
     if name.endswith("with_beam"):
         pytest.importorskip("apache_beam")

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from script_runs import error_of
 from tiny_served_model import export_tiny_model
 
 SCRIPT = Path(__file__).parent.parent / "run_scripts" / "predict.py"
@@ -79,23 +80,16 @@ def test_texts_can_be_arguments(served):
     ("args", "message"),
     [
         (["a text"], "{folder} is not an exported model"),
-        pytest.param(
-            ["a", "--input_file=b"],
-            "Give either texts or an --input_file.",
-            marks=pytest.mark.slow,
-        ),
-        pytest.param(
+        (["a", "--input_file=b"], "Give either texts or an --input_file."),
+        (
             ["a", "--runner=X"],
             "With --runner, give an --input_file and an --output_file.",
-            marks=pytest.mark.slow,
         ),
     ],
 )
 def test_wrong_input_is_reported_in_one_sentence(tmp_path, args, message):
-    done = _run(f"--model_dir={tmp_path}", *args)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("Error: " + message.format(folder=tmp_path))
-    assert done.stderr.count("\n") == 1
+    error = error_of("predict", *args, model_dir=tmp_path)
+    assert error.startswith("Error: " + message.format(folder=tmp_path))
 
 
 @pytest.mark.slow

@@ -214,7 +214,9 @@ def test_bad_input_files(tmp_path, checkpoint):
         )
 
 
-@pytest.mark.parametrize("do_lower_case", [None, True])
+@pytest.mark.parametrize(
+    "do_lower_case", [None, pytest.param(True, marks=pytest.mark.slow)]
+)
 def test_the_case_comes_from_the_checkpoint(
     tmp_path, checkpoint, do_lower_case
 ):

@@ -265,7 +265,9 @@ def test_training_stops_if_the_metric_does_not_rise(checkpoint, tmp_path):
         assert steps == ["2", "4", "6", "8"]
 
 
-@pytest.mark.parametrize("do_lower_case", [None, True])
+@pytest.mark.parametrize(
+    "do_lower_case", [None, pytest.param(True, marks=pytest.mark.slow)]
+)
 def test_the_casing_comes_from_the_checkpoint(
     checkpoint, tmp_path, do_lower_case
 ):

@@ -132,7 +132,17 @@ def test_a_text_gets_the_pooled_outputs_of_its_windows(
         np.testing.assert_allclose(output, expected, atol=2e-6)
 
 
-@pytest.mark.parametrize("name", LABEL)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "classification",
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in LABEL
+            if name != "classification"
+        ),
+    ],
+)
 def test_a_text_of_one_window_gets_the_same_answer_as_without(
     config, build, name
 ):

@@ -88,7 +88,16 @@ def test_equals_the_reference(config, features, features_name, bilstm_size):
     np.testing.assert_allclose(found[is_token], expected[is_token], atol=1e-5)
 
 
-@pytest.mark.parametrize("features_name", FEATURES)
+# The others differ in the layers that are read, which is tested above.
+_FEW = [
+    pytest.param(
+        name, marks=[] if name == "weighted_sum_all" else [pytest.mark.slow]
+    )
+    for name in FEATURES
+]
+
+
+@pytest.mark.parametrize("features_name", _FEW)
 def test_save_and_load_is_identity(config, features, tmp_path, features_name):
     model = build_feature_tagger(
         config, num_labels=NUM_LABELS, features=features_name, bilstm_size=UNITS
@@ -117,7 +126,7 @@ def test_padding_changes_nothing(config, features):
     )
 
 
-@pytest.mark.parametrize("features_name", FEATURES)
+@pytest.mark.parametrize("features_name", _FEW)
 def test_only_the_tagger_is_trained(config, features, features_name):
     config = dataclasses.replace(
         config, hidden_dropout_prob=0.5, attention_probs_dropout_prob=0.5

@@ -323,7 +323,11 @@ np.savez(folder + "/out.npz", **{k: np.array(v) for k, v in outputs.items()})
 
 @pytest.mark.parametrize(
     ("directionality", "packed"),
-    [("bidi", False), ("left_to_right", False), ("left_to_right", True)],
+    [
+        pytest.param("bidi", False, marks=pytest.mark.slow),
+        pytest.param("left_to_right", False, marks=pytest.mark.slow),
+        ("left_to_right", True),
+    ],
 )
 def test_the_jax_backend_gives_the_same(
     config, features, tmp_path, directionality, packed
