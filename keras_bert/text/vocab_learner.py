@@ -49,11 +49,6 @@ def learn_vocab(
     Raises:
         InputError: If the text has no word, or the size is below 100.
     """
-    if isinstance(lines, (str, Path)):
-        raise InputError(
-            f"The lines are {str(lines)!r}; give an open file or a list of "
-            "lines."
-        )
     if vocab_size < 100:
         raise InputError(
             f"vocab_size {vocab_size} leaves no room for word pieces; choose "

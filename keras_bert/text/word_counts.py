@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import functools
 from collections.abc import Iterable
+from pathlib import Path
 
 import tensorflow as tf
 from absl import logging
@@ -70,9 +71,9 @@ def check_lines(**texts: Iterable[str]) -> None:
     Its characters would be taken for lines.
     """
     for name, text in texts.items():
-        if isinstance(text, (str, bytes)):
+        if isinstance(text, (str, bytes, Path)):
             raise InputError(
-                f"{name} is the string {text[:50]!r}, but lines of text were "
+                f"{name} is the string {str(text)[:50]!r}, but lines of text were "
                 "expected; give a list, or an open file."
             )
 
