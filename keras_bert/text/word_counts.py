@@ -73,8 +73,8 @@ def check_lines(**texts: Iterable[str]) -> None:
     for name, text in texts.items():
         if isinstance(text, (str, bytes, Path)):
             raise InputError(
-                f"{name} is the string {str(text)[:50]!r}, but lines of text were "
-                "expected; give a list, or an open file."
+                f"{name} is the string {str(text)[:50]!r}, but lines of text "
+                "were expected; give a list, or an open file."
             )
 
 
