@@ -18,6 +18,7 @@ from keras_bert.pretraining.write.config import PretrainingDataConfig
 from keras_bert.pretraining.write.run import create_pretraining_data
 from keras_bert.serving.fill_mask import fill_mask
 from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.text.tokenizer_json import tokenizer_json
 from keras_bert.training import trainer
 
 CONFIG = PretrainingConfig(
@@ -135,12 +136,19 @@ def test_the_casing_of_the_records_is_kept(
     assert settings.do_lower_case == expected
 
 
-def test_init_checkpoint_gives_the_initial_weights(
+def test_init_checkpoint_gives_the_initial_weights_and_the_vocabulary(
     config, records, tmp_path, vocab_file
 ):
     short = replace(CONFIG, num_train_steps=1, num_warmup_steps=1)
     # The rate is 0 at the last step, so no weight changes.
     pretrain(config, [records], tmp_path / "first", config=short)
+    begin, end = (
+        tmp_path / name / "checkpoints/step-00000001"
+        for name in ("first", "second")
+    )
+    # As transformers 5 writes it, without a vocab.txt.
+    tokenizer = BertTokenizer(vocab_file)
+    (begin / "tokenizer.json").write_text(tokenizer_json(tokenizer))
     pretrain(
         config,
         [records],
@@ -148,12 +156,8 @@ def test_init_checkpoint_gives_the_initial_weights(
         init_checkpoint=tmp_path / "first",
         config=replace(short, random_seed=99),
     )
-    first, second = (
-        load_file(
-            tmp_path / name / "checkpoints/step-00000001/model.safetensors"
-        )
-        for name in ("first", "second")
-    )
+    assert (end / "vocab.txt").read_bytes() == vocab_file.read_bytes()
+    first, second = (load_file(x / "model.safetensors") for x in (begin, end))
     for path, array in first.items():
         np.testing.assert_array_equal(second[path], array)
 
