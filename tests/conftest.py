@@ -15,6 +15,9 @@ from script_runs import make_inputs
 from keras_bert.config import BertConfig
 from keras_bert.storage.paths import to_path
 
+# JAX would set another level, which the scripts that tests start would take.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
 # All different, so that a swapped axis cannot pass.
 B, S, P, V = 2, 7, 5, 31
 

@@ -26,8 +26,10 @@ MAY_IMPORT = {
     "tasks": {"errors", "input_files", "storage"},
     "training": {"errors", "files", "progress", "settings", "storage"},
     "checkpoints/heads": set(),
+    "checkpoints/modules_file": {"errors"},
     "kinds": {
         "checkpoints/heads",
+        "checkpoints/modules_file",
         "config",
         "errors",
         "files",
@@ -40,6 +42,7 @@ MAY_IMPORT = {
     },
     "checkpoints": {
         "checkpoints/heads",
+        "checkpoints/modules_file",
         "config",
         "errors",
         "files",

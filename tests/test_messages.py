@@ -75,7 +75,7 @@ def test_a_length_above_the_positions(config, tmp_path):
 def test_what_is_not_a_path(path):
     with pytest.raises(
         keras_bert.InputError,
-        match=f"^{re.escape(repr(path))} is not a path; give a string or a ",
+        match=f"^A path is {re.escape(repr(path))}, but must be a string or a ",
     ):
         to_path(path)
 

@@ -114,13 +114,13 @@ def _as_scripts_do():
     ],
 )
 @not_set_up()
-def test_what_a_program_has_set_up_stays(capsys, set_up, count):
+def test_what_a_program_has_set_up_stays(capfd, set_up, count):
     set_up()
     before = _state()
     with shown_log():
         BertConfig.from_dict(VALUES)
     assert _state() == before
-    assert capsys.readouterr().err.count(LINE) == count
+    assert capfd.readouterr().err.count(LINE) == count
 
 
 class _Terminal(io.StringIO):

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from keras_bert.checkpoints.find import find_weights, local_weights
+from keras_bert.checkpoints.modules_file import dense_folders
 from keras_bert.checkpoints.pytorch_files import read_pytorch
 from keras_bert.checkpoints.safetensors_files import (
     read_safetensors,
@@ -15,7 +16,6 @@ from keras_bert.checkpoints.safetensors_files import (
 )
 from keras_bert.checkpoints.stored import StoredArray
 from keras_bert.errors import InputError
-from keras_bert.kinds.sentence_transformers import dense_folders
 
 _KERNEL, _BIAS = "linear.weight", "linear.bias"
 

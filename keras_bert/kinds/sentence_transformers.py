@@ -12,13 +12,19 @@ import json
 from pathlib import Path
 from typing import Any
 
+from keras_bert.checkpoints.modules_file import (
+    MODULES_FILE,
+    module_class,
+    modules_folder,
+    read_json,
+    read_modules_file,
+)
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.kinds.embedding.embedding import Embedding
 from keras_bert.kinds.embedding.settings import EmbeddingSettings
 from keras_bert.kinds.kind import TaskSpec
 
-_MODULES = "modules.json"
 _PROMPTS = "config_sentence_transformers.json"
 _TRANSFORMER = "sentence_bert_config.json"
 _POOLING = "1_Pooling"
@@ -49,7 +55,7 @@ _ACTIVATIONS = {
 
 def has_modules(folder: Path) -> bool:
     """Returns whether the weights in a folder are of sentence-transformers."""
-    return _root(folder) is not None
+    return modules_folder(folder) is not None
 
 
 def read_modules(folder: Path, bert_config: BertConfig) -> TaskSpec:
@@ -58,10 +64,10 @@ def read_modules(folder: Path, bert_config: BertConfig) -> TaskSpec:
     Raises InputError if it has a module or a setting that this package does
     not have.
     """
-    root = _root(folder)
+    root = modules_folder(folder)
     assert root is not None
-    modules = _read_modules(root)
-    names = [_name(module) for module in modules]
+    modules = read_modules_file(root)
+    names = [module_class(module) for module in modules]
     num_dense = names.count("Dense")
     ours = ["Transformer", "Pooling"] + num_dense * ["Dense"]
     if names not in (ours, [*ours, "Normalize"]):
@@ -90,13 +96,6 @@ def read_modules(folder: Path, bert_config: BertConfig) -> TaskSpec:
     _check_is_whole(root / _PROMPTS, values)
     _check_pools_prompts(pooling, settings)
     return TaskSpec(Embedding.name, _TEXT_FIELDS, settings)
-
-
-def dense_folders(folder: Path) -> list[Path]:
-    """Returns the folders of the Dense modules beside a folder's weights."""
-    root = _root(folder)
-    modules = _read_modules(root) if root else []
-    return [root / x["path"] for x in modules if _name(x) == "Dense"]
 
 
 def module_files(
@@ -141,7 +140,7 @@ def module_files(
         "similarity_fn_name": settings.similarity,
     }
     files: dict[str, Any] = {
-        _MODULES: modules,
+        MODULES_FILE: modules,
         _TRANSFORMER: {
             "max_seq_length": settings.max_seq_length,
             "do_lower_case": False,  # the tokenizer's own settings say it
@@ -166,24 +165,6 @@ def module_files(
     return {name: json.dumps(x, indent=2) + "\n" for name, x in files.items()}
 
 
-def _root(folder):
-    """Returns the folder with modules.json: that of the weights or above."""
-    if (folder / _MODULES).is_file():
-        return folder
-    if (folder.parent / _MODULES).is_file():
-        for module in _read_modules(folder.parent)[:1]:
-            if module["path"] == folder.name:
-                return folder.parent
-    return None
-
-
-def _name(module):
-    """Returns the class of a module; others than the library's are not ours."""
-    library, _, name = module["type"].partition(".")
-    is_known = library == "sentence_transformers"
-    return name.rpartition(".")[2] if is_known else module["type"]
-
-
 def _max_seq_length(folder, bert_config):
     """Returns the length as sentence-transformers finds it."""
     for name, key in (
@@ -202,7 +183,7 @@ def _max_seq_length(folder, bert_config):
 
 
 def _pooling(file):
-    values = _read(file)
+    values = read_json(file)
     flags = [name for flag, name in _FLAGS.items() if values.get(flag)]
     found = values.get("pooling_mode", flags or "mean")
     names = found if isinstance(found, list) else [found]
@@ -216,7 +197,7 @@ def _pooling(file):
 
 def _dense(file):
     """Returns a Dense module as the setting `dense` has it."""
-    values = _read(file)
+    values = read_json(file)
     names = {name: ours for ours, name in _ACTIVATIONS.items()}
     # Without one, the library takes tanh.
     activation = values.get("activation_function", _ACTIVATIONS["tanh"])
@@ -264,7 +245,7 @@ def _check_is_whole(file, values):
 
 
 def _check_pools_prompts(file, settings):
-    is_pooled = _read(file).get("include_prompt", True)
+    is_pooled = read_json(file).get("include_prompt", True)
     has_prompts = any(settings.named_prompts.values())
     if has_prompts and not is_pooled and settings.pooling != "cls":
         raise InputError(
@@ -274,34 +255,5 @@ def _check_pools_prompts(file, settings):
         )
 
 
-def _read_modules(root):
-    """Returns the modules of a folder, each with its type and its path."""
-    modules = _read(root / _MODULES, list)
-    for module in modules:
-        if not (isinstance(module, dict) and {"type", "path"} <= set(module)):
-            raise InputError(
-                f"{root / _MODULES} has the module {module!r}, but a module "
-                "must have a type and a path; copy the file again."
-            )
-    return modules
-
-
 def _read_if_there(file):
-    return _read(file) if file.is_file() else {}
-
-
-def _read(file, of_type=dict):
-    if not file.is_file():
-        raise FileNotFoundError(
-            f"{file} is missing; copy the whole folder of the model again."
-        )
-    try:
-        values = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise InputError(
-            f"{file} is not JSON ({error}); copy it again."
-        ) from error
-    if not isinstance(values, of_type):
-        what = "an object" if of_type is dict else "a list"
-        raise InputError(f"{file} is not {what}; copy it again.")
-    return values
+    return read_json(file) if file.is_file() else {}

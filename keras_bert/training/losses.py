@@ -10,28 +10,32 @@ from typing import Any
 import keras
 from keras import ops
 
-if keras.backend.backend() == "tensorflow":
-    # Keras' own rewrites the negative zeros of the logits first. With a
-    # vocabulary of 30,522 that takes longer than the loss.
-    from tensorflow import argmax
-else:
-    from keras.ops import argmax
-
 # A tensor of the backend.
 Tensor = Any
 
 
 def cross_entropy(labels: Tensor, logits: Tensor) -> Tensor:
     """Ids [...] and logits [..., V] -> -log of the label's softmax, [...]."""
-    return ops.sparse_categorical_crossentropy(
-        labels, ops.cast(logits, "float32"), from_logits=True
-    )
+    ids, logits = _ids(labels, logits), ops.cast(logits, "float32")
+    if keras.backend.backend() == "tensorflow":
+        # Keras' own takes ids of 64 bits, which a TPU has to emulate.
+        from tensorflow import nn
+
+        return nn.sparse_softmax_cross_entropy_with_logits(ids, logits)
+    return ops.sparse_categorical_crossentropy(ids, logits, from_logits=True)
 
 
 def accuracy(labels: Tensor, logits: Tensor) -> Tensor:
     """Ids [...] and logits [..., V] -> 1 if the label is the argmax, else 0."""
-    predicted = ops.cast(argmax(logits, -1), "int32")
-    return ops.cast(predicted == ops.cast(labels, "int32"), "float32")
+    if keras.backend.backend() == "tensorflow":
+        # Keras' own rewrites the negative zeros of the logits first. With a
+        # vocabulary of 30,522 that takes longer than the loss.
+        from tensorflow import argmax
+
+        predicted = argmax(logits, -1, "int32")
+    else:
+        predicted = ops.cast(ops.argmax(logits, -1), "int32")
+    return ops.cast(predicted == _ids(labels, logits), "float32")
 
 
 def squared_error(labels: Tensor, outputs: Tensor) -> Tensor:
@@ -93,3 +97,10 @@ def weighted_mean(
     if total is None:
         total = ops.sum(weights)
     return ops.sum(weights * values) / (total + 1e-5)
+
+
+def _ids(labels, logits):
+    """Returns ids [...] for logits [..., V]; `compile` makes some [..., 1]."""
+    if len(labels.shape) == len(logits.shape):
+        labels = ops.squeeze(labels, -1)
+    return ops.cast(labels, "int32")
