@@ -36,6 +36,7 @@ def _run(*args, **kwargs):
     )
 
 
+@pytest.mark.slow  # test_predict_files asks in this process
 def test_answers_and_errors_are_json_lines(served, tmp_path):
     lines = [{"words": ["Élan", "!"]}, {"words": []}, {"words": ["fox"]}]
     lines = [json.dumps(line, ensure_ascii=False) for line in lines]

@@ -168,6 +168,7 @@ def test_a_damaged_file_is_made_again(
     assert _batches(examples) == expected
 
 
+@pytest.mark.slow
 def test_writers_of_the_same_file_do_not_disturb_each_other(kind, tmp_path):
     examples = kind.encode(ROWS, labeled=True)
     path = tmp_path / "c" / "file"

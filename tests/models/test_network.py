@@ -324,11 +324,12 @@ np.savez(folder + "/out.npz", **{k: np.array(v) for k, v in outputs.items()})
 @pytest.mark.parametrize(
     ("directionality", "packed"),
     [
-        pytest.param("bidi", False, marks=pytest.mark.slow),
-        pytest.param("left_to_right", False, marks=pytest.mark.slow),
+        ("bidi", False),
+        ("left_to_right", False),
         ("left_to_right", True),
     ],
 )
+@pytest.mark.slow  # test_backends has a short one
 def test_the_jax_backend_gives_the_same(
     config, features, tmp_path, directionality, packed
 ):

@@ -21,6 +21,7 @@ def folder(vocab_file, config, tmp_path):
     return tmp_path / "small"
 
 
+@pytest.mark.slow
 def test_an_exported_classifier(folder):
     expected = ServedModel(folder).answer([{"text": text} for text in TEXTS])
     with client_of(folder) as client:

@@ -187,6 +187,7 @@ def test_records_are_the_same_after_any_kill(
     assert len(list(remote.iterdir())) == 6
 
 
+@pytest.mark.slow
 def test_an_exported_model_is_asked(config, vocab_file, remote):
     kind = make_kind("classification", vocab_file, config, labels=("no", "yes"))
     version = export(kind.build_model(config), kind, remote / "served")

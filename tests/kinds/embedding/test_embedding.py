@@ -128,6 +128,7 @@ def test_answers_are_cosines_of_the_networks_vectors(
     assert kind.submission({"similarity": 0.25}) == "0.250000"
 
 
+@pytest.mark.slow
 def test_the_served_model_answers_as_predict_does(build, config, tmp_path):
     kind = build(dimensions="12, 5", pooling="max")
     model = _model(kind, config)
