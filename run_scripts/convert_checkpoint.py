@@ -5,7 +5,7 @@ r"""Converts a checkpoint to another format; the weights stay bit-identical.
 
 --to=sentence_transformers writes a model of the kind embedding, or a
 pre-trained one with --pooling, --normalize and --max_seq_length. --prompts
-names what stands before a text, such as '{"query": "query: "}'.
+names the prompts, such as '{"query": "query: "}'.
 """
 
 import config_flags

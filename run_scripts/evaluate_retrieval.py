@@ -4,7 +4,7 @@ r"""Searches the documents of a collection with a model, and scores the result.
         --data_dir=scifact --output_dir=out
 
 The collection is a folder in BEIR's format. A prompt named query, if the model
-has one, stands before each query, and one named document, passage or corpus
+has one, precedes each query, and one named document, passage or corpus
 before each document; --prompts replaces them. The metrics are those of
 trec_eval. out/run.trec can be read by trec_eval too.
 """

@@ -92,7 +92,7 @@ class Embedder:
     ) -> np.ndarray:
         """Returns the vectors of texts in their order, float32 [N, D].
 
-        The prompt of this name stands before each text, by default that of
+        The prompt of this name precedes each text, by default that of
         `settings.default_prompt_name`; "" for none.
 
         Texts of like length are computed together. The log says how many texts
@@ -233,7 +233,7 @@ def load_embedder(
             or the default of the kind if it is a pre-trained model.
         normalize: Whether all vectors have the length 1.
         max_seq_length: Longest sequence, in tokens with [CLS] and [SEP].
-        prompts: What stands before a text, by the name of its role, such as
+        prompts: The prompts, by the names of their roles, such as
             {"query": "question: "}; also as JSON.
         default_prompt_name: The prompt before each text for which `embed` is
             given none; "" for none.

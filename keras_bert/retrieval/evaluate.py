@@ -38,8 +38,8 @@ def evaluate_retrieval(
 
     All documents are compared with all judged queries. Neither the documents
     nor their vectors need to fit into memory. If the model has a prompt named
-    query, it stands before each query; the first that it has of document,
-    passage and corpus stands before each document. The log says so.
+    query, it precedes each query; the first that it has of document,
+    passage and corpus precedes each document. The log says so.
 
     Example:
         >>> import os

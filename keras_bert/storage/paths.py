@@ -29,7 +29,7 @@ def to_path(path: str | Path) -> Path:
         InputError: If it is not a path, or there is no library for the URL.
         OSError: If the store does not answer, or denies access.
     """
-    # A UPath on a store has parts, but is no os.PathLike.
+    # A UPath on a store has parts, but is not an os.PathLike.
     if not isinstance(path, (str, os.PathLike)) and not hasattr(path, "parts"):
         raise InputError(
             f"A path is {path!r:.80}, but must be a string or a pathlib.Path."

@@ -31,7 +31,7 @@ class EmbeddingSettings(WindowSettings):
         normalize: Whether all vectors have the length 1.
         similarity: The similarity of two vectors: cosine, or dot for their
             dot product. Training compares cosines.
-        prompts: What stands before a text, by the name of its role, as JSON:
+        prompts: The prompts, by the names of their roles, as JSON:
             {"query": "question: ", "document": "answer: "}.
         default_prompt_name: The prompt before each text for which no prompt is
             named, also in training; empty for none.
