@@ -114,13 +114,15 @@ def _as_scripts_do():
     ],
 )
 @not_set_up()
-def test_what_a_program_has_set_up_stays(capfd, set_up, count):
+def test_what_a_program_has_set_up_stays(capsys, monkeypatch, set_up, count):
+    handler = absl_logging.get_absl_handler().python_handler
+    monkeypatch.setattr(handler, "stream", sys.stderr)  # it has an earlier one
     set_up()
     before = _state()
     with shown_log():
         BertConfig.from_dict(VALUES)
     assert _state() == before
-    assert capfd.readouterr().err.count(LINE) == count
+    assert capsys.readouterr().err.count(LINE) == count
 
 
 class _Terminal(io.StringIO):

@@ -79,7 +79,12 @@ def _batches(examples):
     [
         ("classification", ROWS, {"labels": ("0", "1")}),
         ("multiple_choice", CHOICES, {"max_seq_length": 70}),
-        ("multiple_choice", CHOICES[2:], {"max_seq_length": 270}),
+        pytest.param(
+            "multiple_choice",
+            CHOICES[2:],
+            {"max_seq_length": 270},
+            marks=pytest.mark.slow,
+        ),
         ("span", QUESTIONS, {"max_seq_length": 16, "max_query_length": 3}),
         ("token_classification", WORDS, {"labels": ("O", "B-X")}),
     ],

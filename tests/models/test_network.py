@@ -175,6 +175,7 @@ def test_save_and_load_is_identity(config, features, tmp_path, build):
     _assert_equal(loaded(features), model(features), tolerance=0)
 
 
+@pytest.mark.slow
 def test_a_loaded_model_can_be_quantized_before_its_first_call(
     config, features, tmp_path
 ):

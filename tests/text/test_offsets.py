@@ -157,6 +157,7 @@ def _plain(part, lower_case):
     return part.translate({0: None, 0xAD: None, ord("ς"): "σ"})
 
 
+@pytest.mark.slow  # the served spans have these offsets
 def test_the_same_in_a_dataset_and_in_a_saved_model(tmp_path):
     tokenizer = _tokenizer(tmp_path, keep_special_tokens=True)
     texts = ["Foxes\u200b, [MASK] 한", "", "é中"]

@@ -27,7 +27,10 @@ def _compiled(optimizer):
     return model
 
 
-@both
+@pytest.mark.parametrize(
+    "optimizer_class",
+    [AdamWeightDecay, pytest.param(Lamb, marks=pytest.mark.slow)],
+)
 def test_it_learns_and_keeps_float32(policy, optimizer_class):
     random = np.random.default_rng(1)
     x = random.normal(size=(32, 5)).astype("f")

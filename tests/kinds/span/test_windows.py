@@ -195,6 +195,7 @@ def test_windows_of_the_reference(shared, name):
         )
 
 
+@pytest.mark.slow  # the served spans have these windows
 def test_the_same_in_a_saved_model(vocab_file, tmp_path):
     windows = _windows(vocab_file)
     texts = (
