@@ -31,41 +31,53 @@ BY_NAME = {
 }
 
 
-def _models(config):
-    yield "encoder", keras_bert.build_encoder(config)
-    yield "pretraining", keras_bert.build_pretraining_model(config)
-    yield "classifier", keras_bert.build_classifier(config, num_labels=3)
-    yield "regressor", keras_bert.build_regressor(config)
-    yield "tagger", keras_bert.build_token_classifier(config, num_labels=4)
-    yield "span", keras_bert.build_span_labeler(config)
-    yield "choice", keras_bert.build_multiple_choice(config)
-    yield "embedder", keras_bert.build_embedder(config)
-    yield (
-        "embedder-windows",
-        keras_bert.build_embedder(config, window_pooling="max"),
-    )
-    lstm = {"num_labels": 3, "bilstm_size": 5}
-    yield "bilstm", keras_bert.build_bilstm_classifier(config, **lstm)
-    yield (
-        "bilstm-tagger",
-        keras_bert.build_bilstm_token_classifier(config, **lstm),
-    )
-    yield (
-        "features",
-        keras_bert.build_feature_tagger(
-            config, **lstm, features="weighted_sum_all"
-        ),
-    )
-    classifier = keras_bert.build_classifier(config, num_labels=3)
-    yield "windows", keras_bert.pool_windows(classifier, "mean")
-    yield "shared-rows", share_rows(classifier)
-    lora = keras_bert.build_classifier(config, num_labels=3)
-    add_lora(lora, 2, 4.0, "query,value")
-    yield "lora", lora
-    for optimizer in (keras_bert.AdamWeightDecay, keras_bert.Lamb):
-        model = keras_bert.build_classifier(config, num_labels=3)
-        _train(model, optimizer(keras_bert.WarmupDecay(2e-4, 10, 3)))
-        yield f"compiled-{optimizer.__name__.lower()}", model
+def _compiled(config, optimizer):
+    model = keras_bert.build_classifier(config, num_labels=3)
+    _train(model, optimizer(keras_bert.WarmupDecay(2e-4, 10, 3)))
+    return model
+
+
+def _with_adapters(config):
+    model = keras_bert.build_classifier(config, num_labels=3)
+    add_lora(model, 2, 4.0, "query,value")
+    return model
+
+
+_LSTM = {"num_labels": 3, "bilstm_size": 5}
+# Together, these have all our layers.
+_SOME_MODELS = {
+    "pretraining": keras_bert.build_pretraining_model,
+    "choice": keras_bert.build_multiple_choice,
+    "classifier": lambda c: keras_bert.build_classifier(c, num_labels=3),
+    "embedder-windows": lambda c: keras_bert.build_embedder(
+        c, window_pooling="max"
+    ),
+    "features": lambda c: keras_bert.build_feature_tagger(
+        c, **_LSTM, features="weighted_sum_all"
+    ),
+    "shared-rows": lambda c: share_rows(
+        keras_bert.build_classifier(c, num_labels=3)
+    ),
+    "lora": _with_adapters,
+    "compiled-adamweightdecay": lambda c: _compiled(
+        c, keras_bert.AdamWeightDecay
+    ),
+}
+_ALL_MODELS = _SOME_MODELS | {
+    "encoder": keras_bert.build_encoder,
+    "regressor": keras_bert.build_regressor,
+    "tagger": lambda c: keras_bert.build_token_classifier(c, num_labels=4),
+    "span": keras_bert.build_span_labeler,
+    "embedder": keras_bert.build_embedder,
+    "bilstm": lambda c: keras_bert.build_bilstm_classifier(c, **_LSTM),
+    "bilstm-tagger": lambda c: keras_bert.build_bilstm_token_classifier(
+        c, **_LSTM
+    ),
+    "windows": lambda c: keras_bert.pool_windows(
+        keras_bert.build_classifier(c, num_labels=3), "mean"
+    ),
+    "compiled-lamb": lambda c: _compiled(c, keras_bert.Lamb),
+}
 
 
 def _inputs(model):
@@ -97,12 +109,13 @@ def _train(model, optimizer):
 
 
 @pytest.fixture(scope="module")
-def folder(config, tmp_path_factory):
+def folder(request, config, tmp_path_factory):
     folder = tmp_path_factory.mktemp("backends")
     config = dataclasses.replace(
         config, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
     )
-    for name, model in _models(config):
+    for name, build in request.param.items():
+        model = build(config)
         if "compiled" not in name:
             randomize(model)
         model.save(folder / f"{name}.keras")
@@ -133,16 +146,25 @@ def folder(config, tmp_path_factory):
     return folder
 
 
+_TENSORFLOW = ["tensorflow", "tensorflow_text"]
+
+
 @pytest.mark.parametrize(
     ("backend", "without"),
     [
         ("tensorflow", []),
-        ("jax", ["tensorflow", "tensorflow_text"]),
-        ("torch", ["tensorflow", "tensorflow_text"]),
+        ("jax", _TENSORFLOW),
+        ("torch", _TENSORFLOW),
         pytest.param("jax", [], marks=pytest.mark.slow),
         pytest.param("torch", [], marks=pytest.mark.slow),
     ],
     ids=str,
+)
+@pytest.mark.parametrize(
+    "folder",
+    [_SOME_MODELS, pytest.param(_ALL_MODELS, marks=pytest.mark.slow)],
+    ids=["some models", "all models"],
+    indirect=True,
 )
 def test_in_a_new_process(folder, backend, without):
     if importlib.util.find_spec(backend) is None:
