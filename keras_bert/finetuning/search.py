@@ -86,7 +86,7 @@ def search_hyperparameters(
         >>> best["learning_rate"] in (1e-4, 3e-5)
         True
     """
-    found_task = get_task(task) if isinstance(task, str) else task
+    found_task = task if isinstance(task, Task) else get_task(task)
     output_dir = to_path(output_dir)
     configs = [
         dataclasses.replace(config, random_seed=config.random_seed + i)
@@ -174,6 +174,7 @@ def _inputs(task, data_dir, config, kwargs):
     splits = ("train", task.validation_splits[0])
     read = reader(task, to_path(data_dir), config.data_source)
     inputs = {
+        "task": str((task.kind, task.text_fields, task.labels, task.settings)),
         "data_dir": str(data_dir),
         "rows": digest_of(*(text_of_rows(read(split)) for split in splits)),
     }

@@ -119,6 +119,13 @@ def test_a_search_on_other_rows_is_refused_or_starts_over(tmp_path, runs):
     assert len(runs) == 2 * before
 
 
+def test_a_search_that_reads_other_fields_is_refused(tmp_path, runs):
+    _search(tmp_path, CONFIGS[:1])
+    changed = dataclasses.replace(TASK, text_fields=("title",))
+    with pytest.raises(InputError, match="was run with task=.*'text'"):
+        _search(tmp_path, CONFIGS[:1], changed)
+
+
 def test_a_repeated_config_runs_once(tmp_path, runs):
     seeds = [dataclasses.replace(CONFIGS[0], random_seed=i) for i in (1, 2)]
     _search(tmp_path, [*seeds, seeds[1]])
