@@ -1,16 +1,22 @@
-from .checkpoints.convert import convert_checkpoint as convert_checkpoint
 from .checkpoints.heads import HeadNames as HeadNames
 from .checkpoints.load import load_checkpoint as load_checkpoint
 from .checkpoints.load_pretrained import PretrainedModel as PretrainedModel
 from .checkpoints.load_pretrained import load_pretrained as load_pretrained
 from .checkpoints.load_tokenizer import load_tokenizer as load_tokenizer
+from .checkpoints.resize.config import ExtendVocabConfig as ExtendVocabConfig
+from .checkpoints.resize.config import TrimVocabConfig as TrimVocabConfig
+from .checkpoints.resize.extend_positions import (
+    extend_positions as extend_positions,
+)
+from .checkpoints.resize.extend_vocab import extend_vocab as extend_vocab
+from .checkpoints.resize.trim_vocab import trim_vocab as trim_vocab
 from .config import BertConfig as BertConfig
-from .embeddings.embed_files import embed_files as embed_files
-from .embeddings.embedder import Embedder as Embedder
-from .embeddings.embedder import load_embedder as load_embedder
 from .errors import InputError as InputError
-from .features.config import ExtractionConfig as ExtractionConfig
-from .features.extract import extract_features as extract_features
+from .export.config import ExportConfig as ExportConfig
+from .export.config import PretrainedExportConfig as PretrainedExportConfig
+from .export.convert import convert_checkpoint as convert_checkpoint
+from .export.fill_mask import fill_mask as fill_mask
+from .export.pretrained import export_pretrained as export_pretrained
 from .finetuning.config import FinetuningConfig as FinetuningConfig
 from .finetuning.finetuned_model import FinetunedModel as FinetunedModel
 from .finetuning.finetuned_model import is_finetuned as is_finetuned
@@ -53,6 +59,10 @@ from .models.token_classifier import (
     build_token_classifier as build_token_classifier,
 )
 from .models.window_pooling import pool_windows as pool_windows
+from .predict.beam import predict_files_with_beam as predict_files_with_beam
+from .predict.predict_files import predict_files as predict_files
+from .predict.predict_files import predict_lines as predict_lines
+from .predict.served_model import ServedModel as ServedModel
 from .pretraining.config import PretrainingConfig as PretrainingConfig
 from .pretraining.read.records_to_pairs import InstanceDrawer as InstanceDrawer
 from .pretraining.run import pretrain as pretrain
@@ -66,26 +76,8 @@ from .pretraining.write.run import (
     create_pretraining_data as create_pretraining_data,
 )
 from .pretraining.write.source import TextSource as TextSource
-from .resizing.config import ExtendVocabConfig as ExtendVocabConfig
-from .resizing.config import TrimVocabConfig as TrimVocabConfig
-from .resizing.extend_positions import extend_positions as extend_positions
-from .resizing.extend_vocab import extend_vocab as extend_vocab
-from .resizing.trim_vocab import trim_vocab as trim_vocab
-from .retrieval.config import RetrievalConfig as RetrievalConfig
-from .retrieval.evaluate import evaluate_retrieval as evaluate_retrieval
-from .retrieval.metrics import score_run as score_run
-from .retrieval.search import SearchResult as SearchResult
-from .retrieval.search import search as search
 from .server.config import ServerConfig as ServerConfig
 from .server.run import serve as serve
-from .serving.beam import predict_files_with_beam as predict_files_with_beam
-from .serving.config import ExportConfig as ExportConfig
-from .serving.config import PretrainedExportConfig as PretrainedExportConfig
-from .serving.fill_mask import fill_mask as fill_mask
-from .serving.predict_files import predict_files as predict_files
-from .serving.predict_files import predict_lines as predict_lines
-from .serving.pretrained import export_pretrained as export_pretrained
-from .serving.served_model import ServedModel as ServedModel
 from .settings import setting as setting
 from .tasks import get_task as get_task
 from .tasks.base import Task as Task
@@ -102,5 +94,15 @@ from .training.optimizers.adam_weight_decay import (
 )
 from .training.optimizers.lamb import Lamb as Lamb
 from .training.optimizers.schedule import WarmupDecay as WarmupDecay
+from .vectors.embed_files import embed_files as embed_files
+from .vectors.embedder import Embedder as Embedder
+from .vectors.embedder import load_embedder as load_embedder
+from .vectors.evaluate_retrieval import evaluate_retrieval as evaluate_retrieval
+from .vectors.extract import extract_features as extract_features
+from .vectors.features_config import ExtractionConfig as ExtractionConfig
+from .vectors.retrieval_config import RetrievalConfig as RetrievalConfig
+from .vectors.retrieval_metrics import score_run as score_run
+from .vectors.search import SearchResult as SearchResult
+from .vectors.search import search as search
 
 __version__: str

@@ -12,8 +12,8 @@ from typing import Any
 from absl import logging
 
 from keras_bert.errors import InputError
+from keras_bert.io.paths import to_path
 from keras_bert.settings import check_settings, setting
-from keras_bert.storage.paths import to_path
 
 HIDDEN_ACTS = ("gelu", "gelu_erf", "linear", "relu", "tanh")
 DIRECTIONALITIES = ("bidi", "left_to_right")

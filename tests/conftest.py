@@ -13,7 +13,7 @@ import pytest
 from script_runs import make_inputs
 
 from keras_bert.config import BertConfig
-from keras_bert.storage.paths import to_path
+from keras_bert.io.paths import to_path
 
 # JAX would set another level, which the scripts that tests start would take.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")

@@ -7,12 +7,12 @@ from kind_examples import make_kind
 from safetensors.numpy import save_file
 
 from keras_bert.config import BertConfig
-from keras_bert.models.pretraining import build_pretraining_model
-from keras_bert.serving.finetuned import export_finetuned
-from keras_bert.serving.pretrained import (
+from keras_bert.export.finetuned import export_finetuned
+from keras_bert.export.pretrained import (
     PretrainedExportConfig,
     export_pretrained,
 )
+from keras_bert.models.pretraining import build_pretraining_model
 
 _LABELS = ("bad", "good", "größer")
 _TAGS = ("O", "B-X", "I-X")

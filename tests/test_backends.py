@@ -15,7 +15,7 @@ from conftest import randomize
 from small_checkpoint import write_checkpoint
 
 import keras_bert
-from keras_bert.checkpoints.convert import convert_checkpoint
+from keras_bert.export.convert import convert_checkpoint
 from keras_bert.models.lora import add_lora
 from keras_bert.models.shared_rows import share_rows
 from keras_bert.registration import _CLASSES

@@ -8,7 +8,7 @@ from small_checkpoint import write_checkpoint
 
 import keras_bert
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
-from keras_bert.storage.paths import to_path
+from keras_bert.io.paths import to_path
 
 BUILDERS = [
     lambda config: keras_bert.build_classifier(config, num_labels=3),

@@ -20,7 +20,7 @@ from keras_bert.checkpoints.heads import heads_of
 from keras_bert.checkpoints.hub import SCHEME
 from keras_bert.checkpoints.stored import StoredArray
 from keras_bert.errors import InputError
-from keras_bert.storage.paths import is_remote, to_path
+from keras_bert.io.paths import is_remote, to_path
 
 ADAPTERS_FILE = "adapters.json"
 _A, _B = "lora_kernel_a", "lora_kernel_b"  # Keras' names

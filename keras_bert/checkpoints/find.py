@@ -9,10 +9,10 @@ from keras_bert.checkpoints.hub import SCHEME, download
 from keras_bert.checkpoints.safetensors_files import shards
 from keras_bert.config import BertConfig, check_config
 from keras_bert.errors import InputError
-from keras_bert.files import is_whole, whole_folder
-from keras_bert.storage.folders import MARKER
-from keras_bert.storage.local_copy import local_copy
-from keras_bert.storage.paths import is_remote, to_path
+from keras_bert.io.folders import MARKER
+from keras_bert.io.local_copy import local_copy
+from keras_bert.io.paths import is_remote, to_path
+from keras_bert.io.whole_files import is_whole, whole_folder
 
 # The first of these that exists is read.
 _WEIGHTS = (

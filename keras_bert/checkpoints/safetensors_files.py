@@ -13,7 +13,7 @@ from safetensors import numpy as safetensors_numpy
 
 from keras_bert.checkpoints.stored import StoredArray
 from keras_bert.errors import InputError
-from keras_bert.files import full_disk_named
+from keras_bert.io.whole_files import full_disk_named
 
 
 def read_safetensors(file: Path) -> dict[str, StoredArray]:

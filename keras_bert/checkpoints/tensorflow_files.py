@@ -16,7 +16,7 @@ from tensorflow.core.protobuf.trackable_object_graph_pb2 import (
 
 from keras_bert.checkpoints.stored import StoredArray
 from keras_bert.errors import InputError
-from keras_bert.files import full_disk_named
+from keras_bert.io.whole_files import full_disk_named
 
 _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 _TRAINING_STATE = re.compile(r"\.OPTIMIZER_SLOT|(^|/)(optimizer|save_counter)/")

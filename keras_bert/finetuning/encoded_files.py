@@ -19,7 +19,7 @@ import safetensors
 import tensorflow as tf
 from safetensors import numpy as safetensors_numpy
 
-from keras_bert.files import shared_path
+from keras_bert.io.whole_files import shared_path
 from keras_bert.kinds.examples import Examples
 from keras_bert.kinds.text_windows import NUM_WINDOWS
 

@@ -30,12 +30,12 @@ from keras_bert.finetuning.encoded_files import (
     read_arrays,
     write_examples,
 )
+from keras_bert.io.paths import is_remote, to_path
 from keras_bert.kinds.examples import Examples
 from keras_bert.kinds.fields import NumberedRows, in_chunks
 from keras_bert.kinds.kind import Kind
 from keras_bert.kinds.spec import spec_to_json
 from keras_bert.progress import Progress
-from keras_bert.storage.paths import is_remote, to_path
 from keras_bert.tasks.base import Row
 
 # TensorFlow encodes without Python's lock. Python's share of the work, a third

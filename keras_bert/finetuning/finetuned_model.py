@@ -16,11 +16,17 @@ from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
-from keras_bert.files import check_is_new, to_json, write_json
+from keras_bert.export.bfloat16 import in_bfloat16
+from keras_bert.export.config import ExportConfig
+from keras_bert.export.finetuned import export_finetuned
+from keras_bert.export.network import export_network, load_network
 from keras_bert.finetuning.evaluation import Evaluation
 from keras_bert.finetuning.export_report import export_report
 from keras_bert.finetuning.predictor import Predictor
 from keras_bert.finetuning.rows import as_rows
+from keras_bert.io.local_copy import local_copy
+from keras_bert.io.paths import to_path
+from keras_bert.io.whole_files import check_is_new, to_json, write_json
 from keras_bert.kinds.kind import Answer, Kind
 from keras_bert.kinds.spec import (
     build_kind,
@@ -28,12 +34,6 @@ from keras_bert.kinds.spec import (
     has_spec,
     spec_to_json,
 )
-from keras_bert.serving.config import ExportConfig
-from keras_bert.serving.finetuned import export_finetuned
-from keras_bert.serving.formats.bfloat16 import in_bfloat16
-from keras_bert.serving.formats.export import export_network, load_network
-from keras_bert.storage.local_copy import local_copy
-from keras_bert.storage.paths import to_path
 from keras_bert.tasks.base import Row
 from keras_bert.training.run_files.checkpoint import write_weights
 

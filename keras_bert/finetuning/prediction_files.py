@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from keras_bert.files import atomic_path
+from keras_bert.io.whole_files import atomic_path
 from keras_bert.kinds.kind import Kind
 
 

@@ -22,7 +22,6 @@ from keras_bert.checkpoints.load import heads_in, load_checkpoint
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
-from keras_bert.files import whole_folder, write_json
 from keras_bert.finetuning.adaptation import (
     adapt,
     check_adaptation,
@@ -47,14 +46,15 @@ from keras_bert.finetuning.prediction_files import (
     write_predictions,
     write_submission,
 )
+from keras_bert.io.paths import to_path
+from keras_bert.io.whole_files import whole_folder, write_json
 from keras_bert.kinds import get_kind
 from keras_bert.kinds.spec import (
     build_kind,
     find_spec,
     make_spec,
 )
-from keras_bert.run_log import shown_log
-from keras_bert.storage.paths import to_path
+from keras_bert.progress import shown_log
 from keras_bert.tasks import get_task
 from keras_bert.tasks.base import Row, Task
 from keras_bert.tasks.tfds_reader import read_tfds

@@ -16,12 +16,12 @@ from matplotlib.figure import Figure
 
 from keras_bert.checkpoints.fingerprint import fingerprint_of
 from keras_bert.errors import InputError
-from keras_bert.files import atomic_path, remove, write_json
 from keras_bert.finetuning.encoding import encoded_folder
 from keras_bert.finetuning.fingerprint import text_of_rows
 from keras_bert.finetuning.run import FinetuningConfig, finetune, reader
-from keras_bert.run_log import shown_log
-from keras_bert.storage.paths import to_path
+from keras_bert.io.paths import to_path
+from keras_bert.io.whole_files import atomic_path, remove, write_json
+from keras_bert.progress import shown_log
 from keras_bert.tasks import get_task
 from keras_bert.tasks.base import Task
 from keras_bert.training.run_files.fingerprint import digest_of

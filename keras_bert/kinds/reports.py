@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from sklearn.metrics import ConfusionMatrixDisplay
 
-from keras_bert.files import atomic_path
+from keras_bert.io.whole_files import atomic_path
 
 _NUM_WORST = 100
 _MAX_LABELS = 30

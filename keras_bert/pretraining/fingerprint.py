@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from keras_bert.checkpoints.fingerprint import fingerprint_of
+from keras_bert.io.paths import to_path
 from keras_bert.pretraining.config import PretrainingConfig
 from keras_bert.pretraining.read.weighted_files import WeightedFiles
-from keras_bert.storage.paths import to_path
 from keras_bert.training.run_files.fingerprint import Fingerprint, digest_of
 
 _NUM_BYTES = 1 << 16

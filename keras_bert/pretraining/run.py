@@ -21,7 +21,8 @@ from keras_bert.checkpoints.tokenizer_settings import (
 )
 from keras_bert.config import BertConfig, check_config
 from keras_bert.errors import InputError
-from keras_bert.files import write_json
+from keras_bert.io.paths import to_path
+from keras_bert.io.whole_files import write_json
 from keras_bert.models.flops import count_work
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.pretraining.config import PretrainingConfig
@@ -37,8 +38,7 @@ from keras_bert.pretraining.read.descriptions import (
 from keras_bert.pretraining.read.files_to_records import PretrainingRecords
 from keras_bert.pretraining.read.records_to_pairs import InstanceDrawer
 from keras_bert.pretraining.read.weighted_files import find_weighted_files
-from keras_bert.run_log import shown_log
-from keras_bert.storage.paths import to_path
+from keras_bert.progress import shown_log
 from keras_bert.text.masking import MaskedLMMasker
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.tokenizer_settings import TokenizerSettings

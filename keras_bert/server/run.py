@@ -13,6 +13,7 @@ from pathlib import Path
 import uvicorn
 
 from keras_bert.errors import InputError
+from keras_bert.io.paths import to_path
 from keras_bert.server.app import App
 from keras_bert.server.batching import Batcher
 from keras_bert.server.config import ServerConfig
@@ -20,7 +21,6 @@ from keras_bert.server.json_logs import log, write_logs_as_json
 from keras_bert.server.protocol import LimitedProtocol
 from keras_bert.server.servable import Servable
 from keras_bert.server.versions import ModelVersions, Poller
-from keras_bert.storage.paths import to_path
 
 _NUM_LOADED = itertools.count()
 _IDLE_SECONDS = 60  # after which a connection without a request is closed

@@ -14,9 +14,9 @@ from tensorflow_serving.apis import (
     prediction_log_pb2,
 )
 
+from keras_bert.predict.versions import DESCRIPTION, WARM_UP
 from keras_bert.server.batching import Batcher
 from keras_bert.server.signature import Signature
-from keras_bert.serving.served_model import DESCRIPTION, WARM_UP
 
 _MAX_WARMUP_RECORDS = 1000  # the limit of TensorFlow Serving
 

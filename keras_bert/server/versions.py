@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert.errors import InputError
-from keras_bert.server.json_logs import log
-from keras_bert.server.refusal import Refusal
-from keras_bert.serving.versions import (
+from keras_bert.io.folders import file_states
+from keras_bert.io.local_copy import brief_copy
+from keras_bert.io.paths import is_remote
+from keras_bert.predict.versions import (
     find_versions,
     format_of,
     is_version,
     numbered_folders,
 )
-from keras_bert.storage.folders import file_states
-from keras_bert.storage.local_copy import brief_copy
-from keras_bert.storage.paths import is_remote
+from keras_bert.server.json_logs import log
+from keras_bert.server.refusal import Refusal
 
 _MAX_ENDED = 10  # of these many versions that ended, the status is kept
 # Nobody writes in a folder in which nothing has changed for so many seconds.

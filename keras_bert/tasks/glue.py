@@ -6,7 +6,7 @@ have the names that the GLUE server expects in its zip file.
 
 import dataclasses
 
-from keras_bert.storage.paths import to_path
+from keras_bert.io.paths import to_path
 from keras_bert.tasks import readers
 from keras_bert.tasks.base import Task
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from keras_bert.errors import InputError
-from keras_bert.storage.paths import to_path
+from keras_bert.io.paths import to_path
 from keras_bert.tasks import glue, readers
 from keras_bert.tasks.base import Row, Task
 

@@ -21,8 +21,8 @@ from pathlib import Path
 from absl import logging
 
 from keras_bert.errors import InputError
-from keras_bert.input_files import open_text
-from keras_bert.storage.paths import to_path
+from keras_bert.io.input_files import open_text
+from keras_bert.io.paths import to_path
 from keras_bert.tasks.base import Row
 
 Reader = Callable[[Path, str], Iterator[Row]]

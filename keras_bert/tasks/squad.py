@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from keras_bert.errors import InputError
-from keras_bert.storage.paths import to_path
+from keras_bert.io.paths import to_path
 from keras_bert.tasks.base import Row, Task
 
 

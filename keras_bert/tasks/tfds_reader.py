@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from keras_bert.errors import InputError
-from keras_bert.storage.local_copy import local_copy
-from keras_bert.storage.paths import to_path
+from keras_bert.io.local_copy import local_copy
+from keras_bert.io.paths import to_path
 from keras_bert.tasks.base import Row, Task
 
 _ROWS_PER_BATCH = 1000

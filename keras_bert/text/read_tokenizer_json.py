@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert.errors import InputError
-from keras_bert.storage.paths import to_path
+from keras_bert.io.paths import to_path
 
 _TYPES = {
     "model": "WordPiece",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from keras_bert.files import to_json
+from keras_bert.io.whole_files import to_json
 from keras_bert.text.tokenizer_base import TokenizerBase
 from keras_bert.text.tokenizer_settings import MAX_CHARS_PER_WORD
 

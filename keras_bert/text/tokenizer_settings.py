@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert.errors import InputError
-from keras_bert.storage.paths import to_path
+from keras_bert.io.paths import to_path
 
 # A longer word becomes [UNK]; counted in characters, not in bytes.
 MAX_CHARS_PER_WORD = 200

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from keras_bert.errors import InputError
-from keras_bert.storage.paths import to_path
+from keras_bert.io.paths import to_path
 from keras_bert.text.read_tokenizer_json import read_vocab
 
 

@@ -11,7 +11,7 @@ from tensorflow_text.tools.wordpiece_vocab import (
 )
 
 from keras_bert.errors import InputError
-from keras_bert.files import atomic_path
+from keras_bert.io.whole_files import atomic_path
 from keras_bert.text.tokenizer_settings import TokenizerSettings
 from keras_bert.text.vocab import SPECIAL_TOKENS
 from keras_bert.text.word_counts import WordCounter, check_lines

@@ -12,9 +12,9 @@ import tensorflow as tf
 from absl import logging
 
 from keras_bert.errors import InputError
-from keras_bert.files import atomic_path, remove, whole_folder
+from keras_bert.io.paths import is_remote, to_path
+from keras_bert.io.whole_files import atomic_path, remove, whole_folder
 from keras_bert.progress import Progress
-from keras_bert.storage.paths import is_remote, to_path
 from keras_bert.training.config import TrainConfig
 from keras_bert.training.distribution import is_chief, precision
 from keras_bert.training.matmul_speed import measure_matmul_speed

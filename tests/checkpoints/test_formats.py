@@ -9,10 +9,10 @@ from conftest import randomize
 from other_names import google, hugging_face, model_garden, write_tf1
 from safetensors.numpy import save_file
 
-from keras_bert.checkpoints.convert import convert_checkpoint
 from keras_bert.checkpoints.find import checkpoint_folder, config_beside
 from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.errors import InputError
+from keras_bert.export.convert import convert_checkpoint
 from keras_bert.models.classifier import build_classifier
 from keras_bert.models.encoder import build_encoder
 from keras_bert.models.pretraining import build_pretraining_model

@@ -9,12 +9,12 @@ from small_checkpoint import write_checkpoint
 
 from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.checkpoints.load_pretrained import load_pretrained
+from keras_bert.checkpoints.resize.extend_vocab import extend_vocab
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
+from keras_bert.export.fill_mask import fill_mask
 from keras_bert.models.encoder import build_encoder
 from keras_bert.models.pretraining import build_pretraining_model
-from keras_bert.resizing.extend_vocab import extend_vocab
-from keras_bert.serving.fill_mask import fill_mask
 from keras_bert.text.tokenizer_settings import TokenizerSettings
 from keras_bert.text.vocab import load_vocab
 

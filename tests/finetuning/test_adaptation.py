@@ -14,10 +14,10 @@ from kind_examples import make_kind
 from safetensors.numpy import load_file, save_file
 
 from keras_bert.checkpoints.adapters import BaseModel
-from keras_bert.checkpoints.convert import convert_checkpoint
 from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
+from keras_bert.export.convert import convert_checkpoint
 from keras_bert.finetuning.adaptation import adapt, learning_rate_factors
 from keras_bert.finetuning.finetuned_model import load_finetuned
 from keras_bert.finetuning.run import FinetuningConfig, finetune

@@ -7,8 +7,8 @@ from conftest import randomize, write_vocab
 from kind_examples import make_kind
 
 from keras_bert.errors import InputError
+from keras_bert.export.config import ExportConfig
 from keras_bert.finetuning.finetuned_model import FinetunedModel
-from keras_bert.serving.config import ExportConfig
 
 _ROWS = [
     {"text": "a good film", "label": "good"},

@@ -9,7 +9,7 @@ import tensorflow as tf
 from conftest import randomize
 from kind_examples import export, make_kind
 
-from keras_bert.serving.served_model import ServedModel
+from keras_bert.predict.served_model import ServedModel
 
 pytestmark = pytest.mark.slow
 

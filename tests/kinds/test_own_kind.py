@@ -8,7 +8,7 @@ from safetensors.numpy import save_file
 
 import keras_bert
 from keras_bert.kinds import get_kind
-from keras_bert.serving.served_model import ServedModel
+from keras_bert.predict.served_model import ServedModel
 from keras_bert.tasks import get_task
 
 # The file does not postpone its annotations, as the package does.

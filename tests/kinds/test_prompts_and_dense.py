@@ -9,14 +9,14 @@ import tensorflow as tf
 from safetensors.numpy import save_file
 from small_checkpoint import write_checkpoint
 
-from keras_bert.checkpoints.convert import convert_checkpoint
-from keras_bert.embeddings.embed_files import embed_files
-from keras_bert.embeddings.embedder import load_embedder
 from keras_bert.errors import InputError
+from keras_bert.export.convert import convert_checkpoint
 from keras_bert.finetuning.config import FinetuningConfig
 from keras_bert.finetuning.finetuned_model import load_finetuned
 from keras_bert.finetuning.run import finetune
 from keras_bert.tasks.base import Task
+from keras_bert.vectors.embed_files import embed_files
+from keras_bert.vectors.embedder import load_embedder
 
 TEXTS = ["a very good dog", "", "the fox", "lazy " * 12]
 PROMPTS = {"query": "good film : ", "document": "the ", "plain": ""}

@@ -9,7 +9,7 @@ from exported_models import largest_difference
 from kind_examples import export, make_kind
 
 from keras_bert.finetuning.finetuned_model import FinetunedModel
-from keras_bert.serving.served_model import ServedModel
+from keras_bert.predict.served_model import ServedModel
 
 _LONG = "the quick brown fox jumped over the lazy dog " * 2
 _LABELS = ("bad", "good", "größer")

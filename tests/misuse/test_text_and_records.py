@@ -5,7 +5,7 @@ import pytest
 from misuse_tables import Says, cases, check
 
 import keras_bert
-from keras_bert.input_files import expand_globs
+from keras_bert.io.input_files import expand_globs
 
 _UTF8 = Says("save it as UTF-8")
 _JSON = '{"text": "the fox"}\n'

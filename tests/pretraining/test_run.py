@@ -12,11 +12,11 @@ from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.checkpoints.tokenizer_settings import (
     find_tokenizer_settings,
 )
+from keras_bert.export.fill_mask import fill_mask
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.pretraining.run import PretrainingConfig, pretrain
 from keras_bert.pretraining.write.config import PretrainingDataConfig
 from keras_bert.pretraining.write.run import create_pretraining_data
-from keras_bert.serving.fill_mask import fill_mask
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.tokenizer_json import tokenizer_json
 from keras_bert.training import trainer

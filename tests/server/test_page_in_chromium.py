@@ -17,11 +17,11 @@ from safetensors.numpy import save_file
 from script_runs import command
 
 from keras_bert.config import BertConfig
-from keras_bert.models.pretraining import build_pretraining_model
-from keras_bert.serving.pretrained import (
+from keras_bert.export.pretrained import (
     PretrainedExportConfig,
     export_pretrained,
 )
+from keras_bert.models.pretraining import build_pretraining_model
 
 webdriver = pytest.importorskip("selenium.webdriver")
 from selenium.webdriver.common.by import By  # noqa: E402

@@ -5,7 +5,7 @@ from conftest import randomize
 from kind_examples import export, make_kind
 from small_server import client_of
 
-from keras_bert.serving.served_model import ServedModel
+from keras_bert.predict.served_model import ServedModel
 
 TEXTS = ["the fox is good", "bad", "", "a very bad film was not good . " * 9]
 

@@ -9,11 +9,11 @@ from small_server import client_of, wait_until
 from starlette.testclient import TestClient
 
 from keras_bert.errors import InputError
+from keras_bert.io.folders import upload_folder
 from keras_bert.server import versions
 from keras_bert.server.app import App
 from keras_bert.server.config import ServerConfig
 from keras_bert.server.versions import ModelVersions
-from keras_bert.storage.folders import upload_folder
 
 VERSION = {"instances": ["a"], "signature_name": "version"}
 

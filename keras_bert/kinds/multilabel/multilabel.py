@@ -11,7 +11,7 @@ from sklearn import metrics
 
 from keras_bert.checkpoints.heads import LABEL_THRESHOLDS
 from keras_bert.errors import InputError
-from keras_bert.files import atomic_path
+from keras_bert.io.whole_files import atomic_path
 from keras_bert.kinds.class_weights import (
     BALANCED,
     format_class_weights,

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from keras_bert.files import atomic_path
+from keras_bert.io.whole_files import atomic_path
 from keras_bert.kinds.span.metrics import exact_matches, f1_scores
 
 # The smallest number of words of each bucket.

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_bert.files import atomic_path
+from keras_bert.io.whole_files import atomic_path
 
 
 class Entities(NamedTuple):

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert.errors import InputError
+from keras_bert.io.paths import to_path
 from keras_bert.pretraining.read.weighted_files import WeightedFiles
 from keras_bert.pretraining.write.config import digest_of_vocab
-from keras_bert.storage.paths import to_path
 
 
 def settings_of_records(

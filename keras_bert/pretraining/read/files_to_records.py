@@ -13,13 +13,13 @@ from google.protobuf.message import DecodeError
 from keras_bert.errors import InputError
 from keras_bert.pretraining.read.records_to_pairs import InstanceDrawer
 from keras_bert.pretraining.read.weighted_files import WeightedFiles
+from keras_bert.pretraining.records.background import in_background
+from keras_bert.pretraining.records.files import RecordFiles
+from keras_bert.pretraining.records.order import ShuffledOrder
 from keras_bert.pretraining.write.config import V2_NAMES
 from keras_bert.pretraining.write.ids_to_stretches import (
     FEATURES as STRETCH_FEATURES,
 )
-from keras_bert.records.background import in_background
-from keras_bert.records.files import RecordFiles
-from keras_bert.records.order import ShuffledOrder
 from keras_bert.training.share import WHOLE, Share
 
 

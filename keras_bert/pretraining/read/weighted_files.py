@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from keras_bert.errors import InputError
-from keras_bert.input_files import expand_globs
+from keras_bert.io.input_files import expand_globs
 
 _WEIGHTED = re.compile(r"(.+):(\d+\.?\d*|\.\d+)")
 

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from keras_bert.errors import InputError
-from keras_bert.files import is_whole, write_json
+from keras_bert.io.paths import is_remote
+from keras_bert.io.whole_files import is_whole, write_json
 from keras_bert.pretraining.write.blocks_to_parts import make_part
 from keras_bert.pretraining.write.blocks_to_records import instance_maker
 from keras_bert.pretraining.write.config import PretrainingDataConfig
@@ -17,7 +18,6 @@ from keras_bert.pretraining.write.lines_to_blocks import Block, cut_blocks
 from keras_bert.pretraining.write.parts_to_files import OutputFiles
 from keras_bert.pretraining.write.run import open_outputs
 from keras_bert.pretraining.write.source import TextSource
-from keras_bert.storage.paths import is_remote
 from keras_bert.text.tokenizer import BertTokenizer
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from keras_bert.files import atomic_path, full_disk_named, write_json
+from keras_bert.io.whole_files import atomic_path, full_disk_named, write_json
 from keras_bert.pretraining.write.blocks_to_records import (
     InstanceMaker,
     instance_maker,

@@ -6,7 +6,7 @@ several small ones, because random next sentences come from the same unit.
 
 from __future__ import annotations
 
-from keras_bert.storage.paths import to_path
+from keras_bert.io.paths import to_path
 
 # About the size of a block, which is the reach of random next sentences.
 _UNIT_SIZE = 4_000_000

@@ -14,16 +14,16 @@ import numpy as np
 from absl import logging
 
 from keras_bert.errors import InputError
-from keras_bert.files import (
+from keras_bert.io.paths import to_path
+from keras_bert.io.whole_files import (
     atomic_path,
     check_is_not_folder,
     is_whole,
     remove,
     write_json,
 )
+from keras_bert.pretraining.records.index import index_of, save_index
 from keras_bert.pretraining.write.lines_to_blocks import Block
-from keras_bert.records.index import index_of, save_index
-from keras_bert.storage.paths import to_path
 
 _KEYS = {"settings", "text_digest", "counts"}  # of the .json
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from keras_bert.errors import InputError
-from keras_bert.files import is_whole
+from keras_bert.io.paths import to_path
+from keras_bert.io.whole_files import is_whole
 from keras_bert.pretraining.write.blocks_to_parts import make_parts
 from keras_bert.pretraining.write.config import (
     PretrainingDataConfig,
@@ -17,7 +18,6 @@ from keras_bert.pretraining.write.lines_to_blocks import cut_blocks
 from keras_bert.pretraining.write.parts_to_files import OutputFiles
 from keras_bert.pretraining.write.source import TextSource
 from keras_bert.progress import Progress
-from keras_bert.storage.paths import to_path
 from keras_bert.text.tokenizer import BertTokenizer
 
 

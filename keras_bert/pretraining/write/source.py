@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from keras_bert.errors import InputError
-from keras_bert.input_files import expand_globs
+from keras_bert.io.input_files import expand_globs
 from keras_bert.pretraining.write.files_to_units import group_files
 from keras_bert.pretraining.write.source_to_lines import (
     read_jsonl,

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from absl import logging
 
 from keras_bert.errors import InputError
-from keras_bert.input_files import open_text
+from keras_bert.io.input_files import open_text
 
 
 def read_lines(files: list[str]) -> Iterator[str]:

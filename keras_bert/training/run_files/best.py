@@ -12,7 +12,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from keras_bert.files import is_whole, whole_folder
+from keras_bert.io.whole_files import is_whole, whole_folder
 from keras_bert.training.distribution import is_chief
 from keras_bert.training.run_files.checkpoint import (
     Holds,

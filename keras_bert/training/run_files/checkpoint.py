@@ -25,9 +25,14 @@ from absl import logging
 from safetensors import numpy as safetensors_numpy
 
 from keras_bert.errors import InputError
-from keras_bert.files import atomic_path, full_disk_named, is_whole, remove
-from keras_bert.storage.local_copy import local_copy
-from keras_bert.storage.paths import is_remote
+from keras_bert.io.local_copy import local_copy
+from keras_bert.io.paths import is_remote
+from keras_bert.io.whole_files import (
+    atomic_path,
+    full_disk_named,
+    is_whole,
+    remove,
+)
 from keras_bert.training.run_files.fingerprint import FINGERPRINT_FILE
 
 _WEIGHTS = "model.safetensors"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from keras_bert.files import atomic_path, full_disk_named
-from keras_bert.storage.local_copy import TemporaryFolder
-from keras_bert.storage.paths import is_remote
+from keras_bert.io.local_copy import TemporaryFolder
+from keras_bert.io.paths import is_remote
+from keras_bert.io.whole_files import atomic_path, full_disk_named
 
 _HELD_OUT = "val_"
 

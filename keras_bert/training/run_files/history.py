@@ -7,7 +7,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from keras_bert.files import atomic_path
+from keras_bert.io.whole_files import atomic_path
 from keras_bert.training.run_files.event_files import EventFiles
 
 

@@ -10,9 +10,8 @@ from conftest import randomize
 from fit_steps import count_nothing, fit
 from kind_examples import export, make_kind
 
-from keras_bert.checkpoints.convert import convert_checkpoint
-from keras_bert.embeddings.embedder import load_embedder
 from keras_bert.errors import InputError
+from keras_bert.export.convert import convert_checkpoint
 from keras_bert.finetuning.batches import evaluation_batches, training_batches
 from keras_bert.finetuning.encoding import encode_rows
 from keras_bert.finetuning.finetuned_model import FinetunedModel
@@ -20,6 +19,7 @@ from keras_bert.kinds import fields
 from keras_bert.models.embedder import build_embedder
 from keras_bert.training.share import distribute
 from keras_bert.training.steps import Steps
+from keras_bert.vectors.embedder import load_embedder
 
 WORDS = "the quick brown fox jumps over a lazy dog . very bad film ! not good"
 REVERSED = " ".join(reversed(WORDS.split()[:11]))

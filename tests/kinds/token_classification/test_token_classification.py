@@ -11,7 +11,7 @@ from keras_bert.errors import InputError
 from keras_bert.finetuning.batches import evaluation_batches
 from keras_bert.finetuning.finetuned_model import FinetunedModel
 from keras_bert.kinds.token_classification.entities import find_entities
-from keras_bert.serving.served_model import ServedModel
+from keras_bert.predict.served_model import ServedModel
 
 LABELS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
 ROWS = [

@@ -210,7 +210,7 @@ def test_the_same_files_from_four_processes(source, tmp_path, tokenizer):
 # The first worker to make a part kills itself in the middle of it.
 _DYING_WORKER = """
 import os, pathlib, signal
-from keras_bert.files import write_json
+from keras_bert.io.whole_files import write_json
 from keras_bert.pretraining.write import blocks_to_parts
 
 def die_first(path, values):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from keras_bert.files import atomic_path
+from keras_bert.io.whole_files import atomic_path
 from keras_bert.pretraining.write.lines_to_blocks import cut_blocks
 from keras_bert.pretraining.write.parts_to_files import OutputFiles
 

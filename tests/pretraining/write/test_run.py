@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 from read_records import read_records
 
+from keras_bert.pretraining.records.index import load_index, make_index
 from keras_bert.pretraining.write import run as write_run
 from keras_bert.pretraining.write.blocks_to_records import InstanceMaker
 from keras_bert.pretraining.write.lines_to_blocks import cut_blocks
@@ -15,7 +16,6 @@ from keras_bert.pretraining.write.run import (
     PretrainingDataConfig,
     create_pretraining_data,
 )
-from keras_bert.records.index import load_index, make_index
 from keras_bert.text.tokenizer import BertTokenizer
 
 S, P = 23, 4

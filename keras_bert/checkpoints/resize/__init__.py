@@ -1,0 +1,1 @@
+"""A checkpoint -> one with another vocabulary or more positions."""

@@ -1,0 +1,185 @@
+"""A checkpoint -> the same checkpoint with word pieces for other texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from absl import logging
+
+from keras_bert.checkpoints.resize.checkpoint import read_checkpoint
+from keras_bert.checkpoints.resize.config import ExtendVocabConfig
+from keras_bert.checkpoints.resize.padding import padding_pieces
+from keras_bert.checkpoints.resize.vocab_rows import write_with_vocab
+from keras_bert.errors import InputError
+from keras_bert.io.paths import to_path
+from keras_bert.io.whole_files import check_is_new
+from keras_bert.text.new_pieces import choose_new_pieces
+from keras_bert.text.token_counts import count_tokens
+from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.text.word_counts import (
+    WordCounter,
+    check_lines,
+    words_of_texts,
+)
+from keras_bert.text.word_splitter import INSIDE, WordSplitter
+from keras_bert.text.words import MAX_CHARS_PER_WORD
+
+# One line of so many is held out.
+_HELD_OUT = 20
+
+
+def extend_vocab(
+    checkpoint: str | Path,
+    output_dir: str | Path,
+    lines: Iterable[str] = (),
+    *,
+    words: Iterable[str] = (),
+    eval_lines: Iterable[str] = (),
+    config: ExtendVocabConfig | None = None,
+) -> dict[str, float]:
+    """Adds the pieces that a text needs, or given words, to a checkpoint.
+
+    Of the text, it adds the characters that make words readable, and then the
+    pieces that save the most tokens; see `choose_new_pieces`.
+
+    The new pieces come at the end, so all old ids stay, also those of
+    [unused] pieces. The embedding of a new piece is the mean of those of the
+    old pieces that it replaces, and so is its output bias. These are the
+    pieces into which the tokenizer split it so far, in the middle of a word if
+    the new piece begins with ##. A character that no old piece covers counts
+    as [UNK]. All other weights stay bit for bit. The state of the optimizer is
+    not copied.
+
+    Example:
+        >>> with open("corpus.txt") as lines:
+        ...     figures = keras_bert.extend_vocab(
+        ...         "pretrained", "extended", words=["foxes"], eval_lines=lines
+        ...     )
+        >>> figures["vocab_size_before"], figures["vocab_size_after"]
+        (31, 32)
+        >>> keras_bert.load_tokenizer("extended").vocab[-1]
+        'foxes'
+
+    Args:
+        checkpoint: Anything that `load_checkpoint` takes, with its config and
+            vocabulary in the same folder.
+        output_dir: A new folder, which gets `model.safetensors`,
+            `bert_config.json`, `vocab.txt` and `tokenizer_config.json`. It
+            appears when it is whole.
+        lines: The text to learn from, in any order.
+        words: Words to add instead, without blanks or punctuation. A word
+            that begins with ## is a piece in the middle of words.
+        eval_lines: Text for the figures that are returned. By default, every
+            20th line of `lines` is held out for them.
+        config: The number of pieces.
+
+    Returns:
+        `vocab_size_before` and `vocab_size_after`; with held-out text also its
+        `num_words`, and `tokens_per_word` and `unknown_words`, both `_before`
+        and `_after`. A punctuation mark is a word too.
+
+    Raises:
+        FileNotFoundError: If the checkpoint, config or vocabulary is missing.
+        InputError: If nothing can be added, if the tokenizer would split one
+            of the `words`, or if `output_dir` exists.
+    """
+    config = config or ExtendVocabConfig()
+    check_is_new(output_dir)
+    check_lines(lines=lines, words=words, eval_lines=eval_lines)
+    old = read_checkpoint(checkpoint)
+    vocab = list(old.tokenizer.vocab)
+    learned, held_out = _count_words(lines, eval_lines, old.tokenizer.settings)
+    words = [word.strip() for word in words if word.strip()]
+    if words and learned:
+        raise InputError(
+            "Both a text and a list of words were given; give either a text "
+            "to learn new pieces from or words to add."
+        )
+    if not words and not learned:
+        raise InputError(
+            "No word was given; give a text to learn new pieces from or a "
+            "list of words to add."
+        )
+    if words:
+        new = _pieces_of_list(words, old.tokenizer)
+    else:
+        new = choose_new_pieces(learned, vocab, config.num_new_pieces)
+    if not new:
+        raise InputError(
+            f"The vocabulary of {checkpoint} has a piece for every "
+            + ("given word already." if words else "frequent word already.")
+        )
+    split = WordSplitter(vocab)
+    ids = {piece: i for i, piece in enumerate(vocab)}
+    sources = [[i] for i in range(len(vocab))]
+    sources += [[ids[part] for part in split(piece)] for piece in new]
+    padding = padding_pieces(vocab + new, config.pad_vocab_to_multiple)
+    # No text has [PAD] as an answer, so the network never guesses it.
+    sources += [[old.tokenizer.pad_id]] * len(padding)
+    write_with_vocab(output_dir, old, vocab + new + padding, sources)
+    logging.info("Added %d pieces, such as %s", len(new), ", ".join(new[:10]))
+    figures: dict[str, float] = {
+        "vocab_size_before": len(vocab),
+        "vocab_size_after": len(sources),
+    }
+    if not held_out:
+        return figures
+    before = count_tokens(old.tokenizer, held_out)
+    after = count_tokens(
+        BertTokenizer.from_settings(
+            to_path(output_dir) / "vocab.txt", old.tokenizer.settings
+        ),
+        held_out,
+    )
+    return figures | {
+        "num_words": before.num_words,
+        "tokens_per_word_before": before.tokens_per_word,
+        "tokens_per_word_after": after.tokens_per_word,
+        "unknown_words_before": before.num_unknown_words,
+        "unknown_words_after": after.num_unknown_words,
+    }
+
+
+def _count_words(lines, eval_lines, settings):
+    """Returns the words to learn from and the held-out ones."""
+    learned, held_out = WordCounter(settings), WordCounter(settings)
+    for line in eval_lines:
+        held_out.add(line)
+    separate = held_out.counts()
+    texts = (line for line in lines if line.strip())
+    for number, line in enumerate(texts, 1):
+        is_held_out = not separate and number % _HELD_OUT == 0
+        (held_out if is_held_out else learned).add(line)
+    return learned.counts(), held_out.counts()
+
+
+def _pieces_of_list(words, tokenizer):
+    """Cleans the words as in a text, and leaves out known pieces.
+
+    Raises InputError for a line that is not one word for the tokenizer.
+    """
+    rows = words_of_texts(
+        [word.removeprefix(INSIDE) for word in words], tokenizer.settings
+    )
+    new = {}  # a dict is an ordered set
+    for word, row in zip(words, rows, strict=True):
+        if "\ufffd" in word:
+            raise InputError(
+                f"{word!r} has a character that is not UTF-8; convert the "
+                "list of words to UTF-8."
+            )
+        if len(row) != 1:
+            raise InputError(
+                f"{word!r} is not one word: the tokenizer splits it into "
+                f"{row}. Give one word a line, without blanks or punctuation."
+            )
+        if len(row[0]) > MAX_CHARS_PER_WORD:
+            raise InputError(
+                f"{word[:20]!r}... has {len(word)} characters, but the "
+                f"tokenizer reads words of up to {MAX_CHARS_PER_WORD}; leave "
+                "it out."
+            )
+        new[(INSIDE if word.startswith(INSIDE) else "") + row[0]] = None
+    known = set(tokenizer.vocab)
+    return [piece for piece in new if piece not in known]

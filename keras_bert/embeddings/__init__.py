@@ -1,1 +1,0 @@
-"""Texts -> vectors, in memory or in a file."""

@@ -1,0 +1,1 @@
+"""A model -> a folder that a server loads."""

@@ -1,0 +1,63 @@
+"""How models are exported."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from keras_bert.errors import InputError
+from keras_bert.predict.versions import MODEL_FILES
+from keras_bert.settings import check_settings, setting
+
+
+@dataclasses.dataclass(frozen=True)
+class PretrainedExportConfig:
+    """The settings of `export_pretrained`.
+
+    Attributes:
+        pooling: The vector of a text in `serving_default`: mean (of all
+            tokens), cls (the token [CLS]) or pooled (the output of the
+            pooler).
+        normalize: Whether all vectors have the length 1.
+        max_seq_length: Longest sequence, in tokens with [CLS] and [SEP];
+            longer texts are truncated.
+
+    Example:
+        >>> keras_bert.PretrainedExportConfig(pooling="cls").normalize
+        False
+    """
+
+    pooling: str = setting("mean", choices=("mean", "cls", "pooled"))
+    normalize: bool = False
+    max_seq_length: int = setting(128, minimum=4)
+
+    def __post_init__(self):
+        check_settings(self)
+
+
+@dataclasses.dataclass(frozen=True)
+class ExportConfig:
+    """The settings of `FinetunedModel.export`.
+
+    Attributes:
+        format: saved_model takes strings; litert and onnx hold the network
+            alone, which takes ids.
+        precision: The numbers of the exported network: float32; int8, for
+            litert and onnx; bfloat16, for a saved_model that runs on a
+            machine with instructions for it.
+
+    Example:
+        >>> keras_bert.ExportConfig(format="litert", precision="int8").format
+        'litert'
+    """
+
+    format: str = setting("saved_model", choices=tuple(MODEL_FILES))
+    precision: str = setting("float32", choices=("float32", "bfloat16", "int8"))
+
+    def __post_init__(self):
+        check_settings(self)
+        special = "bfloat16" if self.format == "saved_model" else "int8"
+        if self.precision not in ("float32", special):
+            raise InputError(
+                f"The format {self.format} has no precision {self.precision}; "
+                f"choose float32 or {special}."
+            )

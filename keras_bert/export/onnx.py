@@ -1,0 +1,67 @@
+"""The ONNX format: writing it."""
+
+from __future__ import annotations
+
+import tempfile
+from logging import getLogger
+from pathlib import Path
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_bert.predict.engines import import_engine
+from keras_bert.predict.network import to_specs
+
+# The version of the operations that tf2onnx writes.
+_OPSET = 17
+
+
+def write_onnx(model: keras.Model, precision: str, file: Path) -> None:
+    """Writes a network with its names of inputs and outputs.
+
+    With `int8`, ONNX Runtime multiplies integers of 8 bits. Each column of a
+    weight has its scale, and so has each input, found while it is computed
+    ("dynamic").
+
+    Raises InputError if tf2onnx or ONNX Runtime is not installed.
+    """
+    tf2onnx = import_engine("tf2onnx")
+    quantization = import_engine("onnxruntime.quantization")
+    getLogger("tf2onnx").setLevel("ERROR")
+    specs = to_specs(model.input)
+    function = tf.function(
+        lambda *tensors: model(dict(zip(specs, tensors, strict=True))),
+        input_signature=list(specs.values()),
+        autograph=False,
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        float_file = Path(folder, file.name)
+        tf2onnx.convert.from_function(
+            function,
+            input_signature=function.input_signature,
+            opset=_OPSET,
+            custom_op_handlers={"Erfc": (_erfc, [])},
+            output_path=str(float_file),
+        )
+        if precision == "int8":
+            prepared_file = Path(folder, "prepared.onnx")
+            quantization.quant_pre_process(
+                float_file, prepared_file, skip_symbolic_shape=True
+            )
+            quantization.quantize_dynamic(
+                prepared_file,
+                file,
+                per_channel=True,
+                weight_type=quantization.QuantType.QInt8,
+            )
+        else:
+            file.write_bytes(float_file.read_bytes())
+
+
+def _erfc(graph, node, name, args):
+    """Replaces erfc(x), which tf2onnx does not know, by 1 - erf(x)."""
+    erf = graph.insert_new_node_on_input(node, "Erf", node.input[0])
+    one = graph.make_const(f"{name}_one", np.float32(1.0))
+    node.type = "Sub"
+    graph.replace_inputs(node, [one.output[0], erf.output[0]])

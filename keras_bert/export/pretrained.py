@@ -1,0 +1,183 @@
+"""A pre-trained checkpoint -> a SavedModel that takes raw strings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import keras
+import tensorflow as tf
+from keras import ops
+
+from keras_bert.checkpoints.find import checkpoint_folder
+from keras_bert.checkpoints.load import heads_in, load_checkpoint
+from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
+from keras_bert.errors import InputError
+from keras_bert.export.config import PretrainedExportConfig
+from keras_bert.export.fill_mask import MaskFiller
+from keras_bert.export.model_card import encoder_card
+from keras_bert.export.saved_model import export_saved_model
+from keras_bert.io.paths import to_path
+from keras_bert.kinds.packed_texts import call_on_texts
+from keras_bert.kinds.signatures import Signature, id_signature, one_graph
+from keras_bert.kinds.spec import find_spec, has_spec
+from keras_bert.layers.sequence_pooling import SequencePooling
+from keras_bert.models.encoder import build_encoder
+from keras_bert.models.pretraining import build_pretraining_model
+from keras_bert.text.packing import BertPreprocessor
+
+_TEXT = tf.TensorSpec([None], tf.string, "text")
+
+
+def export_pretrained(
+    checkpoint: str | Path,
+    export_dir: str | Path,
+    config: PretrainedExportConfig | None = None,
+) -> Path:
+    """Writes the next version of an encoder, such as `served/1`.
+
+    The signatures take `text`, strings [B]. All return `truncated` and
+    `num_tokens` too.
+
+        serving_default: `embedding`, float32 [B, H].
+        embed: `mean`, `cls` and, if the checkpoint has a pooler, `pooled`,
+            float32 [B, H].
+        fill_mask: `masks.pieces` and `masks.probabilities` [B, M, 5], the best
+            word pieces for each [MASK], padded with "" and 0; only if the
+            checkpoint has a masked-LM head.
+
+    `serve_ids` takes `input_ids`, `input_mask` and `segment_ids`, and returns
+    the outputs of the encoder. `export_saved_model` tells of the files.
+
+    Args:
+        checkpoint: Anything that `load_checkpoint` takes, with its config and
+            vocabulary in the same folder.
+        export_dir: The folder of all versions of the model.
+        config: The settings.
+
+    Returns:
+        The folder of the new version.
+
+    Raises:
+        FileNotFoundError: If the checkpoint, config or vocabulary is missing.
+        InputError: If the checkpoint has no pooler, but `pooled` is asked for,
+            if the network has fewer positions than `max_seq_length`, or if it
+            is a model of the kind `embedding`.
+
+    Example:
+        >>> version = keras_bert.export_pretrained(
+        ...     "pretrained",
+        ...     "encoder",
+        ...     keras_bert.PretrainedExportConfig(max_seq_length=16),
+        ... )
+        >>> model = keras_bert.ServedModel(version)
+        >>> (answer,) = model.answer([{"text": "a good film"}])
+        >>> len(answer["embedding"]), answer["num_tokens"]
+        (12, 5)
+    """
+    config = config or PretrainedExportConfig()
+    bert_config, tokenizer = load_config_and_tokenizer(checkpoint)
+    bert_config.check_max_seq_length(config.max_seq_length)
+    _check_is_not_embedder(checkpoint_folder(checkpoint), bert_config)
+    heads = heads_in(checkpoint)
+    if config.pooling == "pooled" and "pooler" not in heads:
+        raise InputError(
+            f"{checkpoint} has no pooler, so there is no vector 'pooled'; "
+            "choose mean or cls."
+        )
+    encoder = build_encoder(bert_config)
+    load_checkpoint(encoder, checkpoint)
+    vectors = _build_vectors(encoder, "pooler" in heads, config.normalize)
+    preprocessor = BertPreprocessor(tokenizer, config.max_seq_length)
+    tracked = [encoder, vectors, preprocessor]
+    call = call_on_texts(vectors)
+
+    def embed(text):
+        packed = preprocessor.pack(text)
+        return call(packed.features) | packed.how_read()
+
+    embed = one_graph(embed, [_TEXT])
+
+    def answer(text):
+        outputs = embed(text)
+        return {"embedding": outputs[config.pooling]} | {
+            name: outputs[name] for name in ("truncated", "num_tokens")
+        }
+
+    signatures = {
+        "serving_default": Signature(answer, [_TEXT]),
+        "embed": Signature(embed, [_TEXT]),
+        "serve_ids": id_signature(encoder),
+    }
+    if "masked_lm" in heads:
+        model = build_pretraining_model(bert_config, next_sentence=False)
+        load_checkpoint(model, checkpoint)
+        filler = MaskFiller(model, tokenizer, seq_length=config.max_seq_length)
+        tracked.append(filler.model)
+        signatures["fill_mask"] = _fill_mask_signature(filler)
+    sidecars = tokenizer.sidecars(bert_config.max_position_embeddings)
+    return export_saved_model(
+        export_dir,
+        signatures,
+        tracked=tracked,
+        description={
+            "kind": "encoder",
+            "labels": (),
+            "text_fields": ("text",),
+            "max_seq_length": config.max_seq_length,
+        },
+        assets={**sidecars, "bert_config.json": bert_config.to_json()},
+        model_card=encoder_card(
+            to_path(export_dir).absolute().name,
+            encoder,
+            bert_config,
+            tokenizer,
+            checkpoint=Path(str(checkpoint)).name,
+            max_seq_length=config.max_seq_length,
+            answers=f"`embedding`: a vector of {bert_config.hidden_size} "
+            f"numbers for each text, by the pooling `{config.pooling}`"
+            f"{', with the length 1' if config.normalize else ''}.",
+        ),
+    )
+
+
+def _check_is_not_embedder(folder, bert_config):
+    """Raises InputError if the folder says how a text becomes its vector."""
+    if has_spec(folder) and find_spec(folder, bert_config).kind == "embedding":
+        raise InputError(
+            f"{folder} is a model of the kind embedding; export it with "
+            "load_finetuned(folder).export(export_dir)."
+        )
+
+
+def _build_vectors(encoder, has_pooler, normalize):
+    """Returns a network with one output for each pooling.
+
+    Where texts share rows, all outputs are float32 [R, K, H].
+    """
+    tokens = encoder.output["sequence_output"]
+    input_mask = encoder.input["input_mask"]
+    cls_positions = ops.zeros_like(input_mask[:, :1])
+    vectors = {
+        name: SequencePooling(name, name=f"{name}_pooling")(
+            tokens, input_mask, cls_positions
+        )
+        for name in ("mean", "cls")
+    }
+    if has_pooler:
+        pooled = encoder.output["pooled_output"]
+        vectors["pooled"] = ops.cast(pooled, "float32")
+    if normalize:
+        vectors = {name: ops.normalize(x) for name, x in vectors.items()}
+    return keras.Model(encoder.input, vectors, name="vectors")
+
+
+def _fill_mask_signature(filler):
+    def fill_mask(text):
+        guesses = filler(text)
+        return {
+            "masks.pieces": guesses.pieces,
+            "masks.probabilities": guesses.probabilities,
+            **guesses.packed.how_read(),
+        }
+
+    return Signature(fill_mask, [_TEXT])

@@ -1,1 +1,0 @@
-"""Texts -> layer outputs of a frozen encoder."""

@@ -1,0 +1,1 @@
+"""Files here and on a store: whole or absent, copied, resumed."""

@@ -1,0 +1,105 @@
+"""Folders on a store that are whole, or else marked as not whole.
+
+A store cannot rename a folder. So the first object that is written to a
+folder, and the last that is deleted from it, is `_PARTIAL`. A folder that has
+it is not whole: somebody is writing to it or was killed. A folder that was
+copied to the store by other tools needs no mark.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from keras_bert.io.paths import is_remote
+
+MARKER = "_PARTIAL"
+_TEXT = (
+    b"This folder is not whole: a process is writing to it, or was killed. Run "
+    b"its command again, or delete the folder.\n"
+)
+
+
+def list_names(folder: Any) -> list[str]:
+    """Returns the names in a folder; none if it is missing.
+
+    A store is asked once.
+    """
+    try:
+        if is_remote(folder):
+            paths = folder.fs.ls(folder.path, detail=False)
+            return [path.rstrip("/").rpartition("/")[2] for path in paths]
+        return [path.name for path in folder.iterdir()]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def file_states(folder: Any) -> dict[str, str]:
+    """Returns the files below a folder, each with what changes when it does.
+
+    The names are those inside the folder. A store is asked once.
+    """
+    if is_remote(folder):
+        start = len(folder.path)
+        found = folder.fs.find(folder.path, detail=True)
+        return {path[start + 1 :]: str(x) for path, x in sorted(found.items())}
+    stats = {path: path.stat() for path in folder.rglob("*") if path.is_file()}
+    return {
+        path.relative_to(folder).as_posix(): str(
+            # Copying keeps the time of writing, but not the other one.
+            (stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+        )
+        for path, stat in stats.items()
+    }
+
+
+def claim_folder(folder: Any) -> bool:
+    """Marks a new folder; returns False if it exists.
+
+    Of several processes, one gets the folder, if the store can do that.
+    """
+    if folder.exists():
+        return False
+    try:
+        folder.fs.pipe_file((folder / MARKER).path, _TEXT, mode="create")
+    except FileExistsError:
+        return False
+    return True
+
+
+def upload_folder(local: Path, folder: Any) -> None:
+    """Replaces a folder by the files of a local one."""
+    files = [path for path in local.rglob("*") if path.is_file()]
+    with _being_filled(folder):
+        folder.fs.put(
+            [str(file) for file in files],
+            [f"{folder.path}/{x.relative_to(local).as_posix()}" for x in files],
+        )
+
+
+def copy_folder(source: Any, folder: Any) -> None:
+    """Replaces a folder by another one of the store."""
+    paths = source.fs.find(source.path)
+    start = len(source.path)
+    with _being_filled(folder):
+        source.fs.copy(paths, [folder.path + path[start:] for path in paths])
+
+
+def remove_folder(folder: Any) -> None:
+    """Removes a folder, which is marked until nothing is left of it."""
+    with _being_filled(folder):
+        pass
+
+
+@contextlib.contextmanager
+def _being_filled(folder) -> Iterator[None]:
+    """Empties a folder, which is marked while the block fills it."""
+    marker = (folder / MARKER).path
+    folder.fs.pipe_file(marker, _TEXT)
+    old = [path for path in folder.fs.find(folder.path) if path != marker]
+    if old:
+        folder.fs.rm(old)
+    yield
+    folder.fs.rm_file(marker)

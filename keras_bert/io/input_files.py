@@ -1,0 +1,94 @@
+"""Text files to read, here or on a store: globs of names, plain or gzip."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import gzip
+import io
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, TextIO
+
+from keras_bert.errors import InputError
+from keras_bert.io.paths import is_remote, to_path
+
+_GZIP = b"\x1f\x8b"
+_HEAD = 1024  # bytes that tell what a file holds
+
+
+def expand_globs(patterns: str | Path) -> list[str]:
+    """Returns the files of comma-separated names or globs, in order.
+
+    Raises FileNotFoundError if a pattern matches no file.
+    """
+    if not isinstance(patterns, (str, Path)):
+        raise InputError(
+            f"The files are {patterns!r}; give their names or globs in one "
+            "string, with commas between."
+        )
+    files = []
+    for pattern in str(patterns).split(","):
+        matches = sorted(_matches(pattern.strip()))
+        if not matches:
+            raise FileNotFoundError(
+                f"No file matches {pattern!r}; check the path."
+            )
+        files += matches
+    return files
+
+
+@contextlib.contextmanager
+def open_text(
+    file: str | Path, *, errors: str, newline: str | None = None
+) -> Iterator[TextIO]:
+    """Opens a file of UTF-8; see `open` for the other arguments.
+
+    The file may be compressed by gzip, and may begin with a byte-order mark.
+    Raises InputError if it is damaged or not such a file.
+    """
+    path = to_path(file)
+    try:
+        with (
+            path.open("rb") as opened,
+            _uncompressed(opened, path) as content,
+            io.TextIOWrapper(
+                content, encoding="utf-8-sig", errors=errors, newline=newline
+            ) as lines,
+        ):
+            if b"\0" in content.peek(_HEAD)[:_HEAD]:
+                raise InputError(
+                    f"{file} holds bytes of zero, so it is not text in UTF-8 "
+                    "but perhaps in UTF-16, or no text; save it as UTF-8."
+                )
+            yield lines
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise InputError(
+            f"{file} is not a whole gzip file ({error}); copy it again, or "
+            "remove .gz from its name if it is plain text."
+        ) from error
+    except IsADirectoryError as error:
+        raise InputError(
+            f"{file} is a folder; give the files in it, such as {file}/*.txt."
+        ) from error
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{file} is not UTF-8 ({error}); save it as UTF-8."
+        ) from error
+
+
+def _uncompressed(opened, path):
+    opened = io.BufferedReader(opened)  # a pipe cannot be read again
+    if opened.peek(len(_GZIP)).startswith(_GZIP) or path.suffix == ".gz":
+        opened = io.BufferedReader(gzip.open(opened))
+    return opened
+
+
+def _matches(pattern) -> Iterable[str]:
+    path: Any = to_path(pattern)
+    if is_remote(path):
+        return map(path.fs.unstrip_protocol, path.fs.glob(path.path))
+    if glob.has_magic(pattern) and path.exists():  # such as x[1].txt
+        return [pattern]
+    return glob.glob(pattern, recursive=True)

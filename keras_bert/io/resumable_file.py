@@ -1,0 +1,97 @@
+"""A file that is written in steps; after a kill, the next run continues it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from keras_bert.io.paths import to_path
+from keras_bert.io.whole_files import (
+    atomic_path,
+    check_is_not_folder,
+    remove,
+    write_json,
+)
+
+
+class ResumableFile:
+    """A file that appears under its name when it is whole.
+
+    Until then its parts, one for each step, are in a hidden folder beside it.
+    Text is compressed if the name of the file ends with .gz. The same steps
+    write the same bytes, whether or not a kill is between them.
+
+    Attributes:
+        folder: The hidden folder.
+        state: What the last `append` was given, even by an earlier process;
+            None at the start.
+    """
+
+    def __init__(self, path: str | Path):
+        """Raises IsADirectoryError if a folder is in the place of the file."""
+        check_is_not_folder(path)
+        self._path = to_path(path)
+        self.folder = self._path.with_name(f".{self._path.name}.parts")
+        self._progress = self.folder / "progress.json"
+        self.state: dict[str, Any] | None = None
+        self._num_parts = 0
+        if self._progress.exists():
+            progress = json.loads(self._progress.read_bytes())
+            self.state, self._num_parts = progress["state"], progress["parts"]
+
+    def append(self, data: str | bytes, state: dict[str, Any]) -> None:
+        """Writes a part, and what the next process needs to continue behind it.
+
+        If this raises or the process is killed, the file is as it was before.
+        """
+        content = self._encode(data) if isinstance(data, str) else data
+        with (
+            atomic_path(self._part(self._num_parts)) as path,
+            path.open("wb") as file,
+        ):
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        self._num_parts += 1
+        self.state = state
+        write_json(self._progress, {"parts": self._num_parts, "state": state})
+
+    def finish(
+        self,
+        join: Callable[[Iterable[BinaryIO], BinaryIO], None] | None = None,
+    ) -> None:
+        """Joins the parts to the file, and replaces what was there.
+
+        `join` reads the parts and writes the file. By default, the file has
+        one part after the other.
+        """
+        if self.state is None:
+            self.append("", {})
+        with atomic_path(self._path) as path, path.open("wb") as whole:
+            (join or _concatenate)(self._parts(), whole)
+        remove(self._progress)  # first: parts without it are never continued
+        remove(self.folder)
+
+    def _parts(self) -> Iterator[BinaryIO]:
+        for number in range(self._num_parts):
+            with self._part(number).open("rb") as part:
+                yield part
+
+    def _part(self, number):
+        return self.folder / str(number)
+
+    def _encode(self, text):
+        data = text.encode("utf-8", errors="backslashreplace")
+        # Without a time: the bytes depend on the text only.
+        is_gzip = self._path.suffix == ".gz"
+        return gzip.compress(data, mtime=0) if is_gzip else data
+
+
+def _concatenate(parts, whole):
+    for part in parts:
+        shutil.copyfileobj(part, whole)

@@ -1,0 +1,241 @@
+"""Files and folders that appear under their name only when they are whole."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import shutil
+import tempfile
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from keras_bert.errors import InputError
+from keras_bert.io.folders import (
+    MARKER,
+    copy_folder,
+    remove_folder,
+    upload_folder,
+)
+from keras_bert.io.paths import is_remote, to_path
+
+
+@contextlib.contextmanager
+def atomic_path(path: str | Path) -> Iterator[Path]:
+    """Yields a local path at which to write a file or make a folder.
+
+    When the block ends, the result becomes `path` and replaces what was there.
+    If the block raises, the result is removed and `path` is unchanged. The
+    next call for the same `path` removes what a killed process left. If `path`
+    is a link, what it leads to is replaced. After a loss of power too, `path`
+    is the old or the new one: the new one is on the disk before it is renamed.
+
+    On a store, a file is one object, which appears when it is whole. A folder
+    is marked until it is whole; read it with `whole_folder`.
+
+    Raises IsADirectoryError if a file would replace a folder.
+    """
+    target = _followed(to_path(path))
+    with _uploaded(target) if is_remote(target) else _renamed(target) as made:
+        yield made
+
+
+@contextlib.contextmanager
+def shared_path(path: str | Path) -> Iterator[Path]:
+    """As `atomic_path`, for a file that several processes may write at once.
+
+    Each of them has a path of its own. A killed process leaves its file, named
+    `.*.partial`.
+    """
+    target = _followed(to_path(path))
+    if is_remote(target):
+        with _uploaded(target) as partial:
+            yield partial
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(f".{uuid.uuid4().hex}.partial")
+    try:
+        yield partial
+        _sync(partial)
+        partial.replace(target)
+        _sync_names(target.parent)
+    finally:
+        remove(partial)
+
+
+@contextlib.contextmanager
+def _renamed(path):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.partial")
+    replaced = _moved_aside(path)
+    if replaced.exists() and not path.exists():
+        replaced.replace(path)
+    remove(replaced)
+    remove(partial)
+    try:
+        yield partial
+        _sync(partial)
+        if not partial.is_dir():
+            check_is_not_folder(path)
+        elif path.is_dir():
+            # A folder cannot be renamed over a full one. The old one is only
+            # moved aside, so that a kill at any moment leaves one of the two.
+            path.replace(replaced)
+        partial.replace(path)
+        _sync_names(path.parent)
+        remove(replaced)
+    finally:
+        remove(partial)
+
+
+@contextlib.contextmanager
+def _uploaded(path):
+    with tempfile.TemporaryDirectory(prefix="keras_bert-") as folder:
+        partial = Path(folder, path.name)
+        yield partial
+        with write_error_named(path):
+            if partial.is_dir():
+                _replace_folder(partial, path)
+            else:
+                check_is_not_folder(path)
+                path.fs.put_file(str(partial), path.path)
+
+
+def _replace_folder(partial, path):
+    replaced = _moved_aside(path)
+    if is_whole(path):
+        # A kill at any moment leaves one of the two whole.
+        copy_folder(path, replaced)
+    upload_folder(partial, path)
+    remove(replaced)
+
+
+def whole_folder(path: str | Path) -> Path:
+    """Returns the folder to read: `path`, or the one that it was to replace.
+
+    They differ only if a process was killed while `atomic_path` replaced the
+    folder.
+    """
+    path = to_path(path)
+    replaced = _moved_aside(path)
+    return replaced if not is_whole(path) and is_whole(replaced) else path
+
+
+def is_whole(path: Path) -> bool:
+    """Returns whether there is a file, or a folder without a mark."""
+    return path.exists() and not (path / MARKER).exists()
+
+
+def check_is_new(folder: str | Path) -> None:
+    """Raises InputError if there is such a folder already."""
+    if is_whole(to_path(folder)):
+        raise InputError(f"{folder} exists already; give a new folder.")
+
+
+def remove(path: Path) -> None:
+    """Removes a file or a folder, if there is one, or a link to one."""
+    if is_remote(path):
+        if path.is_dir():
+            remove_folder(path)
+        else:
+            path.unlink(missing_ok=True)
+    elif path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def check_is_not_folder(path: str | Path) -> None:
+    """Raises IsADirectoryError if a folder is in the place of a file."""
+    if to_path(path).is_dir():
+        raise IsADirectoryError(f"{path} is a folder; give the name of a file.")
+
+
+def write_json(path: str | Path, values: Any) -> None:
+    """Writes values as JSON; a number that is not finite becomes null.
+
+    Python's own writer would write NaN and Infinity, which JSON does not have.
+    """
+    with atomic_path(path) as partial:
+        partial.write_text(to_json(values), encoding="utf-8")
+
+
+def to_json(values: Any) -> str:
+    """Returns the text that `write_json` writes."""
+    return json.dumps(_finite(values), indent=2, allow_nan=False) + "\n"
+
+
+@contextlib.contextmanager
+def full_disk_named(
+    path: str | Path, error_type: type[Exception]
+) -> Iterator[None]:
+    """Turns a library's own error about a full disk into an OSError."""
+    try:
+        yield
+    except error_type as error:
+        reason = str(error).splitlines()[0]
+        raise OSError(
+            f"Cannot write {path} ({reason}); free some disk space and run "
+            "the same command again."
+        ) from error
+
+
+@contextlib.contextmanager
+def write_error_named(path: Path) -> Iterator[None]:
+    """Turns the many errors of a store's libraries into an OSError."""
+    try:
+        yield
+    except IsADirectoryError:
+        raise
+    except Exception as error:
+        raise OSError(
+            f"{path} cannot be written ({error}); check the name, the "
+            "connection and your access, and run the same command again."
+        ) from error
+
+
+def _followed(path: Path) -> Path:
+    """Returns what a link leads to, which may be missing, or the path."""
+    return path if is_remote(path) or not path.is_symlink() else path.resolve()
+
+
+def _sync(path):
+    """Waits until a file, or a folder with all that is in it, is on the disk.
+
+    Raises OSError if a file cannot be written, such as on a full disk.
+    """
+    if path.is_dir():
+        for inner in path.iterdir():
+            _sync(inner)
+        _sync_names(path)
+        return
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def _sync_names(folder):
+    # Some file systems cannot do that.
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _moved_aside(path):
+    path = _followed(path)
+    return path.with_name(f".{path.name}.replaced")
+
+
+def _finite(values):
+    if isinstance(values, dict):
+        return {key: _finite(value) for key, value in values.items()}
+    if isinstance(values, (list, tuple)):
+        return [_finite(value) for value in values]
+    if isinstance(values, float) and not math.isfinite(values):
+        return None
+    return values

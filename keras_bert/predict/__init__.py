@@ -1,0 +1,1 @@
+"""An exported folder -> answers."""

@@ -1,0 +1,129 @@
+"""The same answers through Apache Beam, for text too large for one machine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from absl import logging
+
+from keras_bert.errors import InputError
+from keras_bert.io.input_files import expand_globs
+from keras_bert.predict.request_lines import (
+    RequestLine,
+    read_request_files,
+    to_json_line,
+)
+from keras_bert.predict.served_model import find_model
+
+
+def predict_files_with_beam(
+    model_dir: str | Path,
+    input_file: str,
+    output_file: str,
+    *,
+    signature: str = "serving_default",
+    num_shards: int = 0,
+    pipeline_options: list[str] | None = None,
+) -> int:
+    """Writes the answers of `predict_files`, in any order.
+
+    Each file is read by one worker; all workers answer its lines. It needs
+    the extra: pip install 'keras-bert-tf[beam]'.
+
+    Example:
+        >>> folder = keras_bert.load_finetuned("finetuned").export("served")
+        >>> keras_bert.predict_files_with_beam(
+        ...     "served",
+        ...     "sst2/*.tsv",
+        ...     "answers.jsonl",
+        ...     num_shards=2,
+        ...     pipeline_options=["--runner=DirectRunner"],
+        ... )
+        0
+        >>> len(tf.io.gfile.glob("answers-0000?-of-00002.jsonl"))
+        2
+
+    Args:
+        model_dir: What `FinetunedModel.export` wrote. All workers must be
+            able to read it, and the files, under the same name.
+        input_file: Text files as `predict_files` takes them.
+        output_file: The name of all files, to which Beam adds numbers:
+            "out/a.jsonl" becomes "out/a-00000-of-00005.jsonl". They are
+            compressed if it ends with .gz.
+        signature: The signature to call.
+        num_shards: Number of files; with 0 the runner chooses it.
+        pipeline_options: Beam's options, such as ["--runner=FlinkRunner"].
+
+    Returns:
+        The number of wrong lines; 0, with a warning, if the runner does not
+        report it.
+
+    Raises:
+        InputError: There is no such model or signature.
+        InputError: Apache Beam is not installed.
+    """
+    try:
+        import apache_beam as beam
+        from apache_beam.ml.inference.base import RunInference
+
+        from keras_bert.predict.beam_model_handler import ServedModelHandler
+    except ImportError as error:
+        raise InputError(
+            "Apache Beam is not installed; pip install 'keras-bert-tf[beam]'."
+        ) from error
+    files = expand_globs(input_file)
+    # All workers load this version, even if a new one appears.
+    folder, description = find_model(model_dir, signature)
+    inputs = tuple(description["signatures"][signature]["inputs"])
+    prefix, suffix = _split_name(output_file)
+    pipeline = beam.Pipeline(argv=pipeline_options or [])
+    answers = (
+        pipeline
+        | "Files" >> beam.Create(files)
+        | "SpreadFiles" >> beam.Reshuffle()
+        | "Read" >> beam.FlatMap(_lines, inputs)
+        | "SpreadLines" >> beam.Reshuffle()
+        | "Answer" >> RunInference(ServedModelHandler(str(folder), signature))
+    )
+    _ = (
+        answers
+        | "Format" >> beam.Map(to_json_line)
+        | "Write"
+        >> beam.io.WriteToText(
+            prefix,
+            file_name_suffix=suffix,
+            num_shards=num_shards,
+            append_trailing_newlines=False,
+        )
+    )
+    result = pipeline.run()
+    result.wait_until_finish()
+    errors = beam.metrics.MetricsFilter().with_name("errors")
+    return _sum(result.metrics().query(errors)["counters"])
+
+
+def _sum(counters):
+    """Adds up what a runner reports; some report only what was attempted."""
+    counts = [
+        counter.attempted if counter.committed is None else counter.committed
+        for counter in counters
+    ]
+    if not counts or None in counts:
+        logging.warning(
+            "The runner does not report how many lines are wrong; the answer "
+            "to a wrong line is its error."
+        )
+    return sum(count or 0 for count in counts)
+
+
+def _lines(file: str, inputs: tuple[str, ...]) -> Iterator[RequestLine]:
+    return read_request_files([file], inputs)
+
+
+def _split_name(output_file):
+    """Splits out/a.jsonl.gz into out/a and .jsonl.gz."""
+    end = ".gz" if output_file.endswith(".gz") else ""
+    prefix, suffix = os.path.splitext(output_file.removesuffix(".gz"))
+    return prefix, suffix + end

@@ -1,0 +1,192 @@
+"""Files or lines of text -> answers, as JSON lines."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from keras_bert.errors import InputError
+from keras_bert.io.input_files import expand_globs
+from keras_bert.io.local_copy import local_copy
+from keras_bert.io.resumable_file import ResumableFile
+from keras_bert.predict.line_chunks import (
+    count_lines,
+    cut_chunks,
+    skip_chunks,
+)
+from keras_bert.predict.request_lines import (
+    RequestLine,
+    answer_lines,
+    read_request_files,
+    read_request_lines,
+    to_json_line,
+)
+from keras_bert.predict.served_model import ServedModel
+from keras_bert.progress import Progress
+
+# The number of lines that are sorted by length together. A killed run loses
+# the lines of one chunk.
+LINES_PER_CHUNK = 1024
+
+
+def predict_files(
+    model_dir: str | Path,
+    input_file: str | None,
+    output_file: str | Path | None = None,
+    *,
+    signature: str = "serving_default",
+) -> int:
+    """Answers the lines of files in their order, as JSON lines.
+
+    A line is a JSON object with the inputs of the model, or the inputs with
+    tabs between them, or simply the text if the model takes one text. A file
+    may begin with a header: a line of columns, which has the names of all
+    inputs. The answer to a wrong line is an `error`.
+
+    The output file appears when it is whole. After a kill, the same call
+    continues after the last answers, and the file gets the same bytes.
+
+    Example:
+        >>> folder = keras_bert.load_finetuned("finetuned").export("served")
+        >>> keras_bert.predict_files("served", "sst2/*.tsv", "answers.jsonl")
+        0
+        >>> with open("answers.jsonl") as answers:
+        ...     print(next(answers))
+        {"sentence": "a very good film", "label": ...}
+
+    Args:
+        model_dir: What `FinetunedModel.export` wrote.
+        input_file: Text files, plain or .gz, as comma-separated names or
+            globs; None for standard input.
+        output_file: The file to write, compressed if its name ends with .gz;
+            None for standard output.
+        signature: The signature to call.
+
+    Returns:
+        The number of wrong lines.
+
+    Raises:
+        InputError: There is no such model or signature, an input file is
+            damaged, or what a killed run left is of another model or text.
+    """
+    if input_file is None:
+        model = ServedModel(model_dir, signature)
+        lines = _read_stdin(model.inputs)
+        return _predict(model, signature, lines, output_file)
+    files = expand_globs(input_file)
+    model = ServedModel(model_dir, signature)
+    lines = read_request_files(files, model.inputs)
+    num_lines = count_lines(files, model.inputs)
+    return _predict(model, signature, lines, output_file, num_lines)
+
+
+def predict_lines(
+    model_dir: str | Path,
+    lines: Iterable[str],
+    output_file: str | Path | None = None,
+    *,
+    signature: str = "serving_default",
+) -> int:
+    """Answers lines of text as `predict_files` does; they have no header.
+
+    Raises InputError as `predict_files` does, or if a line is not a string.
+
+    Example:
+        >>> folder = keras_bert.load_finetuned("finetuned").export("served")
+        >>> keras_bert.predict_lines("served", ["a good film"])
+        {"sentence": "a good film", "label": ...}
+        0
+    """
+    if isinstance(lines, (str, bytes)):
+        raise _not_lines(lines)
+    model = ServedModel(model_dir, signature)
+    return _predict(model, signature, _numbered(lines), output_file)
+
+
+def _numbered(lines):
+    for number, text in enumerate(lines, 1):
+        if not isinstance(text, str):
+            raise _not_lines(text)
+        yield RequestLine(text.rstrip("\r\n"), number)
+
+
+def _not_lines(given):
+    return InputError(
+        f"The lines must be a list of strings, not {given!r:.100}; write the "
+        "fields of a line as a JSON object, or with tabs between them."
+    )
+
+
+def _predict(model, signature, lines, output_file, num_lines=None) -> int:
+    output = ResumableFile(output_file) if output_file else _StandardOutput()
+    folder = local_copy(model.folder)
+    run = {"model": _fingerprint(folder), "signature": signature}
+    state = output.state or run | {
+        "num_lines": 0,
+        "num_errors": 0,
+        "digest": "",
+    }
+    chunks = cut_chunks(lines, LINES_PER_CHUNK)
+    if output.state:
+        skip_chunks(chunks, output, run)
+    with Progress(
+        "Predicting",
+        num_lines,
+        "lines",
+        initial=state["num_lines"],
+        bar=bool(output_file) or not sys.stdout.isatty(),
+    ) as progress:
+        for chunk in chunks:
+            answers, num_errors = answer_lines(model, chunk.lines)
+            state = state | {
+                "num_lines": state["num_lines"] + len(chunk.lines),
+                "num_errors": state["num_errors"] + num_errors,
+                "digest": chunk.digest,
+            }
+            output.append("".join(map(to_json_line, answers)), state)
+            progress.update(len(chunk.lines))
+    output.finish()
+    return state["num_errors"]
+
+
+class _StandardOutput:
+    """Stands in for a ResumableFile."""
+
+    state = None
+
+    def append(self, text, state):
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+    def finish(self):
+        pass
+
+
+def _fingerprint(folder):
+    """Returns a hash of the files of a version.
+
+    The variables of a SavedModel can be large. They need not be read: each
+    export has a new fingerprint.pb.
+    """
+    hashed = hashlib.blake2b(digest_size=16)
+    for file in sorted(folder.rglob("*")):
+        if file.is_file() and file.parent.name != "variables":
+            name = file.relative_to(folder).as_posix().encode()
+            hashed.update(b"%d %s" % (len(name), name))
+            with file.open("rb") as content:
+                digest = hashlib.file_digest(content, hashlib.blake2b)
+            hashed.update(digest.digest())
+    return hashed.hexdigest()
+
+
+def _read_stdin(inputs):
+    with open(
+        sys.stdin.fileno(),
+        encoding="utf-8",
+        errors="surrogateescape",
+        newline="\n",
+        closefd=False,
+    ) as lines:
+        yield from read_request_lines(lines, inputs)

@@ -1,0 +1,168 @@
+"""Lines of text -> requests -> answers.
+
+A line is a JSON object with the inputs of the model, or the inputs with tabs
+between them, or simply the text if the model takes one text. An input that is
+a list takes the rest of the line.
+
+A file may begin with a header: a line that has the names of all inputs, with
+tabs between them. Then the columns of the file are read by name, and other
+columns are left out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from keras_bert.errors import InputError
+from keras_bert.io.input_files import open_text
+from keras_bert.predict.served_model import (
+    ServedModel,
+    capitalized,
+    is_unicode,
+)
+
+# JSON that was cut off, a dict of Python, or a list of strings or objects.
+_LIKE_JSON = re.compile(r"""\s*(\{\s*["']|\[\s*["'{[])""")
+
+
+class RequestLine(NamedTuple):
+    """A line of text, and where it is from.
+
+    Attributes:
+        text: The line without its line break. Bytes that are not UTF-8 are
+            surrogates, as `errors="surrogateescape"` makes them.
+        number: The number of the line in its file, from 1.
+        file: The name of its file; "" if it is from elsewhere.
+        columns: The header of its file; empty if it has none.
+    """
+
+    text: str
+    number: int
+    file: str = ""
+    columns: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> str:
+        return f"line {self.number}" + (f" of {self.file}" if self.file else "")
+
+
+def read_request_files(
+    files: Iterable[str], inputs: Sequence[str]
+) -> Iterator[RequestLine]:
+    """Yields the lines of plain or .gz files; `inputs` tells what a header is.
+
+    Raises OSError, or InputError for a damaged .gz file.
+    """
+    for file in files:
+        with open_text(file, errors="surrogateescape", newline="\n") as lines:
+            yield from read_request_lines(lines, inputs, file)
+
+
+def read_request_lines(
+    lines: Iterable[str], inputs: Sequence[str], file: str = ""
+) -> Iterator[RequestLine]:
+    """Yields the lines of one file; `inputs` tells what a header is.
+
+    Without inputs, no line is a header. Raises InputError if the first line is
+    nearly one.
+    """
+    columns: tuple[str, ...] = ()
+    for number, text in enumerate(lines, 1):
+        # Some editors start a file with a byte-order mark.
+        text = text.rstrip("\r\n").removeprefix("\ufeff")
+        if number == 1 and inputs and _is_header(text, inputs, file):
+            columns = tuple(text.split("\t"))
+        else:
+            yield RequestLine(text, number, file, columns)
+
+
+def answer_lines(
+    model: ServedModel, lines: Sequence[RequestLine]
+) -> tuple[list[dict[str, Any]], int]:
+    """Returns each request with its answer, and the number of wrong lines.
+
+    The answer to a wrong line is its file, if any, its number and an `error`.
+    """
+    requests, answers = {}, {}
+    for place, line in enumerate(lines):
+        try:
+            requests[place] = read_request(model, line)
+        except InputError as error:
+            file = {"file": line.file} if line.file else {}
+            answers[place] = file | {"line": line.number, "error": str(error)}
+    num_errors = len(answers)
+    found = model.answer(list(requests.values()))
+    for (place, request), answer in zip(requests.items(), found, strict=True):
+        answers[place] = request | answer
+    return [answers[place] for place in range(len(lines))], num_errors
+
+
+def to_json_line(answer: dict[str, Any]) -> str:
+    """Returns an answer as a line of JSON."""
+    return json.dumps(answer, ensure_ascii=False) + "\n"
+
+
+def read_request(model: ServedModel, line: RequestLine) -> dict[str, Any]:
+    """Returns the request on a line.
+
+    Raises InputError, which names the line, if it is not one.
+    """
+    place = capitalized(line.place)
+    if not is_unicode(line.text):
+        raise InputError(f"{place} is not UTF-8; convert the text to UTF-8.")
+    if "\0" in line.text:
+        raise InputError(
+            f"{place} is not UTF-8, but perhaps UTF-16; convert the text to "
+            "UTF-8."
+        )
+    values = json_object(line.text)
+    if values is not None:
+        return model.check(values, line.place)
+    names = line.columns or model.inputs
+    fields: list = line.text.split("\t")
+    if len(fields) == 1 and _LIKE_JSON.match(line.text):
+        raise InputError(
+            f"{place} begins like JSON, but is no JSON object; mend it, or "
+            f"give the text as {model.example}."
+        )
+    if names[-1] in model.inputs and model.is_list(names[-1]):
+        start = len(names) - 1
+        fields[start:] = [fields[start:]]
+    if len(fields) != len(names):
+        columns = "1 column" if len(fields) == 1 else f"{len(fields)} columns"
+        owner = "header has" if line.columns else "model takes"
+        raise InputError(
+            f"{place} has {columns}, but the {owner} {len(names)}: "
+            f"{', '.join(names)}. Separate them by tabs, or give a JSON object."
+        )
+    return model.check(dict(zip(names, fields, strict=True)), line.place)
+
+
+def json_object(text: str) -> dict[str, Any] | None:
+    """Returns the JSON object that a text is, or None."""
+    if not text.lstrip().startswith("{"):
+        return None
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError):
+        return None  # a text that begins with a brace
+    return values if isinstance(values, dict) else None
+
+
+def _is_header(text, inputs, file):
+    """Returns whether a first line is a header, or raises InputError."""
+    if set(inputs) <= set(text.split("\t")):
+        return True
+    parts = [part.strip(" \"'") for part in re.split("[,;\t]", text)]
+    if len(parts) > 1 and {x.lower() for x in inputs} <= {
+        part.lower() for part in parts
+    }:
+        raise InputError(
+            f"The first line of {file or 'the input'} names "
+            f"{' and '.join(inputs)}, but not as a header; write exactly these "
+            "names with tabs between the columns, or JSON lines."
+        )
+    return False

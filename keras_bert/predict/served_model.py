@@ -1,0 +1,267 @@
+"""An exported model that is asked in plain Python values.
+
+Imports tensorflow and tensorflow_text, but neither keras nor the rest of this
+package, unless the model is a network in another format.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_text  # noqa: F401  (registers its operations)
+
+from keras_bert.errors import InputError
+from keras_bert.io.local_copy import local_copy
+from keras_bert.io.paths import to_path
+from keras_bert.io.whole_files import is_whole
+from keras_bert.predict.versions import DESCRIPTION, find_versions, format_of
+
+_REQUESTS_PER_CALL = 64
+# Bounds the memory of the tokenizer's graph.
+_BYTES_PER_CALL = 500_000
+
+
+class ServedModel:
+    """A signature of an exported model, asked in plain Python values.
+
+    Attributes:
+        folder: The folder of the version.
+        kind: The kind of the task.
+        labels: The labels, in the order of their ids.
+        signatures: The names of the signatures that take texts.
+        inputs: The names of the inputs of the chosen signature, in the order
+            of the task's fields.
+
+    Example:
+        >>> folder = keras_bert.load_finetuned("finetuned").export("served")
+        >>> model = keras_bert.ServedModel("served")
+        >>> model.inputs
+        ('sentence',)
+        >>> (answer,) = model.answer([{"sentence": "a very good film"}])
+        >>> sorted(answer)
+        ['label', 'num_tokens', 'scores', 'truncated']
+    """
+
+    def __init__(
+        self, model_dir: str | Path, signature: str = "serving_default"
+    ):
+        """Loads an exported model.
+
+        Args:
+            model_dir: The folder of one version, or of all versions; then the
+                highest one is loaded.
+            signature: The name of the signature to ask.
+
+        Raises:
+            InputError: If there is no such model, or no such signature.
+        """
+        self.folder, values = find_model(model_dir, signature)
+        self.kind = values["kind"]
+        self.labels = tuple(values["labels"])
+        self.signatures = tuple(values["signatures"])
+        self._by_label = values["signatures"][signature]["by_label"]
+        self._ranks = values["signatures"][signature]["inputs"]
+        self.inputs = tuple(self._ranks)
+        # The model is kept: its variables live only as long as it does.
+        self._model = _load(local_copy(self.folder))
+        self._serve = self._model.signatures[signature]
+
+    def check(self, request: Mapping[str, Any], place: str) -> dict[str, Any]:
+        """Returns the inputs of a request, without any other keys.
+
+        Raises InputError, which names the place, if one is missing or wrong.
+        """
+        if not isinstance(request, Mapping):
+            raise InputError(
+                f"{capitalized(place)} is {request!r:.100}, but must be a dict "
+                f"such as {self.example}."
+            )
+        if not set(self.inputs) <= set(request):
+            given = ", ".join(map(str, request))
+            raise InputError(
+                f"{capitalized(place)} has "
+                f"{f'the fields {given}' if given else 'no fields'}, but the "
+                f"model takes {', '.join(self.inputs)}; write it as "
+                f"{self.example}."
+            )
+        for name in self.inputs:
+            value = request[name]
+            parts = value if self.is_list(name) else [value]
+            if not (
+                isinstance(parts, (list, tuple))
+                and parts
+                and all(isinstance(part, str) for part in parts)
+            ):
+                kind = "a list of strings" if self.is_list(name) else "a string"
+                raise InputError(f"The {name} of {place} must be {kind}.")
+            if any(not is_unicode(part) for part in parts):
+                raise InputError(
+                    f"The {name} of {place} has half of a character; check "
+                    "how the text was made."
+                )
+        return {name: request[name] for name in self.inputs}
+
+    def answer(self, requests: Sequence[Mapping[str, Any]]) -> list[dict]:
+        """Answers requests, each a dict with the inputs."""
+        if isinstance(requests, (str, bytes, Mapping)) or not isinstance(
+            requests, Iterable
+        ):
+            raise InputError(
+                f"The requests are {requests!r:.100}, but must be a list of "
+                f"dicts such as {self.example}."
+            )
+        requests = [
+            self.check(request, f"request {number}")
+            for number, request in enumerate(requests, 1)
+        ]
+        answers: dict[int, dict] = {}
+        for call in _calls(requests):
+            answers |= zip(
+                call, self._answer([requests[i] for i in call]), strict=True
+            )
+        return [answers[i] for i in range(len(requests))]
+
+    @property
+    def example(self) -> str:
+        """A request, as messages show it."""
+        return json.dumps(
+            {x: ["..."] if self.is_list(x) else "..." for x in self.inputs}
+        )
+
+    def is_list(self, name: str) -> bool:
+        """Returns whether an input is a list of strings."""
+        return self._ranks[name] == 2
+
+    def _answer(self, requests):
+        columns = {
+            name: tf.constant([request[name] for request in requests])
+            for name in self.inputs
+        }
+        outputs = {
+            name: _to_lists(values)
+            for name, values in self._serve(**columns).items()
+        }
+        return [
+            self._nested({name: x[i] for name, x in outputs.items()})
+            for i in range(len(requests))
+        ]
+
+    def _nested(self, flat):
+        answer = {}
+        for name, value in sorted(flat.items()):
+            if name in self._by_label:
+                value = dict(zip(self.labels, value, strict=True))
+            elif isinstance(value, list):  # strings are padded with ""
+                value = [x for x in value if x != ""]
+            if "." not in name:
+                answer[name] = value
+        for group in dict.fromkeys(n.split(".")[0] for n in flat if "." in n):
+            fields = {
+                name.split(".")[1]: values
+                for name, values in flat.items()
+                if name.startswith(f"{group}.")
+            }
+            rows = zip(*fields.values(), strict=True)
+            found = [dict(zip(fields, row, strict=True)) for row in rows]
+            answer[group] = [x for x in found if not _is_padding(x)]
+        return answer
+
+
+def _load(folder):
+    if format_of(folder) == "saved_model":
+        return tf.saved_model.load(str(folder))
+    # This imports keras and the kinds of tasks.
+    from keras_bert.predict.network import LoadedNetwork
+
+    return LoadedNetwork(folder)
+
+
+def find_model(
+    model_dir: str | Path, signature: str
+) -> tuple[Path, dict[str, Any]]:
+    """Returns the folder of the highest version, and its description.
+
+    Raises InputError if there is no such model, or no such signature.
+    """
+    versions = find_versions(model_dir)
+    folder = versions[max(versions)] if versions else to_path(model_dir)
+    description = folder / "assets" / DESCRIPTION
+    if not (description.is_file() and is_whole(folder)):
+        raise InputError(
+            f"{folder} is not an exported model; make one with "
+            "run_scripts/export_model.py."
+        )
+    values = json.loads(description.read_text(encoding="utf-8"))
+    if signature not in values["signatures"]:
+        raise InputError(
+            f"{folder} has no signature {signature!r} that takes texts, only "
+            f"{', '.join(values['signatures'])}."
+        )
+    return folder, values
+
+
+def _is_padding(fields):
+    """Returns whether all strings of an object are empty."""
+    values = [v[0] if isinstance(v, list) else v for v in fields.values()]
+    return not any(value for value in values if isinstance(value, str))
+
+
+def capitalized(place: str) -> str:
+    """Returns a place as the first words of a sentence."""
+    return place[0].upper() + place[1:]
+
+
+def is_unicode(text: str) -> bool:
+    """Returns whether no half of a surrogate pair is in the text."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _calls(requests: Sequence[Mapping[str, Any]]) -> Iterator[list[int]]:
+    """Yields the places of the requests that go into a call.
+
+    All rows of a call are padded to the longest one, so texts of like length
+    go together.
+    """
+    list_lengths = [
+        [len(value) for value in request.values() if not isinstance(value, str)]
+        for request in requests
+    ]
+    sizes = [
+        sum(
+            len(part.encode())
+            for value in request.values()
+            for part in ([value] if isinstance(value, str) else value)
+        )
+        for request in requests
+    ]
+    call: list[int] = []
+    for i in sorted(
+        range(len(requests)), key=lambda i: (list_lengths[i], sizes[i])
+    ):
+        if call and (
+            len(call) == _REQUESTS_PER_CALL
+            or sum(sizes[j] for j in call) + sizes[i] > _BYTES_PER_CALL
+            # A tensor of lists has the same number of strings in every row.
+            or list_lengths[i] != list_lengths[call[0]]
+        ):
+            yield call
+            call = []
+        call.append(i)
+    if call:
+        yield call
+
+
+def _to_lists(values):
+    array = values.numpy()
+    if array.dtype == object:
+        array = np.char.decode(array.astype(bytes), "utf-8")
+    return array.tolist()

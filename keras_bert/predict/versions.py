@@ -1,0 +1,138 @@
+"""The versions of a model: folders whose names are numbers, such as `served/1`.
+
+A server serves the highest one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import re
+import tempfile
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from keras_bert.errors import InputError
+from keras_bert.io.folders import (
+    MARKER,
+    claim_folder,
+    file_states,
+    list_names,
+    upload_folder,
+)
+from keras_bert.io.paths import is_remote, to_path
+from keras_bert.io.whole_files import write_error_named
+
+# The file in `assets` that tells of the model and its signatures.
+DESCRIPTION = "model.json"
+# The name that TensorFlow Serving reads.
+WARM_UP = "assets.extra/tf_serving_warmup_requests"
+# The file of the model in the folder of a version, by the format.
+MODEL_FILES = {
+    "saved_model": "saved_model.pb",
+    "litert": "network.tflite",
+    "onnx": "network.onnx",
+}
+
+
+@dataclasses.dataclass
+class NewVersion:
+    """A version that is being written.
+
+    Attributes:
+        path: Its folder; in the end the final one.
+    """
+
+    path: Path
+
+
+@contextlib.contextmanager
+def new_version(
+    model_dir: str | Path, model_format: str = "saved_model"
+) -> Iterator[NewVersion]:
+    """Yields a folder to fill, which becomes the next free version.
+
+    Other processes may write versions at the same time. If the block raises,
+    the folder is removed. A killed process leaves a folder `.partial-*`, or a
+    marked one on a store, which no server takes for a version.
+
+    Raises InputError if there are versions of another format: TensorFlow
+    Serving would try to load the newest one.
+    """
+    model_dir = to_path(model_dir)
+    for folder in find_versions(model_dir).values():
+        if (found := format_of(folder)) != model_format:
+            raise InputError(
+                f"{model_dir} has versions of the format {found}; give another "
+                f"folder for the format {model_format}."
+            )
+    if is_remote(model_dir):
+        parent, publish = None, _upload
+    else:
+        model_dir.mkdir(parents=True, exist_ok=True)
+        parent, publish = model_dir, _rename
+    with tempfile.TemporaryDirectory(prefix=".partial-", dir=parent) as path:
+        version = NewVersion(Path(path, "version"))
+        version.path.mkdir()
+        yield version
+        number = max(find_versions(model_dir), default=0) + 1
+        while not publish(version.path, model_dir / str(number)):
+            number += 1
+        version.path = model_dir / str(number)
+
+
+def find_versions(model_dir: str | Path) -> dict[int, Path]:
+    """Returns the folders of the whole versions of a model, by number."""
+    return {
+        number: path
+        for number, path in numbered_folders(model_dir).items()
+        if is_version(file_states(path))
+    }
+
+
+def numbered_folders(model_dir: str | Path) -> dict[int, Path]:
+    """Returns what may be versions, by number. A store is asked once."""
+    model_dir = to_path(model_dir)
+    return {
+        int(name): model_dir / name
+        for name in list_names(model_dir)
+        if re.fullmatch("[0-9]+", name)
+    }
+
+
+def is_version(files: Collection[str]) -> bool:
+    """Returns whether the files of a folder are those of a whole version.
+
+    One of them is in `MODEL_FILES`. On a store, a folder of `new_version` is
+    marked until it is whole; other tools copy theirs without a mark.
+    """
+    names = set(files)
+    return not names.isdisjoint(MODEL_FILES.values()) and MARKER not in names
+
+
+def format_of(version: Path) -> str:
+    """Returns the format of a version, a key of `MODEL_FILES`."""
+    return next(
+        name for name, file in MODEL_FILES.items() if (version / file).is_file()
+    )
+
+
+def _upload(source, target):
+    with write_error_named(target):
+        is_free = claim_folder(target)
+        if is_free:
+            upload_folder(source, target)
+        return is_free
+
+
+def _rename(source, target):
+    """Returns whether the name was free."""
+    if target.exists():
+        return False
+    try:
+        source.rename(target)
+    except OSError:  # another process was faster
+        if target.exists():
+            return False
+        raise
+    return True

@@ -1,1 +1,0 @@
-"""TFRecord files: any record can be read, in a shuffled order."""

@@ -1,1 +1,0 @@
-"""Checkpoints -> checkpoints with other sizes: vocabulary, positions."""

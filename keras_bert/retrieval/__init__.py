@@ -1,1 +1,0 @@
-"""Exact search for vectors, and its evaluation on sets of judged texts."""

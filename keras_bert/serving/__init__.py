@@ -1,1 +1,0 @@
-"""A trained model -> what a server loads."""

@@ -1,1 +1,0 @@
-"""Networks in the formats of other runtimes: LiteRT and ONNX."""

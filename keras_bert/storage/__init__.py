@@ -1,1 +1,0 @@
-"""Paths that are local or on a store, such as s3:// and gs://."""

@@ -1,0 +1,1 @@
+"""Texts -> vectors: embed, search, measure a search."""

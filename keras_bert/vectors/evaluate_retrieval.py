@@ -1,0 +1,162 @@
+"""An embedder and a judged collection -> metrics and a run file."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from absl import logging
+
+from keras_bert.errors import InputError
+from keras_bert.io.paths import to_path
+from keras_bert.io.whole_files import write_json
+from keras_bert.progress import Progress
+from keras_bert.vectors.collection import (
+    Document,
+    read_collection,
+    warn_of_unknown,
+)
+from keras_bert.vectors.embedder import Embedder
+from keras_bert.vectors.retrieval_config import RetrievalConfig
+from keras_bert.vectors.retrieval_metrics import score_run
+from keras_bert.vectors.run_file import write_run
+from keras_bert.vectors.search import TopVectors
+
+# The number of documents that are in memory together.
+_DOCUMENTS_PER_CHUNK = 8192
+
+
+def evaluate_retrieval(
+    embedder: Embedder,
+    data_dir: str | Path,
+    output_dir: str | Path | None = None,
+    config: RetrievalConfig | None = None,
+) -> dict[str, float]:
+    """Finds the documents nearest to each query, and scores what it found.
+
+    All documents are compared with all judged queries. Neither the documents
+    nor their vectors need to fit into memory. If the model has a prompt named
+    query, it precedes each query; the first that it has of document,
+    passage and corpus precedes each document. The log says so.
+
+    Example:
+        >>> import os
+        >>> os.makedirs("fables/qrels")
+        >>> for name, text in {
+        ...     "corpus.jsonl": '{"_id": "d1", "title": "", "text": "the fox"}',
+        ...     "queries.jsonl": '{"_id": "q1", "text": "a fox"}',
+        ...     "qrels/test.tsv": "query-id\\tcorpus-id\\tscore\\nq1\\td1\\t1",
+        ... }.items():
+        ...     with open(f"fables/{name}", "w") as file:
+        ...         _ = file.write(text + "\\n")
+        >>> embedder = keras_bert.load_embedder("pretrained", max_seq_length=16)
+        >>> scores = keras_bert.evaluate_retrieval(embedder, "fables", "scores")
+        >>> scores["mrr@10"]
+        1.0
+        >>> sorted(os.listdir("scores"))
+        ['eval_results.json', 'run.trec']
+
+    Args:
+        embedder: What `load_embedder` returns.
+        data_dir: A folder in BEIR's format: `corpus.jsonl`, `queries.jsonl`
+            and `qrels/test.tsv`.
+        output_dir: Gets `eval_results.json` with the metrics, and `run.trec`,
+            what was found, in the format of TREC; None writes nothing.
+        config: The settings of the search.
+
+    Returns:
+        The metrics that `score_run` describes. `map` is that of the first
+        `top_k` documents.
+
+    Raises:
+        FileNotFoundError: If a file is missing.
+        InputError: If a line of a file is wrong.
+    """
+    config = config or RetrievalConfig()
+    similarity = config.similarity
+    if similarity == "model":
+        similarity = embedder.settings.similarity
+    of_queries, of_documents = _prompt_names(embedder.settings)
+    collection = read_collection(data_dir, config.split)
+    queries, num_cut_queries = _embed(
+        embedder, list(collection.queries.values()), of_queries, config
+    )
+    # One more, for a document that is left out.
+    num_found = config.top_k + config.ignore_identical_ids
+    found = TopVectors(queries, num_found, similarity=similarity)
+    ids: list[str] = []
+    num_cut = 0
+    with Progress("Searching", None, "documents") as progress:
+        for chunk in _chunks(collection.documents()):
+            vectors, num_cut_here = _embed(
+                embedder, [x.text for x in chunk], of_documents, config
+            )
+            found.add(vectors)
+            ids += [document.id for document in chunk]
+            num_cut += num_cut_here
+            progress.update(len(chunk))
+    _check_ids(ids, collection.folder)
+    warn_of_unknown(collection.qrels, set(ids))
+    embedder.log_truncated(num_cut + num_cut_queries, len(ids) + len(queries))
+    run = {}
+    for query, places, scores in zip(
+        collection.queries, *found.result(), strict=True
+    ):
+        ranked = {
+            ids[place]: float(score)
+            for place, score in zip(places, scores, strict=True)
+            if not (config.ignore_identical_ids and ids[place] == query)
+        }
+        run[query] = dict(itertools.islice(ranked.items(), config.top_k))
+    results = score_run(collection.qrels, run)
+    if output_dir is not None:
+        write_run(to_path(output_dir) / "run.trec", run, "keras_bert")
+        write_json(to_path(output_dir) / "eval_results.json", results)
+    return results
+
+
+def _prompt_names(settings) -> list[str | None]:
+    """Returns the prompts of queries and of documents; None is the default."""
+    prompts = settings.named_prompts
+    found = [
+        next((name for name in names if name in prompts), None)
+        for names in (("query",), ("document", "passage", "corpus"))
+    ]
+    if any(prompts.values()):
+        logging.info(
+            "The queries are read with the prompt %r, the documents with %r.",
+            *map(settings.prompt, found),
+        )
+        if found == [None, None]:
+            logging.warning(
+                "The model has the prompts %s, but none is named query, "
+                "document, passage or corpus, so the default one is taken. "
+                "Give prompts with these names to take others.",
+                ", ".join(prompts),
+            )
+    return found
+
+
+def _embed(embedder, texts, prompt_name, config) -> tuple[np.ndarray, int]:
+    """Returns the vectors, and the number of texts that were cut."""
+    vectors, truncated = embedder.embed_and_tell(
+        texts, prompt_name=prompt_name, batch_size=config.batch_size
+    )
+    return vectors, int(truncated.sum())
+
+
+def _chunks(documents: Iterator[Document]) -> Iterator[list[Document]]:
+    while chunk := list(itertools.islice(documents, _DOCUMENTS_PER_CHUNK)):
+        yield chunk
+
+
+def _check_ids(ids, folder):
+    if len(set(ids)) < len(ids):
+        seen: set[str] = set()
+        twice = next(x for x in ids if x in seen or seen.add(x))
+        raise InputError(
+            f"Two documents of {folder} have the id {twice!r}; give each its "
+            "own."
+        )

@@ -1,0 +1,83 @@
+"""New positions are copies of the old ones; nothing else changes."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+from conftest import randomize, write_vocab
+from safetensors.numpy import load_file, save_file
+
+from keras_bert.checkpoints.find import config_beside
+from keras_bert.checkpoints.load import load_checkpoint
+from keras_bert.checkpoints.resize.extend_positions import extend_positions
+from keras_bert.models.encoder import build_encoder
+
+POSITIONS = "embeddings/position_embeddings"
+
+
+@pytest.fixture(scope="module")
+def pretrained(config, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pretrained")
+    model = build_encoder(config)
+    randomize(model)
+    save_file(
+        {weight.path: weight.numpy() for weight in model.weights},
+        folder / "model.safetensors",
+    )
+    (folder / "bert_config.json").write_text(config.to_json())
+    write_vocab(folder)
+    return folder
+
+
+def test_positions_are_copied_over_and_over(pretrained, config, tmp_path):
+    extend_positions(pretrained, tmp_path / "new", 37)
+    old = load_file(pretrained / "model.safetensors")
+    new = load_file(tmp_path / "new" / "model.safetensors")
+    assert old.keys() == new.keys()
+    assert old[POSITIONS].shape == (16, 12)
+    assert new[POSITIONS].shape == (37, 12)
+    for position in range(37):
+        np.testing.assert_array_equal(
+            new[POSITIONS][position], old[POSITIONS][position % 16]
+        )
+    for path in old.keys() - {POSITIONS}:
+        np.testing.assert_array_equal(new[path], old[path], path)
+    assert config_beside(tmp_path / "new") == dataclasses.replace(
+        config, max_position_embeddings=37
+    )
+    settings = (tmp_path / "new" / "tokenizer_config.json").read_text()
+    assert json.loads(settings)["model_max_length"] == 37
+    assert (tmp_path / "new" / "vocab.txt").read_bytes() == (
+        pretrained / "vocab.txt"
+    ).read_bytes()
+
+
+def test_the_network_runs_on_longer_texts(pretrained, tmp_path, features):
+    extend_positions(pretrained, tmp_path / "new", 1024)
+    outputs = []
+    for folder in (pretrained, tmp_path / "new"):
+        model = build_encoder(config_beside(folder))
+        load_checkpoint(model, folder)
+        outputs.append(
+            model({k: features[k] for k in model.input})["sequence_output"]
+        )
+    np.testing.assert_array_equal(*outputs)
+    # 64 copies of 16 tokens: each copy sees the same as a text of 16 tokens.
+    ids = np.arange(16, dtype="int32")[None] + 5
+    long = {
+        "input_ids": np.tile(ids, 64),
+        "input_mask": np.ones((1, 1024), "int32"),
+        "segment_ids": np.zeros((1, 1024), "int32"),
+    }
+    short = {name: x[:, :16] for name, x in long.items()}
+    copies = model(long)["sequence_output"].numpy().reshape(64, 16, 12)
+    expected = model(short)["sequence_output"].numpy()
+    np.testing.assert_allclose(copies, np.tile(expected, (64, 1, 1)), atol=1e-5)
+
+
+@pytest.mark.parametrize("number", [16, 9, -3])
+def test_fewer_positions_are_refused(pretrained, tmp_path, number):
+    with pytest.raises(ValueError, match=f"is {number}, but .* has 16 already"):
+        extend_positions(pretrained, tmp_path / "new", number)
+    assert not list(tmp_path.glob("*new*"))

@@ -1,0 +1,320 @@
+"""Rows of new pieces are means of old ones; nothing else changes."""
+
+import gzip
+import itertools
+
+import numpy as np
+import pytest
+from conftest import B, S, randomize, write_vocab
+from full_disk import full_disk
+from safetensors.numpy import load_file, save_file
+
+from keras_bert.checkpoints.find import config_beside
+from keras_bert.checkpoints.load import load_checkpoint
+from keras_bert.checkpoints.resize.extend_vocab import (
+    ExtendVocabConfig,
+    extend_vocab,
+)
+from keras_bert.checkpoints.tokenizer_settings import find_tokenizer_settings
+from keras_bert.config import BertConfig
+from keras_bert.export.convert import convert_checkpoint
+from keras_bert.models.encoder import build_encoder
+from keras_bert.models.pretraining import build_pretraining_model
+from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.text.tokenizer_settings import TokenizerSettings
+
+# Of 20 lines, the last one is held out.
+LINES = ["the unaffable fox jumps , unaffable !"] * 19
+HELD_OUT = "an unaffable movie jumps"
+WORDS = "embeddings/word_embeddings"
+BIAS = "masked_lm/output_bias"
+
+
+@pytest.fixture(scope="module")
+def pretrained(config, tmp_path_factory):
+    model = build_pretraining_model(config)
+    randomize(model)
+    folder = tmp_path_factory.mktemp("inputs")
+    return _save(model, config, folder / "pretrained", write_vocab(folder))
+
+
+def _save(model, config, folder, vocab_file):
+    folder.mkdir()
+    save_file(
+        {weight.path: weight.numpy() for weight in model.weights},
+        folder / "model.safetensors",
+    )
+    (folder / "bert_config.json").write_text(config.to_json())
+    (folder / "vocab.txt").write_bytes(vocab_file.read_bytes())
+    return folder
+
+
+def _arrays(folder):
+    return load_file(folder / "model.safetensors")
+
+
+def _ids(folder, *pieces):
+    vocab = (folder / "vocab.txt").read_text(encoding="utf-8").splitlines()
+    return [vocab.index(piece) for piece in pieces]
+
+
+def test_learned_pieces_get_the_mean_of_what_they_replace(pretrained, tmp_path):
+    figures = extend_vocab(pretrained, tmp_path / "new", [*LINES, HELD_OUT])
+    vocab = (tmp_path / "new" / "vocab.txt").read_text().splitlines()
+    # "un ##aff ##able" saves two tokens each time, "jump ##s" one. No word
+    # between them is left to save anything.
+    assert vocab[31:] == ["unaffable", "jumps"]
+    assert figures == {
+        "vocab_size_before": 31,
+        "vocab_size_after": 33,
+        "num_words": 4,
+        "tokens_per_word_before": 7 / 4,  # "an" is [UNK]
+        "tokens_per_word_after": 4 / 4,
+        "unknown_words_before": 1,
+        "unknown_words_after": 1,
+    }
+    old, new = _arrays(pretrained), _arrays(tmp_path / "new")
+    parts = _ids(pretrained, "un", "##aff", "##able")
+    for path in (WORDS, BIAS):
+        np.testing.assert_array_equal(new[path][:31], old[path])
+        np.testing.assert_allclose(
+            new[path][31], old[path][parts].mean(0), rtol=1e-6
+        )
+        np.testing.assert_allclose(
+            new[path][32],
+            old[path][_ids(pretrained, "jump", "##s")].mean(0),
+            rtol=1e-6,
+        )
+    assert old.keys() == new.keys()
+    for path in old.keys() - {WORDS, BIAS}:
+        np.testing.assert_array_equal(new[path], old[path], path)
+
+
+def test_the_network_is_the_same_for_old_pieces(
+    pretrained, config, tmp_path, features
+):
+    extend_vocab(pretrained, tmp_path / "new", words=["foxes", "jumps"])
+    outputs = []
+    for folder in (pretrained, tmp_path / "new"):
+        model = build_pretraining_model(config_beside(folder))
+        load_checkpoint(model, folder)
+        outputs.append({k: v.numpy() for k, v in model(features).items()})
+    before, after = outputs
+    assert before["masked_lm"].shape == (B, 5, 31)
+    assert after["masked_lm"].shape == (B, 5, 33)
+    np.testing.assert_allclose(
+        after["masked_lm"][..., :31], before["masked_lm"], rtol=1e-5, atol=1e-6
+    )
+    np.testing.assert_array_equal(
+        after["next_sentence"], before["next_sentence"]
+    )
+    # The logit of a new piece is the mean of those of the old ones.
+    np.testing.assert_allclose(
+        after["masked_lm"][..., 32],
+        before["masked_lm"][..., _ids(pretrained, "jump", "##s")].mean(-1),
+        rtol=1e-5,
+        atol=1e-5,
+    )
+
+
+@pytest.mark.parametrize("source", ["huggingface", "google_tf1"])
+def test_every_format_gives_the_same(pretrained, tmp_path, source):
+    convert_checkpoint(pretrained, tmp_path / source, source)
+    for name, checkpoint in (("a", pretrained), ("b", tmp_path / source)):
+        extend_vocab(checkpoint, tmp_path / name, words=["jumps"])
+    first, second = _arrays(tmp_path / "a"), _arrays(tmp_path / "b")
+    assert first.keys() == second.keys()
+    for path, array in first.items():
+        np.testing.assert_array_equal(second[path], array, path)
+    assert config_beside(tmp_path / "a") == config_beside(tmp_path / "b")
+
+
+def test_a_list_is_read_as_the_checkpoint_reads_text(config, tmp_path):
+    vocab = "[PAD] [UNK] [CLS] [SEP] [MASK] covid ##id Covid - x ##y z"
+    file = tmp_path / "vocab.txt"
+    file.write_text(vocab.replace(" ", "\n"))
+    config = BertConfig(**{**config.to_dict(), "vocab_size": 12})
+    model = build_encoder(config)
+    randomize(model)
+    folder = _save(model, config, tmp_path / "encoder", file)
+    settings = TokenizerSettings(True, tokenize_chinese_chars=False)
+    (folder / "tokenizer_config.json").write_text(settings.to_json(16))
+    words = ["COVID", " xy ", "##yyd", "  ", "zé", "covid"]
+    figures = extend_vocab(
+        folder, tmp_path / "new", words=words, config=ExtendVocabConfig()
+    )
+    assert figures == {"vocab_size_before": 12, "vocab_size_after": 15}
+    new = (tmp_path / "new" / "vocab.txt").read_text().splitlines()
+    assert new[12:] == ["xy", "##yyd", "ze"]
+    assert find_tokenizer_settings(tmp_path / "new") == settings
+    before, after = _arrays(folder)[WORDS], _arrays(tmp_path / "new")[WORDS]
+    # x ##y; then ##y ##y and a d without a piece, which is [UNK].
+    sources = [[9, 10], [10, 10, 1], [11, 1]]
+    for row, ids in zip(after[12:], sources, strict=True):
+        np.testing.assert_allclose(row, before[ids].mean(0), rtol=1e-6)
+    assert BIAS not in _arrays(tmp_path / "new")
+
+
+def test_padding_has_free_names_that_no_text_has(config, tmp_path, vocab_file):
+    vocab = vocab_file.read_text().splitlines()
+    vocab[4:4] = ["[unused0]", "[unused2]"]
+    vocab_file.write_text("\n".join(vocab))
+    config = BertConfig(**{**config.to_dict(), "vocab_size": 33})
+    model = build_pretraining_model(config)
+    randomize(model)
+    folder = _save(model, config, tmp_path / "old", vocab_file)
+    extend_vocab(
+        folder,
+        tmp_path / "new",
+        words=["jumps"],
+        config=ExtendVocabConfig(pad_vocab_to_multiple=9),
+    )
+    tokenizer = BertTokenizer(tmp_path / "new" / "vocab.txt")
+    assert tokenizer.vocab[33:] == ("jumps", "[unused1]", "[unused3]")
+    text = "jumps [unused1] [unused3] unused1"
+    assert max(tokenizer([text]).to_list()[0]) == 33
+    arrays = _arrays(tmp_path / "new")
+    for path in (WORDS, BIAS):
+        assert len(arrays[path]) == 36
+        for row in arrays[path][34:]:
+            np.testing.assert_array_equal(row, arrays[path][0])  # [PAD]
+
+
+def test_an_untied_decoder_grows_too(config, tmp_path, vocab_file):
+    folder = _save(build_encoder(config), config, tmp_path / "old", vocab_file)
+    arrays = _arrays(folder)
+    decoder = np.random.default_rng(5).normal(size=(12, 31)).astype("float32")
+    save_file(
+        arrays | {"masked_lm/decoder/kernel": decoder},
+        folder / "model.safetensors",
+    )
+    extend_vocab(folder, tmp_path / "new", words=["jumps"])
+    new = _arrays(tmp_path / "new")["masked_lm/decoder/kernel"]
+    np.testing.assert_array_equal(new[:, :31], decoder)
+    parts = _ids(folder, "jump", "##s")
+    np.testing.assert_allclose(new[:, 31], decoder[:, parts].mean(1), rtol=1e-6)
+
+
+def test_other_text_gives_the_figures(pretrained, tmp_path):
+    figures = extend_vocab(
+        pretrained,
+        tmp_path / "new",
+        [*LINES, HELD_OUT],
+        eval_lines=["jumps over"],
+        config=ExtendVocabConfig(num_new_pieces=1),
+    )
+    assert figures["vocab_size_after"] == 32
+    assert figures["num_words"] == 2
+    assert figures["tokens_per_word_before"] == 3 / 2
+    assert figures["tokens_per_word_after"] == 3 / 2
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        ({}, "No word was given; give a text"),
+        ({"lines": ["", " "]}, "No word was given"),
+        ({"lines": "corpus.txt"}, "lines is the string 'corpus.txt', but li"),
+        ({"words": "foxes"}, "words is the string 'foxes', but lines of text"),
+        ({"words": ["", " "]}, "No word was given"),
+        ({"lines": ["the fox"], "words": ["cat"]}, "Both a text and a list"),
+        ({"words": ["the", "Fox"]}, "has a piece for every given word already"),
+        ({"lines": ["the fox"] * 9}, "a piece for every frequent word already"),
+        (
+            {"words": ["##a-b"]},
+            "'##a-b' is not one word: .* into .'a', '-', 'b'",
+        ),
+        ({"words": ["cats", "New York"]}, r"not one .*into \['new', 'york'\]"),
+        ({"words": ["[NEW]"]}, "'.NEW.' is not one word: .*, without blanks"),
+        ({"words": ["\u200b"]}, r"not one word: .* splits it into \[\]"),
+        ({"words": ["cats", "a" * 250]}, r"'a+'... has 250 characters, but th"),
+        ({"words": ["##" + "a" * 201]}, "reads words of up to 200; leave it"),
+        ({"words": ["caf\ufffd"]}, "has a character that is not UTF-8; conve"),
+    ],
+)
+def test_wrong_input_leaves_nothing(pretrained, tmp_path, texts, message):
+    with pytest.raises(ValueError, match=message):
+        extend_vocab(pretrained, tmp_path / "new", **texts)
+    assert not list(tmp_path.glob("*new*"))
+
+
+def test_wrong_settings_are_refused(pretrained, tmp_path):
+    with pytest.raises(ValueError, match="num_new_pieces is 0, but must be"):
+        ExtendVocabConfig(num_new_pieces=0)
+    with pytest.raises(ValueError, match="pad_vocab_to_multiple is 0, but"):
+        ExtendVocabConfig(pad_vocab_to_multiple=0)
+    (tmp_path / "new").mkdir()
+    with pytest.raises(ValueError, match="exists already; give a new folder"):
+        extend_vocab(pretrained, tmp_path / "new", words=["cats"])
+
+
+def test_a_full_disk_leaves_nothing(pretrained, tmp_path):
+    with (
+        pytest.raises(OSError, match="Cannot write .*; free some disk space"),
+        full_disk(max_size=5000),
+    ):
+        extend_vocab(pretrained, tmp_path / "new", words=["jumps"])
+    assert not list(tmp_path.glob("*new*"))
+
+
+@pytest.mark.slow
+def test_on_a_store(pretrained, tmp_path, remote):
+    for name in ("model.safetensors", "bert_config.json", "vocab.txt"):
+        (remote / "old" / name).write_bytes((pretrained / name).read_bytes())
+    for checkpoint, folder in (
+        (pretrained, tmp_path / "new"),
+        (remote / "old", remote / "new"),
+    ):
+        extend_vocab(checkpoint, folder, [*LINES, HELD_OUT])
+    files = {path.name for path in (tmp_path / "new").iterdir()}
+    assert files == {
+        "bert_config.json",
+        "model.safetensors",
+        "tokenizer_config.json",
+        "vocab.txt",
+    }
+    for name in files:
+        assert (remote / "new" / name).read_bytes() == (
+            tmp_path / "new" / name
+        ).read_bytes()
+
+
+def test_korean_film_reviews_in_fewer_tokens(tmp_path, shared):
+    """The released multilingual vocabulary, on a network of little width."""
+    file = shared / "data/vocab/bert-base-multilingual-cased.vocab.txt"
+    config = BertConfig(
+        vocab_size=119547,
+        hidden_size=4,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=S,
+    )
+    folder = _save(build_encoder(config), config, tmp_path / "old", file)
+    with gzip.open(
+        shared / "data/pretrain/movie-reviews.ko.txt.gz",
+        "rt",
+        encoding="utf-8",
+    ) as lines:
+        lines = list(itertools.islice(lines, 3000))
+    figures = extend_vocab(
+        folder,
+        tmp_path / "new",
+        lines[:2000],
+        eval_lines=lines[2000:],
+        config=ExtendVocabConfig(num_new_pieces=300),
+    )
+    assert figures["vocab_size_after"] == 119847
+    assert find_tokenizer_settings(tmp_path / "new") == TokenizerSettings(False)
+    tokenizers = [
+        BertTokenizer(f / "vocab.txt", False)
+        for f in (folder, tmp_path / "new")
+    ]
+    before, after = (t(lines[2000:]).flat_values.numpy() for t in tokenizers)
+    words = figures["num_words"]
+    assert figures["tokens_per_word_before"] == len(before) / words
+    assert figures["tokens_per_word_after"] == len(after) / words
+    assert len(after) < 0.92 * len(before)
+    # Reviews are full of ㅋㅋ and ㅠㅠ, which Wikipedia does not have.
+    unknown = [np.sum(ids == tokenizers[0].unk_id) for ids in (before, after)]
+    assert figures["unknown_words_before"] == unknown[0]
+    assert figures["unknown_words_after"] == unknown[1] < 0.5 * unknown[0]

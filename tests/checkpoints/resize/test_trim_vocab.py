@@ -1,0 +1,164 @@
+"""Kept pieces keep their rows, and the text keeps its pieces."""
+
+import gzip
+import itertools
+import json
+
+import numpy as np
+import pytest
+from conftest import randomize
+from safetensors.numpy import load_file, save_file
+
+from keras_bert.checkpoints.find import config_beside
+from keras_bert.checkpoints.resize.trim_vocab import TrimVocabConfig, trim_vocab
+from keras_bert.config import BertConfig
+from keras_bert.models.pretraining import build_pretraining_model
+from keras_bert.text.tokenizer import BertTokenizer
+
+VOCAB = """
+    [PAD] [unused0] [UNK] [CLS] [SEP] [MASK] a b ##a ##b ab aba ##ab ##ba abab
+    . the ##c fox
+""".split()
+TEXTS = ["the abab fox", "the ababa aba .", "the ab"]
+
+
+@pytest.fixture(scope="module")
+def pretrained(config, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pretrained")
+    config = BertConfig(**{**config.to_dict(), "vocab_size": len(VOCAB)})
+    model = build_pretraining_model(config)
+    randomize(model)
+    save_file(
+        {weight.path: weight.numpy() for weight in model.weights},
+        folder / "model.safetensors",
+    )
+    (folder / "bert_config.json").write_text(config.to_json())
+    (folder / "vocab.txt").write_text("\n".join(VOCAB))
+    return folder
+
+
+def _tokens(folder, texts):
+    tokenizer = BertTokenizer(folder / "vocab.txt")
+    return [tokenizer.tokens(ids) for ids in tokenizer(texts).to_list()]
+
+
+def test_the_text_keeps_its_pieces_and_they_keep_their_rows(
+    pretrained, tmp_path
+):
+    figures = trim_vocab(pretrained, tmp_path / "new", TEXTS)
+    vocab = (tmp_path / "new" / "vocab.txt").read_text().splitlines()
+    assert " ".join(vocab) == (
+        "[PAD] [UNK] [CLS] [SEP] [MASK] a b ##a ##b ab aba abab . the ##c fox"
+    )
+    assert _tokens(tmp_path / "new", TEXTS) == _tokens(pretrained, TEXTS)
+    kept = [VOCAB.index(piece) for piece in vocab]
+    old = load_file(pretrained / "model.safetensors")
+    new = load_file(tmp_path / "new" / "model.safetensors")
+    for path, array in old.items():
+        is_by_piece = len(array) == len(VOCAB)
+        np.testing.assert_array_equal(
+            new[path], array[kept] if is_by_piece else array, path
+        )
+    assert config_beside(tmp_path / "new").vocab_size == 16
+    assert figures == {
+        "vocab_size_before": 19,
+        "vocab_size_after": 16,
+        "num_weights_before": sum(a.size for a in old.values()),
+        "num_weights_after": sum(a.size for a in old.values()) - 3 * (12 + 1),
+    }
+    settings = json.loads(
+        (tmp_path / "new" / "tokenizer_config.json").read_text()
+    )
+    assert settings["do_lower_case"] and settings["model_max_length"] == 16
+
+
+def test_other_texts_stay_readable_only_with_characters(pretrained, tmp_path):
+    text = ["bab abac aab"]
+    assert _tokens(pretrained, text) == [
+        ["b", "##ab", "aba", "##c", "a", "##ab"]
+    ]
+    trim_vocab(pretrained, tmp_path / "with", TEXTS)
+    assert _tokens(tmp_path / "with", text) == [
+        ["b", "##a", "##b", "aba", "##c", "a", "##a", "##b"]
+    ]
+    trim_vocab(
+        pretrained,
+        tmp_path / "without",
+        TEXTS,
+        config=TrimVocabConfig(keep_characters=False),
+    )
+    assert _tokens(tmp_path / "without", text) == [["[UNK]"] * 3]
+    # The text itself is read as before.
+    assert _tokens(tmp_path / "without", TEXTS) == _tokens(pretrained, TEXTS)
+
+
+def test_words_with_frequent_pieces_are_split_as_before(pretrained, tmp_path):
+    trim_vocab(
+        pretrained,
+        tmp_path / "new",
+        TEXTS,
+        config=TrimVocabConfig(min_count=2, pad_vocab_to_multiple=7),
+    )
+    vocab = (tmp_path / "new" / "vocab.txt").read_text().splitlines()
+    # "abab" occurs twice and "the" three times; one "." is a character.
+    assert " ".join(vocab) == (
+        "[PAD] [UNK] [CLS] [SEP] [MASK] a b ##a ##b abab . the ##c [unused0]"
+    )
+    assert _tokens(tmp_path / "new", ["the abab ababa aba ab"]) == [
+        ["the", "abab", "abab", "##a", "a", "##b", "##a", "a", "##b"]
+    ]
+    old = load_file(pretrained / "model.safetensors")
+    new = load_file(tmp_path / "new" / "model.safetensors")
+    path = "masked_lm/output_bias"
+    np.testing.assert_array_equal(new[path][13], old[path][0])
+
+
+def test_korean_text_keeps_its_pieces(config, tmp_path, shared):
+    """The released multilingual vocabulary, on a network of little width."""
+    folder = tmp_path / "multilingual"
+    folder.mkdir()
+    config = BertConfig(**{**config.to_dict(), "vocab_size": 119547})
+    save_file(
+        {
+            "embeddings/word_embeddings": np.arange(
+                119547, dtype="float32"
+            ).reshape(-1, 1)
+        },
+        folder / "model.safetensors",
+    )
+    (folder / "bert_config.json").write_text(config.to_json())
+    file = shared / "data/vocab/bert-base-multilingual-cased.vocab.txt"
+    (folder / "vocab.txt").write_bytes(file.read_bytes())
+    with gzip.open(
+        shared / "data/pretrain/movie-reviews.ko.txt.gz",
+        "rt",
+        encoding="utf-8",
+    ) as lines:
+        lines = list(itertools.islice(lines, 3000))
+    trim_vocab(folder, tmp_path / "new", lines[:2000])
+    old, new = (
+        BertTokenizer(f / "vocab.txt", False)
+        for f in (folder, tmp_path / "new")
+    )
+    assert new.vocab_size < 25_000
+    (rows,) = load_file(tmp_path / "new" / "model.safetensors").values()
+    assert [old.vocab[int(i)] for i in rows[:, 0]] == list(new.vocab)
+    kept = [old.vocab[i] for i in old(lines[:2000]).flat_values.numpy()]
+    assert kept == [new.vocab[i] for i in new(lines[:2000]).flat_values.numpy()]
+    # Other texts are in more tokens, but no word became unknown.
+    before, after = (t(lines[2000:]).flat_values.numpy() for t in (old, new))
+    assert len(after) > len(before)
+    assert np.sum(after == new.unk_id) == np.sum(before == old.unk_id) > 100
+
+
+def test_wrong_input_leaves_nothing(pretrained, tmp_path):
+    with pytest.raises(ValueError, match="The text has no word"):
+        trim_vocab(pretrained, tmp_path / "new", ["", " "])
+    with pytest.raises(ValueError, match="lines is the string 'corpus.txt'"):
+        trim_vocab(pretrained, tmp_path / "new", "corpus.txt")
+    assert not list(tmp_path.glob("*new*"))
+    (tmp_path / "new").mkdir()
+    with pytest.raises(ValueError, match="exists already; give a new folder"):
+        trim_vocab(pretrained, tmp_path / "new", TEXTS)
+    with pytest.raises(ValueError, match="pad_vocab_to_multiple is -1, but"):
+        TrimVocabConfig(pad_vocab_to_multiple=-1)

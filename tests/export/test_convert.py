@@ -1,0 +1,275 @@
+"""Converting to another format and back keeps every bit."""
+
+import dataclasses
+import json
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from conftest import randomize
+from full_disk import full_disk
+from safetensors.numpy import load_file, save_file
+
+from keras_bert.checkpoints.find import config_beside
+from keras_bert.checkpoints.load import load_checkpoint
+from keras_bert.config import BertConfig
+from keras_bert.export.convert import FORMATS, convert_checkpoint
+from keras_bert.models.classifier import build_classifier, build_regressor
+from keras_bert.models.encoder import build_encoder
+from keras_bert.models.multiple_choice import build_multiple_choice
+from keras_bert.models.pretraining import build_pretraining_model
+from keras_bert.models.span_labeler import build_span_labeler
+from keras_bert.models.token_classifier import build_token_classifier
+from keras_bert.text.tokenizer_settings import TokenizerSettings
+
+BUILDERS = {
+    "BertModel": build_encoder,
+    "BertForPreTraining": build_pretraining_model,
+    "BertForSequenceClassification": lambda c: build_classifier(
+        c, num_labels=5
+    ),
+    "a regression": build_regressor,
+    "BertForTokenClassification": lambda c: build_token_classifier(
+        c, num_labels=9
+    ),
+    "BertForQuestionAnswering": build_span_labeler,
+    "BertForMultipleChoice": build_multiple_choice,
+}
+# The network of these tests has 16 positions.
+_SETTINGS = {"sentence_transformers": {"max_seq_length": 16}}
+# google-research/bert has no code for these heads.
+NOT_GOOGLE = {"BertForTokenClassification", "BertForMultipleChoice"}
+
+
+def _save(model, config, folder, vocab_file):
+    arrays = {weight.path: weight.numpy() for weight in model.weights}
+    _write(arrays, config, folder, vocab_file)
+
+
+def _write(arrays, config, folder, vocab_file):
+    folder.mkdir()
+    save_file(arrays, folder / "model.safetensors")
+    (folder / "bert_config.json").write_text(config.to_json())
+    (folder / "vocab.txt").write_bytes(vocab_file.read_bytes())
+
+
+@pytest.fixture(params=BUILDERS)
+def saved(request, config, tmp_path, vocab_file):
+    model = BUILDERS[request.param](config)
+    randomize(model)
+    _save(model, config, tmp_path / "ours", vocab_file)
+    return request.param, tmp_path
+
+
+def _assert_same_weights(folder, other):
+    arrays = load_file(folder / "model.safetensors")
+    others = load_file(other / "model.safetensors")
+    assert arrays.keys() == others.keys()
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(array, others[name], name)
+
+
+@pytest.mark.parametrize("to", ["huggingface", "google_tf1"])
+def test_there_and_back_is_bit_exact(saved, config, to):
+    name, folder = saved
+    if to == "google_tf1" and name in NOT_GOOGLE:
+        with pytest.raises(ValueError, match="has no name in that format"):
+            convert_checkpoint(folder / "ours", folder / "theirs", to)
+        assert not (folder / "theirs").exists()
+        return
+    convert_checkpoint(folder / "ours", folder / "theirs", to)
+    convert_checkpoint(folder / "theirs", folder / "again", "keras")
+    _assert_same_weights(folder / "again", folder / "ours")
+    assert config_beside(folder / "again") == config
+    for other in ("theirs", "again"):
+        assert (folder / other / "vocab.txt").read_bytes() == (
+            folder / "ours" / "vocab.txt"
+        ).read_bytes()
+    model = BUILDERS[name](config)
+    load_checkpoint(model, folder / "theirs")
+    arrays = load_file(folder / "ours" / "model.safetensors")
+    for weight in model.weights:
+        np.testing.assert_array_equal(weight.numpy(), arrays[weight.path])
+
+
+def test_the_architecture_is_named(saved):
+    name, folder = saved
+    convert_checkpoint(folder / "ours", folder / "theirs", "huggingface")
+    values = json.loads((folder / "theirs" / "config.json").read_text())
+    expected = "BertForSequenceClassification" if name[0] == "a" else name
+    assert values["architectures"] == [expected]
+    assert values["hidden_act"] == "gelu_new"
+    assert len(values.get("id2label", "")) == {
+        "BertForSequenceClassification": 5,
+        "BertForTokenClassification": 9,
+        "BertForMultipleChoice": 1,
+        "a regression": 1,
+    }.get(name, 0)
+    names = load_file(folder / "theirs" / "model.safetensors").keys()
+    first = "" if name == "BertModel" else "bert."
+    assert f"{first}embeddings.word_embeddings.weight" in names
+
+
+def test_googles_names_shapes_and_types(shared, tmp_path):
+    golden = shared / "golden" / "tf1_small"
+    convert_checkpoint(
+        golden / "bert_model.ckpt", tmp_path / "hf", "huggingface"
+    )
+    convert_checkpoint(tmp_path / "hf", tmp_path / "google", "google_tf1")
+    theirs = tf.train.load_checkpoint(str(golden / "bert_model.ckpt"))
+    ours = tf.train.load_checkpoint(str(tmp_path / "google/bert_model.ckpt"))
+    shapes = theirs.get_variable_to_shape_map()
+    assert ours.get_variable_to_shape_map() == shapes
+    assert (
+        ours.get_variable_to_dtype_map() == theirs.get_variable_to_dtype_map()
+    )
+    for name in shapes:
+        np.testing.assert_array_equal(
+            ours.get_tensor(name), theirs.get_tensor(name), name
+        )
+    assert json.loads((tmp_path / "google/bert_config.json").read_text()) == (
+        json.loads((golden / "bert_config.json").read_text())
+    )
+
+
+def test_a_file_of_transformers_comes_back_unchanged(shared, tmp_path):
+    minilm = shared / "data" / "checkpoints" / "all-MiniLM-L6-v2"
+    convert_checkpoint(minilm, tmp_path / "ours", "keras")
+    convert_checkpoint(tmp_path / "ours", tmp_path / "again", "huggingface")
+    theirs = load_file(minilm / "model.safetensors")
+    theirs.pop("embeddings.position_ids", None)
+    ours = load_file(tmp_path / "again" / "model.safetensors")
+    assert ours.keys() == theirs.keys()
+    for name, array in theirs.items():
+        np.testing.assert_array_equal(ours[name], array, name)
+    first, again = (
+        json.loads((folder / "config.json").read_text())
+        for folder in (minilm, tmp_path / "again")
+    )
+    common = first.keys() & again.keys() - {"_name_or_path"}
+    assert {"hidden_act", "layer_norm_eps", "vocab_size"} <= common
+    assert {k: again[k] for k in common} == {k: first[k] for k in common}
+
+
+def test_labels_and_tokenizer_settings_are_kept(config, tmp_path, vocab_file):
+    model = build_classifier(config, num_labels=2)
+    _save(model, config, tmp_path / "ours", vocab_file)
+    (tmp_path / "ours" / "task.json").write_text('{"labels": ["bad", "gut"]}')
+    settings = TokenizerSettings(False, strip_accents=True)
+    (tmp_path / "ours" / "tokenizer_config.json").write_text(
+        settings.to_json(model_max_length=9)
+    )
+    convert_checkpoint(tmp_path / "ours", tmp_path / "theirs", "huggingface")
+    theirs = tmp_path / "theirs"
+    values = json.loads((theirs / "config.json").read_text())
+    assert values["id2label"] == {"0": "bad", "1": "gut"}
+    assert values["label2id"] == {"bad": 0, "gut": 1}
+    tokenizer = json.loads((theirs / "tokenizer_config.json").read_text())
+    assert tokenizer == {
+        "do_lower_case": False,
+        "model_max_length": 16,
+        "strip_accents": True,
+        "tokenize_chinese_chars": True,
+        "tokenizer_class": "BertTokenizer",
+    }
+
+
+@pytest.mark.parametrize(
+    ("capital", "do_lower_case"), [("", True), ("Fox", False)]
+)
+def test_the_vocabulary_tells_the_case_if_nothing_else_does(
+    config, tmp_path, vocab_file, capital, do_lower_case
+):
+    _save(build_encoder(config), config, tmp_path / "ours", vocab_file)
+    with (tmp_path / "ours" / "vocab.txt").open("a") as vocab:
+        vocab.write(capital)
+    for to in FORMATS:
+        convert_checkpoint(
+            tmp_path / "ours", tmp_path / to, to, settings=_SETTINGS.get(to)
+        )
+        file = tmp_path / to / "tokenizer_config.json"
+        assert file.exists() == (to != "google_tf1")
+        if file.exists():
+            settings = TokenizerSettings(do_lower_case)
+            assert TokenizerSettings.from_json(file) == settings
+
+
+def test_impossible_conversions_are_named(config, tmp_path, vocab_file, caplog):
+    config = dataclasses.replace(
+        config, directionality="left_to_right", hidden_act="gelu_erf"
+    )
+    _save(build_encoder(config), config, tmp_path / "ours", vocab_file)
+    with pytest.raises(ValueError, match="no counterpart in transformers"):
+        convert_checkpoint(tmp_path / "ours", tmp_path / "hf", "huggingface")
+    with pytest.raises(ValueError, match="no format 'onnx'; choose one of"):
+        convert_checkpoint(tmp_path / "ours", tmp_path / "hf", "onnx")
+    assert not (tmp_path / "hf").exists()
+    convert_checkpoint(tmp_path / "ours", tmp_path / "google", "google_tf1")
+    assert "ignores directionality=left_to_right" in caplog.text
+    assert "will refuse hidden_act 'gelu_erf'" in caplog.text
+    with pytest.raises(ValueError, match="exists already; give a new"):
+        convert_checkpoint(tmp_path / "ours", tmp_path / "google", "keras")
+
+
+_CONVERT = """
+import re, sys
+from keras_bert import convert_checkpoint
+convert_checkpoint(*sys.argv[1:])
+print(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1])
+"""
+
+
+@pytest.mark.slow
+def test_bert_large_stays_under_3_gb(tmp_path, vocab_file):
+    """1.34 GB of weights; all 24 layers have the same."""
+    config = BertConfig.from_name("bert_large_uncased")
+    one_layer = dataclasses.replace(config, num_hidden_layers=1)
+    arrays = {
+        path.replace("layer_0/", f"layer_{i}/"): weight.numpy()
+        for weight in build_pretraining_model(one_layer).weights
+        for path in [weight.path]
+        for i in range(24 if path.startswith("layer_0/") else 1)
+    }
+    _write(arrays, config, tmp_path / "keras", vocab_file)
+    for source, to in (
+        ("keras", "huggingface"),
+        ("huggingface", "google_tf1"),
+        ("google_tf1", "huggingface"),
+        ("google_tf1", "keras"),
+    ):
+        out = tmp_path / f"{to} from {source}"
+        child = subprocess.run(
+            [sys.executable, "-c", _CONVERT, tmp_path / source, out, to],
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        peak_gb = int(child.stdout) * 1024 / 1e9
+        print(f"{source} to {to}: peak {peak_gb:.2f} GB")
+        assert 1.3 < peak_gb < 3
+        if (tmp_path / to).exists():
+            shutil.rmtree(out)
+        else:
+            out.rename(tmp_path / to)
+
+
+@pytest.fixture
+def saved_encoder(config, tmp_path, vocab_file):
+    _save(build_encoder(config), config, tmp_path / "ours", vocab_file)
+    return tmp_path / "ours"
+
+
+@pytest.mark.parametrize("to", FORMATS)
+def test_a_full_disk_is_named(saved_encoder, to):
+    theirs = saved_encoder.with_name("theirs")
+    with (
+        pytest.raises(OSError, match="Cannot write .*; free some disk space"),
+        full_disk(max_size=5000),  # half of the weights
+    ):
+        convert_checkpoint(
+            saved_encoder, theirs, to, settings=_SETTINGS.get(to)
+        )
+    assert not list(theirs.parent.glob("*theirs*"))

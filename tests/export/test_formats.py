@@ -1,0 +1,210 @@
+"""Networks in other formats answer as the SavedModel of the same model does."""
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from conftest import randomize, write_vocab
+from exported_models import MODELS
+from kind_examples import make_kind
+
+from keras_bert.config import BertConfig
+from keras_bert.errors import InputError
+from keras_bert.export.bfloat16 import in_bfloat16
+from keras_bert.export.config import ExportConfig
+from keras_bert.export.network import (
+    LoadedNetwork,
+    export_network,
+    load_network,
+)
+from keras_bert.predict.served_model import ServedModel
+from keras_bert.predict.versions import find_versions
+
+_TEXTS = [
+    "The quick brown fox jumped over a lazy dog. " * 3,
+    "ÉLAN, 狐 is the film!",
+    "",
+]
+# LiteRT has no operations for lists of tensors, which an LSTM needs.
+_NOT_IN_LITERT = [name for name in MODELS if "bilstm" in name]
+_NETWORKS = [name for name in MODELS if name != "encoder"]
+
+
+def _make(name, folder, config):
+    kind = make_kind(
+        name.split()[0], write_vocab(folder), config, **MODELS[name]
+    )
+    model = kind.build_model(config)
+    randomize(model)
+    return model, kind
+
+
+def _export(model, kind, folder, config, model_format, precision="float32"):
+    return export_network(
+        model,
+        kind,
+        folder,
+        config=ExportConfig(model_format, precision),
+        bert_config=config,
+        training={},
+    )
+
+
+# In CI, one network with the usual inputs and one with packed inputs.
+_QUICK = [("classification", "litert"), ("embedding", "onnx")]
+
+
+@pytest.mark.parametrize(
+    ("name", "model_format"),
+    [
+        pytest.param(*pair, marks=[] if pair in _QUICK else [pytest.mark.slow])
+        for pair in itertools.product(_NETWORKS, ["litert", "onnx"])
+        if pair not in [(name, "litert") for name in _NOT_IN_LITERT]
+    ],
+)
+def test_a_network_answers_strings_as_the_model(
+    config, tmp_path, name, model_format
+):
+    model, kind = _make(name, tmp_path, config)
+    version = _export(model, kind, tmp_path / "other", config, model_format)
+    expected = kind.signatures(model)["serving_default"]
+    found = LoadedNetwork(version).signatures["serving_default"]
+    texts = {
+        spec.name: tf.constant(
+            _TEXTS if spec.shape.rank == 1 else [[x, "a dog"] for x in _TEXTS]
+        )
+        for spec in expected.inputs
+    }
+    answers = found(**texts)
+    for output, values in expected.function(*texts.values()).items():
+        if values.dtype == tf.float32:
+            np.testing.assert_allclose(answers[output], values, atol=1e-5)
+        else:
+            np.testing.assert_array_equal(answers[output], values)
+
+
+def test_served_model_reads_a_network(config, tmp_path):
+    model, kind = _make("classification", tmp_path, config)
+    _export(model, kind, tmp_path / "lite", config, "litert")
+    served = ServedModel(tmp_path / "lite")
+    (answer,) = served.answer([{served.inputs[0]: "a good film"}])
+    assert list(answer["scores"]) == list(kind.spec.labels)
+
+
+def test_the_files_of_a_network(config, tmp_path):
+    model, kind = _make("classification", tmp_path, config)
+    version = _export(model, kind, tmp_path / "lite", config, "litert")
+    assert version == tmp_path / "lite" / "1"
+    assert find_versions(tmp_path / "lite") == {1: version}
+    files = {
+        str(path.relative_to(version))
+        for path in version.rglob("*")
+        if path.is_file()
+    }
+    assert files == {
+        "README.md",
+        "network.tflite",
+        "assets/bert_config.json",
+        "assets/model.json",
+        "assets/task.json",
+        "assets/tokenizer.json",
+        "assets/tokenizer_config.json",
+        "assets/vocab.txt",
+    }
+    description = json.loads((version / "assets/model.json").read_text())
+    assert description["network"]["outputs"] == {
+        "logits": {"dtype": "float32", "shape": [None, 3]}
+    }
+    card = (version / "README.md").read_text(encoding="utf-8")
+    assert "| `segment_ids` | [any, any] | 0 for the first text" in card
+
+
+def test_litert_refuses_an_lstm_and_leaves_nothing(config, tmp_path):
+    model, kind = _make(_NOT_IN_LITERT[0], tmp_path, config)
+    with pytest.raises(InputError, match="lacks an operation of the network"):
+        _export(model, kind, tmp_path / "lite", config, "litert")
+    assert list((tmp_path / "lite").iterdir()) == []
+
+
+def test_a_folder_has_versions_of_one_format(config, tmp_path):
+    model, kind = _make("classification", tmp_path, config)
+    _export(model, kind, tmp_path / "model", config, "litert")
+    with pytest.raises(InputError, match="has versions of the format litert"):
+        _export(model, kind, tmp_path / "model", config, "onnx")
+
+
+@pytest.mark.parametrize("model_format", ["litert", "onnx"])
+def test_a_damaged_network_is_refused(config, tmp_path, model_format):
+    model, kind = _make("classification", tmp_path, config)
+    version = _export(model, kind, tmp_path / "model", config, model_format)
+    (file,) = version.glob("network.*")
+    file.write_bytes(file.read_bytes()[:1000])
+    with pytest.raises(InputError, match=f"{file.name} is not an? .* network"):
+        ServedModel(version)
+
+
+# Large enough to be quantized: LiteRT leaves small weights as they are.
+_WIDE = BertConfig(
+    vocab_size=31,
+    hidden_size=96,
+    num_hidden_layers=2,
+    num_attention_heads=3,
+    intermediate_size=160,
+    max_position_embeddings=16,
+)
+
+
+@pytest.mark.parametrize("model_format", ["litert", "onnx"])
+def test_int8_is_a_quarter_of_the_size_and_close(tmp_path, model_format):
+    model, kind = _make("classification", tmp_path, _WIDE)
+    ids = np.array([[2, 5, 9, 3, 7, 8, 3], [2, 30, 12, 3, 6, 3, 0]], "int32")
+    features = {
+        "input_ids": tf.constant(ids),
+        "input_mask": tf.constant(ids > 0, tf.int32),
+        "segment_ids": tf.zeros_like(ids),
+    }
+    expected = model(features)["logits"].numpy()
+    sizes, errors = [], []
+    for precision in ("float32", "int8"):
+        folder = tmp_path / precision
+        version = _export(model, kind, folder, _WIDE, model_format, precision)
+        (file,) = version.glob("network.*")
+        sizes.append(file.stat().st_size)
+        logits = load_network(version)(features)["logits"].numpy()
+        errors.append(np.abs(logits - expected).max() / np.ptp(expected))
+    assert sizes[1] < 0.4 * sizes[0]
+    assert errors[0] < 1e-5
+    assert 1e-5 < errors[1] < 0.1
+
+
+def test_bfloat16_halves_the_weights(config, tmp_path):
+    model, kind = _make("classification", tmp_path, config)
+    half = in_bfloat16(model, kind, config)
+    kernel = half.get_layer("layer_1").attention.query.kernel
+    assert kernel.dtype == "bfloat16"
+    np.testing.assert_allclose(
+        np.float32(kernel.numpy()),
+        model.get_layer("layer_1").attention.query.kernel.numpy(),
+        rtol=2**-8,
+    )
+    texts = tf.constant(["a good film", "the fox"])
+    scores = [
+        kind.signatures(network)["serving_default"].function(texts)["scores"]
+        for network in (model, half)
+    ]
+    assert 0 < np.abs(scores[0] - scores[1]).max() < 0.05
+
+
+@pytest.mark.parametrize(
+    ("model_format", "precision", "other"),
+    [
+        ("saved_model", "int8", "bfloat16"),
+        ("litert", "bfloat16", "int8"),
+        ("onnx", "bfloat16", "int8"),
+    ],
+)
+def test_a_format_has_its_precisions(model_format, precision, other):
+    with pytest.raises(InputError, match=f"choose float32 or {other}"):
+        ExportConfig(model_format, precision)

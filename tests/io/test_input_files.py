@@ -1,0 +1,41 @@
+import gzip
+
+import pytest
+
+from keras_bert.errors import InputError
+from keras_bert.io.input_files import expand_globs, open_text
+
+
+def test_globs_are_expanded_in_order(tmp_path):
+    for name in ("c.txt", "b.gz", "a.gz"):
+        (tmp_path / name).touch()
+    files = expand_globs(f"{tmp_path}/c.txt, {tmp_path}/*.gz")
+    assert files == [f"{tmp_path}/{name}" for name in ("c.txt", "a.gz", "b.gz")]
+    with pytest.raises(FileNotFoundError, match="No file matches"):
+        expand_globs(f"{tmp_path}/*.csv")
+
+
+def test_an_existing_name_is_no_glob(tmp_path):
+    for name in ("x[1].txt", "x1.txt"):
+        (tmp_path / name).touch()
+    for name in ("x[1].txt", "x1.txt"):
+        assert expand_globs(tmp_path / name) == [f"{tmp_path}/{name}"]
+    with pytest.raises(FileNotFoundError, match="No file matches ''"):
+        expand_globs(f"{tmp_path}/x1.txt,")
+
+
+def test_the_content_tells_whether_a_file_is_compressed(tmp_path):
+    (tmp_path / "a.txt").write_bytes(gzip.compress(b"\xef\xbb\xbfa\nb\n"))
+    with open_text(tmp_path / "a.txt", errors="strict") as lines:
+        assert list(lines) == ["a\n", "b\n"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32"])
+@pytest.mark.parametrize("errors", ["strict", "replace"])
+def test_text_in_another_encoding(tmp_path, encoding, errors):
+    (tmp_path / "a.txt").write_bytes("여우 fox\n".encode(encoding))
+    with (
+        pytest.raises(InputError, match="a.txt holds bytes of zero"),
+        open_text(tmp_path / "a.txt", errors=errors) as lines,
+    ):
+        list(lines)

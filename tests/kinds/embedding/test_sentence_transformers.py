@@ -1,0 +1,411 @@
+"""Folders of sentence-transformers are read and written."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from safetensors.numpy import load_file
+from small_checkpoint import write_checkpoint
+
+from keras_bert.checkpoints.load_pretrained import load_pretrained
+from keras_bert.errors import InputError
+from keras_bert.export.convert import convert_checkpoint
+from keras_bert.finetuning.finetuned_model import is_finetuned, load_finetuned
+from keras_bert.models.pretraining import build_pretraining_model
+from keras_bert.vectors.embedder import load_embedder
+
+LIBRARY = "sentence_transformers.models"
+TEXTS = ["a very good dog", "the fox", "lazy " * 12]
+# What release 6.2 writes.
+NEW = {
+    "modules.json": [
+        {
+            "idx": 0,
+            "name": "0",
+            "path": "",
+            "type": "sentence_transformers.base.modules.transformer"
+            ".Transformer",
+        },
+        {
+            "idx": 1,
+            "name": "1",
+            "path": "1_Pooling",
+            "type": "sentence_transformers.sentence_transformer.modules.pooling"
+            ".Pooling",
+        },
+    ],
+    "1_Pooling/config.json": {
+        "embedding_dimension": 12,
+        "pooling_mode": "max",
+        "include_prompt": True,
+    },
+    "sentence_bert_config.json": {
+        "transformer_task": "feature-extraction",
+        "module_output_name": "token_embeddings",
+    },
+    "config_sentence_transformers.json": {
+        "default_prompt_name": None,
+        "prompts": {"document": "", "query": ""},
+        "similarity_fn_name": "cosine",
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory, config):
+    return write_checkpoint(tmp_path_factory.mktemp("m") / "encoder", config)
+
+
+def _write(folder, files):
+    for name, values in files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(json.dumps(values))
+
+
+def _read(folder, name):
+    return json.loads((folder / name).read_text(encoding="utf-8"))
+
+
+def _convert(checkpoint, folder, **settings):
+    settings = {"max_seq_length": 9} | settings
+    convert_checkpoint(
+        checkpoint, folder, "sentence_transformers", settings=settings
+    )
+    return folder
+
+
+@pytest.fixture
+def new(checkpoint, tmp_path):
+    """A folder as release 6.2 of sentence-transformers writes it."""
+    folder = tmp_path / "new"
+    convert_checkpoint(checkpoint, folder, "huggingface")
+    _write(folder, NEW)
+    pieces = (folder / "vocab.txt").read_text().split()
+    values = {
+        "added_tokens": [{"id": 2, "content": "[CLS]"}],
+        "model": {
+            "type": "WordPiece",
+            "vocab": {piece: i for i, piece in enumerate(pieces)},
+        },
+    }
+    (folder / "tokenizer.json").write_text(json.dumps(values))
+    (folder / "vocab.txt").unlink()
+    tokenizer = _read(folder, "tokenizer_config.json")
+    _write(
+        folder, {"tokenizer_config.json": tokenizer | {"model_max_length": 11}}
+    )
+    return folder
+
+
+def _check_model(folder, checkpoint, **settings):
+    """Checks weights, settings and vocabulary: a fingerprint is of these."""
+    expected, found = (
+        load_embedder(checkpoint, **settings),
+        load_embedder(folder),
+    )
+    for name, value in settings.items():
+        assert getattr(found.settings, name) == value
+    assert found.fingerprint() == expected.fingerprint()
+
+
+@pytest.mark.parametrize("pooling, normalize", [("mean", True), ("cls", False)])
+def test_what_is_written_is_read(checkpoint, tmp_path, pooling, normalize):
+    settings = {"pooling": pooling, "normalize": normalize, "max_seq_length": 9}
+    folder = _convert(checkpoint, tmp_path / "st", **settings)
+    _check_model(folder, checkpoint, **settings)
+    again = tmp_path / "again"
+    convert_checkpoint(folder, again, "sentence_transformers")
+    for file in folder.rglob("*.*"):
+        name = file.relative_to(folder)
+        assert (again / name).is_dir() or (
+            (again / name).read_bytes() == file.read_bytes()
+        ), name
+
+
+def test_it_is_loaded_as_a_finetuned_model(checkpoint, tmp_path):
+    folder = _convert(checkpoint, tmp_path / "st", pooling="max")
+    assert is_finetuned(folder)
+    answers = load_finetuned(folder).predict([{"text": x} for x in TEXTS])
+    np.testing.assert_allclose(
+        [answer["embedding"] for answer in answers],
+        load_embedder(folder).embed(TEXTS),
+        atol=1e-5,
+    )
+
+
+def test_the_files_are_those_of_released_models(checkpoint, tmp_path):
+    folder = _convert(checkpoint, tmp_path / "st", pooling="max")
+    assert _read(folder, "modules.json") == [
+        {
+            "idx": i,
+            "name": str(i),
+            "path": path,
+            "type": f"sentence_transformers.models.{name}",
+        }
+        for i, (path, name) in enumerate(
+            [
+                ("", "Transformer"),
+                ("1_Pooling", "Pooling"),
+                ("2_Normalize", "Normalize"),
+            ]
+        )
+    ]
+    pooling = _read(folder, "1_Pooling/config.json")
+    assert pooling.pop("word_embedding_dimension") == 12
+    assert [name for name, on in pooling.items() if on] == [
+        "pooling_mode_max_tokens"
+    ]
+    assert _read(folder, "sentence_bert_config.json") == {
+        "max_seq_length": 9,
+        "do_lower_case": False,
+    }
+    names = set(load_file(folder / "model.safetensors"))
+    assert "embeddings.word_embeddings.weight" in names
+    assert "pooler.dense.weight" in names
+    assert _read(folder, "config.json")["architectures"] == ["BertModel"]
+
+
+def test_a_folder_of_a_new_release(new, checkpoint):
+    _check_model(
+        new,
+        checkpoint,
+        pooling="max",
+        normalize=False,
+        max_seq_length=11,
+        prompts='{"document": "", "query": ""}',
+    )
+    assert load_pretrained(new, seq_length=16).tokenizer.vocab_size == 31
+    # Without a length of its own, a tokenizer has a very large one.
+    tokenizer = _read(new, "tokenizer_config.json")
+    _write(
+        new, {"tokenizer_config.json": tokenizer | {"model_max_length": 1e30}}
+    )
+    assert load_embedder(new).settings.max_seq_length == 16
+
+
+def test_a_folder_of_an_old_release(checkpoint, tmp_path):
+    """Its weights are in 0_Transformer, beside sentence_bert_config.json."""
+    folder = _convert(checkpoint, tmp_path / "st", pooling="max")
+    inner = folder / "0_Transformer"
+    inner.mkdir()
+    for file in list(folder.iterdir()):
+        if file.is_file() and file.name != "modules.json":
+            shutil.move(file, inner)
+    shutil.move(inner / "config_sentence_transformers.json", folder)
+    modules = _read(folder, "modules.json")
+    modules[0]["path"] = inner.name
+    _write(folder, {"modules.json": modules})
+    for path in (folder, inner):
+        _check_model(path, checkpoint, pooling="max", max_seq_length=9)
+
+
+def test_text_may_be_lower_cased_before_the_tokenizer(new):
+    tokenizer = _read(new, "tokenizer_config.json")
+    _write(
+        new,
+        {"tokenizer_config.json": tokenizer | {"do_lower_case": False}},
+    )
+    assert not load_embedder(new).preprocessor.tokenizer.do_lower_case
+    _write(new, {"sentence_bert_config.json": {"do_lower_case": True}})
+    settings = load_embedder(new).preprocessor.tokenizer.settings
+    assert settings.do_lower_case and not settings.strips_accents
+
+
+@pytest.mark.parametrize(
+    "name, values, message",
+    [
+        (
+            "modules.json",
+            [*NEW["modules.json"], {"path": "2_Dense", "type": "a.Dense"}],
+            "has the modules Transformer, Pooling, a.Dense, but only",
+        ),
+        (
+            "modules.json",
+            [{**NEW["modules.json"][0], "type": "custom_st.Transformer"}],
+            "has the modules custom_st.Transformer, but only Transformer, Pool",
+        ),
+        (
+            "modules.json",
+            [*NEW["modules.json"], {"path": "2", "type": f"{LIBRARY}.LSTM"}],
+            "has the modules Transformer, Pooling, LSTM, but only",
+        ),
+        (
+            "modules.json",
+            [
+                *NEW["modules.json"],
+                {"path": "2", "type": f"{LIBRARY}.Normalize"},
+                {"path": "3", "type": f"{LIBRARY}.Dense"},
+            ],
+            "Pooling, Normalize, Dense, but only .* in this order",
+        ),
+        (
+            "1_Pooling/config.json",
+            {"pooling_mode": ["cls", "mean"]},
+            "asks for the pooling cls and mean, but it must be one of cls",
+        ),
+        (
+            "1_Pooling/config.json",
+            {"pooling_mode_weightedmean_tokens": True},
+            "asks for the pooling weightedmean, but",
+        ),
+        (
+            "1_Pooling/config.json",
+            {"pooling_mode": "lasttoken"},
+            "asks for the pooling lasttoken, but",
+        ),
+        (
+            "config_sentence_transformers.json",
+            {"default_prompt_name": "p", "prompts": {"q": "query: "}},
+            "The model has no prompt 'p'; it has q",
+        ),
+        (
+            "config_sentence_transformers.json",
+            {"prompts": ["query: "]},
+            "prompts is .* but must be a string",
+        ),
+        (
+            "config_sentence_transformers.json",
+            {"prompts": {"query": None}},
+            "prompts is .* but must be a JSON object of names and texts",
+        ),
+        (
+            "config_sentence_transformers.json",
+            {"similarity_fn_name": "euclidean"},
+            "similarity_fn_name 'euclidean', but it must be cosine or dot",
+        ),
+        (
+            "config_sentence_transformers.json",
+            {"truncate_dim": 5},
+            "has truncate_dim 5; remove it there, and give dimensions=5 to lo",
+        ),
+        (
+            "config_sentence_transformers.json",
+            {"model_type": "CrossEncoder"},
+            "model_type 'CrossEncoder', but only 'SentenceTransformer' can",
+        ),
+        (
+            "sentence_bert_config.json",
+            {"module_output_name": "sentence_embedding"},
+            "module_output_name 'sentence_embedding', but only 'token_emb",
+        ),
+        (
+            "tokenizer.json",
+            {"model": {"type": "BPE", "vocab": {}}},
+            "The model of .*tokenizer.json is BPE, but that of BERT is Word",
+        ),
+        ("tokenizer.json", [3], "is not a tokenizer of BERT"),
+        ("modules.json", {}, "modules.json is not a list; copy it again"),
+        ("modules.json", [], "has the modules \\(none\\), but only"),
+        ("modules.json", [{"path": ""}], "must have a type and a path; copy"),
+        ("1_Pooling/config.json", [1], "config.json is not an object; copy"),
+        ("1_Pooling/config.json", {"pooling_mode": 3}, "the pooling 3, but it"),
+        ("sentence_bert_config.json", [], "does not hold an object of JSON"),
+        (
+            "sentence_bert_config.json",
+            {"max_seq_length": "9"},
+            "max_seq_length in .* is '9', but must be a number; copy",
+        ),
+    ],
+)
+def test_what_is_not_known_is_refused(new, name, values, message):
+    _write(new, {name: values})
+    with pytest.raises(InputError, match=message):
+        load_finetuned(new)
+
+
+@pytest.mark.parametrize(
+    "values, message",
+    [
+        ({"activation_function": "torch.nn.SiLU"}, "has the activation torch."),
+        ({"use_residual": True}, "has use_residual True, but only False can"),
+        ({"module_input_name": "token_embeddings"}, "has module_input_name 't"),
+        ({"module_output_name": "b"}, "has module_output_name 'b', but only"),
+        ({"out_features": None}, "dense is 'None:tanh', but must be sizes abo"),
+    ],
+)
+def test_dense_modules_that_are_not_known_are_refused(new, values, message):
+    module = {"path": "2_Dense", "type": f"{LIBRARY}.Dense"}
+    _write(
+        new,
+        {
+            "modules.json": [*NEW["modules.json"], module],
+            "2_Dense/config.json": {"out_features": 5, **values},
+        },
+    )
+    with pytest.raises(InputError, match=message):
+        load_embedder(new)
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+def test_a_pooling_without_the_prompt_is_refused(new, pooling):
+    """The vector of [CLS] is the same with and without the prompt's tokens."""
+    _write(
+        new,
+        {
+            "1_Pooling/config.json": {
+                "pooling_mode": pooling,
+                "include_prompt": False,
+            },
+        },
+    )
+    load_embedder(new)
+    prompts = {"config_sentence_transformers.json": {"prompts": {"q": "the "}}}
+    _write(new, prompts)
+    if pooling == "cls":
+        assert load_embedder(new).settings.named_prompts == {"q": "the "}
+    else:
+        with pytest.raises(InputError, match="the pooling mean leaves out the"):
+            load_embedder(new)
+
+
+def test_the_dot_product_is_the_similarity_if_the_model_says_so(
+    new, checkpoint
+):
+    values = {"similarity_fn_name": "dot"}
+    _write(new, {"config_sentence_transformers.json": values})
+    model = load_finetuned(new)
+    first, second = load_embedder(new).embed(TEXTS[:2])
+    (answer,) = model.predict([{"text": TEXTS[0], "other_text": TEXTS[1]}])
+    assert answer["similarity"] == pytest.approx(first @ second, rel=1e-5)
+    assert answer["similarity"] > 1.1
+    rows = [{"text": "a", "other_text": "b"}]
+    with pytest.raises(InputError, match="dot, but training compares cosines"):
+        model.kind.settings_from_data(rows)
+    served = model.kind.signatures(model.model)["similarity"].function
+    outputs = served(tf.constant(TEXTS[:1]), tf.constant(TEXTS[1:2]))
+    assert outputs["similarity"][0].numpy() == pytest.approx(
+        answer["similarity"], rel=1e-5
+    )
+
+
+def test_a_damaged_or_missing_file_is_named(new):
+    (new / "1_Pooling" / "config.json").unlink()
+    with pytest.raises(
+        FileNotFoundError, match="config.json is missing; copy the whole folder"
+    ):
+        load_finetuned(new)
+    (new / "modules.json").write_text("[{")
+    with pytest.raises(InputError, match="modules.json is not JSON"):
+        load_finetuned(new)
+
+
+def test_heads_have_no_place(config, tmp_path, caplog):
+    folder = write_checkpoint(
+        tmp_path / "pretrained", config, build=build_pretraining_model
+    )
+    _convert(folder, tmp_path / "st")
+    assert "has no place for masked_lm; it is left out" in caplog.text
+    names = load_file(tmp_path / "st" / "model.safetensors")
+    assert not any(name.startswith("cls.") for name in names)
+
+
+def test_settings_without_a_place_are_refused(checkpoint, tmp_path):
+    with pytest.raises(InputError, match="has no pooling 'pooled', only cls"):
+        _convert(checkpoint, tmp_path / "st", pooling="pooled")
+    with pytest.raises(InputError, match="pooling is a setting of sentence_tr"):
+        convert_checkpoint(
+            checkpoint, tmp_path / "st", "keras", settings={"pooling": "cls"}
+        )
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,297 @@
+import gzip
+import json
+
+import pytest
+
+from keras_bert.errors import InputError
+from keras_bert.predict.request_lines import (
+    RequestLine,
+    answer_lines,
+    read_request,
+    read_request_files,
+    read_request_lines,
+)
+from keras_bert.predict.served_model import ServedModel
+
+
+class _Joiner(ServedModel):
+    """Answers with its inputs, joined; an input called endings is a list."""
+
+    def __init__(self, *inputs):
+        self.inputs = inputs
+        self._ranks = {name: 1 + (name == "endings") for name in inputs}
+
+    def _answer(self, requests):
+        return [{"joined": "|".join(map(str, r.values()))} for r in requests]
+
+
+ONE = _Joiner("left")
+PAIR = _Joiner("right", "left")
+OF_LISTS = _Joiner("left", "endings")
+
+
+def _answers(model, *lines):
+    return answer_lines(model, list(read_request_lines(lines, model.inputs)))
+
+
+def _joined(model, *lines):
+    answers, num_errors = _answers(model, *lines)
+    assert num_errors == 0
+    return [answer["joined"] for answer in answers]
+
+
+def test_lines_are_json_or_columns():
+    lines = [
+        "\ufeffr\tl\r\n",
+        '{"left": "a", "right": "b\\tc", "id": 7}\n',
+        ' {"right": "{", "left": "\\u00e4"}',
+        "{r}\tl",  # not JSON
+        '{"id": 7}\t[]',  # none of the inputs
+        "\t",
+    ]
+    assert _joined(PAIR, *lines) == [
+        "r|l",
+        "b\tc|a",
+        "{|ä",
+        "{r}|l",
+        '{"id": 7}|[]',
+        "|",
+    ]
+    first, second = _answers(PAIR, *lines)[0][:2]
+    # An answer follows its request, which has the inputs only.
+    assert list(first) == ["right", "left", "joined"]
+    assert second == {"right": "b\tc", "left": "a", "joined": "b\tc|a"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "a text",
+        "{braces}",
+        "{",
+        "{}s",
+        "{1, 2}",
+        "[1]",
+        "[Chorus]",
+        "5",
+        "null",
+        '"quoted"',
+        "'quoted'",
+        "a,b",
+        " a ",
+        "",
+    ],
+)
+def test_a_line_of_one_text_is_that_text(line):
+    assert _joined(ONE, line) == [line]
+
+
+def test_the_texts_after_the_first_make_a_list():
+    lines = [
+        "a\tb\tc",
+        "a\tb",
+        json.dumps({"left": "d", "endings": ["e", "f"]}),
+    ]
+    answers = ["a|['b', 'c']", "a|['b']", "d|['e', 'f']"]
+    assert _joined(OF_LISTS, *lines) == answers
+    assert _joined(_Joiner("endings"), "a\tb") == ["['a', 'b']"]
+
+
+def test_columns_are_read_by_the_names_in_the_header():
+    lines = [
+        "\ufeffid\tleft\tright\n",
+        "7\tl\tr\n",
+        '{"left": "a", "right": ""}',
+    ]
+    assert _joined(PAIR, *lines) == ["r|l", "|a"]
+    assert _joined(ONE, *lines[:2]) == ["l"]
+    assert _joined(ONE, "left\n", "a\n", "left\n") == ["a", "left"]
+    lines = ["id\tleft\tendings\n", "7\ta\tb\tc\n"]
+    assert _joined(OF_LISTS, *lines) == ["a|['b', 'c']"]
+    # Not a header: it lacks an input.
+    assert _joined(PAIR, "left\tlabel\n", "a\tb") == ["left|label", "a|b"]
+    answers, num_errors = _answers(PAIR, "id\tleft\tright", "7\tl\tr", "7\tl")
+    assert num_errors == 1 and answers[0]["joined"] == "r|l"
+    assert answers[1] == {
+        "line": 3,
+        "error": "Line 3 has 2 columns, but the header has 3: id, left, right. "
+        "Separate them by tabs, or give a JSON object.",
+    }
+
+
+@pytest.mark.parametrize(
+    ("model", "line", "message"),
+    [
+        (
+            PAIR,
+            "one text",
+            "Line 2 has 1 column, but the model takes 2: right, left. Separate "
+            "them by tabs, or give a JSON object.",
+        ),
+        (PAIR, "a\tb\tc", "Line 2 has 3 columns, but the model takes 2: r"),
+        (
+            ONE,
+            '{"lefd": "a"}',
+            "Line 2 has the fields lefd, but the model takes left; write it as "
+            '{"left": "..."}.',
+        ),
+        (ONE, '{"Left": "a"}', "Line 2 has the fields Left, but the model"),
+        (ONE, '{" left": "a"}', "Line 2 has the fields  left, but the model"),
+        (ONE, "{}", "Line 2 has no fields, but the model takes left;"),
+        (ONE, '{"left": {"left": "a"}}', "The left of line 2 must be a string"),
+        (ONE, '{"left": ["a"]}', "The left of line 2 must be a string."),
+        (ONE, '{"left": null}', "The left of line 2 must be a string."),
+        (ONE, '{"left": true}', "The left of line 2 must be a string."),
+        (ONE, '{"left": NaN}', "The left of line 2 must be a string."),
+        (ONE, '{"left": "a"', "Line 2 begins like JSON, but is no JSON object"),
+        (ONE, '{"left": "a"},', "Line 2 begins like JSON"),
+        (ONE, '{"left": "a"} {"left": "b"}', "Line 2 begins like JSON"),
+        (ONE, '{"left": ' + "[" * 100_000, "Line 2 begins like JSON"),
+        (ONE, "{'left': 'a'}", "Line 2 begins like JSON"),
+        (ONE, '["a"]', "Line 2 begins like JSON"),
+        (ONE, '[{"left": "a"}]', "Line 2 begins like JSON"),
+        (ONE, '[["a", "b"]]', "Line 2 begins like JSON"),
+        (
+            ONE,
+            "a\t1",
+            "Line 2 has 2 columns, but the model takes 1: left. Separate them "
+            "by tabs, or give a JSON object.",
+        ),
+        (ONE, "a\0", "Line 2 is not UTF-8, but perhaps UTF-16; convert"),
+        (PAIR, '["a", "b"]', "Line 2 begins like JSON"),
+        (PAIR, '{"left": "a"}', "Line 2 has the fields left, but the model"),
+        (PAIR, "a,b", "Line 2 has 1 column, but the model takes 2"),
+        (PAIR, "", "Line 2 has 1 column, but the model takes 2"),
+        (OF_LISTS, '{"left": "a", "endings": [["b"]]}', "The endings of line"),
+        (OF_LISTS, '{"left": ["a"], "endings": ["b"]}', "The left of line 2"),
+        (
+            PAIR,
+            '{"left": "a", "right": ["b"]}',
+            "The right of line 2 must be a string.",
+        ),
+        (PAIR, '{"left": "a", "right": ', "Line 2 begins like JSON"),
+        (ONE, '{"left": 5}', "The left of line 2 must be a string."),
+        (ONE, '{"left": "\\ud83d"}', "The left of line 2 has half of a"),
+        (ONE, "caf\udce9", "Line 2 is not UTF-8; convert the text to UTF-8."),
+        (OF_LISTS, "a", "The endings of line 2 must be a list of strings."),
+        (
+            OF_LISTS,
+            '{"left": "a", "endings": "b"}',
+            "The endings of line 2 must be a list of strings.",
+        ),
+        (
+            OF_LISTS,
+            '{"left": "a", "endings": ["b", null]}',
+            "The endings of line 2 must be a list of strings.",
+        ),
+        (
+            OF_LISTS,
+            '{"left": "a", "endings": []}',
+            "The endings of line 2 must be a list of strings.",
+        ),
+    ],
+)
+def test_a_wrong_line_is_answered_with_its_error(model, line, message):
+    good = {"left": "a", "right": "b", "endings": ["b"]}
+    good = json.dumps({name: good[name] for name in model.inputs})
+    (first, second, third), num_errors = _answers(model, good, line, good)
+    assert num_errors == 1
+    assert first == third and "joined" in first
+    assert second["line"] == 2 and list(second) == ["line", "error"]
+    assert second["error"].startswith(message)
+    with pytest.raises(InputError, match="line 2|Line 2"):
+        read_request(model, RequestLine(line, 2))
+
+
+def test_lines_of_files_know_their_file_and_its_header(tmp_path):
+    plain, packed = str(tmp_path / "a.tsv"), str(tmp_path / "b.tsv.gz")
+    with open(plain, "wb") as file:
+        file.write("ä\u2028\x0b\ncaf\xe9\n".encode("latin-1", "replace"))
+    with gzip.open(packed, "wt") as file:
+        file.write("id\tleft\n\n7\tb\r\n")
+    lines = list(read_request_files([plain, packed], ONE.inputs))
+    assert lines == [
+        RequestLine("\udce4?\x0b", 1, plain),
+        RequestLine("caf\udce9", 2, plain),
+        RequestLine("", 2, packed, ("id", "left")),
+        RequestLine("7\tb", 3, packed, ("id", "left")),
+    ]
+    *wrong, good = answer_lines(ONE, lines)[0]
+    assert good == {"left": "b", "joined": "b"}
+    assert wrong[1] == {
+        "file": plain,
+        "line": 2,
+        "error": f"Line 2 of {plain} is not UTF-8; convert the text to UTF-8.",
+    }
+    assert wrong[2]["error"].startswith(f"Line 2 of {packed} has 1 column, but")
+
+
+@pytest.mark.parametrize(
+    "encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "latin-1"]
+)
+def test_another_encoding_is_refused(tmp_path, encoding):
+    file = tmp_path / "a.txt"
+    text = "café\nétude\nà la carte"
+    if encoding != "latin-1":  # which has the same bytes for Latin letters
+        text += "\na film\n"
+    file.write_bytes(text.encode(encoding))
+    if encoding != "latin-1":
+        with pytest.raises(InputError, match="bytes of zero, so it is not t"):
+            list(read_request_files([str(file)], ONE.inputs))
+        return
+    lines = list(read_request_files([str(file)], ONE.inputs))
+    answers, num_errors = answer_lines(ONE, lines)
+    assert num_errors == len(answers) >= 3
+    assert all("is not UTF-8" in answer["error"] for answer in answers)
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["left,right,id", "left;right", '"left","right"', '"left"\t"right"']
+    + ["\ufeffleft, right", "Left\tRight", "id\t left\tright "],
+)
+def test_a_header_that_is_nearly_one_is_refused(header):
+    """Its lines would be read as texts, and even in another order."""
+    message = (
+        "The first line of a.csv names right and left, but not as a header; "
+        "write exactly these names with tabs between the columns, or JSON "
+        "lines."
+    )
+    with pytest.raises(InputError) as error:
+        list(read_request_lines([header, "7\ta"], PAIR.inputs, "a.csv"))
+    assert str(error.value) == message
+    for line in ("left", "leftright", "right of left, and left of right"):
+        assert list(read_request_lines([line], PAIR.inputs, "a.csv"))
+
+
+def test_line_breaks_and_a_byte_order_mark_are_no_part_of_a_text(tmp_path):
+    file = tmp_path / "a.txt"
+    file.write_bytes(b"\xef\xbb\xbfa\r\n\r\nb c\r\n\n")
+    lines = read_request_files([str(file)], ONE.inputs)
+    assert [line.text for line in lines] == ["a", "", "b c", ""]
+
+
+@pytest.mark.parametrize(
+    ("requests", "message"),
+    [
+        (["a"], "Request 1 is 'a', but must be a dict such as"),
+        ([("a", "b")], r"Request 1 is \('a', 'b'\), but must be a dict"),
+        ([None], "Request 1 is None, but"),
+        ("a", "must be a list of dicts such as"),
+        (b"a", "must be a list of dicts"),
+        ({"left": "a"}, "must be a list of dicts"),
+        (None, "must be a list of dicts"),
+        ([{"left": "a"}, {"text": "a"}], "Request 2 has the fields text, but"),
+        ([{"left": b"a"}], "The left of request 1 must be a string"),
+        ([{"left": float("nan")}], "The left of request 1 must be a string"),
+        ([{1: "a"}], "Request 1 has the fields 1, but"),
+    ],
+)
+def test_wrong_requests(requests, message):
+    with pytest.raises(InputError, match=message):
+        ONE.answer(requests)
+
+
+def test_an_input_called_error_is_not_an_error():
+    answers, num_errors = _answers(_Joiner("error"), "a")
+    assert (answers, num_errors) == ([{"error": "a", "joined": "a"}], 0)

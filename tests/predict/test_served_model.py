@@ -1,0 +1,200 @@
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+import tensorflow as tf
+
+from keras_bert.errors import InputError
+from keras_bert.export.saved_model import export_saved_model
+from keras_bert.kinds.signatures import Signature
+from keras_bert.predict.served_model import ServedModel
+
+
+def _export(folder):
+    """Exports signatures whose answers tell what they read."""
+    strings = [
+        tf.TensorSpec([None], tf.string, name) for name in ("left", "right")
+    ]
+    endings = tf.TensorSpec([None, None], tf.string, "endings")
+    return export_saved_model(
+        folder,
+        {
+            "serving_default": Signature(_join, strings[::-1], ("scores",)),
+            "one": Signature(lambda left: {"joined": left}, strings[:1]),
+            "list": Signature(_join_lists, [strings[0], endings]),
+        },
+        tracked=[],
+        description={"kind": "reader", "labels": ("no", "yes")},
+        assets={},
+        model_card="A model of a test.",
+    )
+
+
+def _join(right, left):
+    size = tf.strings.length(left)
+    found = tf.where(size[:, None] > [1, 2], [["X", "Y"]], "")
+    return {
+        "joined": tf.strings.join([left, right], "|"),
+        "scores": tf.stack([size, -size], axis=1) / 2,
+        "parts.text": found,
+        "parts.start": tf.where(found == "", 0, [[0, 3]]),
+        "guesses.best": found[:, :, None],
+        "found": found,
+    }
+
+
+def _join_lists(left, endings):
+    joined = tf.strings.reduce_join(endings, axis=1, separator="+")
+    return {"joined": tf.strings.join([left, joined], "|")}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("served") / "model"
+    _export(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pair(folder):
+    return ServedModel(folder)
+
+
+@pytest.fixture(scope="module")
+def one(folder):
+    return ServedModel(folder, "one")
+
+
+@pytest.fixture(scope="module")
+def of_lists(folder):
+    return ServedModel(folder, "list")
+
+
+def _joined(model, *lines):
+    requests = [{"left": line} for line in lines]
+    return [answer["joined"] for answer in model.answer(requests)]
+
+
+def test_an_answer(pair):
+    assert pair.inputs == ("right", "left")
+    (answer,) = pair.answer([{"left": "ä1", "right": "", "id": 7}])
+    # The strings of padding are left out.
+    assert answer == {
+        "joined": "ä1|",
+        "scores": {"no": 1.5, "yes": -1.5},
+        "found": ["X", "Y"],
+        "parts": [{"text": "X", "start": 0}, {"text": "Y", "start": 3}],
+        "guesses": [{"best": ["X"]}, {"best": ["Y"]}],
+    }
+    short, shortest = pair.answer(
+        [{"left": "ab", "right": "狐"}, {"left": "", "right": ""}]
+    )
+    assert short["joined"] == "ab|狐"
+    assert short["parts"] == [{"text": "X", "start": 0}]
+    assert short["guesses"] == [{"best": ["X"]}]
+    assert (shortest["parts"], shortest["found"]) == ([], [])
+    assert pair.answer([]) == []
+
+
+def test_lists_of_different_lengths(of_lists):
+    lists = ["b", "c"], ["b"], ["e", "f"], ["", "c", "d"], ["h", "i"]
+    answers = of_lists.answer([{"left": "a", "endings": x} for x in lists])
+    assert [answer["joined"] for answer in answers] == [
+        "a|" + "+".join(x) for x in lists
+    ]
+
+
+def test_a_wrong_request_is_named(pair):
+    good = {"left": "a", "right": "b"}
+    with pytest.raises(InputError, match="Request 2 has the fields right, but"):
+        pair.answer([good, {"right": "b"}])
+
+
+def test_more_requests_than_one_call_takes(one):
+    lines = [str(i) for i in range(150)]
+    assert _joined(one, *lines) == lines
+    assert _joined(one) == []
+
+
+@pytest.fixture
+def calls(one, monkeypatch):
+    """The lengths of the texts of each call."""
+    calls = []
+    answer = one._answer
+
+    def counted(rows):
+        calls.append([len(row["left"]) for row in rows])
+        return answer(rows)
+
+    monkeypatch.setattr(one, "_answer", counted)
+    return calls
+
+
+def test_texts_of_like_length_share_a_call(one, calls):
+    lines = ["ä" * (i * 37 % 101) for i in range(150)]
+    assert _joined(one, *lines) == lines
+    assert list(map(len, calls)) == [64, 64, 22]
+    assert sum(calls, []) == sorted(map(len, lines))
+
+
+def test_long_texts_go_into_several_calls(one, calls):
+    lines = [letter * 200_000 for letter in "abc"] + ["d" * 600_000, "e"]
+    assert _joined(one, *lines) == lines
+    assert calls == [[1, 200_000, 200_000], [200_000], [600_000]]
+
+
+def test_what_is_not_an_exported_model_is_refused(folder, tmp_path):
+    with pytest.raises(InputError, match="is not an exported model; make one"):
+        ServedModel(tmp_path)
+    message = "no signature 'guess' that takes texts, only serving_default, "
+    message += "one, list"
+    with pytest.raises(InputError, match=message):
+        ServedModel(folder, "guess")
+
+
+def test_the_highest_version_is_loaded(tmp_path):
+    first, second = _export(tmp_path), _export(tmp_path)
+    (second / "assets" / "model.json").write_text(
+        json.dumps({"kind": "second", "labels": [], "signatures": {}})
+    )
+    with pytest.raises(InputError, match="no signature 'one'"):
+        ServedModel(tmp_path, "one")
+    assert ServedModel(first, "one").kind == "reader"
+
+
+_PROGRAM = """
+import sys
+import tensorflow, tensorflow_text
+
+before = set(sys.modules)
+from keras_bert.predict.served_model import ServedModel
+
+print(*sorted(set(sys.modules) - before))
+(answer,) = ServedModel(sys.argv[1], "one").answer([{"left": "ok"}])
+print(answer["joined"])
+"""
+
+
+def test_a_server_needs_tensorflow_and_nothing_else(folder, tmp_path):
+    moved = tmp_path / "elsewhere"
+    shutil.copytree(folder, moved)
+    done = subprocess.run(
+        [sys.executable, "-c", _PROGRAM, moved], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert [m for m in done.stdout.split() if m != "lazy_loader"] == [
+        "keras_bert",
+        "keras_bert.errors",
+        "keras_bert.io",
+        "keras_bert.io.folders",
+        "keras_bert.io.local_copy",
+        "keras_bert.io.paths",
+        "keras_bert.io.whole_files",
+        "keras_bert.predict",
+        "keras_bert.predict.served_model",
+        "keras_bert.predict.versions",
+        "keras_bert.registration",
+        "ok",
+    ]

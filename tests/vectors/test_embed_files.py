@@ -1,0 +1,164 @@
+import contextlib
+import gzip
+import json
+import sys
+
+import numpy as np
+import pytest
+from conftest import WORDS
+
+from keras_bert.errors import InputError
+from keras_bert.vectors import embed_files as module
+from keras_bert.vectors.embed_files import embed_files
+
+TEXTS = [" ".join(WORDS[: i * 7 % 13]) for i in range(17)]
+
+
+@pytest.fixture(autouse=True)
+def chunks_of_five(monkeypatch):
+    monkeypatch.setattr(module, "LINES_PER_CHUNK", 5)
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "a.txt").write_text("\n".join(TEXTS[:8]))
+    with gzip.open(tmp_path / "b.txt.gz", "wt") as file:
+        file.write("\n".join(TEXTS[8:]) + "\n")
+    return f"{tmp_path}/a.txt, {tmp_path}/*.txt.gz"
+
+
+def test_rows_are_in_the_order_of_the_lines(embedder, files, tmp_path):
+    out = tmp_path / "new" / "vectors.npy"
+    assert embed_files(embedder, files, out, batch_size=3) == 17
+    vectors = np.load(out, mmap_mode="r")
+    assert vectors.dtype == np.float32 and vectors.shape == (17, 12)
+    np.testing.assert_allclose(vectors, embedder.embed(TEXTS), atol=1e-6)
+    assert [path.name for path in out.parent.iterdir()] == ["vectors.npy"]
+
+
+def test_parquet_has_the_texts_too(embedder, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    texts = ["한국어 영화는 좋다", "the fox", "zwölf ß"] * 2
+    lines = [json.dumps({"id": i, "문장": x}) for i, x in enumerate(texts)]
+    (tmp_path / "in.jsonl").write_text("\n".join(lines))
+    out = tmp_path / "out.parquet"
+    assert embed_files(embedder, f"{tmp_path}/in.jsonl", out, field="문장") == 6
+    table = parquet.read_table(out)
+    assert table.column_names == ["문장", "embedding"]
+    assert table["문장"].to_pylist() == texts
+    np.testing.assert_allclose(
+        table["embedding"].to_pylist(), embedder.embed(texts), atol=1e-6
+    )
+
+
+def test_a_field_is_a_column_of_the_header(embedder, tmp_path):
+    rows = "\n".join(f"{i}\t{text}\tx" for i, text in enumerate(TEXTS))
+    (tmp_path / "in.tsv").write_text(f"id\ttext\tlabel\n{rows}\n")
+    out = tmp_path / "out.npy"
+    assert embed_files(embedder, f"{tmp_path}/*.tsv", out, field="text") == 17
+    np.testing.assert_allclose(np.load(out), embedder.embed(TEXTS), atol=1e-6)
+
+
+@pytest.mark.slow
+def test_files_may_be_on_a_store(embedder, files, tmp_path, remote):
+    (remote / "in.txt").write_text("\n".join(TEXTS))
+    assert embed_files(embedder, f"{remote}/*.txt", remote / "out.npy") == 17
+    embed_files(embedder, files, tmp_path / "out.npy")
+    expected = (tmp_path / "out.npy").read_bytes()
+    assert (remote / "out.npy").read_bytes() == expected
+    assert {path.name for path in remote.iterdir()} == {"in.txt", "out.npy"}
+
+
+class _Killed(BaseException):
+    pass
+
+
+@contextlib.contextmanager
+def _killed_after(monkeypatch, num_chunks):
+    def append(*args):
+        nonlocal num_chunks
+        if not num_chunks:
+            raise _Killed
+        num_chunks -= 1
+        return whole(*args)
+
+    whole = module.ResumableFile.append
+    with monkeypatch.context() as patches, pytest.raises(_Killed):
+        patches.setattr(module.ResumableFile, "append", append)
+        yield
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".parquet"])
+def test_a_killed_run_continues_to_the_same_bytes(
+    embedder, files, tmp_path, monkeypatch, suffix
+):
+    if suffix == ".parquet":
+        pytest.importorskip("pyarrow")
+    whole, out = tmp_path / f"whole{suffix}", tmp_path / f"out{suffix}"
+    embed_files(embedder, files, whole)
+    for num_chunks in (1, 2):
+        with _killed_after(monkeypatch, num_chunks):
+            embed_files(embedder, files, out)
+        assert not out.exists()
+    # The last chunk is left.
+    calls, embed_and_tell = [], module.Embedder.embed_and_tell
+
+    def counted(self, texts, **options):
+        calls.append(len(texts))
+        return embed_and_tell(self, texts, **options)
+
+    monkeypatch.setattr(module.Embedder, "embed_and_tell", counted)
+    assert embed_files(embedder, files, out) == 17
+    assert calls == [2]
+    assert out.read_bytes() == whole.read_bytes()
+
+
+def test_what_is_left_of_another_run_is_refused(
+    embedder, files, tmp_path, monkeypatch
+):
+    out = tmp_path / "out.npy"
+    with _killed_after(monkeypatch, 1):
+        embed_files(embedder, files, out)
+    message = r"\.out.npy.parts holds results of another model or of other li"
+    with pytest.raises(InputError, match=message):
+        embed_files(embedder, files, out, batch_size=3)
+    with pytest.raises(InputError, match=message):
+        embed_files(embedder, f"{tmp_path}/*.txt.gz", out)
+    assert embed_files(embedder, files, out) == 17
+
+
+@pytest.mark.parametrize(
+    "content, field, out, message",
+    [
+        ("", None, "a.npy", "has no line"),
+        ("fox", None, "a.csv", "must end with .npy or .parquet"),
+        ("fox", "text", "a.npy", "Line 1 of .* has no field 'text'; give JSON"),
+        ('{"x": "a"}', "text", "a.npy", "Line 1 of .* has no field 'text'"),
+        ('{"x": 3}', "x", "a.npy", "The text of line 1 of .* is 3; give a str"),
+        ("id\tx\nfox", "x", "a.npy", "Line 2 of .* has 1 columns, but the he"),
+        ("fox\n\udc80", None, "a.npy", "text of line 2 of .* half of a char"),
+        ("fox", "embedding", "a.parquet", "has the name of the column of vec"),
+    ],
+)
+def test_wrong_input_leaves_nothing(
+    embedder, tmp_path, content, field, out, message
+):
+    file = tmp_path / "in.txt"
+    file.write_text(content, "utf-8", errors="surrogateescape")
+    with pytest.raises(InputError, match=message):
+        embed_files(embedder, str(file), tmp_path / "out" / out, field=field)
+    assert not (tmp_path / "out").exists()
+
+
+def test_parquet_without_its_library_is_refused(
+    embedder, files, tmp_path, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(InputError, match="Parquet files need pyarrow; pip"):
+        embed_files(embedder, files, tmp_path / "out.parquet")
+
+
+def test_json_without_a_field_is_warned_of(embedder, tmp_path, caplog):
+    (tmp_path / "in.jsonl").write_text('{"text": "the fox"}\n{"text": "a"}')
+    embed_files(embedder, f"{tmp_path}/in.jsonl", tmp_path / "out.npy")
+    assert caplog.text.count("is a JSON object, and its vector is that") == 1

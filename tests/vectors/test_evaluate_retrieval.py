@@ -1,0 +1,235 @@
+import dataclasses
+import json
+import random
+
+import numpy as np
+import pytest
+from conftest import WORDS
+from small_checkpoint import write_checkpoint
+
+from keras_bert.errors import InputError
+from keras_bert.vectors import evaluate_retrieval as module
+from keras_bert.vectors.embedder import load_embedder
+from keras_bert.vectors.evaluate_retrieval import (
+    RetrievalConfig,
+    evaluate_retrieval,
+)
+from keras_bert.vectors.retrieval_metrics import score_run
+
+NUM_DOCUMENTS, NUM_QUERIES = 137, 7
+
+
+def _write_lines(file, rows):
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+
+
+@pytest.fixture(scope="module")
+def embedder(tmp_path_factory, config):
+    folder = tmp_path_factory.mktemp("m") / "encoder"
+    return load_embedder(write_checkpoint(folder, config), max_seq_length=15)
+
+
+@pytest.fixture
+def collection(tmp_path):
+    """The query 3 is also a document; the last query is not judged."""
+    rng = random.Random(5)
+    folder = tmp_path / "data"
+    (folder / "qrels").mkdir(parents=True)
+    texts = [
+        " ".join(rng.choices(WORDS, k=rng.randint(2, 9)))
+        for _ in range(NUM_DOCUMENTS + NUM_QUERIES)
+    ]
+    documents = [
+        {"_id": f"d{i}", "title": text.split()[0], "text": text}
+        for i, text in enumerate(texts[:NUM_DOCUMENTS])
+    ]
+    queries = [
+        {"_id": f"q{i}", "text": text}
+        for i, text in enumerate(texts[NUM_DOCUMENTS:])
+    ]
+    documents[20] |= {"_id": "q3", "title": "", "text": queries[3]["text"]}
+    del documents[21]["title"]
+    lines = ["query-id\tcorpus-id\tscore"]
+    for query in queries[:-1]:
+        judged = rng.sample(documents, 23)
+        lines += [
+            f"{query['_id']}\t{x['_id']}\t{rng.randint(0, 2)}" for x in judged
+        ]
+    _write_lines(folder / "corpus.jsonl", documents)
+    _write_lines(folder / "queries.jsonl", queries)
+    (folder / "qrels" / "test.tsv").write_text("\n".join(lines))
+    return folder, documents, queries[:-1]
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch):
+    monkeypatch.setattr(module, "_DOCUMENTS_PER_CHUNK", 40)
+
+
+def _expected_run(embedder, documents, queries, top_k, ignore):
+    texts = [f"{x.get('title', '')} {x['text']}".strip() for x in documents]
+    scores = (
+        embedder.embed([x["text"] for x in queries]) @ embedder.embed(texts).T
+    )
+    run = {}
+    for query, row in zip(queries, scores, strict=True):
+        ids = [documents[i]["_id"] for i in np.argsort(-row, kind="stable")]
+        ids = [x for x in ids if not ignore or x != query["_id"]]
+        run[query["_id"]] = ids[:top_k]
+    return run
+
+
+@pytest.mark.parametrize("ignore", [True, False])
+def test_all_documents_are_searched(embedder, collection, tmp_path, ignore):
+    folder, documents, queries = collection
+    config = RetrievalConfig(
+        top_k=110, ignore_identical_ids=ignore, batch_size=9
+    )
+    results = evaluate_retrieval(embedder, folder, tmp_path / "out", config)
+    expected = _expected_run(embedder, documents, queries, 110, ignore)
+    run, found = {}, {}
+    for line in (tmp_path / "out" / "run.trec").read_text().splitlines():
+        query, _, document, _, score, name = line.split()
+        run.setdefault(query, {})[document] = float(score)
+        found.setdefault(query, []).append(document)
+        assert name == "keras_bert"
+    for query, ids in expected.items():
+        # Equal texts have scores that differ in the last bit.
+        assert len(found[query]) == 110
+        assert len(set(found[query]) & set(ids)) >= 108
+        assert ("q3" in found[query][:1]) == (query == "q3" and not ignore)
+    qrels: dict = {}
+    for line in (folder / "qrels" / "test.tsv").read_text().splitlines()[1:]:
+        query, document, relevance = line.split("\t")
+        qrels.setdefault(query, {})[document] = int(relevance)
+    assert results == score_run(qrels, run)
+    written = json.loads((tmp_path / "out" / "eval_results.json").read_text())
+    assert written == results
+    assert 0 < results["ndcg@10"] < results["recall@100"] < 1
+
+
+@pytest.mark.parametrize(
+    "prompts, query, document",
+    [
+        ({"query": "very good ", "passage": "bad "}, "very good ", "bad "),
+        ({"query": "the ", "document": "", "corpus": "bad "}, "the ", ""),
+        ({"corpus": "not ", "other": "is "}, "", "not "),
+    ],
+)
+def test_prompts_stand_before_queries_and_documents(
+    embedder, collection, monkeypatch, logged, prompts, query, document
+):
+    folder, *_ = collection
+    with monkeypatch.context() as patches:
+        settings = dataclasses.replace(embedder.settings, prompts=prompts)
+        patches.setattr(embedder, "settings", settings)
+        results = evaluate_retrieval(embedder, folder)
+    assert f"queries are read with the prompt {query!r}, the docu" in (
+        logged.text
+    )
+    assert f"documents with {document!r}." in logged.text
+    for file, prompt in (
+        ("queries.jsonl", query),
+        ("corpus.jsonl", document),
+    ):
+        rows = map(json.loads, (folder / file).read_text().splitlines())
+        rows = [
+            {
+                "_id": row["_id"],
+                "text": prompt + f"{row.get('title', '')} {row['text']}",
+            }
+            for row in rows
+        ]
+        _write_lines(folder / file, rows)
+    assert evaluate_retrieval(embedder, folder) == results
+
+
+def test_prompts_of_other_names_are_warned_of(
+    embedder, collection, monkeypatch, caplog
+):
+    prompts = {"s2p_query": "the "}
+    settings = dataclasses.replace(embedder.settings, prompts=prompts)
+    monkeypatch.setattr(embedder, "settings", settings)
+    evaluate_retrieval(embedder, collection[0])
+    assert "has the prompts s2p_query, but none is named query" in caplog.text
+
+
+def test_the_similarity_is_that_of_the_model(
+    collection, tmp_path, config, monkeypatch
+):
+    checkpoint = write_checkpoint(tmp_path / "encoder", config)
+    embedder = load_embedder(checkpoint, normalize=False, max_seq_length=15)
+    found = {}
+    for similarity in ("cosine", "dot"):
+        given = RetrievalConfig(similarity)
+        expected = evaluate_retrieval(embedder, collection[0], config=given)
+        with monkeypatch.context() as patches:
+            settings = dataclasses.replace(
+                embedder.settings, similarity=similarity
+            )
+            patches.setattr(embedder, "settings", settings)
+            found[similarity] = evaluate_retrieval(embedder, collection[0])
+        assert found[similarity] == expected
+    assert found["cosine"] != found["dot"]
+
+
+def test_a_judged_document_that_the_corpus_lacks_is_told(
+    embedder, collection, caplog
+):
+    folder, documents, _ = collection
+    before = evaluate_retrieval(embedder, folder)
+    with (folder / "qrels" / "test.tsv").open("a") as file:
+        file.write("\nq0\tabsent\t1")
+    after = evaluate_retrieval(embedder, folder)
+    assert "The corpus lacks 1 judged documents, such as 'absent'" in (
+        caplog.text
+    )
+    assert after["recall@100"] < before["recall@100"]
+
+
+@pytest.mark.parametrize(
+    "file", ["corpus.jsonl", "queries.jsonl", "qrels/test.tsv"]
+)
+def test_a_missing_file_is_named(embedder, collection, tmp_path, file):
+    folder, *_ = collection
+    (folder / file).unlink()
+    with pytest.raises(FileNotFoundError, match=f"has no {file}; give a fol"):
+        evaluate_retrieval(embedder, folder, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "file, line, message",
+    [
+        ("qrels/test.tsv", "q99\td1\t1", "judges the query 'q99', which quer"),
+        ("qrels/test.tsv", "q1\td1\tyes", "for the query 'q1' in .* is 'yes'"),
+        ("corpus.jsonl", '{"_id": "d1", "text": "a"}', "have the id 'd1'"),
+        ("corpus.jsonl", '{"_id": "x"}', "text of document 138 of .* missing"),
+        ("queries.jsonl", '{"text": "a"}', "The _id of query 8 of .* is miss"),
+    ],
+)
+def test_wrong_files_are_refused(
+    embedder, collection, tmp_path, file, line, message
+):
+    folder, *_ = collection
+    path = folder / file
+    path.write_text(f"{path.read_text().rstrip()}\n{line}\n")
+    with pytest.raises(InputError, match=message):
+        evaluate_retrieval(embedder, folder, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        (
+            {"similarity": "l2"},
+            "similarity is 'l2', but must be one of model, co",
+        ),
+        ({"top_k": 50}, "top_k is 50, but must be at least 100"),
+        ({"batch_size": 0}, "batch_size is 0, but must be above 0"),
+    ],
+)
+def test_nonsense_is_refused(changes, message):
+    with pytest.raises(InputError, match=message):
+        RetrievalConfig(**changes)
