@@ -24,7 +24,8 @@ setuptools.setup(
     ],
     package_dir={"keras_bert.configs.models": "configs/models"},
     package_data={
-        "keras_bert": ["*.pyi", "py.typed"],
+        "keras_bert": ["py.typed"],
+        "": ["*.pyi"],
         "keras_bert.configs.models": ["*.json"],
         "keras_bert.server": ["page/*"],
     },

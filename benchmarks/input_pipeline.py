@@ -55,11 +55,13 @@ def main(_):
         masker = MaskedLMMasker(
             tokenizer, max_predictions_per_seq=PREDICTIONS.value
         )
-        drawer = InstanceDrawer(tokenizer, masker, seq_length=SEQ_LENGTH.value)
+        drawer = InstanceDrawer(
+            tokenizer, masker, max_seq_length=SEQ_LENGTH.value
+        )
     begin = time.perf_counter()
     records = PretrainingRecords(
         find_weighted_files(INPUT_FILE.value),
-        seq_length=SEQ_LENGTH.value,
+        max_seq_length=SEQ_LENGTH.value,
         max_predictions_per_seq=PREDICTIONS.value,
         drawer=drawer,
     )

@@ -39,7 +39,7 @@ _ROUNDS = flags.DEFINE_integer("rounds", 30, "Timed steps per kind.")
 def main(_):
     records = PretrainingRecords(
         find_weighted_files(_INPUT_FILE.value),
-        seq_length=_SEQ_LENGTH.value,
+        max_seq_length=_SEQ_LENGTH.value,
         max_predictions_per_seq=_PREDICTIONS.value,
     )
     batches = records.batches(_BATCH_SIZE.value, shuffle_seed=1)

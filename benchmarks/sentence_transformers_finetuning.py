@@ -1,7 +1,7 @@
 r"""Compares the training of vectors with sentence-transformers on torch.
 
     python benchmarks/sentence_transformers_finetuning.py \
-        --task=embedding/nli --data_dir=data --init_checkpoint=all-MiniLM-L6-v2
+        --task=embedding/nli --data_dir=data --checkpoint=all-MiniLM-L6-v2
 
 The peer runs in the environment of `make bench`, which is built if it is
 missing, or with --peer_python in one that has sentence-transformers.
@@ -14,7 +14,7 @@ itself.
 Prints a line per seed: the Spearman correlation before and after training, and
 the median time per step, of each package. --output_dir keeps the models of the
 last seed as `ours` and `trained`. A second run can continue with them, for
-example on scored pairs: --init_checkpoint=OUT/ours
+example on scored pairs: --checkpoint=OUT/ours
 --peer_checkpoint=OUT/trained --task=embedding/stsb.
 """
 
@@ -52,7 +52,7 @@ _DATA_DIR = flags.DEFINE_string(
     "data_dir", None, "The folder of the data.", required=True
 )
 _INIT_CHECKPOINT = flags.DEFINE_string(
-    "init_checkpoint", None, "Weights.", required=True
+    "checkpoint", None, "Weights.", required=True
 )
 _PEER_CHECKPOINT = flags.DEFINE_string(
     "peer_checkpoint", None, "Other weights for sentence-transformers."
@@ -126,7 +126,7 @@ def _train(kind, bert_config, train_set, held_out, seed, folder):
     keras.utils.set_random_seed(seed)
     model = kind.build_model(bert_config)
     keras_bert.load_checkpoint(model, _INIT_CHECKPOINT.value)
-    finetuned = keras_bert.FinetunedModel(model, kind, bert_config)
+    finetuned = keras_bert.finetuning.FinetunedModel(model, kind, bert_config)
     before = finetuned.evaluate(held_out)["spearman"]
     batches = training_batches(
         train_set,

@@ -41,14 +41,14 @@ COMMANDS = {
     "--bert_config_file={folder}/bert_config.json --max_seq_length=16 "
     "--max_predictions_per_seq=3 --num_train_steps=1 --num_warmup_steps=1",
     "run_finetuning": "--task=glue/sst2 --data_dir={folder} "
-    "--init_checkpoint={run_pretraining} --output_dir={new} "
+    "--checkpoint={run_pretraining} --output_dir={new} "
     "--max_seq_length=16 --train_batch_size=80 --num_train_epochs=1",
     "export_model": "--model_dir={run_finetuning} --export_dir={new}",
     "predict": "--model_dir={export_model} film",
     "serve": "--model_dir={export_model} --host=127.0.0.1 --port=0",
     "embed": "--model_dir={run_pretraining} --input_file={folder}/text.txt "
     "--output_file={new}.npy",
-    "extract_features": "--init_checkpoint={run_pretraining} "
+    "extract_features": "--checkpoint={run_pretraining} "
     "--input_file={folder}/text.txt --output_file={new} --max_seq_length=16 "
     "--layers=-1",
     "convert_checkpoint": "--input={run_pretraining} --output={new} "

@@ -1,7 +1,7 @@
 r"""Compares fine-tuning with transformers on torch: scores, losses and speed.
 
     python benchmarks/transformers_finetuning.py \
-        --task=glue/mrpc --data_dir=MRPC --init_checkpoint=all-MiniLM-L6-v2
+        --task=glue/mrpc --data_dir=MRPC --checkpoint=all-MiniLM-L6-v2
 
 The peer runs in the environment of `make bench`, which is built if it is
 missing, or with --peer_python in one that has torch and transformers.
@@ -53,7 +53,7 @@ _DATA_DIR = flags.DEFINE_string(
     "data_dir", None, "The folder of the data.", required=True
 )
 _INIT_CHECKPOINT = flags.DEFINE_string(
-    "init_checkpoint", None, "Pre-trained weights.", required=True
+    "checkpoint", None, "Pre-trained weights.", required=True
 )
 _NUM_SEEDS = flags.DEFINE_integer("num_seeds", 1, "The number of seeds.")
 _DROPOUT = flags.DEFINE_bool("dropout", True, "Whether to use dropout.")

@@ -36,33 +36,38 @@ VOCAB_FILE = flags.DEFINE_string(
 # Model -> builder, and names of outputs in keras_bert -> in transformers.
 MODELS = {
     "encoder": (
-        keras_bert.build_encoder,
+        keras_bert.models.build_encoder,
         {
             "sequence_output": "last_hidden_state",
             "pooled_output": "pooler_output",
         },
     ),
     "pretraining": (
-        keras_bert.build_pretraining_model,
+        keras_bert.models.build_pretraining_model,
         {
             "masked_lm": "prediction_logits",
             "next_sentence": "seq_relationship_logits",
         },
     ),
     "classifier": (
-        lambda config: keras_bert.build_classifier(config, num_labels=5),
+        lambda config: keras_bert.models.build_classifier(config, num_labels=5),
         {"logits": "logits"},
     ),
-    "regressor": (keras_bert.build_regressor, {"logits": "logits"}),
+    "regressor": (keras_bert.models.build_regressor, {"logits": "logits"}),
     "token_classifier": (
-        lambda config: keras_bert.build_token_classifier(config, num_labels=9),
+        lambda config: keras_bert.models.build_token_classifier(
+            config, num_labels=9
+        ),
         {"logits": "logits"},
     ),
     "span_labeler": (
-        keras_bert.build_span_labeler,
+        keras_bert.models.build_span_labeler,
         {"start_logits": "start_logits", "end_logits": "end_logits"},
     ),
-    "multiple_choice": (keras_bert.build_multiple_choice, {"logits": "logits"}),
+    "multiple_choice": (
+        keras_bert.models.build_multiple_choice,
+        {"logits": "logits"},
+    ),
 }
 TEXTS = ["The quick brown fox!", "Élan vital, 中文 и кириллица.", ""]
 

@@ -9,7 +9,7 @@ class InputError(ValueError):
     this package or of a library, and they show where it was raised.
 
     Example:
-        >>> keras_bert.get_kind("guess")
+        >>> keras_bert.kinds.get_kind("guess")
         Traceback (most recent call last):
         keras_bert.errors.InputError: No kind of task is named 'guess'; ...
     """

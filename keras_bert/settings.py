@@ -33,8 +33,8 @@ def setting(
     Example:
         >>> import dataclasses
         >>> @dataclasses.dataclass(frozen=True)
-        ... class Settings(keras_bert.KindSettings):
-        ...     margin: float = keras_bert.setting(0.0, minimum=0)
+        ... class Settings(keras_bert.kinds.KindSettings):
+        ...     margin: float = keras_bert.kinds.setting(0.0, minimum=0)
         >>> Settings(margin=-1.0)
         Traceback (most recent call last):
         keras_bert.errors.InputError: margin is -1.0, but must be at least 0.

@@ -16,11 +16,11 @@ VOCAB_SIZE = flags.DEFINE_integer(
 DO_LOWER_CASE = flags.DEFINE_bool(
     "do_lower_case", True, "Whether to lower-case and strip accents."
 )
-read_source = config_flags.define(keras_bert.TextSource)
+read_source = config_flags.define(keras_bert.pretraining.TextSource)
 
 
 def main():
-    vocab = keras_bert.learn_vocab(
+    vocab = keras_bert.text.learn_vocab(
         read_source().lines(),
         OUTPUT_FILE.value,
         vocab_size=VOCAB_SIZE.value,

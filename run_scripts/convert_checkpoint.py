@@ -25,7 +25,7 @@ TO = flags.DEFINE_enum(
     "sentence-transformers.",
 )
 read_settings = config_flags.define_settings(
-    [keras_bert.EmbeddingSettings],
+    [keras_bert.kinds.EmbeddingSettings],
     (
         "pooling",
         "normalize",

@@ -19,17 +19,17 @@ OUTPUT_FILE = flags.DEFINE_string(
     "output_file", None, "TFRecord files, separated by commas; filled evenly."
 )
 INIT_CHECKPOINT = flags.DEFINE_string(
-    "init_checkpoint",
+    "checkpoint",
     None,
     "The checkpoint that will be trained; the tokenizer is its own.",
 )
 VOCAB_FILE = flags.DEFINE_string(
-    "vocab_file", None, "The vocab.txt; by default, that of init_checkpoint."
+    "vocab_file", None, "The vocab.txt; by default, that of checkpoint."
 )
 DO_LOWER_CASE = flags.DEFINE_bool(
     "do_lower_case",
     None,
-    "Whether the vocabulary is uncased; by default as init_checkpoint says, or "
+    "Whether the vocabulary is uncased; by default as checkpoint says, or "
     "else as the vocabulary suggests: it is cased if a piece has a capital.",
 )
 NUM_WORKERS = flags.DEFINE_integer(
@@ -37,7 +37,7 @@ NUM_WORKERS = flags.DEFINE_integer(
 )
 RUNNER = flags.DEFINE_string("runner", None, "An Apache Beam runner.")
 BEAM_OPTIONS = flags.DEFINE_string("beam_options", "", "Options of Beam.")
-read_source = config_flags.define(keras_bert.TextSource)
+read_source = config_flags.define(keras_bert.pretraining.TextSource)
 read_config = config_flags.define(keras_bert.PretrainingDataConfig)
 
 
@@ -48,7 +48,7 @@ def main():
         do_lower_case=DO_LOWER_CASE.value,
     )
     if RUNNER.value:
-        counts = keras_bert.create_pretraining_data_with_beam(
+        counts = keras_bert.pretraining.create_pretraining_data_with_beam(
             read_source(),
             OUTPUT_FILE.value.split(","),
             tokenizer,

@@ -50,7 +50,9 @@ def main():
 
     step("Learning a vocabulary")
     vocab_file = out / "vocab.txt"
-    vocab = keras_bert.learn_vocab(lines["train"], vocab_file, vocab_size=3000)
+    vocab = keras_bert.text.learn_vocab(
+        lines["train"], vocab_file, vocab_size=3000
+    )
     tokenizer = keras_bert.BertTokenizer(vocab_file)
 
     step("Writing pre-training data")
@@ -68,7 +70,7 @@ def main():
     bert_config = dataclasses.replace(
         keras_bert.BertConfig.from_name("bert_tiny"), vocab_size=len(vocab)
     )
-    model = keras_bert.build_pretraining_model(bert_config)
+    model = keras_bert.models.build_pretraining_model(bert_config)
     before = [guesses(model, tokenizer, text) for text in MASKED_SENTENCES]
     pretrained = keras_bert.pretrain(
         bert_config,
@@ -88,7 +90,7 @@ def main():
         demo_text.chapter_task(rows),
         out,
         out / "finetuned",
-        init_checkpoint=out / "pretrained",
+        checkpoint=out / "pretrained",
         config=FINETUNING,
     )
 
@@ -128,7 +130,7 @@ def step(title):
 
 
 def guesses(model, tokenizer, text):
-    (best,) = keras_bert.fill_mask(model, tokenizer, text, top=3)
+    (best,) = keras_bert.export.fill_mask(model, tokenizer, text, top_k=3)
     return ", ".join(f"{piece} {p:.2f}" for piece, p in best)
 
 

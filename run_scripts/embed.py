@@ -46,7 +46,7 @@ BATCH_SIZE = flags.DEFINE_integer(
     "batch_size", 32, "Number of texts in a batch."
 )
 read_settings = config_flags.define_settings(
-    [keras_bert.EmbeddingSettings],
+    [keras_bert.kinds.EmbeddingSettings],
     ("pooling", "normalize", "max_seq_length", "prompts"),
 )
 

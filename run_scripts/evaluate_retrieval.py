@@ -29,15 +29,15 @@ OUTPUT_DIR = flags.DEFINE_string(
 DIMENSIONS = flags.DEFINE_integer(
     "dimensions", None, "The first numbers of each vector to keep."
 )
-read_config = config_flags.define(keras_bert.RetrievalConfig)
+read_config = config_flags.define(keras_bert.vectors.RetrievalConfig)
 read_settings = config_flags.define_settings(
-    [keras_bert.EmbeddingSettings],
+    [keras_bert.kinds.EmbeddingSettings],
     ("pooling", "normalize", "max_seq_length", "prompts"),
 )
 
 
 def main():
-    results = keras_bert.evaluate_retrieval(
+    results = keras_bert.vectors.evaluate_retrieval(
         keras_bert.load_embedder(
             MODEL_DIR.value, dimensions=DIMENSIONS.value, **read_settings()
         ),

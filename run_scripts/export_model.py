@@ -44,7 +44,7 @@ DATA_DIR = flags.DEFINE_string(
 )
 read_export_config = config_flags.define(keras_bert.ExportConfig)
 read_settings = config_flags.define_settings(
-    [keras_bert.PretrainedExportConfig]
+    [keras_bert.export.PretrainedExportConfig]
 )
 
 
@@ -52,7 +52,7 @@ def main():
     config, settings = read_export_config(), read_settings()
     if TASK.value:
         keras_bert.get_task(TASK.value)
-    if keras_bert.is_finetuned(MODEL_DIR.value):
+    if keras_bert.finetuning.is_finetuned(MODEL_DIR.value):
         version = _export_finetuned(config, settings)
     else:
         version = _export_pretrained(config, settings)
@@ -81,10 +81,10 @@ def _export_pretrained(config, settings):
             "vectors of texts, first run convert_checkpoint.py "
             "--to=sentence_transformers, and export what it writes."
         )
-    return keras_bert.export_pretrained(
+    return keras_bert.export.export_pretrained(
         MODEL_DIR.value,
         EXPORT_DIR.value,
-        keras_bert.PretrainedExportConfig(**settings),
+        keras_bert.export.PretrainedExportConfig(**settings),
     )
 
 

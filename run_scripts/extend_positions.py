@@ -1,7 +1,7 @@
 r"""Gives a checkpoint more positions, for longer texts.
 
     python run_scripts/extend_positions.py --output_dir=longer \
-        --init_checkpoint=uncased_L-12_H-768_A-12 --max_position_embeddings=1024
+        --checkpoint=uncased_L-12_H-768_A-12 --max_position_embeddings=1024
 """
 
 import config_flags
@@ -10,7 +10,7 @@ from absl import flags
 import keras_bert
 
 INIT_CHECKPOINT = flags.DEFINE_string(
-    "init_checkpoint", None, "A folder, a file, a prefix or hf://owner/name."
+    "checkpoint", None, "A folder, a file, a prefix or hf://owner/name."
 )
 OUTPUT_DIR = flags.DEFINE_string("output_dir", None, "The new folder.")
 MAX_POSITION_EMBEDDINGS = flags.DEFINE_integer(
@@ -19,7 +19,7 @@ MAX_POSITION_EMBEDDINGS = flags.DEFINE_integer(
 
 
 def main():
-    keras_bert.extend_positions(
+    keras_bert.checkpoints.extend_positions(
         INIT_CHECKPOINT.value, OUTPUT_DIR.value, MAX_POSITION_EMBEDDINGS.value
     )
     print(f"Wrote {OUTPUT_DIR.value}")

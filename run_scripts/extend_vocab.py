@@ -4,10 +4,10 @@ It learns the pieces that save the most tokens, or takes a list of words.
 Afterwards, go on with pre-training on these texts.
 
     python run_scripts/extend_vocab.py --output_dir=extended \
-        --init_checkpoint=hf://google-bert/bert-base-cased \
+        --checkpoint=hf://google-bert/bert-base-cased \
         --input_file='reviews/*.txt.gz' --num_new_pieces=2000
     python run_scripts/extend_vocab.py --output_dir=extended \
-        --init_checkpoint=uncased_L-12_H-768_A-12 --words_file=words.txt
+        --checkpoint=uncased_L-12_H-768_A-12 --words_file=words.txt
 """
 
 import config_flags
@@ -16,7 +16,7 @@ from absl import flags
 import keras_bert
 
 INIT_CHECKPOINT = flags.DEFINE_string(
-    "init_checkpoint", None, "A folder, a file, a prefix or hf://owner/name."
+    "checkpoint", None, "A folder, a file, a prefix or hf://owner/name."
 )
 OUTPUT_DIR = flags.DEFINE_string("output_dir", None, "The new folder.")
 WORDS_FILE = flags.DEFINE_string(
@@ -28,23 +28,23 @@ EVAL_FILE = flags.DEFINE_string(
     "Text to count tokens in, of the same form as input_file; by default, a "
     "20th of the lines is held out for this.",
 )
-read_source = config_flags.define(keras_bert.TextSource)
-read_config = config_flags.define(keras_bert.ExtendVocabConfig)
+read_source = config_flags.define(keras_bert.pretraining.TextSource)
+read_config = config_flags.define(keras_bert.checkpoints.ExtendVocabConfig)
 
 
 def main():
     words, lines, eval_lines = (), (), ()
     if WORDS_FILE.value:
-        words = keras_bert.TextSource(WORDS_FILE.value).lines()
+        words = keras_bert.pretraining.TextSource(WORDS_FILE.value).lines()
     if flags.FLAGS.input_file or flags.FLAGS.tfds_name or not words:
         lines = read_source().lines()
     if EVAL_FILE.value:
-        eval_lines = keras_bert.TextSource(
+        eval_lines = keras_bert.pretraining.TextSource(
             EVAL_FILE.value,
             document_per_file=flags.FLAGS.document_per_file,
             text_field=flags.FLAGS.text_field,
         ).lines()
-    figures = keras_bert.extend_vocab(
+    figures = keras_bert.checkpoints.extend_vocab(
         INIT_CHECKPOINT.value,
         OUTPUT_DIR.value,
         lines,

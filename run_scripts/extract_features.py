@@ -1,6 +1,6 @@
 r"""Writes hidden states of a pre-trained model for each line of a file.
 
-    python run_scripts/extract_features.py --init_checkpoint=pretrained \
+    python run_scripts/extract_features.py --checkpoint=pretrained \
         --input_file=texts.txt --output_file=features.jsonl
 
 The output is JSON lines, as google-research/bert writes them, unless the name
@@ -19,7 +19,7 @@ OUTPUT_FILE = flags.DEFINE_string(
     "output_file", None, "JSON lines, unless it ends with .npz or .tfrecord."
 )
 INIT_CHECKPOINT = flags.DEFINE_string(
-    "init_checkpoint", None, "The pre-trained model."
+    "checkpoint", None, "The pre-trained model."
 )
 BERT_CONFIG_FILE = flags.DEFINE_string(
     "bert_config_file", None, "By default, the file beside the checkpoint."
@@ -27,11 +27,11 @@ BERT_CONFIG_FILE = flags.DEFINE_string(
 VOCAB_FILE = flags.DEFINE_string(
     "vocab_file", None, "By default, the vocab.txt beside the checkpoint."
 )
-read_config = config_flags.define(keras_bert.ExtractionConfig)
+read_config = config_flags.define(keras_bert.vectors.ExtractionConfig)
 
 
 def main():
-    count = keras_bert.extract_features(
+    count = keras_bert.vectors.extract_features(
         INPUT_FILE.value,
         OUTPUT_FILE.value,
         INIT_CHECKPOINT.value,

@@ -54,7 +54,7 @@ def _predict(texts):
             raise keras_bert.InputError(
                 "With --runner, give an --input_file and an --output_file."
             )
-        return keras_bert.predict_files_with_beam(
+        return keras_bert.predict.predict_files_with_beam(
             MODEL_DIR.value,
             INPUT_FILE.value,
             OUTPUT_FILE.value,

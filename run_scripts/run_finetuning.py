@@ -1,7 +1,7 @@
 r"""Fine-tunes BERT on a task. Repeat the command to resume a stopped run.
 
     python run_scripts/run_finetuning.py --task=glue/sst2 --data_dir=SST-2 \
-        --init_checkpoint=pretrained --output_dir=out
+        --checkpoint=pretrained --output_dir=out
 
 Given several learning rates, batch sizes, numbers of epochs or restarts, it
 runs every combination and keeps the best model:
@@ -28,7 +28,7 @@ TASK = flags.DEFINE_string(
 )
 DATA_DIR = flags.DEFINE_string("data_dir", None, "The folder of the data.")
 INIT_CHECKPOINT = flags.DEFINE_string(
-    "init_checkpoint", None, "The pre-trained model; default: random weights."
+    "checkpoint", None, "The pre-trained model; default: random weights."
 )
 BERT_CONFIG_FILE = flags.DEFINE_string(
     "bert_config_file", None, "By default, the file beside the checkpoint."
@@ -75,7 +75,9 @@ def define_settings():
     if task and ".py" in task:
         import_tensorflow()  # the file may define a kind
         keras_bert.get_task(task)
-    read_settings = config_flags.define_settings(keras_bert.known_settings())
+    read_settings = config_flags.define_settings(
+        keras_bert.kinds.known_settings()
+    )
 
 
 def main():
@@ -89,7 +91,7 @@ def main():
         TASK.value,
         DATA_DIR.value,
         OUTPUT_DIR.value,
-        init_checkpoint=INIT_CHECKPOINT.value,
+        checkpoint=INIT_CHECKPOINT.value,
         bert_config=BERT_CONFIG_FILE.value
         and keras_bert.BertConfig.from_json(BERT_CONFIG_FILE.value),
         vocab_file=VOCAB_FILE.value,

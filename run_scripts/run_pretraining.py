@@ -22,16 +22,16 @@ EVAL_FILE = flags.DEFINE_string(
 BERT_CONFIG_FILE = flags.DEFINE_string(
     "bert_config_file",
     None,
-    "The network: a bert_config.json; by default, that of init_checkpoint.",
+    "The network: a bert_config.json; by default, that of checkpoint.",
 )
 VOCAB_FILE = flags.DEFINE_string(
     "vocab_file",
     None,
     "The vocab.txt, which is copied beside the weights; by default, that of "
-    "init_checkpoint.",
+    "checkpoint.",
 )
 INIT_CHECKPOINT = flags.DEFINE_string(
-    "init_checkpoint", None, "The initial weights; by default, random weights."
+    "checkpoint", None, "The initial weights; by default, random weights."
 )
 OUTPUT_DIR = flags.DEFINE_string(
     "output_dir", None, "The folder for checkpoints, logs and curves."
@@ -52,7 +52,7 @@ def main():
         INPUT_FILE.value,
         OUTPUT_DIR.value,
         eval_files=EVAL_FILE.value,
-        init_checkpoint=INIT_CHECKPOINT.value,
+        checkpoint=INIT_CHECKPOINT.value,
         vocab_file=VOCAB_FILE.value,
         config=read_config(),
         overwrite_output_dir=OVERWRITE_OUTPUT_DIR.value,

@@ -6,8 +6,8 @@ import keras
 
 from keras_bert.config import BertConfig
 from keras_bert.export.finetuned import export_finetuned
-from keras_bert.kinds import get_kind
 from keras_bert.kinds.kind import Kind, TaskSpec
+from keras_bert.kinds.registry import get_kind
 from keras_bert.kinds.spec import build_kind
 from keras_bert.predict.served_model import ServedModel
 from keras_bert.text.tokenizer import BertTokenizer

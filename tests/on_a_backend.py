@@ -62,8 +62,8 @@ def check_training():
     data = read("training")
     for name in ("AdamWeightDecay", "Lamb"):
         model = keras.saving.load_model(FOLDER / "classifier.keras")
-        schedule = keras_bert.WarmupDecay(2e-4, 10, 3)
-        optimizer = getattr(keras_bert, name)(schedule)
+        schedule = keras_bert.training.WarmupDecay(2e-4, 10, 3)
+        optimizer = getattr(keras_bert.training, name)(schedule)
         model.compile(
             optimizer,
             {"logits": cross_entropy},
@@ -96,13 +96,15 @@ def check_checkpoints():
     for name in ("ours", "hf"):
         folder = FOLDER / name
         pretrained = keras_bert.load_pretrained(folder)
-        assert pretrained.preprocessor.seq_length == 16
+        assert pretrained.preprocessor.max_seq_length == 16
         features = pretrained.preprocessor(
             ["The fox jumped.", "a bad film"], ["so", "it was not good"]
         )
         assert_close(features, read("features"))
         assert_close(pretrained.encoder(features), read("encoded"))
-        model = keras_bert.build_classifier(pretrained.config, num_labels=3)
+        model = keras_bert.models.build_classifier(
+            pretrained.config, num_labels=3
+        )
         keras_bert.load_checkpoint(model, folder)
     tokenizer = keras_bert.load_tokenizer(FOLDER / "ours")
     assert tokenizer.tokens(tokenizer(["an unaffable dog"])[0])[1:4] == [

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 from kind_examples import make_spec
 
-from keras_bert.kinds import get_kind
+from keras_bert.kinds.registry import get_kind
 from keras_bert.text.tokenizer import BertTokenizer
 
 

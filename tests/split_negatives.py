@@ -14,8 +14,8 @@ from fit_steps import count_nothing, fit
 from kind_examples import make_spec
 
 from keras_bert.config import BertConfig
-from keras_bert.kinds import get_kind
 from keras_bert.kinds.packed_choices import pack_choices
+from keras_bert.kinds.registry import get_kind
 from keras_bert.models.embedder import build_embedder
 from keras_bert.text.packing import pad
 from keras_bert.training.share import distribute

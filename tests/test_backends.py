@@ -32,13 +32,13 @@ BY_NAME = {
 
 
 def _compiled(config, optimizer):
-    model = keras_bert.build_classifier(config, num_labels=3)
-    _train(model, optimizer(keras_bert.WarmupDecay(2e-4, 10, 3)))
+    model = keras_bert.models.build_classifier(config, num_labels=3)
+    _train(model, optimizer(keras_bert.training.WarmupDecay(2e-4, 10, 3)))
     return model
 
 
 def _with_adapters(config):
-    model = keras_bert.build_classifier(config, num_labels=3)
+    model = keras_bert.models.build_classifier(config, num_labels=3)
     add_lora(model, 2, 4.0, "query,value")
     return model
 
@@ -46,37 +46,39 @@ def _with_adapters(config):
 _LSTM = {"num_labels": 3, "bilstm_size": 5}
 # Together, these have all our layers.
 _SOME_MODELS = {
-    "pretraining": keras_bert.build_pretraining_model,
-    "choice": keras_bert.build_multiple_choice,
-    "classifier": lambda c: keras_bert.build_classifier(c, num_labels=3),
-    "embedder-windows": lambda c: keras_bert.build_embedder(
+    "pretraining": keras_bert.models.build_pretraining_model,
+    "choice": keras_bert.models.build_multiple_choice,
+    "classifier": lambda c: keras_bert.models.build_classifier(c, num_labels=3),
+    "embedder-windows": lambda c: keras_bert.models.build_embedder(
         c, window_pooling="max"
     ),
-    "features": lambda c: keras_bert.build_feature_tagger(
+    "features": lambda c: keras_bert.models.build_feature_tagger(
         c, **_LSTM, features="weighted_sum_all"
     ),
     "shared-rows": lambda c: share_rows(
-        keras_bert.build_classifier(c, num_labels=3)
+        keras_bert.models.build_classifier(c, num_labels=3)
     ),
     "lora": _with_adapters,
     "compiled-adamweightdecay": lambda c: _compiled(
-        c, keras_bert.AdamWeightDecay
+        c, keras_bert.training.AdamWeightDecay
     ),
 }
 _ALL_MODELS = _SOME_MODELS | {
-    "encoder": keras_bert.build_encoder,
-    "regressor": keras_bert.build_regressor,
-    "tagger": lambda c: keras_bert.build_token_classifier(c, num_labels=4),
-    "span": keras_bert.build_span_labeler,
-    "embedder": keras_bert.build_embedder,
-    "bilstm": lambda c: keras_bert.build_bilstm_classifier(c, **_LSTM),
-    "bilstm-tagger": lambda c: keras_bert.build_bilstm_token_classifier(
+    "encoder": keras_bert.models.build_encoder,
+    "regressor": keras_bert.models.build_regressor,
+    "tagger": lambda c: keras_bert.models.build_token_classifier(
+        c, num_labels=4
+    ),
+    "span": keras_bert.models.build_span_labeler,
+    "embedder": keras_bert.models.build_embedder,
+    "bilstm": lambda c: keras_bert.models.build_bilstm_classifier(c, **_LSTM),
+    "bilstm-tagger": lambda c: keras_bert.models.build_bilstm_token_classifier(
         c, **_LSTM
     ),
-    "windows": lambda c: keras_bert.pool_windows(
-        keras_bert.build_classifier(c, num_labels=3), "mean"
+    "windows": lambda c: keras_bert.models.pool_windows(
+        keras_bert.models.build_classifier(c, num_labels=3), "mean"
     ),
-    "compiled-lamb": lambda c: _compiled(c, keras_bert.Lamb),
+    "compiled-lamb": lambda c: _compiled(c, keras_bert.training.Lamb),
 }
 
 
@@ -130,7 +132,9 @@ def folder(request, config, tmp_path_factory):
     for name in ("AdamWeightDecay", "Lamb"):
         model = keras.saving.load_model(folder / "classifier.keras")
         optimizer = getattr(keras_bert, name)
-        history = _train(model, optimizer(keras_bert.WarmupDecay(2e-4, 10, 3)))
+        history = _train(
+            model, optimizer(keras_bert.training.WarmupDecay(2e-4, 10, 3))
+        )
         weights = {w.path: w.numpy() for w in model.weights}
         loss = history.history["loss"]
         np.savez(folder / f"trained-{name}.npz", **weights, loss=loss)

@@ -51,7 +51,7 @@ def test_wrong_input_of_pretraining(script_folder, tmp_path):
         ({"bert_config_file": heads}, "12 is not a multiple of num_attention"),
         ({"max_seq_length": 16}, "input_ids of length 14, but the model"),
         ({"max_seq_length": 99}, "max_seq_length 99 is over"),
-        ({"init_checkpoint": tmp_path}, "No checkpoint at"),
+        ({"checkpoint": tmp_path}, "No checkpoint at"),
     ):
         flags = pretraining_flags(script_folder, tmp_path / "out", **changes)
         assert message in error_of("run_pretraining", **flags)
@@ -88,7 +88,7 @@ def test_damaged_and_harmful_checkpoints(script_folder, tmp_path):
         "run_finetuning",
         task="glue/sst2",
         data_dir=script_folder,
-        init_checkpoint=wide,
+        checkpoint=wide,
         output_dir=tmp_path / "out",
         max_seq_length=16,
     )
@@ -115,7 +115,7 @@ def test_wrong_input_of_finetuning_and_serving(script_folder, tmp_path):
         ({"data_source": "tfds"}, "contains no prepared glue/sst2"),
         ({}, "Label 'good' of example 1 is not one of the strings '0', '1'"),
         ({"data_dir": "absent"}, "No train file at absent/train.tsv"),
-        ({"init_checkpoint": "absent"}, "No checkpoint at absent"),
+        ({"checkpoint": "absent"}, "No checkpoint at absent"),
     ):
         assert message in error_of("run_finetuning", **flags | changes)
     assert not (tmp_path / "out").exists()
@@ -136,7 +136,7 @@ def test_wrong_input_of_finetuning_and_serving(script_folder, tmp_path):
         "extract_features",
         input_file=texts,
         output_file=output,
-        init_checkpoint="absent",
+        checkpoint="absent",
     )
     assert not output.exists()
     assert "absent is not an exported model" in error_of(

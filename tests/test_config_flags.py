@@ -92,7 +92,7 @@ class _Settings:
 
     kind_size: int = 3
     kind_case: bool | None = None
-    kind_name: str = keras_bert.setting("", choices=("", "a", "b"))
+    kind_name: str = keras_bert.kinds.setting("", choices=("", "a", "b"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -251,7 +251,7 @@ def test_help_shows_every_flag():
             "Required:",
             "--data_dir: ",
             "Data and model:",
-            "--init_checkpoint: ",
+            "--checkpoint: ",
             "--num_train_epochs: ",
             "--lora_rank: ",
             "--learning_rate: ",

@@ -9,7 +9,7 @@ import pytest
 
 from keras_bert.config import BertConfig
 from keras_bert.finetuning.run import FinetuningConfig
-from keras_bert.kinds import known_kinds
+from keras_bert.kinds.registry import known_kinds
 from keras_bert.models.encoder import build_encoder
 from keras_bert.pretraining.run import PretrainingConfig
 

@@ -27,7 +27,7 @@ def test_from_a_checkpoint_to_a_domain(script_folder, tmp_path):
     figures = _figures(
         run(
             "extend_vocab",
-            init_checkpoint=folder / "general",
+            checkpoint=folder / "general",
             input_file=folder / "domain.txt",
             output_dir=extended,
             num_new_pieces=8,
@@ -41,7 +41,7 @@ def test_from_a_checkpoint_to_a_domain(script_folder, tmp_path):
     records = folder / "domain.tfrecord"
     run(
         "create_pretraining_data",
-        init_checkpoint=extended,
+        checkpoint=extended,
         input_file=folder / "domain.txt",
         output_file=records,
         **FLAGS,
@@ -51,7 +51,7 @@ def test_from_a_checkpoint_to_a_domain(script_folder, tmp_path):
     flags |= {
         "input_file": records,
         "eval_file": records,
-        "init_checkpoint": extended,
+        "checkpoint": extended,
     }
     run("run_pretraining", **flags)
     with (folder / "domain" / "history.csv").open() as file:
@@ -66,7 +66,7 @@ def test_from_a_checkpoint_to_a_domain(script_folder, tmp_path):
         "run_finetuning",
         task="glue/sst2",
         data_dir=folder,
-        init_checkpoint=folder / "domain",
+        checkpoint=folder / "domain",
         output_dir=folder / "finetuned",
         max_seq_length=16,
         num_train_epochs=1,
@@ -74,13 +74,13 @@ def test_from_a_checkpoint_to_a_domain(script_folder, tmp_path):
 
     run(
         "trim_vocab",
-        init_checkpoint=folder / "domain",
+        checkpoint=folder / "domain",
         input_file=folder / "domain.txt",
         output_dir=folder / "small",
     )
     run(
         "extend_positions",
-        init_checkpoint=folder / "small",
+        checkpoint=folder / "small",
         output_dir=folder / "longer",
         max_position_embeddings=1024,
     )
@@ -93,7 +93,7 @@ def test_from_a_checkpoint_to_a_domain(script_folder, tmp_path):
     figures = _figures(
         run(
             "extend_vocab",
-            init_checkpoint=folder / "general",
+            checkpoint=folder / "general",
             words_file=words,
             eval_file=folder / "domain.txt",
             output_dir=folder / "listed",
@@ -106,7 +106,7 @@ def test_from_a_checkpoint_to_a_domain(script_folder, tmp_path):
         "Both a text and a list of words were given; give either"
         in error_of(
             "extend_vocab",
-            init_checkpoint=folder / "general",
+            checkpoint=folder / "general",
             input_file=folder / "corpus.txt",
             words_file=words,
             output_dir=folder / "x",
@@ -123,12 +123,12 @@ def test_wrong_input_is_a_sentence(script_folder, tmp_path):
     )
     assert "Give either an input_file or a tfds_name" in error_of(
         "extend_vocab",
-        init_checkpoint=folder,
+        checkpoint=folder,
         output_dir=tmp_path / "x",
     )
     assert "pad_vocab_to_multiple is 0, but must be above 0" in error_of(
         "trim_vocab",
-        init_checkpoint=folder,
+        checkpoint=folder,
         input_file=folder / "corpus.txt",
         output_dir=tmp_path / "x",
         pad_vocab_to_multiple=0,

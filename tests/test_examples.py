@@ -8,6 +8,7 @@ names `keras_bert`, `keras`, `np` and `tf`.
 """
 
 import doctest
+import inspect
 import shutil
 
 import keras
@@ -39,7 +40,7 @@ def inputs(tmp_path_factory):
         "\n".join([*lines, "", *reversed(lines), ""] * 5)
     )
     (folder / "pretrained").mkdir()
-    model = keras_bert.build_pretraining_model(CONFIG)
+    model = keras_bert.models.build_pretraining_model(CONFIG)
     randomize(model, scale=0.02)
     save_file(
         {w.path: w.numpy() for w in model.weights},
@@ -64,7 +65,7 @@ def inputs(tmp_path_factory):
         "glue/sst2",
         folder / "sst2",
         folder / "finetuned",
-        init_checkpoint=folder / "pretrained",
+        checkpoint=folder / "pretrained",
         config=keras_bert.FinetuningConfig(num_train_epochs=1),
         settings={"max_seq_length": 16},
     )
@@ -82,11 +83,24 @@ _SLOW = {
 }
 
 
+# Where a public name is defined, by the name.
+PUBLIC = {
+    name: place
+    for place in (
+        *(getattr(keras_bert, x) for x in keras_bert.__all__),
+        keras_bert,
+    )
+    if inspect.ismodule(place)
+    for name in place.__all__
+    if not inspect.ismodule(getattr(place, name))
+}
+
+
 @pytest.mark.parametrize(
     "name",
     [
         pytest.param(name, marks=[pytest.mark.slow] if name in _SLOW else [])
-        for name in keras_bert.__all__
+        for name in sorted(PUBLIC)
     ],
 )
 def test_example(name, inputs, tmp_path, monkeypatch):
@@ -97,7 +111,7 @@ def test_example(name, inputs, tmp_path, monkeypatch):
     monkeypatch.chdir(folder)
     names = {"keras_bert": keras_bert, "keras": keras, "np": np, "tf": tf}
     finder = doctest.DocTestFinder(recurse=False)
-    (example,) = finder.find(getattr(keras_bert, name), name, globs=names)
+    (example,) = finder.find(getattr(PUBLIC[name], name), name, globs=names)
     assert example.examples, f"the docstring of {name} has no example"
     report = []
     runner = doctest.DocTestRunner(
@@ -105,3 +119,12 @@ def test_example(name, inputs, tmp_path, monkeypatch):
     )
     runner.run(example, out=report.append)
     assert not runner.failures, "".join(report)
+
+
+def test_the_top_has_few_names():
+    modules = [
+        name
+        for name in keras_bert.__all__
+        if inspect.ismodule(getattr(keras_bert, name))
+    ]
+    assert len(keras_bert.__all__) - len(modules) <= 30

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from keras_bert.kinds import known_kinds, known_settings
+from keras_bert.kinds.registry import known_kinds, known_settings
 from keras_bert.models.feature_tagger import FEATURES
 
 ROOT = Path(__file__).parent.parent

@@ -11,12 +11,14 @@ from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.io.paths import to_path
 
 BUILDERS = [
-    lambda config: keras_bert.build_classifier(config, num_labels=3),
-    lambda config: keras_bert.build_token_classifier(config, num_labels=3),
-    keras_bert.build_embedder,
-    keras_bert.build_encoder,
-    keras_bert.build_pretraining_model,
-    keras_bert.build_span_labeler,
+    lambda config: keras_bert.models.build_classifier(config, num_labels=3),
+    lambda config: keras_bert.models.build_token_classifier(
+        config, num_labels=3
+    ),
+    keras_bert.models.build_embedder,
+    keras_bert.models.build_encoder,
+    keras_bert.models.build_pretraining_model,
+    keras_bert.models.build_span_labeler,
 ]
 
 
@@ -42,12 +44,12 @@ def test_labels_instead_of_their_number(config):
         keras_bert.InputError,
         match=r"^num_labels is \['a', 'b'\], but .* give the number of labels",
     ):
-        keras_bert.build_classifier(config, num_labels=["a", "b"])
+        keras_bert.models.build_classifier(config, num_labels=["a", "b"])
 
 
 @pytest.mark.parametrize("call", ["__call__", "predict"])
 def test_more_tokens_than_positions(config, call):
-    encoder = keras_bert.build_encoder(config)
+    encoder = keras_bert.models.build_encoder(config)
     ids = np.ones([2, 17], "int32")
     features = {"input_ids": ids, "input_mask": ids, "segment_ids": 0 * ids}
     with pytest.raises(
@@ -60,7 +62,7 @@ def test_more_tokens_than_positions(config, call):
 def test_a_length_above_the_positions(config, tmp_path):
     write_checkpoint(tmp_path / "pretrained", config)
     for name, load in (
-        ("seq_length", keras_bert.load_pretrained),
+        ("max_seq_length", keras_bert.load_pretrained),
         ("max_seq_length", keras_bert.load_embedder),
     ):
         with pytest.raises(

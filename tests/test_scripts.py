@@ -26,7 +26,7 @@ def test_from_text_to_answers(script_folder, tmp_path):
         "run_finetuning",
         task="glue/sst2",
         data_dir=script_folder,
-        init_checkpoint=tmp_path / "bert",
+        checkpoint=tmp_path / "bert",
         output_dir=tmp_path / "finetuned",
         max_seq_length=16,
         learning_rate=0.001,

@@ -27,7 +27,7 @@ def main(task, checkpoint, folder):
     # Larger than at the start of training, so that the scores differ.
     kernel = model.get_layer("classifier").kernel
     kernel.assign(20.0 * kernel)
-    finetuned = keras_bert.FinetunedModel(model, kind, bert_config)
+    finetuned = keras_bert.finetuning.FinetunedModel(model, kind, bert_config)
     finetuned.save(folder / "keras_bert")
     keras_bert.convert_checkpoint(
         folder / "keras_bert", folder / "huggingface", "huggingface"

@@ -22,12 +22,14 @@ def main(checkpoint, folder):
     folder.mkdir()
     for precision in ("float32", "bfloat16"):
         keras.config.set_dtype_policy(precision)
-        version = keras_bert.export_pretrained(checkpoint, folder / "made")
+        version = keras_bert.export.export_pretrained(
+            checkpoint, folder / "made"
+        )
         version.rename(folder / precision)
     (folder / "made").rmdir()
     keras.config.set_dtype_policy("float32")
     config, _ = load_config_and_tokenizer(checkpoint)
-    encoder = keras_bert.build_encoder(config)
+    encoder = keras_bert.models.build_encoder(config)
     keras_bert.load_checkpoint(encoder, checkpoint)
     for precision in ("float32", "int8"):
         write_litert(encoder, precision, folder / f"{precision}.tflite")

@@ -21,7 +21,7 @@ _SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 def main(model, folder):
     config = keras_bert.BertConfig.from_name(model)
     keras.utils.set_random_seed(1)
-    encoder = keras_bert.build_encoder(config)
+    encoder = keras_bert.models.build_encoder(config)
     pieces = [f"piece{i}" for i in range(config.vocab_size - len(_SPECIAL))]
     with tempfile.TemporaryDirectory() as source:
         source = Path(source)

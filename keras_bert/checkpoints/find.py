@@ -143,7 +143,7 @@ def config_and_vocab(
     folder = checkpoint_folder(checkpoint) if checkpoint else None
     if bert_config is None:
         if folder is None:
-            raise InputError("Give a bert_config or an init_checkpoint.")
+            raise InputError("Give a bert_config or a checkpoint.")
         bert_config = config_beside(folder)
     check_config(bert_config)
     return bert_config, find_vocab(checkpoint, vocab_file)

@@ -29,7 +29,7 @@ class HeadNames(NamedTuple):
             left out there with a warning.
 
     Example:
-        >>> (head,) = keras_bert.get_kind("span").head_names
+        >>> (head,) = keras_bert.kinds.get_kind("span").head_names
         >>> head.path, head.huggingface
         ('span_labeler', 'qa_outputs')
     """

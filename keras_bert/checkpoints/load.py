@@ -24,7 +24,7 @@ def load_checkpoint(model: keras.Model, checkpoint: str | Path) -> None:
         >>> config = keras_bert.BertConfig.from_json(
         ...     "pretrained/bert_config.json"
         ... )
-        >>> encoder = keras_bert.build_encoder(config)
+        >>> encoder = keras_bert.models.build_encoder(config)
         >>> keras_bert.load_checkpoint(encoder, "pretrained")
 
     Args:

@@ -32,8 +32,10 @@ class PretrainedModel:
     """An encoder with the preprocessing that it was trained with.
 
     Example:
-        >>> pretrained = keras_bert.load_pretrained("pretrained", seq_length=16)
-        >>> isinstance(pretrained, keras_bert.PretrainedModel)
+        >>> pretrained = keras_bert.load_pretrained(
+        ...     "pretrained", max_seq_length=16
+        ... )
+        >>> isinstance(pretrained, keras_bert.checkpoints.PretrainedModel)
         True
         >>> pretrained.tokenizer.vocab_size, pretrained.config.hidden_size
         (31, 12)
@@ -58,13 +60,15 @@ class PretrainedModel:
 def load_pretrained(
     checkpoint: str | Path,
     *,
-    seq_length: int | None = None,
+    max_seq_length: int | None = None,
     do_lower_case: bool | None = None,
 ) -> PretrainedModel:
     """Loads the encoder of a checkpoint, with its config and tokenizer.
 
     Example:
-        >>> pretrained = keras_bert.load_pretrained("pretrained", seq_length=16)
+        >>> pretrained = keras_bert.load_pretrained(
+        ...     "pretrained", max_seq_length=16
+        ... )
         >>> features = pretrained.preprocessor(["a good film", "the fox"])
         >>> pretrained.encoder(features)["pooled_output"].shape
         TensorShape([2, 12])
@@ -72,7 +76,7 @@ def load_pretrained(
     Args:
         checkpoint: Anything that `load_checkpoint` takes, with its config and
             vocabulary in the same folder.
-        seq_length: The longest sequence; longer texts are cut. By default
+        max_seq_length: The longest sequence; longer texts are cut. By default
             what the checkpoint says, but not more than 128.
         do_lower_case: Whether to lower-case the text; by default as the
             checkpoint was trained.
@@ -80,27 +84,27 @@ def load_pretrained(
     Raises:
         FileNotFoundError: If the checkpoint, config or vocabulary is missing.
         InputError: If these do not belong together, or if the network has
-            fewer positions than `seq_length`.
+            fewer positions than `max_seq_length`.
     """
     config, tokenizer = load_config_and_tokenizer(
         checkpoint, do_lower_case=do_lower_case
     )
-    if seq_length is None:
-        seq_length = _default_length(checkpoint, config)
-    config.check_max_seq_length(seq_length, "seq_length")
+    if max_seq_length is None:
+        max_seq_length = _default_length(checkpoint, config)
+    config.check_max_seq_length(max_seq_length, "max_seq_length")
     encoder = build_encoder(config)
     load_checkpoint(encoder, checkpoint)
     return PretrainedModel(
-        encoder, _preprocessor(tokenizer, seq_length), config
+        encoder, _preprocessor(tokenizer, max_seq_length), config
     )
 
 
-def _preprocessor(tokenizer, seq_length):
+def _preprocessor(tokenizer, max_seq_length):
     if isinstance(tokenizer, ListTokenizer):
-        return ListPreprocessor(tokenizer, seq_length)
+        return ListPreprocessor(tokenizer, max_seq_length)
     from keras_bert.text.packing import BertPreprocessor
 
-    return BertPreprocessor(tokenizer, seq_length)
+    return BertPreprocessor(tokenizer, max_seq_length)
 
 
 def _default_length(checkpoint, config):
@@ -111,7 +115,7 @@ def _default_length(checkpoint, config):
     if not isinstance(length, (int, float)):
         raise InputError(
             f"model_max_length in {file} is {length!r}, but must be a number; "
-            "copy the file again or give a seq_length."
+            "copy the file again or give a max_seq_length."
         )
     # Without a limit, transformers writes 1e30.
     return int(min(length, config.max_position_embeddings, _DEFAULT_LENGTH))

@@ -1,1 +1,5 @@
 """A model -> a folder that a server loads."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -22,7 +22,7 @@ class PretrainedExportConfig:
             longer texts are truncated.
 
     Example:
-        >>> keras_bert.PretrainedExportConfig(pooling="cls").normalize
+        >>> keras_bert.export.PretrainedExportConfig(pooling="cls").normalize
         False
     """
 

@@ -169,7 +169,7 @@ def _training(training):
         "task": "Task",
         "data": "Folder of the data",
         "num_train_examples": "Training rows",
-        "init_checkpoint": "Started from",
+        "checkpoint": "Started from",
         "num_train_steps": "Steps",
     }
     known = {

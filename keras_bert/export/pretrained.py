@@ -13,7 +13,7 @@ from keras_bert.checkpoints.load import heads_in, load_checkpoint
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.errors import InputError
 from keras_bert.export.config import PretrainedExportConfig
-from keras_bert.export.fill_mask import MaskFiller
+from keras_bert.export.mask_filler import MaskFiller
 from keras_bert.export.model_card import encoder_card
 from keras_bert.export.saved_model import export_saved_model
 from keras_bert.io.paths import to_path
@@ -64,10 +64,10 @@ def export_pretrained(
             is a model of the kind `embedding`.
 
     Example:
-        >>> version = keras_bert.export_pretrained(
+        >>> version = keras_bert.export.export_pretrained(
         ...     "pretrained",
         ...     "encoder",
-        ...     keras_bert.PretrainedExportConfig(max_seq_length=16),
+        ...     keras_bert.export.PretrainedExportConfig(max_seq_length=16),
         ... )
         >>> model = keras_bert.ServedModel(version)
         >>> (answer,) = model.answer([{"text": "a good film"}])
@@ -111,7 +111,9 @@ def export_pretrained(
     if "masked_lm" in heads:
         model = build_pretraining_model(bert_config, next_sentence=False)
         load_checkpoint(model, checkpoint)
-        filler = MaskFiller(model, tokenizer, seq_length=config.max_seq_length)
+        filler = MaskFiller(
+            model, tokenizer, max_seq_length=config.max_seq_length
+        )
         tracked.append(filler.model)
         signatures["fill_mask"] = _fill_mask_signature(filler)
     sidecars = tokenizer.sidecars(bert_config.max_position_embeddings)

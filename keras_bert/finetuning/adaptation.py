@@ -15,7 +15,7 @@ from keras_bert.models.lora import add_lora, check_lora
 
 
 def check_adaptation(
-    config: AdaptationConfig, bert_config: BertConfig, init_checkpoint
+    config: AdaptationConfig, bert_config: BertConfig, checkpoint
 ) -> None:
     """Raises InputError if the network cannot be adapted in this way."""
     num_layers = bert_config.num_hidden_layers
@@ -26,10 +26,10 @@ def check_adaptation(
         )
     if not config.lora_rank:
         return
-    if not init_checkpoint:
+    if not checkpoint:
         raise InputError(
             "lora_rank trains adapters of a pre-trained model, but there is no "
-            "init_checkpoint; give one, or leave lora_rank out."
+            "checkpoint; give one, or leave lora_rank out."
         )
     check_lora(bert_config, config.lora_rank, config.lora_targets)
 

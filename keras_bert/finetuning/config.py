@@ -105,7 +105,7 @@ class FinetuningConfig(AdaptationConfig, DistillationConfig):
         save_checkpoints_steps: Steps from one evaluation and checkpoint to
             the next; 0 for one of each an epoch.
         num_train_epochs: Passes over the training set; 0 evaluates a
-            fine-tuned init_checkpoint as it is, with its own settings. A kind
+            fine-tuned checkpoint as it is, with its own settings. A kind
             without an output layer also takes a pre-trained one.
         warmup_proportion: Share of the steps in which the learning rate
             rises.

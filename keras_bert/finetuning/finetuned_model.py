@@ -51,7 +51,7 @@ class FinetunedModel:
         kind: Encodes rows and decodes outputs; `kind.spec` is the task.
         bert_config: The encoder.
         training: What is known of the training: `task`, `data`,
-            `init_checkpoint`, `num_train_examples`, `num_train_steps`,
+            `checkpoint`, `num_train_examples`, `num_train_steps`,
             `config`, `metrics` and, if it had one, the `teacher`; empty for a
             model that was not trained.
 
@@ -186,9 +186,9 @@ def is_finetuned(path: str | Path) -> bool:
     Raises FileNotFoundError if there is no checkpoint.
 
     Example:
-        >>> keras_bert.is_finetuned("finetuned")
+        >>> keras_bert.finetuning.is_finetuned("finetuned")
         True
-        >>> keras_bert.is_finetuned("pretrained")
+        >>> keras_bert.finetuning.is_finetuned("pretrained")
         False
     """
     return has_spec(checkpoint_folder(path))

@@ -28,7 +28,7 @@ def finetuning_fingerprint(
     *,
     train_set: Examples,
     evaluations: Mapping[str, Evaluation],
-    init_checkpoint: str | Path | None,
+    checkpoint: str | Path | None,
     teacher: str | Path | None,
 ) -> Fingerprint:
     """Returns the fingerprint of a run.
@@ -45,9 +45,7 @@ def finetuning_fingerprint(
         "vocabulary": digest_of(*kind.tokenizer.vocab),
         "settings of the tokenizer": digest_of(repr(kind.tokenizer.settings)),
         "network": digest_of(bert_config.to_json()),
-        "initial weights": fingerprint_of(init_checkpoint)
-        if init_checkpoint
-        else "",
+        "initial weights": fingerprint_of(checkpoint) if checkpoint else "",
         "teacher": fingerprint_of(finetuned_folder(teacher)) if teacher else "",
     }
     return Fingerprint(

@@ -48,15 +48,15 @@ from keras_bert.finetuning.prediction_files import (
 )
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import whole_folder, write_json
-from keras_bert.kinds import get_kind
+from keras_bert.kinds.registry import get_kind
 from keras_bert.kinds.spec import (
     build_kind,
     find_spec,
     make_spec,
 )
 from keras_bert.progress import shown_log
-from keras_bert.tasks import get_task
 from keras_bert.tasks.base import Row, Task
+from keras_bert.tasks.registry import get_task
 from keras_bert.tasks.tfds_reader import read_tfds
 from keras_bert.training.distribution import (
     get_strategy,
@@ -74,7 +74,7 @@ def finetune(
     data_dir: str | Path,
     output_dir: str | Path,
     *,
-    init_checkpoint: str | Path | None = None,
+    checkpoint: str | Path | None = None,
     bert_config: BertConfig | None = None,
     vocab_file: str | Path | None = None,
     config: FinetuningConfig | None = None,
@@ -95,7 +95,7 @@ def finetune(
             first metric of the task; `history.csv`, `curves.png`; and for the
             best checkpoint `eval_results.json`, `predictions.jsonl`, the
             reports of the kind and the predictions for the test sets.
-        init_checkpoint: The pre-trained weights, any checkpoint that
+        checkpoint: The pre-trained weights, any checkpoint that
             `load_checkpoint` takes; None starts from random weights. With 0
             epochs, a fine-tuned model, or a pre-trained one if the kind of the
             task adds no output layer.
@@ -125,7 +125,7 @@ def finetune(
         ...     "glue/sst2",
         ...     "sst2",
         ...     "output",
-        ...     init_checkpoint="pretrained",
+        ...     checkpoint="pretrained",
         ...     config=keras_bert.FinetuningConfig(num_train_epochs=1),
         ...     settings={"max_seq_length": 16},
         ... )
@@ -147,12 +147,12 @@ def finetune(
     strategy = get_strategy(config)
     read = reader(task, data_dir, config.data_source)
     bert_config, tokenizer = load_config_and_tokenizer(
-        init_checkpoint,
+        checkpoint,
         bert_config=bert_config,
         vocab_file=vocab_file,
         do_lower_case=config.do_lower_case,
     )
-    check_adaptation(config, bert_config, init_checkpoint)
+    check_adaptation(config, bert_config, checkpoint)
     if not isinstance(settings or {}, Mapping):
         raise InputError(
             f"The settings are {settings!r:.80}, but must be a dict such as "
@@ -160,10 +160,10 @@ def finetune(
         )
     settings = dict(settings or {})
     if config.num_train_epochs:
-        found = _inherited_settings(task, init_checkpoint, bert_config)
+        found = _inherited_settings(task, checkpoint, bert_config)
         settings = {**found, **task.settings, **settings}
     else:
-        found = _settings_of_model(task, init_checkpoint, bert_config)
+        found = _settings_of_model(task, checkpoint, bert_config)
         settings = {**found, **settings}
     kind = build_kind(make_spec(task, settings), tokenizer, bert_config)
     check_distillation(teacher, kind, config)
@@ -172,8 +172,8 @@ def finetune(
 
     def build_model():
         model = kind.build_model(bert_config)
-        if init_checkpoint:
-            load_checkpoint(model, init_checkpoint)
+        if checkpoint:
+            load_checkpoint(model, checkpoint)
         return model
 
     def build_adapted_model():
@@ -192,8 +192,8 @@ def finetune(
             kind, train_rows, encoded_folder(output_dir, cache_dir)
         )
         base = None
-        if init_checkpoint and config.lora_rank:
-            base = BaseModel.of(init_checkpoint, config.alpha)
+        if checkpoint and config.lora_rank:
+            base = BaseModel.of(checkpoint, config.alpha)
         if overwrite_output_dir:
             start_over(output_dir, strategy)
         evaluation = evaluations[task.validation_splits[0]]
@@ -214,8 +214,7 @@ def finetune(
                 # The folders mean nothing on another machine.
                 "task": task_name,
                 "data": data_dir.name,
-                "init_checkpoint": init_checkpoint
-                and _without_folders(str(init_checkpoint)),
+                "checkpoint": checkpoint and _without_folders(str(checkpoint)),
                 "num_train_examples": int(train_set.rows[-1]) + 1,
                 **_named_teacher(teacher),
             },
@@ -227,7 +226,7 @@ def finetune(
                 config,
                 train_set=train_set,
                 evaluations=evaluations,
-                init_checkpoint=init_checkpoint,
+                checkpoint=checkpoint,
                 teacher=teacher,
             ),
         )
@@ -240,7 +239,7 @@ def finetune(
     else:
         with precision(config.precision):
             model = build_model()
-        _check_is_whole(model, init_checkpoint)
+        _check_is_whole(model, checkpoint)
     results = _evaluate(model, kind, evaluations, output_dir)
     finetuned = FinetunedModel(model, kind, bert_config)
     _predict_test_sets(finetuned, task, read, output_dir)
@@ -380,19 +379,19 @@ def reader(
     return read
 
 
-def _settings_of_model(task, init_checkpoint, bert_config):
+def _settings_of_model(task, checkpoint, bert_config):
     """Returns the settings that a fine-tuned model was trained with.
 
     There are none for a pre-trained model, which is an answer if the kind has
     no output layer. Raises InputError if it is not a model of this task.
     """
     if (
-        init_checkpoint
+        checkpoint
         and not get_kind(task.kind).head_names
-        and not is_finetuned(init_checkpoint)
+        and not is_finetuned(checkpoint)
     ):
         return {}
-    folder = finetuned_folder(init_checkpoint)
+    folder = finetuned_folder(checkpoint)
     spec = find_spec(folder, bert_config)
     if (spec.kind, spec.labels) != (task.kind, task.labels):
         raise InputError(
@@ -402,11 +401,11 @@ def _settings_of_model(task, init_checkpoint, bert_config):
     return dataclasses.asdict(spec.settings)
 
 
-def _inherited_settings(task, init_checkpoint, bert_config):
+def _inherited_settings(task, checkpoint, bert_config):
     """Returns what training keeps of the model that it starts from."""
-    if not (init_checkpoint and is_finetuned(init_checkpoint)):
+    if not (checkpoint and is_finetuned(checkpoint)):
         return {}
-    spec = find_spec(finetuned_folder(init_checkpoint), bert_config)
+    spec = find_spec(finetuned_folder(checkpoint), bert_config)
     if spec.kind != task.kind:
         return {}
     names = get_kind(task.kind).inherited_settings

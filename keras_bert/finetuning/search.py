@@ -22,8 +22,8 @@ from keras_bert.finetuning.run import FinetuningConfig, finetune, reader
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import atomic_path, remove, write_json
 from keras_bert.progress import shown_log
-from keras_bert.tasks import get_task
 from keras_bert.tasks.base import Task
+from keras_bert.tasks.registry import get_task
 from keras_bert.training.run_files.fingerprint import digest_of
 
 _VARIED_IN_THE_PAPER = (
@@ -80,7 +80,7 @@ def search_hyperparameters(
         ...     "sst2",
         ...     "search",
         ...     configs=configs,
-        ...     init_checkpoint="pretrained",
+        ...     checkpoint="pretrained",
         ...     settings={"max_seq_length": 16},
         ... )
         >>> best["learning_rate"] in (1e-4, 3e-5)
@@ -178,7 +178,7 @@ def _inputs(task, data_dir, config, kwargs):
         "data_dir": str(data_dir),
         "rows": digest_of(*(text_of_rows(read(split)) for split in splits)),
     }
-    if checkpoint := kwargs.get("init_checkpoint"):
+    if checkpoint := kwargs.get("checkpoint"):
         inputs["initial weights"] = fingerprint_of(checkpoint)
     return inputs | {
         name: str(value)

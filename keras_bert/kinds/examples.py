@@ -40,7 +40,7 @@ class Examples:
     Example:
         >>> tokenizer = keras_bert.BertTokenizer("vocab.txt")
         >>> preprocessor = keras_bert.BertPreprocessor(tokenizer)
-        >>> examples = keras_bert.Examples(
+        >>> examples = keras_bert.kinds.Examples(
         ...     preprocessor.pack(
         ...         tf.constant(["a good film", "a dog"])
         ...     ).features,

@@ -15,8 +15,8 @@ import tensorflow as tf
 from keras_bert.checkpoints.heads import HeadNames, register_heads
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
-from keras_bert.kinds import KINDS
 from keras_bert.kinds.examples import Examples
+from keras_bert.kinds.registry import KINDS
 from keras_bert.kinds.settings import KindSettings
 from keras_bert.kinds.signatures import Signature, id_signature
 from keras_bert.models.flops import count_work
@@ -78,14 +78,14 @@ class Kind(tf.Module):
         tokenizer: The tokenizer of the model.
 
     Example:
-        >>> spec = keras_bert.TaskSpec(
+        >>> spec = keras_bert.kinds.TaskSpec(
         ...     "classification",
         ...     text_fields=("sentence",),
-        ...     settings=keras_bert.get_kind("classification").Settings(),
+        ...     settings=keras_bert.kinds.get_kind("classification").Settings(),
         ...     labels=("no", "yes"),
         ... )
         >>> tokenizer = keras_bert.BertTokenizer("vocab.txt")
-        >>> kind = keras_bert.get_kind("classification")(spec, tokenizer)
+        >>> kind = keras_bert.kinds.get_kind("classification")(spec, tokenizer)
         >>> rows = [{"sentence": "a good film", "label": "yes"}]
         >>> kind.encode(rows, labeled=True).labels["logits"].numpy()
         array([1], dtype=int32)

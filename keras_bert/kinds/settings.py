@@ -24,7 +24,7 @@ class KindSettings:
             Longer texts are truncated, or read in overlapping windows.
 
     Example:
-        >>> keras_bert.KindSettings(max_seq_length=40)
+        >>> keras_bert.kinds.KindSettings(max_seq_length=40)
         KindSettings(max_seq_length=40)
     """
 

@@ -30,7 +30,7 @@ class Signature(NamedTuple):
 
     Example:
         >>> kind = keras_bert.load_finetuned("finetuned").kind
-        >>> signature = keras_bert.Signature(
+        >>> signature = keras_bert.kinds.Signature(
         ...     lambda sentence: {"size": tf.strings.length(sentence)},
         ...     kind.string_inputs(),
         ... )

@@ -11,12 +11,12 @@ from typing import Any
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.io.whole_files import to_json
-from keras_bert.kinds import get_kind
 from keras_bert.kinds.embedding.sentence_transformers import (
     has_modules,
     read_modules,
 )
 from keras_bert.kinds.kind import Kind, TaskSpec
+from keras_bert.kinds.registry import get_kind
 from keras_bert.kinds.settings import KindSettings
 from keras_bert.tasks.base import Task
 from keras_bert.text.tokenizer import BertTokenizer

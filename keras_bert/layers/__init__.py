@@ -1,1 +1,5 @@
 """The parts of the network, in keras.ops only, with plain arguments."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

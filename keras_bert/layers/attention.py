@@ -18,7 +18,7 @@ class SelfAttention(keras.layers.Layer):
     attends to its own sequence only.
 
     Example:
-        >>> layer = keras_bert.SelfAttention(num_heads=3)
+        >>> layer = keras_bert.layers.SelfAttention(num_heads=3)
         >>> layer(np.ones([10, 12]), np.ones([2, 5], "int32")).shape
         TensorShape([10, 12])
     """

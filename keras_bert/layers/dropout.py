@@ -23,7 +23,7 @@ class Dropout(keras.layers.Layer):
     `finetune` and `pretrain` shift the seed of each replica.
 
     Example:
-        >>> layer = keras_bert.Dropout(0.5, seed=7)
+        >>> layer = keras_bert.layers.Dropout(0.5, seed=7)
         >>> np.unique(layer(np.ones([8, 8]), training=True))
         array([0., 2.], dtype=float32)
     """

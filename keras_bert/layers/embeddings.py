@@ -17,7 +17,7 @@ class BertEmbeddings(keras.layers.Layer):
     survives saving and loading.
 
     Example:
-        >>> layer = keras_bert.BertEmbeddings(vocab_size=31, hidden_size=12)
+        >>> layer = keras_bert.layers.BertEmbeddings(31, hidden_size=12)
         >>> ids = np.ones([2, 5], "int32")
         >>> x, table = layer(ids, ids * 0)
         >>> x.shape, table.shape

@@ -17,7 +17,9 @@ class EncoderBlock(keras.layers.Layer):
     `packed` see `SelfAttention`.
 
     Example:
-        >>> layer = keras_bert.EncoderBlock(num_heads=3, intermediate_size=20)
+        >>> layer = keras_bert.layers.EncoderBlock(
+        ...     num_heads=3, intermediate_size=20
+        ... )
         >>> layer(np.ones([10, 12]), np.ones([2, 5], "int32")).shape
         TensorShape([10, 12])
     """

@@ -20,7 +20,7 @@ class Pooler(keras.layers.Layer):
     [B, K, H].
 
     Example:
-        >>> layer = keras_bert.Pooler()
+        >>> layer = keras_bert.layers.Pooler()
         >>> layer(np.ones([2, 5, 12]), np.ones([2, 5], "int32")).shape
         TensorShape([2, 12])
     """

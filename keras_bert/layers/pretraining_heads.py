@@ -17,7 +17,7 @@ class MaskedLMHead(keras.layers.Layer):
     Its own weights are the transform and the output bias.
 
     Example:
-        >>> layer = keras_bert.MaskedLMHead()
+        >>> layer = keras_bert.layers.MaskedLMHead()
         >>> positions = np.array([[1, 4, 0]])
         >>> layer(np.ones([1, 5, 12]), positions, np.ones([31, 12])).shape
         TensorShape([1, 3, 31])
@@ -85,7 +85,7 @@ class NextSentenceHead(keras.layers.Layer):
     """Logits of "is next" (0) and "random" (1): [..., H] -> float32 [..., 2].
 
     Example:
-        >>> keras_bert.NextSentenceHead()(np.ones([4, 12])).shape
+        >>> keras_bert.layers.NextSentenceHead()(np.ones([4, 12])).shape
         TensorShape([4, 2])
     """
 

@@ -1,1 +1,5 @@
 """Functions that make a `keras.Model` of a `BertConfig`."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

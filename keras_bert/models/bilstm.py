@@ -22,7 +22,7 @@ def build_bilstm_token_classifier(
 
     Example:
         >>> config = keras_bert.BertConfig.from_name("bert_tiny")
-        >>> model = keras_bert.build_bilstm_token_classifier(
+        >>> model = keras_bert.models.build_bilstm_token_classifier(
         ...     config, num_labels=9, bilstm_size=6
         ... )
         >>> model.output["logits"].shape
@@ -49,7 +49,7 @@ def build_bilstm_classifier(
 
     Example:
         >>> config = keras_bert.BertConfig.from_name("bert_tiny")
-        >>> model = keras_bert.build_bilstm_classifier(
+        >>> model = keras_bert.models.build_bilstm_classifier(
         ...     config, num_labels=3, bilstm_size=6
         ... )
         >>> model.output["logits"].shape

@@ -24,9 +24,10 @@ def build_classifier(config: BertConfig, *, num_labels: int) -> keras.Model:
 
     Example:
         >>> config = keras_bert.BertConfig.from_name("bert_tiny")
-        >>> model = keras_bert.build_classifier(config, num_labels=3)
+        >>> model = keras_bert.models.build_classifier(config, num_labels=3)
         >>> loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-        >>> model.compile(keras_bert.AdamWeightDecay(3e-5), {"logits": loss})
+        >>> optimizer = keras_bert.training.AdamWeightDecay(3e-5)
+        >>> model.compile(optimizer, {"logits": loss})
         >>> ids = np.array([[2, 5, 9, 3]])
         >>> features = {"input_ids": ids, "input_mask": ids * 0 + 1}
         >>> model(features | {"segment_ids": ids * 0})["logits"].shape
@@ -49,7 +50,7 @@ def build_regressor(config: BertConfig) -> keras.Model:
 
     Example:
         >>> config = keras_bert.BertConfig.from_name("bert_tiny")
-        >>> keras_bert.build_regressor(config).output["logits"].shape
+        >>> keras_bert.models.build_regressor(config).output["logits"].shape
         (None, 1)
     """
     return _build(config, 1, "regressor")

@@ -56,7 +56,7 @@ def build_embedder(
 
     Example:
         >>> config = keras_bert.BertConfig.from_name("bert_tiny")
-        >>> model = keras_bert.build_embedder(config, pooling="cls")
+        >>> model = keras_bert.models.build_embedder(config, pooling="cls")
         >>> ids = np.ones([2, 3, 7], "int32")
         >>> features = {"input_ids": ids, "input_mask": ids}
         >>> model(features | {"segment_ids": ids * 0})["embeddings"].shape

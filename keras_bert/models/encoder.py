@@ -25,7 +25,7 @@ def build_encoder(config: BertConfig, *, packed: bool = False) -> keras.Model:
 
     Example:
         >>> config = keras_bert.BertConfig.from_name("bert_tiny")
-        >>> encoder = keras_bert.build_encoder(config)
+        >>> encoder = keras_bert.models.build_encoder(config)
         >>> ids = np.array([[2, 5, 9, 3]])
         >>> features = {"input_ids": ids, "input_mask": ids * 0 + 1}
         >>> outputs = encoder(features | {"segment_ids": ids * 0})

@@ -51,7 +51,7 @@ def build_feature_tagger(
 
     Example:
         >>> config = keras_bert.BertConfig.from_name("bert_tiny")
-        >>> model = keras_bert.build_feature_tagger(
+        >>> model = keras_bert.models.build_feature_tagger(
         ...     config, num_labels=9, features="last", bilstm_size=6
         ... )
         >>> model.output["logits"].shape

@@ -26,7 +26,7 @@ def build_multiple_choice(
 
     Example:
         >>> config = keras_bert.BertConfig.from_name("bert_tiny")
-        >>> model = keras_bert.build_multiple_choice(config)
+        >>> model = keras_bert.models.build_multiple_choice(config)
         >>> ids = np.ones([2, 4, 7], "int32")
         >>> features = {"input_ids": ids, "input_mask": ids}
         >>> model(features | {"segment_ids": ids * 0})["logits"].shape

@@ -25,7 +25,7 @@ def build_pretraining_model(
 
     Example:
         >>> config = keras_bert.BertConfig.from_name("bert_tiny")
-        >>> model = keras_bert.build_pretraining_model(config)
+        >>> model = keras_bert.models.build_pretraining_model(config)
         >>> {name: x.shape for name, x in model.output.items()}
         {'masked_lm': (None, None, 30522), 'next_sentence': (None, 2)}
     """

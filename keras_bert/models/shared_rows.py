@@ -55,7 +55,7 @@ def share_rows(model: keras.Model) -> keras.Model:
     Example:
         >>> from keras_bert.models.shared_rows import share_rows
         >>> config = keras_bert.BertConfig.from_name("bert_tiny")
-        >>> model = keras_bert.build_classifier(config, num_labels=3)
+        >>> model = keras_bert.models.build_classifier(config, num_labels=3)
         >>> ids = np.array([[2, 5, 3, 2, 9, 8, 3]])
         >>> mask = np.array([[1, 1, 1, 2, 2, 2, 2]])
         >>> features = {"input_ids": ids, "input_mask": mask}

@@ -17,7 +17,7 @@ def build_span_labeler(config: BertConfig) -> keras.Model:
 
     Example:
         >>> config = keras_bert.BertConfig.from_name("bert_tiny")
-        >>> model = keras_bert.build_span_labeler(config)
+        >>> model = keras_bert.models.build_span_labeler(config)
         >>> sorted(model.output)
         ['end_logits', 'start_logits']
     """

@@ -20,7 +20,9 @@ def build_token_classifier(
 
     Example:
         >>> config = keras_bert.BertConfig.from_name("bert_tiny")
-        >>> model = keras_bert.build_token_classifier(config, num_labels=9)
+        >>> model = keras_bert.models.build_token_classifier(
+        ...     config, num_labels=9
+        ... )
         >>> model.output["logits"].shape
         (None, None, 9)
     """

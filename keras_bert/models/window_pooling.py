@@ -19,8 +19,8 @@ def pool_windows(model: keras.Model, pooling: str) -> keras.Model:
 
     Example:
         >>> config = keras_bert.BertConfig.from_name("bert_tiny")
-        >>> model = keras_bert.pool_windows(
-        ...     keras_bert.build_classifier(config, num_labels=3), "mean"
+        >>> model = keras_bert.models.pool_windows(
+        ...     keras_bert.models.build_classifier(config, num_labels=3), "mean"
         ... )
         >>> ids = np.ones([2, 4, 7], "int32")
         >>> features = {"input_ids": ids, "input_mask": ids}

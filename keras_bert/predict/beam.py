@@ -34,7 +34,7 @@ def predict_files_with_beam(
 
     Example:
         >>> folder = keras_bert.load_finetuned("finetuned").export("served")
-        >>> keras_bert.predict_files_with_beam(
+        >>> keras_bert.predict.predict_files_with_beam(
         ...     "served",
         ...     "sst2/*.tsv",
         ...     "answers.jsonl",

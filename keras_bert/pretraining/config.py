@@ -28,7 +28,7 @@ class PretrainingConfig(TrainConfig, MaskingConfig):
             row, where they do not see each other: less padding, the same
             losses. With jit_compile=on, every new shape is compiled.
         init_moments: Whether to take over the optimizer's moments from
-            init_checkpoint too, for a second phase of longer sequences.
+            checkpoint too, for a second phase of longer sequences.
         skip_corrupt_records: Whether to leave out damaged records, with a
             warning that counts them, instead of stopping.
 

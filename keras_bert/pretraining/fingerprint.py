@@ -19,7 +19,7 @@ def pretraining_fingerprint(
     train_files: Sequence[WeightedFiles],
     held_out_files: Sequence[WeightedFiles],
     sidecars: Mapping[str, str],
-    init_checkpoint: str | Path | None,
+    checkpoint: str | Path | None,
 ) -> Fingerprint:
     """Returns the fingerprint of a run.
 
@@ -32,9 +32,7 @@ def pretraining_fingerprint(
         {
             "training records": _digest_of_files(train_files),
             "held-out records": _digest_of_files(held_out_files),
-            "initial weights": fingerprint_of(init_checkpoint)
-            if init_checkpoint
-            else "",
+            "initial weights": fingerprint_of(checkpoint) if checkpoint else "",
             **{name: digest_of(text) for name, text in sidecars.items()},
         },
     )

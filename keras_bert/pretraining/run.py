@@ -55,7 +55,7 @@ def pretrain(
     output_dir: str | Path,
     *,
     eval_files: str | list[str] | None = None,
-    init_checkpoint: str | Path | None = None,
+    checkpoint: str | Path | None = None,
     vocab_file: str | Path | None = None,
     config: PretrainingConfig | None = None,
     overwrite_output_dir: bool = False,
@@ -66,7 +66,7 @@ def pretrain(
     weights, and refuses to continue any other.
 
     Args:
-        bert_config: The network; None for that of init_checkpoint.
+        bert_config: The network; None for that of checkpoint.
         input_files: TFRecords of `create_pretraining_data`, as a list or as
             names and globs with commas between them. Weights after the names,
             as in "novels*:0.7,wiki*:0.3", set the share of each. If the
@@ -74,10 +74,10 @@ def pretrain(
         output_dir: Gets `checkpoints/`, `history.csv`, `curves.png`,
             `tensorboard/` and, at the end, `eval_results.json`.
         eval_files: Held-out records, evaluated after each interval, and
-            before the first step if the run starts from init_checkpoint.
-        init_checkpoint: The weights to start from, instead of random ones.
+            before the first step if the run starts from checkpoint.
+        checkpoint: The weights to start from, instead of random ones.
         vocab_file: Copied beside the weights, for later steps; required for
-            records without masks. By default the one of init_checkpoint.
+            records without masks. By default the one of checkpoint.
         config: Rates, sizes and steps.
         overwrite_output_dir: Whether to start over if there is a run in
             output_dir. A command that may be interrupted and repeated must
@@ -113,18 +113,17 @@ def pretrain(
         4
     """
     config = PretrainingConfig.checked(config)
-    if config.init_moments and not init_checkpoint:
+    if config.init_moments and not checkpoint:
         raise InputError(
-            "init_moments takes over the optimizer of an init_checkpoint; "
-            "give one."
+            "init_moments takes over the optimizer of a checkpoint; give one."
         )
     check_output_dir(output_dir)
-    if init_checkpoint:
-        folder = checkpoint_folder(init_checkpoint)
+    if checkpoint:
+        folder = checkpoint_folder(checkpoint)
         bert_config = bert_config or config_beside(folder)
         vocab_file = vocab_file or vocab_beside(folder)
     if bert_config is None:
-        raise InputError("Give a bert_config or an init_checkpoint.")
+        raise InputError("Give a bert_config or a checkpoint.")
     check_config(bert_config)
     bert_config.check_max_seq_length(config.max_seq_length)
     if config.pack_sequences and config.distribution_strategy == "tpu":
@@ -141,9 +140,7 @@ def pretrain(
     if vocab_file:
         tokenizer = BertTokenizer.from_settings(
             vocab_file,
-            _tokenizer_settings(
-                config, train_files, init_checkpoint, vocab_file
-            ),
+            _tokenizer_settings(config, train_files, checkpoint, vocab_file),
         )
         bert_config.check_vocab_size(tokenizer.vocab_size, vocab_file)
         check_vocab_of_records(
@@ -155,7 +152,7 @@ def pretrain(
             MaskedLMMasker.from_config(
                 config, tokenizer, config.max_predictions_per_seq
             ),
-            seq_length=config.max_seq_length,
+            max_seq_length=config.max_seq_length,
             random_seed=config.random_seed,
         )
 
@@ -165,14 +162,14 @@ def pretrain(
             next_sentence=config.next_sentence,
             packed=config.pack_sequences,
         )
-        if init_checkpoint:
-            load_checkpoint(model, init_checkpoint)
+        if checkpoint:
+            load_checkpoint(model, checkpoint)
         return model
 
     outputs = ("masked_lm", "next_sentence")[: 1 + config.next_sentence]
     open_records = functools.partial(
         PretrainingRecords,
-        seq_length=config.max_seq_length,
+        max_seq_length=config.max_seq_length,
         max_predictions_per_seq=config.max_predictions_per_seq,
         drawer=drawer,
         skip_corrupt_records=config.skip_corrupt_records,
@@ -228,19 +225,19 @@ def pretrain(
             output_dir=output_dir,
             sidecars=sidecars,
             fingerprint=pretraining_fingerprint(
-                config, train_files, held_out_files, sidecars, init_checkpoint
+                config, train_files, held_out_files, sidecars, checkpoint
             ),
-            init_moments=checkpoint_folder(init_checkpoint)
-            if config.init_moments and init_checkpoint
+            init_moments=checkpoint_folder(checkpoint)
+            if config.init_moments and checkpoint
             else None,
-            evaluates_first=init_checkpoint is not None,
+            evaluates_first=checkpoint is not None,
         )
     if is_chief(strategy):
         write_json(to_path(output_dir) / "eval_results.json", figures)
     return figures
 
 
-def _tokenizer_settings(config, input_files, init_checkpoint, vocab_file):
+def _tokenizer_settings(config, input_files, checkpoint, vocab_file):
     """As the config says, or else the file beside the records."""
     for _, values in settings_of_records(input_files):
         if config.do_lower_case is None:
@@ -249,5 +246,5 @@ def _tokenizer_settings(config, input_files, init_checkpoint, vocab_file):
                 **{n: x for n, x in values.items() if n in names}
             )
     return resolve_tokenizer_settings(
-        init_checkpoint, vocab_file, config.do_lower_case
+        checkpoint, vocab_file, config.do_lower_case
     )

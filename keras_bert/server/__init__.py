@@ -1,1 +1,5 @@
 """The HTTP server of exported models: TensorFlow Serving's REST contract."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

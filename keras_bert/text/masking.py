@@ -36,7 +36,7 @@ class MaskedLMMasker(tf.Module):
     Example:
         >>> tokenizer = keras_bert.BertTokenizer("vocab.txt")
         >>> features = keras_bert.BertPreprocessor(tokenizer)(["a lazy dog"])
-        >>> masker = keras_bert.MaskedLMMasker(
+        >>> masker = keras_bert.text.MaskedLMMasker(
         ...     tokenizer, max_predictions_per_seq=3, masked_lm_prob=0.4
         ... )
         >>> masked = masker(features, seeds=tf.constant([[7, 0]]))

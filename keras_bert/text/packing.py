@@ -55,18 +55,18 @@ class BertPreprocessor(tf.Module):
 
     Attributes:
         tokenizer: The `BertTokenizer`.
-        seq_length: The longest sequence; longer texts are cut.
+        max_seq_length: The longest sequence; longer texts are cut.
     """
 
-    def __init__(self, tokenizer: BertTokenizer, seq_length: int = 128):
+    def __init__(self, tokenizer: BertTokenizer, max_seq_length: int = 128):
         super().__init__(name="bert_preprocessor")
-        if seq_length < 4:
+        if max_seq_length < 4:
             raise InputError(
-                f"seq_length is {seq_length}, but must be at least 4: a pair "
-                "has three special tokens."
+                f"max_seq_length is {max_seq_length}, but must be at least 4: "
+                "a pair has three special tokens."
             )
         self.tokenizer = tokenizer
-        self.seq_length = seq_length
+        self.max_seq_length = max_seq_length
 
     def __call__(self, first: Any, second: Any = None) -> dict[str, tf.Tensor]:
         """Packs texts, or pairs of texts, to int32 [B, S].
@@ -91,7 +91,7 @@ class BertPreprocessor(tf.Module):
         """Packs strings [B], or pairs of them, without padding."""
         return pack_segments(
             [self.tokenizer(texts) for texts in to_columns(first, second)],
-            seq_length=self.seq_length,
+            max_seq_length=self.max_seq_length,
             cls_id=self.tokenizer.cls_id,
             sep_id=self.tokenizer.sep_id,
         )
@@ -100,16 +100,16 @@ class BertPreprocessor(tf.Module):
 def pack_segments(
     segments: list[tf.RaggedTensor],
     *,
-    seq_length: int,
+    max_seq_length: int,
     cls_id: int,
     sep_id: int,
 ) -> Packed:
     """Joins one or two ragged id batches into [CLS] first [SEP] second [SEP].
 
     The longer segment loses tokens first, at its end. A row has at most
-    `seq_length` tokens.
+    `max_seq_length` tokens.
     """
-    budget = seq_length - 1 - len(segments)
+    budget = max_seq_length - 1 - len(segments)
     lengths = [ids.row_lengths() for ids in segments]
     truncated = tf.add_n(lengths) > budget
     # The result of dropping one token after another from the longer segment,

@@ -33,7 +33,7 @@ class TokenizerSettings:
     """Settings that a checkpoint was trained with, in Hugging Face's terms.
 
     Example:
-        >>> settings = keras_bert.TokenizerSettings(do_lower_case=False)
+        >>> settings = keras_bert.text.TokenizerSettings(do_lower_case=False)
         >>> settings.strips_accents
         False
         >>> with open("pretrained/tokenizer_config.json", "w") as file:

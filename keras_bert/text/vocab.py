@@ -18,7 +18,7 @@ class SpecialTokens(NamedTuple):
     """The names of the special tokens in a vocabulary.
 
     Example:
-        >>> names = keras_bert.SpecialTokens(mask=".")
+        >>> names = keras_bert.text.SpecialTokens(mask=".")
         >>> tokenizer = keras_bert.BertTokenizer(
         ...     "vocab.txt", special_tokens=names
         ... )

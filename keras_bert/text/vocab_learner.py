@@ -32,7 +32,9 @@ def learn_vocab(
 
     Example:
         >>> with open("corpus.txt") as lines:
-        ...     vocab = keras_bert.learn_vocab(lines, "new.txt", vocab_size=100)
+        ...     vocab = keras_bert.text.learn_vocab(
+        ...         lines, "new.txt", vocab_size=100
+        ...     )
         >>> vocab[:6]
         ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', ',']
 

@@ -20,7 +20,7 @@ class WindowPreprocessor(tf.Module):
 
     Attributes:
         tokenizer: The `BertTokenizer`.
-        seq_length: The largest number of tokens of a window.
+        max_seq_length: The largest number of tokens of a window.
         doc_stride: Tokens from the start of one window to the start of the
             next; fewer if a window has room for fewer.
         max_num_windows: Most windows of a text, the first ones; 0 for all.
@@ -29,19 +29,19 @@ class WindowPreprocessor(tf.Module):
     def __init__(
         self,
         tokenizer: BertTokenizer,
-        seq_length: int,
+        max_seq_length: int,
         *,
         doc_stride: int,
         max_num_windows: int = 0,
     ):
         super().__init__(name="window_preprocessor")
-        if seq_length < 3:
+        if max_seq_length < 3:
             raise InputError(
-                f"seq_length is {seq_length}, but must be at least 3: a window "
-                "has two special tokens."
+                f"max_seq_length is {max_seq_length}, but must be at least 3: "
+                "a window has two special tokens."
             )
         self.tokenizer = tokenizer
-        self.seq_length = seq_length
+        self.max_seq_length = max_seq_length
         self.doc_stride = doc_stride
         self.max_num_windows = max_num_windows
 
@@ -52,7 +52,7 @@ class WindowPreprocessor(tf.Module):
 
         A text is truncated if it has more windows than `max_num_windows`.
         """
-        size = self.seq_length - 2
+        size = self.max_seq_length - 2
         ids = self.tokenizer(texts)
         windows = lay_out_windows(
             ids.row_lengths(),

@@ -74,17 +74,17 @@ class ListPreprocessor:
 
     Attributes:
         tokenizer: The `ListTokenizer`.
-        seq_length: The longest sequence; longer texts are cut.
+        max_seq_length: The longest sequence; longer texts are cut.
     """
 
-    def __init__(self, tokenizer: ListTokenizer, seq_length: int = 128):
-        if seq_length < 4:
+    def __init__(self, tokenizer: ListTokenizer, max_seq_length: int = 128):
+        if max_seq_length < 4:
             raise InputError(
-                f"seq_length is {seq_length}, but must be at least 4: a pair "
-                "has three special tokens."
+                f"max_seq_length is {max_seq_length}, but must be at least 4: "
+                "a pair has three special tokens."
             )
         self.tokenizer = tokenizer
-        self.seq_length = seq_length
+        self.max_seq_length = max_seq_length
 
     def __call__(
         self, first: Sequence[str], second: Sequence[str] | None = None
@@ -110,7 +110,7 @@ class ListPreprocessor:
 
     def _pack(self, *segments):
         """[CLS] first [SEP] second [SEP]: the longer segment is cut first."""
-        budget = self.seq_length - 1 - len(segments)
+        budget = self.max_seq_length - 1 - len(segments)
         keep = [budget]
         if len(segments) == 2:
             first, second = map(len, segments)

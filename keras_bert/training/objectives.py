@@ -31,7 +31,7 @@ class Objective:
 
     Example:
         >>> from keras_bert.training.losses import accuracy, cross_entropy
-        >>> objective = keras_bert.Objective(
+        >>> objective = keras_bert.training.Objective(
         ...     cross_entropy, {"accuracy": accuracy}, {"perplexity": tf.exp}
         ... )
         >>> objective.loss(tf.constant([1]), tf.zeros([1, 2])).numpy()
@@ -75,7 +75,7 @@ class BatchObjective(Objective):
         >>> def loss(labels, outputs, weights):
         ...     scores = outputs @ tf.transpose(outputs)  # [B, B]
         ...     return tf.reduce_mean(scores)
-        >>> objective = keras_bert.BatchObjective(loss)
+        >>> objective = keras_bert.training.BatchObjective(loss)
         >>> float(objective.loss(None, tf.ones([3, 2]), None))
         2.0
     """

@@ -37,7 +37,7 @@ class Embedder:
 
     Example:
         >>> embedder = keras_bert.load_embedder("pretrained", max_seq_length=16)
-        >>> isinstance(embedder, keras_bert.Embedder)
+        >>> isinstance(embedder, keras_bert.vectors.Embedder)
         True
         >>> embedder.size
         12
@@ -145,7 +145,7 @@ class Embedder:
                 f"{self.settings.max_num_windows} windows of "
                 if self.settings.in_windows
                 else "",
-                self.preprocessor.seq_length,
+                self.preprocessor.max_seq_length,
             )
 
     def fingerprint(self) -> str:

@@ -37,7 +37,7 @@ _POOLINGS = {
 def extract_features(
     input_file: str | Path,
     output_file: str | Path,
-    init_checkpoint: str | Path,
+    checkpoint: str | Path,
     *,
     bert_config: BertConfig | None = None,
     vocab_file: str | Path | None = None,
@@ -51,10 +51,10 @@ def extract_features(
     Example:
         >>> with open("texts.txt", "w") as file:
         ...     _ = file.write("a good film\\nthe fox ||| a dog\\n")
-        >>> config = keras_bert.ExtractionConfig(
+        >>> config = keras_bert.vectors.ExtractionConfig(
         ...     layers="-1", pooling="mean", max_seq_length=16
         ... )
-        >>> keras_bert.extract_features(
+        >>> keras_bert.vectors.extract_features(
         ...     "texts.txt", "out.npz", "pretrained", config=config
         ... )
         2
@@ -64,7 +64,7 @@ def extract_features(
     Args:
         input_file: One text a line, or a pair of texts as `A ||| B`.
         output_file: The file to write; it appears when it is whole.
-        init_checkpoint: Anything that `load_checkpoint` takes.
+        checkpoint: Anything that `load_checkpoint` takes.
         bert_config: The network; by default from the checkpoint's folder.
         vocab_file: The word pieces; by default from the checkpoint's folder.
         config: Layers, pooling and sizes.
@@ -74,14 +74,14 @@ def extract_features(
     """
     config = config or ExtractionConfig()
     bert_config, tokenizer = load_config_and_tokenizer(
-        init_checkpoint,
+        checkpoint,
         bert_config=bert_config,
         vocab_file=vocab_file,
         do_lower_case=config.do_lower_case,
     )
     _check(config, bert_config)
     encoder = build_encoder(bert_config)
-    load_checkpoint(encoder, init_checkpoint)
+    load_checkpoint(encoder, checkpoint)
     num_layers = bert_config.num_hidden_layers
     compute = _build_compute(
         encoder,

@@ -14,7 +14,9 @@ class ExtractionConfig:
     """Which layers to extract and how; names as in google-research/bert.
 
     Example:
-        >>> config = keras_bert.ExtractionConfig(layers="-1", pooling="mean")
+        >>> config = keras_bert.vectors.ExtractionConfig(
+        ...     layers="-1", pooling="mean"
+        ... )
         >>> config.layer_numbers
         (-1,)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from keras_bert.settings import check_settings, setting
-from keras_bert.vectors.search import SIMILARITIES
+from keras_bert.vectors.exact_search import SIMILARITIES
 
 
 @dataclasses.dataclass(frozen=True)
@@ -13,7 +13,7 @@ class RetrievalConfig:
     """How a collection is searched; defaults as in BEIR.
 
     Example:
-        >>> keras_bert.RetrievalConfig(top_k=100).similarity
+        >>> keras_bert.vectors.RetrievalConfig(top_k=100).similarity
         'model'
 
     Attributes:

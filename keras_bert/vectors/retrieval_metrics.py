@@ -24,7 +24,7 @@ def score_run(qrels: Qrels, run: Run) -> dict[str, float]:
     Example:
         >>> qrels = {"q": {"d1": 1, "d2": 2}}
         >>> run = {"q": {"d1": 0.9, "d3": 0.8, "d2": 0.7}}
-        >>> scores = keras_bert.score_run(qrels, run)
+        >>> scores = keras_bert.vectors.score_run(qrels, run)
         >>> round(scores["ndcg@10"], 3), scores["mrr@10"]
         (0.76, 1.0)
 

@@ -199,7 +199,7 @@ def test_the_adam_on_jax_is_the_references(contestants):
     random = np.random.default_rng(3)
     paths = ["dense/kernel", "dense/bias", "layer_norm/gamma"]
     weights = [random.normal(size=s).astype("f") for s in ((5, 3), 3, 7)]
-    ours = keras_bert.AdamWeightDecay(1e-2)
+    ours = keras_bert.training.AdamWeightDecay(1e-2)
     variables = []
     for path, weight in zip(paths, weights, strict=True):
         layer, name = path.split("/")
@@ -243,7 +243,7 @@ for name in ("", "fused attention", "sequence lengths"):
     Variants([*filter(None, [name])])
     networks._network.cache_clear()
     model = networks.network(
-        keras_bert.build_encoder,
+        keras_bert.models.build_encoder,
         config | {"hidden_dropout_prob": 0, "attention_probs_dropout_prob": 0},
         "float32",
     )

@@ -12,7 +12,7 @@ from keras_bert.checkpoints.load_pretrained import load_pretrained
 from keras_bert.checkpoints.resize.extend_vocab import extend_vocab
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
-from keras_bert.export.fill_mask import fill_mask
+from keras_bert.export.mask_filler import fill_mask
 from keras_bert.models.encoder import build_encoder
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.text.tokenizer_settings import TokenizerSettings
@@ -34,26 +34,28 @@ def checkpoint(config, vocab_file, tmp_path):
 
 
 def test_all_parts_come_from_the_checkpoint(checkpoint, config):
-    loaded = load_pretrained(checkpoint, seq_length=13)
+    loaded = load_pretrained(checkpoint, max_seq_length=13)
     assert loaded.config == config
     assert loaded.tokenizer.settings == TokenizerSettings(False)
-    assert loaded.preprocessor.seq_length == 13
+    assert loaded.preprocessor.max_seq_length == 13
     features = loaded.preprocessor(["The fox", "the fox"])
     assert features["input_ids"].numpy().tolist() == [
         [2, 1, 9, 3],
         [2, 5, 9, 3],
     ]
-    loaded = load_pretrained(checkpoint, seq_length=13, do_lower_case=True)
+    loaded = load_pretrained(checkpoint, max_seq_length=13, do_lower_case=True)
     assert loaded.tokenizer(["The fox"]).to_list() == [[5, 9]]
 
 
 def test_what_does_not_fit_is_refused(checkpoint):
-    with pytest.raises(InputError, match="^seq_length 17 is over the .* 16"):
-        load_pretrained(checkpoint, seq_length=17)
+    with pytest.raises(
+        InputError, match="^max_seq_length 17 is over the .* 16"
+    ):
+        load_pretrained(checkpoint, max_seq_length=17)
     with (checkpoint / "vocab.txt").open("a") as vocab:
         vocab.write("more\n")
     with pytest.raises(InputError, match="has 32 word pieces, but .* of 31"):
-        load_pretrained(checkpoint, seq_length=16)
+        load_pretrained(checkpoint, max_seq_length=16)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +69,7 @@ def test_what_does_not_fit_is_refused(checkpoint):
 def test_a_missing_file_is_named(checkpoint, name, message):
     (checkpoint / name).unlink()
     with pytest.raises(FileNotFoundError, match=message):
-        load_pretrained(checkpoint, seq_length=16)
+        load_pretrained(checkpoint, max_seq_length=16)
 
 
 def test_a_name_on_the_hub_is_recognized(tmp_path, monkeypatch):
@@ -101,10 +103,10 @@ def test_rows_that_no_word_piece_uses(checkpoint, config):
     weights["masked_lm/output_bias"][31] = 100
     save_file(weights, checkpoint / "model.safetensors")
     (checkpoint / "bert_config.json").write_text(padded.to_json())
-    loaded = load_pretrained(checkpoint, seq_length=13)
+    loaded = load_pretrained(checkpoint, max_seq_length=13)
     assert loaded.tokenizer.vocab_size == 31
     load_checkpoint(model, checkpoint)
-    (guesses,) = fill_mask(model, loaded.tokenizer, "a [MASK]", top=31)
+    (guesses,) = fill_mask(model, loaded.tokenizer, "a [MASK]", top_k=31)
     assert {piece for piece, _ in guesses} == set(loaded.tokenizer.vocab)
     assert sum(p for _, p in guesses) == pytest.approx(1)
     extend_vocab(checkpoint, checkpoint / "new", words=["cats"])
@@ -150,10 +152,10 @@ def test_the_default_length_is_what_the_checkpoint_takes(
         (', "model_max_length": null', 16),
     ):
         settings.write_text(f'{{"do_lower_case": true{value}}}')
-        assert load_pretrained(checkpoint).preprocessor.seq_length == length
+        assert load_pretrained(checkpoint).preprocessor.max_seq_length == length
     settings.write_text('{"model_max_length": "long"}')
     with pytest.raises(InputError, match="is 'long', but must be a number"):
         load_pretrained(checkpoint)
     longer = dataclasses.replace(config, max_position_embeddings=130)
     folder = write_checkpoint(tmp_path / "longer", longer)
-    assert load_pretrained(folder).preprocessor.seq_length == 128
+    assert load_pretrained(folder).preprocessor.max_seq_length == 128

@@ -6,7 +6,7 @@ from keras_bert.export.model_card import finetuned_card
 _TRAINING = {
     "task": "glue/sst2",
     "data": "SST-2",
-    "init_checkpoint": "hf://owner/bert",
+    "checkpoint": "hf://owner/bert",
     "num_train_examples": 67_349,
     "num_train_steps": 6_315,
     "config": {"learning_rate": 5e-5, "tpu": "", "precision": "float32"},

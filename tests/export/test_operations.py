@@ -12,7 +12,7 @@ import pytest
 from exported_models import MODELS
 from tensorflow.core.protobuf import saved_model_pb2
 
-from keras_bert.kinds import get_kind, known_kinds
+from keras_bert.kinds.registry import get_kind, known_kinds
 
 _FILE = Path(__file__).parent.parent / "data" / "operations_2.12.txt"
 # Release 2.12 ignores this name, which is for debugging.

@@ -13,7 +13,7 @@ from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.checkpoints.load_pretrained import load_pretrained
 from keras_bert.errors import InputError
 from keras_bert.export.convert import convert_checkpoint
-from keras_bert.export.fill_mask import fill_mask
+from keras_bert.export.mask_filler import fill_mask
 from keras_bert.export.pretrained import (
     PretrainedExportConfig,
     export_pretrained,
@@ -59,7 +59,7 @@ def loaded(version):
 
 
 def test_the_vectors_are_those_of_the_encoder(checkpoint, loaded):
-    pretrained = load_pretrained(checkpoint, seq_length=9)
+    pretrained = load_pretrained(checkpoint, max_seq_length=9)
     features = pretrained.preprocessor(_TEXTS)
     expected = pretrained.encoder(features)
     tokens = expected["sequence_output"].numpy()

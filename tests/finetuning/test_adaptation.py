@@ -96,7 +96,7 @@ def _finetune(folder, name, config, base="base", **kwargs):
         TASK,
         folder,
         folder / name,
-        init_checkpoint=folder / base,
+        checkpoint=folder / base,
         config=config,
         cache_dir=folder / "encoded",
         **kwargs,
@@ -466,7 +466,7 @@ def test_nonsense_is_refused(folder, settings, message):
 
 
 def test_adapters_need_a_pretrained_encoder(folder, config):
-    with pytest.raises(InputError, match="there is no init_checkpoint"):
+    with pytest.raises(InputError, match="there is no checkpoint"):
         finetune(
             TASK,
             folder,
@@ -488,6 +488,6 @@ def test_adapters_need_a_pretrained_encoder(folder, config):
             tagging,
             folder,
             folder / "tagging",
-            init_checkpoint=folder / "base",
+            checkpoint=folder / "base",
             config=LORA,
         )

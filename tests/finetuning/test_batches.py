@@ -16,7 +16,7 @@ from keras_bert.training.share import Share
 
 @pytest.fixture
 def preprocessor(vocab_file):
-    return BertPreprocessor(BertTokenizer(vocab_file), seq_length=40)
+    return BertPreprocessor(BertTokenizer(vocab_file), max_seq_length=40)
 
 
 @pytest.fixture

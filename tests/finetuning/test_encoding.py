@@ -15,7 +15,7 @@ from keras_bert.finetuning.encoding import encode_rows
 from keras_bert.kinds import fields
 from keras_bert.kinds.classification.classification import Classification
 from keras_bert.kinds.kind import KINDS
-from keras_bert.tasks import get_task
+from keras_bert.tasks.registry import get_task
 
 ROWS = [
     {"text": f"{i} the " * (i % 4) + f"fox {i}", "label": str(i % 2)}

@@ -107,7 +107,7 @@ def test_pairs_from_checkpoint_to_raw_strings(checkpoint, tmp_path):
     out = tmp_path / "out"
     task = _task()
     results = finetune(
-        task, tmp_path, out, init_checkpoint=checkpoint, config=CONFIG
+        task, tmp_path, out, checkpoint=checkpoint, config=CONFIG
     )
     assert results["accuracy"] > 0.9
     assert json.loads((out / "eval_results.json").read_text()) == results
@@ -145,7 +145,7 @@ def test_a_saved_model_replaces_nothing(checkpoint, tmp_path):
         _task(),
         tmp_path,
         tmp_path / "out",
-        init_checkpoint=checkpoint,
+        checkpoint=checkpoint,
         config=dataclasses.replace(CONFIG, num_train_epochs=1),
     )
     model = load_finetuned(tmp_path / "out")
@@ -169,7 +169,7 @@ def test_a_finetuned_model_is_evaluated_on_another_set(checkpoint, tmp_path):
         _task(),
         tmp_path,
         tmp_path / "trained",
-        init_checkpoint=checkpoint,
+        checkpoint=checkpoint,
         config=config,
         settings={"bilstm_size": 3},
     )
@@ -187,7 +187,7 @@ def test_a_finetuned_model_is_evaluated_on_another_set(checkpoint, tmp_path):
         task,
         tmp_path,
         out,
-        init_checkpoint=tmp_path / "trained",
+        checkpoint=tmp_path / "trained",
         config=config,
     )
     answers = load_finetuned(tmp_path / "trained").predict(rows)
@@ -202,7 +202,7 @@ def test_a_finetuned_model_is_evaluated_on_another_set(checkpoint, tmp_path):
         "predictions.jsonl",
     }
     swapped = dataclasses.replace(task, labels=("second", "first"))
-    for asked, init_checkpoint, error, message in (
+    for asked, checkpoint, error, message in (
         (swapped, "trained", ValueError, "but the task is classification"),
         (task, "pretrained", ValueError, "has no task.json"),
     ):
@@ -211,7 +211,7 @@ def test_a_finetuned_model_is_evaluated_on_another_set(checkpoint, tmp_path):
                 asked,
                 tmp_path,
                 tmp_path / "refused",
-                init_checkpoint=tmp_path / init_checkpoint,
+                checkpoint=tmp_path / checkpoint,
                 config=config,
             )
     assert not (tmp_path / "refused").exists()
@@ -223,7 +223,7 @@ def test_the_best_checkpoint_is_the_result(checkpoint, tmp_path):
         CONFIG, save_checkpoints_steps=4, num_train_epochs=2
     )
     results = finetune(
-        _task(), tmp_path, out, init_checkpoint=checkpoint, config=config
+        _task(), tmp_path, out, checkpoint=checkpoint, config=config
     )
     with (out / "history.csv").open() as file:
         rows = [row for row in csv.DictReader(file) if row["val_accuracy"]]
@@ -237,7 +237,7 @@ def test_the_best_checkpoint_is_the_result(checkpoint, tmp_path):
     }
     assert find_weights(out) == out / "best" / "model.safetensors"
     again = finetune(
-        _task(), tmp_path, out, init_checkpoint=checkpoint, config=config
+        _task(), tmp_path, out, checkpoint=checkpoint, config=config
     )
     assert again == pytest.approx(results)
 
@@ -256,7 +256,7 @@ def test_training_stops_if_the_metric_does_not_rise(checkpoint, tmp_path):
             _task(),
             tmp_path,
             tmp_path / "out",
-            init_checkpoint=checkpoint,
+            checkpoint=checkpoint,
             config=config,
         )
         with (tmp_path / "out" / "history.csv").open() as file:
@@ -277,7 +277,7 @@ def test_the_casing_comes_from_the_checkpoint(
         _task(),
         tmp_path,
         tmp_path / "out",
-        init_checkpoint=checkpoint,
+        checkpoint=checkpoint,
         config=dataclasses.replace(
             CONFIG, num_train_epochs=1, do_lower_case=do_lower_case
         ),
@@ -306,7 +306,7 @@ def test_a_second_validation_set_and_named_test_files(checkpoint, tmp_path):
         dataclasses.replace(task, read=read),
         tmp_path,
         out,
-        init_checkpoint=checkpoint,
+        checkpoint=checkpoint,
         config=config,
     )
     assert sorted(results) == sorted(
@@ -354,7 +354,7 @@ def test_regression_of_single_texts(checkpoint, tmp_path):
         task,
         tmp_path,
         tmp_path / "out",
-        init_checkpoint=checkpoint,
+        checkpoint=checkpoint,
         config=CONFIG,
     )
     assert results["pearson"] > 0.8
@@ -375,12 +375,12 @@ def test_regression_of_single_texts(checkpoint, tmp_path):
 
 
 def test_wrong_input_is_refused(config, checkpoint, vocab_file, tmp_path):
-    def run(task, init_checkpoint=checkpoint, **kwargs):
+    def run(task, checkpoint=checkpoint, **kwargs):
         finetune(
             task,
             tmp_path,
             tmp_path / "out",
-            init_checkpoint=init_checkpoint,
+            checkpoint=checkpoint,
             **{"config": CONFIG, **kwargs},
         )
 
@@ -403,11 +403,11 @@ def test_wrong_input_is_refused(config, checkpoint, vocab_file, tmp_path):
     with pytest.raises(ValueError, match="has no setting 'doc_stride'"):
         run(tagging, settings={"doc_stride": 64})
     with pytest.raises(ValueError, match="Give a bert_config or an"):
-        run(_task(), init_checkpoint=None)
+        run(_task(), checkpoint=None)
     with pytest.raises(
         FileNotFoundError, match="No vocab.txt; give a vocab_file"
     ):
-        run(_task(), init_checkpoint=None, bert_config=config)
+        run(_task(), checkpoint=None, bert_config=config)
     with vocab_file.open("a") as file:
         file.write("more\n")
     with pytest.raises(ValueError, match="vocab.txt has 32 word pieces, .* 31"):
@@ -419,7 +419,7 @@ def test_wrong_input_is_refused(config, checkpoint, vocab_file, tmp_path):
             _task(),
             tmp_path,
             checkpoint,
-            init_checkpoint=checkpoint,
+            checkpoint=checkpoint,
             config=CONFIG,
         )
     assert not (tmp_path / "out").exists()

@@ -28,7 +28,7 @@ from keras_bert.pretraining.write.lines_to_blocks import cut_blocks
 from keras_bert.pretraining.write.source import TextSource
 from keras_bert.server.config import ServerConfig
 from keras_bert.server.run import load_models
-from keras_bert.tasks import get_task
+from keras_bert.tasks.registry import get_task
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.training.run import Run
 from keras_bert.training.run_files.best import Selection

@@ -88,7 +88,7 @@ def test_killed_on_a_store_equals_uninterrupted_on_a_disk(
             "run_finetuning",
             task="glue/sst2",
             data_dir=folder,
-            init_checkpoint=folder / "pretrained",
+            checkpoint=folder / "pretrained",
             output_dir=folder / "finetuned",
             max_seq_length=16,
             learning_rate=0.001,

@@ -4,7 +4,7 @@ from conftest import randomize
 from kind_examples import make_kind, serve
 
 from keras_bert.finetuning.finetuned_model import FinetunedModel
-from keras_bert.kinds import get_kind
+from keras_bert.kinds.registry import get_kind
 
 
 @pytest.fixture

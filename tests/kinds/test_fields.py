@@ -3,7 +3,7 @@ from kind_examples import TEXT_FIELDS, make_kind
 
 from keras_bert.errors import InputError
 from keras_bert.finetuning.finetuned_model import FinetunedModel
-from keras_bert.kinds import get_kind
+from keras_bert.kinds.registry import get_kind
 
 
 @pytest.fixture

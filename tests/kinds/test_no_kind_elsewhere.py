@@ -3,7 +3,7 @@ from pathlib import Path
 
 import keras_bert
 from keras_bert.checkpoints.heads import known_heads
-from keras_bert.kinds import known_kinds
+from keras_bert.kinds.registry import known_kinds
 
 PACKAGE = Path(keras_bert.__file__).parent
 

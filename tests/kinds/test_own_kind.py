@@ -7,9 +7,9 @@ from conftest import randomize
 from safetensors.numpy import save_file
 
 import keras_bert
-from keras_bert.kinds import get_kind
+from keras_bert.kinds.registry import get_kind
 from keras_bert.predict.served_model import ServedModel
-from keras_bert.tasks import get_task
+from keras_bert.tasks.registry import get_task
 
 # The file does not postpone its annotations, as the package does.
 _FILE = '''
@@ -25,7 +25,7 @@ import keras_bert
 
 
 @dataclasses.dataclass(frozen=True)
-class WordCountSettings(keras_bert.KindSettings):
+class WordCountSettings(keras_bert.kinds.KindSettings):
     """Settings of a word count task.
 
     Attributes:
@@ -43,15 +43,15 @@ def _loss_of_batch(gold, count, weights):
     )
 
 
-class WordCount(keras_bert.Kind):
+class WordCount(keras_bert.kinds.Kind):
     """Answers with `count`, the number of words."""
 
     name = "word_count"
     Settings = WordCountSettings
     num_text_fields = (1,)
     metrics = {"closeness": lambda gold, found: -np.abs(gold - found).mean()}
-    objectives = {"count": keras_bert.BatchObjective(_loss_of_batch)}
-    head_names = (keras_bert.HeadNames("counter"),)
+    objectives = {"count": keras_bert.training.BatchObjective(_loss_of_batch)}
+    head_names = (keras_bert.checkpoints.HeadNames("counter"),)
 
     def __init__(self, spec, tokenizer):
         super().__init__(spec, tokenizer)
@@ -60,7 +60,7 @@ class WordCount(keras_bert.Kind):
         )
 
     def build_model(self, bert_config):
-        encoder = keras_bert.build_encoder(bert_config)
+        encoder = keras_bert.models.build_encoder(bert_config)
         count = keras.layers.Dense(1, name="counter", dtype="float32")(
             encoder.output["pooled_output"]
         )
@@ -69,7 +69,7 @@ class WordCount(keras_bert.Kind):
     def encode(self, rows, *, labeled):
         (field,) = self.spec.text_fields
         texts = tf.constant([row[field] for row in rows])
-        return keras_bert.Examples(
+        return keras_bert.kinds.Examples(
             self._preprocessor.pack(texts).features,
             np.arange(len(rows)),
             {"count": tf.constant(self.gold(rows))} if labeled else {},
@@ -96,7 +96,7 @@ class WordCount(keras_bert.Kind):
             return {"count": count * self.spec.settings.unit}
 
         return {
-            "serving_default": keras_bert.Signature(
+            "serving_default": keras_bert.kinds.Signature(
                 answer, self.string_inputs()
             )
         }
@@ -137,7 +137,7 @@ def test_it_is_known_when_its_file_is_loaded(task):
 
 
 def test_it_is_trained_evaluated_and_served(task, config, vocab_file, tmp_path):
-    encoder = keras_bert.build_encoder(config)
+    encoder = keras_bert.models.build_encoder(config)
     randomize(encoder, scale=0.02)
     weights = {weight.path: weight.numpy() for weight in encoder.weights}
     pretrained = tmp_path / "pretrained"
@@ -149,7 +149,7 @@ def test_it_is_trained_evaluated_and_served(task, config, vocab_file, tmp_path):
         task,
         tmp_path,
         tmp_path / "run",
-        init_checkpoint=pretrained,
+        checkpoint=pretrained,
         config=keras_bert.FinetuningConfig(
             learning_rate=0.02, train_batch_size=4, num_train_epochs=9
         ),

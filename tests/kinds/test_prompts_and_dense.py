@@ -289,7 +289,7 @@ def test_training_goes_on_with_what_the_model_is(
         TASK,
         tmp_path,
         tmp_path / "out",
-        init_checkpoint=folder,
+        checkpoint=folder,
         config=FinetuningConfig(
             num_train_epochs=1,
             train_batch_size=2,
@@ -312,7 +312,7 @@ def test_what_the_model_is_can_be_replaced(folder, tmp_path):
         TASK,
         tmp_path,
         tmp_path / "out",
-        init_checkpoint=folder,
+        checkpoint=folder,
         config=FinetuningConfig(num_train_epochs=1, train_batch_size=2),
         settings={"dense": "", "prompts": "", "default_prompt_name": ""},
     )

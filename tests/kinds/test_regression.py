@@ -7,7 +7,7 @@ from kind_examples import make_kind, serve
 
 from keras_bert.errors import InputError
 from keras_bert.finetuning.finetuned_model import FinetunedModel
-from keras_bert.kinds import get_kind
+from keras_bert.kinds.registry import get_kind
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ import pytest
 from kind_examples import TEXT_FIELDS, make_kind, make_spec
 
 from keras_bert.errors import InputError
-from keras_bert.kinds import get_kind
 from keras_bert.kinds import spec as specs
-from keras_bert.tasks import get_task
+from keras_bert.kinds.registry import get_kind
+from keras_bert.tasks.registry import get_task
 
 
 @pytest.mark.parametrize("name", list(TEXT_FIELDS))

@@ -145,7 +145,9 @@ class Given:
         return list(keras_bert.get_task("swag").read(self.folder, "train"))
 
     def lines(self, name, content, **options):
-        source = keras_bert.TextSource(str(self.file(name, content)), **options)
+        source = keras_bert.pretraining.TextSource(
+            str(self.file(name, content)), **options
+        )
         return [line for line in source.lines() if line]
 
     def predict(self, rows, kind="classification", **options):
@@ -180,7 +182,7 @@ class Given:
 
     def finetune(self, task, **options):
         options = {
-            "init_checkpoint": self.checkpoint,
+            "checkpoint": self.checkpoint,
             "config": keras_bert.FinetuningConfig(num_train_epochs=1),
         } | options
         output = options.pop("output_dir", self.folder / "output")

@@ -42,7 +42,7 @@ def test_config(given, call, expected):
 def _load_into(**sizes):
     def load(x):
         config = dataclasses.replace(x.config, **sizes)
-        encoder = keras_bert.build_encoder(config)
+        encoder = keras_bert.models.build_encoder(config)
         keras_bert.load_checkpoint(encoder, x.checkpoint)
 
     return load
@@ -53,7 +53,7 @@ _ANOTHER = Says("does the model config belong to this checkpoint?")
 
 @cases(
     ("the checkpoint first", lambda x: keras_bert.load_checkpoint(
-        x.checkpoint, keras_bert.build_encoder(x.config)), Says("path")),
+        x.checkpoint, keras_bert.models.build_encoder(x.config)), Says("path")),
     ("a wider network", _load_into(hidden_size=24), _ANOTHER),
     ("a deeper network", _load_into(num_hidden_layers=3), _ANOTHER),
     ("a flatter network", _load_into(num_hidden_layers=1), _ANOTHER),
@@ -69,7 +69,7 @@ _ANOTHER = Says("does the model config belong to this checkpoint?")
      lambda x: keras_bert.load_embedder(x.saved("named")),
      Says("is a model of the kind classification")),
     ("more tokens than positions",
-     lambda x: keras_bert.load_pretrained(x.checkpoint, seq_length=64),
+     lambda x: keras_bert.load_pretrained(x.checkpoint, max_seq_length=64),
      Says("64 is over the max_position_embeddings 16")),
     ("a folder that exists",
      lambda x: x.model("named").save(x.checkpoint),
@@ -80,7 +80,7 @@ _ANOTHER = Says("does the model config belong to this checkpoint?")
     ("a checkpoint onto itself", lambda x: keras_bert.convert_checkpoint(
         x.checkpoint, x.checkpoint, to="huggingface"),
      Says("exists already; give a new folder")),
-    ("one label", lambda x: keras_bert.build_classifier(
+    ("one label", lambda x: keras_bert.models.build_classifier(
         x.config, num_labels=1), Says("use build_regressor")),
 )  # fmt: skip
 def test_checkpoints(given, call, expected):
@@ -96,7 +96,7 @@ _FEATURES = {
 
 def _same_with(**dtypes):
     def call(x):
-        network = keras_bert.build_encoder(x.config)
+        network = keras_bert.models.build_encoder(x.config)
         changed = {n: _FEATURES[n].astype(t) for n, t in dtypes.items()}
         outputs = (network(f) for f in (_FEATURES, _FEATURES | changed))
         first, second = (x["pooled_output"].numpy() for x in outputs)
@@ -151,17 +151,17 @@ def test_vocabulary(given, call, expected):
 
 @cases(
     ("a vector instead of vectors",
-     lambda x: keras_bert.search(np.ones(3), np.eye(3), k=1),
+     lambda x: keras_bert.vectors.search(np.ones(3), np.eye(3), top_k=1),
      Says("must be finite numbers [N, D]")),
-    ("NaN", lambda x: keras_bert.search(
-        np.array([[np.nan, 1]]), np.eye(2), k=1),
+    ("NaN", lambda x: keras_bert.vectors.search(
+        np.array([[np.nan, 1]]), np.eye(2), top_k=1),
      Says("must be finite numbers [N, D]")),
     ("vectors of another model",
-     lambda x: keras_bert.search(np.eye(3), np.eye(2), k=1),
+     lambda x: keras_bert.vectors.search(np.eye(3), np.eye(2), top_k=1),
      Says("give vectors of the same model")),
-    ("nothing to find", lambda x: keras_bert.search(
-        np.eye(2), np.eye(2), k=0), Says("k is 0")),
-    ("no query to score", lambda x: keras_bert.score_run({}, {}),
+    ("nothing to find", lambda x: keras_bert.vectors.search(
+        np.eye(2), np.eye(2), top_k=0), Says("top_k is 0")),
+    ("no query to score", lambda x: keras_bert.vectors.score_run({}, {}),
      Says("There is no judged query")),
 )  # fmt: skip
 def test_search(given, call, expected):

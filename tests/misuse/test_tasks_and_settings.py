@@ -4,7 +4,7 @@ from misuse_tables import Says, cases, check
 
 import keras_bert
 from keras_bert import BertConfig, FinetuningConfig, PretrainingDataConfig
-from keras_bert.kinds import get_kind
+from keras_bert.kinds.registry import get_kind
 
 _ROWS = [{"text": "a film", "label": "1"}]
 _NAN, _INFINITY = float("nan"), float("inf")
@@ -168,11 +168,11 @@ def test_settings(given, call, expected):
         _task(read=lambda *_: [{"text": "a", "label": 1}])(x)),
      Says("is not one of the strings '0', '1'")),
     ("no such checkpoint",
-     lambda x: x.finetune(_TASK, init_checkpoint="absent"),
+     lambda x: x.finetune(_TASK, checkpoint="absent"),
      Says("No checkpoint at absent")),
     ("neither checkpoint nor config",
-     lambda x: x.finetune(_TASK, init_checkpoint=None),
-     Says("Give a bert_config or an init_checkpoint")),
+     lambda x: x.finetune(_TASK, checkpoint=None),
+     Says("Give a bert_config or a checkpoint")),
     ("the checkpoint as the output",
      lambda x: x.finetune(_TASK, output_dir=x.checkpoint),
      Says("would be mistaken for the result of the run")),
@@ -186,7 +186,7 @@ def test_settings(given, call, expected):
      lambda x: x.finetune(_TASK, teacher=x.saved("regression")),
      Says("has the kind 'regression'")),
     ("a model of other labels to evaluate", lambda x: x.finetune(
-        _TASK, init_checkpoint=x.saved("named"),
+        _TASK, checkpoint=x.saved("named"),
         config=FinetuningConfig(num_train_epochs=0)),
      Says("give a model of this task")),
 )  # fmt: skip

@@ -6,6 +6,7 @@ from misuse_tables import Says, cases, check
 
 import keras_bert
 from keras_bert.io.input_files import expand_globs
+from keras_bert.pretraining import TextSource
 
 _UTF8 = Says("save it as UTF-8")
 _JSON = '{"text": "the fox"}\n'
@@ -18,7 +19,7 @@ _JSON = '{"text": "the fox"}\n'
      ["the fox", "a dog"]),
     ("UTF-16", lambda x: x.lines("a.txt", "the fox\n".encode("utf-16")), _UTF8),
     ("a zip file", lambda x: x.lines("a.txt", b"PK\3\4\x14\0\0\0"), _UTF8),
-    ("records", lambda x: list(keras_bert.TextSource(
+    ("records", lambda x: list(keras_bert.pretraining.TextSource(
         str(x.records)).lines()), _UTF8),
     ("gzip without .gz",
      lambda x: x.lines("a.txt", gzip.compress(b"the fox\n")), ["the fox"]),
@@ -43,22 +44,22 @@ _JSON = '{"text": "the fox"}\n'
     ("UTF-16 JSON lines", lambda x: x.lines(
         "a.jsonl", _JSON.encode("utf-16"), text_field="text"), _UTF8),
     ("brackets in a name", lambda x: x.lines("x[1].txt", "a\n"), ["a"]),
-    ("a path", lambda x: list(keras_bert.TextSource(
+    ("a path", lambda x: list(keras_bert.pretraining.TextSource(
         x.file("a.txt", "a\n")).lines()), ["a", ""]),
-    ("a list of names", lambda x: keras_bert.TextSource(["a.txt"]).units(),
+    ("a list of names", lambda x: TextSource(["a.txt"]).units(),
      Says("in one string, with commas between")),
     ("a comma in a name", lambda x: x.lines("a,b.txt", "a\n"),
      Says("No file matches")),
     ("a comma at the end", lambda x: expand_globs(f"{x.vocab_file},"),
      Says("No file matches ''")),
     ("a file that is not there",
-     lambda x: list(keras_bert.TextSource("absent").lines()),
+     lambda x: list(keras_bert.pretraining.TextSource("absent").lines()),
      Says("No file matches 'absent'")),
-    ("a folder", lambda x: list(keras_bert.TextSource(x.folder).lines()),
+    ("a folder", lambda x: list(TextSource(x.folder).lines()),
      Says("is a folder; give the files in it")),
-    ("nothing", lambda x: keras_bert.TextSource(),
+    ("nothing", lambda x: keras_bert.pretraining.TextSource(),
      Says("Give either an input_file or a tfds_name")),
-    ("text_field and document_per_file", lambda x: keras_bert.TextSource(
+    ("text_field and document_per_file", lambda x: TextSource(
         "a", text_field="text", document_per_file=True),
      Says("give one of the two")),
 )  # fmt: skip
@@ -102,13 +103,13 @@ _A_SOURCE = Says("give a TextSource of the file, or lines")
     ("no worker", lambda x: x.create(num_workers=0),
      Says("num_workers is 0, but must be above 0")),
     ("a name to learn from",
-     lambda x: keras_bert.learn_vocab("a.txt", "b.txt", vocab_size=100),
+     lambda x: keras_bert.text.learn_vocab("a.txt", "b.txt", vocab_size=100),
      Says("give a list, or an open file")),
     ("a path to learn from",
-     lambda x: keras_bert.learn_vocab(Path("a"), "b.txt", vocab_size=100),
+     lambda x: keras_bert.text.learn_vocab(Path("a"), "b.txt", vocab_size=100),
      Says("give a list, or an open file")),
     ("no text to learn from",
-     lambda x: keras_bert.learn_vocab([], "b.txt", vocab_size=100),
+     lambda x: keras_bert.text.learn_vocab([], "b.txt", vocab_size=100),
      Says("no word to learn a vocabulary from")),
 )  # fmt: skip
 def test_create_pretraining_data(given, call, expected):
@@ -149,7 +150,7 @@ def _another_vocab(x):
      Says("has no weight above 0")),
     ("moments of nothing",
      lambda x: x.pretrain(x.records, {"init_moments": True}),
-     Says("init_moments takes over the optimizer of an init_checkpoint")),
+     Says("init_moments takes over the optimizer of a checkpoint")),
 )  # fmt: skip
 def test_pretrain(given, call, expected):
     check(call, given, expected)

@@ -12,7 +12,7 @@ from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.checkpoints.tokenizer_settings import (
     find_tokenizer_settings,
 )
-from keras_bert.export.fill_mask import fill_mask
+from keras_bert.export.mask_filler import fill_mask
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.pretraining.run import PretrainingConfig, pretrain
 from keras_bert.pretraining.write.config import PretrainingDataConfig
@@ -93,7 +93,7 @@ def test_a_run_learns_to_fill_a_mask(config, records, vocab_file, tmp_path):
 
     tokenizer = BertTokenizer(vocab_file)
     first, second = fill_mask(
-        model, tokenizer, "a film is [MASK] bad , the [MASK]", top=2
+        model, tokenizer, "a film is [MASK] bad , the [MASK]", top_k=2
     )
     # Chance is 1/31; the records hold few short sequences like this one.
     assert first[0][0] == "not" and first[0][1] > 0.25
@@ -154,7 +154,7 @@ def test_init_checkpoint_gives_the_initial_weights_and_the_vocabulary(
         config,
         [records],
         tmp_path / "second",
-        init_checkpoint=tmp_path / "first",
+        checkpoint=tmp_path / "first",
         config=replace(short, random_seed=99),
     )
     assert (end / "vocab.txt").read_bytes() == vocab_file.read_bytes()
@@ -193,7 +193,7 @@ def test_a_run_from_a_checkpoint_is_evaluated_first(
             None,
             records,
             tmp_path / name,
-            init_checkpoint=tmp_path / "first",
+            checkpoint=tmp_path / "first",
             config=short,
             **eval_files,
         )
@@ -238,7 +238,7 @@ def test_a_run_from_a_checkpoint_is_evaluated_first(
 
 
 def test_a_config_or_a_checkpoint_is_required(records, tmp_path):
-    with pytest.raises(ValueError, match="Give a bert_config or an init_check"):
+    with pytest.raises(ValueError, match="Give a bert_config or a check"):
         pretrain(None, records, tmp_path / "out", config=CONFIG)
     assert not (tmp_path / "out").exists()
 
@@ -321,7 +321,7 @@ def test_a_second_phase_continues_with_the_moments(config, records, tmp_path):
             config,
             [records],
             tmp_path / name,
-            init_checkpoint=None if name == "first" else tmp_path / "first",
+            checkpoint=None if name == "first" else tmp_path / "first",
             config=replace(CONFIG, num_train_steps=3, **changes),
         )
         return state(name)

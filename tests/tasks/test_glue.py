@@ -3,7 +3,7 @@ import logging
 import pytest
 
 from keras_bert.errors import InputError
-from keras_bert.tasks import get_task, known_tasks
+from keras_bert.tasks.registry import get_task, known_tasks
 
 # Header lines of the official files. Of CoLA, only test.tsv has one.
 MNLI = (

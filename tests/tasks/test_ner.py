@@ -3,8 +3,8 @@ from collections import Counter
 import pytest
 
 from keras_bert.errors import InputError
-from keras_bert.tasks import get_task
 from keras_bert.tasks.conll import conll
+from keras_bert.tasks.registry import get_task
 
 LABELS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
 

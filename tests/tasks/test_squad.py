@@ -3,7 +3,7 @@ import json
 import pytest
 
 from keras_bert.errors import InputError
-from keras_bert.tasks import get_task
+from keras_bert.tasks.registry import get_task
 from keras_bert.tasks.squad import read_squad
 
 

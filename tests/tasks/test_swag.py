@@ -5,7 +5,8 @@ from collections import Counter
 import pytest
 
 from keras_bert.errors import InputError
-from keras_bert.tasks import get_task, readers
+from keras_bert.tasks import readers
+from keras_bert.tasks.registry import get_task
 
 COLUMNS = (
     ",video-id,fold-ind,startphrase,sent1,sent2,gold-source,ending0,ending1,"

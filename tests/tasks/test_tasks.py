@@ -5,7 +5,7 @@ import pytest
 
 from keras_bert.errors import InputError
 from keras_bert.kinds.spec import build_kind, make_spec
-from keras_bert.tasks import get_task, known_tasks
+from keras_bert.tasks.registry import get_task, known_tasks
 from keras_bert.text.tokenizer import BertTokenizer
 
 

@@ -8,7 +8,7 @@ import tensorflow as tf
 import tensorflow_datasets as tfds
 
 from keras_bert.errors import InputError
-from keras_bert.tasks import get_task
+from keras_bert.tasks.registry import get_task
 from keras_bert.tasks.tfds_reader import read_tfds
 
 pytest.importorskip(

@@ -9,7 +9,7 @@ from keras_bert.text.tokenizer import BertTokenizer
 
 
 def test_exact_features_of_pairs(vocab_file):
-    preprocessor = BertPreprocessor(BertTokenizer(vocab_file), seq_length=9)
+    preprocessor = BertPreprocessor(BertTokenizer(vocab_file), max_seq_length=9)
     features = preprocessor(
         ["the fox jumped", "a film"], ["a dog", "very good movie!"]
     )
@@ -29,7 +29,7 @@ def test_exact_features_of_pairs(vocab_file):
 
 
 def test_single_texts_are_cut_and_padded_to_the_longest(vocab_file):
-    preprocessor = BertPreprocessor(BertTokenizer(vocab_file), seq_length=6)
+    preprocessor = BertPreprocessor(BertTokenizer(vocab_file), max_seq_length=6)
     features = preprocessor(["fox", "the quick brown fox jumped", ""])
     assert features["input_ids"].numpy().tolist() == [
         [2, 9, 3, 0, 0, 0],
@@ -50,7 +50,7 @@ def test_the_longer_of_a_pair_loses_first():
             tf.ragged.constant(first, tf.int32),
             tf.ragged.constant(second, tf.int32),
         ],
-        seq_length=11,
+        max_seq_length=11,
         cls_id=2,
         sep_id=3,
     )
@@ -67,7 +67,7 @@ def test_the_longer_of_a_pair_loses_first():
 
 
 def test_the_same_eagerly_and_in_a_dataset(vocab_file):
-    preprocessor = BertPreprocessor(BertTokenizer(vocab_file), seq_length=8)
+    preprocessor = BertPreprocessor(BertTokenizer(vocab_file), max_seq_length=8)
     first, second = ["the fox jumped", "a"], ["a dog", "very good movie!"]
     expected = preprocessor(first, second)
     dataset = tf.data.Dataset.from_tensors((first, second)).map(preprocessor)
@@ -77,15 +77,15 @@ def test_the_same_eagerly_and_in_a_dataset(vocab_file):
 
 def test_a_too_short_length_is_refused(vocab_file):
     with pytest.raises(
-        ValueError, match="seq_length is 3, but must be at least 4"
+        ValueError, match="max_seq_length is 3, but must be at least 4"
     ):
-        BertPreprocessor(BertTokenizer(vocab_file), seq_length=3)
+        BertPreprocessor(BertTokenizer(vocab_file), max_seq_length=3)
 
 
 @pytest.fixture(scope="module")
 def preprocessor(tmp_path_factory):
     vocab_file = write_vocab(tmp_path_factory.mktemp("vocab"))
-    return BertPreprocessor(BertTokenizer(vocab_file), seq_length=9)
+    return BertPreprocessor(BertTokenizer(vocab_file), max_seq_length=9)
 
 
 SINGLE = {

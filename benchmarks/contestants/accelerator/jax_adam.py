@@ -1,7 +1,7 @@
 """The Adam of google-research/bert as a pure function of JAX arrays.
 
-It does what `keras_bert.AdamWeightDecay` does: no bias correction, a decay
-apart from the gradient, and one norm over all gradients.
+It does what `keras_bert.training.AdamWeightDecay` does: no bias correction, a
+decay apart from the gradient, and one norm over all gradients.
 """
 
 from __future__ import annotations

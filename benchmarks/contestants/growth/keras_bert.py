@@ -21,7 +21,7 @@ def prepare(options):
         model = case["model"]
         if model not in built:
             built.clear()  # the largest one needs the memory
-            encoder = keras_bert.build_encoder(
+            encoder = keras_bert.models.build_encoder(
                 keras_bert.BertConfig.from_name(model)
             )
             built[model] = encoder, tf.function(encoder, reduce_retracing=True)

@@ -18,7 +18,7 @@ def prepare(options):
     def run(case):
         with tempfile.TemporaryDirectory() as folder:
             counts = keras_bert.create_pretraining_data(
-                keras_bert.TextSource(options["text"]).lines(),
+                keras_bert.pretraining.TextSource(options["text"]).lines(),
                 [str(Path(folder, "records.tfrecord"))],
                 tokenizer,
                 keras_bert.PretrainingDataConfig(

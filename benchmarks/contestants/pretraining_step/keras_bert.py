@@ -29,9 +29,9 @@ def prepare(options):
     count = functools.partial(count_work, config=config, num_labels=2)
     with precision(training.precision):
         steps = Steps(
-            keras_bert.build_pretraining_model(config),
+            keras_bert.models.build_pretraining_model(config),
             {
-                name: keras_bert.Objective(
+                name: keras_bert.training.Objective(
                     cross_entropy, {"accuracy": accuracy}
                 )
                 for name in _OUTPUTS

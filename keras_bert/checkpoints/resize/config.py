@@ -12,7 +12,7 @@ class ExtendVocabConfig:
     """How many pieces a vocabulary gets.
 
     Example:
-        >>> keras_bert.ExtendVocabConfig(num_new_pieces=500)
+        >>> keras_bert.checkpoints.ExtendVocabConfig(num_new_pieces=500)
         ExtendVocabConfig(num_new_pieces=500, pad_vocab_to_multiple=1)
 
     Attributes:
@@ -33,7 +33,7 @@ class TrimVocabConfig:
     """Which pieces a vocabulary keeps.
 
     Example:
-        >>> keras_bert.TrimVocabConfig(min_count=0)
+        >>> keras_bert.checkpoints.TrimVocabConfig(min_count=0)
         Traceback (most recent call last):
         keras_bert.errors.InputError: min_count is 0, but must be above 0.
 

@@ -32,8 +32,8 @@ def extend_positions(
     weights stay bit for bit; the state of the optimizer is not copied.
 
     Example:
-        >>> keras_bert.extend_positions("pretrained", "longer", 40)
-        >>> bert = keras_bert.load_pretrained("longer", seq_length=40)
+        >>> keras_bert.checkpoints.extend_positions("pretrained", "longer", 40)
+        >>> bert = keras_bert.load_pretrained("longer", max_seq_length=40)
         >>> table = bert.encoder.get_layer("embeddings").position_embeddings
         >>> bool(np.all(table[16:32] == table[:16]))
         True

@@ -53,7 +53,7 @@ def extend_vocab(
 
     Example:
         >>> with open("corpus.txt") as lines:
-        ...     figures = keras_bert.extend_vocab(
+        ...     figures = keras_bert.checkpoints.extend_vocab(
         ...         "pretrained", "extended", words=["foxes"], eval_lines=lines
         ...     )
         >>> figures["vocab_size_before"], figures["vocab_size_after"]

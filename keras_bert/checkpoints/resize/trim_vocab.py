@@ -40,7 +40,9 @@ def trim_vocab(
 
     Example:
         >>> with open("corpus.txt") as lines:
-        ...     figures = keras_bert.trim_vocab("pretrained", "small", lines)
+        ...     figures = keras_bert.checkpoints.trim_vocab(
+        ...         "pretrained", "small", lines
+        ...     )
         >>> figures["vocab_size_before"], figures["vocab_size_after"]
         (31, 22)
 

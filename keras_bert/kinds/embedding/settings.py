@@ -47,9 +47,9 @@ class EmbeddingSettings(WindowSettings):
             whole vectors only.
 
     Example:
-        >>> keras_bert.EmbeddingSettings(dimensions="6,12").sizes
+        >>> keras_bert.kinds.EmbeddingSettings(dimensions="6,12").sizes
         (6, 12)
-        >>> keras_bert.EmbeddingSettings(prompts={"query": "q: "}).prompts
+        >>> keras_bert.kinds.EmbeddingSettings(prompts={"query": "q: "}).prompts
         '{"query": "q: "}'
     """
 

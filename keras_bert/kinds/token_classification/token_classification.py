@@ -303,7 +303,7 @@ class TokenClassification(Kind):
         return window_words(
             tokens.ids,
             tokens.begins_word,
-            seq_length=self.spec.settings.max_seq_length,
+            max_seq_length=self.spec.settings.max_seq_length,
             tokenizer=self.tokenizer,
         )
 

@@ -51,16 +51,16 @@ def window_words(
     ids: tf.RaggedTensor,
     begins_word: tf.RaggedTensor,
     *,
-    seq_length: int,
+    max_seq_length: int,
     tokenizer: BertTokenizer,
 ) -> WordWindows:
-    """Cuts tokens [B, (tokens)] into windows of up to `seq_length` tokens.
+    """Cuts tokens [B, (tokens)] into windows of up to `max_seq_length` tokens.
 
     Two neighbors share half of their tokens or more, because the last window
     is a full one that ends with the text. A word is read in the window with
     the most text around its first token.
     """
-    size = seq_length - 2
+    size = max_seq_length - 2
     layout = lay_out_windows(ids.row_lengths(), size=size, step=size // 2)
     starts, ends = layout.starts, layout.ends
 

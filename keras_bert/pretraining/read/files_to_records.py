@@ -34,7 +34,7 @@ class PretrainingRecords:
         self,
         corpora: Sequence[WeightedFiles],
         *,
-        seq_length: int,
+        max_seq_length: int,
         max_predictions_per_seq: int,
         drawer: InstanceDrawer | None = None,
         skip_corrupt_records: bool = False,
@@ -56,9 +56,9 @@ class PretrainingRecords:
         if not corpora:
             raise InputError("There is no file of records; give at least one.")
         self._sizes = {
-            "input_ids": seq_length,
-            "input_mask": seq_length,
-            "segment_ids": seq_length,
+            "input_ids": max_seq_length,
+            "input_mask": max_seq_length,
+            "segment_ids": max_seq_length,
             "masked_lm_positions": max_predictions_per_seq,
             "masked_lm_ids": max_predictions_per_seq,
             "masked_lm_weights": max_predictions_per_seq,

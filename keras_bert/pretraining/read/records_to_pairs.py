@@ -28,12 +28,14 @@ class InstanceDrawer(tf.Module):
 
     Example:
         >>> tokenizer = keras_bert.BertTokenizer("vocab.txt")
-        >>> masker = keras_bert.MaskedLMMasker(tokenizer)
-        >>> drawer = keras_bert.InstanceDrawer(tokenizer, masker, seq_length=14)
+        >>> masker = keras_bert.text.MaskedLMMasker(tokenizer)
+        >>> drawer = keras_bert.pretraining.InstanceDrawer(
+        ...     tokenizer, masker, max_seq_length=14
+        ... )
         >>> config = keras_bert.PretrainingDataConfig(
         ...     max_seq_length=14, dynamic_masking=True
         ... )
-        >>> lines = keras_bert.TextSource("corpus.txt").lines()
+        >>> lines = keras_bert.pretraining.TextSource("corpus.txt").lines()
         >>> _ = keras_bert.create_pretraining_data(
         ...     lines, ["dynamic"], tokenizer, config
         ... )
@@ -48,14 +50,14 @@ class InstanceDrawer(tf.Module):
         tokenizer: BertTokenizer,
         masker: MaskedLMMasker,
         *,
-        seq_length: int = 128,
+        max_seq_length: int = 128,
         random_seed: int = 12345,
     ):
         super().__init__(name="instance_drawer")
-        check_max_seq_length(seq_length)
+        check_max_seq_length(max_seq_length)
         self._special_ids = tokenizer.cls_id, tokenizer.sep_id
         self._masker = masker
-        self._seq_length = seq_length
+        self._seq_length = max_seq_length
         self._random_seed = random_seed
 
     def __call__(

@@ -39,8 +39,8 @@ def create_pretraining_data_with_beam(
 
     Example:
         >>> tokenizer = keras_bert.BertTokenizer("vocab.txt")
-        >>> counts = keras_bert.create_pretraining_data_with_beam(
-        ...     keras_bert.TextSource("corpus.txt"),
+        >>> counts = keras_bert.pretraining.create_pretraining_data_with_beam(
+        ...     keras_bert.pretraining.TextSource("corpus.txt"),
         ...     ["a.tfrecord", "b.tfrecord"],
         ...     tokenizer,
         ...     pipeline_options=["--runner=FnApiRunner"],

@@ -43,7 +43,7 @@ def create_pretraining_data(
 
     Example:
         >>> counts = keras_bert.create_pretraining_data(
-        ...     keras_bert.TextSource("corpus.txt"),
+        ...     keras_bert.pretraining.TextSource("corpus.txt"),
         ...     ["a.tfrecord", "b.tfrecord"],
         ...     keras_bert.BertTokenizer("vocab.txt"),
         ... )

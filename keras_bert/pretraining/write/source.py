@@ -24,7 +24,7 @@ class TextSource:
     """Text of files, or of a data set of tensorflow-datasets.
 
     Example:
-        >>> source = keras_bert.TextSource("corpus.txt")
+        >>> source = keras_bert.pretraining.TextSource("corpus.txt")
         >>> next(source.lines())
         'the fox jumped over a dog .'
 

@@ -22,8 +22,8 @@ class AdamWeightDecay(DecoupledDecayOptimizer):
 
     Example:
         >>> model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
-        >>> optimizer = keras_bert.AdamWeightDecay(
-        ...     keras_bert.WarmupDecay(1e-3, 100, 10)
+        >>> optimizer = keras_bert.training.AdamWeightDecay(
+        ...     keras_bert.training.WarmupDecay(1e-3, 100, 10)
         ... )
         >>> model.compile(optimizer, "mse")
         >>> history = model.fit(np.ones([8, 3]), np.ones(8), verbose=0)

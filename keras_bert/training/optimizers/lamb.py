@@ -31,7 +31,7 @@ class Lamb(DecoupledDecayOptimizer):
     `DecoupledDecayOptimizer`.
 
     Example:
-        >>> optimizer = keras_bert.Lamb(0.01, weight_decay_rate=0.0)
+        >>> optimizer = keras_bert.training.Lamb(0.01, weight_decay_rate=0.0)
         >>> kernel = keras.Variable([3.0, 4.0])
         >>> optimizer.apply([np.array([0.1, 0.1])], [kernel])
         >>> bool(abs(kernel.numpy() - [2.965, 3.965]).max() < 1e-3)

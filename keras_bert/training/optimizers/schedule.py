@@ -21,7 +21,7 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
         power: 1 decays linearly; NVIDIA's recipe for LAMB has 0.5.
 
     Example:
-        >>> schedule = keras_bert.WarmupDecay(0.01, 100, 10)
+        >>> schedule = keras_bert.training.WarmupDecay(0.01, 100, 10)
         >>> [round(float(schedule(updates)), 4) for updates in (0, 4, 54, 99)]
         [0.001, 0.005, 0.0045, 0.0]
     """

@@ -17,8 +17,8 @@ from keras_bert.finetuning.run import FinetuningConfig, finetune
 from keras_bert.kinds import packed_choices
 from keras_bert.kinds.embedding import rows
 from keras_bert.models.encoder import build_encoder
-from keras_bert.tasks import get_task
 from keras_bert.tasks.base import Task
+from keras_bert.tasks.registry import get_task
 from keras_bert.training.distribution import precision
 
 TRIPLETS = [
@@ -346,7 +346,7 @@ def test_a_pre_trained_encoder_is_evaluated_as_it_is(
             _task(),
             tmp_path,
             tmp_path / name,
-            init_checkpoint=checkpoint,
+            checkpoint=checkpoint,
             config=FinetuningConfig(num_train_epochs=0),
             settings=settings,
         )
@@ -383,14 +383,14 @@ def test_it_learns_from_triplets_and_is_chosen_by_scored_pairs(
         _task(metrics=("triplet_accuracy",), validation_splits=("train",)),
         tmp_path,
         tmp_path / "before",
-        init_checkpoint=checkpoint,
+        checkpoint=checkpoint,
         config=FinetuningConfig(num_train_epochs=0),
     )
     finetune(
         _task(),
         tmp_path,
         tmp_path / "out",
-        init_checkpoint=checkpoint,
+        checkpoint=checkpoint,
         config=FinetuningConfig(
             num_train_epochs=20,
             train_batch_size=6,
@@ -405,7 +405,7 @@ def test_it_learns_from_triplets_and_is_chosen_by_scored_pairs(
         _task(metrics=("triplet_accuracy",), validation_splits=("train",)),
         tmp_path,
         tmp_path / "after",
-        init_checkpoint=tmp_path / "out" / "checkpoints" / "step-00000040",
+        checkpoint=tmp_path / "out" / "checkpoints" / "step-00000040",
         config=FinetuningConfig(num_train_epochs=0),
     )
     assert after["triplet_accuracy"] == 1

@@ -326,7 +326,7 @@ def test_wrong_settings(config, build):
     for changes, message in (
         ({"doc_stride": 0}, "doc_stride is 0, but must be above 0"),
         ({"window_pooling": "sum"}, "window_pooling is 'sum', but must be one"),
-        ({"max_seq_length": 2}, "seq_length is 2, but must be at least 3"),
+        ({"max_seq_length": 2}, "max_seq_length is 2, but must be at least 3"),
     ):
         with pytest.raises(InputError, match=message):
             build(**changes)

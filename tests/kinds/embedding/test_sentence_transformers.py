@@ -176,7 +176,7 @@ def test_a_folder_of_a_new_release(new, checkpoint):
         max_seq_length=11,
         prompts='{"document": "", "query": ""}',
     )
-    assert load_pretrained(new, seq_length=16).tokenizer.vocab_size == 31
+    assert load_pretrained(new, max_seq_length=16).tokenizer.vocab_size == 31
     # Without a length of its own, a tokenizer has a very large one.
     tokenizer = _read(new, "tokenizer_config.json")
     _write(

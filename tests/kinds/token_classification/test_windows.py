@@ -24,11 +24,11 @@ def test_a_word_begins_with_its_first_piece(tokenizer):
     assert begins_word.to_list() == [[1, 1, 0, 0, 1, 0], [], [1, 1, 1]]
 
 
-@pytest.mark.parametrize("seq_length", [4, 5, 6, 9, 14])
+@pytest.mark.parametrize("max_seq_length", [4, 5, 6, 9, 14])
 def test_each_word_is_read_in_the_window_with_the_most_around_it(
-    tokenizer, seq_length
+    tokenizer, max_seq_length
 ):
-    size = seq_length - 2
+    size = max_seq_length - 2
     random = np.random.default_rng(3)
     lengths = [0, 1, size, size + 1, 2 * size, 2 * size + 1, 53]
     texts = [random.integers(5, 31, n).tolist() for n in lengths]
@@ -41,7 +41,7 @@ def test_each_word_is_read_in_the_window_with_the_most_around_it(
     windows = window_words(
         ids,
         tf.cast(begins_word, tf.bool),
-        seq_length=seq_length,
+        max_seq_length=max_seq_length,
         tokenizer=tokenizer,
     )
     numbers = windows.text_numbers.numpy().tolist()
@@ -87,11 +87,13 @@ def test_the_same_in_a_graph(tokenizer):
     @tf.function(autograph=False)
     def window(words):
         return window_words(
-            *tokenize_words(words, tokenizer), seq_length=7, tokenizer=tokenizer
+            *tokenize_words(words, tokenizer),
+            max_seq_length=7,
+            tokenizer=tokenizer,
         )
 
     eager = window_words(
-        *tokenize_words(words, tokenizer), seq_length=7, tokenizer=tokenizer
+        *tokenize_words(words, tokenizer), max_seq_length=7, tokenizer=tokenizer
     )
     for a, b in zip(window(words), eager, strict=True):
         a, b = (getattr(x, "flat_values", x) for x in (a, b))

@@ -48,7 +48,7 @@ def files(tmp_path):
     return names, features
 
 
-SIZES = {"seq_length": S, "max_predictions_per_seq": P}
+SIZES = {"max_seq_length": S, "max_predictions_per_seq": P}
 
 
 def _dataset(files, **kwargs):
@@ -125,7 +125,7 @@ batches = read_records(
     sys.argv[1:],
     batch_size=100,
     shuffle_seed=3,
-    seq_length=23,
+    max_seq_length=23,
     max_predictions_per_seq=4,
 )
 iterator = iter(batches)
@@ -151,7 +151,7 @@ def test_corpora_have_their_weights(files):
 def test_records_of_another_length_are_refused(files):
     names, _ = files
     with pytest.raises(ValueError, match="input_ids of length 23, but .* 99"):
-        _dataset(names, seq_length=99)
+        _dataset(names, max_seq_length=99)
     with pytest.raises(ValueError, match="positions of length 4, but .* 5"):
         _dataset(names, max_predictions_per_seq=5)
 
@@ -309,7 +309,7 @@ def test_a_file_without_a_sound_record_is_left_out(files, caplog):
 def test_googles_records_are_read_unchanged(shared):
     dataset = read_records(
         [str(shared / "golden/pretraining_records/google.tfrecord")],
-        seq_length=64,
+        max_seq_length=64,
         max_predictions_per_seq=10,
         batch_size=1000,
     )

@@ -5,15 +5,15 @@ import tensorflow as tf
 from keras_bert.pretraining.read.pairs_to_rows import first_fit, pack_sequences
 
 
-def _examples(lengths, num_masked, seq_length, num_predictions):
+def _examples(lengths, num_masked, max_seq_length, num_predictions):
     """A batch of the reader: token 3 of example 2 is 203, and so on."""
     size = len(lengths)
     features = {
         name: np.zeros((size, columns), "int32")
         for name, columns in {
-            "input_ids": seq_length,
-            "input_mask": seq_length,
-            "segment_ids": seq_length,
+            "input_ids": max_seq_length,
+            "input_mask": max_seq_length,
+            "segment_ids": max_seq_length,
             "masked_lm_positions": num_predictions,
             "masked_lm_ids": num_predictions,
             "next_sentence_labels": 1,
@@ -117,7 +117,7 @@ def _unpacked(packed):
 def test_each_example_comes_once():
     """In a data set, whose graph is built once for all sizes of a batch."""
     random = np.random.default_rng(2)
-    sizes = dict(seq_length=23, num_predictions=6)
+    sizes = dict(max_seq_length=23, num_predictions=6)
     lengths = random.integers(2, 16, 90)
     num_masked = random.integers(0, np.minimum(lengths - 1, 7))
     features = _examples(lengths, num_masked, **sizes)

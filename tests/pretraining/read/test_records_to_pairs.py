@@ -33,10 +33,13 @@ def tokenizer(tmp_path_factory):
     return BertTokenizer(write_vocab(tmp_path_factory.mktemp("vocab")))
 
 
-def _drawer(tokenizer, seq_length=S, random_seed=1, **kwargs):
+def _drawer(tokenizer, max_seq_length=S, random_seed=1, **kwargs):
     masker = MaskedLMMasker(tokenizer, max_predictions_per_seq=P, **kwargs)
     return InstanceDrawer(
-        tokenizer, masker, seq_length=seq_length, random_seed=random_seed
+        tokenizer,
+        masker,
+        max_seq_length=max_seq_length,
+        random_seed=random_seed,
     )
 
 
@@ -69,8 +72,10 @@ class _NoMasks:
         return features
 
 
-def _pairs(tokenizer, serialized, epoch, seq_length=S):
-    drawer = InstanceDrawer(tokenizer, _NoMasks(), seq_length=seq_length)
+def _pairs(tokenizer, serialized, epoch, max_seq_length=S):
+    drawer = InstanceDrawer(
+        tokenizer, _NoMasks(), max_seq_length=max_seq_length
+    )
     number = len(serialized)
     features = drawer(
         tf.constant(serialized),
@@ -229,7 +234,7 @@ def files(tokenizer, tmp_path_factory):
 def _batches(files, drawer, count=None, **kwargs):
     dataset = read_records(
         files,
-        **{"seq_length": S} | kwargs,
+        **{"max_seq_length": S} | kwargs,
         max_predictions_per_seq=P,
         batch_size=8,
         drawer=drawer,
@@ -288,11 +293,11 @@ def test_another_length_than_that_of_the_records_is_warned_of(
     names, _, _ = files
     _batches(names, _drawer(tokenizer))
     assert not caplog.messages
-    _batches(names, _drawer(tokenizer), seq_length=64)
+    _batches(names, _drawer(tokenizer), max_seq_length=64)
     (message,) = caplog.messages
     assert "max_seq_length of 40, but are read with 64: longer" in message
     with pytest.raises(ValueError, match="max_seq_length is 4, .* least 5"):
-        _drawer(tokenizer, seq_length=4)
+        _drawer(tokenizer, max_seq_length=4)
 
 
 def test_records_without_masks_need_a_drawer(files, tokenizer):

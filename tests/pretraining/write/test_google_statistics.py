@@ -102,7 +102,7 @@ def _ours(shared, tmp_path, *, dynamic_masking):
         masker = MaskedLMMasker.from_config(config, tokenizer, P)
         dataset = read_records(
             [records],
-            seq_length=S,
+            max_seq_length=S,
             max_predictions_per_seq=P,
             batch_size=100_000,
             drawer=InstanceDrawer(tokenizer, masker, random_seed=seed),

@@ -56,7 +56,7 @@ def lines():
 def _read(file, **kwargs):
     dataset = read_records(
         [str(file)],
-        seq_length=S,
+        max_seq_length=S,
         max_predictions_per_seq=P,
         batch_size=10_000,
         **kwargs,

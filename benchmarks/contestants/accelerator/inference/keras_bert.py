@@ -55,12 +55,12 @@ def prepare(options):
 def _network(config, classifies):
     if classifies:
         return networks.network(
-            keras_bert.build_classifier,
+            keras_bert.models.build_classifier,
             config,
             "bfloat16",
             num_labels=networks.NUM_LABELS,
         )
-    return networks.network(keras_bert.build_encoder, config, "bfloat16")
+    return networks.network(keras_bert.models.build_encoder, config, "bfloat16")
 
 
 def _first_numbers(hidden):

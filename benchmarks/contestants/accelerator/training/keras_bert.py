@@ -65,10 +65,10 @@ def step_builder(options):
 def _network(config, is_pretraining):
     if is_pretraining:
         return networks.network(
-            keras_bert.build_pretraining_model, config, "mixed_bfloat16"
+            keras_bert.models.build_pretraining_model, config, "mixed_bfloat16"
         )
     return networks.network(
-        keras_bert.build_classifier,
+        keras_bert.models.build_classifier,
         config,
         "mixed_bfloat16",
         num_labels=networks.NUM_LABELS,

@@ -20,8 +20,8 @@ class SearchResult(NamedTuple):
     """The K most similar vectors for each of Q queries, the best one first.
 
     Example:
-        >>> result = keras_bert.search(np.eye(2), np.eye(2), k=1)
-        >>> isinstance(result, keras_bert.SearchResult)
+        >>> result = keras_bert.vectors.search(np.eye(2), np.eye(2), top_k=1)
+        >>> isinstance(result, keras_bert.vectors.SearchResult)
         True
 
     Attributes:
@@ -36,7 +36,7 @@ class SearchResult(NamedTuple):
 def search(
     queries: np.ndarray,
     corpus: np.ndarray,
-    k: int,
+    top_k: int,
     *,
     similarity: str = "cosine",
 ) -> SearchResult:
@@ -47,7 +47,7 @@ def search(
 
     Example:
         >>> corpus = np.array([[1, 0], [0, 2], [3, 3]])
-        >>> found = keras_bert.search(np.array([[1, 2]]), corpus, k=2)
+        >>> found = keras_bert.vectors.search([[1, 2]], corpus, top_k=2)
         >>> found.indices
         array([[2, 1]])
         >>> found.scores.round(2)
@@ -57,7 +57,7 @@ def search(
         queries: Numbers [Q, D].
         corpus: Numbers [N, D]. It may be larger than the memory: what
             `np.load(file, mmap_mode="r")` returns is read block by block.
-        k: How many vectors to find for each query; at most N are found.
+        top_k: How many vectors to find for each query; at most N are found.
         similarity: "cosine" or "dot", the dot product. The cosine of a vector
             of zeros is 0.
 
@@ -65,7 +65,7 @@ def search(
         InputError: If the shapes do not fit, a number is not finite, or `k` or
             the similarity is wrong.
     """
-    found = TopVectors(queries, k, similarity=similarity)
+    found = TopVectors(queries, top_k, similarity=similarity)
     found.add(corpus)
     return found.result()
 
@@ -74,21 +74,23 @@ class TopVectors:
     """Searches a corpus that comes in pieces; see `search`."""
 
     def __init__(
-        self, queries: np.ndarray, k: int, *, similarity: str = "cosine"
+        self, queries: np.ndarray, top_k: int, *, similarity: str = "cosine"
     ):
         if similarity not in SIMILARITIES:
             raise InputError(
                 f"similarity is {similarity!r}, but must be one of "
                 f"{', '.join(SIMILARITIES)}."
             )
-        is_whole = isinstance(k, numbers.Integral) and not isinstance(k, bool)
-        if not is_whole or k < 1:
+        is_whole = isinstance(top_k, numbers.Integral) and not isinstance(
+            top_k, bool
+        )
+        if not is_whole or top_k < 1:
             raise InputError(
-                f"k is {k!r}, but must be a whole number of at least 1."
+                f"top_k is {top_k!r}, but must be a whole number of at least 1."
             )
         self._is_cosine = similarity == "cosine"
         self._queries = self._read(queries, "queries")
-        self._k = k
+        self._k = top_k
         self._num_vectors = 0
         num_queries = len(self._queries)
         self._indices = np.zeros((num_queries, 0), "int64")
@@ -169,17 +171,17 @@ def _as_numbers(vectors, name):
         ) from error
 
 
-def _places_of_top(scores, k):
+def _places_of_top(scores, top_k):
     """Returns the columns of the `k` largest scores of each row, in order.
 
     Of equal scores, it takes the first ones.
     """
     num_rows, num_columns = scores.shape
-    if num_columns <= k:
+    if num_columns <= top_k:
         return np.broadcast_to(np.arange(num_columns), scores.shape)
-    last = num_columns - k
+    last = num_columns - top_k
     smallest = np.partition(scores, last, axis=1)[:, last, None]
     above, equal = scores > smallest, scores == smallest
-    num_equal = k - above.sum(axis=1, keepdims=True)
+    num_equal = top_k - above.sum(axis=1, keepdims=True)
     kept = above | (equal & (np.cumsum(equal, axis=1) <= num_equal))
-    return np.nonzero(kept)[1].reshape(num_rows, k)
+    return np.nonzero(kept)[1].reshape(num_rows, top_k)

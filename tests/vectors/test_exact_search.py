@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from keras_bert.errors import InputError
-from keras_bert.vectors import search as module
-from keras_bert.vectors.search import search
+from keras_bert.vectors import exact_search as module
+from keras_bert.vectors.exact_search import search
 
 QUERIES, VECTORS, SIZE = 11, 53, 5
 
@@ -83,12 +83,15 @@ def test_no_query_and_no_vector(integers):
     "changes, message",
     [
         ({"similarity": "l2"}, "similarity is 'l2', but must be one of cosine"),
-        ({"k": 0}, "k is 0, but must be a whole number of at least 1"),
-        ({"k": -1}, "k is -1, but must be a whole number of at least 1"),
-        ({"k": 2.0}, "k is 2.0, but must be a whole number"),
-        ({"k": True}, "k is True, but must be a whole number"),
-        ({"k": None}, "k is None, but must be a whole number"),
-        ({"k": "2"}, "k is '2', but must be a whole number"),
+        ({"top_k": 0}, "top_k is 0, but must be a whole number of at least 1"),
+        (
+            {"top_k": -1},
+            "top_k is -1, but must be a whole number of at least 1",
+        ),
+        ({"top_k": 2.0}, "top_k is 2.0, but must be a whole number"),
+        ({"top_k": True}, "top_k is True, but must be a whole number"),
+        ({"top_k": None}, "top_k is None, but must be a whole number"),
+        ({"top_k": "2"}, "top_k is '2', but must be a whole number"),
         ({"corpus": np.ones([4, 3])}, r"\[4, 3\], but the queries \[11, 5\]"),
         ({"corpus": np.full([4, 5], np.nan)}, "corpus must be finite numbers"),
         ({"corpus": []}, r"The corpus has the shape \[0\], but the queries"),
@@ -107,6 +110,6 @@ def test_no_query_and_no_vector(integers):
 )
 def test_nonsense_is_refused(integers, changes, message):
     queries, corpus = integers
-    arguments = {"queries": queries, "corpus": corpus, "k": 2} | changes
+    arguments = {"queries": queries, "corpus": corpus, "top_k": 2} | changes
     with pytest.raises(InputError, match=message):
         search(**arguments)

@@ -19,10 +19,10 @@ from keras_bert.vectors.collection import (
     warn_of_unknown,
 )
 from keras_bert.vectors.embedder import Embedder
+from keras_bert.vectors.exact_search import TopVectors
 from keras_bert.vectors.retrieval_config import RetrievalConfig
 from keras_bert.vectors.retrieval_metrics import score_run
 from keras_bert.vectors.run_file import write_run
-from keras_bert.vectors.search import TopVectors
 
 # The number of documents that are in memory together.
 _DOCUMENTS_PER_CHUNK = 8192
@@ -52,7 +52,9 @@ def evaluate_retrieval(
         ...     with open(f"fables/{name}", "w") as file:
         ...         _ = file.write(text + "\\n")
         >>> embedder = keras_bert.load_embedder("pretrained", max_seq_length=16)
-        >>> scores = keras_bert.evaluate_retrieval(embedder, "fables", "scores")
+        >>> scores = keras_bert.vectors.evaluate_retrieval(
+        ...     embedder, "fables", "scores"
+        ... )
         >>> scores["mrr@10"]
         1.0
         >>> sorted(os.listdir("scores"))

@@ -22,8 +22,8 @@ class Guesses(NamedTuple):
     """The best word pieces for each [MASK] of texts.
 
     Attributes:
-        pieces: Strings [B, M, top], the best piece first; "" for padding.
-        probabilities: float32 [B, M, top]; 0 for padding.
+        pieces: Strings [B, M, top_k], the best piece first; "" for padding.
+        probabilities: float32 [B, M, top_k]; 0 for padding.
         packed: How the texts were read.
     """
 
@@ -40,7 +40,7 @@ class MaskFiller(tf.Module):
             outputs are the `ids` and the `probabilities` of the best pieces.
         tokenizer: The tokenizer. Its `special_tokens.mask` is the spelling of
             [MASK].
-        seq_length: The longest sequence; longer texts are cut.
+        max_seq_length: The longest sequence; longer texts are cut.
     """
 
     def __init__(
@@ -48,24 +48,24 @@ class MaskFiller(tf.Module):
         model: keras.Model,
         tokenizer: BertTokenizer,
         *,
-        seq_length: int,
-        top: int = 5,
+        max_seq_length: int,
+        top_k: int = 5,
     ):
         """Takes a model of `build_pretraining_model`."""
         super().__init__(name="mask_filler")
         # A checkpoint may have more rows than word pieces.
         logits = model.output["masked_lm"][..., : tokenizer.vocab_size]
-        if not 1 <= top <= tokenizer.vocab_size:
+        if not 1 <= top_k <= tokenizer.vocab_size:
             raise InputError(
-                f"top is {top}, but must be from 1 to {tokenizer.vocab_size}, "
-                "the number of word pieces."
+                f"top_k is {top_k}, but must be from 1 to "
+                f"{tokenizer.vocab_size}, the number of word pieces."
             )
-        probabilities, ids = ops.top_k(ops.softmax(logits), top)
+        probabilities, ids = ops.top_k(ops.softmax(logits), top_k)
         self.model = keras.Model(
             model.input, {"ids": ids, "probabilities": probabilities}
         )
         self.tokenizer = tokenizer
-        self.seq_length = seq_length
+        self.max_seq_length = max_seq_length
 
     def __call__(self, texts: tf.Tensor) -> Guesses:
         """Guesses for strings [B]."""
@@ -102,14 +102,14 @@ class MaskFiller(tf.Module):
         ids = parts.with_values(tf.concat([ids, masks], axis=1))
         return pack_segments(
             [ids.merge_dims(1, 2)],
-            seq_length=self.seq_length,
+            max_seq_length=self.max_seq_length,
             cls_id=tokenizer.cls_id,
             sep_id=tokenizer.sep_id,
         )
 
 
 def fill_mask(
-    model: keras.Model, tokenizer: BertTokenizer, text: str, *, top: int = 5
+    model: keras.Model, tokenizer: BertTokenizer, text: str, *, top_k: int = 5
 ) -> list[list[tuple[str, float]]]:
     """Guesses the word piece at each "[MASK]" of a text.
 
@@ -118,7 +118,7 @@ def fill_mask(
         tokenizer: The tokenizer of the model. Its `special_tokens.mask` is
             the spelling of [MASK].
         text: A text with at least one [MASK], not longer than the model reads.
-        top: The number of guesses to return.
+        top_k: The number of guesses to return.
 
     Returns:
         For each [MASK], the best pieces with their probabilities.
@@ -130,11 +130,11 @@ def fill_mask(
         >>> config = keras_bert.BertConfig.from_json(
         ...     "pretrained/bert_config.json"
         ... )
-        >>> model = keras_bert.build_pretraining_model(config)
+        >>> model = keras_bert.models.build_pretraining_model(config)
         >>> keras_bert.load_checkpoint(model, "pretrained")
         >>> tokenizer = keras_bert.BertTokenizer("pretrained/vocab.txt")
-        >>> (guesses,) = keras_bert.fill_mask(
-        ...     model, tokenizer, "a [MASK] dog", top=3
+        >>> (guesses,) = keras_bert.export.fill_mask(
+        ...     model, tokenizer, "a [MASK] dog", top_k=3
         ... )
         >>> len(guesses)
         3
@@ -143,11 +143,13 @@ def fill_mask(
     if mask not in text:
         raise InputError(f"{text!r} has no {mask} to fill.")
     positions = model.get_layer("embeddings").position_embeddings
-    fill = MaskFiller(model, tokenizer, seq_length=positions.shape[0], top=top)
+    fill = MaskFiller(
+        model, tokenizer, max_seq_length=positions.shape[0], top_k=top_k
+    )
     guesses = fill(tf.constant([text]))
     if guesses.packed.truncated[0]:
         raise InputError(
-            f"The text has more than the {fill.seq_length} tokens that the "
+            f"The text has more than the {fill.max_seq_length} tokens that the "
             "model reads; give a shorter one."
         )
     (pieces,), (probabilities,) = (

@@ -8,9 +8,9 @@ from conftest import WORDS
 from small_checkpoint import write_checkpoint
 
 from keras_bert.errors import InputError
-from keras_bert.vectors import evaluate_retrieval as module
+from keras_bert.vectors import retrieval as module
 from keras_bert.vectors.embedder import load_embedder
-from keras_bert.vectors.evaluate_retrieval import (
+from keras_bert.vectors.retrieval import (
     RetrievalConfig,
     evaluate_retrieval,
 )

@@ -1,0 +1,2 @@
+from .config import ServerConfig as ServerConfig
+from .run import serve as serve

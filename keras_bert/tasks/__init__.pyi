@@ -1,0 +1,2 @@
+from .base import Task as Task
+from .registry import get_task as get_task

@@ -1,0 +1,80 @@
+"""Name -> task; a task is also found in a file of one's own."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import pkgutil
+from pathlib import Path
+
+from keras_bert.errors import InputError
+from keras_bert.tasks.base import Task
+
+
+def get_task(name: str | Path) -> Task:
+    """Returns a task by name, or from a Python file of your own.
+
+    Args:
+        name: A known name such as "glue/sst2", or a Python file that defines
+            `TASKS`, as keras_bert/tasks/glue.py does: "my_task.py", or
+            "my_task.py:name" if it has several tasks.
+
+    Raises:
+        InputError: If the name is unknown.
+        FileNotFoundError: If the Python file does not exist.
+
+    Example:
+        >>> task = keras_bert.get_task("glue/sst2")
+        >>> task.kind, task.text_fields, task.labels
+        ('classification', ('sentence',), ('0', '1'))
+        >>> next(task.read("sst2", "validation"))
+        {'sentence': 'a very good film', 'label': '1'}
+    """
+    name = str(name)
+    path, _, chosen = name.partition(":")
+    if path.endswith(".py"):
+        return _choose(_load_file(path), chosen, path)
+    tasks = known_tasks()
+    if name not in tasks:
+        raise InputError(
+            f"No task named {name!r}; known are {', '.join(sorted(tasks))}, "
+            "or give a Python file with TASKS of your own."
+        )
+    return tasks[name]
+
+
+def known_tasks() -> dict[str, Task]:
+    """Returns the tasks of all files of this folder by name."""
+    tasks: dict[str, Task] = {}
+    for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
+        imported = importlib.import_module(f"keras_bert.tasks.{module.name}")
+        tasks |= getattr(imported, "TASKS", {})
+    return tasks
+
+
+def _load_file(path):
+    if not Path(path).is_file():
+        raise FileNotFoundError(
+            f"No task file at {path}; give a Python file that defines TASKS."
+        )
+    spec = importlib.util.spec_from_file_location(Path(path).stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    tasks = getattr(module, "TASKS", {})
+    if not isinstance(tasks, dict):
+        raise InputError(
+            f"TASKS of {path} is a {type(tasks).__name__}; give a dict of "
+            "tasks by name."
+        )
+    return tasks
+
+
+def _choose(tasks, chosen, path):
+    if chosen in tasks:
+        return tasks[chosen]
+    if len(tasks) == 1 and not chosen:
+        return next(iter(tasks.values()))
+    raise InputError(
+        f"{path} defines the tasks {', '.join(sorted(tasks)) or '(none)'}; "
+        f"name one of them as {path}:NAME."
+    )
