@@ -131,7 +131,7 @@ def folder(request, config, tmp_path_factory):
     np.savez(folder / "training.npz", **features, labels=labels)
     for name in ("AdamWeightDecay", "Lamb"):
         model = keras.saving.load_model(folder / "classifier.keras")
-        optimizer = getattr(keras_bert, name)
+        optimizer = getattr(keras_bert.training, name)
         history = _train(
             model, optimizer(keras_bert.training.WarmupDecay(2e-4, 10, 3))
         )

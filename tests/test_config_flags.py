@@ -315,11 +315,3 @@ def test_a_defect_shows_its_traceback():
     assert done.returncode == 1
     assert "Traceback" in done.stderr
     assert done.stderr.strip().endswith("ValueError: This is wrong; do that.")
-
-
-def test_every_public_name_can_be_imported():
-    for name in keras_bert.__all__:
-        assert callable(getattr(keras_bert, name)), name
-        assert name in dir(keras_bert)
-    with pytest.raises(AttributeError, match="attribute bert"):
-        _ = keras_bert.bert

@@ -128,3 +128,5 @@ def test_the_top_has_few_names():
         if inspect.ismodule(getattr(keras_bert, name))
     ]
     assert len(keras_bert.__all__) - len(modules) <= 30
+    with pytest.raises(AttributeError, match="attribute bert"):
+        _ = keras_bert.bert
