@@ -402,7 +402,7 @@ def test_wrong_input_is_refused(config, checkpoint, vocab_file, tmp_path):
         run(tagging, settings={"features": "best"})
     with pytest.raises(ValueError, match="has no setting 'doc_stride'"):
         run(tagging, settings={"doc_stride": 64})
-    with pytest.raises(ValueError, match="Give a bert_config or an"):
+    with pytest.raises(ValueError, match="Give a bert_config or a checkpoint"):
         run(_task(), checkpoint=None)
     with pytest.raises(
         FileNotFoundError, match="No vocab.txt; give a vocab_file"

@@ -195,7 +195,9 @@ def test_the_attention_matrix(left_to_right):
     x = x.reshape(-1, 12).astype("f")
     outputs = layer(x, numbers_of_rows, packed=True)
     outputs = outputs.numpy().reshape(size + 1, size, 12)
-    depends = (outputs[:-1] != outputs[-1]).any(-1).T  # [S, T]
+    # A matrix product may round the rows of a batch differently.
+    change = np.abs(outputs[:-1] - outputs[-1]).max(-1)
+    depends = change.T > 1e-5  # [S, T]
     expected = numbers.T == numbers
     if left_to_right:
         expected &= np.tri(size, dtype=bool)
