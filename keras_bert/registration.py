@@ -13,7 +13,7 @@ import sys
 
 # Our saved classes, by the module that registers them.
 _CLASSES = {
-    "kinds.multilabel.multilabel": ["LabelThresholds"],
+    "kinds.multilabel": ["LabelThresholds"],
     "layers.attention": ["SelfAttention"],
     "layers.choices": ["FoldChoices", "UnfoldChoices", "UnfoldVectors"],
     "layers.dropout": ["Dropout"],
@@ -24,10 +24,8 @@ _CLASSES = {
     "layers.pretraining_heads": ["MaskedLMHead", "NextSentenceHead"],
     "layers.row_positions": ["RowPositions"],
     "layers.sequence_pooling": ["SequencePooling"],
-    "layers.weighted_sum": ["WeightedSum"],
     "layers.window_numbers": ["WindowNumbers"],
     "layers.window_pooling": ["WindowPooling"],
-    "models.feature_tagger": ["FrozenEncoder"],
     "training.optimizers.adam_weight_decay": ["AdamWeightDecay"],
     "training.optimizers.adamw": ["AdamW"],
     "training.optimizers.build": ["LossScaleOptimizer"],

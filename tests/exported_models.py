@@ -20,16 +20,10 @@ _TAGS = ("O", "B-X", "I-X")
 MODELS = {
     "classification": {"labels": _LABELS},
     "classification cased": {"labels": _LABELS, "do_lower_case": False},
-    "classification bilstm": {"labels": _LABELS, "bilstm_size": 5},
     "multilabel": {"labels": _LABELS},
     "regression": {"min_value": -0.5, "max_value": 3.0},
     "multiple_choice": {},
     "token_classification": {"labels": _TAGS},
-    "token_classification bilstm": {
-        "labels": _TAGS,
-        "bilstm_size": 5,
-        "features": "weighted_sum_all",
-    },
     "span": {"doc_stride": 3, "max_query_length": 4},
     "embedding": {"dimensions": "7,12"},
     "encoder": {},

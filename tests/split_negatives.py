@@ -14,7 +14,7 @@ from fit_steps import count_nothing, fit
 from kind_examples import make_spec
 
 from keras_bert.config import BertConfig
-from keras_bert.kinds.packed_choices import pack_choices
+from keras_bert.kinds.packed_rows import pack_choices
 from keras_bert.kinds.registry import get_kind
 from keras_bert.models.embedder import build_embedder
 from keras_bert.text.packing import pad
@@ -38,7 +38,7 @@ def data():
     input_ids = tf.ragged.constant(texts, tf.int32)
     features = {"input_ids": input_ids, "segment_ids": input_ids * 0}
     return (
-        pad(pack_choices(features, C, shares_rows=True)),
+        pad(pack_choices(features, C, packed=True)),
         {"embeddings": labels.reshape(B, C).astype("int32")},
     )
 

@@ -17,7 +17,7 @@ from small_checkpoint import write_checkpoint
 import keras_bert
 from keras_bert.export.convert import convert_checkpoint
 from keras_bert.models.lora import add_lora
-from keras_bert.models.shared_rows import share_rows
+from keras_bert.models.packed_rows import with_packed_rows
 from keras_bert.registration import _CLASSES
 
 HERE = Path(__file__).parent
@@ -43,7 +43,6 @@ def _with_adapters(config):
     return model
 
 
-_LSTM = {"num_labels": 3, "bilstm_size": 5}
 # Together, these have all our layers.
 _SOME_MODELS = {
     "pretraining": keras_bert.models.build_pretraining_model,
@@ -52,10 +51,7 @@ _SOME_MODELS = {
     "embedder-windows": lambda c: keras_bert.models.build_embedder(
         c, window_pooling="max"
     ),
-    "features": lambda c: keras_bert.models.build_feature_tagger(
-        c, **_LSTM, features="weighted_sum_all"
-    ),
-    "shared-rows": lambda c: share_rows(
+    "packed-rows": lambda c: with_packed_rows(
         keras_bert.models.build_classifier(c, num_labels=3)
     ),
     "lora": _with_adapters,
@@ -71,10 +67,6 @@ _ALL_MODELS = _SOME_MODELS | {
     ),
     "span": keras_bert.models.build_span_labeler,
     "embedder": keras_bert.models.build_embedder,
-    "bilstm": lambda c: keras_bert.models.build_bilstm_classifier(c, **_LSTM),
-    "bilstm-tagger": lambda c: keras_bert.models.build_bilstm_token_classifier(
-        c, **_LSTM
-    ),
     "windows": lambda c: keras_bert.models.pool_windows(
         keras_bert.models.build_classifier(c, num_labels=3), "mean"
     ),

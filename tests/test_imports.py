@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from keras_bert.kinds.registry import known_kinds, known_settings
-from keras_bert.models.feature_tagger import FEATURES
 
 ROOT = Path(__file__).parent.parent
 SCRIPTS = sorted(
@@ -82,9 +81,3 @@ def test_a_server_imports_neither_networks_nor_training():
 
 def test_the_settings_of_every_kind_are_known_without_the_kind():
     assert {k.Settings for k in known_kinds().values()} <= set(known_settings())
-
-
-def test_settings_name_what_a_module_with_tensorflow_defines():
-    settings = known_kinds()["token_classification"].Settings
-    features = settings.__dataclass_fields__["features"]
-    assert features.metadata["choices"] == ("", *FEATURES)

@@ -17,7 +17,7 @@ from keras_bert.export.mask_filler import MaskFiller
 from keras_bert.export.model_card import encoder_card
 from keras_bert.export.saved_model import export_saved_model
 from keras_bert.io.paths import to_path
-from keras_bert.kinds.packed_texts import call_on_texts
+from keras_bert.kinds.network_calls import call_on_texts
 from keras_bert.kinds.signatures import Signature, id_signature, one_graph
 from keras_bert.kinds.spec import find_spec, has_spec
 from keras_bert.layers.sequence_pooling import SequencePooling

@@ -21,7 +21,7 @@ from safetensors import numpy as safetensors_numpy
 
 from keras_bert.io.whole_files import shared_path
 from keras_bert.kinds.examples import Examples
-from keras_bert.kinds.text_windows import NUM_WINDOWS
+from keras_bert.kinds.windows import NUM_WINDOWS
 
 Arrays = Mapping[str, np.ndarray]
 _GROUPS = ("features", "labels", "weights")

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.kinds.packed_choices import may_share_rows, pack_choices
-from keras_bert.kinds.text_windows import NUM_WINDOWS
-from keras_bert.text.packing import pad
+from keras_bert.kinds.packed_rows import choices_fit, pack_choices
+from keras_bert.kinds.windows import NUM_WINDOWS
+from keras_bert.text.packing import how_read, pad
 
 # The label of a token that is not learned.
 IGNORED = -1
@@ -94,12 +94,28 @@ class Examples:
         `truncated`, and `num_tokens`, with special tokens and in all examples
         of the row.
         """
-        values = how_read(self.features["input_ids"], self.rows, self.truncated)
+        values = how_read(self.features["input_ids"], self.truncated, self.rows)
         columns = (x.numpy().tolist() for x in values.values())
         return [
             dict(zip(values, row, strict=True))
             for row in zip(*columns, strict=True)
         ]
+
+    def grouped(
+        self, size: int, labels: dict[str, tf.Tensor | tf.RaggedTensor]
+    ) -> Examples:
+        """Joins `size` examples of one row each to an example of choices."""
+        assert self.truncated is not None
+        return Examples(
+            {
+                name: tf.RaggedTensor.from_uniform_row_length(x, size)
+                for name, x in self.features.items()
+            },
+            np.arange(len(self.rows) // size),
+            labels,
+            truncated=self.truncated.reshape(-1, size).any(axis=1),
+            are_choices=True,
+        )
 
     def batch(self, indices: tf.Tensor) -> tuple[dict[str, tf.Tensor], ...]:
         """Returns features, labels and weights of the examples at `indices`."""
@@ -107,7 +123,7 @@ class Examples:
             {name: tf.gather(x, indices) for name, x in tensors.items()}
             for tensors in (self.features, self.labels, self.weights)
         )
-        return pad_batch(*taken, shares_rows=self.sizes.shares_rows)
+        return pad_batch(*taken, packed=self.sizes.packed)
 
 
 class Sizes(NamedTuple):
@@ -128,16 +144,16 @@ class Sizes(NamedTuple):
     num_texts: int = 1
 
     @property
-    def shares_rows(self) -> bool | None:
-        """Whether choices share rows; None if the sequences are not choices."""
+    def packed(self) -> bool | None:
+        """Whether a row holds all choices; None if there are no choices."""
         if not self.are_choices:
             return None
-        return bool(may_share_rows(self.totals.sum(), len(self.totals)))
+        return bool(choices_fit(self.totals.sum(), len(self.totals)))
 
     @property
     def num_rows(self) -> np.ndarray:
         """The number of rows of each example, [N]."""
-        return np.ones_like(self.counts) if self.shares_rows else self.counts
+        return np.ones_like(self.counts) if self.packed else self.counts
 
     @property
     def lengths(self) -> np.ndarray:
@@ -147,7 +163,7 @@ class Sizes(NamedTuple):
         either all examples have the same number of rows, or, as windows of
         texts, a row is full if an example has more rows than texts.
         """
-        if self.shares_rows:
+        if self.packed:
             return self.totals
         return self.longest * self.counts
 
@@ -181,17 +197,17 @@ def pad_batch(
     labels: dict[str, tf.Tensor | tf.RaggedTensor],
     weights: dict[str, tf.Tensor],
     *,
-    shares_rows: bool | None,
+    packed: bool | None,
 ) -> tuple[dict[str, tf.Tensor], ...]:
-    """Pads some examples; see `Examples` and `Sizes.shares_rows`.
+    """Pads some examples; see `Examples` and `Sizes.packed`.
 
     Labels without weights get some: 0 for padding and `IGNORED`, or else 1.
     """
-    if shares_rows is not None:
+    if packed is not None:
         num_examples = features["input_ids"].nrows()
         sequences = {name: x.values for name, x in features.items()}
         num_choices = sequences["input_ids"].nrows() // num_examples
-        features = pack_choices(sequences, num_choices, shares_rows)
+        features = pack_choices(sequences, num_choices, packed)
     padded, padded_weights = {}, {}
     for name, values in labels.items():
         if isinstance(values, tf.RaggedTensor):
@@ -205,25 +221,3 @@ def pad_batch(
             padded_weights[name] = tf.ones_like(values, tf.float32)
         padded[name] = values
     return pad(features), padded, padded_weights
-
-
-def how_read(
-    input_ids: tf.RaggedTensor,
-    rows: tf.Tensor | np.ndarray,
-    truncated: tf.Tensor | np.ndarray | None = None,
-) -> dict[str, tf.Tensor]:
-    """Returns `truncated` and `num_tokens` of each row, from its examples.
-
-    Takes `input_ids` [N, (tokens)], or [N, R, (tokens)] for examples that hold
-    several sequences, and the number of the row of each example, [N].
-    """
-    lengths = input_ids.row_lengths(axis=-1)
-    if isinstance(lengths, tf.RaggedTensor):
-        lengths = tf.reduce_sum(lengths, axis=-1)
-    num_tokens = tf.math.segment_sum(tf.cast(lengths, tf.int32), rows)
-    if truncated is None:
-        truncated = tf.zeros_like(num_tokens, tf.bool)
-    return {
-        "truncated": tf.convert_to_tensor(truncated),
-        "num_tokens": num_tokens,
-    }

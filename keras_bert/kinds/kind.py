@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -27,7 +28,17 @@ from keras_bert.training.steps import CountWork
 
 Answer = Mapping[str, Any]
 # Called with the gold and the predicted answers of all rows.
-Metric = Callable[[Sequence, Sequence], float]
+Metric = Callable[..., Any]
+
+
+def library_metric(module: str, name: str, **options: Any) -> Metric:
+    """Returns a function of a library, which is imported when it is called."""
+
+    def metric(gold, predicted):
+        function = getattr(importlib.import_module(module), name)
+        return function(gold, predicted, **options)
+
+    return metric
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,6 +124,26 @@ class Kind(tf.Module):
             KINDS[cls.name] = cls
         register_heads(cls.head_names)
 
+    # The files of a model.
+
+    @classmethod
+    def recognizes(cls, folder: Path) -> bool:
+        """Returns whether another library wrote a model of this kind there.
+
+        Its files say what the network is for. If so, `read_spec` reads them.
+        """
+        return False
+
+    @classmethod
+    def read_spec(cls, folder: Path, bert_config: BertConfig) -> TaskSpec:
+        """Returns the spec of a model that the kind recognizes.
+
+        Raises InputError if the model has what this package does not have.
+        """
+        raise NotImplementedError
+
+    # The network, and what it is trained on.
+
     def build_model(self, bert_config: BertConfig) -> keras.Model:
         """Returns the network, with random weights."""
         raise NotImplementedError
@@ -146,6 +177,18 @@ class Kind(tf.Module):
         They replace the weights of `encode`, by output.
         """
         return {}
+
+    def work_counter(self, bert_config: BertConfig) -> CountWork:
+        """Returns a function that counts the work of a batch."""
+        # An output layer on all tokens is counted as if it were on the pooled
+        # output. The difference is small.
+        return functools.partial(
+            count_work,
+            config=bert_config,
+            num_labels=len(self.spec.labels) or 1,
+        )
+
+    # Rows -> inputs of the network; its outputs -> answers.
 
     def encode(self, rows: Sequence[Row], *, labeled: bool) -> Examples:
         """Turns rows into the inputs of the network, and labels if asked.
@@ -195,6 +238,8 @@ class Kind(tf.Module):
             for answer, read in zip(answers, examples.how_read(), strict=True)
         ]
 
+    # Answers -> metrics and reports.
+
     def score(
         self,
         rows: Sequence[Row],
@@ -227,6 +272,8 @@ class Kind(tf.Module):
     ) -> None:
         """Writes files that help to understand the errors."""
 
+    # The SavedModel.
+
     def signatures(self, model: keras.Model) -> dict[str, Signature]:
         """Returns the functions of the SavedModel, by name.
 
@@ -244,21 +291,6 @@ class Kind(tf.Module):
         `export_finetuned` adds it to `assets/model.json`, which servers read.
         """
         return {}
-
-    def work_counter(self, bert_config: BertConfig, **sizes: Any) -> CountWork:
-        """Returns a function that counts the work of a batch.
-
-        A kind with more layers than an output layer gives their `sizes`; see
-        `count_work`.
-        """
-        # An output layer on all tokens is counted as if it were on the pooled
-        # output. The difference is small.
-        return functools.partial(
-            count_work,
-            config=bert_config,
-            num_labels=len(self.spec.labels) or 1,
-            **sizes,
-        )
 
     def label_ids(self) -> dict[str, int]:
         """Returns the id of each label by its name."""

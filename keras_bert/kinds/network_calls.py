@@ -1,15 +1,41 @@
-"""Calls a network on any number of sequences, in bounded memory."""
+"""Calls a network on any number of texts, in bounded memory."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import keras
 import tensorflow as tf
 
+from keras_bert.kinds.packed_rows import Features, pack_texts, take_texts
+from keras_bert.models.packed_rows import can_pack, with_packed_rows
 from keras_bert.text.packing import pad
 
 # The largest number of tokens, with padding, in a call of the network: 32
 # windows of 512. A larger number is not faster on a CPU.
 _TOKENS_PER_CALL = 16_384
+
+
+def call_on_texts(
+    model: keras.Model,
+) -> Callable[[Features], dict[str, tf.Tensor]]:
+    """Returns a function that calls a network on any number of texts.
+
+    It takes ragged features [N, (tokens)], or [N, W, (tokens)] for texts in
+    windows, and returns the outputs [N, ...]. If the network is a Keras model
+    that pools the tokens of a text, short texts are packed into rows.
+    """
+    if not isinstance(model, keras.Model) or not can_pack(model):
+        return lambda features: call_in_pieces(model, features)[1]
+    packed = with_packed_rows(model)
+
+    def call(features):
+        rows, places = pack_texts(features)
+        rows = {name: rows[name] for name in packed.input}
+        _, outputs = call_in_pieces(packed, rows)
+        return {name: take_texts(x, places) for name, x in outputs.items()}
+
+    return call
 
 
 def call_in_pieces(

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from matplotlib.figure import Figure
-from sklearn.metrics import ConfusionMatrixDisplay
 
 from keras_bert.io.whole_files import atomic_path
 
@@ -26,6 +24,10 @@ def write_confusion_matrix(
     With more than 30 labels, the 29 most frequent in `gold` are drawn, and the
     other labels as one: the memory of a picture grows with their square.
     """
+    # Late, because these imports take a second.
+    from matplotlib.figure import Figure
+    from sklearn.metrics import ConfusionMatrixDisplay
+
     pairs = np.array([gold, predicted])
     names = list(labels)
     if len(names) > _MAX_LABELS:

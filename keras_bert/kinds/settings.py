@@ -1,13 +1,15 @@
-"""The settings that every kind has, and those that several kinds share.
+"""The settings that every kind has, and the settings of several kinds.
 
-No module of settings imports TensorFlow: the flags of a script are made of
-them, and its --help and the message about a wrong flag come at once.
+Flags are made of them. A module named `settings` imports no TensorFlow, so
+that --help and the message about a wrong flag come at once.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 
+from keras_bert.errors import InputError
 from keras_bert.settings import check_settings, setting
 
 
@@ -71,8 +73,8 @@ class LabelSmoothingSettings(KindSettings):
 
 
 @dataclasses.dataclass(frozen=True)
-class ClassWeightSettings(KindSettings):
-    """Settings of a kind whose labels have weights.
+class ClassificationSettings(WindowSettings, LabelSmoothingSettings):
+    """Settings of a classification or multilabel task.
 
     Attributes:
         class_weights: Weights of the labels in the loss of training: some of
@@ -82,3 +84,25 @@ class ClassWeightSettings(KindSettings):
     """
 
     class_weights: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class RegressionSettings(WindowSettings):
+    """Settings of a regression task.
+
+    Attributes:
+        min_value: Smaller predictions are raised to this number.
+        max_value: Larger predictions are lowered to this number.
+    """
+
+    min_value: float | None = setting(None, minimum=-math.inf)
+    max_value: float | None = setting(None, minimum=-math.inf)
+
+    def __post_init__(self):
+        super().__post_init__()
+        bounds = self.min_value, self.max_value
+        if None not in bounds and bounds[0] >= bounds[1]:
+            raise InputError(
+                f"min_value is {bounds[0]}, but must be below the max_value, "
+                f"{bounds[1]}."
+            )

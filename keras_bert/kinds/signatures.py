@@ -12,6 +12,8 @@ from tensorflow.saved_model import (
     CLASSIFY_OUTPUT_CLASSES,
     CLASSIFY_OUTPUT_SCORES,
     PREDICT_METHOD_NAME,
+    REGRESS_METHOD_NAME,
+    REGRESS_OUTPUTS,
 )
 
 
@@ -77,6 +79,18 @@ def classify_signature(
     return Signature(classify, inputs, method=CLASSIFY_METHOD_NAME)
 
 
+def regress_signature(
+    answer: Callable[..., dict[str, tf.Tensor]],
+    inputs: Sequence[tf.TensorSpec],
+) -> Signature:
+    """Returns the signature for the Regress API; `answer` returns `score`."""
+
+    def regress(*texts):
+        return {REGRESS_OUTPUTS: answer(*texts)["score"]}
+
+    return Signature(regress, inputs, method=REGRESS_METHOD_NAME)
+
+
 def id_signature(model: keras.Model) -> Signature:
     """Returns the signature of a network that takes ids.
 
@@ -102,3 +116,17 @@ def id_inputs(shape: Sequence[int | None]) -> list[tf.TensorSpec]:
         tf.TensorSpec(shape, tf.int32, name)
         for name in ("input_ids", "input_mask", "segment_ids")
     ]
+
+
+def one_text_a_row(
+    input_ids: tf.Tensor, input_mask: tf.Tensor, segment_ids: tf.Tensor
+) -> dict[str, tf.Tensor]:
+    """Ids [B, R, S] -> the inputs of a packed network, one text in each row."""
+    shape = tf.shape(input_ids)
+    return {
+        "input_ids": input_ids,
+        "input_mask": input_mask,
+        "segment_ids": segment_ids,
+        "position_ids": tf.broadcast_to(tf.range(shape[2]), shape),
+        "cls_positions": tf.zeros_like(input_ids[:, :, :1]),
+    }

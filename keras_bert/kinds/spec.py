@@ -11,17 +11,15 @@ from typing import Any
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.io.whole_files import to_json
-from keras_bert.kinds.embedding.sentence_transformers import (
-    has_modules,
-    read_modules,
-)
 from keras_bert.kinds.kind import Kind, TaskSpec
-from keras_bert.kinds.registry import get_kind
+from keras_bert.kinds.registry import get_kind, known_kinds
 from keras_bert.kinds.settings import KindSettings
 from keras_bert.tasks.base import Task
 from keras_bert.text.tokenizer import BertTokenizer
 
 _TASK = "task.json"
+# Settings that kinds once had, with the value that says nothing.
+_OLD_SETTINGS = {"bilstm_size": 0, "features": ""}
 
 
 def make_spec(task: Task, settings: Mapping[str, Any]) -> TaskSpec:
@@ -55,19 +53,27 @@ def make_settings(kind: str, values: Mapping[str, Any]) -> KindSettings:
 
 def has_spec(folder: Path) -> bool:
     """Returns whether a folder with weights says what their task is."""
-    return (folder / _TASK).is_file() or has_modules(folder)
+    return (folder / _TASK).is_file() or _kind_of(folder) is not None
 
 
 def find_spec(folder: Path, bert_config: BertConfig) -> TaskSpec:
-    """Returns the spec of the model whose weights are in a folder.
+    """Returns the spec of a model for which `has_spec` is true.
 
-    It is in `task.json`, or in the files of sentence-transformers.
+    It is in `task.json`, or in files of another library that a kind recognizes.
 
-    Raises InputError if these have what this package does not have.
+    Raises InputError if the model has what this package does not have.
     """
     if (folder / _TASK).is_file():
         return read_spec(folder / _TASK)
-    return read_modules(folder, bert_config)
+    kind = _kind_of(folder)
+    assert kind is not None
+    return kind.read_spec(folder, bert_config)
+
+
+def _kind_of(folder):
+    """Returns the kind that recognizes the files of another library."""
+    kinds = known_kinds().values()
+    return next((kind for kind in kinds if kind.recognizes(folder)), None)
 
 
 def settings_of(
@@ -78,7 +84,7 @@ def settings_of(
 ) -> Any:
     """Returns the `kind.Settings` of a model; `values` override them.
 
-    Those of a pre-trained model are the defaults of the kind.
+    A pre-trained model has the defaults of the kind.
 
     Raises InputError if it is a model of another kind, or a setting is wrong.
     """
@@ -101,8 +107,13 @@ def read_spec(file: Path) -> TaskSpec:
     values = json.loads(file.read_text(encoding="utf-8"))
     for name in ("text_fields", "labels", "metrics"):
         values[name] = tuple(values[name])
-    settings = make_settings(values["kind"], values["settings"])
-    return TaskSpec(**values | {"settings": settings})
+    kind, settings = get_kind(values["kind"]), values["settings"]
+    known = {field.name for field in dataclasses.fields(kind.Settings)}
+    for name, unused in _OLD_SETTINGS.items():
+        if name not in known and settings.get(name) == unused:
+            del settings[name]
+    values["settings"] = make_settings(kind.name, settings)
+    return TaskSpec(**values)
 
 
 def spec_to_json(spec: TaskSpec) -> str:

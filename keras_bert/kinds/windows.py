@@ -1,35 +1,18 @@
-"""Texts that are longer than the network, for kinds that answer once a text."""
+"""Texts that are longer than the network, which reads them in windows."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import keras
+import tensorflow as tf
 
-from keras_bert.errors import InputError
-from keras_bert.kinds.kind import TaskSpec
 from keras_bert.kinds.settings import WindowSettings
 from keras_bert.models.window_pooling import pool_windows
 from keras_bert.text.packing import BertPreprocessor
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.windows import WindowPreprocessor
 
-
-def make_preprocessor(
-    spec: TaskSpec, tokenizer: BertTokenizer
-) -> BertPreprocessor | WindowPreprocessor:
-    """Returns what packs the texts of a task, in windows if it says so.
-
-    Raises InputError for windows of pairs.
-    """
-    settings: Any = spec.settings  # WindowSettings
-    if settings.in_windows and len(spec.text_fields) > 1:
-        raise InputError(
-            f"window_pooling is {settings.window_pooling}, but windows are cut "
-            "from one text and this task has the text_fields "
-            f"{', '.join(spec.text_fields)}; choose none."
-        )
-    return text_preprocessor(settings, tokenizer)
+# The feature that says how many windows each text of an example has.
+NUM_WINDOWS = "num_windows"
 
 
 def text_preprocessor(
@@ -47,7 +30,28 @@ def text_preprocessor(
 
 
 def over_windows(model: keras.Model, settings: WindowSettings) -> keras.Model:
-    """Returns the network of a text for the texts of `make_preprocessor`."""
+    """Returns the network of a text for what `text_preprocessor` packs."""
     if not settings.in_windows:
         return model
     return pool_windows(model, settings.window_pooling)
+
+
+def join_windows(
+    windows: dict[str, tf.RaggedTensor], num_texts: int
+) -> dict[str, tf.Tensor | tf.RaggedTensor]:
+    """Puts the windows of the C texts of an example one after the other.
+
+    Takes `input_ids` and `segment_ids` [B*C, (W), (tokens)] of
+    `WindowPreprocessor.pack`. Returns the ragged inputs of
+    `build_embedder(window_pooling=...)`: int32 [B, (M), (tokens)], and
+    `num_windows`, int32 [B, C], the number of windows of each text.
+    """
+    counts = windows["input_ids"].row_lengths()
+    counts = tf.reshape(counts, [-1, num_texts])  # [B, C]
+    joined: dict[str, tf.Tensor | tf.RaggedTensor] = {
+        name: tf.RaggedTensor.from_row_lengths(
+            x.values, tf.reduce_sum(counts, axis=1), validate=False
+        )
+        for name, x in windows.items()
+    }
+    return joined | {NUM_WINDOWS: tf.cast(counts, tf.int32)}

@@ -15,9 +15,6 @@ def count_work(
     config: BertConfig,
     *,
     num_labels: int,
-    bilstm_size: int = 0,
-    bilstm_input_size: int = 0,
-    num_frozen_layers: int | None = None,
 ) -> dict[str, Any]:
     """Counts `sequences`, `tokens` and the `flops` of training on them.
 
@@ -34,10 +31,6 @@ def count_work(
         config: The network.
         num_labels: Columns of the head on the pooled output; 0 if the model
             has neither.
-        bilstm_size: Units per direction of a two-layer BiLSTM on the tokens.
-        bilstm_input_size: Size of the vectors that the BiLSTM reads.
-        num_frozen_layers: The number of layers computed in an encoder that is
-            not trained, and so only runs forward; None if it is trained.
 
     Returns:
         float32 scalars of the backend, by name.
@@ -54,23 +47,17 @@ def count_work(
     # Query, key, value, output; the two layers of the feed-forward.
     layer = num_tokens * (4 * h * h + 2 * h * config.intermediate_size)
     layer += num_pairs * 2 * h  # scores and context
-    if num_frozen_layers is None:
-        trained, frozen = config.num_hidden_layers * layer, 0.0
-    else:
-        trained, frozen = 0.0, num_frozen_layers * layer
-    # Two directions of four gates, which read the layer below and the state.
-    for input_size in (bilstm_input_size, 2 * bilstm_size):
-        trained += num_tokens * (8 * bilstm_size * (input_size + bilstm_size))
+    products = config.num_hidden_layers * layer
     if num_labels:
-        trained += num_sequences * (h * h + h * num_labels)
+        products += num_sequences * (h * h + h * num_labels)
     if "masked_lm_positions" in features:
         # Position 0 is [CLS], which is never masked.
         num_masked = _sum(features["masked_lm_positions"] > 0)
-        trained += num_masked * (h * h + h * config.vocab_size)
+        products += num_masked * (h * h + h * config.vocab_size)
     return {
         "sequences": num_sequences,
         "tokens": num_tokens,
-        "flops": 2 * (3 * trained + frozen),
+        "flops": 2 * 3 * products,
     }
 
 

@@ -25,18 +25,34 @@ class Packed(NamedTuple):
     truncated: tf.Tensor
 
     def how_read(self) -> dict[str, tf.Tensor]:
-        """Returns what an answer says of each text that it was given.
+        """Returns what an answer says of each text; see `how_read`."""
+        return how_read(self.features["input_ids"], self.truncated)
 
-        `truncated`, and `num_tokens`, int32 [B], with special tokens and in
-        all windows.
-        """
-        lengths = self.features["input_ids"].row_lengths(axis=-1)
-        if isinstance(lengths, tf.RaggedTensor):
-            lengths = tf.reduce_sum(lengths, axis=-1)
-        return {
-            "truncated": self.truncated,
-            "num_tokens": tf.cast(lengths, tf.int32),
-        }
+
+def how_read(
+    input_ids: tf.RaggedTensor,
+    truncated: tf.Tensor | None = None,
+    rows: tf.Tensor | None = None,
+) -> dict[str, tf.Tensor]:
+    """Returns `truncated`, bool [B], and `num_tokens`, int32 [B], of each row.
+
+    Takes `input_ids` [N, (tokens)], or [N, R, (tokens)] for examples of several
+    sequences, whose special tokens count. `rows` [N] are the numbers of the
+    rows of the examples, by default one row for each example. By default, no
+    row is truncated.
+    """
+    lengths = input_ids.row_lengths(axis=-1)
+    if isinstance(lengths, tf.RaggedTensor):
+        lengths = tf.reduce_sum(lengths, axis=-1)
+    num_tokens = tf.cast(lengths, tf.int32)
+    if rows is not None:
+        num_tokens = tf.math.segment_sum(num_tokens, rows)
+    if truncated is None:
+        truncated = tf.zeros_like(num_tokens, tf.bool)
+    return {
+        "truncated": tf.convert_to_tensor(truncated),
+        "num_tokens": num_tokens,
+    }
 
 
 class BertPreprocessor(tf.Module):

@@ -52,17 +52,17 @@ class WindowPreprocessor(tf.Module):
 
         A text is truncated if it has more windows than `max_num_windows`.
         """
-        size = self.max_seq_length - 2
         ids = self.tokenizer(texts)
         windows = lay_out_windows(
             ids.row_lengths(),
-            size=size,
-            step=min(size, self.doc_stride),
+            size=self.max_seq_length - 2,
+            step=self.doc_stride,
             max_num_windows=self.max_num_windows,
         )
-        values = tf.gather(ids.values, windows.places(ids).values)
         input_ids = windows.surround(
-            self.tokenizer.cls_id, values, self.tokenizer.sep_id
+            self.tokenizer.cls_id,
+            tf.gather(ids.values, windows.places(ids.row_starts()).values),
+            self.tokenizer.sep_id,
         )
         features = {
             "input_ids": input_ids,
@@ -81,8 +81,8 @@ class WindowLayout(NamedTuple):
     Attributes:
         numbers: The number of the window in its text, int64 [B, (windows)].
         text_numbers: The number of the text, int64 [N], in rising order.
-        starts, ends: The first token of the window, and the one after its
-            last token, int64 [N].
+        starts, ends: The number of the window's first token in its text, and
+            the number after its last token, int64 [N].
     """
 
     numbers: tf.RaggedTensor
@@ -90,18 +90,21 @@ class WindowLayout(NamedTuple):
     starts: tf.Tensor
     ends: tf.Tensor
 
-    def places(self, ids: tf.RaggedTensor) -> tf.RaggedTensor:
-        """Returns the places of all tokens in `ids.values`, [N, (tokens)]."""
-        begins = tf.gather(ids.row_starts(), self.text_numbers)
+    def places(self, row_starts: tf.Tensor) -> tf.RaggedTensor:
+        """Returns the places of all tokens among the tokens of all texts.
+
+        Takes the place of the first token of each text, [B]. Returns int64
+        [N, (tokens)].
+        """
+        begins = tf.gather(row_starts, self.text_numbers)
         return tf.ragged.range(self.starts + begins, self.ends + begins)
 
     def surround(self, first, values, last) -> tf.RaggedTensor:
         """Puts a value before and after the values of each window."""
-        columns = (
+        first, last = (
             tf.RaggedTensor.from_tensor(tf.fill([tf.size(self.starts), 1], x))
             for x in (first, last)
         )
-        first, last = columns
         values = tf.RaggedTensor.from_row_lengths(
             values, self.ends - self.starts, validate=False
         )
@@ -109,21 +112,33 @@ class WindowLayout(NamedTuple):
 
 
 def lay_out_windows(
-    lengths: tf.Tensor, *, size: int, step: int, max_num_windows: int = 0
+    lengths: tf.Tensor,
+    *,
+    size: int | tf.Tensor,
+    step: int,
+    max_num_windows: int = 0,
+    last_is_full: bool = True,
 ) -> WindowLayout:
-    """Cuts texts of so many tokens, int64 [B], into windows of `size` tokens.
+    """Cuts texts of so many tokens, int64 [B], into windows.
 
-    A window begins `step` tokens after the one before it. The last one begins
-    earlier if it would reach beyond the end of the text. A text without tokens
-    has one window.
+    A window has up to `size` tokens, a number for all texts or int64 [B]. It
+    begins `step` tokens after the one before it; fewer if `size` is smaller.
+    The last one begins earlier if it would reach beyond the end of the text;
+    without `last_is_full`, it is shorter instead. A text without tokens has
+    one window.
     """
-    num_windows = 1 + (tf.maximum(lengths - size, 0) + step - 1) // step
+    sizes = tf.zeros_like(lengths) + size
+    steps = tf.minimum(sizes, step)
+    num_windows = 1 + (tf.maximum(lengths - sizes, 0) + steps - 1) // steps
     if max_num_windows:
         num_windows = tf.minimum(num_windows, max_num_windows)
     numbers = tf.ragged.range(num_windows)  # [B, (windows)]
     text_numbers = numbers.value_rowids()
-    text_lengths = tf.gather(lengths, text_numbers)  # [N]
-    last_start = tf.maximum(text_lengths - size, 0)
-    starts = tf.minimum(numbers.values * step, last_start)
-    ends = tf.minimum(starts + size, text_lengths)
+    lengths, sizes, steps = (
+        tf.gather(x, text_numbers) for x in (lengths, sizes, steps)
+    )  # [N]
+    starts = numbers.values * steps
+    if last_is_full:
+        starts = tf.minimum(starts, tf.maximum(lengths - sizes, 0))
+    ends = tf.minimum(starts + sizes, lengths)
     return WindowLayout(numbers, text_numbers, starts, ends)

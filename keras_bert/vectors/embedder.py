@@ -21,8 +21,7 @@ from keras_bert.kinds.embedding.settings import EmbeddingSettings
 from keras_bert.kinds.examples import Examples
 from keras_bert.kinds.fields import check_text
 from keras_bert.kinds.spec import settings_of
-from keras_bert.kinds.text_windows import join_windows
-from keras_bert.kinds.windows import text_preprocessor
+from keras_bert.kinds.windows import join_windows, text_preprocessor
 from keras_bert.models.embedder import build_embedder
 from keras_bert.progress import Progress
 from keras_bert.text.packing import BertPreprocessor

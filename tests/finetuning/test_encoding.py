@@ -13,7 +13,7 @@ from keras_bert.finetuning.batches import training_batches
 from keras_bert.finetuning.encoded_files import read_arrays, write_examples
 from keras_bert.finetuning.encoding import encode_rows
 from keras_bert.kinds import fields
-from keras_bert.kinds.classification.classification import Classification
+from keras_bert.kinds.classification import Classification
 from keras_bert.kinds.kind import KINDS
 from keras_bert.tasks.registry import get_task
 
@@ -243,7 +243,7 @@ def test_a_change_in_the_file_of_an_own_kind_is_noticed(
     monkeypatch.setitem(KINDS, "own_regression", Classification)
     file = tmp_path / "own.py"
     code = """
-from keras_bert.kinds.regression.regression import Regression
+from keras_bert.kinds.regression import Regression
 class Own(Regression):
     name = "own_regression"
     def encode(self, rows, *, labeled):

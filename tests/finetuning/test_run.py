@@ -171,7 +171,7 @@ def test_a_finetuned_model_is_evaluated_on_another_set(checkpoint, tmp_path):
         tmp_path / "trained",
         checkpoint=checkpoint,
         config=config,
-        settings={"bilstm_size": 3},
+        settings={"label_smoothing": 0.1},
     )
     rows = _rows(17, 4)
 
@@ -423,44 +423,3 @@ def test_wrong_input_is_refused(config, checkpoint, vocab_file, tmp_path):
             config=CONFIG,
         )
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("features", "num_products"),
-    [
-        # Per token and layer: dense 4 * 144 + 2 * 240, attention 5 * 24 = 120.
-        ("", 3 * 2 * (1056 + 120)),
-        ("last", 2 * (1056 + 120)),
-        ("embeddings", 0),
-    ],
-)
-def test_frozen_layers_count_as_less_work(
-    config, vocab_file, tmp_path, features, num_products
-):
-    row = {"words": ["the", "lazy", "fox"], "label": ["O", "O", "B-X"]}
-    task = Task(
-        kind="token_classification",
-        text_fields=("words",),
-        labels=("O", "B-X"),
-        metrics=("f1",),
-        read=lambda data_dir, split: [row] * 5,
-    )
-    settings = {"features": features, "bilstm_size": 7, "max_seq_length": 12}
-    finetune(
-        task,
-        tmp_path,
-        tmp_path / "out",
-        bert_config=config,
-        vocab_file=vocab_file,
-        config=dataclasses.replace(CONFIG, num_train_epochs=1),
-        settings=settings,
-    )
-    with (tmp_path / "out" / "history.csv").open(newline="") as file:
-        *_, figures = csv.DictReader(file)
-    bilstm = 2 * 4 * 7 * ((12 + 7) + (14 + 7))
-    head = (144 + 12 * 2) / 5  # once per sentence of 5 tokens
-    flops = float(figures["flops_per_second"])
-    assert flops / float(figures["tokens_per_second"]) == pytest.approx(
-        2 * (num_products + 3 * (bilstm + head))
-    )

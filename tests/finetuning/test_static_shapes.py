@@ -12,7 +12,7 @@ from span_examples import span_row
 
 from keras_bert.finetuning import run
 from keras_bert.finetuning.batches import training_batches
-from keras_bert.kinds import packed_choices
+from keras_bert.kinds import packed_rows
 from keras_bert.kinds.examples import Examples
 from keras_bert.kinds.kind import Kind
 from keras_bert.tasks.base import Task
@@ -94,13 +94,13 @@ def epochs(request, config, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         if name not in _KINDS:
             name = "multiple_choice"
-            patch.setattr(packed_choices, "TOKENS_PER_SHARED_ROW", 0)
+            patch.setattr(packed_rows, "TOKENS_PER_ROW", 0)
         folder = tmp_path_factory.mktemp(name)
         kind, examples = _examples(name, config, folder)
         static = _epoch(examples, static_shapes=True)
         dynamic = _epoch(examples)
         assert not _are_known(dynamic.element_spec)
-        assert examples.sizes.shares_rows in (None, request.param == name)
+        assert examples.sizes.packed in (None, request.param == name)
         return _Epochs(
             kind, examples, static.element_spec, list(static), list(dynamic)
         )

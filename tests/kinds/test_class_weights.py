@@ -8,7 +8,7 @@ from scipy.special import log_softmax
 
 from keras_bert.errors import InputError
 from keras_bert.finetuning.encoding import encode_rows
-from keras_bert.kinds.class_weights import parse_class_weights
+from keras_bert.kinds.labels import parse_class_weights
 from keras_bert.training.losses import weighted_mean
 
 LABELS = ("no", "yes", "a=b")

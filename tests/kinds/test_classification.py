@@ -41,11 +41,6 @@ def test_metrics():
     assert matthews([0, 1, 2, 0], [0, 1, 2, 1]) == pytest.approx(0.7)
 
 
-def test_a_bilstm_on_the_encoder(config, build):
-    model = build(bilstm_size=4).build_model(config)
-    assert {"bilstm_0", "bilstm_1"} <= {layer.name for layer in model.layers}
-
-
 def test_reports(build, tmp_path):
     kind = build(text_fields=("left", "right"))
     labels = ["no", "yes", "maybe", "yes"]

@@ -2,8 +2,8 @@ import struct
 
 import numpy as np
 import pytest
+from sklearn.metrics import ConfusionMatrixDisplay
 
-from keras_bert.kinds import reports
 from keras_bert.kinds.reports import write_confusion_matrix, write_worst_errors
 
 
@@ -29,14 +29,14 @@ def test_tabs_and_line_breaks_of_a_text_become_spaces(tmp_path):
 def drawn(monkeypatch):
     """The displays that are drawn."""
     displays = []
-    draw = reports.ConfusionMatrixDisplay.from_predictions
+    draw = ConfusionMatrixDisplay.from_predictions
 
     def draw_and_keep(*args, **kwargs):
         displays.append(draw(*args, **kwargs))
         return displays[-1]
 
     monkeypatch.setattr(
-        reports.ConfusionMatrixDisplay, "from_predictions", draw_and_keep
+        ConfusionMatrixDisplay, "from_predictions", draw_and_keep
     )
     return displays
 

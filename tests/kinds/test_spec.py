@@ -30,12 +30,12 @@ def test_settings_override_those_of_the_task():
 
 def test_a_setting_of_another_kind_is_refused():
     message = (
-        "A regression task has no setting 'bilstm_size'; its settings are "
+        "A regression task has no setting 'class_weights'; its settings are "
         "max_seq_length, window_pooling, doc_stride, max_num_windows, "
         "min_value, max_value"
     )
     with pytest.raises(InputError, match=message):
-        specs.make_spec(get_task("glue/stsb"), {"bilstm_size": 3})
+        specs.make_spec(get_task("glue/stsb"), {"class_weights": "balanced"})
 
 
 @pytest.mark.parametrize(
@@ -45,9 +45,8 @@ def test_a_setting_of_another_kind_is_refused():
         ("span", {"max_answer_length": -2}, "max_answer_length is -2"),
         ("span", {"doc_stride": 0}, "doc_stride is 0"),
         ("span", {"max_query_length": 0}, "max_query_length is 0"),
-        ("classification", {"bilstm_size": -1}, "bilstm_size is -1"),
+        ("classification", {"label_smoothing": 1}, "must be below 1"),
         ("regression", {"min_value": "low"}, "min_value is 'low'"),
-        ("token_classification", {"features": "first"}, "features is 'first'"),
         ("multilabel", {"max_seq_length": 1.5}, "must be a whole number"),
     ],
 )

@@ -101,7 +101,7 @@ POOL = {
 @pytest.mark.parametrize(
     ("name", "pooling", "settings"),
     [
-        ("classification", "mean", {"bilstm_size": 5}),
+        ("classification", "mean", {}),
         ("classification", "max", {}),
         ("multilabel", "max", {}),
         ("regression", "mean", {}),

@@ -47,21 +47,6 @@ def test_its_heads(config):
     assert counted["flops"] == (DENSE + ATTENTION + heads) * 6
 
 
-def test_a_bilstm_on_the_tokens(config):
-    """The gates have 7 units; the second layer reads 2 x 7 numbers."""
-    lstm = 14 * 2 * 4 * (12 * 7 + 7 * 7 + 14 * 7 + 7 * 7)
-    counted = _counted(
-        UNPACKED, config, num_labels=0, bilstm_size=7, bilstm_input_size=12
-    )
-    assert counted["flops"] == (DENSE + ATTENTION + lstm) * 6
-
-
-def test_a_frozen_encoder_goes_forward_only(config):
-    head = 3 * (12 * 12 + 12 * 5)
-    counted = _counted(UNPACKED, config, num_labels=5, num_frozen_layers=1)
-    assert counted["flops"] == DENSE + ATTENTION + head * 6
-
-
 def test_packed_sequences_count_as_if_unpacked(config):
     packed = _features([1] * 7 + [2] * 6 + [3, 0, 0], [0] * 16)
     for kwargs in ({"num_labels": 0}, {"num_labels": 5}):

@@ -9,7 +9,7 @@ import tensorflow as tf
 from conftest import V, randomize
 from reference_bert import bert
 
-from keras_bert.kinds import packed_choices as choices
+from keras_bert.kinds import packed_rows as choices
 from keras_bert.layers.attention import SelfAttention
 from keras_bert.models.encoder import build_encoder
 from keras_bert.models.multiple_choice import build_multiple_choice
@@ -97,7 +97,7 @@ def test_the_score_of_a_choice_does_not_depend_on_its_row(
     config, examples, directionality, num_rows, monkeypatch
 ):
     if num_rows == 3:
-        monkeypatch.setattr(choices, "TOKENS_PER_SHARED_ROW", 0)
+        monkeypatch.setattr(choices, "TOKENS_PER_ROW", 0)
     config = dataclasses.replace(config, directionality=directionality)
     plain, packed = _plain_and_packed(build_multiple_choice, config)
     # Two examples of three choices.

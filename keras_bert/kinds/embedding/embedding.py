@@ -7,7 +7,6 @@ import functools
 import numpy as np
 import tensorflow as tf
 from absl import logging
-from scipy import stats
 
 from keras_bert.errors import InputError
 from keras_bert.kinds.embedding.losses import (
@@ -23,18 +22,29 @@ from keras_bert.kinds.embedding.rows import (
     check_rows,
     form_of,
 )
+from keras_bert.kinds.embedding.sentence_transformers import (
+    has_modules,
+    read_settings,
+)
 from keras_bert.kinds.embedding.settings import EmbeddingSettings
 from keras_bert.kinds.examples import Examples
 from keras_bert.kinds.fields import encode_texts, find_number, numbered
-from keras_bert.kinds.kind import Kind
+from keras_bert.kinds.kind import Kind, TaskSpec, library_metric
 from keras_bert.kinds.network_calls import call_in_pieces
-from keras_bert.kinds.packed_texts import pack_texts, take_texts
-from keras_bert.kinds.regression.regression import Regression
+from keras_bert.kinds.packed_rows import pack_texts, take_texts
+from keras_bert.kinds.regression import Regression
 from keras_bert.kinds.reports import write_worst_errors
-from keras_bert.kinds.signatures import Signature, id_inputs, one_graph
-from keras_bert.kinds.text_windows import NUM_WINDOWS, join_windows
-from keras_bert.kinds.windows import text_preprocessor
-from keras_bert.layers.row_positions import RowPositions
+from keras_bert.kinds.signatures import (
+    Signature,
+    id_inputs,
+    one_graph,
+    one_text_a_row,
+)
+from keras_bert.kinds.windows import (
+    NUM_WINDOWS,
+    join_windows,
+    text_preprocessor,
+)
 from keras_bert.models.embedder import build_embedder
 from keras_bert.training.losses import soft_squared_error
 from keras_bert.training.objectives import BatchObjective, Objective
@@ -103,6 +113,16 @@ class Embedding(Kind):
         self._needs = _OF_LOSS[spec.settings.loss]
         self.objectives = {"embeddings": _objective(spec.settings)}
 
+    @classmethod
+    def recognizes(cls, folder):
+        return has_modules(folder)
+
+    @classmethod
+    def read_spec(cls, folder, bert_config):
+        # The second field is for the similarity of two texts.
+        fields = ("text", "other_text")
+        return TaskSpec(cls.name, fields, read_settings(folder, bert_config))
+
     def build_model(self, bert_config):
         settings = self.spec.settings
         model = build_embedder(
@@ -159,20 +179,13 @@ class Embedding(Kind):
         labels = {}
         if labeled and self._needs.fit(form):
             labels["embeddings"] = self._labels(rows, texts)
-        features = (
-            join_windows(packed.features, num_texts)
-            if self._in_windows
-            else {
-                name: tf.RaggedTensor.from_uniform_row_length(x, num_texts)
-                for name, x in packed.features.items()
-            }
-        )
+        if not self._in_windows:
+            return packed.grouped(num_texts, labels)
         return Examples(
-            features,
+            join_windows(packed.features, num_texts),
             np.arange(len(rows)),
             labels,
             truncated=packed.truncated.reshape(-1, num_texts).any(axis=1),
-            are_choices=not self._in_windows,
         )
 
     def _labels(self, rows, texts):
@@ -217,7 +230,8 @@ class Embedding(Kind):
         similarities, gold = self.predicted(answers), self.gold(rows)
         fields = form_of(rows[0], self.spec.text_fields, 1).fields
         if None not in gold:
-            ranks = [stats.rankdata(x) / len(x) for x in (gold, similarities)]
+            rank = library_metric("scipy.stats", "rankdata")
+            ranks = [rank(x) / len(x) for x in (gold, similarities)]
             header = ("gold", "predicted", "difference")
             figures = list(
                 zip(gold, similarities, ranks[1] - ranks[0], strict=True)
@@ -249,14 +263,11 @@ class Embedding(Kind):
                 _, outputs = call_in_pieces(model, features)
                 return outputs["embeddings"][:, 0], packed.how_read()
             rows, places = pack_texts(packed.features)
-            position_ids, cls_positions = RowPositions()(rows["input_mask"])
-            rows |= {
-                "position_ids": position_ids,
-                "cls_positions": cls_positions,
+            examples = {
+                name: tf.RaggedTensor.from_uniform_row_length(x, 1)
+                for name, x in rows.items()
             }
-            _, outputs = call_in_pieces(
-                model, {name: x[:, None] for name, x in rows.items()}
-            )
+            _, outputs = call_in_pieces(model, examples)
             vectors = take_texts(outputs["embeddings"], places)
             return vectors, packed.how_read()
 
@@ -324,25 +335,13 @@ class Embedding(Kind):
             )
             return {"embedding": outputs["embeddings"][:, 0]}
 
-        if self._in_windows:
-            return Signature(call_windows, id_inputs([None] * 3))
-
-        def call(input_ids, input_mask, segment_ids):
-            shape = tf.shape(input_ids)
-            outputs = model(
-                {
-                    "input_ids": input_ids[:, None],
-                    "input_mask": input_mask[:, None],
-                    "segment_ids": segment_ids[:, None],
-                    "position_ids": tf.broadcast_to(
-                        tf.range(shape[1]), [shape[0], 1, shape[1]]
-                    ),
-                    "cls_positions": tf.zeros([shape[0], 1, 1], tf.int32),
-                }
-            )
+        def call(*ids):
+            outputs = model(one_text_a_row(*(x[:, None] for x in ids)))
             return {"embedding": outputs["embeddings"][:, 0]}
 
-        return Signature(call, id_inputs([None, None]))
+        if self._in_windows:
+            return Signature(call_windows, id_inputs([None] * 3))
+        return Signature(call, id_inputs([None] * 2))
 
 
 _ANSWERS = ("embedding", "similarity", "similarities")

@@ -21,9 +21,7 @@ from keras_bert.checkpoints.modules_file import (
 )
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
-from keras_bert.kinds.embedding.embedding import Embedding
 from keras_bert.kinds.embedding.settings import EmbeddingSettings
-from keras_bert.kinds.kind import TaskSpec
 
 _PROMPTS = "config_sentence_transformers.json"
 _TRANSFORMER = "sentence_bert_config.json"
@@ -31,8 +29,6 @@ _POOLING = "1_Pooling"
 # What the modules call the vector of a text.
 _VECTOR = "sentence_embedding"
 _POOLINGS = ("cls", "max", "mean")
-# The second one is for the similarity of two texts.
-_TEXT_FIELDS = ("text", "other_text")
 # The name of a pooling in releases before 6, in the order in which several
 # poolings are joined.
 _FLAGS = {
@@ -58,8 +54,8 @@ def has_modules(folder: Path) -> bool:
     return modules_folder(folder) is not None
 
 
-def read_modules(folder: Path, bert_config: BertConfig) -> TaskSpec:
-    """Returns the spec of the model whose weights are in a folder.
+def read_settings(folder: Path, bert_config: BertConfig) -> EmbeddingSettings:
+    """Returns the settings of the model whose weights are in a folder.
 
     Raises InputError if it has a module or a setting that this package does
     not have.
@@ -95,7 +91,7 @@ def read_modules(folder: Path, bert_config: BertConfig) -> TaskSpec:
     _check_only(root / _PROMPTS, values, model_type="SentenceTransformer")
     _check_is_whole(root / _PROMPTS, values)
     _check_pools_prompts(pooling, settings)
-    return TaskSpec(Embedding.name, _TEXT_FIELDS, settings)
+    return settings
 
 
 def module_files(

@@ -196,7 +196,7 @@ def best_answers(
     def by_row(values, padding):
         rows = windows.rows
         values = tf.RaggedTensor.from_value_rowids(
-            values, tf.cast(rows, tf.int64), tf.size(contexts, tf.int64)
+            values, rows, tf.size(contexts, tf.int64)
         )
         return values.row_starts(), values.to_tensor(padding)
 

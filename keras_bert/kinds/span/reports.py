@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from keras_bert.io.whole_files import atomic_path
 from keras_bert.kinds.span.metrics import exact_matches, f1_scores
@@ -62,6 +61,8 @@ def write_answer_lengths(
         lines = ["words\tquestions\texact_match\tf1\n"]
         lines += [f"{w}\t{n}\t{em:.2f}\t{f1:.2f}\n" for w, n, em, f1 in table]
         path.write_text("".join(lines), encoding="utf-8")
+
+    from matplotlib.figure import Figure  # late: it takes a second
 
     figure = Figure(figsize=(6, 3.5), layout="constrained")
     axes = figure.subplots()

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from keras_bert.checkpoints.heads import SPAN_LABELER
 from keras_bert.errors import InputError
-from keras_bert.kinds.examples import Examples, how_read
+from keras_bert.kinds.examples import Examples
 from keras_bert.kinds.fields import check_fields, check_text, numbered
 from keras_bert.kinds.kind import Kind
 from keras_bert.kinds.network_calls import call_in_pieces
@@ -25,6 +25,7 @@ from keras_bert.kinds.span.reports import (
 from keras_bert.kinds.span.settings import SpanSettings
 from keras_bert.kinds.span.windows import QuestionWindows, Windows
 from keras_bert.models.span_labeler import build_span_labeler
+from keras_bert.text.packing import how_read
 from keras_bert.training.losses import (
     accuracy,
     cross_entropy,
@@ -213,7 +214,7 @@ class Span(Kind):
                 unk_id=self.tokenizer.unk_id,
             )
             return best | how_read(
-                windows.input_ids, windows.rows, windows.truncated
+                windows.input_ids, windows.truncated, windows.rows
             )
 
         return {"serving_default": Signature(answer, self.string_inputs())}

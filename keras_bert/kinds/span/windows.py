@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from keras_bert.errors import InputError
 from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.text.windows import WindowLayout, lay_out_windows
 from keras_bert.text.words import clean_text
 
 # The separators of words in google-research/bert, run_squad.py.
@@ -21,7 +22,7 @@ class Windows(NamedTuple):
     after `segment_ids` are -1 for a token outside of the context.
 
     Attributes:
-        rows: The number of the question, int32 [W], in rising order.
+        rows: The number of the question, int64 [W], in rising order.
         truncated: Whether a question was truncated, bool [B], for each
             question.
         input_ids, segment_ids: [CLS] question [SEP] part of the context [SEP].
@@ -93,19 +94,18 @@ class QuestionWindows(tf.Module):
         contexts, context_of_row = tf.unique(contexts)
         tokens = _locate_tokens(self.tokenizer, contexts)
         ids = tokens.pop("ids")
-        layout = _lay_out(
-            num_tokens=tf.gather(ids.row_lengths(), context_of_row),
-            room=self.max_seq_length - 3 - questions.row_lengths(),
-            doc_stride=self.doc_stride,
+        num_tokens = tf.gather(ids.row_lengths(), context_of_row)
+        layout = lay_out_windows(
+            num_tokens,
+            size=self.max_seq_length - 3 - questions.row_lengths(),
+            step=self.doc_stride,
+            last_is_full=False,
         )
-        rows = layout.rows
-        begins = layout.firsts + tf.gather(
-            ids.row_starts(), tf.gather(context_of_row, rows)
-        )
-        places = tf.ragged.range(begins, begins + layout.lengths)  # of tokens
+        rows = layout.text_numbers
+        places = layout.places(tf.gather(ids.row_starts(), context_of_row))
         question_ids = tf.gather(questions, rows)
         cls, sep = (
-            tf.ragged.range(tf.ones_like(rows)) + special
+            tf.ragged.range(tf.ones_like(rows, tf.int32)) + special
             for special in (self.tokenizer.cls_id, self.tokenizer.sep_id)
         )
         context_ids = tf.concat([_take(ids, places), sep], axis=1)
@@ -117,7 +117,7 @@ class QuestionWindows(tf.Module):
                 [no_question, values, tf.zeros_like(sep) - 1], axis=1
             )
 
-        numbers = tf.ragged.range(layout.firsts, layout.firsts + layout.lengths)
+        numbers = tf.ragged.range(layout.starts, layout.ends)
         return Windows(
             rows=rows,
             truncated=truncated,
@@ -126,7 +126,7 @@ class QuestionWindows(tf.Module):
                 [tf.zeros_like(question_ids), tf.ones_like(context_ids)], axis=1
             ),
             context_tokens=around(tf.cast(numbers, tf.int32)),
-            is_max_context=around(_is_max_context(numbers, layout)),
+            is_max_context=around(_is_max_context(numbers, layout, num_tokens)),
             **{n: around(_take(x, places)) for n, x in tokens.items()},
         )
 
@@ -180,73 +180,30 @@ def _clean_sizes(characters, settings):
     return tf.gather(tf.strings.length(texts, unit="UTF8_CHAR"), index)
 
 
-class _Layout(NamedTuple):
-    """The places of windows in their contexts, all [W].
-
-    Attributes:
-        rows: The number of the row, int32.
-        numbers, counts: The number of the window in its row, from 0, and the
-            number of windows of the row.
-        firsts, lengths: The first token, and the number of tokens.
-        room, steps: The tokens of a full window of the row, and the tokens
-            from one start to the next.
-        num_tokens: The tokens of the whole context.
-    """
-
-    rows: tf.Tensor
-    numbers: tf.Tensor
-    counts: tf.Tensor
-    firsts: tf.Tensor
-    lengths: tf.Tensor
-    room: tf.Tensor
-    steps: tf.Tensor
-    num_tokens: tf.Tensor
-
-
-def _lay_out(*, num_tokens, room, doc_stride):
-    steps = tf.minimum(room, doc_stride)
-    too_many = tf.maximum(num_tokens - room, 0)
-    counts = 1 - (-too_many // steps)  # rounded up
-    rows = tf.repeat(tf.range(tf.size(counts)), counts)
-    first_windows = tf.gather(tf.cumsum(counts, exclusive=True), rows)
-    numbers = tf.range(tf.size(rows, tf.int64)) - first_windows
-    counts, room, steps, num_tokens = (
-        tf.gather(x, rows) for x in (counts, room, steps, num_tokens)
-    )
-    firsts = numbers * steps
-    lengths = tf.minimum(room, num_tokens - firsts)
-    return _Layout(
-        rows, numbers, counts, firsts, lengths, room, steps, num_tokens
-    )
-
-
-def _is_max_context(tokens, layout):
+def _is_max_context(
+    numbers: tf.RaggedTensor, layout: WindowLayout, num_tokens: tf.Tensor
+) -> tf.RaggedTensor:
     """Returns 1 for each token [W, (tokens)] in its best window, or else 0.
 
     The score of a window is the number of tokens on the token's shorter side
-    plus 0.01 times its length; the first of equal scores is the best. All
-    windows of a row but the last have the same length, so the best of these is
-    the one whose middle is nearest to the token.
+    plus 0.01 times its length; the first of equal scores is the best.
     """
-    flat = tokens.flat_values
-    windows = _Layout(*(tf.gather(x, tokens.value_rowids()) for x in layout))
-
-    def score(numbers, lengths):
-        left = flat - numbers * windows.steps
-        shorter = tf.minimum(left, lengths - 1 - left)
-        total = tf.cast(shorter, tf.float64)
-        total += 0.01 * tf.cast(lengths, tf.float64)
-        return tf.where((shorter >= 0) & (numbers >= 0), total, -float("inf"))
-
-    last = windows.counts - 1
-    steps, room = windows.steps, windows.room
-    # (token - room / 2) / step, rounded; a half is rounded down.
-    nearest = -((room - 1 + steps - 2 * flat) // (2 * steps))
-    nearest = tf.minimum(tf.maximum(nearest, 0), last - 1)
-    last_length = windows.num_tokens - last * steps
-    is_last = score(last, last_length) > score(nearest, room)
-    best = tf.where(is_last, last, nearest)
-    return tokens.with_flat_values(tf.cast(best == windows.numbers, tf.int32))
+    flat, windows = numbers.flat_values, numbers.value_rowids()
+    starts, ends = (tf.gather(x, windows) for x in (layout.starts, layout.ends))
+    shorter = tf.minimum(flat - starts, ends - 1 - flat)
+    scores = tf.cast(shorter, tf.float64)
+    scores += 0.01 * tf.cast(ends - starts, tf.float64)
+    # The tokens of all contexts are numbered from 0 to `size`.
+    begins = tf.cumsum(num_tokens, exclusive=True)
+    tokens = flat + tf.gather(tf.gather(begins, layout.text_numbers), windows)
+    size = tf.reduce_sum(num_tokens)
+    best = tf.math.unsorted_segment_max(scores, tokens, size)
+    is_best = scores == tf.gather(best, tokens)
+    first = tf.math.unsorted_segment_min(
+        tf.where(is_best, windows, windows.dtype.max), tokens, size
+    )
+    is_first = windows == tf.gather(first, tokens)
+    return numbers.with_flat_values(tf.cast(is_first, tf.int32))
 
 
 def _take(values, places):

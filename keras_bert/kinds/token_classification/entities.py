@@ -10,6 +10,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_bert.io.whole_files import atomic_path
+from keras_bert.kinds.kind import library_metric
 
 
 class Entities(NamedTuple):
@@ -116,3 +117,30 @@ def _type_of(label):
     if label == "O":
         return ""
     return label[2:] if label[:2] in ("B-", "I-") else label
+
+
+def _of_entities(name):
+    metric = library_metric("seqeval.metrics", name, zero_division=0)
+
+    def of_tags(gold, predicted):
+        return metric(_prefixed(gold), _prefixed(predicted))
+
+    return of_tags
+
+
+def _prefixed(rows):
+    # seqeval needs a prefix.
+    return [
+        [x if x == "O" or x[:2] in ("B-", "I-") else f"I-{x}" for x in row]
+        for row in rows
+    ]
+
+
+# The metrics of the script conlleval, which counts whole entities.
+METRICS = {
+    "f1": _of_entities("f1_score"),
+    "precision": _of_entities("precision_score"),
+    "recall": _of_entities("recall_score"),
+    # The accuracy counts words.
+    "accuracy": library_metric("seqeval.metrics", "accuracy_score"),
+}

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from keras_bert.checkpoints.heads import TOKEN_CLASSIFIER
 from keras_bert.errors import InputError
-from keras_bert.kinds.examples import IGNORED, Examples, how_read
+from keras_bert.kinds.examples import IGNORED, Examples
 from keras_bert.kinds.fields import (
     check_fields,
     check_text,
@@ -18,35 +18,23 @@ from keras_bert.kinds.fields import (
     numbered,
 )
 from keras_bert.kinds.kind import Kind
-from keras_bert.kinds.label_smoothing import smooth
+from keras_bert.kinds.labels import ONE_LABEL, smooth
 from keras_bert.kinds.network_calls import call_in_pieces
 from keras_bert.kinds.reports import write_confusion_matrix
+from keras_bert.kinds.settings import LabelSmoothingSettings
 from keras_bert.kinds.signatures import Signature
 from keras_bert.kinds.token_classification.entities import (
+    METRICS,
     find_entities,
     write_entity_types,
 )
-from keras_bert.kinds.token_classification.metrics import METRICS
-from keras_bert.kinds.token_classification.settings import (
-    TokenClassificationSettings,
-)
-from keras_bert.kinds.token_classification.windows import (
-    tokenize_words,
+from keras_bert.kinds.token_classification.words import (
+    Tokens,
+    WordWindows,
     window_words,
 )
-from keras_bert.models.bilstm import build_bilstm_token_classifier
-from keras_bert.models.feature_tagger import (
-    build_feature_tagger,
-    size_features,
-)
 from keras_bert.models.token_classifier import build_token_classifier
-from keras_bert.text.offsets import TokensWithOffsets
-from keras_bert.training.losses import (
-    accuracy,
-    cross_entropy,
-    soft_cross_entropy,
-)
-from keras_bert.training.objectives import Objective
+from keras_bert.text.packing import how_read
 
 
 class TokenClassification(Kind):
@@ -73,17 +61,11 @@ class TokenClassification(Kind):
     """
 
     name = "token_classification"
-    Settings = TokenClassificationSettings
+    Settings = LabelSmoothingSettings
     num_text_fields = (1,)
     has_labels = True
     metrics = METRICS
-    objectives = {
-        "logits": Objective(
-            cross_entropy,
-            {"accuracy": accuracy},
-            soft_loss=soft_cross_entropy,
-        )
-    }
+    objectives = ONE_LABEL
     head_names = (TOKEN_CLASSIFIER,)
 
     def __init__(self, spec, tokenizer):
@@ -95,22 +77,9 @@ class TokenClassification(Kind):
             )
 
     def build_model(self, bert_config):
-        settings = self.spec.settings
-        num_labels = len(self.spec.labels)
-        if settings.features:
-            return build_feature_tagger(
-                bert_config,
-                num_labels=num_labels,
-                features=settings.features,
-                bilstm_size=settings.bilstm_size,
-            )
-        if settings.bilstm_size:
-            return build_bilstm_token_classifier(
-                bert_config,
-                num_labels=num_labels,
-                bilstm_size=settings.bilstm_size,
-            )
-        return build_token_classifier(bert_config, num_labels=num_labels)
+        return build_token_classifier(
+            bert_config, num_labels=len(self.spec.labels)
+        )
 
     @property
     def training_objectives(self):
@@ -120,9 +89,9 @@ class TokenClassification(Kind):
         if not labeled and _have_texts(rows, self.spec.text_fields[0]):
             check_texts(rows, ["text"])
             texts = tf.constant([row["text"] for row in rows])
-            tokens = _Tokens.of_texts(texts, self.tokenizer)
+            tokens = Tokens.of_texts(texts, self.tokenizer)
         else:
-            tokens = _Tokens.of_words(self._words(rows), self.tokenizer)
+            tokens = Tokens.of_words(self._words(rows), self.tokenizer)
         windows = self._windows(tokens)
         labels = {}
         if labeled:
@@ -135,54 +104,49 @@ class TokenClassification(Kind):
                 )
             )
         return _WordExamples(
-            _features(windows),
+            windows.features(),
             windows.text_numbers.numpy(),
             labels,
-            is_read=windows.is_read,
+            windows=windows,
             tokens=tokens,
         )
 
     def decode(self, rows, examples, outputs):
-        is_read = np.split(
-            examples.is_read.values.numpy(),
-            examples.is_read.row_splits.numpy()[1:-1],
-        )
+        is_read = examples.windows.is_read
+        masks = np.split(is_read.values.numpy(), is_read.row_splits[1:-1])
         logits = [
             array[: len(mask)][mask]
-            for array, mask in zip(outputs["logits"], is_read, strict=True)
+            for array, mask in zip(outputs["logits"], masks, strict=True)
         ]
         tokens = examples.tokens
         tags, scores, entities = self._answer(tokens, np.concatenate(logits))
-        if tokens.offsets is not None:
-            places = {
-                name: values.to_list()
-                for name, values in tokens.locate(entities).items()
-            }
+        has_words = tokens.offsets is None
+        field = self.spec.text_fields[0] if has_words else "text"
+        places = {
+            "start_word": entities.first_words,
+            "end_word": entities.last_words + 1,
+        }
+        if not has_words:
+            places = tokens.locate(entities)
+        columns = (x.to_list() for x in (tags, scores, *places.values()))
         answers = []
-        for i, (row, row_tags, row_scores, found) in enumerate(
-            zip(
-                rows,
-                tags.to_list(),
-                scores.to_list(),
-                entities.to_list(),
-                strict=True,
-            )
+        for row, found, row_tags, row_scores, *ends in zip(
+            rows, entities.to_list(), *columns, strict=True
         ):
             answer = {"entities": []}
-            if tokens.offsets is None:
+            for (kind, *_, score), start, end in zip(found, *ends, strict=True):
+                text = row[field][start:end]
+                answer["entities"].append(
+                    {
+                        "type": kind,
+                        "text": " ".join(text) if has_words else text,
+                        **dict(zip(places, (start, end), strict=True)),
+                        "score": score,
+                    }
+                )
+            if has_words:
                 answer["tags"] = [tag.decode() for tag in row_tags]
                 answer["scores"] = row_scores
-            for number, (kind, first, last, score) in enumerate(found):
-                if tokens.offsets is None:
-                    words = row[self.spec.text_fields[0]]
-                    text = " ".join(words[first : last + 1])
-                    place = {"start_word": first, "end_word": last + 1}
-                else:
-                    place = {n: x[i][number] for n, x in places.items()}
-                    text = row["text"][place["start"] : place["end"]]
-                answer["entities"].append(
-                    {"type": kind, "text": text, **place, "score": score}
-                )
             answers.append(answer)
         return answers
 
@@ -227,7 +191,7 @@ class TokenClassification(Kind):
             text = tf.strings.unicode_transcode(
                 text, "UTF-8", "UTF-8", errors="ignore"
             )
-            tokens = _Tokens.of_texts(text, self.tokenizer)
+            tokens = Tokens.of_texts(text, self.tokenizer)
             logits, read = self._read(model, tokens)
             _, _, entities = self._answer(tokens, logits)
             places = tokens.locate(entities)
@@ -250,7 +214,7 @@ class TokenClassification(Kind):
         def tag(words):
             shape = tf.shape(words)
             words = tf.RaggedTensor.from_tensor(words, padding="")
-            tokens = _Tokens.of_words(words, self.tokenizer)
+            tokens = Tokens.of_words(words, self.tokenizer)
             logits, read = self._read(model, tokens)
             tags, scores, _ = self._answer(tokens, logits)
             return {
@@ -267,23 +231,13 @@ class TokenClassification(Kind):
             field: Signature(tag, [words]),
         }
 
-    def work_counter(self, bert_config):
-        settings = self.spec.settings
-        sizes = {"bilstm_input_size": bert_config.hidden_size}
-        if settings.features:
-            num_layers, size = size_features(bert_config, settings.features)
-            sizes = {"bilstm_input_size": size, "num_frozen_layers": num_layers}
-        return super().work_counter(
-            bert_config, bilstm_size=settings.bilstm_size, **sizes
-        )
-
     def _read(self, model, tokens):
         """Returns the logits of all words, [W, L], and how texts were read."""
         windows = self._windows(tokens)
-        _, outputs = call_in_pieces(model, _features(windows))
+        _, outputs = call_in_pieces(model, windows.features())
         return (
             tf.boolean_mask(outputs["logits"], windows.is_read.to_tensor()),
-            how_read(windows.input_ids, windows.text_numbers),
+            how_read(windows.input_ids, rows=windows.text_numbers),
         )
 
     def _answer(self, tokens, logits):
@@ -301,8 +255,7 @@ class TokenClassification(Kind):
 
     def _windows(self, tokens):
         return window_words(
-            tokens.ids,
-            tokens.begins_word,
+            tokens,
             max_seq_length=self.spec.settings.max_seq_length,
             tokenizer=self.tokenizer,
         )
@@ -342,64 +295,12 @@ class TokenClassification(Kind):
 
 
 @dataclasses.dataclass(frozen=True)
-class _Tokens:
-    """The tokens of texts.
-
-    Attributes:
-        ids: int32 [B, (tokens)].
-        begins_word: bool [B, (tokens)].
-        words: A value for each word, [B, (words)].
-        offsets: The places of the tokens in the texts; None for words.
-    """
-
-    ids: tf.RaggedTensor
-    begins_word: tf.RaggedTensor
-    words: tf.RaggedTensor
-    offsets: TokensWithOffsets | None = None
-
-    @classmethod
-    def of_words(cls, words, tokenizer):
-        return cls(*tokenize_words(words, tokenizer), words)
-
-    @classmethod
-    def of_texts(cls, texts, tokenizer):
-        tokens = tokenizer.tokenize_with_offsets(texts)
-        continues = [piece.startswith("##") for piece in tokenizer.vocab]
-        begins_word = ~tf.gather(tf.constant(continues), tokens.ids)
-        numbers = tokens.ids.with_values(tf.range(tf.size(begins_word.values)))
-        first_tokens = tf.ragged.boolean_mask(numbers, begins_word)
-        return cls(tokens.ids, begins_word, first_tokens, tokens)
-
-    def locate(self, entities):
-        """Returns the `start` and `end` of entities, in characters."""
-        # Words, and then tokens, are numbered through all texts.
-        firsts = self.words.values
-        shift = self.words.row_starts()[:, None]
-        after = tf.concat(
-            [firsts[1:], [tf.size(self.begins_word.values)]], axis=0
-        )
-        first = tf.gather(firsts, entities.first_words + shift)
-        last = tf.gather(after, entities.last_words + shift) - 1
-        return {
-            "start": tf.gather(self.offsets.start_chars.values, first),
-            "end": tf.gather(self.offsets.end_chars.values, last),
-        }
-
-
-@dataclasses.dataclass(frozen=True)
 class _WordExamples(Examples):
-    """Examples with their tokens, and whether a word is read at a token."""
+    """Examples with their tokens, and the windows of these."""
 
-    is_read: tf.RaggedTensor | None = None
-    tokens: _Tokens | None = None
+    windows: WordWindows | None = None
+    tokens: Tokens | None = None
 
 
 def _have_texts(rows, field):
     return bool(rows) and field not in rows[0] and "text" in rows[0]
-
-
-def _features(windows):
-    return {
-        "input_ids": windows.input_ids,
-        "segment_ids": tf.zeros_like(windows.input_ids),
-    }

@@ -13,7 +13,7 @@ from keras_bert.errors import InputError
 from keras_bert.finetuning.batches import evaluation_batches, training_batches
 from keras_bert.finetuning.evaluation import Evaluation
 from keras_bert.finetuning.finetuned_model import FinetunedModel
-from keras_bert.kinds import packed_choices
+from keras_bert.kinds import packed_rows
 from keras_bert.training.steps import Steps
 
 ROWS = [
@@ -101,7 +101,7 @@ def test_the_log_tells_the_share_of_padding(kind, caplog):
 def test_the_share_of_padding_with_a_row_for_each_choice(
     kind, caplog, monkeypatch
 ):
-    monkeypatch.setattr(packed_choices, "TOKENS_PER_SHARED_ROW", 0)
+    monkeypatch.setattr(packed_rows, "TOKENS_PER_ROW", 0)
     examples = kind.encode(ROWS, labeled=True)
     assert examples.features["input_ids"].to_list() == IDS
     assert examples.lengths.tolist() == [3 * 9, 3 * 7]

@@ -1,4 +1,4 @@
-from keras_bert.kinds.token_classification.metrics import METRICS
+from keras_bert.kinds.token_classification.entities import METRICS
 
 
 def test_the_figures_of_conlleval(shared):

@@ -1,14 +1,58 @@
-"""Labels that weigh more than others in the loss of training."""
+"""What training makes of labels: their loss, smoothing and weights."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
 from keras_bert.errors import InputError
+from keras_bert.training.losses import (
+    accuracy,
+    cross_entropy,
+    soft_cross_entropy,
+)
+from keras_bert.training.objectives import Objective
 
 BALANCED = "balanced"
+# The objectives of a kind whose answer is one of several labels.
+ONE_LABEL = {
+    "logits": Objective(
+        cross_entropy, {"accuracy": accuracy}, soft_loss=soft_cross_entropy
+    )
+}
+
+
+def smoothed_cross_entropy(
+    labels: tf.Tensor, logits: tf.Tensor, *, label_smoothing: float
+) -> tf.Tensor:
+    """As `cross_entropy`, with a share of each label divided among all.
+
+    Szegedy et al. 2016 (arXiv 1512.00567), section 7.
+    """
+    log_scores = tf.nn.log_softmax(tf.cast(logits, tf.float32))
+    of_all = -tf.reduce_mean(log_scores, axis=-1)
+    of_label = cross_entropy(labels, logits)
+    return (1 - label_smoothing) * of_label + label_smoothing * of_all
+
+
+def smooth(
+    objectives: Mapping[str, Objective],
+    label_smoothing: float,
+    loss: Callable[..., Any] = smoothed_cross_entropy,
+) -> Mapping[str, Objective]:
+    """Returns objectives whose loss is smoothed, if it should be."""
+    if not label_smoothing:
+        return objectives
+    loss = functools.partial(loss, label_smoothing=label_smoothing)
+    return {
+        name: dataclasses.replace(objective, loss=loss)
+        for name, objective in objectives.items()
+    }
 
 
 def parse_class_weights(text: str, labels: Sequence[str]) -> np.ndarray:

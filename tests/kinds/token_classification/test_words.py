@@ -2,10 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert.kinds.token_classification.windows import (
-    tokenize_words,
-    window_words,
-)
+from keras_bert.kinds.token_classification.words import Tokens, window_words
 from keras_bert.text.tokenizer import BertTokenizer
 
 
@@ -18,10 +15,10 @@ def test_a_word_begins_with_its_first_piece(tokenizer):
     words = tf.ragged.constant(
         [["The", "unaffable", "fox."], [], ["\x01", "x" * 201, ""]]
     )
-    ids, begins_word = tokenize_words(words, tokenizer)
+    tokens = Tokens.of_words(words, tokenizer)
     # [UNK] for a word of control characters, or a word that is too long.
-    assert ids.to_list() == [[5, 20, 21, 22, 9, 16], [], [1, 1, 1]]
-    assert begins_word.to_list() == [[1, 1, 0, 0, 1, 0], [], [1, 1, 1]]
+    assert tokens.ids.to_list() == [[5, 20, 21, 22, 9, 16], [], [1, 1, 1]]
+    assert tokens.begins_word.to_list() == [[1, 1, 0, 0, 1, 0], [], [1, 1, 1]]
 
 
 @pytest.mark.parametrize("max_seq_length", [4, 5, 6, 9, 14])
@@ -39,8 +36,7 @@ def test_each_word_is_read_in_the_window_with_the_most_around_it(
     )
     ids = tf.cast(ids, tf.int32)
     windows = window_words(
-        ids,
-        tf.cast(begins_word, tf.bool),
+        Tokens(ids, tf.cast(begins_word, tf.bool), words=ids),
         max_seq_length=max_seq_length,
         tokenizer=tokenizer,
     )
@@ -87,13 +83,13 @@ def test_the_same_in_a_graph(tokenizer):
     @tf.function(autograph=False)
     def window(words):
         return window_words(
-            *tokenize_words(words, tokenizer),
+            Tokens.of_words(words, tokenizer),
             max_seq_length=7,
             tokenizer=tokenizer,
         )
 
     eager = window_words(
-        *tokenize_words(words, tokenizer), max_seq_length=7, tokenizer=tokenizer
+        Tokens.of_words(words, tokenizer), max_seq_length=7, tokenizer=tokenizer
     )
     for a, b in zip(window(words), eager, strict=True):
         a, b = (getattr(x, "flat_values", x) for x in (a, b))

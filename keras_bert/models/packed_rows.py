@@ -13,7 +13,7 @@ _POOLINGS = Pooler, SequencePooling
 _KEEP_APART = BertEmbeddings, FlattenTokens, EncoderBlock, UnflattenTokens
 
 
-def can_share_rows(model: keras.Model) -> bool:
+def can_pack(model: keras.Model) -> bool:
     """Returns whether every way from an input to an output has a pooling.
 
     And before it only layers that keep the texts of a row apart.
@@ -39,8 +39,8 @@ def can_share_rows(model: keras.Model) -> bool:
     return _all_in(keras.tree.flatten(outputs), vectors)
 
 
-def share_rows(model: keras.Model) -> keras.Model:
-    """Makes a network with the same layers, in which short texts share rows.
+def with_packed_rows(model: keras.Model) -> keras.Model:
+    """Makes a network of the same layers in which a row holds several texts.
 
     A text attends to itself only, so its outputs are those of a row of its
     own, but for the order of sums.
@@ -50,17 +50,17 @@ def share_rows(model: keras.Model) -> keras.Model:
     [R, K, L].
 
     Args:
-        model: A network for which `can_share_rows` is true.
+        model: A network for which `can_pack` is true.
 
     Example:
-        >>> from keras_bert.models.shared_rows import share_rows
+        >>> from keras_bert.models.packed_rows import with_packed_rows
         >>> config = keras_bert.BertConfig.from_name("bert_tiny")
         >>> model = keras_bert.models.build_classifier(config, num_labels=3)
         >>> ids = np.array([[2, 5, 3, 2, 9, 8, 3]])
         >>> mask = np.array([[1, 1, 1, 2, 2, 2, 2]])
         >>> features = {"input_ids": ids, "input_mask": mask}
         >>> features["segment_ids"] = ids * 0
-        >>> share_rows(model)(features)["logits"].shape
+        >>> with_packed_rows(model)(features)["logits"].shape
         TensorShape([1, 2, 3])
     """
     inputs = _new_inputs(model)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import tensorflow as tf
-from sklearn import metrics
 
 from keras_bert.checkpoints.heads import MULTIPLE_CHOICE
 from keras_bert.errors import InputError
-from keras_bert.kinds.examples import Examples, how_read
 from keras_bert.kinds.fields import (
     check_fields,
     check_text,
@@ -16,21 +14,19 @@ from keras_bert.kinds.fields import (
     encode_texts,
     numbered,
 )
-from keras_bert.kinds.kind import Kind
-from keras_bert.kinds.label_smoothing import smooth
+from keras_bert.kinds.kind import Kind, library_metric
+from keras_bert.kinds.labels import ONE_LABEL, smooth
 from keras_bert.kinds.network_calls import call_in_pieces
-from keras_bert.kinds.packed_choices import pack_choices
+from keras_bert.kinds.packed_rows import pack_choices
 from keras_bert.kinds.reports import write_worst_errors
 from keras_bert.kinds.settings import LabelSmoothingSettings
-from keras_bert.kinds.signatures import Signature, id_inputs
-from keras_bert.models.multiple_choice import build_multiple_choice
-from keras_bert.text.packing import BertPreprocessor
-from keras_bert.training.losses import (
-    accuracy,
-    cross_entropy,
-    soft_cross_entropy,
+from keras_bert.kinds.signatures import (
+    Signature,
+    id_inputs,
+    one_text_a_row,
 )
-from keras_bert.training.objectives import Objective
+from keras_bert.models.multiple_choice import build_multiple_choice
+from keras_bert.text.packing import BertPreprocessor, how_read
 
 
 class MultipleChoice(Kind):
@@ -47,14 +43,8 @@ class MultipleChoice(Kind):
     name = "multiple_choice"
     Settings = LabelSmoothingSettings
     num_text_fields = (2,)
-    metrics = {"accuracy": metrics.accuracy_score}
-    objectives = {
-        "logits": Objective(
-            cross_entropy,
-            {"accuracy": accuracy},
-            soft_loss=soft_cross_entropy,
-        )
-    }
+    metrics = {"accuracy": library_metric("sklearn.metrics", "accuracy_score")}
+    objectives = ONE_LABEL
     head_names = (MULTIPLE_CHOICE,)
 
     def __init__(self, spec, tokenizer):
@@ -82,16 +72,8 @@ class MultipleChoice(Kind):
             self.spec.text_fields,
             self._preprocessor,
         )
-        return Examples(
-            {
-                name: tf.RaggedTensor.from_uniform_row_length(x, num_choices)
-                for name, x in pairs.features.items()
-            },
-            np.arange(len(rows)),
-            {"logits": tf.constant(self.gold(rows))} if labeled else {},
-            truncated=pairs.truncated.reshape(-1, num_choices).any(axis=1),
-            are_choices=True,
-        )
+        labels = {"logits": tf.constant(self.gold(rows))} if labeled else {}
+        return pairs.grouped(num_choices, labels)
 
     def decode(self, rows, examples, outputs):
         scores = tf.nn.softmax(np.stack(outputs["logits"])).numpy()
@@ -127,16 +109,8 @@ class MultipleChoice(Kind):
         ):
             choice = answer["choice"]
             if choice != gold:
-                errors.append(
-                    (
-                        gold,
-                        choice,
-                        answer["scores"][choice],
-                        row[context],
-                        row[endings][gold],
-                        row[endings][choice],
-                    )
-                )
+                texts = row[context], row[endings][gold], row[endings][choice]
+                errors.append((gold, choice, answer["scores"][choice], *texts))
         write_worst_errors(
             folder / "errors.tsv",
             ("gold", "predicted", "score", context, "right", "chosen"),
@@ -157,9 +131,7 @@ class MultipleChoice(Kind):
                 "choice": tf.argmax(logits, axis=-1, output_type=tf.int32),
                 "scores": tf.nn.softmax(logits),
                 **how_read(
-                    features["input_ids"],
-                    tf.range(tf.size(context)),
-                    tf.reduce_any(truncated, axis=1),
+                    features["input_ids"], tf.reduce_any(truncated, axis=1)
                 ),
             }
 
@@ -169,27 +141,15 @@ class MultipleChoice(Kind):
 
     def id_signature(self, model):
         """Takes ids of pairs, int32 [B, C, S], each with a choice."""
-
-        def call(input_ids, input_mask, segment_ids):
-            shape = tf.shape(input_ids)
-            positions = tf.broadcast_to(tf.range(shape[2]), shape)
-            return model(
-                {
-                    "input_ids": input_ids,
-                    "input_mask": input_mask,
-                    "segment_ids": segment_ids,
-                    "position_ids": positions,
-                    "cls_positions": tf.zeros_like(input_ids[:, :, :1]),
-                }
-            )
-
-        return Signature(call, id_inputs([None, None, None]))
+        return Signature(
+            lambda *ids: model(one_text_a_row(*ids)), id_inputs([None] * 3)
+        )
 
     def _num_choices(self, rows):
         context, field = self.spec.text_fields
         check_fields(rows, [field])
         check_texts(rows, [context])
-        first_number = num_choices = None
+        first_number = num_choices = 0
         for number, row in numbered(rows):
             endings = row[field]
             if not isinstance(endings, (list, tuple)) or len(endings) < 2:
@@ -197,7 +157,7 @@ class MultipleChoice(Kind):
                     f"{field} {endings!r} of example {number} is not a list "
                     "of at least two endings; check the reader of the task."
                 )
-            if num_choices is None:
+            if not num_choices:
                 first_number, num_choices = number, len(endings)
             if len(endings) != num_choices:
                 raise InputError(

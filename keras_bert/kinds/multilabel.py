@@ -6,36 +6,15 @@ import keras
 import numpy as np
 import tensorflow as tf
 from keras import ops
-from scipy.special import expit
-from sklearn import metrics
 
 from keras_bert.checkpoints.heads import LABEL_THRESHOLDS
 from keras_bert.errors import InputError
 from keras_bert.io.whole_files import atomic_path
-from keras_bert.kinds.class_weights import (
-    BALANCED,
-    format_class_weights,
-    parse_class_weights,
-)
-from keras_bert.kinds.classification.classification import Classification
-from keras_bert.kinds.fields import (
-    encode_texts,
-    find_label,
-    in_chunks,
-    numbered,
-)
-from keras_bert.kinds.kind import Kind
-from keras_bert.kinds.label_smoothing import smooth
-from keras_bert.kinds.multilabel.settings import MultiLabelSettings
-from keras_bert.kinds.packed_texts import call_on_texts
+from keras_bert.kinds.classification import Classification
+from keras_bert.kinds.fields import find_label, numbered
+from keras_bert.kinds.kind import library_metric
+from keras_bert.kinds.labels import smooth
 from keras_bert.kinds.reports import write_worst_errors
-from keras_bert.kinds.signatures import (
-    Signature,
-    classify_signature,
-    one_graph,
-)
-from keras_bert.kinds.windows import make_preprocessor, over_windows
-from keras_bert.models.classifier import build_classifier
 from keras_bert.training.losses import soft_sigmoid_cross_entropy
 from keras_bert.training.objectives import Objective
 
@@ -82,12 +61,10 @@ def _accuracy(labels, logits):
 
 
 def _f1(average):
-    def of_scores(gold, scored):
-        return metrics.f1_score(
-            gold, scored > 0, average=average, zero_division=0
-        )
-
-    return of_scores
+    f1 = library_metric(
+        "sklearn.metrics", "f1_score", average=average, zero_division=0
+    )
+    return lambda gold, scored: f1(gold, scored > 0)
 
 
 def _mean_average_precision(gold, scored):
@@ -95,12 +72,11 @@ def _mean_average_precision(gold, scored):
     found = gold.any(axis=0)
     if not found.any():
         return float("nan")
-    return metrics.average_precision_score(
-        gold[:, found], np.abs(scored[:, found]), average="macro"
-    )
+    mean = library_metric("sklearn.metrics", "average_precision_score")
+    return mean(gold[:, found], np.abs(scored[:, found]))
 
 
-class MultiLabel(Kind):
+class MultiLabel(Classification):
     """Answers with `labels`, a list, and `scores`, the score of each label.
 
     The label of a row is a list of labels. The score of a label is a sigmoid.
@@ -118,8 +94,6 @@ class MultiLabel(Kind):
     """
 
     name = "multilabel"
-    Settings = MultiLabelSettings
-    has_labels = True
     metrics = {
         "micro_f1": _f1("micro"),
         "macro_f1": _f1("macro"),
@@ -133,19 +107,10 @@ class MultiLabel(Kind):
         )
     }
     head_names = (*Classification.head_names, LABEL_THRESHOLDS)
-
-    def __init__(self, spec, tokenizer):
-        super().__init__(spec, tokenizer)
-        self._preprocessor = make_preprocessor(spec, tokenizer)
-        self._class_weights = parse_class_weights(
-            spec.settings.class_weights, spec.labels
-        )
+    label_dtype = "float32"
 
     def build_model(self, bert_config):
-        model = over_windows(
-            build_classifier(bert_config, num_labels=len(self.spec.labels)),
-            self.spec.settings,
-        )
+        model = super().build_model(bert_config)
         logits = model.output["logits"]
         is_given = LabelThresholds(name="label_thresholds")(logits)
         return keras.Model(
@@ -154,16 +119,11 @@ class MultiLabel(Kind):
             name="bert_multilabel",
         )
 
-    def settings_from_data(self, rows):
-        if self.spec.settings.class_weights != BALANCED:
-            return {}
-        num_rows, num_given = 0, np.zeros(len(self.spec.labels))
-        for chunk in in_chunks(rows):
-            num_rows += len(chunk)
-            num_given += self.gold(chunk).sum(axis=0)
-        num_others = np.maximum(num_rows - num_given, 1)
-        weights = num_others / np.maximum(num_given, 1)
-        return {"class_weights": format_class_weights(weights)}
+    def _count_labels(self, rows):
+        return self.gold(rows).sum(axis=0)
+
+    def _balanced_weights(self, num_rows, counts):
+        return np.maximum(num_rows - counts, 1) / np.maximum(counts, 1)
 
     @property
     def training_objectives(self):
@@ -176,12 +136,6 @@ class MultiLabel(Kind):
     def training_weights(self, labels):
         weights = np.where(labels["logits"] > 0, self._class_weights, 1)
         return {"logits": tf.constant(weights, tf.float32)}
-
-    def encode(self, rows, *, labeled):
-        labels = self.gold(rows) if labeled else None
-        return encode_texts(
-            rows, self.spec.text_fields, self._preprocessor, labels
-        )
 
     def tune(self, model, examples, outputs):
         gold = examples.labels["logits"].numpy() > 0
@@ -247,9 +201,12 @@ class MultiLabel(Kind):
         """Writes `labels.tsv`, the scores of each label, and `errors.tsv`."""
         gold = self.gold(rows) > 0
         predicted = self.predicted(answers)
-        columns = metrics.precision_recall_fscore_support(
-            gold, predicted > 0, zero_division=0
+        tabulate = library_metric(
+            "sklearn.metrics",
+            "precision_recall_fscore_support",
+            zero_division=0,
         )
+        columns = tabulate(gold, predicted > 0)
         lines = ["label\tprecision\trecall\tf1\trows"]
         for label, p, r, f1, count in zip(
             self.spec.labels, *columns, strict=True
@@ -272,33 +229,22 @@ class MultiLabel(Kind):
             ],
         )
 
-    def signatures(self, model):
-        call = call_on_texts(model)
-
-        def answer(*texts):
-            packed = self._preprocessor.pack(*texts)
-            outputs = call(packed.features)
-            is_given = outputs["is_given"]
-            labels = tf.constant([self.spec.labels])
-            labels = tf.repeat(labels, tf.shape(is_given)[0], axis=0)
-            given = tf.ragged.boolean_mask(labels, is_given)
-            return {
-                "labels": given.to_tensor(shape=[None, len(self.spec.labels)]),
-                "scores": tf.sigmoid(outputs["logits"]),
-                **packed.how_read(),
-            }
-
-        inputs = self.string_inputs()
-        answer = one_graph(answer, inputs)
+    def served_answer(self, outputs):
+        is_given = outputs["is_given"]
+        labels = tf.constant([self.spec.labels])
+        labels = tf.repeat(labels, tf.shape(is_given)[0], axis=0)
+        given = tf.ragged.boolean_mask(labels, is_given)
         return {
-            "serving_default": Signature(answer, inputs, by_label=("scores",)),
-            "classify": classify_signature(answer, inputs, self.spec.labels),
+            "labels": given.to_tensor(shape=[None, len(self.spec.labels)]),
+            "scores": tf.sigmoid(outputs["logits"]),
         }
 
 
 def _scores(logits):
     # In float64: TensorFlow's sigmoid of equal numbers may differ in its last
     # bit, and a threshold could lie between them.
+    from scipy.special import expit
+
     return expit(np.stack(logits).astype("float64"))
 
 

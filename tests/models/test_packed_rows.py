@@ -9,11 +9,10 @@ import tensorflow as tf
 from conftest import randomize
 from keras import ops
 
-from keras_bert.kinds.network_calls import call_in_pieces
-from keras_bert.kinds.packed_texts import call_on_texts
+from keras_bert.kinds.network_calls import call_in_pieces, call_on_texts
 from keras_bert.layers.sequence_pooling import SequencePooling
 from keras_bert.models.encoder import build_encoder
-from keras_bert.models.shared_rows import can_share_rows
+from keras_bert.models.packed_rows import can_pack
 
 
 @pytest.fixture(scope="module")
@@ -80,9 +79,9 @@ def test_no_way_from_the_tokens_to_an_output_avoids_a_pooling(
     model = keras.Model(
         encoder.input, {"logits": logits, "pooled": _pooled(encoder)}
     )
-    assert can_share_rows(model) == can
+    assert can_pack(model) == can
     # Again, because to look at a graph must not change it.
-    assert can_share_rows(model) == can
+    assert can_pack(model) == can
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,191 @@
+"""Feature-based named entity recognition (paper, 5.3 and Table 7).
+
+A two-layer BiLSTM is trained on hidden states of an encoder that is frozen.
+This file defines a kind of task of its own, and CoNLL-2003 as a task of it:
+
+    python run_scripts/run_finetuning.py --task=examples/feature_based_ner.py \
+        --data_dir=conll2003 --checkpoint=pretrained --output_dir=out
+
+Import it before `load_finetuned` loads such a model. `--bilstm_size=768` is
+that of the paper; choose 256 on a CPU.
+"""
+
+import dataclasses
+
+import keras
+from keras import ops
+
+import keras_bert
+from keras_bert.models.flops import count_work
+
+# The slice of [embeddings, layer_0, ..., last layer] to read.
+FEATURES = {
+    "embeddings": slice(0, 1),
+    "second_to_last": slice(-2, -1),
+    "last": slice(-1, None),
+    "weighted_sum_last_four": slice(-4, None),
+    "concat_last_four": slice(-4, None),
+    "weighted_sum_all": slice(1, None),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class FeatureBasedSettings(keras_bert.kinds.KindSettings):
+    """Settings of a feature-based tagger.
+
+    Attributes:
+        features: The hidden states of the frozen encoder that the tagger reads.
+        bilstm_size: Units, in each direction, of a two-layer BiLSTM on them; 0
+            for no BiLSTM.
+        label_smoothing: The share of each label that the loss of training
+            divides among all labels; 0 for none.
+    """
+
+    features: str = keras_bert.kinds.setting(
+        "concat_last_four", choices=tuple(FEATURES)
+    )
+    bilstm_size: int = keras_bert.kinds.setting(768, minimum=0)
+    label_smoothing: float = keras_bert.kinds.setting(0.0, minimum=0, below=1)
+
+
+class FeatureBasedNER(keras_bert.kinds.get_kind("token_classification")):
+    """Encodes, answers and is scored as any token classification."""
+
+    name = "feature_based_ner"
+    Settings = FeatureBasedSettings
+
+    def build_model(self, bert_config):
+        return build_tagger(
+            bert_config,
+            num_labels=len(self.spec.labels),
+            features=self.spec.settings.features,
+            bilstm_size=self.spec.settings.bilstm_size,
+        )
+
+    def work_counter(self, bert_config):
+        features, size = self.spec.settings.features, bert_config.hidden_size
+        chosen = _choose(bert_config, features)
+        units = self.spec.settings.bilstm_size
+        input_size = size * (len(chosen) if "concat" in features else 1)
+        # Four gates in two directions, which read the layer below and a state.
+        bilstm = sum(8 * units * (n + units) for n in (input_size, 2 * units))
+        layer = dataclasses.replace(bert_config, num_hidden_layers=1)
+
+        def count(batch):
+            """Frozen layers go forward only, a third of the work."""
+            work = count_work(batch, layer, num_labels=len(self.spec.labels))
+            trained = count_work(batch, layer, num_labels=0)["flops"]
+            frozen = chosen[-1] * trained / 3
+            head = work["flops"] - trained
+            return {
+                **work,
+                "flops": frozen + head + 6 * bilstm * work["tokens"],
+            }
+
+        return count
+
+
+def build_tagger(bert_config, *, num_labels, features, bilstm_size):
+    """Builds a frozen encoder with a BiLSTM and a softmax on it.
+
+    Inputs: those of `build_encoder`. Output: `logits`, float32 [B, S, L]. The
+    encoder has all its weights under their usual paths.
+    """
+    inputs = {
+        name: keras.Input((None,), dtype="int32", name=name)
+        for name in ("input_ids", "input_mask", "segment_ids")
+    }
+    hidden = FrozenEncoder(bert_config, features, name="frozen")(inputs)
+    if "concat" in features:
+        x = ops.concatenate(hidden, axis=-1)
+    elif "weighted_sum" in features:
+        x = WeightedSum(name="layer_weights")(hidden)
+    else:
+        (x,) = hidden
+    for i in range(2 if bilstm_size else 0):
+        lstm = keras.layers.LSTM(
+            bilstm_size, return_sequences=True, name="lstm"
+        )
+        bilstm = keras.layers.Bidirectional(lstm, name=f"bilstm_{i}")
+        x = bilstm(x, mask=inputs["input_mask"] > 0)
+    x = keras_bert.layers.Dropout(
+        bert_config.hidden_dropout_prob, name="token_classifier_dropout"
+    )(x)
+    logits = keras.layers.Dense(
+        num_labels,
+        kernel_initializer=keras.initializers.TruncatedNormal(
+            stddev=bert_config.initializer_range
+        ),
+        dtype="float32",
+        name="token_classifier",
+    )(x)
+    return keras.Model(inputs, {"logits": logits}, name="bert_feature_tagger")
+
+
+class FrozenEncoder(keras.layers.Layer):
+    """Inputs -> a list of the hidden states [B, S, H] of some layers."""
+
+    def __init__(self, bert_config, features, **kwargs):
+        super().__init__(**kwargs)
+        chosen = _choose(bert_config, features)
+        # Not in `build`, where paths would start with the name of this layer.
+        self.encoder = keras_bert.models.build_encoder(
+            dataclasses.replace(
+                bert_config,
+                hidden_dropout_prob=0.0,
+                attention_probs_dropout_prob=0.0,
+            )
+        )
+        self.encoder.trainable = False
+        names = [f"layer_{i - 1}" if i else "flatten_tokens" for i in chosen]
+        self._hidden = keras.Model(
+            self.encoder.input,
+            [self.encoder.get_layer(name).output for name in names],
+        )
+
+    def call(self, inputs):
+        # As in inference: it needs no gradient.
+        hidden = keras.tree.flatten(self._hidden(inputs, training=False))
+        shape = (*ops.shape(inputs["input_ids"]), -1)
+        return [ops.reshape(x, shape) for x in hidden]  # [T, H] -> [B, S, H]
+
+    def compute_output_spec(self, inputs):
+        shape = inputs["input_ids"].shape
+        return [
+            keras.KerasTensor((*shape, x.shape[-1]), self.compute_dtype)
+            for x in self._hidden.outputs
+        ]
+
+
+class WeightedSum(keras.layers.Layer):
+    """The mean of K tensors, weighted by a softmax over K learned scores."""
+
+    def build(self, shapes):
+        self.scores = self.add_weight(
+            name="scores", shape=(len(shapes),), initializer="zeros"
+        )
+
+    def call(self, tensors):
+        weights = ops.softmax(self.scores)
+        return sum(weights[i] * x for i, x in enumerate(tensors))
+
+    def compute_output_spec(self, tensors):
+        return keras.KerasTensor(tensors[0].shape, self.compute_dtype)
+
+
+def _choose(bert_config, features):
+    """Returns the places in [embeddings, layer_0, ..., last layer]."""
+    num_layers = bert_config.num_hidden_layers
+    if features.endswith("four") and num_layers < 4:
+        raise keras_bert.InputError(
+            f"features {features!r} need four layers, but the model has "
+            f"{num_layers}; choose features of fewer layers."
+        )
+    return range(num_layers + 1)[FEATURES[features]]
+
+
+TASKS = {
+    "ner/conll2003": dataclasses.replace(
+        keras_bert.get_task("ner/conll2003"), kind=FeatureBasedNER.name
+    )
+}

@@ -1,1 +1,0 @@
-"""A task with one label for a text or a pair of texts."""

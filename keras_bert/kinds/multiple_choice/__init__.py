@@ -1,1 +1,0 @@
-"""A task with the best of several endings of a text."""

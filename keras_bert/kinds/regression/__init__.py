@@ -1,1 +1,0 @@
-"""A task with a number for a text or a pair of texts."""

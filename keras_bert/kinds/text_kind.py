@@ -1,0 +1,95 @@
+"""The base of the kinds that give one answer for a text or a pair of texts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_bert.config import BertConfig
+from keras_bert.errors import InputError
+from keras_bert.kinds.fields import encode_texts
+from keras_bert.kinds.kind import Kind
+from keras_bert.kinds.network_calls import call_on_texts
+from keras_bert.kinds.signatures import (
+    Signature,
+    classify_signature,
+    one_graph,
+    regress_signature,
+)
+from keras_bert.kinds.windows import over_windows, text_preprocessor
+
+
+class TextKind(Kind):
+    """Encodes and serves a kind with one answer for a text or a pair of texts.
+
+    Its settings are `WindowSettings`. The SavedModel takes the text fields [B]
+    and returns what `served_answer` makes of the network's outputs. Another
+    signature follows the Classify API of TensorFlow Serving if the kind has
+    labels, or else the Regress API.
+    """
+
+    label_dtype: ClassVar[str] = "int32"
+
+    def __init__(self, spec, tokenizer):
+        super().__init__(spec, tokenizer)
+        self._preprocessor = text_preprocessor(spec.settings, tokenizer)
+
+    def _check(self):
+        super()._check()
+        fields, settings = self.spec.text_fields, self.spec.settings
+        if settings.in_windows and len(fields) > 1:
+            raise InputError(
+                f"window_pooling is {settings.window_pooling}, but windows are "
+                f"cut from one text and this task has the text_fields "
+                f"{', '.join(fields)}; choose none."
+            )
+
+    def build_network(self, bert_config: BertConfig) -> keras.Model:
+        """Returns the network of texts that are not read in windows."""
+        raise NotImplementedError
+
+    def served_answer(
+        self, outputs: Mapping[str, tf.Tensor]
+    ) -> dict[str, tf.Tensor]:
+        """Turns outputs into answers as `decode` does, in a graph.
+
+        The answers of a kind with labels have `scores` [B, L], those of
+        another kind `score` [B].
+        """
+        raise NotImplementedError
+
+    def build_model(self, bert_config):
+        model = self.build_network(bert_config)
+        return over_windows(model, self.spec.settings)
+
+    def encode(self, rows, *, labeled):
+        labels = None
+        if labeled:
+            labels = np.array(self.gold(rows), self.label_dtype)
+        return encode_texts(
+            rows, self.spec.text_fields, self._preprocessor, labels
+        )
+
+    def signatures(self, model):
+        call = call_on_texts(model)
+
+        def answer(*texts):
+            packed = self._preprocessor.pack(*texts)
+            outputs = call(packed.features)
+            return {**self.served_answer(outputs), **packed.how_read()}
+
+        inputs, labels = self.string_inputs(), self.spec.labels
+        answer = one_graph(answer, inputs)
+        if not labels:
+            return {
+                "serving_default": Signature(answer, inputs),
+                "regress": regress_signature(answer, inputs),
+            }
+        return {
+            "serving_default": Signature(answer, inputs, by_label=("scores",)),
+            "classify": classify_signature(answer, inputs, labels),
+        }

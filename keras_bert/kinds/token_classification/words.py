@@ -1,0 +1,142 @@
+"""Words -> tokens -> windows, in one of which each word is read."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from keras_bert.kinds.token_classification.entities import Entities
+from keras_bert.text.offsets import TokensWithOffsets
+from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.text.windows import lay_out_windows
+
+
+@dataclasses.dataclass(frozen=True)
+class Tokens:
+    """The tokens of texts.
+
+    Attributes:
+        ids: int32 [B, (tokens)].
+        begins_word: bool [B, (tokens)].
+        words: A value for each word, [B, (words)].
+        offsets: The places of the tokens in the texts; None for words.
+    """
+
+    ids: tf.RaggedTensor
+    begins_word: tf.RaggedTensor
+    words: tf.RaggedTensor
+    offsets: TokensWithOffsets | None = None
+
+    @classmethod
+    def of_words(
+        cls, words: tf.RaggedTensor, tokenizer: BertTokenizer
+    ) -> Tokens:
+        """Returns the tokens of words [B, (words)].
+
+        A word for which the tokenizer has no token, such as a control
+        character, becomes [UNK].
+        """
+        pieces = tokenizer(words.values)
+        is_empty = tf.cast(pieces.row_lengths() == 0, tf.int64)
+        unknown = tf.RaggedTensor.from_row_lengths(
+            tf.fill([tf.reduce_sum(is_empty)], tokenizer.unk_id), is_empty
+        )
+        pieces = tf.concat([pieces, unknown], axis=1)
+        begins_word = tf.ragged.range(pieces.row_lengths()) == 0
+        ids, begins_word = (
+            words.with_values(t).merge_dims(1, 2) for t in (pieces, begins_word)
+        )
+        return cls(ids, begins_word, words)
+
+    @classmethod
+    def of_texts(cls, texts: tf.Tensor, tokenizer: BertTokenizer) -> Tokens:
+        """Returns the tokens of strings [B]; a word has no ## in it."""
+        tokens = tokenizer.tokenize_with_offsets(texts)
+        continues = [piece.startswith("##") for piece in tokenizer.vocab]
+        begins_word = ~tf.gather(tf.constant(continues), tokens.ids)
+        numbers = tokens.ids.with_values(tf.range(tf.size(begins_word.values)))
+        first_tokens = tf.ragged.boolean_mask(numbers, begins_word)
+        return cls(tokens.ids, begins_word, first_tokens, tokens)
+
+    def locate(self, entities: Entities) -> dict[str, tf.RaggedTensor]:
+        """Returns the `start` and `end` of entities, in characters."""
+        # Words, and then tokens, are numbered through all texts.
+        firsts = self.words.values
+        shift = self.words.row_starts()[:, None]
+        after = tf.concat(
+            [firsts[1:], [tf.size(self.begins_word.values)]], axis=0
+        )
+        first = tf.gather(firsts, entities.first_words + shift)
+        last = tf.gather(after, entities.last_words + shift) - 1
+        return {
+            "start": tf.gather(self.offsets.start_chars.values, first),
+            "end": tf.gather(self.offsets.end_chars.values, last),
+        }
+
+
+class WordWindows(NamedTuple):
+    """N windows; those of a text follow each other.
+
+    Attributes:
+        input_ids: int32 [N, (tokens)], from [CLS] to [SEP].
+        text_numbers: int64 [N], the text of each window, in rising order.
+        is_read: bool [N, (tokens)], whether a word is read at the token: its
+            first one, in one of the windows. Through all windows, the words
+            are in the order of the texts.
+    """
+
+    input_ids: tf.RaggedTensor
+    text_numbers: tf.Tensor
+    is_read: tf.RaggedTensor
+
+    def features(self) -> dict[str, tf.RaggedTensor]:
+        """Returns the ragged inputs of the network."""
+        return {
+            "input_ids": self.input_ids,
+            "segment_ids": tf.zeros_like(self.input_ids),
+        }
+
+
+def window_words(
+    tokens: Tokens,
+    *,
+    max_seq_length: int,
+    tokenizer: BertTokenizer,
+) -> WordWindows:
+    """Cuts tokens into windows of up to `max_seq_length` tokens.
+
+    Two neighbors have half of their tokens or more in common, because the
+    last window is a full one that ends with the text. A word is read in the
+    window with the most text around its first token.
+    """
+    size = max_seq_length - 2
+    ids = tokens.ids
+    layout = lay_out_windows(ids.row_lengths(), size=size, step=size // 2)
+    starts, ends = layout.starts, layout.ends
+
+    # The first half of the tokens in common is read in the first window.
+    middles = (starts[1:] + ends[:-1]) // 2
+    is_first = layout.numbers.values == 0
+    is_last = tf.concat([is_first[1:], [True]], axis=0)
+    read_from = tf.where(is_first, starts, tf.pad(middles, [[1, 0]]))
+    read_to = tf.where(is_last, ends, tf.pad(middles, [[0, 1]]))
+
+    places = layout.places(ids.row_starts()).values
+    numbers = tf.ragged.range(starts, ends)  # [N, (tokens)]
+    windows = numbers.value_rowids()
+    is_read = (
+        tf.gather(tokens.begins_word.values, places)
+        & (numbers.values >= tf.gather(read_from, windows))
+        & (numbers.values < tf.gather(read_to, windows))
+    )
+    return WordWindows(
+        layout.surround(
+            tokenizer.cls_id,
+            tf.gather(ids.values, places),
+            tokenizer.sep_id,
+        ),
+        layout.text_numbers,
+        layout.surround(False, is_read, False),
+    )
