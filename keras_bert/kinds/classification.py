@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.checkpoints.heads import CLASSIFIER
+from keras_bert.checkpoints.heads import CLASSIFIER, HeadNames
 from keras_bert.errors import InputError
 from keras_bert.kinds.fields import find_label, in_chunks, numbered
 from keras_bert.kinds.kind import library_metric
@@ -45,7 +47,7 @@ class Classification(TextKind):
         "matthews": library_metric("sklearn.metrics", "matthews_corrcoef"),
     }
     objectives = ONE_LABEL
-    head_names = (CLASSIFIER,)
+    head_names: ClassVar[tuple[HeadNames, ...]] = (CLASSIFIER,)
 
     def __init__(self, spec, tokenizer):
         super().__init__(spec, tokenizer)

@@ -36,6 +36,7 @@ class Examples:
             if no text was.
         are_choices: Whether the network takes the sequences of an example
             packed, as `pack_choices` does.
+        tokens: What the kind's `decode` must know of the tokens.
 
     Example:
         >>> tokenizer = keras_bert.BertTokenizer("vocab.txt")
@@ -60,6 +61,7 @@ class Examples:
     weights: dict[str, tf.Tensor] = dataclasses.field(default_factory=dict)
     truncated: np.ndarray | None = None
     are_choices: bool = False
+    tokens: Any = None
 
     @functools.cached_property
     def sizes(self) -> Sizes:
@@ -113,7 +115,7 @@ class Examples:
             },
             np.arange(len(self.rows) // size),
             labels,
-            truncated=self.truncated.reshape(-1, size).any(axis=1),
+            truncated=np.any(self.truncated.reshape(-1, size), axis=1),
             are_choices=True,
         )
 

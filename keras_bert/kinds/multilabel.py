@@ -9,12 +9,11 @@ from keras import ops
 
 from keras_bert.checkpoints.heads import LABEL_THRESHOLDS
 from keras_bert.errors import InputError
-from keras_bert.io.whole_files import atomic_path
 from keras_bert.kinds.classification import Classification
 from keras_bert.kinds.fields import find_label, numbered
 from keras_bert.kinds.kind import library_metric
 from keras_bert.kinds.labels import smooth
-from keras_bert.kinds.reports import write_worst_errors
+from keras_bert.kinds.reports import write_table, write_worst_errors
 from keras_bert.training.losses import soft_sigmoid_cross_entropy
 from keras_bert.training.objectives import Objective
 
@@ -207,13 +206,9 @@ class MultiLabel(Classification):
             zero_division=0,
         )
         columns = tabulate(gold, predicted > 0)
-        lines = ["label\tprecision\trecall\tf1\trows"]
-        for label, p, r, f1, count in zip(
-            self.spec.labels, *columns, strict=True
-        ):
-            lines.append(f"{label}\t{p:.4f}\t{r:.4f}\t{f1:.4f}\t{count}")
-        with atomic_path(folder / "labels.tsv") as path:
-            path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        lines = zip(self.spec.labels, *columns, strict=True)
+        header = ("label", "precision", "recall", "f1", "rows")
+        write_table(folder / "labels.tsv", [header, *lines])
         fields = self.spec.text_fields
         write_worst_errors(
             folder / "errors.tsv",

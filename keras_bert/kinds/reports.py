@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -60,9 +60,14 @@ def write_worst_errors(
     a number. The larger its absolute value, the worse is the error.
     """
     worst = sorted(errors, key=lambda error: -abs(error[2]))[:_NUM_WORST]
-    with atomic_path(file) as path, path.open("w", encoding="utf-8") as tsv:
-        for line in (header, *worst):
-            tsv.write("\t".join(map(_column, line)) + "\n")
+    write_table(file, [header, *worst])
+
+
+def write_table(file: Path, lines: Iterable[Iterable]) -> None:
+    """Writes tab-separated columns; numbers have four places."""
+    text = "".join("\t".join(map(_column, line)) + "\n" for line in lines)
+    with atomic_path(file) as path:
+        path.write_text(text, encoding="utf-8")
 
 
 def _column(value):

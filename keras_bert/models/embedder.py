@@ -10,8 +10,8 @@ from keras_bert.errors import InputError
 from keras_bert.layers.activations import get_activation
 from keras_bert.layers.choices import UnfoldVectors
 from keras_bert.layers.sequence_pooling import POOLINGS, SequencePooling
-from keras_bert.layers.window_numbers import WindowNumbers
-from keras_bert.layers.window_pooling import POOLINGS as WINDOW_POOLINGS
+from keras_bert.layers.windows import POOLINGS as WINDOW_POOLINGS
+from keras_bert.layers.windows import WindowNumbers
 from keras_bert.models.encoder import build_encoder
 from keras_bert.models.folded_inputs import fold_inputs
 from keras_bert.models.output_layer import build_output_layer

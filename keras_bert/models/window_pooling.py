@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_bert.layers.window_pooling import WindowPooling
+from keras_bert.layers.windows import WindowPooling
 from keras_bert.models.folded_inputs import fold_inputs
 
 

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 import tensorflow as tf
 from absl import logging
 
 from keras_bert.errors import InputError
-from keras_bert.kinds.embedding.losses import (
-    cosent,
-    multiple_negatives,
-    of_all_sizes,
-    triplet,
-)
+from keras_bert.kinds.embedding.losses import objective
 from keras_bert.kinds.embedding.rows import (
-    PAIRS,
-    SCORED_PAIRS,
-    TRIPLETS,
+    NEEDS_OF_LOSS,
+    NEEDS_OF_METRIC,
     check_rows,
     form_of,
 )
@@ -46,21 +38,9 @@ from keras_bert.kinds.windows import (
     text_preprocessor,
 )
 from keras_bert.models.embedder import build_embedder
-from keras_bert.training.losses import soft_squared_error
-from keras_bert.training.objectives import BatchObjective, Objective
 
 # Ids of texts are from 0 to this number, without it: a TPU has 32 bits.
 _NUM_IDS = 2**31 - 1
-_OF_LOSS = {
-    "multiple_negatives": PAIRS,
-    "cosent": SCORED_PAIRS,
-    "triplet": TRIPLETS,
-}
-_OF_METRIC = {
-    "spearman": SCORED_PAIRS,
-    "pearson": SCORED_PAIRS,
-    "triplet_accuracy": TRIPLETS,
-}
 
 
 def _triplet_accuracy(gold, predicted):
@@ -110,8 +90,8 @@ class Embedding(Kind):
         self._preprocessor = text_preprocessor(spec.settings, tokenizer)
         self._in_windows = spec.settings.in_windows
         self._prompt = spec.settings.prompt()
-        self._needs = _OF_LOSS[spec.settings.loss]
-        self.objectives = {"embeddings": _objective(spec.settings)}
+        self._needs = NEEDS_OF_LOSS[spec.settings.loss]
+        self.objectives = {"embeddings": objective(spec.settings)}
 
     @classmethod
     def recognizes(cls, folder):
@@ -208,7 +188,7 @@ class Embedding(Kind):
         """
         form = check_rows(rows, self.spec.text_fields, labeled=True)
         for metric in self.spec.metrics:
-            _OF_METRIC[metric].check(form, f"metric {metric}")
+            NEEDS_OF_METRIC[metric].check(form, f"metric {metric}")
         return _numbers(rows) if form.has_label else [None] * len(rows)
 
     def predicted(self, answers):
@@ -345,26 +325,6 @@ class Embedding(Kind):
 
 
 _ANSWERS = ("embedding", "similarity", "similarities")
-
-
-def _objective(settings):
-    if settings.loss == "triplet":
-        loss = functools.partial(triplet, margin=settings.margin)
-        return Objective(
-            of_all_sizes(loss, settings.sizes), soft_loss=_error_of_rows
-        )
-    losses = {"multiple_negatives": multiple_negatives, "cosent": cosent}
-    loss = functools.partial(losses[settings.loss], scale=settings.scale)
-    if settings.loss == "cosent":
-        return BatchObjective(
-            of_all_sizes(loss, settings.sizes), soft_loss=_error_of_rows
-        )
-    return BatchObjective(of_all_sizes(loss, settings.sizes))
-
-
-def _error_of_rows(teacher, vectors, temperature):
-    """A number for each row, which has one label for all of its texts."""
-    return tf.reduce_mean(soft_squared_error(teacher, vectors), axis=1)
 
 
 def _answer(vectors, is_cosine):

@@ -13,8 +13,28 @@ from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
+from keras_bert.kinds.embedding.settings import EmbeddingSettings
+from keras_bert.training.losses import soft_squared_error
+from keras_bert.training.objectives import BatchObjective, Objective
+
 # Added to a score that does not count.
 _NEVER = -1e9
+
+
+def objective(settings: EmbeddingSettings) -> Objective:
+    """Returns the loss that the settings name, over all sizes of vectors."""
+    if settings.loss == "triplet":
+        loss = functools.partial(triplet, margin=settings.margin)
+        return Objective(
+            of_all_sizes(loss, settings.sizes), soft_loss=_error_of_rows
+        )
+    if settings.loss == "cosent":
+        loss = functools.partial(cosent, scale=settings.scale)
+        return BatchObjective(
+            of_all_sizes(loss, settings.sizes), soft_loss=_error_of_rows
+        )
+    loss = functools.partial(multiple_negatives, scale=settings.scale)
+    return BatchObjective(of_all_sizes(loss, settings.sizes))
 
 
 def of_all_sizes(
@@ -120,6 +140,11 @@ def triplet(
     cosines = _cosines(embeddings)  # [B, C - 1]
     excess = cosines[:, 1:] - cosines[:, :1] + margin
     return tf.reduce_mean(tf.maximum(excess, 0.0), axis=1)
+
+
+def _error_of_rows(teacher, vectors, temperature):
+    """A number for each row, which has one label for all of its texts."""
+    return tf.reduce_mean(soft_squared_error(teacher, vectors), axis=1)
 
 
 def _cosines(embeddings):

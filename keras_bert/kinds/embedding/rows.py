@@ -61,6 +61,16 @@ class Needs(NamedTuple):
 PAIRS = Needs(2, None, False)
 SCORED_PAIRS = Needs(2, 2, True)
 TRIPLETS = Needs(3, None, False)
+NEEDS_OF_LOSS = {
+    "multiple_negatives": PAIRS,
+    "cosent": SCORED_PAIRS,
+    "triplet": TRIPLETS,
+}
+NEEDS_OF_METRIC = {
+    "spearman": SCORED_PAIRS,
+    "pearson": SCORED_PAIRS,
+    "triplet_accuracy": TRIPLETS,
+}
 
 
 def form_of(row: Row, text_fields: Sequence[str], number: int) -> Form:

@@ -33,219 +33,184 @@ class Candidates(NamedTuple):
     ends: tf.Tensor
 
 
-def find_candidates(
-    windows: Windows,
-    start_logits: tf.Tensor,
-    end_logits: tf.Tensor,
-    settings: SpanSettings,
-) -> Candidates:
-    """Pairs the best starts of each window with its best ends.
+class Decoder:
+    """Chooses answers by the logits [W, S] of the tokens of windows.
 
-    Takes logits [W, S]. The `n_best_size` best positions of each kind are
-    paired, even if they are outside of the context. A token can start an
-    answer only in the window with the most context around the token. If no
-    window of a question has a pair, the candidate of each window is its best
-    single token.
+    It works eagerly and in a graph, with tensors or arrays.
     """
-    shape = tf.shape(start_logits, tf.int64)
-    may_be_single = windows.is_max_context.to_tensor(-1, shape=shape) == 1
-    may_end = windows.context_tokens.to_tensor(-1, shape=shape) >= 0
-    n = tf.minimum(settings.n_best_size, tf.shape(start_logits)[1])
-    # top_k keeps equal logits in order, as a stable sort does.
-    start_scores, starts = tf.math.top_k(start_logits, n)
-    end_scores, ends = tf.math.top_k(end_logits, n)
-    may_start = tf.gather(may_be_single, starts, batch_dims=1)
-    may_end = tf.gather(may_end, ends, batch_dims=1)
-    lengths = ends[:, None, :] - starts[:, :, None] + 1  # [W, n, n]
-    scores = tf.where(
-        may_start[:, :, None]
-        & may_end[:, None, :]
-        & (lengths > 0)
-        & (lengths <= settings.max_answer_length),
-        _sum(start_scores[:, :, None], end_scores[:, None, :]),
-        _IMPOSSIBLE,
-    )
-    flat = [-1, n * n]
-    scores = tf.reshape(scores, flat)
 
-    single_scores = tf.where(
-        may_be_single, _sum(start_logits, end_logits), _IMPOSSIBLE
-    )
-    single = tf.argmax(single_scores, axis=1, output_type=tf.int32)[:, None]
-    best_of_row = tf.math.segment_max(
-        tf.reduce_max(scores, axis=1), windows.rows
-    )
-    has_pair = tf.math.is_finite(tf.gather(best_of_row, windows.rows))
-    single_scores = tf.where(
-        has_pair, _IMPOSSIBLE, tf.reduce_max(single_scores, axis=1)
-    )
-    return Candidates(
-        *(
-            tf.concat(columns, axis=1)
-            for columns in (
-                (scores, single_scores[:, None]),
-                (tf.reshape(tf.repeat(starts, n, axis=1), flat), single),
-                (tf.reshape(tf.tile(ends, [1, n]), flat), single),
+    def __init__(
+        self,
+        windows: Windows,
+        start_logits: Any,
+        end_logits: Any,
+        *,
+        settings: SpanSettings,
+        unk_id: int,
+    ):
+        self._windows = windows
+        self._starts = start_logits
+        self._ends = end_logits
+        self._settings = settings
+        self._unk_id = unk_id
+
+    def answers(self, contexts: Sequence[str]) -> list[dict[str, Any]]:
+        """Returns the answer to each question, as `Span` describes it."""
+        found = Candidates(*map(np.array, self._find_candidates()))
+        places, numbers = np.nonzero(np.isfinite(found.scores))
+        firsts, lasts = (x[places, numbers] for x in (found.starts, found.ends))
+        rows = self._windows.rows.numpy()
+        order = np.lexsort((-found.scores[places, numbers], rows[places]))
+        columns = [
+            np.array(x)[order].tolist()
+            for x in (
+                *self._locate(places, firsts, lasts),
+                self._starts[places, firsts],
+                self._ends[places, lasts],
             )
+        ]
+        splits = np.searchsorted(rows[places][order], range(len(contexts) + 1))
+        # The window of each row with the least score of "no answer".
+        logits = self._starts[:, 0], self._ends[:, 0]
+        least = np.lexsort((_sum(*logits), rows))
+        least = least[np.searchsorted(rows, range(len(contexts)))]
+        nulls = zip(*(x[least].tolist() for x in logits), strict=True)
+        return [
+            _answer(
+                context,
+                zip(*(column[first:last] for column in columns), strict=True),
+                null,
+                self._settings,
+            )
+            for context, first, last, null in zip(
+                contexts, splits[:-1], splits[1:], nulls, strict=True
+            )
+        ]
+
+    def best_answers(self, contexts: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Does the same in a graph, for strings [B] and without n-best."""
+        found = self._find_candidates()
+
+        def by_row(values, padding):
+            values = tf.RaggedTensor.from_value_rowids(
+                values, self._windows.rows, tf.size(contexts, tf.int64)
+            )
+            return values.row_starts(), values.to_tensor(padding)
+
+        # argmax takes the first of equal scores, as a stable sort does.
+        first_places, scores = by_row(
+            tf.reduce_max(found.scores, axis=1), _IMPOSSIBLE
         )
-    )
-
-
-def locate_answers(
-    windows: Windows,
-    places: tf.Tensor,
-    starts: tf.Tensor,
-    ends: tf.Tensor,
-    unk_id: int,
-) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns the starts and ends of answers, in characters of the context.
-
-    Takes answers [N]: the numbers of their windows (`places`) and their first
-    and last tokens. An answer becomes whole words if google-research/bert
-    cannot find its characters, which counts the letters of the clean text: an
-    unknown word has no letters, and cleaning may add or remove letters.
-    """
-    firsts = tf.gather(windows.input_ids.row_starts(), places)
-    lasts = firsts + tf.cast(ends, tf.int64)
-    firsts += tf.cast(starts, tf.int64)
-    is_unknown = tf.cast(windows.input_ids.flat_values == unk_id, tf.int32)
-    num_unknown = tf.cumsum(tf.pad(is_unknown, [[1, 0]]))
-
-    def of(field, tokens):
-        return tf.gather(field.flat_values, tokens)
-
-    is_exact = (
-        tf.gather(num_unknown, firsts) == tf.gather(num_unknown, lasts + 1)
-    ) & (
-        of(windows.word_start_drifts, firsts)
-        == of(windows.word_end_drifts, lasts)
-    )
-    return (
-        tf.where(
-            is_exact,
-            of(windows.starts, firsts),
-            of(windows.word_starts, firsts),
-        ),
-        tf.where(
-            is_exact, of(windows.ends, lasts), of(windows.word_ends, lasts)
-        ),
-    )
-
-
-def decode_windows(
-    contexts: Sequence[str],
-    windows: Windows,
-    start_logits: np.ndarray,
-    end_logits: np.ndarray,
-    *,
-    settings: SpanSettings,
-    unk_id: int,
-) -> list[dict[str, Any]]:
-    """Returns the answer to each question, from logits [W, S] of its windows.
-
-    `Span` tells the parts of an answer.
-    """
-    found = Candidates(
-        *map(
-            np.array,
-            find_candidates(windows, start_logits, end_logits, settings),
+        places = first_places + tf.argmax(scores, axis=1)
+        numbers = tf.argmax(tf.gather(found.scores, places), axis=1)
+        tokens = (
+            tf.gather(tf.gather(x, places), numbers, batch_dims=1)
+            for x in (found.starts, found.ends)
         )
-    )
-    places, numbers = np.nonzero(np.isfinite(found.scores))
-    first_tokens, last_tokens = (
-        x[places, numbers] for x in (found.starts, found.ends)
-    )
-    located = locate_answers(windows, places, first_tokens, last_tokens, unk_id)
-    rows = windows.rows.numpy()[places]
-    order = np.lexsort((-found.scores[places, numbers], rows))
-    columns = [
-        x[order].tolist()
-        for x in (
-            *map(np.array, located),
-            start_logits[places, first_tokens],
-            end_logits[places, last_tokens],
-        )
-    ]
-    splits = np.searchsorted(rows[order], np.arange(len(contexts) + 1))
-    nulls = _nulls(windows.rows.numpy(), start_logits[:, 0], end_logits[:, 0])
-    return [
-        _answer(
-            context,
-            zip(*(column[first:last] for column in columns), strict=True),
-            null,
-            settings,
-        )
-        for context, first, last, null in zip(
-            contexts, splits[:-1], splits[1:], nulls, strict=True
-        )
-    ]
+        starts, ends = self._locate(places, *tokens)
+        scores = tf.reduce_max(scores, axis=1)
+        is_found = tf.math.is_finite(scores)
+        scores = tf.where(is_found, scores, np.float64(0))
+        nulls = _sum(self._starts[:, 0], self._ends[:, 0])
+        nulls = tf.reduce_min(by_row(nulls, float("inf"))[1], axis=1)
+        null_odds = nulls - scores
+        starts, ends = (tf.where(is_found, x, 0) for x in (starts, ends))
+        texts = tf.strings.substr(contexts, starts, ends - starts, "UTF8_CHAR")
+        texts = tf.strings.regex_replace(texts, _SPACES, " ")
+        is_answered = texts != ""
+        if self._settings.answers_may_be_missing:
+            threshold = self._settings.null_score_diff_threshold
+            is_answered &= null_odds <= threshold
+        return {
+            "answer": tf.where(is_answered, texts, ""),
+            "best_answer": texts,
+            "score": tf.cast(scores, tf.float32),
+            "start": tf.where(is_answered, starts, 0),
+            "end": tf.where(is_answered, ends, 0),
+            "null_odds": tf.cast(null_odds, tf.float32),
+        }
 
+    def _find_candidates(self) -> Candidates:
+        """Pairs the best starts of each window with its best ends.
 
-def best_answers(
-    contexts: tf.Tensor,
-    windows: Windows,
-    start_logits: tf.Tensor,
-    end_logits: tf.Tensor,
-    *,
-    settings: SpanSettings,
-    unk_id: int,
-) -> dict[str, tf.Tensor]:
-    """Does the same in a graph, for strings [B] and without n-best."""
-    found = find_candidates(windows, start_logits, end_logits, settings)
-
-    def by_row(values, padding):
-        rows = windows.rows
-        values = tf.RaggedTensor.from_value_rowids(
-            values, rows, tf.size(contexts, tf.int64)
+        The `n_best_size` best positions of each kind are paired, even if they
+        are outside of the context. A token can start an answer only in the
+        window with the most context around the token. If no window of a
+        question has a pair, the candidate of each window is its best single
+        token.
+        """
+        rows = self._windows.rows
+        shape = tf.shape(self._starts, tf.int64)
+        may_be_single = self._windows.is_max_context.to_tensor(-1, shape) == 1
+        may_end = self._windows.context_tokens.to_tensor(-1, shape) >= 0
+        n = tf.minimum(self._settings.n_best_size, tf.cast(shape[1], tf.int32))
+        # top_k keeps equal logits in order, as a stable sort does.
+        start_scores, starts = tf.math.top_k(self._starts, n)
+        end_scores, ends = tf.math.top_k(self._ends, n)
+        may_start = tf.gather(may_be_single, starts, batch_dims=1)
+        may_end = tf.gather(may_end, ends, batch_dims=1)
+        lengths = ends[:, None, :] - starts[:, :, None] + 1  # [W, n, n]
+        scores = tf.where(
+            may_start[:, :, None]
+            & may_end[:, None, :]
+            & (lengths > 0)
+            & (lengths <= self._settings.max_answer_length),
+            _sum(start_scores[:, :, None], end_scores[:, None, :]),
+            _IMPOSSIBLE,
         )
-        return values.row_starts(), values.to_tensor(padding)
+        flat = [-1, n * n]
+        scores = tf.reshape(scores, flat)
 
-    # argmax takes the first of equal scores, as a stable sort does.
-    first_places, scores = by_row(
-        tf.reduce_max(found.scores, axis=1), _IMPOSSIBLE
-    )
-    places = first_places + tf.argmax(scores, axis=1)
-    numbers = tf.argmax(tf.gather(found.scores, places), axis=1)
-    first_tokens, last_tokens = (
-        tf.gather(tf.gather(x, places), numbers, batch_dims=1)
-        for x in (found.starts, found.ends)
-    )
-    starts, ends = locate_answers(
-        windows, places, first_tokens, last_tokens, unk_id
-    )
-    scores = tf.reduce_max(scores, axis=1)
-    is_found = tf.math.is_finite(scores)
-    scores = tf.where(is_found, scores, np.float64(0))
-    nulls = _sum(start_logits[:, 0], end_logits[:, 0])
-    null_odds = tf.reduce_min(by_row(nulls, float("inf"))[1], axis=1) - scores
-    starts, ends = (tf.where(is_found, x, 0) for x in (starts, ends))
-    texts = tf.strings.substr(contexts, starts, ends - starts, "UTF8_CHAR")
-    texts = tf.strings.regex_replace(texts, _SPACES, " ")
-    is_answered = texts != ""
-    if settings.answers_may_be_missing:
-        is_answered &= null_odds <= settings.null_score_diff_threshold
-    return {
-        "answer": tf.where(is_answered, texts, ""),
-        "best_answer": texts,
-        "score": tf.cast(scores, tf.float32),
-        "start": tf.where(is_answered, starts, 0),
-        "end": tf.where(is_answered, ends, 0),
-        "null_odds": tf.cast(null_odds, tf.float32),
-    }
+        single_scores = tf.where(
+            may_be_single, _sum(self._starts, self._ends), _IMPOSSIBLE
+        )
+        single = tf.argmax(single_scores, axis=1, output_type=tf.int32)
+        single_scores = tf.reduce_max(single_scores, axis=1)
+        best_of_row = tf.math.segment_max(tf.reduce_max(scores, axis=1), rows)
+        has_pair = tf.math.is_finite(tf.gather(best_of_row, rows))
+        single_scores = tf.where(has_pair, _IMPOSSIBLE, single_scores)
+        starts = tf.reshape(tf.repeat(starts, n, axis=1), flat)
+        ends = tf.reshape(tf.tile(ends, [1, n]), flat)
+        pairs = (scores, single_scores), (starts, single), (ends, single)
+        return Candidates(
+            *(tf.concat([x, y[:, None]], axis=1) for x, y in pairs)
+        )
+
+    def _locate(self, places, starts, ends):
+        """Returns where answers start and end, in characters of the context.
+
+        Takes answers [N]: the numbers of their windows (`places`) and their
+        first and last tokens. An answer becomes whole words if
+        google-research/bert cannot find its characters, which counts the
+        letters of the clean text: an unknown word has no letters, and cleaning
+        may add or remove letters.
+        """
+        windows, ids = self._windows, self._windows.input_ids
+        begins = tf.gather(ids.row_starts(), places)
+        firsts, lasts = (begins + tf.cast(x, tf.int64) for x in (starts, ends))
+        is_unknown = tf.cast(ids.flat_values == self._unk_id, tf.int32)
+        num_unknown = tf.cumsum(tf.pad(is_unknown, [[1, 0]]))
+
+        def of(field, tokens):
+            return tf.gather(field.flat_values, tokens)
+
+        is_exact = (
+            tf.gather(num_unknown, firsts) == tf.gather(num_unknown, lasts + 1)
+        ) & (
+            of(windows.word_start_drifts, firsts)
+            == of(windows.word_end_drifts, lasts)
+        )
+        starts, word_starts = windows.starts, windows.word_starts
+        ends, word_ends = windows.ends, windows.word_ends
+        return (
+            tf.where(is_exact, of(starts, firsts), of(word_starts, firsts)),
+            tf.where(is_exact, of(ends, lasts), of(word_ends, lasts)),
+        )
 
 
 def _sum(start_logits, end_logits):
     # In float64, as the reference adds in Python.
     return tf.cast(start_logits, tf.float64) + tf.cast(end_logits, tf.float64)
-
-
-def _nulls(rows, start_logits, end_logits):
-    """Returns, for each row, both logits of the window with the least sum."""
-    order = np.lexsort((_sum(start_logits, end_logits), rows))
-    firsts = order[np.searchsorted(rows, np.arange(rows[-1] + 1))]
-    return zip(
-        start_logits[firsts].tolist(), end_logits[firsts].tolist(), strict=True
-    )
 
 
 def _answer(context, candidates, null, settings):

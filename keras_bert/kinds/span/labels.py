@@ -29,77 +29,54 @@ def label_windows(
     whose context does not have the answer at its `answer_start`; the log
     counts such rows.
     """
+    names = ("input_ids", "starts", "ends", "context_tokens", "is_max_context")
+    flat = {name: getattr(windows, name).flat_values.numpy() for name in names}
+    window = windows.input_ids.value_rowids().numpy()
+    place = tf.ragged.range(windows.input_ids.row_lengths()).values.numpy()
     row_of_window = windows.rows.numpy()
-    flat = {n: x.numpy() for n, x in _flat(windows).items()}
-    tokens_of_rows = _context_tokens(flat, row_of_window, len(rows))
+    row = row_of_window[window]
+    # One window of each token has the most context around it.
+    chosen = np.flatnonzero(flat["is_max_context"] == 1)
+    order = np.lexsort((flat["context_tokens"][chosen], row[chosen]))
+    chosen = chosen[order]
+    splits = np.searchsorted(row[chosen], np.arange(1, len(rows)))
     answer_ids = tokenizer(
         [row["label"][0]["text"] if row["label"] else "" for row in rows]
     ).to_list()
-    firsts = np.full(len(rows), _NOWHERE)
-    lasts = firsts.copy()
+    spans = np.full((2, len(rows)), _NOWHERE)
     lost = []
-    for i, (row, context, tokens, ids) in enumerate(
-        zip(rows, contexts, tokens_of_rows, answer_ids, strict=True)
+    for i, (example, context, tokens, ids) in enumerate(
+        zip(rows, contexts, np.split(chosen, splits), answer_ids, strict=True)
     ):
-        if row["label"]:
-            span = _answer_tokens(context, row["label"][0], tokens, ids)
+        if example["label"]:
+            columns = (flat[name][tokens] for name in names[:3])
+            span = _answer_tokens(context, example["label"][0], columns, ids)
             if span:
-                firsts[i], lasts[i] = span
+                spans[:, i] = span
             else:
                 lost.append(i)
     if lost:
-        number, row = list(numbered(rows))[lost[0]]
+        number, example = list(numbered(rows))[lost[0]]
         logging.warning(
             "%d of %d answers are not at their answer_start, so they are not "
             "learned; the first is %r to question %s.",
             len(lost),
             len(rows),
-            row["label"][0]["text"],
-            row.get("id", number),
+            example["label"][0]["text"],
+            example.get("id", number),
         )
-    window, place = flat["window"], flat["place"]
-    positions: list[np.ndarray] = []
-    for tokens in (firsts, lasts):
-        is_it = flat["context_tokens"] == tokens[row_of_window[window]]
-        position = np.zeros(len(row_of_window), "int32")
+    positions = np.zeros((2, len(row_of_window)), "int32")
+    for position, tokens in zip(positions, spans, strict=True):
+        is_it = flat["context_tokens"] == tokens[row]
         position[window[is_it]] = place[is_it]
-        positions.append(position)
-    is_whole = (positions[0] > 0) & (positions[1] > 0)
-    is_lost = np.isin(row_of_window, lost)
-    starts, ends = (
-        np.where(is_lost, IGNORED, np.where(is_whole, x, 0)) for x in positions
-    )
-    return starts, ends
+    positions[:, (positions == 0).any(axis=0)] = 0  # not the whole answer
+    positions[:, np.isin(row_of_window, lost)] = IGNORED
+    return positions[0], positions[1]
 
 
 # No token has this number.
 _NOWHERE = -2
 _SPACE = re.compile(f"[{SPACES}]+")
-
-
-def _flat(windows):
-    """Returns the fields of all tokens of all windows."""
-    names = ("input_ids", "context_tokens", "starts", "ends", "is_max_context")
-    ids = windows.input_ids
-    window = ids.value_rowids()
-    return {name: getattr(windows, name).flat_values for name in names} | {
-        "window": window,
-        "place": tf.range(tf.size(window, tf.int64))
-        - tf.gather(ids.row_starts(), window),
-    }
-
-
-def _context_tokens(flat, row_of_window, num_rows):
-    """Yields the ids, starts and ends of the tokens of each row's context."""
-    # One window of each token has the most context around it.
-    chosen = np.flatnonzero(flat["is_max_context"] == 1)
-    row = row_of_window[flat["window"][chosen]]
-    order = np.lexsort((flat["context_tokens"][chosen], row))
-    chosen = chosen[order]
-    splits = np.searchsorted(row[order], np.arange(num_rows + 1))
-    columns = [flat[name][chosen] for name in ("input_ids", "starts", "ends")]
-    for first, last in zip(splits[:-1], splits[1:], strict=True):
-        yield [column[first:last] for column in columns]
 
 
 def _answer_tokens(context, answer, tokens, answer_ids):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+import json
 from numbers import Integral
 
 import numpy as np
@@ -10,18 +10,15 @@ import tensorflow as tf
 
 from keras_bert.checkpoints.heads import SPAN_LABELER
 from keras_bert.errors import InputError
+from keras_bert.io.whole_files import atomic_path
 from keras_bert.kinds.examples import Examples
 from keras_bert.kinds.fields import check_fields, check_text, numbered
 from keras_bert.kinds.kind import Kind
 from keras_bert.kinds.network_calls import call_in_pieces
 from keras_bert.kinds.signatures import Signature
 from keras_bert.kinds.span import metrics as squad_metrics
-from keras_bert.kinds.span.decoding import best_answers, decode_windows
+from keras_bert.kinds.span.decoding import Decoder
 from keras_bert.kinds.span.labels import label_windows
-from keras_bert.kinds.span.reports import (
-    write_answer_lengths,
-    write_prediction_files,
-)
 from keras_bert.kinds.span.settings import SpanSettings
 from keras_bert.kinds.span.windows import QuestionWindows, Windows
 from keras_bert.models.span_labeler import build_span_labeler
@@ -116,12 +113,12 @@ class Span(Kind):
                 name: tf.constant(x)
                 for name, x in zip(self.objectives, positions, strict=True)
             }
-        return _SpanExamples(
+        return Examples(
             _features(windows),
             windows.rows.numpy(),
             labels,
             truncated=windows.truncated.numpy(),
-            windows=windows,
+            tokens=windows,
         )
 
     def decode(self, rows, examples, outputs):
@@ -133,13 +130,7 @@ class Span(Kind):
                 dense[i, :length] = outputs[name][i][:length]
             logits.append(dense)
         _, contexts = self._texts(rows)
-        return decode_windows(
-            contexts,
-            examples.windows,
-            *logits,
-            settings=self.spec.settings,
-            unk_id=self.tokenizer.unk_id,
-        )
+        return self._decoder(examples.tokens, logits).answers(contexts)
 
     def score(self, rows, answers, metrics):
         figures = super().score(rows, answers, metrics)
@@ -182,17 +173,19 @@ class Span(Kind):
         return answer["answer"]
 
     def write_reports(self, folder, rows, answers):
-        """Writes the files of run_squad.py and `answer_lengths.{tsv,png}`."""
-        write_prediction_files(
-            folder,
-            [_name(row, number) for number, row in numbered(rows)],
-            answers,
-            with_null_odds=self.spec.settings.answers_may_be_missing,
-        )
-        if all("label" in row for row in rows):
-            write_answer_lengths(
-                folder, self.gold(rows), self.predicted(answers)
-            )
+        """Writes the files of google-research/bert, run_squad.py.
+
+        These are `predictions.json` and, for SQuAD 2.0, `null_odds.json`, which
+        the official evaluation takes, and `nbest_predictions.json`.
+        """
+        files = {"predictions": "answer", "nbest_predictions": "nbest"}
+        if self.spec.settings.answers_may_be_missing:
+            files["null_odds"] = "null_odds"
+        ids = [_name(row, number) for number, row in numbered(rows)]
+        for name, key in files.items():
+            values = dict(zip(ids, (a[key] for a in answers), strict=True))
+            with atomic_path(folder / f"{name}.json") as path:
+                path.write_text(json.dumps(values, indent=4) + "\n")
 
     def signatures(self, model):
         def answer(question, context):
@@ -206,18 +199,20 @@ class Span(Kind):
                 tf.where(features["input_mask"] == 1, outputs[name], _NEVER)
                 for name in self.objectives
             )
-            best = best_answers(
-                context,
-                windows,
-                *logits,
-                settings=self.spec.settings,
-                unk_id=self.tokenizer.unk_id,
-            )
+            best = self._decoder(windows, logits).best_answers(context)
             return best | how_read(
                 windows.input_ids, windows.truncated, windows.rows
             )
 
         return {"serving_default": Signature(answer, self.string_inputs())}
+
+    def _decoder(self, windows, logits):
+        return Decoder(
+            windows,
+            *logits,
+            settings=self.spec.settings,
+            unk_id=self.tokenizer.unk_id,
+        )
 
     def _texts(self, rows):
         """Returns the questions and the contexts."""
@@ -227,13 +222,6 @@ class Span(Kind):
                 name = f"The {field} of question {_name(row, number)}"
                 check_text(row[field], name)
         return [[row[field] for row in rows] for field in self.spec.text_fields]
-
-
-@dataclasses.dataclass(frozen=True)
-class _SpanExamples(Examples):
-    """Examples with their windows, one each."""
-
-    windows: Windows | None = None
 
 
 def _features(windows):

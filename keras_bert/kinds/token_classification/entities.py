@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_bert.io.whole_files import atomic_path
 from keras_bert.kinds.kind import library_metric
+from keras_bert.kinds.reports import write_table
 
 
 class Entities(NamedTuple):
@@ -87,30 +87,33 @@ def find_entities(
 
 
 def write_entity_types(
-    file: Path, gold: Set[tuple], predicted: Set[tuple]
+    file: Path,
+    gold: Sequence[Sequence[str]],
+    predicted: Sequence[Sequence[str]],
 ) -> None:
-    """Writes precision, recall and F1 of each type, and of all types.
+    """Writes precision, recall and F1 of each type, and of all types."""
+    # Late, because this import takes a second.
+    from seqeval.metrics.sequence_labeling import get_entities
 
-    An entity is a tuple of its type and its place.
-    """
-    counts = [
-        Counter(kind for kind, *_ in entities)
-        for entities in (gold, predicted, gold & predicted)
+    found = [
+        {
+            (kind, row, *place)
+            for row, tags in enumerate(_prefixed(rows))
+            for kind, *place in get_entities(tags)
+        }
+        for rows in (gold, predicted)
     ]
+    found.append(found[0] & found[1])
+    counts = [Counter(kind for kind, *_ in entities) for entities in found]
     columns = "type precision recall f1 gold predicted correct".split()
-    lines = [columns]
+    lines: list[list] = [columns]
     for kind in [*sorted(counts[0] | counts[1]), "all"]:
         g, p, c = (
             count.total() if kind == "all" else count[kind] for count in counts
         )
         ratios = (c / max(p, 1), c / max(g, 1), 2 * c / max(g + p, 1))
-        numbers = map(str, (g, p, c))
-        lines.append([kind, *(f"{r:.4f}" for r in ratios), *numbers])
-    with atomic_path(file) as path:
-        path.write_text(
-            "".join("\t".join(line) + "\n" for line in lines),
-            encoding="utf-8",
-        )
+        lines.append([kind, *ratios, g, p, c])
+    write_table(file, lines)
 
 
 def _type_of(label):

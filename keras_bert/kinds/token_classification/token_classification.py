@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import tensorflow as tf
 
@@ -30,7 +28,6 @@ from keras_bert.kinds.token_classification.entities import (
 )
 from keras_bert.kinds.token_classification.words import (
     Tokens,
-    WordWindows,
     window_words,
 )
 from keras_bert.models.token_classifier import build_token_classifier
@@ -103,22 +100,23 @@ class TokenClassification(Kind):
                     self._gold_ids(rows).values,
                 )
             )
-        return _WordExamples(
+        return Examples(
             windows.features(),
             windows.text_numbers.numpy(),
             labels,
-            windows=windows,
-            tokens=tokens,
+            tokens=(tokens, windows),
         )
 
     def decode(self, rows, examples, outputs):
-        is_read = examples.windows.is_read
-        masks = np.split(is_read.values.numpy(), is_read.row_splits[1:-1])
+        tokens, windows = examples.tokens
+        is_read = windows.is_read
+        masks = np.split(
+            is_read.values.numpy(), is_read.row_splits.numpy()[1:-1]
+        )
         logits = [
             array[: len(mask)][mask]
             for array, mask in zip(outputs["logits"], masks, strict=True)
         ]
-        tokens = examples.tokens
         tags, scores, entities = self._answer(tokens, np.concatenate(logits))
         has_words = tokens.offsets is None
         field = self.spec.text_fields[0] if has_words else "text"
@@ -161,29 +159,13 @@ class TokenClassification(Kind):
 
     def write_reports(self, folder, rows, answers):
         """Writes `entity_types.tsv`, and `confusion_matrix.png` of words."""
-        gold = self._gold_ids(rows)
         ids = self.label_ids()
+        tags = self.gold(rows), self.predicted(answers)
+        gold, predicted = ([ids[x] for row in t for x in row] for t in tags)
         write_confusion_matrix(
-            folder / "confusion_matrix.png",
-            gold.values.numpy(),
-            [ids[tag] for answer in answers for tag in answer["tags"]],
-            self.spec.labels,
+            folder / "confusion_matrix.png", gold, predicted, self.spec.labels
         )
-        no_scores = gold.with_values(tf.zeros(tf.shape(gold.values)))
-        entities = find_entities(gold, no_scores, self.spec.labels).to_list()
-        write_entity_types(
-            folder / "entity_types.tsv",
-            gold={
-                (kind, row, first, last + 1)
-                for row, found in enumerate(entities)
-                for kind, first, last, _ in found
-            },
-            predicted={
-                (entity["type"], row, entity["start_word"], entity["end_word"])
-                for row, answer in enumerate(answers)
-                for entity in answer["entities"]
-            },
-        )
+        write_entity_types(folder / "entity_types.tsv", *tags)
 
     def signatures(self, model):
         def find(text):
@@ -292,14 +274,6 @@ class TokenClassification(Kind):
                 )
             ids.append([find_label(tag, label_ids, number) for tag in tags])
         return tf.ragged.constant(ids, tf.int32, ragged_rank=1)
-
-
-@dataclasses.dataclass(frozen=True)
-class _WordExamples(Examples):
-    """Examples with their tokens, and the windows of these."""
-
-    windows: WordWindows | None = None
-    tokens: Tokens | None = None
 
 
 def _have_texts(rows, field):

@@ -62,6 +62,7 @@ class Tokens:
 
     def locate(self, entities: Entities) -> dict[str, tf.RaggedTensor]:
         """Returns the `start` and `end` of entities, in characters."""
+        assert self.offsets is not None
         # Words, and then tokens, are numbered through all texts.
         firsts = self.words.values
         shift = self.words.row_starts()[:, None]

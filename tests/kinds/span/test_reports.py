@@ -46,27 +46,20 @@ def test_files(vocab_file, tmp_path):
         span_row("a b", id="q1"),
         span_row("the lazy dog", "lazy dog", id="q2"),
         span_row("the lazy dog", "lazy dog", id="q3"),
-        span_row("x " * 40, "x " * 16 + "x"),
+        span_row("x " * 40, "x"),
     ]
     answers = [_answer("", 1.5), _answer("dog"), _answer("한", 9.0)]
     answers.append(_answer("x " * 17))
     folder = tmp_path / "dev"
     span_kind(vocab_file).write_reports(folder, rows, answers)
     names = ["nbest_predictions.json", "predictions.json"]
-    lengths = ["answer_lengths.png", "answer_lengths.tsv"]
-    assert sorted(f.name for f in folder.iterdir()) == lengths + names
+    assert sorted(f.name for f in folder.iterdir()) == names
     ids = ["q1", "q2", "q3", "4"]
     assert json.loads((folder / names[1]).read_text()) == dict(
         zip(ids, ["", "dog", "한", "x " * 17], strict=True)
     )
     n_best = json.loads((folder / names[0]).read_text())
     assert n_best["q2"] == [{"text": "dog", "probability": 1.0}]
-    assert (folder / lengths[1]).read_text() == (
-        "words\tquestions\texact_match\tf1\n"
-        "0\t1\t100.00\t100.00\n"
-        "2\t2\t0.00\t33.33\n"
-        "17+\t1\t100.00\t100.00\n"
-    )
     without_labels = [{"question": "", "context": ""}] * 4
     folder = tmp_path / "test"
     span_kind(vocab_file, answers_may_be_missing=True).write_reports(

@@ -10,7 +10,7 @@ from span_examples import change_settings, span_kind, span_row
 
 from keras_bert.errors import InputError
 from keras_bert.finetuning.finetuned_model import FinetunedModel
-from keras_bert.kinds.span.decoding import best_answers, decode_windows
+from keras_bert.kinds.span.decoding import Decoder
 from keras_bert.tasks.squad import read_squad
 
 
@@ -46,7 +46,7 @@ def test_the_labels_are_those_of_the_reference(golden):
 def test_answers_are_those_of_the_reference(golden):
     """The reference takes the logits of padding for candidates too."""
     folder, kind, rows = golden
-    windows = kind.encode(rows, labeled=False).windows
+    windows = kind.encode(rows, labeled=False).tokens
     stored = np.load(folder / "features_and_logits.npz")
     logits = stored["start_logits"], stored["end_logits"]
     settings = {
@@ -54,10 +54,9 @@ def test_answers_are_those_of_the_reference(golden):
         "unk_id": kind.tokenizer.unk_id,
     }
     contexts = [row["context"] for row in rows]
-    answers = decode_windows(contexts, windows, *logits, **settings)
-    in_graph = best_answers(
-        tf.constant(contexts), windows, *map(tf.constant, logits), **settings
-    )
+    answers = Decoder(windows, *logits, **settings).answers(contexts)
+    decoder = Decoder(windows, *map(tf.constant, logits), **settings)
+    in_graph = decoder.best_answers(tf.constant(contexts))
 
     def read(name):
         data = (folder / name).read_bytes()
