@@ -154,7 +154,7 @@ def _check_is_not_embedder(folder, bert_config):
 def _build_vectors(encoder, has_pooler, normalize):
     """Returns a network with one output for each pooling.
 
-    Where texts share rows, all outputs are float32 [R, K, H].
+    Where rows hold several texts, all outputs are float32 [R, K, H].
     """
     tokens = encoder.output["sequence_output"]
     input_mask = encoder.input["input_mask"]

@@ -24,7 +24,7 @@ class Examples:
     Attributes:
         features: `input_ids` and `segment_ids`, int32 [N, (tokens)], or
             [N, C, (tokens)] for examples that hold several sequences. Their
-            number C may differ, as that of the windows of texts does. If they
+            number C may differ, as the number of windows does. If they
             are the windows of several texts, `num_windows`, int32 [N, texts],
             says how many each text has.
         rows: The number of the row of each example, in rising order. A long

@@ -206,7 +206,7 @@ class Kind(tf.Module):
     ) -> dict[str, list]:
         """Fits weights that are not trained, such as thresholds, on a dev set.
 
-        `outputs` are those of the model for `examples`. Returns the outputs of
+        `outputs` are what the model made of `examples`. Returns the outputs of
         the changed model.
         """
         return outputs
@@ -221,7 +221,7 @@ class Kind(tf.Module):
 
         `outputs` has, by name, an array for each example; an array with an
         axis of tokens is at least as long as the example. An answer can be
-        written as JSON, and its keys are those of the served model.
+        written as JSON, and the served model's answer has the same keys.
         """
         raise NotImplementedError
 

@@ -84,7 +84,7 @@ class MultiLabel(Classification):
 
     In training, the rows with a label have its weight (`class_weights`) in the
     loss of this label, and the other rows weigh 1. The balanced weight is the
-    number of the other rows divided by that of the rows with the label. The
+    number of the other rows divided by the number of rows with the label. The
     loss of an evaluation has neither weights nor smoothed labels.
 
     The SavedModel takes the text fields [B] and returns `labels` [B, L],

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 Features = dict[str, tf.Tensor | tf.RaggedTensor]
 
-# Attention compares all tokens of a row, also those of different texts. Up
+# Attention compares all tokens of a row, also of different texts. Up
 # to this size, that takes no longer than the padding that is saved.
 TOKENS_PER_ROW = 128
 

@@ -26,8 +26,8 @@ class Signature(NamedTuple):
             of objects for each row, padded with "" or 0.
         inputs: The specifications of the tensors, with their names.
         by_label: The outputs whose last axis has an entry for each label.
-        method: The API of TensorFlow Serving that calls it. If it is that of
-            Classify or Regress, the SavedModel's function takes serialized
+        method: The API of TensorFlow Serving that calls it. If this is Classify
+            or Regress, the SavedModel's function takes serialized
             tf.Examples with the inputs.
 
     Example:
@@ -52,7 +52,7 @@ def one_graph(
 ) -> Callable[..., dict[str, tf.Tensor]]:
     """Returns the function with a graph of its own.
 
-    Signatures that call it share the graph, which is traced and saved once.
+    All signatures that call it have this graph, traced and saved once.
     """
     return tf.function(function, input_signature=inputs, autograph=False)
 

@@ -23,7 +23,7 @@ _OLD_SETTINGS = {"bilstm_size": 0, "features": ""}
 
 
 def make_spec(task: Task, settings: Mapping[str, Any]) -> TaskSpec:
-    """Returns the spec of a task; `settings` override those of the task.
+    """Returns the spec of a task; `settings` override the task's own.
 
     Raises InputError for a setting that the kind does not have.
     """

@@ -57,8 +57,8 @@ class TextKind(Kind):
     ) -> dict[str, tf.Tensor]:
         """Turns outputs into answers as `decode` does, in a graph.
 
-        The answers of a kind with labels have `scores` [B, L], those of
-        another kind `score` [B].
+        The answers have `scores` [B, L] if the kind has labels, or else
+        `score` [B].
         """
         raise NotImplementedError
 

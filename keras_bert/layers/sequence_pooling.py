@@ -1,4 +1,4 @@
-"""One vector for each of the sequences that share a row."""
+"""One vector for each sequence of a row."""
 
 import keras
 from keras import ops

@@ -50,7 +50,7 @@ class WindowPooling(keras.layers.Layer):
 class WindowNumbers(keras.layers.Layer):
     """Numbers of windows [B, C] and windows [B, M, S] -> int32 [B, M].
 
-    The windows of text 1 are followed by those of text 2, and so on up to C.
+    The windows of text 2 follow the windows of text 1, and so on up to C.
     The result is the number of the text of each window, and 0 after the last.
 
     Example:

@@ -42,12 +42,11 @@ def can_pack(model: keras.Model) -> bool:
 def with_packed_rows(model: keras.Model) -> keras.Model:
     """Makes a network of the same layers in which a row holds several texts.
 
-    A text attends to itself only, so its outputs are those of a row of its
-    own, but for the order of sums.
+    A text attends to itself only, so its outputs are the same as in a row of
+    its own, but for the order of sums.
 
-    Inputs: those of the model, int32 [R, S], where `input_mask` numbers the K
-    texts of a row from 1. Outputs: those of the model, such as `logits`
-    [R, K, L].
+    Inputs: the model's, int32 [R, S], where `input_mask` numbers the K texts of
+    a row from 1. Outputs: the model's, such as `logits` [R, K, L].
 
     Args:
         model: A network for which `can_pack` is true.

@@ -11,11 +11,11 @@ def pool_windows(model: keras.Model, pooling: str) -> keras.Model:
 
     Every output, such as `logits` [B, L], becomes the mean or the maximum of
     the outputs for the windows of a text, number by number. A window without a
-    token does not count. The weights are those of the model, under the same
+    token does not count. The weights are the model's own, under the same
     paths.
 
-    Inputs: those of the model with an axis of windows W, int32 [B, W, S].
-    Outputs: those of the model.
+    Inputs: the model's, with an axis of windows W, int32 [B, W, S].
+    Outputs: the same as the model's.
 
     Example:
         >>> config = keras_bert.BertConfig.from_name("bert_tiny")

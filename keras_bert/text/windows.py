@@ -76,7 +76,7 @@ class WindowPreprocessor(tf.Module):
 
 
 class WindowLayout(NamedTuple):
-    """The places of N windows in their texts; those of a text are together.
+    """The places of N windows in their texts, text after text.
 
     Attributes:
         numbers: The number of the window in its text, int64 [B, (windows)].

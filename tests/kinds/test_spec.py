@@ -18,6 +18,19 @@ def test_a_spec_is_read_as_it_was_written(tmp_path, name):
     assert json.loads(file.read_text())["settings"]["max_seq_length"] == 12
 
 
+def test_a_setting_that_no_longer_exists_is_read_if_it_says_nothing(tmp_path):
+    file = tmp_path / "task.json"
+    spec = make_spec("token_classification", labels=("O", "B-X"))
+    values = json.loads(specs.spec_to_json(spec))
+    values["settings"] |= {"features": "", "bilstm_size": 0}
+    file.write_text(json.dumps(values))
+    assert specs.read_spec(file) == spec
+    values["settings"] |= {"bilstm_size": 6}
+    file.write_text(json.dumps(values))
+    with pytest.raises(InputError, match="has no setting 'bilstm_size'"):
+        specs.read_spec(file)
+
+
 def test_settings_override_those_of_the_task():
     task = get_task("glue/stsb")
     spec = specs.make_spec(task, {"max_value": 4.0, "max_seq_length": 7})
@@ -56,9 +69,9 @@ def test_a_setting_with_a_wrong_value_is_named(name, settings, message):
 
 
 def test_an_unknown_kind_lists_the_known_ones():
-    known = ", ".join(sorted(TEXT_FIELDS))
-    with pytest.raises(InputError, match=f"'guess'; known are .*{known}"):
+    with pytest.raises(InputError, match="'guess'; known are ") as error:
         get_kind("guess")
+    assert all(f"{name}," in str(error.value) for name in TEXT_FIELDS)
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ class Embedding(Kind):
 
     A row with two texts is answered with `similarity`, the cosine of their
     vectors or, if the settings say so, the dot product; one with more texts
-    with `similarities`, those of the first text with each other one. The
+    with `similarities`, of the first text with each other one. The
     default prompt of the settings precedes each text.
 
     The text fields are an anchor, a positive and any negatives. A row has the

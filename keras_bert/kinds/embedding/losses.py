@@ -109,7 +109,7 @@ def cosent(
     *,
     scale: float,
 ) -> tf.Tensor:
-    """The order of the cosines must be that of the labels.
+    """The cosines must have the order of the labels.
 
     log(1 + sum of exp(scale * (cosine_j - cosine_i))) over all pairs of rows
     with label_i > label_j (CoSENT, Su 2022, https://kexue.fm/archives/8847).

@@ -26,8 +26,6 @@ from keras_bert.kinds.embedding.settings import EmbeddingSettings
 _PROMPTS = "config_sentence_transformers.json"
 _TRANSFORMER = "sentence_bert_config.json"
 _POOLING = "1_Pooling"
-# What the modules call the vector of a text.
-_VECTOR = "sentence_embedding"
 _POOLINGS = ("cls", "max", "mean")
 # The name of a pooling in releases before 6, in the order in which several
 # poolings are joined.
@@ -39,11 +37,10 @@ _FLAGS = {
     "pooling_mode_weightedmean_tokens": "weightedmean",
     "pooling_mode_lasttoken": "lasttoken",
 }
-
-
+# The first one is the library's default.
 _ACTIVATIONS = {
-    "linear": "torch.nn.modules.linear.Identity",
     "tanh": "torch.nn.modules.activation.Tanh",
+    "linear": "torch.nn.modules.linear.Identity",
     "relu": "torch.nn.modules.activation.ReLU",
     "gelu_erf": "torch.nn.modules.activation.GELU",
 }
@@ -73,24 +70,38 @@ def read_settings(folder: Path, bert_config: BertConfig) -> EmbeddingSettings:
             "order, can be read here; choose another model."
         )
     _, pooling, *more = (root / x["path"] / "config.json" for x in modules)
-    values = _read_if_there(root / _PROMPTS)
+    file = root / _PROMPTS
+    values = _read_if_there(file)
+    if size := values.get("truncate_dim"):
+        raise InputError(
+            f"{file} cuts the vectors: it has truncate_dim {size!r}; remove it "
+            f"there, and give dimensions={size!r} to load_embedder."
+        )
+    _one_of(file, values, "model_type", "SentenceTransformer")
+    transformer = folder / _TRANSFORMER
+    _one_of(
+        transformer,
+        _read_if_there(transformer),
+        "module_output_name",
+        "token_embeddings",
+    )
     settings = EmbeddingSettings(
         max_seq_length=_max_seq_length(folder, bert_config),
         pooling=_pooling(pooling),
         dense=",".join(_dense(file) for file in more[:num_dense]),
         normalize="Normalize" in names,
-        similarity=_similarity(values, root / _PROMPTS),
+        similarity=_one_of(file, values, "similarity_fn_name", "cosine", "dot"),
         prompts=values.get("prompts") or "",
         default_prompt_name=values.get("default_prompt_name") or "",
     )
-    _check_only(
-        folder / _TRANSFORMER,
-        _read_if_there(folder / _TRANSFORMER),
-        module_output_name="token_embeddings",
-    )
-    _check_only(root / _PROMPTS, values, model_type="SentenceTransformer")
-    _check_is_whole(root / _PROMPTS, values)
-    _check_pools_prompts(pooling, settings)
+    is_pooled = read_json(pooling).get("include_prompt", True)
+    has_prompts = any(settings.named_prompts.values())
+    if has_prompts and not is_pooled and settings.pooling != "cls":
+        raise InputError(
+            f"{pooling} has include_prompt false: the pooling "
+            f"{settings.pooling} leaves out the tokens of the prompt, which "
+            "this package does not do; choose another model."
+        )
     return settings
 
 
@@ -195,60 +206,26 @@ def _dense(file):
     """Returns a Dense module as the setting `dense` has it."""
     values = read_json(file)
     names = {name: ours for ours, name in _ACTIVATIONS.items()}
-    # Without one, the library takes tanh.
-    activation = values.get("activation_function", _ACTIVATIONS["tanh"])
-    if activation not in names:
-        raise InputError(
-            f"{file} has the activation {activation}, but must have one of "
-            f"{', '.join(names)}; choose another model."
-        )
-    _check_only(
-        file,
-        values,
-        use_residual=False,
-        module_input_name=_VECTOR,
-        module_output_name=_VECTOR,
-    )
+    activation = _one_of(file, values, "activation_function", *names)
+    _one_of(file, values, "use_residual", False)
+    for name in ("module_input_name", "module_output_name"):
+        _one_of(file, values, name, "sentence_embedding")
     return f"{values.get('out_features')}:{names[activation]}"
 
 
-def _similarity(values, file):
-    name = values.get("similarity_fn_name") or "cosine"
-    if name not in ("cosine", "dot"):
+def _one_of(file, values, name, *known):
+    """Returns a value, by default the first one that is known.
+
+    Raises InputError for a value that is not known.
+    """
+    value = values.get(name)
+    if value not in (None, *known):
         raise InputError(
-            f"{file} has similarity_fn_name {name!r}, but it must be cosine or "
-            "dot; choose another model."
+            f"{file} has {name} {value!r}, but only "
+            f"{' or '.join(map(repr, known))} can be read here; choose another "
+            "model."
         )
-    return name
-
-
-def _check_only(file, values, **known):
-    """Raises InputError for a value that is neither known nor missing."""
-    for name, expected in known.items():
-        if values.get(name) not in (expected, None):
-            raise InputError(
-                f"{file} has {name} {values[name]!r}, but only {expected!r} "
-                "can be read here; choose another model."
-            )
-
-
-def _check_is_whole(file, values):
-    if size := values.get("truncate_dim"):
-        raise InputError(
-            f"{file} cuts the vectors: it has truncate_dim {size!r}; remove it "
-            f"there, and give dimensions={size!r} to load_embedder."
-        )
-
-
-def _check_pools_prompts(file, settings):
-    is_pooled = read_json(file).get("include_prompt", True)
-    has_prompts = any(settings.named_prompts.values())
-    if has_prompts and not is_pooled and settings.pooling != "cls":
-        raise InputError(
-            f"{file} has include_prompt false: the pooling {settings.pooling} "
-            "leaves out the tokens of the prompt, which this package does not "
-            "do; choose another model."
-        )
+    return known[0] if value is None else value
 
 
 def _read_if_there(file):

@@ -10,7 +10,7 @@ from keras_bert.errors import InputError
 from keras_bert.kinds.settings import WindowSettings
 from keras_bert.settings import setting
 
-# Those of a Dense module of sentence-transformers, by the names that
+# The activations of a Dense module of sentence-transformers, by the names that
 # `get_activation` has for them.
 ACTIVATIONS = ("linear", "tanh", "relu", "gelu_erf")
 
@@ -40,11 +40,11 @@ class EmbeddingSettings(WindowSettings):
             label; triplet for a text, a positive and negatives.
         scale: multiple_negatives and cosent multiply the cosines by this
             number.
-        margin: With triplet, the cosine of the positive must exceed that of
-            each negative by this number.
+        margin: With triplet, the cosine of the positive must exceed the cosine
+            of each negative by this number.
         dimensions: Sizes such as 384,256,128 to which the vectors can be cut
-            (Matryoshka); the loss is the sum of those of all sizes. Empty for
-            whole vectors only.
+            (Matryoshka); the loss is the sum of the losses of all sizes.
+            Empty for whole vectors only.
 
     Example:
         >>> keras_bert.kinds.EmbeddingSettings(dimensions="6,12").sizes

@@ -22,7 +22,7 @@ class SpanSettings(KindSettings):
         answers_may_be_missing: Whether some questions have no answer, as in
             SQuAD 2.0. Otherwise every question gets one.
         null_score_diff_threshold: The model gives no answer if the score of
-            "no answer" exceeds that of the best answer by more than this.
+            "no answer" exceeds the best answer's score by more than this.
     """
 
     max_seq_length: int = 384

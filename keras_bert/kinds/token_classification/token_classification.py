@@ -43,8 +43,8 @@ class TokenClassification(Kind):
     entity.
 
     The label of a word is learned and predicted at its first token. A text
-    longer than `max_seq_length` is read in windows that share half of their
-    tokens; each word is learned and predicted in one of them.
+    longer than `max_seq_length` is read in windows that overlap by half of
+    their tokens; each word is learned and predicted in one of them.
 
     A row without a label may have a `text` instead of the words. It is split
     at white space and around punctuation. Its answer has entities only; their

@@ -78,7 +78,7 @@ class Tokens:
 
 
 class WordWindows(NamedTuple):
-    """N windows; those of a text follow each other.
+    """N windows; the windows of a text follow each other.
 
     Attributes:
         input_ids: int32 [N, (tokens)], from [CLS] to [SEP].

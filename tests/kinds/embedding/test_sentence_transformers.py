@@ -273,7 +273,7 @@ def test_text_may_be_lower_cased_before_the_tokenizer(new):
         (
             "config_sentence_transformers.json",
             {"similarity_fn_name": "euclidean"},
-            "similarity_fn_name 'euclidean', but it must be cosine or dot",
+            "similarity_fn_name 'euclidean', but only 'cosine' or 'dot'",
         ),
         (
             "config_sentence_transformers.json",
@@ -318,7 +318,10 @@ def test_what_is_not_known_is_refused(new, name, values, message):
 @pytest.mark.parametrize(
     "values, message",
     [
-        ({"activation_function": "torch.nn.SiLU"}, "has the activation torch."),
+        (
+            {"activation_function": "torch.nn.SiLU"},
+            "has activation_function 'torch.",
+        ),
         ({"use_residual": True}, "has use_residual True, but only False can"),
         ({"module_input_name": "token_embeddings"}, "has module_input_name 't"),
         ({"module_output_name": "b"}, "has module_output_name 'b', but only"),

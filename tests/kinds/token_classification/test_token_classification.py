@@ -263,27 +263,6 @@ def test_only_the_first_token_of_a_word_is_learned(kind):
     assert num_labels == sum(len(row["words"]) for row in ROWS)
 
 
-def test_the_settings_choose_the_network(build, config):
-    def heads(**settings):
-        model = build(**settings).build_model(config)
-        paths = [weight.path for weight in model.trainable_weights]
-        return {path.split("/")[0] for path in paths} & {
-            "bilstm_0",
-            "layer_0",
-            "layer_weights",
-            "token_classifier",
-        }
-
-    assert heads() == {"layer_0", "token_classifier"}
-    assert heads(bilstm_size=7) == {"layer_0", "bilstm_0", "token_classifier"}
-    assert heads(features="last") == {"token_classifier"}
-    assert heads(features="weighted_sum_all", bilstm_size=7) == {
-        "layer_weights",
-        "bilstm_0",
-        "token_classifier",
-    }
-
-
 @pytest.mark.parametrize(
     ("row", "message"),
     [
