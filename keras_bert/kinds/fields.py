@@ -85,12 +85,25 @@ def check_fields(rows: Sequence[Row], fields: Sequence[str]) -> None:
             )
 
 
-def check_texts(rows: Sequence[Row], fields: Sequence[str]) -> None:
-    """Raises InputError if one of the fields is missing or not a text."""
-    check_fields(rows, fields)
+def check_texts(
+    rows: Sequence[Row], fields: Sequence[str], lists: Sequence[str] = ()
+) -> None:
+    """Raises InputError if one of the fields is missing or not a text.
+
+    Each of the `lists` is a field with a list of texts.
+    """
+    check_fields(rows, [*fields, *lists])
     for number, row in numbered(rows):
         for field in fields:
             check_text(row[field], f"The {field} of example {number}")
+        for field in lists:
+            if not isinstance(row[field], (list, tuple)):
+                raise InputError(
+                    f"The {field} of example {number} are {row[field]!r}; "
+                    "give a list of strings."
+                )
+            for text in row[field]:
+                check_text(text, f"One of the {field} of example {number}")
 
 
 def check_text(value: Any, name: str) -> None:

@@ -7,13 +7,7 @@ import tensorflow as tf
 
 from keras_bert.checkpoints.heads import MULTIPLE_CHOICE
 from keras_bert.errors import InputError
-from keras_bert.kinds.fields import (
-    check_fields,
-    check_text,
-    check_texts,
-    encode_texts,
-    numbered,
-)
+from keras_bert.kinds.fields import check_texts, encode_texts, numbered
 from keras_bert.kinds.kind import Kind, library_metric
 from keras_bert.kinds.labels import ONE_LABEL, smooth
 from keras_bert.kinds.network_calls import call_in_pieces
@@ -147,24 +141,19 @@ class MultipleChoice(Kind):
 
     def _num_choices(self, rows):
         context, field = self.spec.text_fields
-        check_fields(rows, [field])
-        check_texts(rows, [context])
-        first_number = num_choices = 0
-        for number, row in numbered(rows):
-            endings = row[field]
-            if not isinstance(endings, (list, tuple)) or len(endings) < 2:
+        check_texts(rows, [context], lists=[field])
+        counts = [(number, len(row[field])) for number, row in numbered(rows)]
+        first_number, num_choices = counts[0]
+        for number, count in counts:
+            if count < 2:
                 raise InputError(
-                    f"{field} {endings!r} of example {number} is not a list "
-                    "of at least two endings; check the reader of the task."
+                    f"Example {number} has {count} {field}; give at least two "
+                    "to choose from."
                 )
-            if not num_choices:
-                first_number, num_choices = number, len(endings)
-            if len(endings) != num_choices:
+            if count != num_choices:
                 raise InputError(
-                    f"Example {number} has {len(endings)} {field}, but "
-                    f"example {first_number} has {num_choices}; all rows of a "
-                    "data set must have the same number."
+                    f"Example {number} has {count} {field}, but example "
+                    f"{first_number} has {num_choices}; all rows of a data "
+                    "set must have the same number."
                 )
-            for ending in endings:
-                check_text(ending, f"One of the {field} of example {number}")
         return num_choices

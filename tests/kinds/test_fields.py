@@ -69,7 +69,7 @@ def test_pairs(config, vocab_file):
         (
             "span",
             {"question": "Who?", "context": "\ude00"},
-            "The context of question 2 has half of a character",
+            "The context of example 2 has half of a character",
         ),
     ],
 )

@@ -53,7 +53,17 @@ _NUM_TOKENS = {
 }
 
 
-@pytest.fixture(scope="module", params=_KINDS)
+# It is encoded and served as a classification; test_multilabel serves one too.
+_SLOW = {"multilabel"}
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(name, marks=[pytest.mark.slow] if name in _SLOW else [])
+        for name in _KINDS
+    ],
+)
 def exported(request, config, tmp_path_factory):
     """The name of a kind, a model, its rows and its signatures."""
     name = request.param

@@ -12,7 +12,7 @@ from keras_bert.checkpoints.heads import SPAN_LABELER
 from keras_bert.errors import InputError
 from keras_bert.io.whole_files import atomic_path
 from keras_bert.kinds.examples import Examples
-from keras_bert.kinds.fields import check_fields, check_text, numbered
+from keras_bert.kinds.fields import check_fields, check_texts, numbered
 from keras_bert.kinds.kind import Kind
 from keras_bert.kinds.network_calls import call_in_pieces
 from keras_bert.kinds.signatures import Signature
@@ -216,11 +216,7 @@ class Span(Kind):
 
     def _texts(self, rows):
         """Returns the questions and the contexts."""
-        check_fields(rows, self.spec.text_fields)
-        for number, row in numbered(rows):
-            for field in self.spec.text_fields:
-                name = f"The {field} of question {_name(row, number)}"
-                check_text(row[field], name)
+        check_texts(rows, self.spec.text_fields)
         return [[row[field] for row in rows] for field in self.spec.text_fields]
 
 

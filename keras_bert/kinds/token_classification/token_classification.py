@@ -10,7 +10,6 @@ from keras_bert.errors import InputError
 from keras_bert.kinds.examples import IGNORED, Examples
 from keras_bert.kinds.fields import (
     check_fields,
-    check_text,
     check_texts,
     find_label,
     numbered,
@@ -245,15 +244,7 @@ class TokenClassification(Kind):
     def _words(self, rows):
         """Returns the words of all rows, ragged [B, (words)]."""
         (field,) = self.spec.text_fields
-        check_fields(rows, [field])
-        for number, row in numbered(rows):
-            if not isinstance(row[field], (list, tuple)):
-                raise InputError(
-                    f"The {field} of example {number} are {row[field]!r}; "
-                    "give a list of strings."
-                )
-            for word in row[field]:
-                check_text(word, f"One of the {field} of example {number}")
+        check_texts(rows, [], lists=[field])
         return tf.RaggedTensor.from_row_lengths(
             tf.constant([w for row in rows for w in row[field]], tf.string),
             [len(row[field]) for row in rows],

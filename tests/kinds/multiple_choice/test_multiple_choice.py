@@ -200,8 +200,8 @@ def test_it_learns(config, vocab_file):
     ("change", "message"),
     [
         ({"endings": ["a", "b"]}, "Example 2 has 2 endings, but example 1 has"),
-        ({"endings": ["a"]}, "of example 2 is not a list of at least two"),
-        ({"endings": "a b c"}, "'a b c' of example 2 is not a list of at"),
+        ({"endings": ["a"]}, "Example 2 has 1 endings; give at least two"),
+        ({"endings": "a b c"}, "endings of example 2 are 'a b c'; give a list"),
         ({"label": "3"}, "Label '3' of example 2 is not one of 0, 1, 2, the"),
         ({"label": 3}, "Label 3 of example 2 is not one of"),
         ({"label": True}, "Label True of example 2 is not one of"),

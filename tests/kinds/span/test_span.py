@@ -163,8 +163,8 @@ def test_fields_may_have_any_names(vocab_file):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"context": 5}, "The context of question q1 is 5; give a string"),
-        ({"question": None}, "The question of question q1 is None"),
+        ({"context": 5}, "The context of example 2 is 5; give a string"),
+        ({"question": None}, "The question of example 2 is None"),
         ({"label": "dog"}, "The label of question q1 is 'dog'; give a list"),
         ({"label": [{"text": "dog"}]}, "The label of question q1 is"),
         ({"label": [{"answer_start": 2}]}, "The label of question q1 is"),
