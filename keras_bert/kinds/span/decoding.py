@@ -141,8 +141,10 @@ class Decoder:
         """
         rows = self._windows.rows
         shape = tf.shape(self._starts, tf.int64)
-        may_be_single = self._windows.is_max_context.to_tensor(-1, shape) == 1
-        may_end = self._windows.context_tokens.to_tensor(-1, shape) >= 0
+        may_be_single = (
+            self._windows.is_max_context.to_tensor(-1, shape=shape) == 1
+        )
+        may_end = self._windows.context_tokens.to_tensor(-1, shape=shape) >= 0
         n = tf.minimum(self._settings.n_best_size, tf.cast(shape[1], tf.int32))
         # top_k keeps equal logits in order, as a stable sort does.
         start_scores, starts = tf.math.top_k(self._starts, n)
