@@ -27,7 +27,6 @@ MAY_IMPORT = {
         "config",
         "errors",
         "io",
-        "layers",
         "models",
         "settings",
         "tasks",

@@ -21,7 +21,7 @@ from keras_bert.kinds.embedding.sentence_transformers import (
 from keras_bert.kinds.embedding.settings import EmbeddingSettings
 from keras_bert.kinds.examples import Examples
 from keras_bert.kinds.fields import encode_texts, find_number, numbered
-from keras_bert.kinds.kind import Kind, TaskSpec, library_metric
+from keras_bert.kinds.kind import Kind, TaskSpec
 from keras_bert.kinds.network_calls import call_in_pieces
 from keras_bert.kinds.packed_rows import pack_texts, take_texts
 from keras_bert.kinds.regression import Regression
@@ -210,8 +210,9 @@ class Embedding(Kind):
         similarities, gold = self.predicted(answers), self.gold(rows)
         fields = form_of(rows[0], self.spec.text_fields, 1).fields
         if None not in gold:
-            rank = library_metric("scipy.stats", "rankdata")
-            ranks = [rank(x) / len(x) for x in (gold, similarities)]
+            from scipy.stats import rankdata  # late: it takes a second
+
+            ranks = [rankdata(x) / len(x) for x in (gold, similarities)]
             header = ("gold", "predicted", "difference")
             figures = list(
                 zip(gold, similarities, ranks[1] - ranks[0], strict=True)
