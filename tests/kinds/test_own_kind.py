@@ -136,6 +136,7 @@ def test_it_is_known_when_its_file_is_loaded(task):
         get_kind("word_count").Settings(unit=0)
 
 
+@pytest.mark.slow  # test_feature_based_ner does the same with another kind
 def test_it_is_trained_evaluated_and_served(task, config, vocab_file, tmp_path):
     encoder = keras_bert.models.build_encoder(config)
     randomize(encoder, scale=0.02)

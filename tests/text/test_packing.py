@@ -101,6 +101,11 @@ SINGLE = {
 def test_texts_in_any_form(preprocessor, texts):
     ids = [[2, 6, 9, 3], [2, 5, 3, 0]]
     assert preprocessor(texts)["input_ids"].numpy().tolist() == ids
+
+
+@pytest.mark.parametrize("name", ["a list", "a tensor"])
+def test_pairs_in_two_forms(preprocessor, name):
+    texts = SINGLE[name]
     seconds = preprocessor.pack(texts, texts).features["segment_ids"]
     assert seconds.to_list() == [[0, 0, 0, 0, 1, 1, 1], [0, 0, 0, 1, 1]]
     pairs = preprocessor.pack((texts, texts)).features["segment_ids"]
