@@ -135,7 +135,7 @@ def _lines(x, *more):
      Says("No vocabulary at")),
     ("false as a string",
      lambda x: keras_bert.BertTokenizer(x.vocab_file, "False"),
-     Says("do_lower_case is 'False', but must be a bool")),
+     Says("do_lower_case is 'False', but must be True or False")),
     ("a cased vocabulary", lambda x: keras_bert.load_tokenizer(
         vocab_file=x.file("v.txt", _lines(x, "The"))).do_lower_case, False),
     ("neither checkpoint nor vocabulary",

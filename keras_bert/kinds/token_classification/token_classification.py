@@ -40,7 +40,7 @@ from keras_bert.models.feature_tagger import (
     size_features,
 )
 from keras_bert.models.token_classifier import build_token_classifier
-from keras_bert.text.offsets import TokensWithOffsets
+from keras_bert.text.tokenizer import TokensWithOffsets
 from keras_bert.training.losses import (
     accuracy,
     cross_entropy,
