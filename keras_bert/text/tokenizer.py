@@ -71,7 +71,7 @@ class BertTokenizer(TokenizerBase, tf.Module):
         """
         texts = tf.convert_to_tensor(texts, tf.string)
         tokens = self._tokenize(self._clean(texts))
-        return _locate(texts, *tokens, self.settings)
+        return _locate(texts, *tokens, settings=self.settings)
 
     def detokenize(self, ids: tf.RaggedTensor | tf.Tensor) -> tf.Tensor:
         """Ids [B, (tokens)] -> strings [B]: words with one space between."""
@@ -113,7 +113,7 @@ class TokensWithOffsets(NamedTuple):
     end_chars: tf.RaggedTensor
 
 
-def _locate(texts, ids, starts, ends, settings):
+def _locate(texts, ids, starts, ends, *, settings):
     """Starts and ends in bytes of the clean texts -> places in the texts."""
     characters, char_starts = tf.strings.unicode_decode_with_offsets(
         texts, "UTF-8", errors="ignore"

@@ -109,7 +109,7 @@ def tokenizer_json(tokenizer: Any) -> str:
     ]
     if settings.strips_accents:
         normalizers += [{"type": "NFD"}, _replace(r"\p{Mn}", "")]
-    values = {
+    values: dict[str, Any] = {
         "version": "1.0",
         "truncation": None,
         "padding": None,

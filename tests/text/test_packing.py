@@ -15,6 +15,7 @@ def preprocessor(tmp_path_factory):
     return BertPreprocessor(BertTokenizer(vocab_file), max_seq_length=9)
 
 
+@pytest.mark.usefixtures("eagerly")
 def test_exact_features_of_pairs(preprocessor):
     features = preprocessor(
         ["the fox jumped", "a film"], ["a dog", "very good movie!"]
@@ -34,6 +35,7 @@ def test_exact_features_of_pairs(preprocessor):
     assert {v.dtype for v in features.values()} == {tf.int32}
 
 
+@pytest.mark.usefixtures("eagerly")
 def test_single_texts_are_cut_and_padded_to_the_longest(preprocessor):
     features = preprocessor(["fox", "the quick brown fox jumped a movie", ""])
     assert features["input_ids"].numpy().tolist() == [
@@ -95,6 +97,7 @@ SINGLE = {
 }
 
 
+@pytest.mark.usefixtures("eagerly")
 @pytest.mark.parametrize("texts", SINGLE.values(), ids=SINGLE)
 def test_texts_in_any_form(preprocessor, texts):
     ids = [[2, 6, 9, 3], [2, 5, 3, 0]]

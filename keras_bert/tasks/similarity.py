@@ -1,31 +1,37 @@
-"""Sentence embeddings, trained on natural language inference.
+"""How similar two sentences are: KorSTS, and tasks of sentence embeddings.
 
-SNLI (Bowman et al. 2015) and MNLI (Williams et al. 2018) as triplets: a
-premise, a sentence that follows from it, and one that contradicts it. They are
-validated on the development set of STS-B.
+KorSTS (Ham et al. 2020) has Korean sentences and numbers from 0 to 5. As
+embeddings, the similarity of the pairs of glue/stsb (Cer et al. 2017) and of
+korsts is the cosine of two vectors.
 
-The data folder has the folders `nli`, of which all files *.jsonl and *.jsonl.gz
-are read, with `premise`, `hypothesis` and `label` on each line; and
+embedding/nli trains on natural language inference: SNLI (Bowman et al. 2015)
+and MNLI (Williams et al. 2018) as triplets of a premise, a sentence that
+follows from it, and one that contradicts it. The development set of STS-B
+validates. The data folder has the folders `nli`, of which all files *.jsonl and
+*.jsonl.gz are read, with `premise`, `hypothesis` and `label` on each line; and
 `glue/STS-B`, the official one.
 """
 
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 
 from keras_bert.errors import InputError
 from keras_bert.io.paths import to_path
 from keras_bert.tasks import glue, readers
-from keras_bert.tasks.base import Row, Task
+from keras_bert.tasks.base import Row, Task, make_examples
 
 # Annotators of SNLI did not agree on the label "-".
 _LABELS = ("entailment", "neutral", "contradiction", "-")
+_TRIPLET = ("sentence1", "sentence2", "negative")
+_STSB = glue.TASKS["glue/stsb"]
 
 
-def read(data_dir: Path, split: str) -> Iterator[Row]:
+def _read_nli(data_dir: Path, split: str) -> Iterator[Row]:
     """Yields the triplets, or the rows of STS-B if the split has a label."""
     folder = to_path(data_dir)
     if split != "train":
-        return glue.TASKS["glue/stsb"].read(folder / "glue" / "STS-B", split)
+        return _STSB.read(folder / "glue" / "STS-B", split)
     files = sorted(
         file
         for pattern in ("*.jsonl", "*.jsonl.gz")
@@ -71,32 +77,56 @@ def _triplets(rows):
         contradictions = list(texts.get("contradiction", ()))
         for i, entailment in enumerate(texts.get("entailment", ())):
             if contradictions:
-                yield {
-                    "sentence1": premise,
-                    "sentence2": entailment,
-                    "negative": contradictions[i % len(contradictions)],
-                }
+                negative = contradictions[i % len(contradictions)]
+                row = (premise, entailment, negative)
+                yield dict(zip(_TRIPLET, row, strict=True))
+
+
+_KORSTS = dataclasses.replace(
+    _STSB,
+    metrics=("spearman", "pearson"),
+    read=readers.tsv(
+        columns=glue.SCORED_PAIR,
+        train="sts-train.tsv",
+        validation="sts-dev.tsv",
+        # The test set has its scores: it is evaluated here.
+        validation_test="sts-test.tsv",
+    ),
+    validation_splits=("validation", "validation_test"),
+    test_files={},
+    tfds_name="",
+    examples=make_examples(
+        glue.SCORED_PAIR,
+        ("한 남자가 춤을 추고 있다.", "남자가 춤을 춘다.", "4.500"),
+        ("비행기가 이륙하고 있다.", "아이가 말을 타고 있다.", "0.200"),
+    ),
+)
+
+
+def _as_vectors(task):
+    return dataclasses.replace(
+        task,
+        kind="embedding",
+        metrics=("spearman", "pearson"),
+        settings={"loss": "cosent"},
+    )
 
 
 TASKS = {
+    "korsts": _KORSTS,
+    "embedding/stsb": _as_vectors(_STSB),
+    "embedding/korsts": _as_vectors(_KORSTS),
     "embedding/nli": Task(
         kind="embedding",
-        text_fields=("sentence1", "sentence2", "negative"),
+        text_fields=_TRIPLET,
         metrics=("spearman", "pearson"),
-        read=read,
+        read=_read_nli,
         test_files={},
         settings={"loss": "multiple_negatives"},
-        examples=(
-            {
-                "sentence1": "The brown fox jumped over the dog.",
-                "sentence2": "The fox was jumping.",
-                "negative": "The fox was lazy.",
-            },
-            {
-                "sentence1": "The film was very good.",
-                "sentence2": "The movie is not bad.",
-                "negative": "The film was bad.",
-            },
+        examples=make_examples(
+            _TRIPLET,
+            ("The dog jumped over the fox.", "The dog was jumping.", "A fox."),
+            ("The film was very good.", "It is not bad.", "The film was bad."),
         ),
     ),
 }
