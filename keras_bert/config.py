@@ -195,7 +195,11 @@ class BertConfig:
     @classmethod
     def from_name(cls, name: str) -> BertConfig:
         """Returns a config of configs/models, such as "bert_tiny"."""
-        folder = _models_folder()
+        # A checkout has configs/ beside the package; an install, inside.
+        package = Path(__file__).parent
+        inside = package / "configs"
+        configs = inside if inside.is_dir() else package.parent / "configs"
+        folder = configs / "models"
         names = sorted(path.stem for path in folder.glob("*.json"))
         if name not in names:
             raise InputError(
@@ -267,10 +271,3 @@ def check_is_bert(values: Mapping[str, Any]) -> None:
             f"The model is of the family {named!r}, which computes other "
             "outputs than 'bert'; give a checkpoint of BERT."
         )
-
-
-def _models_folder() -> Path:
-    # A checkout has configs/ beside the package; an install has it inside.
-    package = Path(__file__).parent
-    inside = package / "configs" / "models"
-    return inside if inside.is_dir() else package.parent / "configs" / "models"

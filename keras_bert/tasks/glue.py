@@ -11,35 +11,24 @@ from keras_bert.tasks import readers
 from keras_bert.tasks.base import Task, make_examples
 
 
-def _task(
-    file_name,
-    columns,
-    *examples,
-    kind="classification",
-    labels=(),
-    metrics=("accuracy",),
-    settings=None,
-    **options,
-):
+def _task(file_name, columns, *examples, reading=None, **fields):
     """Returns a task with the files train.tsv, dev.tsv and test.tsv.
 
     An example has its texts in the order of the columns, then its label.
     """
+    fields = {"kind": "classification", "metrics": ("accuracy",)} | fields
     return Task(
-        kind=kind,
         text_fields=tuple(field for field in columns if field != "label"),
-        labels=labels,
-        metrics=metrics,
         read=readers.tsv(
             columns=columns,
             train="train.tsv",
             validation="dev.tsv",
             test="test.tsv",
-            **options,
+            **(reading or {}),
         ),
         test_files={"test": file_name},
-        settings=settings or {},
         examples=make_examples(columns, *examples),
+        **fields,
     )
 
 
@@ -100,8 +89,7 @@ _TASKS = {
         ("Dog the good is.", "0"),
         labels=_NO_YES,
         metrics=("matthews", "accuracy"),
-        header=False,
-        test_columns={"sentence": "sentence"},
+        reading={"header": False, "test_columns": _same("sentence")},
     ),
     "glue/sst2": _task(
         "SST-2.tsv",
@@ -127,7 +115,7 @@ _TASKS = {
         metrics=("f1", "accuracy"),
         # A line break inside of a question splits some lines of the official
         # train.tsv and dev.tsv.
-        leave_out_broken=True,
+        reading={"leave_out_broken": True},
     ),
     "glue/stsb": _task(
         "STS-B.tsv",

@@ -51,14 +51,11 @@ def _read_nli(data_dir: Path, split: str) -> Iterator[Row]:
 
 def _rows(file):
     for number, row in enumerate(readers.json_rows(file), 1):
-        wrong = [
-            name for name in ("premise", "hypothesis") if name not in row
-        ] or (["label"] if row.get("label") not in _LABELS else [])
-        if wrong:
+        found = {x: row.get(x) for x in ("premise", "hypothesis", "label")}
+        if None in found.values() or found["label"] not in _LABELS:
             raise InputError(
-                f"Line {number} of {file} has the {wrong[0]} "
-                f"{row.get(wrong[0])!r}; expected are a premise, a hypothesis "
-                f"and one of the labels {', '.join(_LABELS)}."
+                f"Row {number} of {file} has {found}; expected are a premise, "
+                f"a hypothesis and one of the labels {', '.join(_LABELS)}."
             )
         yield row
 
