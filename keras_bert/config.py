@@ -84,8 +84,8 @@ class BertConfig:
     num_attention_heads: int = 12
     intermediate_size: int = 3072
     hidden_act: str = setting("gelu", choices=HIDDEN_ACTS)
-    hidden_dropout_prob: float = setting(0.1, minimum=0)
-    attention_probs_dropout_prob: float = setting(0.1, minimum=0)
+    hidden_dropout_prob: float = setting(0.1, minimum=0, below=1)
+    attention_probs_dropout_prob: float = setting(0.1, minimum=0, below=1)
     max_position_embeddings: int = 512
     type_vocab_size: int = 2
     initializer_range: float = setting(0.02, minimum=0)
@@ -101,12 +101,6 @@ class BertConfig:
                 f"num_attention_heads {self.num_attention_heads}; choose a "
                 "number of heads that divides the width."
             )
-        for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
-            if getattr(self, name) >= 1:
-                raise InputError(
-                    f"{name} is {getattr(self, name)}, but must be below 1; "
-                    "the released models use 0.1."
-                )
 
     def check_max_seq_length(
         self, max_seq_length: int, name: str = "max_seq_length"
@@ -146,13 +140,13 @@ class BertConfig:
         """
         known = {field.name for field in dataclasses.fields(cls)}
         other = values.keys() - known
+        unknown = other - _IGNORED_GOOGLE_KEYS
         if other & _HUGGINGFACE_KEYS:
             values = _from_huggingface(values)
-        elif other - _IGNORED_GOOGLE_KEYS:
+        elif unknown:
             raise InputError(
-                f"Unknown keys {sorted(other - _IGNORED_GOOGLE_KEYS)} in the "
-                f"model config; known are {sorted(known)}. Remove them or "
-                "correct their spelling."
+                f"Unknown keys {sorted(unknown)} in the model config; known "
+                f"are {sorted(known)}. Remove them or correct their spelling."
             )
         if "vocab_size" not in values:
             raise InputError(
@@ -201,7 +195,11 @@ class BertConfig:
     @classmethod
     def from_name(cls, name: str) -> BertConfig:
         """Returns a config of configs/models, such as "bert_tiny"."""
-        folder = _models_folder()
+        # A checkout has configs/ beside the package; an install, inside.
+        package = Path(__file__).parent
+        inside = package / "configs"
+        configs = inside if inside.is_dir() else package.parent / "configs"
+        folder = configs / "models"
         names = sorted(path.stem for path in folder.glob("*.json"))
         if name not in names:
             raise InputError(
@@ -249,14 +247,12 @@ def _from_huggingface(values):
                 f"{name} is {values[name]!r}, but of Hugging Face's values "
                 f"the network built here has only {', '.join(choices)}."
             )
-    for name in ("is_decoder", "add_cross_attention"):
+    for name in ("is_decoder", "add_cross_attention", "pruned_heads"):
         if values.get(name):
-            raise InputError(f"{name} is true, but BERT is an encoder.")
-    if values.get("pruned_heads"):
-        raise InputError(
-            f"pruned_heads is {values['pruned_heads']}, but the network built "
-            "here has the same number of heads in every layer."
-        )
+            raise InputError(
+                f"{name} is {values[name]}, but BERT is an encoder with the "
+                "same number of heads in every layer."
+            )
     return values | {"hidden_act": HUGGINGFACE_ACTS[values["hidden_act"]]}
 
 
@@ -275,12 +271,3 @@ def check_is_bert(values: Mapping[str, Any]) -> None:
             f"The model is of the family {named!r}, which computes other "
             "outputs than 'bert'; give a checkpoint of BERT."
         )
-
-
-def _models_folder() -> Path:
-    # A checkout has configs/ beside the package; an install has it inside.
-    package = Path(__file__).parent
-    inside = package / "configs" / "models"
-    if inside.is_dir():
-        return inside
-    return package.parent / "configs" / "models"

@@ -51,20 +51,20 @@ class Progress:
     ):
         self._description = description
         self._unit = unit
-        self._initial = initial
+        self._initial = self._done = initial
+        self._total = total
+        in_notebook = type(sys.stderr).__module__ == "ipykernel.iostream"
         self._bar = tqdm(
             total=total,
             initial=initial,
             desc=description,
             unit=f" {unit}",
             unit_scale=not total or total > 100_000,
-            disable=not (bar and _shows_bars(sys.stderr)),
+            disable=not (bar and (in_notebook or sys.stderr.isatty())),
         )
         # An inner bar, such as that of an evaluation, goes.
         self._bar.leave = not self._bar.pos
         self._open = contextlib.ExitStack()
-        self._total = total
-        self._done = initial
         self._start = self._last_line = time.monotonic()
 
     def __enter__(self) -> Progress:
@@ -88,10 +88,8 @@ class Progress:
             absl_logging.info("%s", self._line(now - self._start, shown))
 
     def _line(self, seconds, shown):
-        parts = [f"{self._description}: {self._done:,}"]
-        if self._total:
-            parts[0] += f" of {self._total:,}"
-        parts[0] += f" {self._unit}"
+        total = f" of {self._total:,}" if self._total else ""
+        parts = [f"{self._description}: {self._done:,}{total} {self._unit}"]
         parts += [f"{name} {value}" for name, value in shown.items()]
         speed = (self._done - self._initial) / seconds
         parts.append(f"{speed:,.3g} {self._unit}/s")
@@ -99,11 +97,6 @@ class Progress:
             left = (self._total - self._done) / speed
             parts.append(f"{tqdm.format_interval(left)} left")
         return ", ".join(parts)
-
-
-def _shows_bars(stream):
-    is_of_notebook = type(stream).__module__ == "ipykernel.iostream"
-    return stream.isatty() or is_of_notebook
 
 
 @contextlib.contextmanager
@@ -136,14 +129,13 @@ def _is_set_up(logger):
         or logger.level != logging.NOTSET
         or logger.handlers
         or logging.root.level != logging.WARNING
-        or not all(map(_is_automatic, logging.root.handlers))
+        # The first line of a log adds a handler of its own.
+        or not all(
+            type(handler) is logging.StreamHandler
+            and getattr(handler.formatter, "_fmt", None) == BASIC_FORMAT
+            for handler in logging.root.handlers
+        )
     )
-
-
-def _is_automatic(handler):
-    """Whether a handler is the one that the first line of a log adds."""
-    format = getattr(handler.formatter, "_fmt", None)
-    return type(handler) is logging.StreamHandler and format == BASIC_FORMAT
 
 
 class _BesideBars(logging.Handler):
@@ -152,15 +144,10 @@ class _BesideBars(logging.Handler):
     def __init__(self):
         super().__init__()
         self.setFormatter(PythonFormatter())
-        self.addFilter(_is_ours_or_a_warning)
+
+    def filter(self, record):
+        is_ours = Path(__file__).parent in Path(record.pathname).parents
+        return is_ours or record.levelno > logging.INFO
 
     def emit(self, record):
         tqdm.write(self.format(record), file=sys.stderr)
-
-
-def _is_ours_or_a_warning(record):
-    package = Path(__file__).parent
-    return (
-        record.levelno > logging.INFO
-        or package in Path(record.pathname).parents
-    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import operator
 from typing import Any
 
 from keras_bert.errors import InputError
@@ -13,6 +14,13 @@ _TYPES: dict[str, tuple[Any, str]] = {
     "float": ((int, float), "a number (float)"),
     "bool": (bool, "True or False"),
     "str": (str, "a string"),
+}
+# In the order in which they are checked. NaN is within no limit.
+_LIMITS = {
+    "above": (operator.gt, "above"),
+    "minimum": (operator.ge, "at least"),
+    "maximum": (operator.le, "at most"),
+    "below": (operator.lt, "below"),
 }
 
 
@@ -39,14 +47,9 @@ def setting(
         Traceback (most recent call last):
         keras_bert.errors.InputError: margin is -1.0, but must be at least 0.
     """
+    limits = {"minimum": minimum, "maximum": maximum, "below": below}
     return dataclasses.field(
-        default=default,
-        metadata={
-            "minimum": minimum,
-            "maximum": maximum,
-            "below": below,
-            "choices": choices,
-        },
+        default=default, metadata=limits | {"choices": choices}
     )
 
 
@@ -81,18 +84,12 @@ def _check(field, value):
         return
     if value == math.inf:
         raise InputError(f"{field.name} is {value}, but must be finite.")
-    minimum = field.metadata.get("minimum")
-    if minimum is None and not value > 0:
-        raise InputError(f"{field.name} is {value}, but must be above 0.")
-    if minimum is not None and not value >= minimum:
-        raise InputError(
-            f"{field.name} is {value}, but must be at least {minimum}."
-        )
-    maximum = field.metadata.get("maximum")
-    if maximum is not None and not value <= maximum:
-        raise InputError(
-            f"{field.name} is {value}, but must be at most {maximum}."
-        )
-    below = field.metadata.get("below")
-    if below is not None and not value < below:
-        raise InputError(f"{field.name} is {value}, but must be below {below}.")
+    limits = dict(field.metadata)
+    if limits.get("minimum") is None:
+        limits["above"] = 0
+    for name, (holds, words) in _LIMITS.items():
+        limit = limits.get(name)
+        if limit is not None and not holds(value, limit):
+            raise InputError(
+                f"{field.name} is {value}, but must be {words} {limit}."
+            )

@@ -91,6 +91,16 @@ def log_levels():
         logger.setLevel(level)
 
 
+@pytest.fixture
+def eagerly():
+    """Runs every tf.function without a graph, where making it takes longest."""
+    import tensorflow as tf
+
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)
+
+
 @pytest.fixture(autouse=True, scope="module")
 def free_memory():
     """Frees graphs after each file: a process must stay under 3 GB."""

@@ -102,10 +102,10 @@ def test_the_file_name_decides_if_no_key_does(tmp_path, name, hidden_act):
             {"vocab_size": 31, "position_embedding_type": "relative_key"},
             "position_embedding_type is 'relative_key', .* only absolute",
         ),
-        ({"vocab_size": 31, "is_decoder": True}, "is_decoder is true, but"),
+        ({"vocab_size": 31, "is_decoder": True}, "is_decoder is True, but"),
         (
             {"vocab_size": 31, "use_cache": True, "add_cross_attention": True},
-            "add_cross_attention is true, but BERT is an encoder",
+            "add_cross_attention is True, but BERT is an encoder",
         ),
         (
             {"vocab_size": 31, "pruned_heads": {"1": [0, 2]}},

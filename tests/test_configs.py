@@ -39,12 +39,25 @@ NUM_WEIGHTS = {
     "bert_tiny_without_dropout": 4_385_920,
     "bert_base_uncased_left_to_right": 109_482_240,
 }
-_BIG = ("base", "large", "_768_", "_1024_")
+_BIG = ("small", "medium", "base", "large", "_768_", "_1024_")
 
 
 def test_no_model_is_missing_from_the_table():
     files = {path.stem for path in (CONFIGS / "models").glob("*.json")}
     assert files == set(NUM_WEIGHTS)
+
+
+@pytest.mark.parametrize("name", NUM_WEIGHTS)
+def test_number_of_weights_by_the_sizes(name):
+    config = BertConfig.from_name(name)
+    width, inner = config.hidden_size, config.intermediate_size
+    rows = config.vocab_size + config.max_position_embeddings
+    rows += config.type_vocab_size
+    norm, dense = 2 * width, width * (width + 1)
+    feed_forward = 2 * width * inner + inner + width
+    block = 4 * dense + feed_forward + 2 * norm
+    num_weights = rows * width + norm + config.num_hidden_layers * block + dense
+    assert num_weights == NUM_WEIGHTS[name]
 
 
 @pytest.mark.parametrize(
@@ -57,7 +70,7 @@ def test_no_model_is_missing_from_the_table():
         for name in NUM_WEIGHTS
     ],
 )
-def test_exact_number_of_weights(name):
+def test_number_of_weights_of_the_network(name):
     model = build_encoder(BertConfig.from_name(name))
     assert model.count_params() == NUM_WEIGHTS[name]
     del model

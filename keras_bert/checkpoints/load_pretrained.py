@@ -11,14 +11,13 @@ import keras
 
 from keras_bert.checkpoints.find import checkpoint_folder, config_and_vocab
 from keras_bert.checkpoints.load import load_checkpoint
-from keras_bert.checkpoints.load_tokenizer import make_tokenizer
 from keras_bert.checkpoints.tokenizer_settings import (
     resolve_tokenizer_settings,
 )
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.models.encoder import build_encoder
-from keras_bert.text.without_tensorflow import ListPreprocessor, ListTokenizer
+from keras_bert.text.without_tensorflow import make_preprocessor, make_tokenizer
 
 if TYPE_CHECKING:
     from keras_bert.text.packing import BertPreprocessor
@@ -95,16 +94,8 @@ def load_pretrained(
     encoder = build_encoder(config)
     load_checkpoint(encoder, checkpoint)
     return PretrainedModel(
-        encoder, _preprocessor(tokenizer, max_seq_length), config
+        encoder, make_preprocessor(tokenizer, max_seq_length), config
     )
-
-
-def _preprocessor(tokenizer, max_seq_length):
-    if isinstance(tokenizer, ListTokenizer):
-        return ListPreprocessor(tokenizer, max_seq_length)
-    from keras_bert.text.packing import BertPreprocessor
-
-    return BertPreprocessor(tokenizer, max_seq_length)
 
 
 def _default_length(checkpoint, config):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ from keras_bert.checkpoints.find import find_vocab
 from keras_bert.checkpoints.tokenizer_settings import (
     resolve_tokenizer_settings,
 )
-from keras_bert.text.tokenizer_settings import TokenizerSettings
+from keras_bert.text.without_tensorflow import make_tokenizer
 
 
 def load_tokenizer(
@@ -45,14 +44,3 @@ def load_tokenizer(
     vocab_file = find_vocab(checkpoint, vocab_file)
     settings = resolve_tokenizer_settings(checkpoint, vocab_file, do_lower_case)
     return make_tokenizer(vocab_file, settings)
-
-
-def make_tokenizer(vocab_file: str | Path, settings: TokenizerSettings) -> Any:
-    """Returns the tokenizer that this machine has the packages for."""
-    if importlib.util.find_spec("tensorflow_text"):
-        from keras_bert.text.tokenizer import BertTokenizer
-
-        return BertTokenizer.from_settings(vocab_file, settings)
-    from keras_bert.text.without_tensorflow import ListTokenizer
-
-    return ListTokenizer.from_settings(vocab_file, settings)

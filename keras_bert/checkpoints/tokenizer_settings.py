@@ -13,7 +13,7 @@ from absl import logging
 from keras_bert.checkpoints.find import checkpoint_folder
 from keras_bert.checkpoints.huggingface_config import read_huggingface_config
 from keras_bert.errors import InputError
-from keras_bert.text.read_tokenizer_json import read_settings
+from keras_bert.text.tokenizer_json import read_settings
 from keras_bert.text.tokenizer_settings import (
     TokenizerSettings,
     check_tokenizer_class,

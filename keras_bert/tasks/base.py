@@ -107,3 +107,9 @@ class Task:
     def validation_rows(self, data_dir: str | Path) -> list[Row]:
         """Returns the rows of the first validation split."""
         return list(self.read(to_path(data_dir), self.validation_splits[0]))
+
+
+def make_examples(fields: Iterable[str], *rows: tuple) -> tuple[Row, ...]:
+    """Returns rows whose values are in the order of the fields."""
+    fields = tuple(fields)
+    return tuple(dict(zip(fields, row, strict=True)) for row in rows)

@@ -1,14 +1,16 @@
-"""Reads files of the CoNLL shared tasks: a word and its tag on a line."""
+"""Files of the CoNLL shared tasks: a word and its tag on a line.
+
+CoNLL-2003 (Tjong Kim Sang and De Meulder 2003) has names of four types.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 from keras_bert.errors import InputError
-from keras_bert.tasks.base import Row
-from keras_bert.tasks.readers import existing_file, not_empty, read_lines
+from keras_bert.tasks.base import Task
+from keras_bert.tasks.readers import Reader, read_lines, reader
 
 
 def conll(
@@ -19,7 +21,7 @@ def conll(
     labels: Sequence[str],
     word_column: int = 0,
     tag_column: int = -1,
-) -> Callable[[Path, str], Iterator[Row]]:
+) -> Reader:
     """Returns a reader of columns that spaces or tabs separate.
 
     A blank line ends a row. A row has `words` and, if the file has more than
@@ -27,19 +29,14 @@ def conll(
     skipped. Tags become BIO: an entity that begins with I-, as in IOB1, begins
     with B- instead.
     """
-    files = {"train": train, "validation": validation, "test": test}
-
-    def read(data_dir, split):
-        path = existing_file(data_dir, files, split)
-        return not_empty(
-            (
-                _row(sentence, path, labels, word_column, tag_column)
-                for sentence in _sentences(path)
-            ),
-            f"{path} contains no sentence.",
-        )
-
-    return read
+    return reader(
+        lambda path, labeled: (
+            _row(sentence, path, labels, word_column, tag_column)
+            for sentence in _sentences(path)
+        ),
+        {"train": train, "validation": validation, "test": test},
+        what="sentence",
+    )
 
 
 def _sentences(path):
@@ -90,3 +87,31 @@ def _row(sentence, path, labels, word_column, tag_column):
         tags.append(tag)
     words = [columns[word_column] for _, columns in sentence]
     return {"words": words, "label": tags}
+
+
+_NAMES = ("PER", "ORG", "LOC", "MISC")
+_LABELS = ("O", *(f"{part}-{name}" for name in _NAMES for part in "BI"))
+TASKS = {
+    "ner/conll2003": Task(
+        kind="token_classification",
+        text_fields=("words",),
+        labels=_LABELS,
+        metrics=("f1", "precision", "recall", "accuracy"),
+        read=conll(
+            train="train.txt",
+            validation="valid.txt",
+            test="test.txt",
+            labels=_LABELS,
+        ),
+        # The test set has labels, so it is scored too.
+        validation_splits=("validation", "test"),
+        test_files={},
+        examples=tuple(
+            {"words": words.split(), "label": tags.split()}
+            for words, tags in (
+                ("John Smith was in York .", "B-PER I-PER O O B-LOC O"),
+                ("The German film of the BBC", "O B-MISC O O O B-ORG"),
+            )
+        ),
+    ),
+}

@@ -8,43 +8,33 @@ import dataclasses
 
 from keras_bert.io.paths import to_path
 from keras_bert.tasks import readers
-from keras_bert.tasks.base import Task
+from keras_bert.tasks.base import Task, make_examples
 
 
-def _task(
-    file_name,
-    columns,
-    *examples,
-    kind="classification",
-    labels=(),
-    metrics=("accuracy",),
-    settings=None,
-    **options,
-):
+def _task(file_name, columns, *examples, reading=None, **fields):
     """Returns a task with the files train.tsv, dev.tsv and test.tsv.
 
     An example has its texts in the order of the columns, then its label.
     """
+    fields = {"kind": "classification", "metrics": ("accuracy",)} | fields
     return Task(
-        kind=kind,
         text_fields=tuple(field for field in columns if field != "label"),
-        labels=labels,
-        metrics=metrics,
         read=readers.tsv(
             columns=columns,
             train="train.tsv",
             validation="dev.tsv",
             test="test.tsv",
-            **options,
+            **(reading or {}),
         ),
         test_files={"test": file_name},
-        settings=settings or {},
-        examples=_examples(columns, examples),
+        examples=make_examples(columns, *examples),
+        **fields,
     )
 
 
-def _examples(columns, examples):
-    return tuple(dict(zip(columns, x, strict=True)) for x in examples)
+def _same(*names):
+    """Returns columns that have the names of the fields."""
+    return {name: name for name in names}
 
 
 def _read_mnli(data_dir, split):
@@ -57,16 +47,22 @@ def _read_mnli(data_dir, split):
 
 _NO_YES = ("0", "1")
 _ENTAILMENT = ("entailment", "not_entailment")
-_SENTENCE_PAIR = {
-    "sentence1": "sentence1",
-    "sentence2": "sentence2",
-    "label": "label",
-}
+_SENTENCE_PAIR = _same("sentence1", "sentence2", "label")
+SCORED_PAIR = _SENTENCE_PAIR | {"label": "score"}
 _MNLI_COLUMNS = {
     "premise": "sentence1",
     "hypothesis": "sentence2",
     "label": "gold_label",
 }
+_MNLI_FILES = readers.tsv(
+    columns=_MNLI_COLUMNS,
+    train="train.tsv",
+    validation_matched="dev_matched.tsv",
+    validation_mismatched="dev_mismatched.tsv",
+    test_matched="test_matched.tsv",
+    test_mismatched="test_mismatched.tsv",
+    diagnostic="diagnostic.tsv",
+)
 _MNLI = Task(
     kind="classification",
     text_fields=("premise", "hypothesis"),
@@ -79,27 +75,12 @@ _MNLI = Task(
         "test_mismatched": "MNLI-mm.tsv",
         "diagnostic": "AX.tsv",
     },
-    examples=_examples(
+    examples=make_examples(
         _MNLI_COLUMNS,
-        [
-            ("The dog jumped over the fox.", "The dog moved.", "entailment"),
-            ("The film was good.", "The film was bad.", "contradiction"),
-            ("The dog is brown.", "The dog is lazy.", "neutral"),
-        ],
+        ("The dog jumped over the fox.", "The dog moved.", "entailment"),
+        ("The film was good.", "The film was bad.", "contradiction"),
     ),
 )
-
-
-_MNLI_FILES = readers.tsv(
-    columns=_MNLI_COLUMNS,
-    train="train.tsv",
-    validation_matched="dev_matched.tsv",
-    validation_mismatched="dev_mismatched.tsv",
-    test_matched="test_matched.tsv",
-    test_mismatched="test_mismatched.tsv",
-    diagnostic="diagnostic.tsv",
-)
-
 _TASKS = {
     "glue/cola": _task(
         "CoLA.tsv",
@@ -108,23 +89,18 @@ _TASKS = {
         ("Dog the good is.", "0"),
         labels=_NO_YES,
         metrics=("matthews", "accuracy"),
-        header=False,
-        test_columns={"sentence": "sentence"},
+        reading={"header": False, "test_columns": _same("sentence")},
     ),
     "glue/sst2": _task(
         "SST-2.tsv",
-        {"sentence": "sentence", "label": "label"},
+        _same("sentence", "label"),
         ("a very good film", "1"),
         ("a bad movie", "0"),
         labels=_NO_YES,
     ),
     "glue/mrpc": _task(
         "MRPC.tsv",
-        {
-            "sentence1": "#1 String",
-            "sentence2": "#2 String",
-            "label": "Quality",
-        },
+        dict(sentence1="#1 String", sentence2="#2 String", label="Quality"),
         ("The dog jumped.", "A dog was jumping.", "1"),
         ("The fox is lazy.", "The movie was bad.", "0"),
         labels=_NO_YES,
@@ -132,26 +108,18 @@ _TASKS = {
     ),
     "glue/qqp": _task(
         "QQP.tsv",
-        {
-            "question1": "question1",
-            "question2": "question2",
-            "label": "is_duplicate",
-        },
+        _same("question1", "question2") | {"label": "is_duplicate"},
         ("Is the film good?", "Is it a good film?", "1"),
         ("Is the film good?", "Is the dog lazy?", "0"),
         labels=_NO_YES,
         metrics=("f1", "accuracy"),
         # A line break inside of a question splits some lines of the official
         # train.tsv and dev.tsv.
-        leave_out_broken=True,
+        reading={"leave_out_broken": True},
     ),
     "glue/stsb": _task(
         "STS-B.tsv",
-        {
-            "sentence1": "sentence1",
-            "sentence2": "sentence2",
-            "label": "score",
-        },
+        SCORED_PAIR,
         ("The dog jumped.", "A dog was jumping.", "4.800"),
         ("The fox is lazy.", "The movie was bad.", "0.200"),
         kind="regression",
@@ -165,11 +133,7 @@ _TASKS = {
         metrics=("matthews", "accuracy"),
         # The labels are not in the file whose predictions are submitted.
         read=readers.tsv(
-            columns={
-                "premise": "Premise",
-                "hypothesis": "Hypothesis",
-                "label": "Label",
-            },
+            columns={x: x.title() for x in _MNLI_COLUMNS},
             test_columns=_MNLI_COLUMNS,
             validation="diagnostic-full.tsv",
             test="diagnostic.tsv",
@@ -179,7 +143,7 @@ _TASKS = {
     ),
     "glue/qnli": _task(
         "QNLI.tsv",
-        {"question": "question", "sentence": "sentence", "label": "label"},
+        _same("question", "sentence", "label"),
         ("Was the fox quick?", "The fox was quick.", "entailment"),
         ("Was the fox quick?", "The fox was brown.", "not_entailment"),
         labels=_ENTAILMENT,

@@ -9,13 +9,11 @@ or validation have labels.
 
 from __future__ import annotations
 
+import csv as csv_files
 import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from csv import Error as CsvError
-from csv import field_size_limit
-from csv import reader as csv_reader
 from pathlib import Path
 
 from absl import logging
@@ -56,21 +54,17 @@ def tsv(
     log counts them; a split without labels must keep its number of rows.
     """
 
-    def read(data_dir, split):
-        path = existing_file(data_dir, files, split)
-        labeled = _has_labels(split)
-        table = enumerate(map(_split_tsv, read_lines(path)), 1)
-        rows = _table_rows(
-            table,
+    def rows(path, labeled):
+        return _table_rows(
+            enumerate(map(_split_tsv, read_lines(path)), 1),
             path,
             columns=columns if labeled else test_columns or columns,
             header=header if labeled else test_header,
             labeled=labeled,
             leave_out_broken=leave_out_broken and labeled,
         )
-        return not_empty(rows, f"{path} contains no example.")
 
-    return read
+    return reader(rows, files)
 
 
 def csv(*, columns: Columns, **files: str) -> Reader:
@@ -80,18 +74,11 @@ def csv(*, columns: Columns, **files: str) -> Reader:
     `columns` maps a field to its column, as in `tsv`.
     """
 
-    def read(data_dir, split):
-        path = existing_file(data_dir, files, split)
-        labeled = _has_labels(split)
-        rows = _table_rows(
-            _csv_table(path, _delimiter(path, columns, labeled)),
-            path,
-            columns=columns,
-            labeled=labeled,
-        )
-        return not_empty(rows, f"{path} contains no example.")
+    def rows(path, labeled):
+        table = _csv_table(path, _delimiter(path, columns, labeled))
+        return _table_rows(table, path, columns=columns, labeled=labeled)
 
-    return read
+    return reader(rows, files)
 
 
 def jsonl(**files: str) -> Reader:
@@ -101,11 +88,7 @@ def jsonl(**files: str) -> Reader:
     "true". A field that is null is left out. Blank lines are skipped.
     """
 
-    def read(data_dir, split):
-        path = existing_file(data_dir, files, split)
-        return not_empty(json_rows(path), f"{path} contains no example.")
-
-    return read
+    return reader(lambda path, labeled: json_rows(path), files)
 
 
 def parquet(*, columns: Mapping[str, str], **files: str) -> Reader:
@@ -115,31 +98,38 @@ def parquet(*, columns: Mapping[str, str], **files: str) -> Reader:
     pip install 'keras-bert-tf[parquet]'.
     """
 
+    def rows(path, labeled):
+        return _parquet_rows(path, _needed(columns, labeled))
+
+    return reader(rows, files)
+
+
+def reader(
+    rows: Callable[[Path, bool], Iterable[Row]],
+    files: Mapping[str, str | None],
+    *,
+    what: str = "example",
+) -> Reader:
+    """Returns a reader that checks the file of a split and yields its rows.
+
+    `rows` is called with the file and whether the split has labels. The reader
+    raises FileNotFoundError if the file is absent, and InputError if it has no
+    row, which the message calls by `what` a row is.
+    """
+
     def read(data_dir, split):
-        path = existing_file(data_dir, files, split)
-        rows = _parquet_rows(path, _needed(columns, _has_labels(split)))
-        return not_empty(rows, f"{path} contains no example.")
+        if not files.get(split):
+            raise FileNotFoundError(f"This task has no {split} file.")
+        path = to_path(data_dir) / files[split]
+        if not path.is_file():
+            raise FileNotFoundError(
+                f"No {split} file at {path}; is data_dir the folder of the "
+                "task?"
+            )
+        found = rows(path, split.startswith(("train", "validation")))
+        return not_empty(found, f"{path} contains no {what}.")
 
     return read
-
-
-def _has_labels(split):
-    return split.startswith(("train", "validation"))
-
-
-def existing_file(
-    data_dir: str | Path, files: Mapping[str, str | None], split: str
-) -> Path:
-    """Returns the file of a split; raises FileNotFoundError if it is absent."""
-    name = files.get(split)
-    if not name:
-        raise FileNotFoundError(f"This task has no {split} file.")
-    path = to_path(data_dir) / name
-    if not path.is_file():
-        raise FileNotFoundError(
-            f"No {split} file at {path}; is data_dir the folder of the task?"
-        )
-    return path
 
 
 def read_lines(path: Path) -> Iterator[str]:
@@ -236,15 +226,15 @@ def _needed(columns, labeled):
 def _csv_table(path, delimiter):
     """Yields line numbers and columns, which may contain line breaks."""
     with open_text(path, errors="strict", newline="") as lines:
-        field_size_limit(_MAX_FIELD_SIZE)
-        reader = csv_reader(lines, delimiter=delimiter, strict=True)
+        csv_files.field_size_limit(_MAX_FIELD_SIZE)
+        table = csv_files.reader(lines, delimiter=delimiter, strict=True)
         try:
-            for line in reader:
+            for line in table:
                 if line:
-                    yield reader.line_num, line
-        except CsvError as error:
+                    yield table.line_num, line
+        except csv_files.Error as error:
             raise InputError(
-                f"Line {reader.line_num} of {path} is not CSV: {error}; check "
+                f"Line {table.line_num} of {path} is not CSV: {error}; check "
                 "its quotes."
             ) from error
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from keras_bert.errors import InputError
 from keras_bert.io.paths import to_path
 from keras_bert.tasks.base import Row, Task
+from keras_bert.tasks.readers import reader
 
 
 def read_squad(
@@ -28,37 +29,26 @@ def read_squad(
         raise InputError(
             f"{file} is not JSON: {error}; give an official SQuAD file."
         ) from error
-    if not isinstance(content, dict) or not isinstance(
-        content.get("data"), list
-    ):
-        raise InputError(
-            f"{file} has no list 'data' of articles; give an official SQuAD "
-            "file."
-        )
     rows = []
-    for number, article in enumerate(content["data"], 1):
+    for number, article in enumerate(_get(content, "data", list, file), 1):
         place = f"Article {number} of {file}"
         for paragraph in _get(article, "paragraphs", list, place):
             context = _get(paragraph, "context", str, place)
             for question in _get(paragraph, "qas", list, place):
                 id_ = _get(question, "id", str, place)
                 place_of_id = f"Question {id_} of {file}"
-                label = _label(question, context, place_of_id)
-                if not label and not answers_may_be_missing:
+                row = {
+                    "id": id_,
+                    "question": _get(question, "question", str, place_of_id),
+                    "context": context,
+                    "label": _label(question, context, place_of_id),
+                }
+                if not row["label"] and not answers_may_be_missing:
                     raise InputError(
                         f"{place_of_id} has no answer; use the task squad/v2, "
                         "where answers may be missing."
                     )
-                rows.append(
-                    {
-                        "id": id_,
-                        "question": _get(
-                            question, "question", str, place_of_id
-                        ),
-                        "context": context,
-                        "label": label,
-                    }
-                )
+                rows.append(row)
     if not rows:
         raise InputError(f"{file} contains no question.")
     return rows
@@ -81,10 +71,8 @@ def _label(question, context, place):
             f"{place} has the is_impossible {is_impossible!r}; give true or "
             "false, without quotes."
         )
-    if is_impossible:
-        return []
     label = []
-    for answer in answers:
+    for answer in [] if is_impossible else answers:
         text = _get(answer, "text", str, f"An answer of {place}")
         start = answer.get("answer_start")
         if not isinstance(start, int) or not 0 <= start < len(context):
@@ -98,55 +86,46 @@ def _label(question, context, place):
 
 
 def _task(version, *, answers_may_be_missing, examples):
-    files = {
-        "train": f"train-v{version}.json",
-        "validation": f"dev-v{version}.json",
-    }
-
-    def read(data_dir, split):
-        if split not in files:
-            raise FileNotFoundError(f"This task has no {split} file.")
-        path = to_path(data_dir) / files[split]
-        if not path.is_file():
-            raise FileNotFoundError(
-                f"No {split} file at {path}; is data_dir the folder of the "
-                "task?"
-            )
-        return read_squad(path, answers_may_be_missing=answers_may_be_missing)
-
     return Task(
         kind="span",
         text_fields=("question", "context"),
         metrics=("f1", "exact_match"),
-        read=read,
+        read=reader(
+            lambda path, labeled: read_squad(
+                path, answers_may_be_missing=answers_may_be_missing
+            ),
+            {
+                "train": f"train-v{version}.json",
+                "validation": f"dev-v{version}.json",
+            },
+        ),
         settings={"answers_may_be_missing": answers_may_be_missing},
         examples=examples,
     )
 
 
-_EXAMPLES = (
-    {
-        "id": "1",
-        "question": "What is lazy?",
-        "context": "The quick fox jumped over the lazy dog.",
-        "label": [
-            {"text": "dog", "answer_start": 35},
-            {"text": "the lazy dog", "answer_start": 26},
-        ],
-    },
-    {
-        "id": "2",
-        "question": "Was the film good?",
-        "context": "The film was not very good!",
-        "label": [{"text": "not very good", "answer_start": 13}],
-    },
-)
-
+_FOX = {
+    "id": "1",
+    "question": "What is lazy?",
+    "context": "The quick fox jumped over the lazy dog.",
+    "label": [
+        {"text": "dog", "answer_start": 35},
+        {"text": "the lazy dog", "answer_start": 26},
+    ],
+}
+_FILM = {
+    "id": "2",
+    "question": "Was the film good?",
+    "context": "The film was not very good!",
+    "label": [{"text": "not very good", "answer_start": 13}],
+}
 TASKS = {
-    "squad/v1": _task("1.1", answers_may_be_missing=False, examples=_EXAMPLES),
+    "squad/v1": _task(
+        "1.1", answers_may_be_missing=False, examples=(_FOX, _FILM)
+    ),
     "squad/v2": _task(
         "2.0",
         answers_may_be_missing=True,
-        examples=(_EXAMPLES[0], {**_EXAMPLES[1], "label": []}),
+        examples=(_FOX, _FILM | {"label": []}),
     ),
 }

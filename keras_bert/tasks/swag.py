@@ -7,28 +7,31 @@ second.
 import zlib
 
 from keras_bert.tasks import readers
-from keras_bert.tasks.base import Task
+from keras_bert.tasks.base import Task, make_examples
 
 _ENDINGS = [f"ending{i}" for i in range(4)]
 
 
-def _read_swag(data_dir, split):
-    return map(_swag_row, _read_swag_files(data_dir, split))
-
-
-def _swag_row(columns):
-    """Puts the beginning of the second sentence before each ending."""
+def _row(columns):
+    """Puts what an ending begins with, if the file has it, before each one."""
+    start = f"{columns['start']} " if "start" in columns else ""
     row = {
-        "context": columns["sent1"],
-        "endings": [f"{columns['sent2']} {columns[e]}" for e in _ENDINGS],
+        "context": columns["context"],
+        "endings": [start + columns[ending] for ending in _ENDINGS],
     }
-    if "label" in columns:
-        row["label"] = columns["label"]
-    return row
+    return row | {x: columns[x] for x in ("label",) if x in columns}
+
+
+def _read_swag(data_dir, split):
+    return map(_row, _read_swag_files(data_dir, split))
 
 
 _read_swag_files = readers.csv(
-    columns={name: name for name in ("sent1", "sent2", *_ENDINGS, "label")},
+    columns={
+        "context": "sent1",
+        "start": "sent2",
+        **{name: name for name in (*_ENDINGS, "label")},
+    },
     train="train.csv",
     validation="val.csv",
     test="test.csv",
@@ -46,64 +49,35 @@ def _read_codah(data_dir, split):
         checksum = zlib.crc32(columns["context"].encode("utf-8"))
         return (checksum % 5 == 0) == (split == "validation")
 
-    return (
-        {
-            "context": columns["context"],
-            "endings": [columns[e] for e in _ENDINGS],
-            "label": columns["label"],
-        }
-        for columns in _read_codah_file(data_dir, split)
-        if is_in_split(columns)
-    )
+    return map(_row, filter(is_in_split, _read_codah_file(data_dir, split)))
 
 
 _read_codah_file = readers.tsv(
     columns={
-        "context": 1,
-        **{ending: i for i, ending in enumerate(_ENDINGS, 2)},
-        "label": 6,
+        name: i for i, name in enumerate(("context", *_ENDINGS, "label"), 1)
     },
     header=False,
     train="codah.tsv",
     validation="codah.tsv",
 )
 
-_EXAMPLES = (
-    {
-        "context": "The dog jumped over the fence.",
-        "endings": [
-            "The dog ran away.",
-            "The dog is a movie.",
-            "The dog was over.",
-            "The dog read it.",
-        ],
-        "label": "0",
-    },
-    {
-        "context": "It was a bad film.",
-        "endings": [
-            "The film barked.",
-            "The film was quick.",
-            "The film was over soon.",
-            "The film jumped.",
-        ],
-        "label": "2",
-    },
-)
+
+def _task(read, **options):
+    return Task(
+        kind="multiple_choice",
+        text_fields=("context", "endings"),
+        metrics=("accuracy",),
+        read=read,
+        examples=make_examples(
+            ("context", "endings", "label"),
+            ("The dog jumped.", ["It ran.", "A fox.", "No.", "A film."], "0"),
+            ("A bad film.", ["It ran.", "A fox.", "It was over.", "A."], "2"),
+        ),
+        **options,
+    )
+
+
 TASKS = {
-    "swag": Task(
-        kind="multiple_choice",
-        text_fields=("context", "endings"),
-        metrics=("accuracy",),
-        read=_read_swag,
-        examples=_EXAMPLES,
-    ),
-    "codah": Task(
-        kind="multiple_choice",
-        text_fields=("context", "endings"),
-        metrics=("accuracy",),
-        read=_read_codah,
-        test_files={},
-        examples=_EXAMPLES,
-    ),
+    "swag": _task(_read_swag),
+    "codah": _task(_read_codah, test_files={}),
 }

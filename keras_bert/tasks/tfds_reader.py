@@ -54,9 +54,7 @@ def read_tfds(task: Task, data_dir: str | Path, split: str) -> Iterator[Row]:
     dataset = builder.as_dataset(split=split).map(
         lambda example: {name: example[name] for name in fields + order}
     )
-    names = {}
-    if "label" in fields:
-        names["label"] = _label_names(task, features["label"])
+    names = _label_names(task, features["label"]) if "label" in fields else None
     examples: Iterator[dict] = (
         dict(zip(batch, values, strict=True))
         for batch in tfds.as_numpy(dataset.batch(_ROWS_PER_BATCH))
@@ -65,7 +63,7 @@ def read_tfds(task: Task, data_dir: str | Path, split: str) -> Iterator[Row]:
     if order:
         examples = iter(sorted(examples, key=lambda example: example["idx"]))
     return (
-        {field: _string(example[field], names.get(field)) for field in fields}
+        {x: _string(example[x], x == "label" and names) for x in fields}
         for example in examples
     )
 
@@ -105,6 +103,6 @@ def _label_names(task, feature):
 
 
 def _string(value, names):
-    if names is not None:
+    if names:
         return names[value]
     return value.decode("utf-8") if isinstance(value, bytes) else str(value)

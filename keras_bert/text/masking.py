@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import tensorflow as tf
 
@@ -49,37 +50,32 @@ class MaskedLMMasker(tf.Module):
         tokenizer: BertTokenizer,
         *,
         max_predictions_per_seq: int = 20,
-        masked_lm_prob: float = 0.15,
-        mask_rate: float = 0.8,
-        random_rate: float = 0.1,
-        do_whole_word_mask: bool = False,
-        max_ngram_size: int = 1,
+        **settings: Any,
     ):
+        """Takes the fields of `MaskingConfig` as settings."""
         super().__init__(name="masked_lm_masker")
-        if min(mask_rate, random_rate) < 0 or mask_rate + random_rate > 1:
-            raise InputError(
-                f"mask_rate is {mask_rate} and random_rate is {random_rate}, "
-                "but both must be at least 0 and their sum at most 1; the "
-                "paper has 0.8 and 0.1."
-            )
-        if not 0 < masked_lm_prob < 1:
-            raise InputError(
-                f"masked_lm_prob is {masked_lm_prob}, but must be between 0 "
-                "and 1; the paper has 0.15."
-            )
-        if max_ngram_size < 1 or (
-            max_ngram_size > 1 and not do_whole_word_mask
+        self._config = config = MaskingConfig(**settings)
+        if config.mask_rate + config.random_rate > 1 or (
+            min(config.mask_rate, config.random_rate) < 0
         ):
             raise InputError(
-                f"max_ngram_size is {max_ngram_size}, but must be 1, or more "
-                "with do_whole_word_mask: n-grams consist of whole words."
+                f"mask_rate is {config.mask_rate} and random_rate is "
+                f"{config.random_rate}, but both must be at least 0 and their "
+                "sum at most 1; the paper has 0.8 and 0.1."
+            )
+        if not 0 < config.masked_lm_prob < 1:
+            raise InputError(
+                f"masked_lm_prob is {config.masked_lm_prob}, but must be "
+                "between 0 and 1; the paper has 0.15."
+            )
+        if config.max_ngram_size < 1 or (
+            config.max_ngram_size > 1 and not config.do_whole_word_mask
+        ):
+            raise InputError(
+                f"max_ngram_size is {config.max_ngram_size}, but must be 1, or "
+                "more with do_whole_word_mask: n-grams consist of whole words."
             )
         self._max_predictions = max_predictions_per_seq
-        self._masked_lm_prob = masked_lm_prob
-        self._mask_rate = mask_rate
-        self._random_rate = random_rate
-        self._whole_word = do_whole_word_mask
-        self._max_ngram_size = max_ngram_size
         self._mask_id = tokenizer.mask_id
         self._never_masked = (tokenizer.cls_id, tokenizer.sep_id)
         self._vocab_size = tokenizer.vocab_size
@@ -95,14 +91,11 @@ class MaskedLMMasker(tf.Module):
         max_predictions_per_seq: int,
     ) -> MaskedLMMasker:
         """Returns a masker with the settings of a `MaskingConfig`."""
-        settings = {
-            field.name: getattr(config, field.name)
-            for field in dataclasses.fields(MaskingConfig)
-        }
+        names = [field.name for field in dataclasses.fields(MaskingConfig)]
         return cls(
             tokenizer,
             max_predictions_per_seq=max_predictions_per_seq,
-            **settings,
+            **{name: getattr(config, name) for name in names},
         )
 
     def __call__(
@@ -125,14 +118,19 @@ class MaskedLMMasker(tf.Module):
         candidate = features["input_mask"] > 0
         for special in self._never_masked:
             candidate &= input_ids != special
-        num_to_predict = self._num_to_predict(features["input_mask"])
-        if self._whole_word:
+        # In float64, a half rounds to even as in Python.
+        num_tokens = tf.reduce_sum(features["input_mask"], axis=1)
+        share = self._config.masked_lm_prob * tf.cast(num_tokens, tf.float64)
+        num_to_predict = tf.clip_by_value(
+            tf.cast(tf.round(share), tf.int32), 1, self._max_predictions
+        )
+        if self._config.do_whole_word_mask:
             positions, drawn_at = choose_spans(
                 candidate,
                 tf.gather(self._continues_word, input_ids),
                 num_to_predict,
                 seeds,
-                self._max_ngram_size,
+                self._config.max_ngram_size,
                 self._max_predictions,
             )
         else:
@@ -148,35 +146,24 @@ class MaskedLMMasker(tf.Module):
         random_ids = to_integers(
             row_bits(seeds, 2, positions), self._vocab_size
         )
-        replaced = tf.where(
-            draw < self._mask_rate,
-            self._mask_id,
-            tf.where(
-                draw < self._mask_rate + self._random_rate, random_ids, ids
-            ),
+        mask_rate, random_rate = (
+            self._config.mask_rate,
+            self._config.random_rate,
         )
-        places = tf.cast(tf.where(is_used), tf.int32)  # (row, prediction)
+        replaced = tf.where(draw < mask_rate + random_rate, random_ids, ids)
+        replaced = tf.where(draw < mask_rate, self._mask_id, replaced)
+        used = tf.where(is_used)  # (row, prediction)
+        places = tf.cast(tf.gather_nd(positions, used), tf.int64)
         return features | {
             "input_ids": tf.tensor_scatter_nd_update(
                 input_ids,
-                tf.stack(
-                    [places[:, 0], tf.gather_nd(positions, places)], axis=1
-                ),
-                tf.gather_nd(replaced, places),
+                tf.stack([used[:, 0], places], axis=1),
+                tf.gather_nd(replaced, used),
             ),
             "masked_lm_positions": positions,
             "masked_lm_ids": ids,
             "masked_lm_weights": tf.cast(weights, tf.float32),
         }
-
-    def _num_to_predict(self, input_mask):
-        # In float64, a half rounds to even as in Python.
-        num_tokens = tf.cast(tf.reduce_sum(input_mask, axis=1), tf.float64)
-        return tf.clip_by_value(
-            tf.cast(tf.round(num_tokens * self._masked_lm_prob), tf.int32),
-            1,
-            self._max_predictions,
-        )
 
     def _choose_tokens(self, candidate, num_to_predict, seeds):
         """Returns [B, P]: sorted positions, padded with S.

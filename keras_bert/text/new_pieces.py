@@ -1,4 +1,4 @@
-"""Words of a text -> the pieces that a vocabulary lacks for them."""
+"""Words of a text -> their pieces, and the pieces that a vocabulary lacks."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from absl import logging
 
 from keras_bert.text.tokenizer_settings import MAX_CHARS_PER_WORD
 from keras_bert.text.vocab import SPECIAL_TOKENS
-from keras_bert.text.word_splitter import INSIDE, WordSplitter
 
+INSIDE = "##"
 # Bounds time and memory; rarer words decide on no piece.
 _MAX_WORDS = 500_000
 # Fewer occurrences would hardly train a new piece.
@@ -50,6 +50,47 @@ def choose_new_pieces(
     joined = _join(counts, readable, splitter, num_pieces - len(characters))
     harmful = _harmful(readable, joined, splitter)
     return characters + [piece for piece in joined if piece not in harmful]
+
+
+class WordSplitter:
+    """Splits words as `BertTokenizer` does, the longest piece first.
+
+    It differs in one case: a character that no piece covers becomes [UNK],
+    and the rest of the word is still split. For the tokenizer, the whole word
+    is [UNK].
+    """
+
+    def __init__(self, vocab: Iterable[str]):
+        self.pieces = set(vocab)
+        self._longest = max(map(len, self.pieces))
+
+    def add(self, piece: str) -> None:
+        self.pieces.add(piece)
+        self._longest = max(self._longest, len(piece))
+
+    def remove(self, piece: str) -> None:
+        self.pieces.remove(piece)
+
+    def __call__(self, word: str) -> list[str]:
+        """Returns the pieces of a word, or of a piece that begins with ##.
+
+        A piece with ## is split as in the middle of a word: all its parts
+        have ##.
+        """
+        text = word.removeprefix(INSIDE)
+        prefix = "" if len(text) == len(word) else INSIDE
+        pieces, start = [], 0
+        while start < len(text):
+            longest = min(len(text), start + self._longest)
+            for end in range(longest, start, -1):
+                piece = prefix + text[start:end]
+                if piece in self.pieces:
+                    break
+            else:
+                piece, end = _UNK, start + 1
+            pieces.append(piece)
+            start, prefix = end, INSIDE
+        return pieces
 
 
 def _missing_characters(counts, splitter):

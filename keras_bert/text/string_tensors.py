@@ -26,22 +26,21 @@ def to_columns(first: Any, second: Any) -> list[tf.Tensor]:
     """
     if isinstance(first, tuple):
         has_columns = not any(isinstance(x, (str, bytes)) for x in first)
-        if second is None and not (has_columns and len(first) == 2):
-            # Two strings in a tuple may be a pair or two texts.
-            raise InputError(
-                f"A tuple of {len(first)} was given, but a list of texts or a "
-                f"tuple of two lists was expected; {_FOR_PAIRS}."
-            )
         if second is not None and has_columns:
             raise InputError(
                 "Two columns of texts and a third thing were given; "
                 f"{_FOR_LABELS}."
             )
         if second is None:
+            # Two strings in a tuple may be a pair or two texts.
+            if not has_columns or len(first) != 2:
+                raise InputError(
+                    f"A tuple of {len(first)} was given, but a list of texts "
+                    f"or a tuple of two lists was expected; {_FOR_PAIRS}."
+                )
             first, second = first
-    columns = [to_strings(first)]
-    if second is not None:
-        columns.append(to_strings(second))
+    given = (first,) if second is None else (first, second)
+    columns = [to_strings(texts) for texts in given]
     sizes = [texts.shape[0] for texts in columns]
     if None not in sizes and len(set(sizes)) > 1:
         raise InputError(

@@ -1,20 +1,15 @@
-"""Strings -> ids of word pieces, and back."""
+"""Strings -> ids of word pieces with their places in the text, and back."""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 import tensorflow_text as tf_text
 
-from keras_bert.text.offsets import TokensWithOffsets, locate_tokens
-from keras_bert.text.tokenizer_base import TokenizerBase
-from keras_bert.text.tokenizer_settings import (
-    MAX_CHARS_PER_WORD,
-    TokenizerSettings,
-)
-from keras_bert.text.vocab import SPECIAL_TOKENS, SpecialTokens
+from keras_bert.text.tokenizer_settings import MAX_CHARS_PER_WORD
+from keras_bert.text.vocab import TokenizerBase
 from keras_bert.text.words import blank_long_words, clean_text, split_words
 
 
@@ -23,7 +18,7 @@ class BertTokenizer(TokenizerBase, tf.Module):
 
     Called on strings [B], it returns a RaggedTensor [B, (tokens)] of int32
     ids, without special tokens. It works eagerly, in `dataset.map` and in a
-    SavedModel.
+    SavedModel. For its attributes see `TokenizerBase`.
 
     Example:
         >>> tokenizer = keras_bert.BertTokenizer("vocab.txt")
@@ -36,33 +31,17 @@ class BertTokenizer(TokenizerBase, tf.Module):
     Args:
         vocab_file: A vocab.txt.
         do_lower_case: Whether text is lower-cased.
-        strip_accents: Whether accents are removed; None does as
-            `do_lower_case`.
-        tokenize_chinese_chars: Whether each CJK ideograph is a word.
-        special_tokens: The names of the special tokens in the vocabulary.
-        keep_special_tokens: Whether a name such as "[SEP]" in a text becomes
-            that token. By default it is split like any other text, so that no
-            user can put a special token into a text.
-
-    For the attributes see `TokenizerBase`.
+        options: `strip_accents`, `tokenize_chinese_chars` and
+            `special_tokens`; see `TokenizerBase`.
     """
 
     def __init__(
         self,
         vocab_file: str | Path,
         do_lower_case: bool = True,
-        *,
-        strip_accents: bool | None = None,
-        tokenize_chinese_chars: bool = True,
-        special_tokens: SpecialTokens = SPECIAL_TOKENS,
-        keep_special_tokens: bool = False,
+        **options: Any,
     ):
-        tf.Module.__init__(self, name="bert_tokenizer")
-        settings = TokenizerSettings(
-            do_lower_case, strip_accents, tokenize_chinese_chars
-        )
-        TokenizerBase.__init__(self, vocab_file, settings, special_tokens)
-        self.keep_special_tokens = keep_special_tokens
+        super().__init__(vocab_file, do_lower_case, **options)
         self._wordpiece = tf_text.FastWordpieceTokenizer(
             # White space ends a word, so a piece that contains white space
             # must match nothing; this op would find it.
@@ -73,21 +52,16 @@ class BertTokenizer(TokenizerBase, tf.Module):
             # Longer words are blanked before; a character has up to 4 bytes.
             max_bytes_per_word=4 * MAX_CHARS_PER_WORD + 1,
             token_out_type=tf.int32,
-            unknown_token=special_tokens.unk,
+            unknown_token=self.special_tokens.unk,
             # The op's own splitting always splits ideographs.
-            no_pretokenization=not tokenize_chinese_chars,
+            no_pretokenization=not self.settings.tokenize_chinese_chars,
         )
 
     def __call__(self, texts: tf.Tensor) -> tf.RaggedTensor:
-        texts = tf.convert_to_tensor(texts, tf.string)
-        if (
-            self.settings.tokenize_chinese_chars
-            and not self.keep_special_tokens
-        ):
-            return self._wordpiece.tokenize(self._clean(texts))
-        parts = self._parts(texts)
-        ids, _, _ = self._tokenize(parts.values)
-        return parts.with_values(ids).merge_dims(1, 2)
+        clean = self._clean(tf.convert_to_tensor(texts, tf.string))
+        if self.settings.tokenize_chinese_chars:
+            return self._wordpiece.tokenize(clean)
+        return self._tokenize(clean)[0]
 
     def tokenize_with_offsets(self, texts: tf.Tensor) -> TokensWithOffsets:
         """Does the same, and tells which part of the text each token is.
@@ -95,12 +69,9 @@ class BertTokenizer(TokenizerBase, tf.Module):
         A token neither starts nor ends with a character that cleaning removed.
         [UNK] covers its whole word.
         """
-        parts = self._parts(tf.convert_to_tensor(texts, tf.string))
-        return locate_tokens(
-            parts,
-            *(parts.with_values(t) for t in self._tokenize(parts.values)),
-            settings=self.settings,
-        )
+        texts = tf.convert_to_tensor(texts, tf.string)
+        tokens = self._tokenize(self._clean(texts))
+        return _locate(texts, *tokens, settings=self.settings)
 
     def detokenize(self, ids: tf.RaggedTensor | tf.Tensor) -> tf.Tensor:
         """Ids [B, (tokens)] -> strings [B]: words with one space between."""
@@ -112,56 +83,81 @@ class BertTokenizer(TokenizerBase, tf.Module):
         texts = clean_text(texts, self.settings)
         return blank_long_words(texts, self.settings)
 
-    def _parts(self, texts):
-        """Texts [B] -> [B, (parts)]; each special token is a part."""
-        if not self.keep_special_tokens:
-            return tf.RaggedTensor.from_uniform_row_length(texts, 1)
-        # The longest first, because one name may begin with another.
-        names = sorted(self.special_tokens, key=len, reverse=True)
-        pattern = "|".join(re.escape(name) for name in names)
-        return tf_text.regex_split(texts, pattern, pattern)
-
-    def _tokenize(self, parts):
-        """Parts [P] -> ids; starts, ends in the clean part; [P, (tokens)]."""
-        clean = self._clean(parts)
-        if not self.keep_special_tokens:
-            return self._word_pieces(clean)
-        special_ids = tf.fill(tf.shape(parts), -1)
-        for name in self.special_tokens:
-            special_ids = tf.where(
-                parts == name, self.vocab.index(name), special_ids
-            )
-        special = special_ids >= 0
-        ordinary = self._word_pieces(tf.where(special, "", clean))
-        sizes = tf.cast(tf.strings.length(clean), tf.int64)
-        return [
-            tf.concat([t, _kept(values, special)], axis=1)
-            for t, values in zip(
-                ordinary,
-                (special_ids, tf.zeros_like(sizes), sizes),
-                strict=True,
-            )
-        ]
-
-    def _word_pieces(self, clean):
-        """As `_tokenize`, for clean parts without special tokens."""
+    def _tokenize(self, clean):
+        """Clean texts [B] -> ids, their starts and ends, [B, (tokens)]."""
         if self.settings.tokenize_chinese_chars:
             return self._wordpiece.tokenize_with_offsets(clean)
         words, word_starts = split_words(clean, self.settings)
-        ids, starts, ends = self._wordpiece.tokenize_with_offsets(words)
+        ids, *places = self._wordpiece.tokenize_with_offsets(words)
         word_starts = tf.gather(
             word_starts.flat_values, ids.values.value_rowids()
         )
-        return [ids.merge_dims(1, 2)] + [
-            places.with_flat_values(
-                places.flat_values + word_starts
-            ).merge_dims(1, 2)
-            for places in (starts, ends)
+        places = [
+            p.with_flat_values(p.flat_values + word_starts) for p in places
         ]
+        return [x.merge_dims(1, 2) for x in (ids, *places)]
 
 
-def _kept(values, mask):
-    """Values [P] -> ragged [P, (0 or 1)], the values whose mask is True."""
-    return tf.RaggedTensor.from_row_lengths(
-        tf.boolean_mask(values, mask), tf.cast(mask, tf.int64), validate=False
+class TokensWithOffsets(NamedTuple):
+    """Ids, and the part of the text from start to end that each token is.
+
+    All are int32 RaggedTensors [B, (tokens)]. Bytes are those of the UTF-8
+    string; characters are code points, as in a Python string. An invalid byte
+    counts as a byte, but not as a character.
+    """
+
+    ids: tf.RaggedTensor
+    start_bytes: tf.RaggedTensor
+    end_bytes: tf.RaggedTensor
+    start_chars: tf.RaggedTensor
+    end_chars: tf.RaggedTensor
+
+
+def _locate(texts, ids, starts, ends, *, settings):
+    """Starts and ends in bytes of the clean texts -> places in the texts."""
+    characters, char_starts = tf.strings.unicode_decode_with_offsets(
+        texts, "UTF-8", errors="ignore"
     )
+    # Cleaning treats each character by itself, except for a final sigma, which
+    # has as many bytes as the usual form.
+    unique, index = tf.unique(characters.flat_values)
+    spelled = tf.strings.unicode_encode(unique[:, None], "UTF-8")
+    sizes, clean_sizes = (
+        tf.gather(tf.cast(tf.strings.length(x), tf.int64), index)
+        for x in (spelled, clean_text(spelled, settings))
+    )
+    # From here on, all positions count from the start of the first text.
+    text_bytes = _splits(tf.strings.length(texts))
+    char_starts = char_starts.flat_values + tf.gather(
+        text_bytes, characters.value_rowids()
+    )
+    clean_bytes = _splits(clean_sizes)
+    rows = ids.value_rowids()
+    clean_starts = tf.gather(
+        tf.gather(clean_bytes, characters.row_splits), rows
+    )
+    # The characters of a token's first and last byte. A token does not include
+    # removed characters at its ends.
+    first = tf.searchsorted(
+        clean_bytes[1:], starts.flat_values + clean_starts, "right", tf.int64
+    )
+    last = tf.searchsorted(
+        clean_bytes[1:], ends.flat_values + clean_starts, "left", tf.int64
+    )
+
+    def in_text(positions, text_starts):
+        positions -= tf.gather(text_starts, rows)
+        return ids.with_flat_values(tf.cast(positions, tf.int32))
+
+    return TokensWithOffsets(
+        ids,
+        in_text(tf.gather(char_starts, first), text_bytes),
+        in_text(tf.gather(char_starts + sizes, last), text_bytes),
+        in_text(first, characters.row_splits),
+        in_text(last + 1, characters.row_splits),
+    )
+
+
+def _splits(lengths):
+    """Lengths [N] -> the start of each and the end of the last, int64 [N+1]."""
+    return tf.pad(tf.cumsum(tf.cast(lengths, tf.int64)), [[1, 0]])

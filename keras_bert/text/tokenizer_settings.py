@@ -10,6 +10,7 @@ from typing import Any
 
 from keras_bert.errors import InputError
 from keras_bert.io.paths import to_path
+from keras_bert.settings import check_settings
 
 # A longer word becomes [UNK]; counted in characters, not in bytes.
 MAX_CHARS_PER_WORD = 200
@@ -51,10 +52,7 @@ class TokenizerSettings:
     tokenize_chinese_chars: bool = True
 
     def __post_init__(self):
-        for name, value in dataclasses.asdict(self).items():
-            optional = name == "strip_accents" and value is None
-            if not isinstance(value, bool) and not optional:
-                raise InputError(f"{name} is {value!r}, but must be a bool.")
+        check_settings(self)
 
     @property
     def strips_accents(self) -> bool:

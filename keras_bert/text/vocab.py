@@ -1,17 +1,20 @@
-"""vocab.txt: one word piece a line; its id is the number of the line.
+"""vocab.txt or tokenizer.json -> the word pieces, and what a tokenizer knows.
 
+vocab.txt has a word piece a line; its id is the number of the line.
 transformers writes `tokenizer.json` instead since its release 5.
 """
 
 from __future__ import annotations
 
 import collections
+import dataclasses
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from keras_bert.errors import InputError
 from keras_bert.io.paths import to_path
-from keras_bert.text.read_tokenizer_json import read_vocab
+from keras_bert.text.tokenizer_json import read_vocab
+from keras_bert.text.tokenizer_settings import TokenizerSettings
 
 
 class SpecialTokens(NamedTuple):
@@ -37,6 +40,73 @@ class SpecialTokens(NamedTuple):
 SPECIAL_TOKENS = SpecialTokens()
 
 
+class TokenizerBase:
+    """The vocabulary, the settings and the special tokens of a tokenizer.
+
+    Args:
+        vocab_file: A vocab.txt.
+        do_lower_case: Whether text is lower-cased.
+        strip_accents: Whether accents are removed; None does as
+            `do_lower_case`.
+        tokenize_chinese_chars: Whether each CJK ideograph is a word.
+        special_tokens: The names of the special tokens in the vocabulary. In
+            a text, these names are split like any other text, so that no user
+            can put a special token into a text.
+
+    Attributes:
+        vocab: The word pieces, in the order of their ids.
+        settings: The `TokenizerSettings`.
+        special_tokens: The `SpecialTokens`.
+        pad_id, unk_id, cls_id, sep_id, mask_id: Ids of the special tokens.
+    """
+
+    def __init__(
+        self,
+        vocab_file: str | Path,
+        do_lower_case: bool = True,
+        *,
+        strip_accents: bool | None = None,
+        tokenize_chinese_chars: bool = True,
+        special_tokens: SpecialTokens = SPECIAL_TOKENS,
+    ):
+        super().__init__()
+        # A tuple: a list would be tracked and stored in every SavedModel.
+        self.vocab = tuple(load_vocab(vocab_file, special_tokens))
+        self.settings = TokenizerSettings(
+            do_lower_case, strip_accents, tokenize_chinese_chars
+        )
+        self.special_tokens = special_tokens
+        self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = map(
+            self.vocab.index, special_tokens
+        )
+
+    @classmethod
+    def from_settings(
+        cls, vocab_file: str | Path, settings: TokenizerSettings
+    ) -> Self:
+        """Returns a tokenizer with the settings of a checkpoint."""
+        return cls(vocab_file, **dataclasses.asdict(settings))
+
+    def sidecars(self, model_max_length: int) -> dict[str, str]:
+        """Returns the text files that belong beside a model's weights."""
+        return {
+            "vocab.txt": "\n".join(self.vocab) + "\n",
+            "tokenizer_config.json": self.settings.to_json(model_max_length),
+        }
+
+    @property
+    def do_lower_case(self) -> bool:
+        return self.settings.do_lower_case
+
+    @property
+    def vocab_size(self) -> int:
+        return len(self.vocab)
+
+    def tokens(self, ids) -> list[str]:
+        """Returns the word pieces of a flat sequence of ids, for display."""
+        return [self.vocab[int(i)] for i in ids]
+
+
 def load_vocab(
     path: str | Path, special_tokens: SpecialTokens = SPECIAL_TOKENS
 ) -> list[str]:
@@ -51,7 +121,14 @@ def load_vocab(
             "or learn one with run_scripts/build_vocab.py."
         )
     vocab = read_vocab(path) if path.suffix == ".json" else _read_lines(path)
-    _check_family(vocab, path)
+    # Of other families, pieces mark where a word begins, not where it goes on.
+    for mark, family in {"\u2581": "SentencePiece", "\u0120": "BPE"}.items():
+        if 10 * sum(piece.startswith(mark) for piece in vocab) > len(vocab):
+            raise InputError(
+                f"The vocabulary {path} is one of {family}: many pieces begin "
+                f"with {mark!r}. BERT marks a piece inside a word with ##; "
+                "give a vocabulary of BERT."
+            )
     missing = [token for token in special_tokens if token not in vocab]
     if missing:
         raise InputError(
@@ -78,14 +155,3 @@ def _read_lines(path):
         ) from error
     # Only LF ends a line: a released vocabulary has a U+2028 as a piece.
     return [line.removesuffix("\r") for line in text.split("\n")]
-
-
-def _check_family(vocab, path):
-    """Refuses pieces that mark where a word begins, not where it goes on."""
-    for mark, family in {"\u2581": "SentencePiece", "\u0120": "BPE"}.items():
-        if 10 * sum(piece.startswith(mark) for piece in vocab) > len(vocab):
-            raise InputError(
-                f"The vocabulary {path} is one of {family}: many pieces begin "
-                f"with {mark!r}. BERT marks a piece inside a word with ##; "
-                "give a vocabulary of BERT."
-            )

@@ -75,19 +75,16 @@ def positions_of(chosen: tf.Tensor, max_predictions: int) -> tf.Tensor:
 
 def _words(word, seq_length):
     """Returns the number of tokens and the first position of words, [B, W]."""
-    num_rows = tf.shape(word)[0]
     slots = seq_length + 1  # the last one is for tokens outside of words
-    segments = word + tf.range(num_rows)[:, None] * slots
-    sizes = tf.math.unsorted_segment_sum(
-        tf.ones_like(word), segments, num_rows * slots
-    )
-    sizes = tf.reshape(sizes, [num_rows, slots])[:, :-1]
+    sizes = tf.math.bincount(word, minlength=slots, maxlength=slots, axis=-1)
+    num_rows = tf.shape(word)[0]
     starts = tf.math.unsorted_segment_min(
         tf.broadcast_to(tf.range(seq_length), tf.shape(word)),
-        segments,
+        word + tf.range(num_rows)[:, None] * slots,
         num_rows * slots,
     )
-    return sizes, tf.reshape(starts, [num_rows, slots])[:, :-1]
+    starts = tf.reshape(starts, [num_rows, slots])
+    return sizes[:, :-1], starts[:, :-1]
 
 
 def _ngrams(sizes, starts, max_ngram_size):

@@ -1,16 +1,39 @@
-"""Strings -> ids and features where TensorFlow is not installed."""
+"""Strings -> ids and features where tensorflow-text is not installed.
+
+`make_tokenizer` and `make_preprocessor` are the one place that chooses.
+"""
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from keras_bert.errors import InputError
-from keras_bert.text.tokenizer_base import TokenizerBase
 from keras_bert.text.tokenizer_json import tokenizer_json
 from keras_bert.text.tokenizer_settings import TokenizerSettings
+from keras_bert.text.vocab import TokenizerBase
+
+
+def make_tokenizer(vocab_file: str | Path, settings: TokenizerSettings) -> Any:
+    """Returns the tokenizer that this machine has the packages for."""
+    if not importlib.util.find_spec("tensorflow_text"):
+        return ListTokenizer.from_settings(vocab_file, settings)
+    from keras_bert.text.tokenizer import BertTokenizer
+
+    return BertTokenizer.from_settings(vocab_file, settings)
+
+
+def make_preprocessor(tokenizer: Any, max_seq_length: int) -> Any:
+    """Returns the preprocessor for a tokenizer of `make_tokenizer`."""
+    if isinstance(tokenizer, ListTokenizer):
+        return ListPreprocessor(tokenizer, max_seq_length)
+    from keras_bert.text.packing import BertPreprocessor
+
+    return BertPreprocessor(tokenizer, max_seq_length)
 
 
 class ListTokenizer(TokenizerBase):
@@ -20,23 +43,10 @@ class ListTokenizer(TokenizerBase):
     characters; see `tokenizer_json`. Of the 20,401 lines on which both were
     compared with google-research/bert, 53 differ (54 of a cased vocabulary),
     and these hold random characters. [CLS] and [SEP] are not added.
-
-    Args:
-        vocab_file: A vocab.txt.
-        do_lower_case: Whether text is lower-cased.
-        strip_accents: Whether accents are removed; None does as
-            `do_lower_case`.
-        tokenize_chinese_chars: Whether each CJK ideograph is a word.
     """
 
-    def __init__(
-        self,
-        vocab_file: str | Path,
-        do_lower_case: bool = True,
-        *,
-        strip_accents: bool | None = None,
-        tokenize_chinese_chars: bool = True,
-    ):
+    def __init__(self, *args: Any, **options: Any):
+        """Takes the arguments of `TokenizerBase`."""
         try:
             import tokenizers
         except ModuleNotFoundError as error:
@@ -44,23 +54,23 @@ class ListTokenizer(TokenizerBase):
                 "Texts need TensorFlow or the package tokenizers, and neither "
                 "is installed; pip install tokenizers."
             ) from error
-        settings = TokenizerSettings(
-            do_lower_case, strip_accents, tokenize_chinese_chars
-        )
-        super().__init__(vocab_file, settings)
-        self._tokenizer = tokenizers.Tokenizer.from_str(tokenizer_json(self))
+        super().__init__(*args, **options)
+        self.library = tokenizers.Tokenizer.from_str(tokenizer_json(self))
 
     def __call__(self, texts: Sequence[str]) -> list[list[int]]:
         """Strings [B] -> ids [B, (tokens)]."""
+        return [row.ids for row in self.encode(texts)]
+
+    def encode(self, texts: Sequence[str]) -> list:
+        """Strings [B] -> what `tokenizers` tells of each, without [CLS]."""
         if isinstance(texts, str):
             raise InputError(
                 f"The texts are one string, {texts[:40]!r}; give a list of "
                 "strings."
             )
-        rows = self._tokenizer.encode_batch_fast(
+        return self.library.encode_batch_fast(
             list(texts), add_special_tokens=False
         )
-        return [row.ids for row in rows]
 
     def detokenize(self, ids: Sequence[Sequence[int]]) -> list[str]:
         """Ids [B, (tokens)] -> strings [B]: words with one space between."""
@@ -90,35 +100,31 @@ class ListPreprocessor:
         self, first: Sequence[str], second: Sequence[str] | None = None
     ) -> dict[str, np.ndarray]:
         """Packs strings [B], or pairs of them, to int32 [B, S]."""
-        segments = [self.tokenizer(x) for x in (first, second) if x is not None]
-        if len(segments[0]) != len(segments[-1]):
+        columns = [
+            self.tokenizer.encode(x) for x in (first, second) if x is not None
+        ]
+        if len(columns[0]) != len(columns[-1]):
             raise InputError(
-                f"There are {len(segments[0])} first and {len(segments[-1])} "
+                f"There are {len(columns[0])} first and {len(columns[-1])} "
                 "second texts; give as many of each."
             )
-        rows = [self._pack(*row) for row in zip(*segments, strict=True)]
-        length = max((len(ids) for ids, _ in rows), default=0)
-        features = {
-            name: np.zeros((len(rows), length), "int32")
-            for name in ("input_ids", "input_mask", "segment_ids")
-        }
-        for i, (ids, segment_ids) in enumerate(rows):
-            features["input_ids"][i, : len(ids)] = ids
-            features["input_mask"][i, : len(ids)] = 1
-            features["segment_ids"][i, : len(ids)] = segment_ids
-        return features
+        rows = [self._pack(*row) for row in zip(*columns, strict=True)]
+        length = max(map(len, rows), default=0)
+        for row in rows:
+            row.pad(length)
+        values = [(row.ids, row.attention_mask, row.type_ids) for row in rows]
+        arrays = np.array(values, "int32").reshape(len(rows), 3, length)
+        names = ("input_ids", "input_mask", "segment_ids")
+        return {name: arrays[:, i] for i, name in enumerate(names)}
 
-    def _pack(self, *segments):
+    def _pack(self, first, second=None):
         """[CLS] first [SEP] second [SEP]: the longer segment is cut first."""
-        budget = self.max_seq_length - 1 - len(segments)
-        keep = [budget]
-        if len(segments) == 2:
-            first, second = map(len, segments)
-            keep = [min(first, max(budget - second, (budget + 1) // 2))]
-            keep.append(budget - keep[0])
-        ids, segment_ids = [self.tokenizer.cls_id], [0]
-        for i, (segment, size) in enumerate(zip(segments, keep, strict=True)):
-            part = [*segment[:size], self.tokenizer.sep_id]
-            ids += part
-            segment_ids += [i] * len(part)
-        return ids, segment_ids
+        if second is None:
+            first.truncate(self.max_seq_length - 2)
+        else:
+            # `tokenizers` cuts the other segment where both are equally long.
+            budget = self.max_seq_length - 3
+            least = max(budget - len(second), (budget + 1) // 2)
+            first.truncate(min(len(first), least))
+            second.truncate(budget - len(first))
+        return self.tokenizer.library.post_process(first, second)

@@ -1,20 +1,24 @@
-"""Lines of text -> how often each word occurs."""
+"""Lines of text -> how often each word occurs -> and each word piece."""
 
 from __future__ import annotations
 
 import collections
+import dataclasses
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+import numpy as np
 import tensorflow as tf
 from absl import logging
 
 from keras_bert.errors import InputError
+from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.tokenizer_settings import TokenizerSettings
 from keras_bert.text.words import clean_text, split_words
 
 _LINES_PER_CALL = 10_000
+_WORDS_PER_CALL = 100_000
 # Bounds the memory: this many different words take about 500 MB.
 _MAX_WORDS = 4_000_000
 
@@ -22,8 +26,8 @@ _MAX_WORDS = 4_000_000
 class WordCounter:
     """Counts words as `BertTokenizer` splits them, before any word piece.
 
-    Beyond 4 million different words, those that were seen once so far are
-    forgotten.
+    Beyond 4 million different words, it forgets the words that it has seen
+    once so far.
     """
 
     def __init__(self, settings: TokenizerSettings):
@@ -80,13 +84,45 @@ def check_lines(**texts: Iterable[str]) -> None:
 
 @functools.cache
 def _splitter(settings):
-    @functools.partial(
-        tf.function,
+    return tf.function(
+        lambda texts: split_words(clean_text(texts, settings), settings)[0],
         input_signature=[tf.TensorSpec([None], tf.string)],
         autograph=False,
     )
-    def split(texts):
-        words, _ = split_words(clean_text(texts, settings), settings)
-        return words
 
-    return split
+
+@dataclasses.dataclass(frozen=True)
+class TokenCounts:
+    """What a tokenizer makes of a text.
+
+    Attributes:
+        num_words: Words of the text; a punctuation mark is a word.
+        num_unknown_words: Words that are [UNK].
+        per_piece: The number of each piece, by its id.
+    """
+
+    num_words: int
+    num_unknown_words: int
+    per_piece: np.ndarray
+
+    @property
+    def tokens_per_word(self) -> float:
+        return float(self.per_piece.sum() / self.num_words)
+
+
+def count_tokens(
+    tokenizer: BertTokenizer, word_counts: Mapping[str, int]
+) -> TokenCounts:
+    """Counts the tokens of the words of a `WordCounter`."""
+    words = list(word_counts)
+    per_piece = np.zeros(tokenizer.vocab_size, np.int64)
+    for begin in range(0, len(words), _WORDS_PER_CALL):
+        chunk = words[begin : begin + _WORDS_PER_CALL]
+        ids = tokenizer(tf.constant(chunk))
+        counts = np.array([word_counts[word] for word in chunk])
+        np.add.at(
+            per_piece, ids.values.numpy(), counts[ids.value_rowids().numpy()]
+        )
+    return TokenCounts(
+        sum(word_counts.values()), int(per_piece[tokenizer.unk_id]), per_piece
+    )

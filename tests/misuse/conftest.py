@@ -195,5 +195,5 @@ def world(tmp_path_factory, config):
 
 
 @pytest.fixture
-def given(world, tmp_path):
+def given(world, tmp_path, eagerly):
     return Given(world, tmp_path)

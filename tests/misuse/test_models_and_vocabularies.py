@@ -1,11 +1,15 @@
 import dataclasses
+import functools
 import json
 
 import numpy as np
+import pytest
 from misuse_tables import Says, cases, check
 
 import keras_bert
-from keras_bert import BertConfig
+from keras_bert import BertConfig, models
+from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
+from keras_bert.io.paths import to_path
 
 
 def _huggingface(**values):
@@ -34,6 +38,8 @@ def _huggingface(**values):
      Says("Unknown keys ['embedding_size', 'num_hidden_groups']")),
     ("a list", lambda x: BertConfig.from_json(x.file("a.json", "[1]")),
      Says("not the JSON object")),
+    ("a folder", lambda x: BertConfig.from_json(x.folder),
+     Says("is a folder; give the config in it, such as")),
 )  # fmt: skip
 def test_config(given, call, expected):
     check(call, given, expected)
@@ -48,6 +54,10 @@ def _load_into(**sizes):
     return load
 
 
+_TOO_LONG = Says(
+    "max_seq_length 17 is over the max_position_embeddings 16 of the network; "
+    "give at most 16, or add positions with extend_positions."
+)
 _ANOTHER = Says("does the model config belong to this checkpoint?")
 
 
@@ -69,8 +79,11 @@ _ANOTHER = Says("does the model config belong to this checkpoint?")
      lambda x: keras_bert.load_embedder(x.saved("named")),
      Says("is a model of the kind classification")),
     ("more tokens than positions",
-     lambda x: keras_bert.load_pretrained(x.checkpoint, max_seq_length=64),
-     Says("64 is over the max_position_embeddings 16")),
+     lambda x: keras_bert.load_pretrained(x.checkpoint, max_seq_length=17),
+     _TOO_LONG),
+    ("more tokens than positions of an embedder",
+     lambda x: keras_bert.load_embedder(x.checkpoint, max_seq_length=17),
+     _TOO_LONG),
     ("a folder that exists",
      lambda x: x.model("named").save(x.checkpoint),
      Says("exists already; give a new folder")),
@@ -85,6 +98,50 @@ _ANOTHER = Says("does the model config belong to this checkpoint?")
 )  # fmt: skip
 def test_checkpoints(given, call, expected):
     check(call, given, expected)
+
+
+_A_CONFIG = Says(
+    "The config is 'pretrained', but must be a BertConfig; for one of a file, "
+    "write BertConfig.from_json(path)."
+)
+
+
+def _no_path(path):
+    says = Says(f"A path is {path!r}, but must be a string or a pathlib.Path")
+    return f"{path!r} as a path", lambda x: to_path(path), says
+
+
+@cases(
+    *((build.__name__, functools.partial(
+        lambda x, build, options: build("pretrained", **options),
+        build=build, options=options), _A_CONFIG)
+      for build, options in (
+          (models.build_classifier, {"num_labels": 3}),
+          (models.build_token_classifier, {"num_labels": 3}),
+          (models.build_embedder, {}), (models.build_encoder, {}),
+          (models.build_pretraining_model, {}),
+          (models.build_span_labeler, {}))),
+    ("a path as a config", lambda x: load_config_and_tokenizer(
+        None, bert_config="pretrained", vocab_file=x.vocab_file), _A_CONFIG),
+    ("labels instead of their number", lambda x: models.build_classifier(
+        x.config, num_labels=["a", "b"]),
+     Says("num_labels is ['a', 'b'], but")),
+    *map(_no_path, (None, 3, ["a"], b"a")),
+)  # fmt: skip
+def test_builders_and_paths(given, call, expected):
+    check(call, given, expected)
+
+
+@pytest.mark.parametrize("call", ["__call__", "predict"])
+def test_more_tokens_than_positions(config, call):
+    encoder = models.build_encoder(config)
+    ids = np.ones([2, 17], "int32")
+    features = {"input_ids": ids, "input_mask": ids, "segment_ids": 0 * ids}
+    with pytest.raises(
+        ValueError,
+        match="A sequence of 17 tokens was given, but the network has 16 pos",
+    ):
+        getattr(encoder, call)(features)
 
 
 _FEATURES = {
@@ -135,7 +192,7 @@ def _lines(x, *more):
      Says("No vocabulary at")),
     ("false as a string",
      lambda x: keras_bert.BertTokenizer(x.vocab_file, "False"),
-     Says("do_lower_case is 'False', but must be a bool")),
+     Says("do_lower_case is 'False', but must be True or False")),
     ("a cased vocabulary", lambda x: keras_bert.load_tokenizer(
         vocab_file=x.file("v.txt", _lines(x, "The"))).do_lower_case, False),
     ("neither checkpoint nor vocabulary",

@@ -1,9 +1,15 @@
 import dataclasses
 
+import pytest
 from misuse_tables import Says, cases, check
 
 import keras_bert
-from keras_bert import BertConfig, FinetuningConfig, PretrainingDataConfig
+from keras_bert import (
+    BertConfig,
+    FinetuningConfig,
+    InputError,
+    PretrainingDataConfig,
+)
 from keras_bert.kinds.registry import get_kind
 
 _ROWS = [{"text": "a film", "label": "1"}]
@@ -105,6 +111,12 @@ def _config(**values):
      Says("must be at most 1")),
     ("false as a string", _finetuning(do_lower_case="false"),
      Says("do_lower_case is 'false', but must be True or False")),
+    ("a number as a boolean", _finetuning(do_lower_case=1),
+     Says("do_lower_case is 1, but must be True or False")),
+    ("None as a string", _finetuning(hidden_layer_map=None),
+     Says("hidden_layer_map is None, but must be a string")),
+    ("bytes as a string", _finetuning(tpu=b"local"),
+     Says("tpu is b'local', but must be a string")),
     ("another spelling", _finetuning(optimizer="adamW"),
      Says("must be one of adam_weight_decay")),
     ("false for the next sentence",
@@ -192,3 +204,11 @@ def test_settings(given, call, expected):
 )  # fmt: skip
 def test_finetune(given, call, expected):
     check(call, given, expected)
+
+
+@pytest.mark.parametrize("name", ["file", "file/out"])
+def test_an_output_folder_that_is_a_file(given, name):
+    file = given.file("file", "a text")
+    with pytest.raises(InputError, match="file is a file; give a folder.$"):
+        given.finetune(_TASK, output_dir=given.folder / name)
+    assert file.read_text() == "a text"

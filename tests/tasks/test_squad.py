@@ -38,7 +38,7 @@ def test_all_gold_answers_are_read(tmp_path):
             plausible_answers=[{"text": "fox", "answer_start": 6}],
         ),
     )
-    assert get_task("squad/v1").read(tmp_path, "train") == [
+    assert list(get_task("squad/v1").read(tmp_path, "train")) == [
         {
             "id": "q1",
             "question": "Who?",

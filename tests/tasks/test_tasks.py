@@ -9,6 +9,7 @@ from keras_bert.tasks.registry import get_task, known_tasks
 from keras_bert.text.tokenizer import BertTokenizer
 
 
+@pytest.mark.usefixtures("eagerly")
 @pytest.mark.parametrize("name", sorted(known_tasks()))
 def test_the_examples_of_every_task_can_be_learned(name, config, vocab_file):
     task = get_task(name)

@@ -6,18 +6,14 @@ import tensorflow as tf
 from conftest import SPECIAL_TOKENS
 
 from keras_bert.text.tokenizer import BertTokenizer
-from keras_bert.text.vocab import SpecialTokens
 
 PIECES = "fox ##es é ##é e ##e 한국 ##어 中 . , un ##ᅡ ᄒ ##ᆫ mask".split()
 
 
-def _tokenizer(folder, do_lower_case=True, special_tokens=(), **kwargs):
+def _tokenizer(folder, do_lower_case=True):
     file = folder / "vocab.txt"
-    pieces = [*(special_tokens or SPECIAL_TOKENS), *PIECES]
-    file.write_text("\n".join(pieces), encoding="utf-8")
-    if special_tokens:
-        kwargs["special_tokens"] = special_tokens
-    return BertTokenizer(file, do_lower_case, **kwargs)
+    file.write_text("\n".join([*SPECIAL_TOKENS, *PIECES]), encoding="utf-8")
+    return BertTokenizer(file, do_lower_case)
 
 
 def _located(tokenizer, text):
@@ -74,30 +70,6 @@ def test_offsets_of_cased_text(tmp_path):
     ]
 
 
-def test_offsets_of_kept_special_tokens(tmp_path):
-    tokenizer = _tokenizer(tmp_path, keep_special_tokens=True)
-    assert _located(tokenizer, "É[MASK]foxes [SEP][mask]\u200b[CLS]") == [
-        ("e", 0, 1),
-        ("[MASK]", 1, 7),
-        ("fox", 7, 10),
-        ("##es", 10, 12),
-        ("[SEP]", 13, 18),
-        ("[UNK]", 18, 19),
-        ("mask", 19, 23),
-        ("[UNK]", 23, 24),
-        ("[CLS]", 25, 30),
-    ]
-    other = SpecialTokens("<p>", "<u>", "<c>", "<s>", "<É>")
-    tokenizer = _tokenizer(
-        tmp_path, special_tokens=other, keep_special_tokens=True
-    )
-    assert _located(tokenizer, "é<É>fox") == [
-        ("e", 0, 1),
-        ("<É>", 1, 4),
-        ("fox", 4, 7),
-    ]
-
-
 def test_an_invalid_byte_is_not_a_character(tmp_path):
     tokens = _tokenizer(tmp_path).tokenize_with_offsets(
         [b"\xfff\xed\xa0\x80ox\xe4\xb8 \xe4\xb8\xad", b"fox"]
@@ -112,11 +84,8 @@ def test_an_invalid_byte_is_not_a_character(tmp_path):
     assert {field.dtype for field in tokens} == {tf.int32}
 
 
-@pytest.mark.parametrize("keep_special_tokens", [True, False])
 @pytest.mark.parametrize("lower_case", [True, False])
-def test_the_part_of_the_text_spells_the_piece(
-    tmp_path, lower_case, keep_special_tokens
-):
+def test_the_part_of_the_text_spells_the_piece(tmp_path, lower_case):
     choose = random.Random(8)
     characters = "foxesFÉé\u0301\u0323\xad\x00中한국어ΣσAς.,  \u3000😀ŉ"
     texts = [
@@ -130,9 +99,7 @@ def test_the_part_of_the_text_spells_the_piece(
         "f o ##o fo ##x ##es É é e ##e ##é 中 한 ##국어 σ ς Σ ##σ ##ς a A ##a ."
     )
     file.write_text("\n".join([*SPECIAL_TOKENS, *pieces.split()]))
-    tokenizer = BertTokenizer(
-        file, lower_case, keep_special_tokens=keep_special_tokens
-    )
+    tokenizer = BertTokenizer(file, lower_case)
     rows = tokenizer.tokenize_with_offsets(texts)
     assert rows.ids.to_list() == tokenizer(texts).to_list()
     num_checked = 0
@@ -159,7 +126,7 @@ def _plain(part, lower_case):
 
 @pytest.mark.slow  # the served spans have these offsets
 def test_the_same_in_a_dataset_and_in_a_saved_model(tmp_path):
-    tokenizer = _tokenizer(tmp_path, keep_special_tokens=True)
+    tokenizer = _tokenizer(tmp_path)
     texts = ["Foxes\u200b, [MASK] 한", "", "é中"]
     expected = [f.to_list() for f in tokenizer.tokenize_with_offsets(texts)]
     dataset = tf.data.Dataset.from_tensors(texts).map(

@@ -54,30 +54,11 @@ def test_ids_of_the_special_tokens(vocab_file):
     ) == (0, 1, 2, 3, 4, 31)
 
 
-@pytest.mark.parametrize(
-    ("text", "tokens"),
-    [
-        ("fox [MASK]", "fox [MASK]"),
-        ("a[MASK]jump[SEP][SEP]s.", "a [MASK] jump [SEP] [SEP] [UNK] ."),
-        ("[CLS]Foxed[PAD]", "[CLS] fox ##ed [PAD]"),
-        ("[UNK][mask] [[MASK]", "[UNK] [UNK] [UNK] [UNK] [UNK] [MASK]"),
-        ("", ""),
-    ],
-)
-def test_special_tokens_are_kept_on_request(vocab_file, text, tokens):
-    tokenizer = BertTokenizer(vocab_file, keep_special_tokens=True)
-    (ids,) = tokenizer([text]).to_list()
-    assert tokenizer.tokens(ids) == tokens.split()
-    assert tokenizer([]).to_list() == []
-
-
 def test_special_tokens_with_other_names(tmp_path):
     names = SpecialTokens("<pad>", "<unk>", "<s>", "</s>", "<s>mask")
     file = tmp_path / "vocab.txt"
     file.write_text("\n".join(["fox", *reversed(names), "mask"]))
-    tokenizer = BertTokenizer(
-        file, special_tokens=names, keep_special_tokens=True
-    )
+    tokenizer = BertTokenizer(file, special_tokens=names)
     assert (
         tokenizer.pad_id,
         tokenizer.unk_id,
@@ -85,8 +66,9 @@ def test_special_tokens_with_other_names(tmp_path):
         tokenizer.sep_id,
         tokenizer.mask_id,
     ) == (5, 4, 3, 2, 1)
-    # If a name begins with another name, the longer one counts.
-    assert tokenizer(["dog<s>mask<s>fox"]).to_list() == [[4, 1, 3, 0]]
+    # In a text, the name is a text.
+    assert tokenizer(["dog<s>fox"]).to_list() == [[4, 4, 4, 4, 0]]
+    assert tokenizer([]).to_list() == []
     with pytest.raises(ValueError, match=r"has no \[PAD\], .*SpecialTokens"):
         load_vocab(file)
 

@@ -11,6 +11,7 @@ from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.tokenizer_json import tokenizer_json
 
 
+@pytest.mark.usefixtures("eagerly")
 @pytest.mark.parametrize("do_lower_case", [True, False])
 def test_ids_of_texts_and_pairs(vocab_file, do_lower_case):
     tokenizer = BertTokenizer(vocab_file, do_lower_case)

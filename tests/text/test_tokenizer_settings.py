@@ -104,27 +104,25 @@ def test_tokens_and_their_places(tmp_path, settings, text, located):
     file = tmp_path / "vocab.txt"
     pieces = "e E é 中 ##中 ##文 , ᄒ ##ᅡ ##ᆫ".split()
     file.write_text("\n".join([*SPECIAL_TOKENS, *pieces]), encoding="utf-8")
-    for keep_special_tokens in (False, True):
-        tokenizer = BertTokenizer(
-            file,
-            settings.do_lower_case,
-            strip_accents=settings.strip_accents,
-            tokenize_chinese_chars=settings.tokenize_chinese_chars,
-            keep_special_tokens=keep_special_tokens,
-        )
-        assert tokenizer.settings == settings
-        texts = ["", text, "字" * 201]
-        found = tokenizer.tokenize_with_offsets(texts)
-        ids = found.ids.to_list()
-        assert ids == tokenizer(texts).to_list()
-        assert ids[0] == []
-        split = settings.tokenize_chinese_chars
-        assert ids[2] == [tokenizer.unk_id] * (201 if split else 1)
-        starts, ends = found.start_chars.to_list(), found.end_chars.to_list()
-        assert [
-            (tokenizer.vocab[i], text[start:end])
-            for i, start, end in zip(ids[1], starts[1], ends[1], strict=True)
-        ] == located
+    tokenizer = BertTokenizer(
+        file,
+        settings.do_lower_case,
+        strip_accents=settings.strip_accents,
+        tokenize_chinese_chars=settings.tokenize_chinese_chars,
+    )
+    assert tokenizer.settings == settings
+    texts = ["", text, "字" * 201]
+    found = tokenizer.tokenize_with_offsets(texts)
+    ids = found.ids.to_list()
+    assert ids == tokenizer(texts).to_list()
+    assert ids[0] == []
+    split = settings.tokenize_chinese_chars
+    assert ids[2] == [tokenizer.unk_id] * (201 if split else 1)
+    starts, ends = found.start_chars.to_list(), found.end_chars.to_list()
+    assert [
+        (tokenizer.vocab[i], text[start:end])
+        for i, start, end in zip(ids[1], starts[1], ends[1], strict=True)
+    ] == located
 
 
 def test_hugging_faces_file(tmp_path):

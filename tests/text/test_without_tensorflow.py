@@ -29,6 +29,7 @@ def test_ids_and_what_a_tokenizer_says(vocab_file, do_lower_case):
     assert (ours.vocab_size, ours.pad_id, ours.mask_id) == (31, 0, 4)
 
 
+@pytest.mark.usefixtures("eagerly")
 @pytest.mark.parametrize("seq_length", [4, 5, 8, 9, 40])
 @pytest.mark.parametrize("second", [None, OTHERS], ids=["texts", "pairs"])
 def test_features(vocab_file, seq_length, second):

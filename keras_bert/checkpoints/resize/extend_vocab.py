@@ -14,15 +14,14 @@ from keras_bert.checkpoints.resize.vocab_rows import write_with_vocab
 from keras_bert.errors import InputError
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import check_is_new
-from keras_bert.text.new_pieces import choose_new_pieces
-from keras_bert.text.token_counts import count_tokens
+from keras_bert.text.new_pieces import INSIDE, WordSplitter, choose_new_pieces
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.word_counts import (
     WordCounter,
     check_lines,
+    count_tokens,
     words_of_texts,
 )
-from keras_bert.text.word_splitter import INSIDE, WordSplitter
 from keras_bert.text.words import MAX_CHARS_PER_WORD
 
 # One line of so many is held out.

@@ -14,9 +14,8 @@ from keras_bert.checkpoints.resize.padding import padding_pieces
 from keras_bert.checkpoints.resize.vocab_rows import write_with_vocab
 from keras_bert.errors import InputError
 from keras_bert.io.whole_files import check_is_new
-from keras_bert.text.token_counts import count_tokens
-from keras_bert.text.word_counts import WordCounter, check_lines
-from keras_bert.text.word_splitter import INSIDE
+from keras_bert.text.new_pieces import INSIDE
+from keras_bert.text.word_counts import WordCounter, check_lines, count_tokens
 
 
 def trim_vocab(

@@ -54,9 +54,9 @@ def test_triplets_of_all_files(tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (("p", "h", "maybe"), "Line 1 of .*a.jsonl has the label 'maybe'; exp"),
-        (("p", "h"), "has the label None"),
-        (("p",), "has the hypothesis None"),
+        (("p", "h", "maybe"), "Row 1 of .*a.jsonl has .*'label': 'maybe'}; ex"),
+        (("p", "h"), "'label': None"),
+        (("p",), "'hypothesis': None"),
         (("p", "h", "neutral"), "No premise in .*nli has both an entailment"),
     ],
 )

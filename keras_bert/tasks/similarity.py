@@ -1,0 +1,129 @@
+"""How similar two sentences are: KorSTS, and tasks of sentence embeddings.
+
+KorSTS (Ham et al. 2020) has Korean sentences and numbers from 0 to 5. As
+embeddings, the similarity of the pairs of glue/stsb (Cer et al. 2017) and of
+korsts is the cosine of two vectors.
+
+embedding/nli trains on natural language inference: SNLI (Bowman et al. 2015)
+and MNLI (Williams et al. 2018) as triplets of a premise, a sentence that
+follows from it, and one that contradicts it. The development set of STS-B
+validates. The data folder has the folders `nli`, of which all files *.jsonl and
+*.jsonl.gz are read, with `premise`, `hypothesis` and `label` on each line; and
+`glue/STS-B`, the official one.
+"""
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+
+from keras_bert.errors import InputError
+from keras_bert.io.paths import to_path
+from keras_bert.tasks import glue, readers
+from keras_bert.tasks.base import Row, Task, make_examples
+
+# Annotators of SNLI did not agree on the label "-".
+_LABELS = ("entailment", "neutral", "contradiction", "-")
+_TRIPLET = ("sentence1", "sentence2", "negative")
+_STSB = glue.TASKS["glue/stsb"]
+
+
+def _read_nli(data_dir: Path, split: str) -> Iterator[Row]:
+    """Yields the triplets, or the rows of STS-B if the split has a label."""
+    folder = to_path(data_dir)
+    if split != "train":
+        return _STSB.read(folder / "glue" / "STS-B", split)
+    files = sorted(
+        file
+        for pattern in ("*.jsonl", "*.jsonl.gz")
+        for file in (folder / "nli").glob(pattern)
+    )
+    if not files:
+        raise FileNotFoundError(
+            f"{folder / 'nli'} has no *.jsonl and no *.jsonl.gz; is data_dir "
+            "the folder above nli and glue?"
+        )
+    return readers.not_empty(
+        _triplets(row for file in files for row in _rows(file)),
+        f"No premise in {folder / 'nli'} has both an entailment and a "
+        "contradiction.",
+    )
+
+
+def _rows(file):
+    for number, row in enumerate(readers.json_rows(file), 1):
+        found = {x: row.get(x) for x in ("premise", "hypothesis", "label")}
+        if None in found.values() or found["label"] not in _LABELS:
+            raise InputError(
+                f"Row {number} of {file} has {found}; expected are a premise, "
+                f"a hypothesis and one of the labels {', '.join(_LABELS)}."
+            )
+        yield row
+
+
+def _triplets(rows):
+    """Yields a row for each entailment of a premise with a contradiction.
+
+    If a premise has fewer contradictions, they are used again. All premises
+    are in memory at once: one may occur in several places.
+    """
+    premises: dict[str, dict[str, dict[str, None]]] = {}
+    for row in rows:
+        texts = premises.setdefault(row["premise"], {})
+        texts.setdefault(row["label"], {})[row["hypothesis"]] = None
+    for premise, texts in premises.items():
+        contradictions = list(texts.get("contradiction", ()))
+        for i, entailment in enumerate(texts.get("entailment", ())):
+            if contradictions:
+                negative = contradictions[i % len(contradictions)]
+                row = (premise, entailment, negative)
+                yield dict(zip(_TRIPLET, row, strict=True))
+
+
+_KORSTS = dataclasses.replace(
+    _STSB,
+    metrics=("spearman", "pearson"),
+    read=readers.tsv(
+        columns=glue.SCORED_PAIR,
+        train="sts-train.tsv",
+        validation="sts-dev.tsv",
+        # The test set has its scores: it is evaluated here.
+        validation_test="sts-test.tsv",
+    ),
+    validation_splits=("validation", "validation_test"),
+    test_files={},
+    tfds_name="",
+    examples=make_examples(
+        glue.SCORED_PAIR,
+        ("한 남자가 춤을 추고 있다.", "남자가 춤을 춘다.", "4.500"),
+        ("비행기가 이륙하고 있다.", "아이가 말을 타고 있다.", "0.200"),
+    ),
+)
+
+
+def _as_vectors(task):
+    return dataclasses.replace(
+        task,
+        kind="embedding",
+        metrics=("spearman", "pearson"),
+        settings={"loss": "cosent"},
+    )
+
+
+TASKS = {
+    "korsts": _KORSTS,
+    "embedding/stsb": _as_vectors(_STSB),
+    "embedding/korsts": _as_vectors(_KORSTS),
+    "embedding/nli": Task(
+        kind="embedding",
+        text_fields=_TRIPLET,
+        metrics=("spearman", "pearson"),
+        read=_read_nli,
+        test_files={},
+        settings={"loss": "multiple_negatives"},
+        examples=make_examples(
+            _TRIPLET,
+            ("The dog jumped over the fox.", "The dog was jumping.", "A fox."),
+            ("The film was very good.", "It is not bad.", "The film was bad."),
+        ),
+    ),
+}
