@@ -29,7 +29,7 @@ def client_of(folder, api_key=None, labels=None, **changes):
     for _ in range(2):  # the second time, nothing has changed in the folder
         models["small"].poll()
     app = App(models, config, api_key)
-    with TestClient(app.asgi) as client:
+    with TestClient(app) as client:
         client.server = app
         client.model = models["small"]
         yield client

@@ -19,8 +19,8 @@ from keras_bert.server.batching import Batcher
 from keras_bert.server.config import ServerConfig
 from keras_bert.server.json_logs import log, write_logs_as_json
 from keras_bert.server.protocol import LimitedProtocol
-from keras_bert.server.servable import Servable
-from keras_bert.server.versions import ModelVersions, Poller
+from keras_bert.server.signature import Servable
+from keras_bert.server.versions import ModelVersions, polling
 
 _NUM_LOADED = itertools.count()
 _IDLE_SECONDS = 60  # after which a connection without a request is closed
@@ -62,15 +62,15 @@ def serve(
     loaded = load_models(models, config, version_labels or {})
     app = App(loaded, config, api_key)
     listener = socket.create_server((config.host, config.port), backlog=2048)
+    # Otherwise the second part of an answer waits for the client's 40 ms.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     write_logs_as_json()
     host, port = listener.getsockname()[:2]
     log("listening", host=host, port=port, models=list(loaded))
-    poller = Poller(list(loaded.values()), config.poll_seconds)
-    poller.start()
-    _Server(app, config).run(sockets=[listener])
-    poller.stop()
+    with polling(list(loaded.values()), config.poll_seconds):
+        _Server(app, config).run(sockets=[listener])
     app.close()
-    log("ended")
+    log("ended", cut_off=app.num_cut_off)
 
 
 def load_models(
@@ -122,7 +122,7 @@ class _Server(uvicorn.Server):
     def __init__(self, app: App, config: ServerConfig):
         super().__init__(
             uvicorn.Config(
-                app.asgi,
+                app,
                 http=functools.partial(LimitedProtocol, config),  # type: ignore[arg-type]
                 ws="none",
                 lifespan="off",

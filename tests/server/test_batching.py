@@ -50,7 +50,7 @@ def test_padding_of_other_requests_is_cut(client):
     texts = np.array([b"a b", b"", b"c d e"], object)
     together = signature.answer({"text": texts})
     assert together["words.text"].shape == (3, 3)
-    signature._batched._queues.clear()
+    signature._queues.clear()
     with ThreadPoolExecutor(20) as pool:
         answers = list(
             pool.map(

@@ -7,6 +7,8 @@ import threading
 import pytest
 from small_server import client_of
 
+from keras_bert.server import app
+
 PREDICT = "/v1/models/small:predict"
 
 
@@ -114,23 +116,17 @@ def test_the_queue(limited, monkeypatch):
 
 
 def test_no_text_of_a_user_is_logged(client, monkeypatch):
-    import keras_bert.server.answering as answering
-
     events = []
-    monkeypatch.setattr(
-        answering, "log", lambda event, **values: events.append(values)
-    )
+    monkeypatch.setattr(app, "log", lambda event, **values: events.append(values))
 
-    def fail_on_purpose(values):
+    def fail_on_purpose(*args):
         raise RuntimeError("hidden text")
 
     client.post(PREDICT, json={"instances": ["hidden text"]})
     client.post(PREDICT, json={"instances": ["hidden text", 1]})
     client.get("/hidden text?hidden text")
     client.get("/v1/models/hidden text")
-    monkeypatch.setattr(
-        "keras_bert.server.app.read_signature_name", fail_on_purpose
-    )
+    monkeypatch.setattr(app, "read_call", fail_on_purpose)
     response = client.post(PREDICT, json={"instances": ["hidden text"]})
     assert "hidden" not in _refusal(response, 500)
     assert [x.get("status") for x in events] == [200, 400, 404, 404, None, 500]

@@ -193,7 +193,7 @@ def watched(tmp_path):
     (tmp_path / "2" / "saved_model.pb").rename(tmp_path / "2" / "later")
     model = ModelVersions("small", tmp_path, lambda *args: "model", {})
     app = App({"small": model}, ServerConfig())
-    with TestClient(app.asgi) as client:
+    with TestClient(app) as client:
         client.model = model
         client.folder = tmp_path
         yield client
@@ -265,12 +265,10 @@ def test_an_outage_at_the_start(watched, monkeypatch):
 def test_the_poller_outlives_an_outage(folder, monkeypatch):
     model = ModelVersions("small", folder, lambda *args: "model", {})
     monkeypatch.setattr(versions, "numbered_folders", _fail)
-    poller = versions.Poller([model], 0.01)
-    poller.start()
-    wait_until(lambda: model.failed_polls > 2)
-    monkeypatch.undo()
-    wait_until(model.is_ready)
-    poller.stop()
+    with versions.polling([model], 0.01):
+        wait_until(lambda: model.failed_polls > 2)
+        monkeypatch.undo()
+        wait_until(model.is_ready)
     assert model.failed_polls == 0
 
 
