@@ -52,11 +52,9 @@ def test_the_same_answers_as_the_local_run(served, tmp_path):
 @pytest.mark.slow
 def test_a_process_loads_the_model_once(served, tmp_path, monkeypatch):
     pytest.importorskip("apache_beam", reason="Apache Beam is not installed")
-    from keras_bert.predict import beam_model_handler
-
     loaded = []
     monkeypatch.setattr(
-        beam_model_handler,
+        module,
         "ServedModel",
         lambda *args: loaded.append(args) or ServedModel(*args),
     )

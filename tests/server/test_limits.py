@@ -117,7 +117,9 @@ def test_the_queue(limited, monkeypatch):
 
 def test_no_text_of_a_user_is_logged(client, monkeypatch):
     events = []
-    monkeypatch.setattr(app, "log", lambda event, **values: events.append(values))
+    monkeypatch.setattr(
+        app, "log", lambda event, **values: events.append(values)
+    )
 
     def fail_on_purpose(*args):
         raise RuntimeError("hidden text")
