@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import threading
 import time
+import uuid
 from collections.abc import Mapping
 from typing import Any
 
@@ -44,7 +45,7 @@ class Batcher:
             map(str, ["keras_bert", *self._options.values()])
         )
 
-    def queued(self, function, inputs, key: str, num_queues: int):
+    def queued(self, function, inputs, num_queues: int):
         """Returns a function of a queue and tensors, whose rows wait in it.
 
         It returns the outputs, and their times.
@@ -52,9 +53,10 @@ class Batcher:
         Args:
             function: A function of tensors, whose first axis has the rows.
             inputs: Their specifications.
-            key: No other function of the process has it.
             num_queues: Rows in different queues are never in one batch.
         """
+        # A process has one queue of a name.
+        name = uuid.uuid4().hex
         timed = tf.function(
             functools.partial(_with_times, function),
             input_signature=inputs,
@@ -67,7 +69,7 @@ class Batcher:
                 captured_tensors=timed.captured_inputs,
                 f=timed,
                 Tout=[output.dtype for output in timed.outputs],
-                batching_queue=f"{key}/{number}",
+                batching_queue=f"{name}/{number}",
                 **self._options,
             )
 

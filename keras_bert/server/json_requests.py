@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -34,8 +33,6 @@ _EXAMPLES = {
 }
 # Python's reader of JSON lets no other thread run. It takes 50 ms for these.
 _MAX_VALUES = 250_000
-# Ends where the body ends if it is not closed: it is never read twice.
-_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
 
 
 class Call(NamedTuple):
@@ -94,9 +91,13 @@ def read_call(route: str, values: Mapping[str, Any], servable: Any) -> Call:
 def _num_values(body):
     """Returns at least the number of values in a body."""
     num_values = sum(map(body.count, (b",", b"[", b"{")))
-    if num_values <= _MAX_VALUES or b'"' not in body:
+    if num_values <= _MAX_VALUES:
         return num_values
-    return _num_values(_STRING.sub(b"", body).replace(b'"', b""))
+    # What is in strings does not count. NumPy lets other threads run.
+    body = body.replace(rb"\\", b"").replace(rb"\"", b"")
+    codes = np.frombuffer(body, np.uint8)
+    is_string = np.logical_xor.accumulate(codes == ord('"'))
+    return np.count_nonzero(np.isin(codes, list(b",[{")) & ~is_string)
 
 
 def _reason(error):

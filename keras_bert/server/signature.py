@@ -49,7 +49,7 @@ class Servable:
         description: What `assets/model.json` says; empty if there is none.
     """
 
-    def __init__(self, folder: Path, key: str, batcher: Batcher):
+    def __init__(self, folder: Path, batcher: Batcher):
         """Loads a SavedModel, and runs its warm-up requests.
 
         Raises what TensorFlow raises if anything fails.
@@ -67,10 +67,7 @@ class Servable:
         self._model = tf.saved_model.load(str(folder), [tf.saved_model.SERVING])
         self.signatures = {
             name: Signature(
-                function,
-                self.definitions[name].method_name,
-                f"{key}/{name}",
-                batcher,
+                function, self.definitions[name].method_name, batcher
             )
             for name, function in self._model.signatures.items()
         }
@@ -109,9 +106,7 @@ class Signature:
         is_batched: Whether rows of several requests go together.
     """
 
-    def __init__(
-        self, function: Any, method_name: str, key: str, batcher: Batcher
-    ):
+    def __init__(self, function: Any, method_name: str, batcher: Batcher):
         self.method_name = method_name
         self.inputs = dict(
             sorted(function.structured_input_signature[1].items())
@@ -129,7 +124,7 @@ class Signature:
             else:
                 self._padded = _of_any_width(self.outputs)
             self._queued = batcher.queued(
-                self._call, list(self.inputs.values()), key, self._num_queues
+                self._call, list(self.inputs.values()), self._num_queues
             )
 
     def warm_up(self) -> None:

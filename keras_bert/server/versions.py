@@ -72,7 +72,7 @@ class ModelVersions:
         self,
         name: str,
         folder: Path,
-        load: Callable[[Path, int], Any],
+        load: Callable[[Path], Any],
         labels: Mapping[str, int],
     ):
         self.name = name
@@ -108,14 +108,11 @@ class ModelVersions:
                 )
 
     @contextlib.contextmanager
-    def use(
-        self, number: int | None = None, label: str | None = None
-    ) -> Iterator[Version]:
+    def use(self, number: int | None = None) -> Iterator[Version]:
         """Yields a loaded version, by default the newest.
 
         Raises Refusal if there is none.
         """
-        number = self.number_of(label) if label else number
         with self._lock:
             loaded = self._loaded()
             if number is None and not loaded and not self._failed:
@@ -176,8 +173,10 @@ class ModelVersions:
             )
         else:
             self.failed_polls, self.store_error = 0, ""
-        has_changed, self._has_changed = self._has_changed, False
-        return has_changed
+        if self._has_changed:
+            self._has_changed = False
+            return True
+        return False
 
     def _update(self):
         # The number of a version is an int64 in TensorFlow Serving's messages.
@@ -211,17 +210,13 @@ class ModelVersions:
             files = file_states(folder)
             is_settled = self._seen.get(number) == files or _is_old(folder)
             self._seen[number] = files
-            if (
-                not is_version(files)
-                or not is_settled
-                or self._failed.get(number) == files
-            ):
-                return False
-            with brief_copy(folder) as copy:
-                return self._read(number, copy, files)
+            has_failed = self._failed.get(number) == files
+            if is_version(files) and is_settled and not has_failed:
+                with brief_copy(folder) as copy:
+                    return self._read(number, copy, files)
         except BaseException as error:  # of the store; a lower version may do
             self._errors.append(error)
-            return False
+        return False
 
     def _read(self, number, folder, files):
         """Loads a version, and returns whether it could."""
@@ -231,7 +226,7 @@ class ModelVersions:
         start = time.monotonic()
         place = {"model": self.name, "version": number}
         try:
-            version.servable = self._load(folder, number)
+            version.servable = self._load(folder)
         except Exception as error:  # whatever a damaged folder leads to
             self._failed[number] = files
             with self._lock:
