@@ -46,8 +46,6 @@ setuptools.setup(
         "tensorboard",
         "tensorflow>=2.21,<2.22",
         "tensorflow-datasets",
-        # Has the messages of TensorFlow Serving.
-        "tensorflow-serving-api>=2.21,<2.22",
         # Importing 2.21.0 fails: undefined symbol.
         "tensorflow-text>=2.21.1,<2.22",
         "tqdm",
@@ -76,6 +74,7 @@ setuptools.setup(
             "s3fs>=2025.2",
             "selenium",
             "starlette>=1.0.1",
+            "tensorflow-serving-api>=2.21,<2.22",
             "tf2onnx",
             "tokenizers",
             "universal_pathlib>=0.3",
@@ -92,6 +91,8 @@ setuptools.setup(
             "prometheus_client",
             # Before, the header Host could change the path (CVE-2026-48710).
             "starlette>=1.0.1",
+            # Has the messages of warm-up requests.
+            "tensorflow-serving-api>=2.21,<2.22",
             "uvicorn",
         ],
         "storage": [

@@ -6,12 +6,14 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
 import httpx
 from starlette.testclient import TestClient
 
+from keras_bert.server import run
 from keras_bert.server.app import App
 from keras_bert.server.config import ServerConfig
 from keras_bert.server.run import load_models
@@ -29,11 +31,26 @@ def client_of(folder, api_key=None, labels=None, **changes):
     for _ in range(2):  # the second time, nothing has changed in the folder
         models["small"].poll()
     app = App(models, config, api_key)
-    with TestClient(app.asgi) as client:
+    with TestClient(app) as client:
         client.server = app
         client.model = models["small"]
         yield client
     app.close()
+
+
+@contextlib.contextmanager
+def listening(app, **changes):
+    """Yields the address of an App in this process, and its uvicorn.Server."""
+    config = ServerConfig(host="127.0.0.1", port=0, **changes)
+    server = run._Server(app, config)
+    with run.listen(config) as listener:
+        thread = threading.Thread(target=server.run, args=([listener],))
+        thread.start()
+        try:
+            yield listener.getsockname(), server
+        finally:
+            server.should_exit = True
+            thread.join()
 
 
 @contextlib.contextmanager

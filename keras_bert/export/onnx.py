@@ -10,8 +10,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.predict.engines import import_engine
-from keras_bert.predict.network import to_specs
+from keras_bert.predict.network import import_engine, to_specs
 
 # The version of the operations that tf2onnx writes.
 _OPSET = 17

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import tensorflow as tf
-from tensorflow_serving.apis import prediction_log_pb2
+from absl import logging
 
 from keras_bert.export.tf_examples import make_example, takes_examples
 from keras_bert.kinds.signatures import Signature
@@ -23,18 +23,29 @@ _TEXTS = ("warm up", "warm up " * 60)
 def write_warm_up(
     saved_model: Path, signatures: Mapping[str, Signature]
 ) -> None:
-    """Writes requests to each signature, as a TFRecord of `PredictionLog`."""
+    """Writes requests to each signature, as a TFRecord of `PredictionLog`.
+
+    Without the extra `serve`, it only logs what is missing.
+    """
+    try:
+        from tensorflow_serving.apis import prediction_log_pb2
+    except ImportError:
+        logging.warning(
+            "The export has no warm-up requests, so the first answers of a "
+            "server are slow; run pip install 'keras-bert-tf[serve]'."
+        )
+        return
     file = saved_model / WARM_UP
     file.parent.mkdir()
     with tf.io.TFRecordWriter(str(file)) as writer:
         for name, signature in signatures.items():
             for text in _TEXTS:
-                log = _log(name, signature, text)
+                log = prediction_log_pb2.PredictionLog()
+                _fill(log, name, signature, text)
                 writer.write(log.SerializeToString(deterministic=True))
 
 
-def _log(name, signature, text):
-    log = prediction_log_pb2.PredictionLog()
+def _fill(log, name, signature, text):
     if takes_examples(signature):
         is_classify = signature.method == tf.saved_model.CLASSIFY_METHOD_NAME
         request = (log.classify_log if is_classify else log.regress_log).request
@@ -50,4 +61,3 @@ def _log(name, signature, text):
                 tf.make_tensor_proto(tf.cast(tensor, spec.dtype))
             )
     request.model_spec.signature_name = name
-    return log

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Iterator
+import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 from absl import logging
 
 from keras_bert.errors import InputError
 from keras_bert.io.input_files import expand_globs
+from keras_bert.predict.predict_files import LINES_PER_CHUNK
 from keras_bert.predict.request_lines import (
     RequestLine,
+    answer_lines,
     read_request_files,
     to_json_line,
 )
-from keras_bert.predict.served_model import find_model
+from keras_bert.predict.served_model import ServedModel, find_model
+
+_LOADING = threading.Lock()
 
 
 def predict_files_with_beam(
@@ -66,9 +72,6 @@ def predict_files_with_beam(
     """
     try:
         import apache_beam as beam
-        from apache_beam.ml.inference.base import RunInference
-
-        from keras_bert.predict.beam_model_handler import ServedModelHandler
     except ImportError as error:
         raise InputError(
             "Apache Beam is not installed; pip install 'keras-bert-tf[beam]'."
@@ -79,17 +82,15 @@ def predict_files_with_beam(
     inputs = tuple(description["signatures"][signature]["inputs"])
     prefix, suffix = _split_name(output_file)
     pipeline = beam.Pipeline(argv=pipeline_options or [])
-    answers = (
+    _ = (
         pipeline
         | "Files" >> beam.Create(files)
         | "SpreadFiles" >> beam.Reshuffle()
-        | "Read" >> beam.FlatMap(_lines, inputs)
+        | "Read" >> beam.FlatMap(lambda x: read_request_files([x], inputs))
         | "SpreadLines" >> beam.Reshuffle()
-        | "Answer" >> RunInference(ServedModelHandler(str(folder), signature))
-    )
-    _ = (
-        answers
-        | "Format" >> beam.Map(to_json_line)
+        # The lines of a batch are sorted by length.
+        | "Batch" >> beam.BatchElements(LINES_PER_CHUNK, LINES_PER_CHUNK)
+        | "Answer" >> beam.FlatMap(_answer, str(folder), signature)
         | "Write"
         >> beam.io.WriteToText(
             prefix,
@@ -100,6 +101,7 @@ def predict_files_with_beam(
     )
     result = pipeline.run()
     result.wait_until_finish()
+    _load.cache_clear()  # of a runner that works in this process
     errors = beam.metrics.MetricsFilter().with_name("errors")
     return _sum(result.metrics().query(errors)["counters"])
 
@@ -118,8 +120,23 @@ def _sum(counters):
     return sum(count or 0 for count in counts)
 
 
-def _lines(file: str, inputs: tuple[str, ...]) -> Iterator[RequestLine]:
-    return read_request_files([file], inputs)
+def _answer(
+    lines: Sequence[RequestLine], folder: str, signature: str
+) -> list[str]:
+    """Answers lines as JSON; runs in the workers."""
+    from apache_beam.metrics import Metrics
+
+    with _LOADING:
+        model = _load(folder, signature)
+    answers, num_errors = answer_lines(model, lines)
+    Metrics.counter("answers", "errors").inc(num_errors)
+    return [to_json_line(answer) for answer in answers]
+
+
+@functools.lru_cache(1)
+def _load(folder, signature):
+    """Loads a model once for each process, whatever its number of threads."""
+    return ServedModel(folder, signature)
 
 
 def _split_name(output_file):

@@ -2,39 +2,46 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+import dataclasses
+import importlib
+import os
+import threading
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from keras_bert.config import BertConfig
+from keras_bert.errors import InputError
 from keras_bert.kinds.signatures import one_graph
 from keras_bert.kinds.spec import build_kind, read_spec
-from keras_bert.predict.engines import ENGINES, Run
-from keras_bert.predict.versions import DESCRIPTION, MODEL_FILES, format_of
+from keras_bert.predict.versions import (
+    MODEL_FILES,
+    format_of,
+    read_description,
+)
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.tokenizer_settings import TokenizerSettings
 
+# Takes and returns arrays by name.
+Run = Callable[[dict[str, np.ndarray]], Mapping[str, np.ndarray]]
 
+
+@dataclasses.dataclass
 class Network:
     """Stands in for a `keras.Model` when a kind of task answers texts.
 
     Attributes:
+        run: Computes arrays.
         input: The specifications of the inputs, by name.
         output: The specifications of the outputs, by name.
     """
 
-    def __init__(
-        self,
-        run: Run,
-        inputs: Mapping[str, tf.TensorSpec],
-        outputs: Mapping[str, tf.TensorSpec],
-    ):
-        self.input = dict(inputs)
-        self.output = dict(outputs)
-        self._run = run
+    run: Run
+    input: dict[str, tf.TensorSpec]
+    output: dict[str, tf.TensorSpec]
 
     def __call__(
         self, features: Mapping[str, tf.Tensor], training: bool = False
@@ -53,27 +60,8 @@ class Network:
         return outputs
 
     def _compute(self, *arrays):
-        outputs = self._run(dict(zip(self.input, arrays, strict=True)))
+        outputs = self.run(dict(zip(self.input, arrays, strict=True)))
         return [outputs[name] for name in self.output]
-
-
-def to_specs(tensors: Mapping) -> dict[str, tf.TensorSpec]:
-    """Returns the specifications of `model.input` or `model.output`."""
-    return {
-        name: tf.TensorSpec(x.shape, x.dtype, name)
-        for name, x in tensors.items()
-    }
-
-
-def load_network(version: Path) -> Network:
-    """Loads the network of a version."""
-    model_format = format_of(version)
-    network = _description(version)["network"]
-    return Network(
-        ENGINES[model_format](version / MODEL_FILES[model_format]),
-        _to_specs(network["inputs"]),
-        _to_specs(network["outputs"]),
-    )
 
 
 class LoadedNetwork:
@@ -102,19 +90,86 @@ class LoadedNetwork:
         }
 
 
+def load_network(version: Path) -> Network:
+    """Loads the network of a version.
+
+    Raises InputError if its runtime is not installed, or its file is damaged.
+    """
+    model_format = format_of(version)
+    run = {"litert": _run_litert, "onnx": _run_onnx}[model_format]
+    network = read_description(version)["network"]
+    inputs, outputs = (
+        {
+            name: tf.TensorSpec(value["shape"], value["dtype"], name)
+            for name, value in network[side].items()
+        }
+        for side in ("inputs", "outputs")
+    )
+    return Network(run(version / MODEL_FILES[model_format]), inputs, outputs)
+
+
+def to_specs(tensors: Mapping) -> dict[str, tf.TensorSpec]:
+    """Returns the specifications of `model.input` or `model.output`."""
+    return {
+        name: tf.TensorSpec(x.shape, x.dtype, name)
+        for name, x in tensors.items()
+    }
+
+
+def import_engine(name: str, extra: str = "onnx") -> Any:
+    """Imports a module of an extra, or says what to install."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        package = name.split(".")[0].replace("_", "-")
+        raise InputError(
+            f"The package {package} is missing; run pip install "
+            f"'keras-bert-tf[{extra}]'."
+        ) from error
+
+
+def _run_litert(file: Path) -> Run:
+    litert = import_engine("ai_edge_litert.interpreter", "litert")
+    try:
+        interpreter = litert.Interpreter(str(file), num_threads=_num_threads())
+    except ValueError as error:
+        raise _damaged(file, "a LiteRT network") from error
+    serve = interpreter.get_signature_runner("serving_default")
+    lock = threading.Lock()  # calls share the buffers of the interpreter
+
+    def run(arrays):
+        with lock:
+            return serve(**arrays)
+
+    return run
+
+
+def _run_onnx(file: Path) -> Run:
+    onnxruntime = import_engine("onnxruntime")
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = _num_threads()
+    try:
+        session = onnxruntime.InferenceSession(
+            file, options, providers=["CPUExecutionProvider"]
+        )
+    except Exception as error:
+        # Its errors have no public base class.
+        if not type(error).__module__.startswith("onnxruntime"):
+            raise
+        raise _damaged(file, "an ONNX network") from error
+    names = [output.name for output in session.get_outputs()]
+    return lambda x: dict(zip(names, session.run(names, x), strict=True))
+
+
+def _damaged(file, what):
+    return InputError(f"{file} is not {what}; export the model again.")
+
+
+def _num_threads():
+    return len(os.sched_getaffinity(0))
+
+
 def _by_name(signature):
     function = one_graph(signature.function, signature.inputs)
     names = [spec.name for spec in signature.inputs]
     return lambda **texts: function(*(texts[name] for name in names))
-
-
-def _description(version):
-    file = version / "assets" / DESCRIPTION
-    return json.loads(file.read_text(encoding="utf-8"))
-
-
-def _to_specs(values):
-    return {
-        name: tf.TensorSpec(value["shape"], value["dtype"], name)
-        for name, value in values.items()
-    }

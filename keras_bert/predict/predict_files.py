@@ -11,16 +11,14 @@ from keras_bert.errors import InputError
 from keras_bert.io.input_files import expand_globs
 from keras_bert.io.local_copy import local_copy
 from keras_bert.io.resumable_file import ResumableFile
-from keras_bert.predict.line_chunks import (
-    count_lines,
-    cut_chunks,
-    skip_chunks,
-)
 from keras_bert.predict.request_lines import (
     RequestLine,
     answer_lines,
+    count_lines,
+    cut_chunks,
     read_request_files,
     read_request_lines,
+    skip_chunks,
     to_json_line,
 )
 from keras_bert.predict.served_model import ServedModel

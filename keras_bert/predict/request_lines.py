@@ -1,4 +1,4 @@
-"""Lines of text -> requests -> answers.
+"""Lines of text -> requests -> answers; chunks of lines, for resuming.
 
 A line is a JSON object with the inputs of the model, or the inputs with tabs
 between them, or simply the text if the model takes one text. An input that is
@@ -11,13 +11,17 @@ columns are left out.
 
 from __future__ import annotations
 
+import hashlib
+import itertools
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from keras_bert.errors import InputError
 from keras_bert.io.input_files import open_text
+from keras_bert.io.paths import to_path
+from keras_bert.io.resumable_file import ResumableFile
 from keras_bert.predict.served_model import (
     ServedModel,
     capitalized,
@@ -47,6 +51,13 @@ class RequestLine(NamedTuple):
     @property
     def place(self) -> str:
         return f"line {self.number}" + (f" of {self.file}" if self.file else "")
+
+
+class Chunk(NamedTuple):
+    """Neighbouring lines; `digest` is a hash of all lines up to its end."""
+
+    lines: list[RequestLine]
+    digest: str
 
 
 def read_request_files(
@@ -150,6 +161,44 @@ def json_object(text: str) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None  # a text that begins with a brace
     return values if isinstance(values, dict) else None
+
+
+def cut_chunks(lines: Iterable[RequestLine], size: int) -> Iterator[Chunk]:
+    """Yields chunks of `size` lines; the last one may be shorter."""
+    hashed, lines = hashlib.blake2b(digest_size=16), iter(lines)
+    while chunk := list(itertools.islice(lines, size)):
+        for line in chunk:
+            hashed.update(ascii(line).encode())
+        yield Chunk(chunk, hashed.hexdigest())
+
+
+def skip_chunks(
+    chunks: Iterator[Chunk], output: ResumableFile, run: Mapping[str, Any]
+) -> None:
+    """Skips the chunks that are in the output already.
+
+    `run` must be in the state of the output, beside the `digest` of the last
+    chunk.
+
+    Raises InputError if the output is of another run or of other lines.
+    """
+    state = output.state or {}
+    if state == {**state, **run}:
+        for chunk in chunks:
+            if chunk.digest == state["digest"]:
+                return
+    raise InputError(
+        f"{output.folder} holds results of another model or of other lines; "
+        "delete it to begin anew, or choose another output file."
+    )
+
+
+def count_lines(files: Sequence[str], inputs: Sequence[str]) -> int | None:
+    """Returns the number of lines, or None if it cannot be told beforehand."""
+    # A pipe can be read only once.
+    if not all(to_path(file).is_file() for file in files):
+        return None
+    return sum(1 for _ in read_request_files(files, inputs))
 
 
 def _is_header(text, inputs, file):

@@ -19,7 +19,11 @@ from keras_bert.errors import InputError
 from keras_bert.io.local_copy import local_copy
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import is_whole
-from keras_bert.predict.versions import DESCRIPTION, find_versions, format_of
+from keras_bert.predict.versions import (
+    find_versions,
+    format_of,
+    read_description,
+)
 
 _REQUESTS_PER_CALL = 64
 # Bounds the memory of the tokenizer's graph.
@@ -152,7 +156,7 @@ class ServedModel:
         ]
 
     def _nested(self, flat):
-        answer = {}
+        answer: dict[str, Any] = {}
         for name, value in sorted(flat.items()):
             if name in self._by_label:
                 value = dict(zip(self.labels, value, strict=True))
@@ -160,12 +164,12 @@ class ServedModel:
                 value = [x for x in value if x != ""]
             if "." not in name:
                 answer[name] = value
-        for group in dict.fromkeys(n.split(".")[0] for n in flat if "." in n):
-            fields = {
-                name.split(".")[1]: values
-                for name, values in flat.items()
-                if name.startswith(f"{group}.")
-            }
+        groups: dict[str, dict] = {}
+        for name, values in flat.items():
+            group, _, field = name.partition(".")
+            if field:
+                groups.setdefault(group, {})[field] = values
+        for group, fields in groups.items():
             rows = zip(*fields.values(), strict=True)
             found = [dict(zip(fields, row, strict=True)) for row in rows]
             answer[group] = [x for x in found if not _is_padding(x)]
@@ -190,13 +194,12 @@ def find_model(
     """
     versions = find_versions(model_dir)
     folder = versions[max(versions)] if versions else to_path(model_dir)
-    description = folder / "assets" / DESCRIPTION
-    if not (description.is_file() and is_whole(folder)):
+    values = read_description(folder)
+    if not (values and is_whole(folder)):
         raise InputError(
             f"{folder} is not an exported model; make one with "
             "run_scripts/export_model.py."
         )
-    values = json.loads(description.read_text(encoding="utf-8"))
     if signature not in values["signatures"]:
         raise InputError(
             f"{folder} has no signature {signature!r} that takes texts, only "

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import json
 import re
 import tempfile
 from collections.abc import Collection, Iterator
 from pathlib import Path
+from typing import Any
 
 from keras_bert.errors import InputError
 from keras_bert.io.folders import (
@@ -115,6 +117,14 @@ def format_of(version: Path) -> str:
     return next(
         name for name, file in MODEL_FILES.items() if (version / file).is_file()
     )
+
+
+def read_description(version: Path) -> dict[str, Any]:
+    """Returns what a version tells of itself; nothing if others made it."""
+    file = version / "assets" / DESCRIPTION
+    if not file.is_file():
+        return {}
+    return json.loads(file.read_text(encoding="utf-8"))
 
 
 def _upload(source, target):

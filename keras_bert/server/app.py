@@ -1,72 +1,97 @@
-"""The routes of the server."""
+"""A request -> its route, its answer, a line of the log, the counters."""
 
 from __future__ import annotations
 
 import asyncio
+import hmac
+import inspect
 import json
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
-import numpy as np
-import prometheus_client
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Router
 
-from keras_bert.server import page
-from keras_bert.server.answering import EMBEDDINGS, Answering
-from keras_bert.server.batching import Columns
 from keras_bert.server.config import ServerConfig
-from keras_bert.server.embeddings import (
-    read_texts,
-    write_embeddings,
-)
-from keras_bert.server.examples import (
-    check_method,
-    read_examples,
-    write_classes,
-    write_values,
-)
-from keras_bert.server.json_answers import (
-    write_columns,
-    write_results,
-    write_rows,
-)
-from keras_bert.server.json_requests import (
-    read_columns,
-    read_json,
-    read_signature_name,
-    shown,
-)
+from keras_bert.server.json_logs import frames_of, log
+from keras_bert.server.json_requests import read_call, read_json, shown
 from keras_bert.server.limits import Limits
-from keras_bert.server.metrics import Metrics
-from keras_bert.server.model_status import metadata_json, status_json
+from keras_bert.server.metrics import CONTENT_TYPE, Metrics
+from keras_bert.server.model_status import (
+    metadata_json,
+    openai_json,
+    page_json,
+    readiness_json,
+    status_json,
+)
 from keras_bert.server.refusal import Refusal
-from keras_bert.server.signature import Signature, refusal_of
-from keras_bert.server.versions import ModelVersions, Version
+from keras_bert.server.signature import refusal_of
+from keras_bert.server.versions import ModelVersions, not_servable
 
-_PATH = re.compile(
-    "/v1/models(?:/([^/:]+))?(?:/versions/([0-9]+)|/labels/([^/:]+))?"
+_OPENAI = ("/v1/embeddings", "/v1/models")
+_OPENAI_CODES = {
+    401: "invalid_api_key",
+    404: "model_not_found",
+    429: "rate_limit_exceeded",
+}
+_MODEL_PATH = re.compile(
+    "/v1/models/([^/:]+)(?:/versions/([0-9]+)|/labels/([^/:]+))?"
     "(?:/(metadata)|:(classify|regress|predict))?",
     re.IGNORECASE | re.ASCII,
 )
-_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 # JSON of so many bytes or values takes milliseconds: a thread does it.
 _LARGE = 50_000
+_PAGE = Path(__file__).parent / "page"
+# Only these files are served, whatever a path says.
+_PAGE_FILES = {
+    "/": ("index.html", "text/html"),
+    "/page/index.html": ("index.html", "text/html"),
+    "/page/page.css": ("page.css", "text/css"),
+    "/page/page.js": ("page.js", "text/javascript"),
+    "/page/answers.js": ("answers.js", "text/javascript"),
+    "/page/icon.svg": ("icon.svg", "image/svg+xml"),
+}
+_PAGE_HEADERS = {
+    "Cache-Control": "no-cache",
+    "Content-Security-Policy": "default-src 'self'; base-uri 'none'; "
+    "form-action 'self'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+class _Route(NamedTuple):
+    """What is answered at a path.
+
+    Attributes:
+        name: Its name in the log and in the metrics.
+        answer: Takes the request and what is logged of it; returns a response
+            or JSON, perhaps as an awaitable.
+        method: The method; HEAD goes with GET.
+        needs_key: Whether a client must have the key, if there is one.
+    """
+
+    name: str
+    answer: Callable[[Request, dict], Any]
+    method: str = "GET"
+    needs_key: bool = True
 
 
 class App:
-    """Answers requests to models.
+    """Answers requests to models, as an ASGI application.
+
+    The key, the route and the form of errors are all found by `scope["path"]`;
+    `request.url` also depends on the header Host.
 
     Attributes:
-        asgi: The ASGI application.
         is_stopping: Whether /readyz says that the server is about to end.
+        num_cut_off: How many requests were not answered before the end.
     """
 
     def __init__(
@@ -76,191 +101,184 @@ class App:
         api_key: str | None = None,
     ):
         self.is_stopping = False
+        self.num_cut_off = 0
         self._models = models
+        self._api_key = api_key
         self._limits = Limits(config)
-        self._metrics = Metrics()
-        self._metrics.show(
-            "waiting_texts",
-            "Texts that wait or are being answered.",
-            lambda: self._limits.waiting_texts,
-        )
-        self._metrics.show(
-            "waiting_bytes",
-            "Bytes of all bodies in the server.",
-            lambda: self._limits.waiting_bytes,
-        )
-        self._metrics.show_failed_polls(models.values())
+        self._metrics = Metrics(self._limits, models.values())
         self._callers = ThreadPoolExecutor(config.num_request_threads)
         self._json_thread = ThreadPoolExecutor(1)
-        self.asgi = Starlette(
-            routes=[
-                Route("/healthz", self._alive),
-                Route("/readyz", self._ready),
-                Route("/monitoring/prometheus/metrics", self._show_metrics),
-                Route(EMBEDDINGS, self._embed, methods=["POST"]),
-                *page.routes(models),
-                Route("/{path:path}", self._model, methods=_METHODS),
-            ],
-            exception_handlers={HTTPException: _refuse},
-            middleware=[
-                Middleware(
-                    Answering,
-                    metrics=self._metrics,
-                    api_key=api_key,
-                    open_paths=["/healthz", "/readyz", *page.FILES],
-                    is_stopping=lambda: self.is_stopping,
-                )
-            ],
-        )
+        self._other_protocols = Router()
+        started = int(time.time())
+        self._routes = {
+            "/healthz": _Route("healthz", _alive, needs_key=False),
+            "/readyz": _Route("readyz", self._ready, needs_key=False),
+            "/monitoring/prometheus/metrics": _Route("metrics", self._scrape),
+            "/v1/embeddings": _Route("embeddings", self._embed, "POST"),
+            "/v1/models": _Route(
+                "models", lambda *_: openai_json(models, started)
+            ),
+            "/page/models": _Route("page", lambda *_: page_json(models)),
+            **dict.fromkeys(
+                _PAGE_FILES, _Route("page", _page_file, needs_key=False)
+            ),
+        }
+        # For all other paths.
+        self._model_route = _Route("", self._ask)
+
+    async def __call__(self, scope, receive, send):
+        if scope["type"] == "http":
+            response = await self._respond(Request(scope, receive))
+            await response(scope, receive, send)
+        else:
+            await self._other_protocols(scope, receive, send)
 
     def close(self) -> None:
         """Drops what still waits for the models."""
         self._callers.shutdown(wait=False, cancel_futures=True)
         self._json_thread.shutdown(wait=False, cancel_futures=True)
 
-    async def _alive(self, request: Request) -> Response:
-        request.scope["record"]["route"] = "healthz"
-        return _json_response('{"status": "alive"}')
-
-    async def _ready(self, request: Request) -> Response:
-        request.scope["record"]["route"] = "readyz"
+    async def _respond(self, request: Request) -> Response:
+        """Finds the route and its answer, or makes an error of what failed."""
+        path, method = request.scope["path"], request.method
+        route = self._routes.get(path, self._model_route)
+        if ("GET" if method == "HEAD" else method) != route.method:
+            route = self._model_route
+        # Holds only names that the server knows, not what a client wrote.
+        record: dict[str, Any] = {"route": route.name, "model": ""}
+        start = time.monotonic()
+        try:
+            if route.needs_key:
+                self._check_key(request)
+            answer = route.answer(request, record)
+            if inspect.isawaitable(answer):
+                answer = await answer
+        except (Exception, asyncio.CancelledError) as error:
+            answer = _error_response(path, self._refusal_of(error))
+        if isinstance(answer, str):
+            no_store = {"Cache-Control": "no-store"}
+            answer = Response(answer, 200, no_store, "application/json")
         if self.is_stopping:
-            raise Refusal(503, "The server is about to end.")
-        failed = {
-            model.name: f"{model.store_error}, {model.failed_polls} times"
-            for model in self._models.values()
-            if model.store_error
-        }
-        for model in self._models.values():
-            if not model.is_ready():
-                why = "."
-                if model.name in failed:
-                    why = (
-                        ", because its folder cannot be read "
-                        f"({failed[model.name]}); the server's log has more, "
-                        "and the server tries again."
-                    )
-                raise Refusal(
-                    503, f"The model {model.name} is not loaded{why}", _RETRY
-                )
-        polls = {"failed_polls": failed} if failed else {}
-        return _json_response(json.dumps({"status": "ready", **polls}))
-
-    async def _show_metrics(self, request: Request) -> Response:
-        request.scope["record"]["route"] = "metrics"
-        return Response(
-            self._metrics.text(),
-            media_type=prometheus_client.CONTENT_TYPE_LATEST,
+            # A later request on this connection would be lost.
+            answer.headers["Connection"] = "close"
+        status, seconds = answer.status_code, time.monotonic() - start
+        record |= {"status": status, "seconds": round(seconds, 6)}
+        log("request", method=method, **record)
+        self._metrics.count_request(
+            record["model"], record["route"], status, seconds
         )
+        return answer
 
-    async def _model(self, request: Request) -> Response:
-        """Answers TensorFlow Serving's requests."""
-        path = request.scope["path"]
-        record = request.scope["record"]
-        if not path.lower().startswith("/v1/"):
-            raise Refusal(404, "There is nothing here; see the README.")
-        match = _PATH.fullmatch(path)
-        verb = match and match[5]
-        if match is None or request.method not in (
-            ("POST",) if verb else ("GET", "HEAD")
-        ):
+    def _check_key(self, request):
+        if self._api_key is None:
+            return
+        given = dict(request.scope["headers"]).get(b"authorization", b"")
+        scheme, _, key = given.partition(b" ")
+        # In constant time: its duration must not tell how much is right.
+        is_right = hmac.compare_digest(key.strip(), self._api_key.encode())
+        if scheme.lower() != b"bearer" or not is_right:
             raise Refusal(
-                400, f"Malformed request: {request.method} {path[:200]}"
+                "This server needs a key: send the header "
+                "'Authorization: Bearer KEY'.",
+                401,
+                {"WWW-Authenticate": "Bearer"},
             )
-        name, number, label, metadata, _ = match.groups()
-        if name is None:
-            raise Refusal(400, "Missing model name in request.")
+
+    def _refusal_of(self, error):
+        if isinstance(error, Refusal):
+            return error
+        if isinstance(error, ClientDisconnect):
+            # nginx logs such requests with this status.
+            return Refusal("The client has left.", 499)
+        if isinstance(error, asyncio.CancelledError):
+            self.num_cut_off += 1
+            return Refusal(
+                "The server ended before the answer; ask again.", 503
+            )
+        log("error", type=type(error).__name__, frames=frames_of(error))
+        return Refusal("An internal error; the server's log has more.", 500)
+
+    def _ready(self, request, record):
+        if self.is_stopping:
+            raise Refusal("The server is about to end.", 503)
+        return readiness_json(self._models)
+
+    def _scrape(self, request, record):
+        return Response(self._metrics.text(), media_type=CONTENT_TYPE)
+
+    async def _ask(self, request, record):
+        """Answers TensorFlow Serving's requests."""
+        method, path = request.method, request.scope["path"]
+        if method not in _METHODS:
+            raise Refusal("Method Not Allowed.", 405)
+        if not path.lower().startswith("/v1/"):
+            raise Refusal("There is nothing here; see the README.", 404)
+        match = _MODEL_PATH.fullmatch(path)
+        methods = ("POST",) if match and match[5] else ("GET", "HEAD")
+        if match is None or method not in methods:
+            raise Refusal(f"Malformed request: {method} {path[:200]}")
+        name, number, label, metadata, verb = match.groups()
         if number and (len(number) > 19 or int(number) >= 2**63):
             raise Refusal(
-                400, f"Failed to convert version: {number[:100]} to numeric."
+                f"Failed to convert version: {number[:100]} to numeric."
             )
         wanted = int(number) if number else None
+        action = (verb or metadata or "status").lower()
         model = self._models.get(name)
         if model is None:
-            raise Refusal(404, _not_found(name[:100], wanted, verb or metadata))
-        record.update(
-            model=model.name,
-            route=(verb or metadata or "status").lower(),
-        )
-        if not verb and not metadata:
-            if label:
-                wanted = model.number_of(label)
-            return _json_response(status_json(model, wanted))
-        with model.use(wanted, label) as version:
-            record["version"] = version.number
-            if metadata:
-                return _json_response(metadata_json(model, version))
-            return await self._call(request, version, record)
-
-    async def _call(self, request, version, record):
-        """Answers predict, classify and regress."""
-        route = record["route"]
+            if action == "status":
+                return status_json(name[:100], [], wanted)
+            raise not_servable(name[:100], wanted)
+        record.update(model=model.name, route=action)
+        wanted = model.number_of(label) if label else wanted
+        if action == "status":
+            return status_json(name, model.versions(), wanted)
+        if action == "metadata":
+            with model.use(wanted) as version:
+                return metadata_json(name, version)
         async with self._limits.body(request) as body:
-            name, columns, by_row = await self._soon(
-                len(body), _read, body, version, route
-            )
-            outputs = await self._answer(version, name, columns, record)
-            size = sum(x.size for x in outputs.values())
-            return _json_response(
-                await self._soon(
-                    size, _write, outputs, route, by_row, record["texts"]
-                )
-            )
+            values = await self._soon(len(body), read_json, body)
+            return await self._call(len(body), values, model, wanted, record)
 
-    async def _embed(self, request: Request) -> Response:
+    async def _embed(self, request, record):
         """Answers OpenAI's requests for embeddings."""
-        record = request.scope["record"]
-        record["route"] = "embeddings"
         async with self._limits.body(request) as body:
             values = await self._soon(len(body), read_json, body)
             name = values.get("model")
             model = self._models.get(name) if isinstance(name, str) else None
             if model is None:
                 raise Refusal(
-                    404,
                     f"The model {shown(name)} does not exist; this server has "
                     f"{', '.join(self._models)}.",
+                    404,
                 )
             record["model"] = model.name
-            with model.use() as version:
-                record["version"] = version.number
-                signature, columns = await self._soon(
-                    len(body), read_texts, values, version
-                )
-                outputs = await self._answer(
-                    version, signature, columns, record
-                )
-                size = sum(x.size for x in outputs.values())
-                return _json_response(
-                    await self._soon(
-                        size, write_embeddings, values, version, outputs
-                    )
-                )
+            return await self._call(len(body), values, model, None, record)
 
-    async def _answer(
-        self, version: Version, name: str, columns: Columns, record: dict
-    ) -> dict[str, np.ndarray]:
-        """Returns the outputs of a signature for all rows of a request."""
-        signature: Signature = version.servable.signatures[name]
-        record["signature"] = name
-        with self._limits.texts(columns) as size:
-            record["texts"] = size
-            submitted = time.time()
-            loop = asyncio.get_running_loop()
-            answered = await asyncio.gather(
-                *(
+    async def _call(self, size, values, model, number, record):
+        """Asks a version of a model, and returns JSON."""
+        with model.use(number) as version:
+            record["version"] = version.number
+            servable, loop = version.servable, asyncio.get_running_loop()
+            name, columns, write = await self._soon(
+                size, read_call, record["route"], values, servable
+            )
+            record["signature"] = name
+            signature = servable.signatures[name]
+            with self._limits.texts(columns) as record["texts"]:
+                submitted = time.time()
+                parts = [
                     loop.run_in_executor(self._callers, part)
                     for part in signature.parts(columns)
-                ),
-                return_exceptions=True,
-            )
-        parts = []
-        for part in answered:
-            if isinstance(part, BaseException):
-                raise refusal_of(part) or part
-            self._metrics.count_answer(record["model"], name, submitted, part)
-            parts.append(part)
-        return signature.join(parts)
+                ]
+                answered = await asyncio.gather(*parts, return_exceptions=True)
+            for part in answered:
+                if isinstance(part, BaseException):
+                    raise refusal_of(part) or part
+                self._metrics.count_answer(model.name, name, submitted, part)
+            outputs = signature.join(answered)
+            size = sum(x.size for x in outputs.values())
+            return await self._soon(size, write, outputs)
 
     async def _soon(self, size: int, function, *args) -> Any:
         """Calls a function: here, or in a thread if it takes long."""
@@ -270,50 +288,25 @@ class App:
         return await loop.run_in_executor(self._json_thread, function, *args)
 
 
-_RETRY = {"Retry-After": "1"}
+def _alive(request, record):
+    return '{"status": "alive"}'
 
 
-async def _refuse(request, error):
-    """Gives Starlette's own errors, such as 405, the form of all others."""
-    raise Refusal(error.status_code, f"{error.detail}.", error.headers)
+def _page_file(request, record):
+    name, media_type = _PAGE_FILES[request.scope["path"]]
+    content = (_PAGE / name).read_bytes()
+    return Response(content, 200, _PAGE_HEADERS, media_type)
 
 
-def _json_response(text: str) -> Response:
-    return Response(text, media_type="application/json")
-
-
-def _not_found(name, number, is_call):
-    if not is_call:
-        what = "any versions" if number is None else f"version {number}"
-        return f"Could not find {what} of model {name}"
-    which = (
-        f"Latest({name})" if number is None else f"Specific({name}, {number})"
-    )
-    return f"Servable not found for request: {which}"
-
-
-def _read(body, version, route):
-    """Returns the signature, its inputs, and whether `instances` held them."""
-    values = read_json(body)
-    name = read_signature_name(values)
-    signatures = version.servable.signatures
-    if name not in signatures:
-        raise Refusal(
-            400,
-            f"Serving signature name: {json.dumps(name[:100])} not found in "
-            f"signature def; this model has {', '.join(signatures)}.",
-        )
-    signature = signatures[name]
-    if route == "predict":
-        columns = read_columns(values, signature.inputs)
-        return name, columns, "instances" in values
-    check_method(route, signature)
-    return name, {"inputs": read_examples(values)}, True
-
-
-def _write(outputs, route, by_row, size):
-    if route == "classify":
-        return write_results(write_classes(outputs, size))
-    if route == "regress":
-        return write_results(write_values(outputs, size))
-    return write_rows(outputs) if by_row else write_columns(outputs)
+def _error_response(path, refusal):
+    error: Any = refusal.sentence
+    if path in _OPENAI:
+        is_ours = refusal.status >= 500
+        error = {
+            "message": refusal.sentence,
+            "type": "server_error" if is_ours else "invalid_request_error",
+            "param": None,
+            "code": _OPENAI_CODES.get(refusal.status),
+        }
+    body = json.dumps({"error": error})
+    return Response(body, refusal.status, refusal.headers, "application/json")

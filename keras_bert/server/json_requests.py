@@ -1,268 +1,262 @@
-"""The JSON of a request -> arrays, as TensorFlow Serving reads it."""
+"""The JSON of a request -> a call: a signature, its inputs, what it answers."""
 
 from __future__ import annotations
 
-import base64
-import itertools
+import functools
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
-import tensorflow as tf
 
+from keras_bert.server.json_answers import (
+    write_classes,
+    write_columns,
+    write_embeddings,
+    write_rows,
+    write_values,
+)
+from keras_bert.server.json_values import (
+    is_base64,
+    shown,
+    to_array,
+    to_bytes,
+    to_example,
+)
 from keras_bert.server.refusal import Refusal
 
-# The largest integer before the first one that the type cannot hold.
-_LARGEST_INTEGER = {4: 2**24 - 1, 8: 2**53 - 1}
-_MAX_RANK = 32  # NumPy has a limit, and so should a request
+_DEFAULT = "serving_default"
+_EMBEDDING = "embedding"
+_EXAMPLES = {
+    "classify": ("classification", write_classes),
+    "regress": ("regression", write_values),
+}
+# Python's reader of JSON lets no other thread run. It takes 50 ms for these.
+_MAX_VALUES = 250_000
+
+
+class Call(NamedTuple):
+    """What the model is asked.
+
+    Attributes:
+        signature: The name of the signature.
+        columns: Its inputs.
+        write: Makes the JSON of the answer from the outputs.
+    """
+
+    signature: str
+    columns: dict[str, np.ndarray]
+    write: Callable[[Mapping[str, np.ndarray]], str]
 
 
 def read_json(body: bytes) -> dict[str, Any]:
     """Returns the JSON object in a body."""
+    if _num_values(body) > _MAX_VALUES:
+        raise Refusal(
+            f"The body has more than {_MAX_VALUES} values; send fewer at a "
+            "time.",
+            413,
+        )
     try:
         values = json.loads(body.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise Refusal(
-            400,
-            f"JSON Parse error: byte {error.start} of the body is not UTF-8; "
-            'write bytes that are not text as {"b64": "..."}.',
-        ) from None
-    except json.JSONDecodeError as error:
-        raise Refusal(
-            400, f"JSON Parse error: {error.msg} at offset: {error.pos}"
-        ) from None
-    except (RecursionError, ValueError) as error:
-        what = "nests too deeply" if isinstance(error, RecursionError) else None
-        raise Refusal(
-            400,
-            "JSON Parse error: the body "
-            f"{what or 'has a number of thousands of digits'}.",
-        ) from None
+    except (ValueError, RecursionError) as error:
+        raise Refusal(f"JSON Parse error: {_reason(error)}") from None
     if not isinstance(values, dict):
-        raise Refusal(400, f"JSON Value: {shown(values)} Is not object")
+        raise Refusal(f"JSON Value: {shown(values)} Is not object")
     return values
 
 
-def read_signature_name(values: Mapping[str, Any]) -> str:
-    """Returns the signature that a request asks for."""
+def read_call(route: str, values: Mapping[str, Any], servable: Any) -> Call:
+    """Returns what a request to a route asks of a model."""
+    if route == "embeddings":
+        return _read_embeddings(values, servable)
     name = values.get("signature_name", "")
     if not isinstance(name, str):
         raise Refusal(
-            400,
             f"JSON Value: {shown(name)} not formatted correctly. "
-            "'signature_name' key must be a string value.",
+            "'signature_name' key must be a string value."
         )
-    return name or "serving_default"
-
-
-def read_columns(
-    values: Mapping[str, Any], inputs: Mapping[str, tf.TensorSpec]
-) -> dict[str, np.ndarray]:
-    """Returns an array for each input, from `instances` or from `inputs`."""
-    if "instances" in values and "inputs" in values:
+    name = name or _DEFAULT
+    signature = servable.signatures.get(name)
+    if signature is None:
         raise Refusal(
-            400,
+            f"Serving signature name: {json.dumps(name[:100])} not found in "
+            f"signature def; this model has {', '.join(servable.signatures)}."
+        )
+    if route == "predict":
+        return Call(name, *_read_predict(values, signature.inputs))
+    return Call(name, *_read_examples(values, signature, route))
+
+
+def _num_values(body):
+    """Returns at least the number of values in a body."""
+    num_values = sum(map(body.count, (b",", b"[", b"{")))
+    if num_values <= _MAX_VALUES:
+        return num_values
+    # What is in strings does not count. NumPy lets other threads run.
+    body = body.replace(rb"\\", b"").replace(rb"\"", b"")
+    codes = np.frombuffer(body, np.uint8)
+    is_string = np.logical_xor.accumulate(codes == ord('"'))
+    return np.count_nonzero(np.isin(codes, list(b",[{")) & ~is_string)
+
+
+def _reason(error):
+    if isinstance(error, UnicodeDecodeError):
+        return (
+            f"byte {error.start} of the body is not UTF-8; write bytes that "
+            'are not text as {"b64": "..."}.'
+        )
+    if isinstance(error, json.JSONDecodeError):
+        return f"{error.msg} at offset: {error.pos}"
+    if isinstance(error, RecursionError):
+        return "the body nests too deeply."
+    return "the body has a number of thousands of digits."
+
+
+def _read_predict(values, inputs):
+    if ("instances" in values) == ("inputs" in values):
+        raise Refusal(
             "Not formatted correctly expecting only one of 'inputs' or "
-            "'instances' keys to exist",
+            "'instances' keys to exist"
+            if "inputs" in values
+            else "Missing 'inputs' or 'instances' key"
         )
     if "instances" in values:
-        columns = _from_rows(values["instances"], inputs)
-    elif "inputs" in values:
-        columns = _from_columns(values["inputs"], inputs)
+        columns, write = _from_rows(values["instances"], inputs), write_rows
     else:
-        raise Refusal(400, "Missing 'inputs' or 'instances' key")
-    return {
-        name: to_array(columns[name], spec, name)
-        for name, spec in inputs.items()
-    }
+        columns, write = _from_columns(values["inputs"], inputs), write_columns
+    arrays = {x: to_array(columns[x], spec, x) for x, spec in inputs.items()}
+    return arrays, write
 
 
-def to_array(value: Any, spec: tf.TensorSpec, name: str) -> np.ndarray:
-    """Returns nested lists as an array of the input's type and shape."""
-    shape: list[int] = []
-    first = value
-    while isinstance(first, list) and len(shape) <= _MAX_RANK:
-        shape.append(len(first))
-        first = first[0] if first else None
-    if not spec.shape.is_compatible_with(shape) or len(shape) > _MAX_RANK:
+def _read_examples(values, signature, method):
+    """Reads classify and regress: the context stands before each example."""
+    noun, write = _EXAMPLES[method]
+    if signature.method_name != f"tensorflow/serving/{method}":
         raise Refusal(
-            400,
-            f"The input {name!r} has the shape {shape}, expected "
-            f"{_shape(spec)}.",
+            f"Expected {noun} signature method_name to be "
+            f"tensorflow/serving/{method}. Was: {signature.method_name}"
         )
-    values = [value]
-    for size in shape:
-        for part in values:
-            if not isinstance(part, list) or len(part) != size:
-                raise Refusal(
-                    400,
-                    f"The lists of the input {name!r} differ in length or "
-                    f"depth: expected shape {shape}.",
-                )
-        values = list(itertools.chain.from_iterable(values))
-    convert = _converter(spec.dtype)
-    array = np.array([convert(x) for x in values], spec.dtype.as_numpy_dtype)
-    return array.reshape(shape)
+    if list(signature.inputs) != ["inputs"]:
+        raise Refusal("Expected one input Tensor, named inputs.")
+    context = to_example(values["context"]) if "context" in values else b""
+    examples = values.get("examples")
+    if not isinstance(examples, list) or not examples:
+        raise Refusal("Expecting 'examples' value to be a list with a value")
+    # Features of protos that follow one another are joined.
+    rows = np.array([context + to_example(x) for x in examples], object)
+    return {"inputs": rows}, functools.partial(write, num_rows=len(rows))
 
 
-def read_bytes(value: Any) -> bytes:
-    """Returns the bytes of a string, or of {"b64": ...}."""
-    if isinstance(value, str):
-        try:
-            return value.encode()
-        except UnicodeEncodeError:
+def _read_embeddings(values, servable):
+    """Reads OpenAI's request.
+
+    One field is not OpenAI's: `prompt_name`, the prompt of the model that
+    stands before each text, such as "query". Without it, that is the model's
+    default.
+    """
+    signature = servable.signatures.get(_DEFAULT)
+    if (
+        signature is None
+        or _EMBEDDING not in signature.outputs
+        or len(signature.inputs) != 1
+    ):
+        raise Refusal(
+            f"This model has no embeddings: its signature {_DEFAULT} has no "
+            f"output {_EMBEDDING}; ask a model that run_scripts/"
+            "export_model.py made of an encoder or of an embedding task."
+        )
+    if values.get("encoding_format") not in (None, "float", "base64"):
+        raise Refusal(
+            f"encoding_format is {shown(values['encoding_format'])}, but must "
+            "be float or base64."
+        )
+    texts = values.get("input")
+    texts = [texts] if isinstance(texts, str) else texts
+    is_list = isinstance(texts, list)
+    if not is_list or not texts or any(type(x) is not str for x in texts):
+        raise Refusal(
+            "input must be a string or a list of strings; "
+            + ("it is empty." if texts == [] else "ids of tokens are not read.")
+        )
+    name, prompt_name = _DEFAULT, values.get("prompt_name")
+    prompts = servable.description.get("prompts", {})
+    if prompt_name is not None:
+        if not isinstance(prompt_name, str) or prompt_name not in prompts:
             raise Refusal(
-                400,
-                "JSON Parse error: a string has half of a surrogate pair.",
-            ) from None
-    if not is_base64(value):
-        raise _wrong_type(value, tf.string)
-    text = "".join(value["b64"].split())
-    try:
-        return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
-    except ValueError:
-        raise Refusal(400, "Unable to base64 decode") from None
-
-
-def is_base64(value: Any) -> bool:
-    """Returns whether a value is {"b64": "..."}."""
-    return (
-        isinstance(value, dict)
-        and list(value) == ["b64"]
-        and isinstance(value["b64"], str)
-    )
-
-
-def check_lossless(value: float, bytes_per_number: int) -> None:
-    """Raises Refusal if a float of this size cannot hold a number."""
-    kind = np.float64 if bytes_per_number == 8 else np.float32
-    largest = float(np.finfo(kind).max)
-    if isinstance(value, int):
-        largest = _LARGEST_INTEGER[bytes_per_number]
-    if abs(value) > largest and value not in (np.inf, -np.inf):
+                f"prompt_name is {shown(prompt_name)}, but this model has the "
+                f"prompts {', '.join(prompts) or '(none)'}."
+            )
+        name = f"embed_{prompt_name}"
+    whole = signature.outputs[_EMBEDDING].shape[-1]
+    sizes = {*servable.description.get("sizes", []), whole}
+    size = values.get("dimensions")
+    # 128.0 and true are in {128, 1}, too.
+    if size is not None and (type(size) is not int or size not in sizes):
         raise Refusal(
-            400,
-            f"Cannot convert JSON value: {shown(value)} to "
-            f"{'double' if bytes_per_number == 8 else 'float'} without loss "
-            "of precision.",
+            f"dimensions is {shown(size)}, but must be one of the integers "
+            f"{', '.join(map(str, sorted(sizes)))}, for which this model was "
+            "trained."
         )
-
-
-def shown(value: Any) -> str:
-    """Returns a value as JSON, cut short."""
-    if isinstance(value, (dict, list)) and len(value) > 3:
-        return f"a JSON {_json_type(value)} of {len(value)} values"
-    if isinstance(value, int) and abs(value) > 2**64:
-        return "an integer beyond 64 bits"
-    try:
-        text = json.dumps(value)
-    except RecursionError:
-        return f"a deeply nested JSON {_json_type(value)}"
-    return text if len(text) <= 100 else text[:100] + "..."
+    (input_name,) = signature.inputs
+    return Call(
+        name,
+        {input_name: np.array([to_bytes(text) for text in texts], object)},
+        functools.partial(
+            write_embeddings,
+            model=values["model"],
+            size=size,
+            is_base64=values.get("encoding_format") == "base64",
+        ),
+    )
 
 
 def _from_rows(rows, inputs):
     if not isinstance(rows, list):
-        raise Refusal(400, "Excepting 'instances' to be an list/array")
+        raise Refusal("Excepting 'instances' to be an list/array")
     if not rows:
-        raise Refusal(400, "No values in 'instances' array")
-    if not _is_object(rows[0]):
-        if len(inputs) > 1:
-            raise Refusal(
-                400,
-                "instances is a plain list, but expecting list of objects as "
-                f"multiple input tensors required: {', '.join(inputs)}",
-            )
-        for number, row in enumerate(rows):
-            if _is_object(row):
-                raise Refusal(
-                    400,
-                    "Expecting value/list but got object at item "
-                    f"{number} of input list",
-                )
+        raise Refusal("No values in 'instances' array")
+    are_objects = [_is_object(row) for row in rows]
+    if not are_objects[0]:
+        what = "instances is a plain list, but expecting list of objects"
+        _check_is_one(inputs, what)
+    if len(set(are_objects)) > 1:
+        names = (
+            ("object", "list") if are_objects[0] else ("value/list", "object")
+        )
+        raise Refusal(
+            "Expecting {} but got {} at item ".format(*names)
+            + f"{are_objects.index(not are_objects[0])} of input list"
+        )
+    if not are_objects[0]:
         return dict.fromkeys(inputs, rows)
     for number, row in enumerate(rows):
-        if not _is_object(row):
-            raise Refusal(
-                400,
-                f"Expecting object but got list at item {number} of input list",
-            )
         if row.keys() != inputs.keys():
             raise Refusal(
-                400,
                 f"Failed to process element: {number} of 'instances' list. "
                 f"JSON object: {shown(list(row))} keys must be equal to: "
-                f"{','.join(sorted(inputs))}",
+                f"{','.join(sorted(inputs))}"
             )
     return {name: [row[name] for row in rows] for name in inputs}
 
 
 def _from_columns(columns, inputs):
     if not _is_object(columns):
-        if len(inputs) > 1:
-            raise Refusal(
-                400,
-                "inputs is a plain value/list, but expecting an object as "
-                f"multiple input tensors required: {', '.join(inputs)}",
-            )
+        what = "inputs is a plain value/list, but expecting an object"
+        _check_is_one(inputs, what)
         return dict.fromkeys(inputs, columns)
     for name in inputs:
         if name not in columns:
-            raise Refusal(
-                400, f"Missing named input: {name} in 'inputs' object."
-            )
+            raise Refusal(f"Missing named input: {name} in 'inputs' object.")
     return columns
+
+
+def _check_is_one(inputs, what):
+    if len(inputs) > 1:
+        raise Refusal(
+            f"{what} as multiple input tensors required: {', '.join(inputs)}"
+        )
 
 
 def _is_object(value):
     return isinstance(value, dict) and not is_base64(value)
-
-
-def _converter(dtype):
-    if dtype == tf.string:
-        return read_bytes
-    if dtype.is_bool:
-        return lambda value: _checked(value, type(value) is bool, dtype)
-    if dtype.is_integer and not dtype.is_quantized:
-        low, high = dtype.limits if dtype.size == 1 else (dtype.min, dtype.max)
-        return lambda value: _checked(
-            value, type(value) is int and low <= value <= high, dtype
-        )
-    if dtype.is_floating:
-        size = max(4, dtype.size)
-
-        def to_float(value):
-            _checked(value, type(value) in (int, float), dtype)
-            check_lossless(value, size)
-            return value
-
-        return to_float
-    raise Refusal(400, f"An input of type {dtype.name} cannot be JSON.")
-
-
-def _checked(value, is_right, dtype):
-    if not is_right:
-        raise _wrong_type(value, dtype)
-    return value
-
-
-def _wrong_type(value, dtype):
-    return Refusal(
-        400,
-        f"JSON Value: {shown(value)} Type: {_json_type(value)} is not of "
-        f"expected type: {dtype.name}",
-    )
-
-
-def _json_type(value):
-    if value is None:
-        return "Null"
-    names = {bool: "Bool", dict: "Object", list: "Array", str: "String"}
-    return names.get(type(value), "Number")
-
-
-def _shape(spec):
-    if spec.shape.rank is None:
-        return "a list"
-    return str(["?" if size is None else size for size in spec.shape])

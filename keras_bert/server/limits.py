@@ -6,11 +6,12 @@ import asyncio
 import contextlib
 from collections.abc import Iterator
 
+import numpy as np
 from starlette.requests import Request
 
-from keras_bert.server.batching import Columns, num_rows
+from keras_bert.server.batching import Columns, num_rows, row_bytes
 from keras_bert.server.config import ServerConfig
-from keras_bert.server.refusal import Refusal, busy
+from keras_bert.server.refusal import Refusal
 
 
 class Limits:
@@ -29,23 +30,31 @@ class Limits:
     @contextlib.asynccontextmanager
     async def body(self, request: Request):
         """Yields the body of a request."""
-        length = request.headers.get("content-length", "0")
-        if length.isdigit() and int(length) > self._config.max_body_bytes:
-            raise self._too_large()
+        seconds = self._config.client_seconds
+        encoding = request.headers.get("content-encoding", "identity")
+        if encoding.lower() != "identity":
+            raise Refusal(
+                f"The body has the Content-Encoding {encoding[:100]}, which "
+                "this server does not read; send it without one.",
+                415,
+            )
         body = bytearray()
         try:
-            await asyncio.wait_for(
-                self._read(request, body), self._config.client_seconds
-            )
+            self._check_size(int(request.headers.get("content-length", 0)))
+            try:
+                async with asyncio.timeout(seconds):
+                    async for chunk in request.stream():
+                        self._check_size(len(body) + len(chunk))
+                        self._take(len(chunk))
+                        body += chunk
+            except TimeoutError:
+                raise Refusal(
+                    f"The request took longer than {seconds:g} seconds to "
+                    "arrive; see the server's flag --client_seconds.",
+                    408,
+                    {"Connection": "close"},
+                ) from None
             yield bytes(body)
-        except TimeoutError:
-            raise Refusal(
-                408,
-                "The request took longer than "
-                f"{self._config.client_seconds:g} seconds to arrive; see the "
-                "server's flag --client_seconds.",
-                {"Connection": "close"},
-            ) from None
         finally:
             self.waiting_bytes -= len(body)
 
@@ -56,17 +65,18 @@ class Limits:
         size = num_rows(columns)
         if size > config.max_texts:
             raise Refusal(
-                413,
                 f"The request has {size} texts, but the limit is "
                 f"{config.max_texts}; send fewer at a time, or start the "
                 "server with a larger --max_texts.",
+                413,
             )
         self._check_lengths(columns, size)
         if self.waiting_texts + size > config.max_queue_texts:
-            raise busy(
+            raise Refusal(
                 f"{self.waiting_texts} texts are waiting already, and the "
                 f"limit is {config.max_queue_texts} (--max_queue_texts); try "
-                "again in a second."
+                "again in a second.",
+                429,
             )
         self.waiting_texts += size
         try:
@@ -74,47 +84,43 @@ class Limits:
         finally:
             self.waiting_texts -= size
 
-    async def _read(self, request, body):
-        async for chunk in request.stream():
-            if len(body) + len(chunk) > self._config.max_body_bytes:
-                raise self._too_large()
-            if self.waiting_bytes + len(chunk) > self._config.max_queue_bytes:
-                raise busy(
-                    "The requests in the server have "
-                    f"{self.waiting_bytes} bytes, and the limit is "
-                    f"{self._config.max_queue_bytes} (--max_queue_bytes); "
-                    "try again in a second."
-                )
-            self.waiting_bytes += len(chunk)
-            body += chunk
+    def _check_size(self, size):
+        if size > self._config.max_body_bytes:
+            raise Refusal(
+                f"The body is larger than {self._config.max_body_bytes} bytes; "
+                "send fewer texts at a time, or start the server with a larger "
+                "--max_body_bytes.",
+                413,
+            )
 
-    def _too_large(self):
-        return Refusal(
-            413,
-            f"The body is larger than {self._config.max_body_bytes} bytes; "
-            "send fewer texts at a time, or start the server with a larger "
-            "--max_body_bytes.",
-        )
+    def _take(self, size):
+        if self.waiting_bytes + size > self._config.max_queue_bytes:
+            raise Refusal(
+                f"The requests in the server have {self.waiting_bytes} bytes, "
+                f"and the limit is {self._config.max_queue_bytes} "
+                "(--max_queue_bytes); try again in a second.",
+                429,
+            )
+        self.waiting_bytes += size
 
     def _check_lengths(self, columns, size):
         limit = self._config.max_text_chars
-        rows: list[list[bytes]] = [[] for _ in range(size)]
-        for column in columns.values():
-            if column.dtype == object:
-                length = len(column) if column.ndim else 1
-                width = column.size // max(1, length)
-                for row, strings in zip(
-                    rows, column.reshape(length, width).tolist(), strict=False
-                ):
-                    row += strings
-        for number, row in enumerate(rows, 1):
-            num_chars = sum(map(len, row))  # bytes, at least as many
-            if num_chars > limit:
-                num_chars = sum(len(x.decode("utf-8", "ignore")) for x in row)
+        strings = [
+            np.atleast_1d(x) for x in columns.values() if x.dtype == object
+        ]
+        num_bytes = np.zeros(size, int)
+        for column in strings:
+            num_bytes[: len(column)] += row_bytes(column)
+        for row in np.flatnonzero(num_bytes > limit):  # at least as many
+            num_chars = sum(
+                len(text.decode("utf-8", "ignore"))
+                for column in strings
+                for text in column[row : row + 1].ravel()
+            )
             if num_chars > limit:
                 raise Refusal(
-                    413,
-                    f"Text {number} has {num_chars} characters, but the limit "
+                    f"Text {row + 1} has {num_chars} characters, but the limit "
                     f"is {limit}; split it, or start the server with a larger "
                     "--max_text_chars.",
+                    413,
                 )

@@ -3,103 +3,101 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Collection
+from typing import Any
 
 import numpy as np
 import prometheus_client
 from prometheus_client import Counter, Gauge, Histogram
 
-from keras_bert.server.batching import Answered
+from keras_bert.server.limits import Limits
+from keras_bert.server.signature import Answered
 from keras_bert.server.versions import ModelVersions
 
+CONTENT_TYPE = prometheus_client.CONTENT_TYPE_LATEST
 _SECONDS = (
     *(0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1),
     *(0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0),
 )
 _POWERS_OF_TWO = tuple(2**i for i in range(13))
+# What is observed of each request, and of each call of a signature.
+_OF_REQUESTS = {"request_seconds": "From the head of a request to its answer."}
+_OF_CALLS = {
+    "queue_seconds": "How long a text waited for the model.",
+    "compute_seconds": "How long the model took for a batch.",
+    "batch_texts": "Texts answered together.",
+    "text_tokens": "Tokens of a text, from the output num_tokens.",
+}
 
 
 class Metrics:
     """The counters of one server."""
 
-    def __init__(self):
-        self.registry = prometheus_client.CollectorRegistry()
+    def __init__(self, limits: Limits, models: Collection[ModelVersions]):
+        self._registry = prometheus_client.CollectorRegistry()
         # Otherwise each counter has a second one, with the time of its start.
         prometheus_client.disable_created_metrics()
-        prometheus_client.ProcessCollector(registry=self.registry)
+        prometheus_client.ProcessCollector(registry=self._registry)
+        options: dict[str, Any] = {
+            "namespace": "keras_bert",
+            "registry": self._registry,
+        }
+        labels = ("model", "route", "status")
         self._requests = Counter(
-            "keras_bert_requests",
-            "Requests answered.",
-            ("model", "route", "status"),
-            registry=self.registry,
+            "requests", "Requests answered.", labels, **options
         )
-        self._seconds = self._histogram(
-            "request_seconds", "From the head of a request to its answer."
-        )
-        self._queue = self._histogram(
-            "queue_seconds", "How long a text waited for the model."
-        )
-        self._compute = self._histogram(
-            "compute_seconds", "How long the model took for a batch."
-        )
-        self._batch = self._histogram(
-            "batch_texts", "Texts answered together.", _POWERS_OF_TWO
-        )
-        self._tokens = self._histogram(
-            "text_tokens",
-            "Tokens of a text, from the output num_tokens.",
-            _POWERS_OF_TWO,
-        )
-
-    def show(self, name: str, help_text: str, read) -> None:
-        """Adds a gauge whose value `read` returns."""
-        gauge = Gauge(f"keras_bert_{name}", help_text, registry=self.registry)
-        gauge.set_function(read)
-
-    def show_failed_polls(self, models: Iterable[ModelVersions]) -> None:
-        """Adds a gauge for each model."""
-        gauge = Gauge(
-            "keras_bert_failed_polls",
+        self._histograms = {
+            name: Histogram(
+                name,
+                help_text,
+                ("model", "route" if name in _OF_REQUESTS else "signature"),
+                buckets=_SECONDS if "seconds" in name else _POWERS_OF_TWO,
+                **options,
+            )
+            for name, help_text in {**_OF_REQUESTS, **_OF_CALLS}.items()
+        }
+        for name, help_text in (
+            ("waiting_texts", "Texts that wait or are being answered."),
+            ("waiting_bytes", "Bytes of all bodies in the server."),
+        ):
+            gauge = Gauge(name, help_text, **options)
+            gauge.set_function(functools.partial(getattr, limits, name))
+        failed = Gauge(
+            "failed_polls",
             "Failures in a row to look for new versions of a model.",
             ("model",),
-            registry=self.registry,
+            **options,
         )
         for model in models:
-            gauge.labels(model.name).set_function(
-                functools.partial(getattr, model, "failed_polls")
-            )
+            read = functools.partial(getattr, model, "failed_polls")
+            failed.labels(model.name).set_function(read)
 
     def text(self) -> bytes:
         """Returns all metrics in Prometheus' own format."""
-        return prometheus_client.generate_latest(self.registry)
+        return prometheus_client.generate_latest(self._registry)
 
     def count_request(
         self, model: str, route: str, status: int, seconds: float
     ) -> None:
         """Counts a request; model and route are "" if unknown."""
         self._requests.labels(model, route, status).inc()
-        self._seconds.labels(model, route).observe(seconds)
+        histogram = self._histograms["request_seconds"]
+        histogram.labels(model, route).observe(seconds)
 
     def count_answer(
         self, model: str, signature: str, submitted: float, answered: Answered
     ) -> None:
         """Counts a part of a request that waited since `submitted`."""
-        queue = self._queue.labels(model, signature)
+        queue, compute, batch, text_tokens = (
+            self._histograms[name].labels(model, signature)
+            for name in _OF_CALLS
+        )
         for start, end, position, size in answered.times.tolist():
             queue.observe(max(0.0, start - submitted))
             if position == 0:  # so that a batch counts once
-                self._compute.labels(model, signature).observe(end - start)
-                self._batch.labels(model, signature).observe(size)
+                compute.observe(end - start)
+                batch.observe(size)
         tokens = answered.outputs.get("num_tokens")
         if tokens is not None and np.issubdtype(tokens.dtype, np.integer):
-            for count in tokens.reshape(-1).tolist():
-                self._tokens.labels(model, signature).observe(count)
-
-    def _histogram(self, name, help_text, buckets=_SECONDS):
-        return Histogram(
-            f"keras_bert_{name}",
-            help_text,
-            ("model", "route" if name == "request_seconds" else "signature"),
-            buckets=buckets,
-            registry=self.registry,
-        )
+            for count in tokens.ravel().tolist():
+                text_tokens.observe(count)

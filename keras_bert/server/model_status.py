@@ -1,54 +1,98 @@
-"""The status and the metadata of a model, as TensorFlow Serving writes them."""
+"""What the server tells of its models, to each kind of client."""
 
 from __future__ import annotations
 
+import contextlib
 import json
-from typing import Any
+from collections.abc import Iterable, Mapping
 
 from google.protobuf import json_format
-from tensorflow_serving.apis import get_model_status_pb2, model_pb2
 
 from keras_bert.server.refusal import Refusal
 from keras_bert.server.versions import ModelVersions, Version
 
-_OK, _UNKNOWN = 0, 2  # codes of tensorflow.error.Code
+_PAGE_FIELDS = ("kind", "labels", "text_fields", "signatures")
 
 
-def status_json(model: ModelVersions, number: int | None) -> str:
-    """Returns a GetModelStatusResponse: of all versions, or of one."""
-    versions = [v for v in model.versions() if number in (None, v.number)]
-    if not versions:
+def status_json(name: str, versions: list[Version], number: int | None) -> str:
+    """Returns TensorFlow Serving's status of all versions, or of one."""
+    found = [x for x in versions if number in (None, x.number)]
+    if not found:
         what = "any versions" if number is None else f"version {number}"
-        raise Refusal(404, f"Could not find {what} of model {model.name}")
-    response = get_model_status_pb2.GetModelStatusResponse()
-    for version in versions:
-        status = response.model_version_status.add(
-            version=version.number, state=version.state
-        )
-        status.status.error_code = _UNKNOWN if version.error else _OK
-        status.status.error_message = version.error
-    return json.dumps(_to_dict(response))
-
-
-def metadata_json(model: ModelVersions, version: Version) -> str:
-    """Returns a GetModelMetadataResponse.
-
-    As TensorFlow Serving does, without the @type that JSON has for an Any.
-    """
-    spec = model_pb2.ModelSpec(name=model.name)
-    spec.version.value = version.number
-    signatures = version.servable.signature_defs
-    return json.dumps(
+        raise Refusal(f"Could not find {what} of model {name}", 404)
+    statuses = [
         {
-            "model_spec": _to_dict(spec),
-            "metadata": {"signature_def": _to_dict(signatures)},
+            "version": str(x.number),
+            "state": x.state,
+            "status": {
+                "error_code": "UNKNOWN" if x.error else "OK",
+                "error_message": x.error,
+            },
         }
-    )
+        for x in found
+    ]
+    return json.dumps({"model_version_status": statuses})
 
 
-def _to_dict(message) -> dict[str, Any]:
-    return json_format.MessageToDict(
-        message,
-        preserving_proto_field_name=True,
-        always_print_fields_with_no_presence=True,
-    )
+def metadata_json(name: str, version: Version) -> str:
+    """Returns TensorFlow Serving's GetModelMetadataResponse.
+
+    As it does, without the @type that JSON has for an Any.
+    """
+    signatures = {
+        signature: json_format.MessageToDict(
+            definition,
+            preserving_proto_field_name=True,
+            always_print_fields_with_no_presence=True,
+        )
+        for signature, definition in version.servable.definitions.items()
+    }
+    spec = {"name": name, "signature_name": "", "version": str(version.number)}
+    metadata = {"signature_def": {"signature_def": signatures}}
+    return json.dumps({"model_spec": spec, "metadata": metadata})
+
+
+def page_json(models: Mapping[str, ModelVersions]) -> str:
+    """Returns the models that are loaded and that the page can ask."""
+    found = []
+    for model in models.values():
+        # Nothing is told of a model that is not loaded yet.
+        with contextlib.suppress(Refusal), model.use() as version:
+            description = version.servable.description
+            if all(field in description for field in _PAGE_FIELDS):
+                fields = {x: description[x] for x in _PAGE_FIELDS}
+                number = version.number
+                found.append({"name": model.name, "version": number, **fields})
+    return json.dumps(found)
+
+
+def openai_json(names: Iterable[str], since: int) -> str:
+    """Returns OpenAI's list of models."""
+    data = [
+        {"id": x, "object": "model", "created": since, "owned_by": "keras_bert"}
+        for x in names
+    ]
+    return json.dumps({"object": "list", "data": data})
+
+
+def readiness_json(models: Mapping[str, ModelVersions]) -> str:
+    """Returns that all models are loaded, and of which the store fails.
+
+    Raises Refusal if one is not loaded.
+    """
+    failed = {
+        name: f"{model.store_error}, {model.failed_polls} times"
+        for name, model in models.items()
+        if model.store_error
+    }
+    for name, model in models.items():
+        if not model.is_ready():
+            why = (
+                f", because its folder cannot be read ({failed[name]}); the "
+                "server's log has more, and the server tries again."
+                if name in failed
+                else "."
+            )
+            raise Refusal(f"The model {name} is not loaded{why}", 503)
+    polls = {"failed_polls": failed} if failed else {}
+    return json.dumps({"status": "ready", **polls})

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from asyncio import TimerHandle
+from http import HTTPStatus
+
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from keras_bert.server.config import ServerConfig
@@ -21,8 +25,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def __init__(self, server_config: ServerConfig, **kwargs):
         super().__init__(**kwargs)
         self._server_config = server_config
-        self._reading = None
-        self._writing = None
+        self._timers: dict[str, TimerHandle] = {}
         self._num_head_bytes = 0
         self._is_body = False
 
@@ -31,7 +34,7 @@ class LimitedProtocol(HttpToolsProtocol):
         limit = self._server_config.max_connections
         if len(self.connections) > limit:
             self._refuse(
-                b"429 Too Many Requests",
+                429,
                 f"The server has {limit} connections already, which is the "
                 "limit (--max_connections); try again in a second.",
             )
@@ -39,23 +42,18 @@ class LimitedProtocol(HttpToolsProtocol):
             self._expect_request()
 
     def connection_lost(self, exc):
-        self._cancel(self._reading)
-        self._cancel(self._writing)
+        for timer in self._timers.values():
+            timer.cancel()
         super().connection_lost(exc)
 
     def data_received(self, data):
         self._is_body = False
         super().data_received(data)
-        if self._is_body:
-            self._num_head_bytes = 0
-            return
         # Of headers, or of the trailers of a body in chunks.
         self._num_head_bytes += len(data)
-        if self._num_head_bytes > _MAX_HEAD_BYTES:
-            self._refuse(
-                b"431 Request Header Fields Too Large",
-                f"The headers are larger than {_MAX_HEAD_BYTES} bytes.",
-            )
+        if self._is_body:
+            self._num_head_bytes = 0
+        self._check_head(self._num_head_bytes)
 
     def on_message_begin(self):
         super().on_message_begin()
@@ -63,7 +61,9 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self):
         self._is_body = True
-        super().on_headers_complete()
+        head = [self.url, *(x for header in self.headers for x in header)]
+        if self._check_head(sum(map(len, head))):
+            super().on_headers_complete()
 
     def on_body(self, body):
         self._is_body = True
@@ -71,39 +71,46 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_message_complete(self):
         self._is_body = True
-        self._cancel(self._reading)
+        self._timers["reading"].cancel()
         super().on_message_complete()
 
     def pause_writing(self):
         super().pause_writing()
-        self._cancel(self._writing)
-        self._writing = self.loop.call_later(
-            self._server_config.client_seconds, self.transport.abort
-        )
+        seconds = self._server_config.client_seconds
+        self._start("writing", seconds, self.transport.abort)
 
     def resume_writing(self):
-        self._cancel(self._writing)
+        if "writing" in self._timers:
+            self._timers["writing"].cancel()
         super().resume_writing()
 
+    def send_400_response(self, msg):
+        self._refuse(400, msg)
+
     def _expect_request(self):
-        self._cancel(self._reading)
-        self._reading = self.loop.call_later(
-            self._server_config.client_seconds + _LATER_SECONDS,
-            self.transport.close,
-        )
+        seconds = self._server_config.client_seconds + _LATER_SECONDS
+        self._start("reading", seconds, self.transport.close)
+
+    def _start(self, name, seconds, end):
+        if name in self._timers:
+            self._timers[name].cancel()
+        self._timers[name] = self.loop.call_later(seconds, end)
+
+    def _check_head(self, num_bytes):
+        if num_bytes > _MAX_HEAD_BYTES:
+            self._refuse(
+                431, f"The headers are larger than {_MAX_HEAD_BYTES} bytes."
+            )
+        return num_bytes <= _MAX_HEAD_BYTES
 
     def _refuse(self, status, sentence):
         if self.transport.is_closing():
             return
-        body = b'{"error": "%s"}' % sentence.encode()
+        body = json.dumps({"error": sentence})
+        retry = "Retry-After: 1\r\n" if status == 429 else ""
         self.transport.write(
-            b"HTTP/1.1 %s\r\nContent-Type: application/json\r\n"
-            b"Retry-After: 1\r\nConnection: close\r\n"
-            b"Content-Length: %d\r\n\r\n%s" % (status, len(body), body)
+            f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n"
+            f"Content-Type: application/json\r\n{retry}Connection: close\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n{body}".encode()
         )
         self.transport.close()
-
-    @staticmethod
-    def _cancel(timer):
-        if timer is not None:
-            timer.cancel()

@@ -1,26 +1,26 @@
-"""What a client did wrong: a status and a sentence."""
+"""What a client did wrong: a sentence and a status."""
 
 from __future__ import annotations
 
 
 class Refusal(Exception):
-    """Ends a request with a status below 500 and a sentence for the client.
+    """Ends a request with a sentence for the client.
 
     Attributes:
-        status: The HTTP status.
         sentence: What was wrong, what was expected, what to do.
-        headers: Headers of the answer, such as Retry-After.
+        status: The HTTP status.
+        headers: Headers of the answer.
     """
 
     def __init__(
-        self, status: int, sentence: str, headers: dict[str, str] | None = None
+        self,
+        sentence: str,
+        status: int = 400,
+        headers: dict[str, str] | None = None,
     ):
         super().__init__(sentence)
-        self.status = status
         self.sentence = sentence
+        self.status = status
         self.headers = headers or {}
-
-
-def busy(sentence: str) -> Refusal:
-    """Returns a refusal that asks the client to come back in a second."""
-    return Refusal(429, sentence, {"Retry-After": "1"})
+        if status in (429, 503):
+            self.headers["Retry-After"] = "1"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
-import itertools
 import signal
 import socket
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -19,10 +18,9 @@ from keras_bert.server.batching import Batcher
 from keras_bert.server.config import ServerConfig
 from keras_bert.server.json_logs import log, write_logs_as_json
 from keras_bert.server.protocol import LimitedProtocol
-from keras_bert.server.servable import Servable
-from keras_bert.server.versions import ModelVersions, Poller
+from keras_bert.server.signature import Servable
+from keras_bert.server.versions import ModelVersions, polling
 
-_NUM_LOADED = itertools.count()
 _IDLE_SECONDS = 60  # after which a connection without a request is closed
 
 
@@ -61,16 +59,23 @@ def serve(
     config = config or ServerConfig()
     loaded = load_models(models, config, version_labels or {})
     app = App(loaded, config, api_key)
-    listener = socket.create_server((config.host, config.port), backlog=2048)
+    listener = listen(config)
     write_logs_as_json()
     host, port = listener.getsockname()[:2]
     log("listening", host=host, port=port, models=list(loaded))
-    poller = Poller(list(loaded.values()), config.poll_seconds)
-    poller.start()
-    _Server(app, config).run(sockets=[listener])
-    poller.stop()
+    with polling(list(loaded.values()), config.poll_seconds):
+        _Server(app, config).run(sockets=[listener])
     app.close()
-    log("ended")
+    log("ended", cut_off=app.num_cut_off)
+
+
+def listen(config: ServerConfig) -> socket.socket:
+    """Opens the port."""
+    listener = socket.create_server((config.host, config.port), backlog=2048)
+    # Otherwise the body of an answer waits until the client has confirmed its
+    # head, which takes 40 ms.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener
 
 
 def load_models(
@@ -87,8 +92,7 @@ def load_models(
                 f"The label of {name!r} belongs to no model; these are "
                 f"{', '.join(models)}."
             )
-    batcher = Batcher(config)
-    loaded = {}
+    batcher, loaded = Batcher(config), {}
     for name, folder in models.items():
         if not name or set(name) & set("/:"):
             raise InputError(
@@ -104,16 +108,10 @@ def load_models(
         loaded[name] = ModelVersions(
             name,
             folder,
-            functools.partial(_load, name, batcher),
+            functools.partial(Servable, batcher=batcher),
             version_labels.get(name, {}),
         )
     return loaded
-
-
-def _load(name, batcher, folder, number):
-    # A process has one queue of a name, even if a version is loaded again.
-    key = f"{next(_NUM_LOADED)}/{name}/{number}"
-    return Servable(folder, key, batcher)
 
 
 class _Server(uvicorn.Server):
@@ -122,7 +120,7 @@ class _Server(uvicorn.Server):
     def __init__(self, app: App, config: ServerConfig):
         super().__init__(
             uvicorn.Config(
-                app.asgi,
+                app,
                 http=functools.partial(LimitedProtocol, config),  # type: ignore[arg-type]
                 ws="none",
                 lifespan="off",
@@ -135,11 +133,6 @@ class _Server(uvicorn.Server):
         )
         self._app = app
         self._drain_seconds = config.drain_seconds
-        self._loop: asyncio.AbstractEventLoop | None = None
-
-    async def serve(self, sockets=None):
-        self._loop = asyncio.get_running_loop()
-        await super().serve(sockets)
 
     def handle_exit(self, sig, frame):
         """Unlike uvicorn's own, does not end the process by the signal."""
@@ -147,9 +140,8 @@ class _Server(uvicorn.Server):
             self.force_exit = True  # the second Ctrl-C
         self._app.is_stopping = True
         log("ending", signal=signal.Signals(sig).name)
-        self._loop.call_soon_threadsafe(
-            self._loop.call_later, self._drain_seconds, self._stop
+        timer = threading.Timer(
+            self._drain_seconds, setattr, [self, "should_exit", True]
         )
-
-    def _stop(self):
-        self.should_exit = True
+        timer.daemon = True
+        timer.start()

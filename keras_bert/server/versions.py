@@ -42,14 +42,14 @@ class Version:
     """
 
     number: int
-    state: str = "START"
+    state: str = "LOADING"
     error: str = ""
     servable: Any = None
     in_flight: int = 0
 
 
 class ModelVersions:
-    """The newest version in a folder, and those that have a label.
+    """The newest version in a folder, and the versions that have a label.
 
     `poll` takes in what has changed in the folder. A request that `use`d a
     version keeps it until it ends.
@@ -72,20 +72,21 @@ class ModelVersions:
         self,
         name: str,
         folder: Path,
-        load: Callable[[Path, int], Any],
+        load: Callable[[Path], Any],
         labels: Mapping[str, int],
     ):
         self.name = name
         self.labels = dict(labels)
+        self.failed_polls = 0
+        self.store_error = ""
         self._folder = folder
         self._load = load
         self._lock = threading.Lock()
         self._versions: dict[int, Version] = {}
+        # The files of folders: as they were last seen, and when loading failed.
         self._seen: dict[int, dict] = {}
         self._failed: dict[int, dict] = {}
-        self._garbage = False
-        self.failed_polls = 0
-        self.store_error = ""
+        self._has_changed = False
         self._errors: list[BaseException] = []
         folders = find_versions(folder)
         if not folders:
@@ -107,17 +108,21 @@ class ModelVersions:
                 )
 
     @contextlib.contextmanager
-    def use(
-        self, number: int | None = None, label: str | None = None
-    ) -> Iterator[Version]:
+    def use(self, number: int | None = None) -> Iterator[Version]:
         """Yields a loaded version, by default the newest.
 
         Raises Refusal if there is none.
         """
-        if label is not None:
-            number = self.number_of(label)
         with self._lock:
-            version = self._available(number)
+            loaded = self._loaded()
+            if number is None and not loaded and not self._failed:
+                raise Refusal(
+                    f"The model {self.name} is still being loaded.", 503
+                )
+            newest = max(loaded, default=None)
+            version = loaded.get(newest if number is None else number)
+            if version is None:
+                raise not_servable(self.name, number)
             version.in_flight += 1
         try:
             yield version
@@ -129,9 +134,7 @@ class ModelVersions:
     def number_of(self, label: str) -> int:
         """Returns the version that has a label, or raises Refusal."""
         if label not in self.labels:
-            raise Refusal(
-                400, f"Unrecognized servable version label: {label[:100]}"
-            )
+            raise Refusal(f"Unrecognized servable version label: {label[:100]}")
         return self.labels[label]
 
     def versions(self) -> list[Version]:
@@ -143,36 +146,37 @@ class ModelVersions:
             ]
 
     def is_ready(self) -> bool:
-        """Returns whether a version is loaded, and those with a label."""
+        """Returns whether a version is loaded, and all that have a label."""
         with self._lock:
-            available = {
-                number
-                for number, version in self._versions.items()
-                if version.state == "AVAILABLE"
-            }
-        return bool(available) and available >= set(self.labels.values())
+            loaded = self._loaded()
+        return bool(loaded) and loaded.keys() >= set(self.labels.values())
 
-    def poll(self) -> None:
+    def poll(self) -> bool:
         """Loads what is new, then lets go of what it replaces.
 
         What the store raises is logged and counted; the next call tries again.
+        Returns whether a version was loaded, or let go since the last call.
         """
         self._errors = []
         try:
             self._update()
         except BaseException as error:  # each store's library has its own
             self._errors.append(error)
-        if not self._errors:
+        if self._errors:
+            self.failed_polls += 1
+            self.store_error = type(self._errors[0]).__name__
+            log(
+                "poll_failed",
+                model=self.name,
+                times=self.failed_polls,
+                error=_shown(self._errors[0]),
+            )
+        else:
             self.failed_polls, self.store_error = 0, ""
-            return
-        self.failed_polls += 1
-        self.store_error = type(self._errors[0]).__name__
-        log(
-            "poll_failed",
-            model=self.name,
-            times=self.failed_polls,
-            error=_shown(self._errors[0]),
-        )
+        if self._has_changed:
+            self._has_changed = False
+            return True
+        return False
 
     def _update(self):
         # The number of a version is an int64 in TensorFlow Serving's messages.
@@ -189,85 +193,58 @@ class ModelVersions:
         for number in sorted(folders, reverse=True):
             if self._is_loaded(number, folders[number]):
                 self._retire_all_but(wanted | {number})
-                break
-        if self._garbage:
-            self._garbage = False
-            gc.collect()
+                return
 
-    def _available(self, number):
-        available = [
-            version
-            for version in self._versions.values()
-            if version.state == "AVAILABLE" and number in (None, version.number)
-        ]
-        if available:
-            return max(available, key=lambda version: version.number)
-        if number is None and not self._failed:
-            raise Refusal(
-                503,
-                f"The model {self.name} is still being loaded.",
-                {"Retry-After": "1"},
-            )
-        wanted = f"Specific({self.name}, {number})"
-        raise Refusal(
-            404,
-            "Servable not found for request: "
-            f"{wanted if number is not None else f'Latest({self.name})'}",
-        )
+    def _loaded(self):
+        return {
+            number: version
+            for number, version in self._versions.items()
+            if version.state == "AVAILABLE"
+        }
 
     def _is_loaded(self, number, folder):
         """Returns whether a version is loaded, or can be and now is."""
-        version = self._versions.get(number)
-        if version is not None and version.state == "AVAILABLE":
+        if number in self._loaded():
             return True
         try:
             files = file_states(folder)
-            if not self._should_be_loaded(number, folder, files):
-                return False
-            with brief_copy(folder) as copy:
-                return self._is_read(number, copy, files)
+            is_settled = self._seen.get(number) == files or _is_old(folder)
+            self._seen[number] = files
+            has_failed = self._failed.get(number) == files
+            if is_version(files) and is_settled and not has_failed:
+                with brief_copy(folder) as copy:
+                    return self._read(number, copy, files)
         except BaseException as error:  # of the store; a lower version may do
             self._errors.append(error)
-            return False
+        return False
 
-    def _should_be_loaded(self, number, folder, files):
-        """Returns whether a version is whole, and nobody changes it."""
-        is_settled = self._seen.get(number) == files or _is_old(folder)
-        self._seen[number] = files
-        return (
-            is_version(files)
-            and is_settled
-            and self._failed.get(number) != files
-        )
-
-    def _is_read(self, number, folder, files):
-        version = Version(number, "LOADING")
+    def _read(self, number, folder, files):
+        """Loads a version, and returns whether it could."""
+        version = Version(number)
         with self._lock:
             self._versions[number] = version
         start = time.monotonic()
+        place = {"model": self.name, "version": number}
         try:
-            version.servable = self._load(folder, number)
+            version.servable = self._load(folder)
         except Exception as error:  # whatever a damaged folder leads to
             self._failed[number] = files
             with self._lock:
-                version.state = "END"
-                version.error = _shown(error)
-            log("load_failed", **self._id(number), error=version.error)
+                version.state, version.error = "END", _shown(error)
+            log("load_failed", **place, error=version.error)
             return False
         self._failed.pop(number, None)
+        self._has_changed = True
         with self._lock:
             version.state = "AVAILABLE"
-        log(
-            "loaded",
-            **self._id(number),
-            seconds=round(time.monotonic() - start, 3),
-        )
+        seconds = round(time.monotonic() - start, 3)
+        log("loaded", **place, seconds=seconds)
         return True
 
     def _retire_all_but(self, wanted):
         with self._lock:
-            for number, version in self._versions.items():
-                if version.state == "AVAILABLE" and number not in wanted:
+            for number, version in self._loaded().items():
+                if number not in wanted:
                     version.state = "UNLOADING"
                     self._drop_if_unused(version)
             ended = [n for n, v in self._versions.items() if v.state == "END"]
@@ -278,35 +255,40 @@ class ModelVersions:
         if version.state == "UNLOADING" and version.in_flight == 0:
             version.state = "END"
             version.servable = None
-            self._garbage = True
-            log("unloaded", **self._id(version.number))
-
-    def _id(self, number):
-        return {"model": self.name, "version": number}
+            self._has_changed = True
+            log("unloaded", model=self.name, version=version.number)
 
 
-class Poller:
-    """A thread that polls models until it is stopped."""
+def not_servable(name: str, number: int | None) -> Refusal:
+    """Returns what TensorFlow Serving answers if a version is not loaded."""
+    wanted = (
+        f"Latest({name})" if number is None else f"Specific({name}, {number})"
+    )
+    return Refusal(f"Servable not found for request: {wanted}", 404)
 
-    def __init__(self, models: list[ModelVersions], seconds: float):
-        self._models = models
-        self._seconds = seconds
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
 
-    def start(self) -> None:
-        self._thread.start()
+@contextlib.contextmanager
+def polling(models: list[ModelVersions], seconds: float) -> Iterator[None]:
+    """Polls models in a thread until the block ends."""
+    is_stopped = threading.Event()
 
-    def stop(self) -> None:
-        """Ends the thread, after what it is loading."""
-        self._stopped.set()
-        self._thread.join()
+    def poll():
+        while not is_stopped.is_set():
+            if any([model.poll() for model in models]):
+                # Otherwise a collection looks at all that TensorFlow keeps. It
+                # takes a second, and reading JSON leads to many.
+                gc.unfreeze()
+                gc.collect()
+                gc.freeze()
+            is_stopped.wait(seconds)
 
-    def _run(self):
-        while not self._stopped.is_set():
-            for model in self._models:
-                model.poll()
-            self._stopped.wait(self._seconds)
+    thread = threading.Thread(target=poll, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_stopped.set()
+        thread.join()  # after what it is loading
 
 
 def _is_old(folder):

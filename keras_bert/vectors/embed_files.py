@@ -8,7 +8,7 @@ from pathlib import Path
 from keras_bert.errors import InputError
 from keras_bert.io.input_files import expand_globs
 from keras_bert.io.resumable_file import ResumableFile
-from keras_bert.predict.line_chunks import (
+from keras_bert.predict.request_lines import (
     count_lines,
     cut_chunks,
     skip_chunks,

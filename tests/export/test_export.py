@@ -1,4 +1,5 @@
 import json
+import sys
 
 import pytest
 import tensorflow as tf
@@ -164,3 +165,11 @@ def test_a_failed_export_leaves_no_version(tmp_path):
     with pytest.raises(RuntimeError, match="no graph"):
         _export(tmp_path, broken=Signature(fail, [_TEXT, _WORDS]))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_without_the_messages_of_warm_up_requests(
+    tmp_path, monkeypatch, caplog
+):
+    monkeypatch.setitem(sys.modules, "tensorflow_serving.apis", None)
+    assert not (_export(tmp_path) / WARM_UP).exists()
+    assert "pip install 'keras-bert-tf[serve]'" in caplog.text

@@ -166,25 +166,28 @@ def test_the_highest_version_is_loaded(tmp_path):
 
 _PROGRAM = """
 import sys
-import tensorflow, tensorflow_text
+import types
 
+import numpy
+
+# They take seconds, and are used only when a model is loaded.
+for name in ("tensorflow", "tensorflow_text"):
+    sys.modules[name] = types.ModuleType(name)
 before = set(sys.modules)
 from keras_bert.predict.served_model import ServedModel
 
-print(*sorted(set(sys.modules) - before))
-(answer,) = ServedModel(sys.argv[1], "one").answer([{"left": "ok"}])
-print(answer["joined"])
+for name in sorted(set(sys.modules) - before):
+    if name.split(".")[0] not in sys.stdlib_module_names | {"lazy_loader"}:
+        print(name)
 """
 
 
-def test_a_server_needs_tensorflow_and_nothing_else(folder, tmp_path):
-    moved = tmp_path / "elsewhere"
-    shutil.copytree(folder, moved)
+def test_a_server_needs_tensorflow_and_nothing_else():
     done = subprocess.run(
-        [sys.executable, "-c", _PROGRAM, moved], capture_output=True, text=True
+        [sys.executable, "-c", _PROGRAM], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    assert [m for m in done.stdout.split() if m != "lazy_loader"] == [
+    assert done.stdout.split() == [
         "keras_bert",
         "keras_bert.errors",
         "keras_bert.io",
@@ -196,5 +199,9 @@ def test_a_server_needs_tensorflow_and_nothing_else(folder, tmp_path):
         "keras_bert.predict.served_model",
         "keras_bert.predict.versions",
         "keras_bert.registration",
-        "ok",
     ]
+
+
+def test_a_folder_can_be_moved(folder, tmp_path):
+    moved = shutil.copytree(folder, tmp_path / "elsewhere")
+    assert _joined(ServedModel(moved, "one"), "ok") == ["ok"]

@@ -1,14 +1,9 @@
 """Without the key no request is answered, whatever its target and its head."""
 
-import contextlib
 import socket
-import threading
 
 import pytest
-from small_server import client_of
-
-from keras_bert.server.config import ServerConfig
-from keras_bert.server.run import _Server
+from small_server import client_of, listening
 
 KEY = "secret ä"
 PREDICT = "/v1/models/small:predict"
@@ -36,16 +31,10 @@ def locked(upper_model):
 @pytest.fixture(scope="module")
 def ask(locked):
     """A function from a head and a body to the answer of uvicorn."""
-    server = _Server(locked.server, ServerConfig())
-    with contextlib.ExitStack() as stack:
-        listener = socket.create_server(("127.0.0.1", 0))
-        thread = threading.Thread(target=server.run, args=([listener],))
-        thread.start()
-        stack.callback(thread.join)
-        stack.callback(setattr, server, "should_exit", True)
+    with listening(locked.server) as (address, _):
 
         def ask(method, target, host="a", key=None, body=BODY):
-            with socket.create_connection(listener.getsockname()) as client:
+            with socket.create_connection(address) as client:
                 head = f"{method} {target} HTTP/1.1\r\nHost: {host}\r\n"
                 if key is not None:
                     head += f"Authorization: Bearer {key}\r\n"

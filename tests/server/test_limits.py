@@ -1,11 +1,14 @@
 """Requests that are too large, too slow or too many."""
 
+import gzip
 import json
 import re
 import threading
 
 import pytest
 from small_server import client_of
+
+from keras_bert.server import app
 
 PREDICT = "/v1/models/small:predict"
 
@@ -44,6 +47,33 @@ def test_the_texts(limited):
     error = _refusal(limited.post(PREDICT, json=_texts(6)), 413)
     assert "6 texts" in error and "--max_texts" in error
     assert limited.server._limits.waiting_texts == 0
+
+
+def test_the_number_of_values(upper_model):
+    upper = {"signature_name": "upper"}
+    with client_of(upper_model) as client:
+        for content in (
+            b'{"instances": [' + b"[]," * 130_000 + b"[]]}",
+            b'{"instances": ["' + b"," * 20 + b'", ' + b"1," * 260_000 + b"1]}",
+        ):
+            error = _refusal(client.post(PREDICT, content=content), 413)
+            assert "more than 250000 values" in error
+        # What is inside of strings does not count; one of them is not closed.
+        texts = ['[{,"\\' * 19_000] * 5
+        response = client.post(PREDICT, json={"instances": texts, **upper})
+        assert response.json() == {"predictions": texts}
+        content = json.dumps({"instances": texts})[:-3]
+        assert client.post(PREDICT, content=content).status_code == 400
+
+
+def test_a_compressed_body(limited):
+    headers = {"Content-Encoding": "gzip"}
+    body = gzip.compress(json.dumps(_texts(1)).encode())
+    response = limited.post(PREDICT, content=body, headers=headers)
+    assert "Content-Encoding gzip" in _refusal(response, 415)
+    headers = {"Content-Encoding": "Identity"}
+    response = limited.post(PREDICT, json=_texts(1), headers=headers)
+    assert response.status_code == 200
 
 
 def test_the_length_of_a_text(limited):
@@ -114,23 +144,19 @@ def test_the_queue(limited, monkeypatch):
 
 
 def test_no_text_of_a_user_is_logged(client, monkeypatch):
-    import keras_bert.server.answering as answering
-
     events = []
     monkeypatch.setattr(
-        answering, "log", lambda event, **values: events.append(values)
+        app, "log", lambda event, **values: events.append(values)
     )
 
-    def fail_on_purpose(values):
+    def fail_on_purpose(*args):
         raise RuntimeError("hidden text")
 
     client.post(PREDICT, json={"instances": ["hidden text"]})
     client.post(PREDICT, json={"instances": ["hidden text", 1]})
     client.get("/hidden text?hidden text")
     client.get("/v1/models/hidden text")
-    monkeypatch.setattr(
-        "keras_bert.server.app.read_signature_name", fail_on_purpose
-    )
+    monkeypatch.setattr(app, "read_call", fail_on_purpose)
     response = client.post(PREDICT, json={"instances": ["hidden text"]})
     assert "hidden" not in _refusal(response, 500)
     assert [x.get("status") for x in events] == [200, 400, 404, 404, None, 500]

@@ -140,7 +140,7 @@ WRONG = [
         "regre",
     ),
     # Embeddings.
-    (_embed(input=[]), "string"),
+    (_embed(input=[]), "a list of strings; it is empty"),
     (_embed(input=None), "string"),
     (_embed(input=7), "string"),
     (_embed(input=True), "string"),
@@ -256,6 +256,13 @@ def test_an_unusual_request_for_embeddings(client, body, vector):
     response = _post(client, *_embed(**body))
     assert response.status_code == 200, response.text
     assert response.json()["data"][0]["embedding"] == vector
+
+
+def test_dimensions_are_checked_before_the_model_runs(client, monkeypatch):
+    signatures = client.model.versions()[0].servable.signatures
+    monkeypatch.setattr(signatures["serving_default"], "parts", None)
+    assert _post(client, *_embed(dimensions=4)).status_code == 400
+    assert _post(client, *_embed(dimensions=2)).status_code == 500
 
 
 @pytest.mark.parametrize("name", [None, "", 7, ["small"], "Small", "small/1"])

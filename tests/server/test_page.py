@@ -1,7 +1,18 @@
 """The page's files, and the list of models that it reads."""
 
+from pathlib import Path
+
 import pytest
 from small_saved_model import DESCRIPTION
+
+from keras_bert.server import app
+
+TYPES = {
+    ".css": "text/css",
+    ".html": "text/html",
+    ".js": "text/javascript",
+    ".svg": "image/svg+xml",
+}
 
 
 def test_the_models(client):
@@ -35,3 +46,17 @@ def test_only_the_files_of_the_page_are_served(client, path):
     response = client.get(f"/page/{path}")
     assert response.status_code == 404
     assert list(response.json()) == ["error"]
+
+
+def test_all_files_of_the_page_are_served(client):
+    files = [x for x in Path(app.__file__).parent.glob("page/*") if x.is_file()]
+    assert len(files) > 4
+    for file in files:
+        response = client.get(f"/page/{file.name}")
+        assert response.content == file.read_bytes()
+        media_type = response.headers["content-type"].partition(";")[0]
+        assert media_type == TYPES[file.suffix]
+        assert (
+            "default-src 'self'" in response.headers["content-security-policy"]
+        )
+    assert client.get("/").text == client.get("/page/index.html").text

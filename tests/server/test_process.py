@@ -1,14 +1,11 @@
-"""serve.py as a process: signals, slow clients, wrong flags."""
+"""serve.py as a process: slow clients, wrong flags."""
 
-import shutil
-import signal
 import socket
-import threading
 
 import pytest
 from script_runs import error_of
 from small_saved_model import save_small_model
-from small_server import read_log, running_server, wait_until
+from small_server import running_server, wait_until
 
 from keras_bert.errors import InputError
 from keras_bert.server.config import ServerConfig
@@ -22,35 +19,6 @@ def slow_model(tmp_path_factory):
     folder = tmp_path_factory.mktemp("served") / "small"
     save_small_model(folder / "1", signatures=["slow"])
     return folder
-
-
-def test_requests_in_flight_are_answered_after_sigterm(slow_model, tmp_path):
-    folder = tmp_path / "small"
-    shutil.copytree(slow_model, folder)
-    with running_server(folder, drain_seconds=1) as client:
-        answers = []
-
-        def ask():
-            answers.append(client.post("/v1/models/small:predict", json=SLOW))
-
-        threads = [threading.Thread(target=ask) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        gauge = "keras_bert_waiting_texts 0.0"
-        path = "/monitoring/prometheus/metrics"
-        wait_until(lambda: gauge not in client.get(path).text)
-        client.process.send_signal(signal.SIGTERM)
-        wait_until(lambda: client.get("/readyz").status_code == 503)
-        alive = client.get("/healthz")
-        assert alive.status_code == 200
-        assert alive.headers["connection"] == "close"
-        for thread in threads:
-            thread.join()
-        assert [x.json() for x in answers] == [{"predictions": [1]}] * 4
-        assert client.process.wait(timeout=60) == 0
-        events = read_log(client.log_file)
-        assert events[-1]["event"] == "ended"
-        assert [x for x in events if x.get("signal") == "SIGTERM"]
 
 
 def _connect(client):

@@ -30,7 +30,7 @@ def test_an_exported_classifier(folder):
         batched = {
             name
             for name, signature in servable.signatures.items()
-            if signature._batched is not None
+            if signature.is_batched
         }
         assert batched == {"serving_default", "serve_examples", "classify"}
         for texts in (TEXTS, *([text] for text in TEXTS)):

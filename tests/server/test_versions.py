@@ -1,5 +1,6 @@
 """New versions, and those that cannot be loaded."""
 
+import gc
 import shutil
 import threading
 
@@ -193,7 +194,7 @@ def watched(tmp_path):
     (tmp_path / "2" / "saved_model.pb").rename(tmp_path / "2" / "later")
     model = ModelVersions("small", tmp_path, lambda *args: "model", {})
     app = App({"small": model}, ServerConfig())
-    with TestClient(app.asgi) as client:
+    with TestClient(app) as client:
         client.model = model
         client.folder = tmp_path
         yield client
@@ -262,15 +263,18 @@ def test_an_outage_at_the_start(watched, monkeypatch):
     assert watched.get("/readyz").status_code == 200
 
 
-def test_the_poller_outlives_an_outage(folder, monkeypatch):
+def test_the_poller_outlives_an_outage(folder, second, monkeypatch):
     model = ModelVersions("small", folder, lambda *args: "model", {})
     monkeypatch.setattr(versions, "numbered_folders", _fail)
-    poller = versions.Poller([model], 0.01)
-    poller.start()
-    wait_until(lambda: model.failed_polls > 2)
-    monkeypatch.undo()
-    wait_until(model.is_ready)
-    poller.stop()
+    with versions.polling([model], 0.01):
+        wait_until(lambda: model.failed_polls > 2)
+        monkeypatch.undo()
+        wait_until(model.is_ready)
+        gc.unfreeze()
+        shutil.rmtree(folder / "1")
+        shutil.copytree(second, folder / "2")
+        # The garbage collector looks at no model that is loaded.
+        wait_until(gc.get_freeze_count)
     assert model.failed_polls == 0
 
 
@@ -289,7 +293,7 @@ def requests(caplog):
 def test_a_model_on_a_store(remote, first, second, requests, caplog, tmp_path):
     loaded = []
 
-    def load(folder, number):
+    def load(folder):
         files = {path.name for path in folder.rglob("*")}
         assert "saved_model.pb" in files and "variables.index" in files
         loaded.append(folder)

@@ -1,12 +1,14 @@
-"""The openai client and Prometheus' own parser, on a running server."""
+"""The openai client, Prometheus' own parser and SIGTERM, on a process."""
 
 import math
+import signal
+import threading
 from pathlib import Path
 
 import openai
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from small_server import running_server
+from small_server import read_log, running_server, wait_until
 
 TEXTS = ["aa", "", "a" * 40]
 VECTORS = [[n, n / 3, 1 / (n + 1)] for n in (2, 0, 40)]
@@ -52,6 +54,15 @@ def test_dimensions(openai_client):
     assert math.hypot(*vector) == pytest.approx(math.hypot(*VECTORS[0]))
     with pytest.raises(openai.BadRequestError, match="of the integers 2, 3"):
         openai_client.embeddings.create(model="small", input="aa", dimensions=1)
+
+
+def test_the_models(openai_client):
+    (model,) = openai_client.models.list()
+    assert (model.id, model.object) == ("small", "model")
+    stranger = openai_client.with_options(api_key="wrong")
+    with pytest.raises(openai.AuthenticationError) as error:
+        stranger.models.list()
+    assert error.value.code == "invalid_api_key"
 
 
 def test_a_prompt_is_named(openai_client):
@@ -135,3 +146,31 @@ def test_tensorflow_writes_no_text_of_a_user(server):
     assert answer.status_code == 400 and "a hidden text" in answer.text
     for file in (server.log_file, server.error_file):
         assert "hidden" not in Path(file).read_text()
+
+
+# The last test of this file: it ends the server.
+def test_requests_in_flight_are_answered_after_sigterm(server):
+    body = {"instances": ["a"], "signature_name": "slow"}
+    answers = []
+
+    def ask():
+        answers.append(server.post("/v1/models/small:predict", json=body))
+
+    threads = [threading.Thread(target=ask) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    gauge = "keras_bert_waiting_texts 0.0"
+    path = "/monitoring/prometheus/metrics"
+    wait_until(lambda: gauge not in server.get(path).text)
+    server.process.send_signal(signal.SIGTERM)
+    wait_until(lambda: server.get("/readyz").status_code == 503)
+    alive = server.get("/healthz")
+    assert alive.status_code == 200
+    assert alive.headers["connection"] == "close"
+    for thread in threads:
+        thread.join()
+    assert [x.json() for x in answers] == [{"predictions": [1]}] * 3
+    assert server.process.wait(timeout=60) == 0
+    events = read_log(server.log_file)
+    assert (events[-1]["event"], events[-1]["cut_off"]) == ("ended", 0)
+    assert [x for x in events if x.get("signal") == "SIGTERM"]
