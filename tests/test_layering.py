@@ -95,7 +95,6 @@ MAY_IMPORT = {
         "errors",
         "io",
         "kinds",
-        "layers",
         "models",
         "predict",
         "progress",
