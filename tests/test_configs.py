@@ -2,11 +2,13 @@
 
 import dataclasses
 import gc
+import inspect
 import re
 from pathlib import Path
 
 import pytest
 
+from keras_bert.commands import finetune, pretrain
 from keras_bert.config import BertConfig
 from keras_bert.finetuning.run import FinetuningConfig
 from keras_bert.kinds.registry import known_kinds
@@ -67,17 +69,14 @@ def test_exact_number_of_weights(name):
 )
 def test_a_run_file_shows_its_command_and_uses_only_its_flags(path):
     lines = path.read_text().splitlines()
-    command = re.fullmatch(
-        r"# python (run_scripts/\w+\.py) --flagfile=(\S+) .*", lines[0]
-    )
+    command = re.fullmatch(r"# keras-bert (\w+) --flagfile=(\S+) .*", lines[0])
     assert ROOT / command[2] == path
     assert any("Expected:" in line for line in lines)
-    script = (ROOT / command[1]).read_text()
-    config = {
-        "run_pretraining": PretrainingConfig,
-        "run_finetuning": FinetuningConfig,
-    }[Path(command[1]).stem]
-    known = set(re.findall(r'DEFINE_\w+\(\s*"(\w+)"', script))
+    run, config = {
+        "pretrain": (pretrain.run, PretrainingConfig),
+        "finetune": (finetune.run, FinetuningConfig),
+    }[command[1]]
+    known = set(inspect.signature(run).parameters)
     classes = [config, *(kind.Settings for kind in known_kinds().values())]
     known |= {f.name for c in classes for f in dataclasses.fields(c)}
     flags = [line for line in lines if not line.startswith("#")]

@@ -194,7 +194,7 @@ def find_model(
     if not (description.is_file() and is_whole(folder)):
         raise InputError(
             f"{folder} is not an exported model; make one with "
-            "run_scripts/export_model.py."
+            "keras-bert export."
         )
     values = json.loads(description.read_text(encoding="utf-8"))
     if signature not in values["signatures"]:

@@ -35,7 +35,7 @@ def read_texts(
         raise Refusal(
             400,
             f"This model has no embeddings: its signature {_SIGNATURE} has no "
-            f"output {_OUTPUT}; ask a model that run_scripts/export_model.py "
+            f"output {_OUTPUT}; ask a model that keras-bert export "
             "made of an encoder or of an embedding task.",
         )
     if values.get("encoding_format") not in (None, "float", "base64"):

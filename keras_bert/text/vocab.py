@@ -48,7 +48,7 @@ def load_vocab(
     if not path.is_file():
         raise FileNotFoundError(
             f"No vocabulary at {path}; give the vocab.txt of the checkpoint, "
-            "or learn one with run_scripts/build_vocab.py."
+            "or learn one with keras-bert build-vocab."
         )
     vocab = read_vocab(path) if path.suffix == ".json" else _read_lines(path)
     _check_family(vocab, path)
