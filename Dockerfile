@@ -1,4 +1,4 @@
-# The server of exported models, run_scripts/serve.py:
+# The server of exported models, `keras-bert serve`:
 #
 #   docker build --tag keras_bert .
 #   docker run -p 8501:8501 -v "$PWD/served:/models/sst2:ro" \
@@ -20,4 +20,4 @@ VOLUME /models
 EXPOSE 8501
 HEALTHCHECK --start-period=60s CMD ["python", "-c", \
     "import urllib.request as u; u.urlopen('http://localhost:8501/healthz', timeout=5)"]
-ENTRYPOINT ["python", "run_scripts/serve.py"]
+ENTRYPOINT ["keras-bert", "serve"]

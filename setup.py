@@ -13,7 +13,24 @@ setuptools.setup(
     description="BERT for TensorFlow and Keras 3, from pre-training to serving",
     long_description=(_HERE / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
+    author="The keras_bert authors",
     license="Apache-2.0",
+    license_files=["LICENSE"],
+    keywords="bert tensorflow keras nlp transformer embeddings",
+    classifiers=[
+        "Development Status :: 4 - Beta",
+        "Intended Audience :: Developers",
+        "Intended Audience :: Science/Research",
+        "Programming Language :: Python :: 3",
+        "Programming Language :: Python :: 3.11",
+        "Programming Language :: Python :: 3.12",
+        "Programming Language :: Python :: 3.13",
+        "Topic :: Scientific/Engineering :: Artificial Intelligence",
+        "Typing :: Typed",
+    ],
+    entry_points={
+        "console_scripts": ["keras-bert = keras_bert.commands.main:main"]
+    },
     # Keras 3.15 needs 3.11; TensorFlow 2.21 has no wheels for 3.14.
     python_requires=">=3.11,<3.14",
     # configs/ is at the top level of the repository, where people look for
@@ -68,7 +85,6 @@ setuptools.setup(
             "pyarrow",
             "pytest",
             "pytest-xdist",
-            # Its wheels have trec_eval, against which metrics are tested.
             "pytrec_eval-terrier",
             "ruff",
             "s3fs>=2025.2",
@@ -86,6 +102,8 @@ setuptools.setup(
         "litert": ["ai-edge-litert"],
         "onnx": ["onnx", "onnxruntime", "tf2onnx"],
         "parquet": ["pyarrow"],
+        # Its wheels have trec_eval.
+        "retrieval": ["pytrec_eval-terrier"],
         "serve": [
             "httptools",
             "prometheus_client",

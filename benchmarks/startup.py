@@ -48,9 +48,6 @@ COMMANDS = {
     "serve": "--model_dir={export_model} --host=127.0.0.1 --port=0",
     "embed": "--model_dir={run_pretraining} --input_file={folder}/text.txt "
     "--output_file={new}.npy",
-    "extract_features": "--checkpoint={run_pretraining} "
-    "--input_file={folder}/text.txt --output_file={new} --max_seq_length=16 "
-    "--layers=-1",
     "convert_checkpoint": "--input={run_pretraining} --output={new} "
     "--to=huggingface",
 }

@@ -6,6 +6,9 @@ paragraph comes from, exports a SavedModel, and classifies raw strings with it
 in a new process.
 
     python run_scripts/demo.py --output_dir=demo_output
+
+Args:
+    output_dir: The folder of the output.
 """
 
 import collections
@@ -15,13 +18,11 @@ import sys
 import time
 from pathlib import Path
 
-import config_flags
 import demo_text
-from absl import flags
 
 import keras_bert
+from keras_bert.commands import main
 
-OUTPUT_DIR = flags.DEFINE_string("output_dir", "demo_output", "The output.")
 MASKED_SENTENCES = (
     "Added in [MASK] 3.8.",
     "Raises an [MASK] if it is not found.",
@@ -43,9 +44,9 @@ FINETUNING = keras_bert.FinetuningConfig(
 )
 
 
-def main():
+def run(output_dir: str = "demo_output"):
     begin = time.monotonic()
-    out = Path(OUTPUT_DIR.value)
+    out = Path(output_dir)
     lines, rows = demo_text.read_chapters()
 
     step("Learning a vocabulary")
@@ -96,14 +97,12 @@ def main():
 
     step("Exporting the model and classifying raw strings in a new process")
     keras_bert.load_finetuned(out / "finetuned").export(out / "served")
-    predict = Path(__file__).with_name("predict.py")
     held_out = rows["held_out"]
     samples = held_out[:: len(held_out) // 3]
     print("The paragraphs come from", ", ".join(r["label"] for r in samples))
     subprocess.run(
         [
-            sys.executable,
-            predict,
+            *(sys.executable, "-m", "keras_bert", "predict"),
             f"--model_dir={out / 'served'}",
             *(row["paragraph"] for row in samples),
         ],
@@ -135,4 +134,4 @@ def guesses(model, tokenizer, text):
 
 
 if __name__ == "__main__":
-    config_flags.run(main)
+    main.run("demo", sys.modules[__name__], sys.argv[1:])

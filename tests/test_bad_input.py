@@ -129,14 +129,9 @@ def test_wrong_input_of_finetuning_and_serving(script_folder, tmp_path):
         format="litert",
         precision="bfloat16",
     )
-    texts = tmp_path / "texts.txt"
-    texts.write_text("a film\n")
-    output = tmp_path / "features.jsonl"
+    output = tmp_path / "vectors.npy"
     assert "No checkpoint at absent" in error_of(
-        "extract_features",
-        input_file=texts,
-        output_file=output,
-        checkpoint="absent",
+        "embed", input_file="a.txt", output_file=output, checkpoint="absent"
     )
     assert not output.exists()
     assert "absent is not an exported model" in error_of(

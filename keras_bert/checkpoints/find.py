@@ -66,7 +66,7 @@ def find_weights(checkpoint: str | Path) -> Path:
     raise FileNotFoundError(
         f"No checkpoint at {path}; expected a folder with "
         f"{_WEIGHTS[0]}, {_WEIGHTS[2]} or one bert_model.ckpt, the "
-        "output_dir of run_pretraining.py or run_finetuning.py, or "
+        "output_dir of keras-bert pretrain or keras-bert finetune, or "
         f"{SCHEME}owner/name. A folder with {MARKER} is not whole.{hint}"
     )
 

@@ -74,7 +74,7 @@ def network_card(
                     for name, x in model.output.items()
                 ),
                 "",
-                "With keras_bert, `ServedModel` and predict.py answer strings.",
+                "`keras_bert.ServedModel` and keras-bert predict take strings.",
             ],
             **_sections(model, kind, bert_config, training),
         },

@@ -203,7 +203,7 @@ def finetuned_folder(path: str | Path | None) -> Path:
     if not folder or not is_finetuned(folder):
         raise InputError(
             f"{folder} has no task.json, so it is not a fine-tuned model; "
-            "give the output_dir of run_finetuning.py, or a folder of "
+            "give the output_dir of keras-bert finetune, or a folder of "
             "sentence-transformers."
         )
     return folder

@@ -18,8 +18,8 @@ class KindSettings:
     """The settings that every kind of task has.
 
     A kind adds its own in a subclass, a frozen dataclass whose docstring has
-    a line of help for each. Settings become flags of run_finetuning.py and are
-    saved in `task.json`.
+    a line of help for each. Settings become flags of keras-bert finetune and
+    are saved in `task.json`.
 
     Attributes:
         max_seq_length: Longest sequence, in tokens with [CLS] and [SEP].

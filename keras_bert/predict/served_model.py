@@ -198,7 +198,7 @@ def find_model(
     if not (values and is_whole(folder)):
         raise InputError(
             f"{folder} is not an exported model; make one with "
-            "run_scripts/export_model.py."
+            "keras-bert export."
         )
     if signature not in values["signatures"]:
         raise InputError(

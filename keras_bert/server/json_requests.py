@@ -163,8 +163,8 @@ def _read_embeddings(values, servable):
     ):
         raise Refusal(
             f"This model has no embeddings: its signature {_DEFAULT} has no "
-            f"output {_EMBEDDING}; ask a model that run_scripts/"
-            "export_model.py made of an encoder or of an embedding task."
+            f"output {_EMBEDDING}; ask a model that keras-bert "
+            "export made of an encoder or of an embedding task."
         )
     if values.get("encoding_format") not in (None, "float", "base64"):
         raise Refusal(

@@ -103,7 +103,7 @@ def load_models(
         if not folder.is_dir():
             raise InputError(
                 f"{folder} is not a folder; give the folder that "
-                "run_scripts/export_model.py wrote."
+                "keras-bert export wrote."
             )
         loaded[name] = ModelVersions(
             name,

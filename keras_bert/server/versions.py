@@ -92,7 +92,7 @@ class ModelVersions:
         if not folders:
             raise InputError(
                 f"{folder} has no version of a model, such as {folder}/1; "
-                "make one with run_scripts/export_model.py."
+                "make one with keras-bert export."
             )
         model_format = format_of(next(iter(folders.values())))
         if model_format != "saved_model":

@@ -118,7 +118,7 @@ def load_vocab(
     if not path.is_file():
         raise FileNotFoundError(
             f"No vocabulary at {path}; give the vocab.txt of the checkpoint, "
-            "or learn one with run_scripts/build_vocab.py."
+            "or learn one with keras-bert build-vocab."
         )
     vocab = read_vocab(path) if path.suffix == ".json" else _read_lines(path)
     # Of other families, pieces mark where a word begins, not where it goes on.

@@ -1,9 +1,7 @@
+from .collection import RetrievalConfig as RetrievalConfig
 from .embedder import Embedder as Embedder
 from .embedder import load_embedder as load_embedder
 from .exact_search import SearchResult as SearchResult
 from .exact_search import search as search
-from .extract import extract_features as extract_features
-from .features_config import ExtractionConfig as ExtractionConfig
 from .retrieval import evaluate_retrieval as evaluate_retrieval
-from .retrieval_config import RetrievalConfig as RetrievalConfig
-from .retrieval_metrics import score_run as score_run
+from .trec import score_run as score_run

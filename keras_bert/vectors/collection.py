@@ -1,4 +1,4 @@
-"""Texts with judgments, in the files of BEIR.
+"""Texts with judgments, in the files of BEIR, and how they are searched.
 
 `corpus.jsonl` has `_id`, `title` and `text` of each document, `queries.jsonl`
 `_id` and `text` of each query. `qrels/test.tsv` has a header and then the ids
@@ -7,8 +7,9 @@ of a query and of a document, and the relevance, a whole number.
 
 from __future__ import annotations
 
+import collections
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +17,36 @@ from absl import logging
 
 from keras_bert.errors import InputError
 from keras_bert.io.paths import to_path
+from keras_bert.settings import check_settings, setting
 from keras_bert.tasks import readers
+
+
+@dataclasses.dataclass(frozen=True)
+class RetrievalConfig:
+    """How a collection is searched; defaults as in BEIR.
+
+    Example:
+        >>> keras_bert.vectors.RetrievalConfig(top_k=100).similarity
+        'model'
+
+    Attributes:
+        similarity: cosine, or dot for the dot product of two vectors; model
+            for the one that the model was trained for.
+        top_k: The number of documents found for each query.
+        split: The name of the judgments: test for qrels/test.tsv.
+        ignore_identical_ids: Whether a document with the id of the query is
+            left out. In some collections, it is the query itself.
+        batch_size: Number of texts in a batch.
+    """
+
+    similarity: str = setting("model", choices=("model", "cosine", "dot"))
+    top_k: int = setting(1000, minimum=100)
+    split: str = "test"
+    ignore_identical_ids: bool = True
+    batch_size: int = 32
+
+    def __post_init__(self):
+        check_settings(self)
 
 
 class Document(NamedTuple):
@@ -42,11 +72,31 @@ class Collection:
 
     def documents(self) -> Iterator[Document]:
         """Reads the documents one after the other."""
-        for number, row in enumerate(_json_lines(self.folder, _CORPUS), 1):
-            place = f"document {number} of {self.folder / _CORPUS}"
-            _check(row, place)
+        for row in _rows(self.folder, _CORPUS, "document"):
             text = f"{row.get('title', '')} {row['text']}".strip()
             yield Document(row["_id"], text)
+
+    def check_ids(self, ids: Sequence[str]) -> None:
+        """Takes the ids of all documents.
+
+        Raises InputError if one is there twice; warns of judged documents that
+        are not there.
+        """
+        known = set(ids)
+        if len(known) < len(ids):
+            (twice, _), *_ = collections.Counter(ids).most_common(1)
+            raise InputError(
+                f"Two documents of {self.folder} have the id {twice!r}; give "
+                "each its own."
+            )
+        unknown = {d for judged in self.qrels.values() for d in judged} - known
+        if unknown:
+            logging.warning(
+                "The corpus lacks %d judged documents, such as %r. They count "
+                "as not found.",
+                len(unknown),
+                min(unknown),
+            )
 
 
 _CORPUS, _QUERIES = "corpus.jsonl", "queries.jsonl"
@@ -66,10 +116,9 @@ def read_collection(data_dir: str | Path, split: str = "test") -> Collection:
                 f"{folder} has no {file}; give a folder in BEIR's format, with "
                 f"{_CORPUS}, {_QUERIES} and {name}."
             )
-    texts = {}
-    for number, row in enumerate(_json_lines(folder, _QUERIES), 1):
-        _check(row, f"query {number} of {folder / _QUERIES}")
-        texts[row["_id"]] = row["text"]
+    texts = {
+        row["_id"]: row["text"] for row in _rows(folder, _QUERIES, "query")
+    }
     qrels: dict[str, dict[str, int]] = {}
     columns = {"query": 0, "document": 1, "relevance": 2}
     read = readers.tsv(columns=columns, test_columns=columns, test=name)
@@ -92,25 +141,13 @@ def read_collection(data_dir: str | Path, split: str = "test") -> Collection:
     return Collection(folder, {query: texts[query] for query in qrels}, qrels)
 
 
-def warn_of_unknown(qrels: Mapping[str, Mapping[str, int]], known: set) -> None:
-    """Warns of judged documents that the corpus does not have."""
-    unknown = {d for judged in qrels.values() for d in judged} - known
-    if unknown:
-        logging.warning(
-            "The corpus lacks %d judged documents, such as %r. They count as "
-            "not found.",
-            len(unknown),
-            min(unknown),
-        )
-
-
-def _json_lines(folder, name):
-    return readers.jsonl(test=name)(folder, "test")
-
-
-def _check(row, place):
-    for field in ("_id", "text"):
-        if not isinstance(row.get(field), str):
-            raise InputError(
-                f"The {field} of {place} is missing or not a text."
-            )
+def _rows(folder, name, what):
+    """Yields the rows of a file of JSON lines; each has an id and a text."""
+    for number, row in enumerate(readers.jsonl(test=name)(folder, "test"), 1):
+        for field in ("_id", "text"):
+            if not isinstance(row.get(field), str):
+                raise InputError(
+                    f"The {field} of {what} {number} of {folder / name} is "
+                    "missing or not a text."
+                )
+        yield row

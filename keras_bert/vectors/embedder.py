@@ -15,6 +15,7 @@ from absl import logging
 from keras_bert.checkpoints.find import checkpoint_folder
 from keras_bert.checkpoints.load import heads_in, load_checkpoint
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
+from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.kinds.embedding.embedding import Embedding
 from keras_bert.kinds.embedding.settings import EmbeddingSettings
@@ -161,7 +162,6 @@ class Embedder:
         return hashed.hexdigest()
 
     def _inputs(self, packed):
-        """Returns the ragged inputs of examples of one text each."""
         if self.settings.in_windows:
             return join_windows(packed.features, 1)
         return {
@@ -178,11 +178,7 @@ class Embedder:
 
 
 def _checked(texts) -> list[str]:
-    """Returns the texts as a list.
-
-    Raises InputError for what is iterable but not a sequence of texts, such as
-    one string or a DataFrame, and for what is not a text.
-    """
+    """Returns a list; one string or a DataFrame is not a list of texts."""
     is_sequence = isinstance(texts, Iterable) and not isinstance(
         texts, (str, bytes, Mapping, Set)
     )
@@ -205,6 +201,9 @@ def load_embedder(
     prompts: Mapping[str, str] | str | None = None,
     default_prompt_name: str | None = None,
     dimensions: int | None = None,
+    bert_config: BertConfig | None = None,
+    vocab_file: str | Path | None = None,
+    do_lower_case: bool | None = None,
 ) -> Embedder:
     """Loads a model that turns texts into vectors.
 
@@ -239,6 +238,10 @@ def load_embedder(
         dimensions: The first numbers of each vector to keep, all by default; a
             model can be trained for such short vectors (Kusupati et al. 2022).
             With `normalize`, the shorter vectors have the length 1.
+        bert_config: The network; by default the one beside the weights.
+        vocab_file: The vocabulary; by default the one beside the weights.
+        do_lower_case: Whether to lower-case the text; by default as the
+            checkpoint was trained.
 
     Raises:
         FileNotFoundError: If the checkpoint, config or vocabulary is missing.
@@ -251,7 +254,12 @@ def load_embedder(
         "prompts": prompts,
         "default_prompt_name": default_prompt_name,
     }
-    bert_config, tokenizer = load_config_and_tokenizer(checkpoint)
+    bert_config, tokenizer = load_config_and_tokenizer(
+        checkpoint,
+        bert_config=bert_config,
+        vocab_file=vocab_file,
+        do_lower_case=do_lower_case,
+    )
     settings = settings_of(
         checkpoint_folder(checkpoint),
         bert_config,
@@ -271,5 +279,6 @@ def load_embedder(
         window_pooling=settings.window_pooling,
     )
     load_checkpoint(model, checkpoint)
-    preprocessor = text_preprocessor(settings, tokenizer)
-    return Embedder(model, preprocessor, settings, dimensions)
+    return Embedder(
+        model, text_preprocessor(settings, tokenizer), settings, dimensions
+    )

@@ -7,6 +7,7 @@ import reprlib
 from typing import NamedTuple
 
 import numpy as np
+import tensorflow as tf
 
 from keras_bert.errors import InputError
 
@@ -40,7 +41,7 @@ def search(
     *,
     similarity: str = "cosine",
 ) -> SearchResult:
-    """Finds the `k` vectors of a corpus that are most similar to each query.
+    """Finds the vectors of a corpus that are most similar to each query.
 
     It compares all pairs, block by block. Of vectors with the same score, the
     first in the corpus comes first.
@@ -62,8 +63,8 @@ def search(
             of zeros is 0.
 
     Raises:
-        InputError: If the shapes do not fit, a number is not finite, or `k` or
-            the similarity is wrong.
+        InputError: If the shapes do not fit, a number is not finite, or `top_k`
+            or the similarity is wrong.
     """
     found = TopVectors(queries, top_k, similarity=similarity)
     found.add(corpus)
@@ -90,11 +91,12 @@ class TopVectors:
             )
         self._is_cosine = similarity == "cosine"
         self._queries = self._read(queries, "queries")
-        self._k = top_k
+        self._top_k = top_k
         self._num_vectors = 0
-        num_queries = len(self._queries)
-        self._indices = np.zeros((num_queries, 0), "int64")
-        self._scores = np.zeros((num_queries, 0), "float32")
+        shape = len(self._queries), 0
+        self._found = SearchResult(
+            np.zeros(shape, "int64"), np.zeros(shape, "float32")
+        )
 
     def add(self, vectors: np.ndarray) -> None:
         """Searches the next vectors of the corpus, [N, D], too."""
@@ -112,11 +114,7 @@ class TopVectors:
 
     def result(self) -> SearchResult:
         """Returns the best vectors of all that were added."""
-        order = np.argsort(-self._scores, axis=1, kind="stable")
-        return SearchResult(
-            np.take_along_axis(self._indices, order, axis=1),
-            np.take_along_axis(self._scores, order, axis=1),
-        )
+        return self._found
 
     def _add_block(self, block):
         places = np.arange(len(block)) + self._num_vectors
@@ -125,21 +123,21 @@ class TopVectors:
         for start in range(0, len(self._queries), _QUERIES_PER_BLOCK):
             rows = slice(start, start + _QUERIES_PER_BLOCK)
             new = self._queries[rows] @ block.T
-            scores = np.concatenate([self._scores[rows], new], axis=1)
+            indices, scores = (x[rows] for x in self._found)
+            scores = np.concatenate([scores, new], axis=1)
             indices = np.concatenate(
-                [
-                    self._indices[rows],
-                    np.broadcast_to(places, (len(new), len(places))),
-                ],
-                axis=1,
+                [indices, np.broadcast_to(places, new.shape)], axis=1
             )
-            kept = _places_of_top(scores, self._k)
+            # Of equal scores, it takes the first ones.
+            best, kept = tf.math.top_k(
+                scores, min(self._top_k, scores.shape[1])
+            )
             pieces.append(
-                [np.take_along_axis(x, kept, 1) for x in (indices, scores)]
+                (np.take_along_axis(indices, kept.numpy(), 1), best.numpy())
             )
         if pieces:
-            self._indices, self._scores = map(
-                np.concatenate, zip(*pieces, strict=True)
+            self._found = SearchResult(
+                *map(np.concatenate, zip(*pieces, strict=True))
             )
 
     def _read(self, vectors, name):
@@ -169,19 +167,3 @@ def _as_numbers(vectors, name):
             f"The {name} must be finite numbers [N, D], but is "
             f"{reprlib.repr(vectors)}."
         ) from error
-
-
-def _places_of_top(scores, top_k):
-    """Returns the columns of the `k` largest scores of each row, in order.
-
-    Of equal scores, it takes the first ones.
-    """
-    num_rows, num_columns = scores.shape
-    if num_columns <= top_k:
-        return np.broadcast_to(np.arange(num_columns), scores.shape)
-    last = num_columns - top_k
-    smallest = np.partition(scores, last, axis=1)[:, last, None]
-    above, equal = scores > smallest, scores == smallest
-    num_equal = top_k - above.sum(axis=1, keepdims=True)
-    kept = above | (equal & (np.cumsum(equal, axis=1) <= num_equal))
-    return np.nonzero(kept)[1].reshape(num_rows, top_k)

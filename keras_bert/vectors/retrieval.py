@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 from absl import logging
 
-from keras_bert.errors import InputError
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import write_json
 from keras_bert.progress import Progress
-from keras_bert.vectors.collection import (
-    Document,
-    read_collection,
-    warn_of_unknown,
-)
+from keras_bert.vectors.collection import RetrievalConfig, read_collection
 from keras_bert.vectors.embedder import Embedder
 from keras_bert.vectors.exact_search import TopVectors
-from keras_bert.vectors.retrieval_config import RetrievalConfig
-from keras_bert.vectors.retrieval_metrics import score_run
-from keras_bert.vectors.run_file import write_run
+from keras_bert.vectors.trec import import_trec_eval, score_run, write_run
 
 # The number of documents that are in memory together.
 _DOCUMENTS_PER_CHUNK = 8192
@@ -39,7 +30,8 @@ def evaluate_retrieval(
     All documents are compared with all judged queries. Neither the documents
     nor their vectors need to fit into memory. If the model has a prompt named
     query, it precedes each query; the first that it has of document,
-    passage and corpus precedes each document. The log says so.
+    passage and corpus precedes each document. The log says so. Needs the extra
+    `retrieval`.
 
     Example:
         >>> import os
@@ -74,34 +66,38 @@ def evaluate_retrieval(
 
     Raises:
         FileNotFoundError: If a file is missing.
-        InputError: If a line of a file is wrong.
+        InputError: If a line of a file is wrong, or trec_eval is missing.
     """
+    import_trec_eval()  # now, not after hours of search
     config = config or RetrievalConfig()
     similarity = config.similarity
     if similarity == "model":
         similarity = embedder.settings.similarity
     of_queries, of_documents = _prompt_names(embedder.settings)
     collection = read_collection(data_dir, config.split)
-    queries, num_cut_queries = _embed(
-        embedder, list(collection.queries.values()), of_queries, config
-    )
+    num_cut = 0
+
+    def embed(texts, prompt_name):
+        nonlocal num_cut
+        vectors, truncated = embedder.embed_and_tell(
+            texts, prompt_name=prompt_name, batch_size=config.batch_size
+        )
+        num_cut += int(truncated.sum())
+        return vectors
+
+    queries = embed(list(collection.queries.values()), of_queries)
     # One more, for a document that is left out.
     num_found = config.top_k + config.ignore_identical_ids
     found = TopVectors(queries, num_found, similarity=similarity)
     ids: list[str] = []
-    num_cut = 0
+    documents = collection.documents()
     with Progress("Searching", None, "documents") as progress:
-        for chunk in _chunks(collection.documents()):
-            vectors, num_cut_here = _embed(
-                embedder, [x.text for x in chunk], of_documents, config
-            )
-            found.add(vectors)
+        while chunk := list(itertools.islice(documents, _DOCUMENTS_PER_CHUNK)):
+            found.add(embed([x.text for x in chunk], of_documents))
             ids += [document.id for document in chunk]
-            num_cut += num_cut_here
             progress.update(len(chunk))
-    _check_ids(ids, collection.folder)
-    warn_of_unknown(collection.qrels, set(ids))
-    embedder.log_truncated(num_cut + num_cut_queries, len(ids) + len(queries))
+    collection.check_ids(ids)
+    embedder.log_truncated(num_cut, len(ids) + len(queries))
     run = {}
     for query, places, scores in zip(
         collection.queries, *found.result(), strict=True
@@ -139,26 +135,3 @@ def _prompt_names(settings) -> list[str | None]:
                 ", ".join(prompts),
             )
     return found
-
-
-def _embed(embedder, texts, prompt_name, config) -> tuple[np.ndarray, int]:
-    """Returns the vectors, and the number of texts that were cut."""
-    vectors, truncated = embedder.embed_and_tell(
-        texts, prompt_name=prompt_name, batch_size=config.batch_size
-    )
-    return vectors, int(truncated.sum())
-
-
-def _chunks(documents: Iterator[Document]) -> Iterator[list[Document]]:
-    while chunk := list(itertools.islice(documents, _DOCUMENTS_PER_CHUNK)):
-        yield chunk
-
-
-def _check_ids(ids, folder):
-    if len(set(ids)) < len(ids):
-        seen: set[str] = set()
-        twice = next(x for x in ids if x in seen or seen.add(x))
-        raise InputError(
-            f"Two documents of {folder} have the id {twice!r}; give each its "
-            "own."
-        )

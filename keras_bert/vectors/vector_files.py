@@ -15,6 +15,8 @@ from keras_bert.errors import InputError
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import check_is_not_folder
 
+_EMBEDDING = "embedding"  # the column of vectors
+
 
 class VectorFormat(NamedTuple):
     """A format of files with vectors.
@@ -60,9 +62,6 @@ def get_format(path: str | Path, text_column: str) -> VectorFormat:
         ) from error
     part = functools.partial(_parquet_part, text_column=text_column)
     return VectorFormat(part, _join_parquet)
-
-
-_EMBEDDING = "embedding"
 
 
 def _npy_part(texts, vectors):

@@ -32,7 +32,8 @@ from keras_bert.tasks.registry import get_task
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.training.run import Run
 from keras_bert.training.run_files.best import Selection
-from keras_bert.vectors.extract import ExtractionConfig, extract_features
+from keras_bert.vectors.embed_files import embed_files
+from keras_bert.vectors.embedder import load_embedder
 
 SENTENCES = ["the fox jumped over a dog .", "a film is not bad , the movie"]
 
@@ -130,18 +131,18 @@ def test_checkpoints_are_converted(config, pretrained, remote, to):
     assert vocab == (pretrained / "vocab.txt").read_bytes()
 
 
-def test_features_are_extracted(pretrained, remote, tmp_path):
+def test_hidden_states_are_written(pretrained, remote, tmp_path):
     upload_folder(pretrained, remote / "bert")
     for folder, checkpoint in (
         (remote, remote / "bert"),
         (tmp_path, pretrained),
     ):
         (folder / "in.txt").write_text("\n".join(SENTENCES))
-        extract_features(
+        embed_files(
+            load_embedder(str(checkpoint), max_seq_length=16),
             str(folder / "in.txt"),
             str(folder / "out.jsonl"),
-            str(checkpoint),
-            config=ExtractionConfig(layers="-1", max_seq_length=16),
+            layers=[-1],
         )
     written, expected = (
         (folder / "out.jsonl").read_bytes() for folder in (remote, tmp_path)

@@ -9,12 +9,10 @@ from small_checkpoint import write_checkpoint
 
 from keras_bert.errors import InputError
 from keras_bert.vectors import retrieval as module
+from keras_bert.vectors.collection import RetrievalConfig
 from keras_bert.vectors.embedder import load_embedder
-from keras_bert.vectors.retrieval import (
-    RetrievalConfig,
-    evaluate_retrieval,
-)
-from keras_bert.vectors.retrieval_metrics import score_run
+from keras_bert.vectors.retrieval import evaluate_retrieval
+from keras_bert.vectors.trec import score_run
 
 NUM_DOCUMENTS, NUM_QUERIES = 137, 7
 

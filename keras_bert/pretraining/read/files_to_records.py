@@ -208,7 +208,7 @@ class PretrainingRecords:
                 raise InputError(
                     f"The first record of {file} is not a tf.train.Example; "
                     "make the file with "
-                    "run_scripts/create_pretraining_data.py."
+                    "keras-bert create-pretraining-data."
                 )
         return records
 

@@ -129,7 +129,7 @@ def damage_error(path: str | Path, number: int) -> InputError:
     if number == 1:
         return InputError(
             f"{path} is not a TFRecord file, or is damaged; make it with "
-            "run_scripts/create_pretraining_data.py."
+            "keras-bert create-pretraining-data."
         )
     return InputError(
         f"{path} is damaged or cut off at record {number}; copy the file or "

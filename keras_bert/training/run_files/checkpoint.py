@@ -247,7 +247,7 @@ def restore_moments(
     if not file.is_file():
         raise InputError(
             f"{checkpoint} has no {_STATE}, so there is no optimizer to take "
-            "over; give an output_dir of run_pretraining.py."
+            "over; give an output_dir of keras-bert pretrain."
         )
     moments, arrays = (
         # All other variables of an optimizer are scalars.

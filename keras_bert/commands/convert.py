@@ -1,0 +1,28 @@
+r"""Converts a checkpoint to another format; the weights stay bit-identical.
+
+    keras-bert convert --to=huggingface \
+        --input=uncased_L-12_H-768_A-12 --output=bert-base-uncased
+
+--to=sentence_transformers writes a model of the kind embedding, or a
+pre-trained one with --pooling, --normalize and --max_seq_length. --prompts
+names the prompts, such as '{"query": "query: "}'.
+
+Args:
+    input: A folder, a file, a prefix or hf://owner/name.
+    output: The new folder.
+    to: The new format: google_tf1, huggingface (transformers), keras (this
+        package) or sentence_transformers.
+"""
+
+import keras_bert
+
+_SETTINGS = "pooling normalize max_seq_length prompts default_prompt_name"
+
+
+def define(flags):
+    flags.add_settings([keras_bert.kinds.EmbeddingSettings], _SETTINGS.split())
+
+
+def run(flags, input: str, output: str, to: str):
+    keras_bert.convert_checkpoint(input, output, to, settings=flags.settings())
+    print(f"Wrote {output}")

@@ -1,0 +1,50 @@
+r"""Writes pre-training records from text: sentence pairs with masked tokens.
+
+The text has one sentence per line and a blank line between documents. With
+--split_sentences it may be raw text. With a --runner, the workers of Apache
+Beam make the same files.
+
+    keras-bert create-pretraining-data --input_file=corpus.txt.gz \
+        --output_file=a.tfrecord,b.tfrecord --vocab_file=vocab.txt
+
+Args:
+    output_file: TFRecord files, separated by commas; filled evenly.
+    checkpoint: The checkpoint that will be trained; the tokenizer is its own.
+    vocab_file: The vocab.txt; by default, that of checkpoint.
+    do_lower_case: Whether the vocabulary is uncased; by default as checkpoint
+        says, or else as the vocabulary suggests: it is cased if a piece has a
+        capital.
+    num_workers: The number of processes; it does not change the records.
+    runner: An Apache Beam runner.
+    beam_options: Options of Beam.
+"""
+
+import shlex
+
+import keras_bert
+
+
+def run(
+    output_file: list,
+    source: keras_bert.pretraining.TextSource,
+    config: keras_bert.PretrainingDataConfig,
+    checkpoint: str | None = None,
+    vocab_file: str | None = None,
+    do_lower_case: bool | None = None,
+    num_workers: int = 1,
+    runner: str = "",
+    beam_options: str = "",
+):
+    tokenizer = keras_bert.load_tokenizer(
+        checkpoint, vocab_file=vocab_file, do_lower_case=do_lower_case
+    )
+    if runner:
+        options = [f"--runner={runner}", *shlex.split(beam_options)]
+        counts = keras_bert.pretraining.create_pretraining_data_with_beam(
+            source, output_file, tokenizer, config, pipeline_options=options
+        )
+    else:
+        counts = keras_bert.create_pretraining_data(
+            source, output_file, tokenizer, config, num_workers=num_workers
+        )
+    print(", ".join(f"{number} {name}" for name, number in counts.items()))

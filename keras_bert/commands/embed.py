@@ -1,0 +1,81 @@
+r"""Writes the vector of each text of files to a .npy or .parquet file.
+
+    keras-bert embed --checkpoint=pretrained \
+        --input_file='texts/*.txt.gz' --output_file=vectors.npy
+    keras-bert embed --checkpoint=finetuned --field=title \
+        --input_file=articles.jsonl --output_file=vectors.parquet
+    keras-bert embed --checkpoint=e5 --prompt_name=query \
+        --prompts='{"query": "query: "}' \
+        --input_file=queries.txt --output_file=queries.npy
+
+A line is a text. With --field, it is a JSON object with this field, or has
+columns with tabs between them, which the first line of each file names. The
+output file appears when it is whole. After a kill, the same command continues.
+
+With --layers, it writes the hidden states of each token, as extract_features.py
+of google-research/bert does. A line may then be a pair of texts, A ||| B:
+
+    keras-bert embed --checkpoint=pretrained --layers=-1,-2,-3,-4 \
+        --input_file=texts.txt --output_file=tokens.jsonl
+
+Args:
+    checkpoint: A fine-tuned model of the kind embedding, a folder of
+        sentence-transformers, or a pre-trained checkpoint.
+    input_file: Files or globs, separated by commas; may be .gz.
+    output_file: Ends with .npy or .parquet, or with .jsonl for --layers.
+    field: The field with the text; by default the whole line.
+    prompt_name: The prompt before each text, such as query or document; by
+        default that of the model.
+    dimensions: The first numbers of each vector to keep.
+    layers: Layers whose hidden states are written, separated by commas: -1 is
+        the last one, 0 the first one.
+    batch_size: Number of texts in a batch.
+    bert_config_file: By default, the file beside the checkpoint.
+    vocab_file: By default, the vocab.txt beside the checkpoint.
+    do_lower_case: Whether to lower-case the text; by default as the checkpoint
+        says.
+"""
+
+import keras_bert
+
+_SETTINGS = ("pooling", "normalize", "max_seq_length", "prompts")
+
+
+def define(flags):
+    flags.add_settings([keras_bert.kinds.EmbeddingSettings], _SETTINGS)
+
+
+def run(
+    flags,
+    checkpoint: str,
+    input_file: str,
+    output_file: str,
+    field: str | None = None,
+    prompt_name: str | None = None,
+    dimensions: int | None = None,
+    layers: list | None = None,
+    batch_size: int = 32,
+    bert_config_file: str | None = None,
+    vocab_file: str | None = None,
+    do_lower_case: bool | None = None,
+):
+    embedder = keras_bert.load_embedder(
+        checkpoint,
+        dimensions=dimensions,
+        bert_config=keras_bert.BertConfig.from_json(bert_config_file)
+        if bert_config_file
+        else None,
+        vocab_file=vocab_file,
+        do_lower_case=do_lower_case,
+        **flags.settings(),
+    )
+    count = keras_bert.embed_files(
+        embedder,
+        input_file,
+        output_file,
+        field=field,
+        prompt_name=prompt_name,
+        batch_size=batch_size,
+        layers=flags.numbers("layers"),
+    )
+    print(f"Wrote the vectors of {count} texts to {output_file}")

@@ -1,0 +1,38 @@
+r"""Searches the documents of a collection with a model, and scores the result.
+
+    keras-bert evaluate-retrieval --checkpoint=pretrained \
+        --data_dir=scifact --output_dir=out
+
+The collection is a folder in BEIR's format. A prompt named query, if the model
+has one, precedes each query, and one named document, passage or corpus
+precedes each document; --prompts replaces them. The metrics are those of
+trec_eval (extra `retrieval`), which can also read out/run.trec.
+
+Args:
+    checkpoint: A fine-tuned model of the kind embedding, a folder of
+        sentence-transformers, or a pre-trained checkpoint.
+    data_dir: The folder of corpus.jsonl, queries.jsonl and qrels/test.tsv.
+    output_dir: Gets eval_results.json and run.trec.
+    dimensions: The first numbers of each vector to keep.
+"""
+
+import keras_bert
+from keras_bert.commands.embed import define  # noqa: F401
+
+
+def run(
+    flags,
+    checkpoint: str,
+    data_dir: str,
+    output_dir: str,
+    config: keras_bert.vectors.RetrievalConfig,
+    dimensions: int | None = None,
+):
+    embedder = keras_bert.load_embedder(
+        checkpoint, dimensions=dimensions, **flags.settings()
+    )
+    results = keras_bert.vectors.evaluate_retrieval(
+        embedder, data_dir, output_dir, config
+    )
+    for name, value in results.items():
+        print(f"{name} = {value:.6g}")

@@ -1,0 +1,80 @@
+r"""Exports a model as a SavedModel that takes raw strings.
+
+    keras-bert export --checkpoint=out --export_dir=served
+
+Each call writes the next version: served/1, served/2 and so on. A fine-tuned
+model answers the question of its task. A pre-trained checkpoint answers with
+vectors and, if it has a masked-LM head, with guesses for [MASK].
+
+A fine-tuned network can also be written as a file for LiteRT or ONNX Runtime,
+which answer short requests faster:
+
+    keras-bert export --checkpoint=out --export_dir=lite \
+        --format=litert --precision=int8 --data_dir=SST-2
+
+A report beside the folder, lite/1.report.json, then compares its speed, and
+its metrics on the validation set of --data_dir, with those of the model.
+
+Args:
+    checkpoint: The --output_dir of keras-bert finetune, or a pre-trained
+        checkpoint in any format, with its config and vocabulary.
+    export_dir: The folder of all versions of the model.
+    task: The Python file of the task if it defines its own kind, or the task
+        of --data_dir; by default, the one that the model was trained on.
+    data_dir: The data of the task of a fine-tuned model. The report then has
+        the metrics on its validation set.
+"""
+
+import keras_bert
+
+
+def define(flags):
+    flags.add_settings([keras_bert.export.PretrainedExportConfig])
+
+
+def run(
+    flags,
+    checkpoint: str,
+    export_dir: str,
+    config: keras_bert.ExportConfig,
+    task: str = "",
+    data_dir: str = "",
+):
+    settings = flags.settings()
+    if task:
+        keras_bert.get_task(task)
+    if keras_bert.finetuning.is_finetuned(checkpoint):
+        for name in settings:
+            raise keras_bert.InputError(
+                f"--{name} is a setting of pre-trained checkpoints, but "
+                f"{checkpoint} is a fine-tuned model; leave it out."
+            )
+        model = keras_bert.load_finetuned(checkpoint)
+        rows = _rows(model, checkpoint, task, data_dir) if data_dir else None
+        version = model.export(export_dir, config, rows=rows)
+    else:
+        if config != keras_bert.ExportConfig() or data_dir:
+            raise keras_bert.InputError(
+                f"{checkpoint} is a pre-trained checkpoint, but --format, "
+                "--precision and --data_dir take a fine-tuned model. To export "
+                "vectors of texts, first run keras-bert convert "
+                "--to=sentence_transformers, and export what it writes."
+            )
+        version = keras_bert.export.export_pretrained(
+            checkpoint,
+            export_dir,
+            keras_bert.export.PretrainedExportConfig(**settings),
+        )
+    print(f"Wrote {version}")
+    report = version.with_name(f"{version.name}.report.json")
+    if report.is_file():
+        print(report.read_text(encoding="utf-8"), end="")
+
+
+def _rows(model, checkpoint, task, data_dir):
+    task = task or model.training.get("task")
+    if not task:
+        raise keras_bert.InputError(
+            f"{checkpoint} does not say what its task is; give --task."
+        )
+    return keras_bert.get_task(task).validation_rows(data_dir)

@@ -1,0 +1,60 @@
+r"""Adds the word pieces of your texts to a checkpoint.
+
+It learns the pieces that save the most tokens, or takes a list of words.
+Afterwards, go on with pre-training on these texts.
+
+    keras-bert extend-vocab --output_dir=extended \
+        --checkpoint=hf://google-bert/bert-base-cased \
+        --input_file='reviews/*.txt.gz' --num_new_pieces=2000
+    keras-bert extend-vocab --output_dir=extended \
+        --checkpoint=uncased_L-12_H-768_A-12 --words_file=words.txt
+
+Args:
+    checkpoint: A folder, a file, a prefix or hf://owner/name.
+    output_dir: The new folder.
+    words_file: Words to add, one a line, instead of learning pieces.
+    eval_file: Text to count tokens in, of the same form as input_file; by
+        default, a 20th of the lines is held out for this.
+"""
+
+from collections.abc import Iterable
+
+import keras_bert
+
+
+def define(flags):
+    # Not a parameter, because there may be a list of words instead.
+    flags.add_fields(keras_bert.pretraining.TextSource)
+
+
+def run(
+    flags,
+    checkpoint: str,
+    output_dir: str,
+    config: keras_bert.checkpoints.ExtendVocabConfig,
+    words_file: str = "",
+    eval_file: str = "",
+):
+    source = keras_bert.pretraining.TextSource
+    words = source(words_file).lines() if words_file else ()
+    lines: Iterable[str] = ()
+    eval_lines: Iterable[str] = ()
+    if flags.input_file or flags.tfds_name or not words_file:
+        (text,) = flags.configs(source)
+        lines = text.lines()
+    if eval_file:
+        eval_lines = source(
+            eval_file,
+            document_per_file=flags.document_per_file,
+            text_field=flags.text_field,
+        ).lines()
+    figures = keras_bert.checkpoints.extend_vocab(
+        checkpoint,
+        output_dir,
+        lines,
+        words=words,
+        eval_lines=eval_lines,
+        config=config,
+    )
+    for name, value in figures.items():
+        print(f"{name} = {round(value, 4)}")

@@ -1,0 +1,90 @@
+r"""Fine-tunes BERT on a task. Repeat the command to resume a stopped run.
+
+    keras-bert finetune --task=glue/sst2 --data_dir=SST-2 \
+        --checkpoint=pretrained --output_dir=out
+
+Given several learning rates, batch sizes, numbers of epochs or restarts, it
+runs every combination and keeps the best model:
+
+    ... --learning_rate=5e-5,3e-5,2e-5 --train_batch_size=16,32 \
+        --num_train_epochs=2,3,4 --num_restarts=5
+
+Given a fine-tuned model, a smaller network learns from it:
+
+    ... --teacher=large --bert_config_file=configs/models/bert_tiny.json
+
+The settings of every kind of task, such as --max_seq_length, are flags too.
+--task=my_task.py adds the settings of the kinds that my_task.py defines.
+
+Args:
+    task: A name such as glue/sst2, or a Python file with TASKS.
+    data_dir: The folder of the data.
+    output_dir: For checkpoints, metrics, predictions and reports.
+    checkpoint: The pre-trained model; default: random weights.
+    bert_config_file: By default, the file beside the checkpoint.
+    vocab_file: By default, the vocab.txt beside the checkpoint.
+    cache_dir: A local folder for the encoded training set, which runs can
+        share; by default, encoded in output_dir.
+    teacher: A fine-tuned model of the same task, from which the network learns
+        too.
+    overwrite_output_dir: Start over if output_dir has a run. Leave it out of a
+        command that may be interrupted and repeated.
+    num_restarts: Runs per combination, each with its own random_seed.
+"""
+
+import functools
+
+import keras_bert
+from keras_bert.commands import old_flags
+
+translate = old_flags.translate_finetuning
+_SEVERAL = ("learning_rate", "train_batch_size", "num_train_epochs")
+
+
+def define(flags):
+    flags.add_fields(keras_bert.FinetuningConfig, _SEVERAL)
+    task = flags.peek("task")
+    if task and ".py" in task:  # the file may define a kind
+        keras_bert.get_task(task)
+    flags.add_settings(keras_bert.kinds.known_settings())
+    flags.add_fields(old_flags.FinetuningFlags)
+
+
+def run(
+    flags,
+    task: str,
+    data_dir: str,
+    output_dir: str,
+    checkpoint: str | None = None,
+    bert_config_file: str | None = None,
+    vocab_file: str | None = None,
+    cache_dir: str | None = None,
+    teacher: str | None = None,
+    overwrite_output_dir: bool = False,
+    num_restarts: int = 1,
+):
+    configs = flags.configs(keras_bert.FinetuningConfig, _SEVERAL)
+    if len(configs) == num_restarts == 1:
+        train = functools.partial(keras_bert.finetune, config=configs[0])
+    else:
+        train = functools.partial(
+            keras_bert.search_hyperparameters,
+            configs=configs,
+            num_restarts=num_restarts,
+        )
+    results = train(
+        task,
+        data_dir,
+        output_dir,
+        checkpoint=checkpoint,
+        bert_config=keras_bert.BertConfig.from_json(bert_config_file)
+        if bert_config_file
+        else None,
+        vocab_file=vocab_file,
+        settings=flags.settings(),
+        cache_dir=cache_dir,
+        teacher=teacher,
+        overwrite_output_dir=overwrite_output_dir,
+    )
+    for name, value in results.items():
+        print(f"{name} = {value:.6g}")

@@ -1,0 +1,338 @@
+"""The flags of a command: made of its parameters and of dataclass fields."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import inspect
+import itertools
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from absl import flags
+from absl.flags import FLAGS
+
+from keras_bert.commands import old_flags
+from keras_bert.errors import InputError
+
+_OWN = "Data and model"
+_DEFINE = {
+    "int": flags.DEFINE_integer,
+    "float": flags.DEFINE_float,
+    "bool": flags.DEFINE_bool,
+    "str": flags.DEFINE_string,
+    "list": flags.DEFINE_list,
+}
+_EXPECTED = {
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+}
+
+
+class Flags:
+    """The flags of a command line; the value of each is an attribute.
+
+    Each parameter of `run` is a flag, with its entry under "Args:" in `doc` as
+    its help; those without a default are required. A dataclass as the type of
+    a parameter stands for a flag for each of its fields, and `flags` for this
+    object.
+    """
+
+    def __init__(
+        self,
+        command: str,
+        arguments: Sequence[str],
+        run: Callable[..., None],
+        doc: str,
+    ):
+        self._command = command
+        self._argv = [command, *arguments]
+        self._doc, _, entries = doc.strip().partition("\nArgs:\n")
+        # The names of flags under the titles of --help, in the order of use.
+        self._groups: dict[str, list[str]] = {"Required": [], _OWN: []}
+        self._settings: list[str] = []
+        self._parameters = inspect.signature(run).parameters
+        texts = _entries(entries)
+        for name, parameter in self._parameters.items():
+            default = parameter.default
+            required = default is parameter.empty
+            if dataclasses.is_dataclass(parameter.annotation):
+                self.add_fields(parameter.annotation)
+            elif name in texts:
+                self._add(
+                    "Required" if required else _OWN,
+                    name,
+                    parameter.annotation,
+                    None if required else default,
+                    texts[name],
+                )
+
+    def __getattr__(self, name: str) -> Any:
+        return FLAGS[name].value
+
+    def _add(self, title, name, type_, default, text, choices=()):
+        if choices:
+            flags.DEFINE_enum(name, default, list(choices), text)
+        else:
+            _DEFINE[_type_name(type_)](name, default, text)
+        self._groups.setdefault(title, []).append(name)
+
+    def add_fields(self, config: Any, several: Sequence[str] = ()) -> None:
+        """Defines a flag for each field of a dataclass.
+
+        Its help is the entry of the field under "Attributes:" in the docstring.
+        The fields in `several` take several values.
+        """
+        for field, title, text in _documented(config):
+            default, type_ = field.default, field.type
+            if field.name in several:
+                text += " Takes several values, separated by commas."
+                default, type_ = [str(default)], "list"
+            choices = field.metadata.get("choices")
+            self._add(title, field.name, type_, default, text, choices)
+
+    def add_settings(
+        self, classes: Iterable[type], names: Sequence[str] = ()
+    ) -> None:
+        """Defines a flag without a default for each field of the dataclasses.
+
+        Several dataclasses may have the same field; the help has each of their
+        texts. With `names`, only these fields have a flag.
+        """
+        found: dict[str, tuple] = {}
+        # Settings that several dataclasses inherit come first.
+        for config in sorted(classes, key=lambda x: len(x.__mro__)):
+            for field, title, text in _documented(config, by_class=False):
+                if field.name in names or not names:
+                    *_, texts = found.setdefault(field.name, (title, field, {}))
+                    texts.setdefault(text, {})[repr(field.default)] = None
+        for name, (title, field, texts) in found.items():
+            text = " Or: ".join(
+                f"{x} (default: {' or '.join(y)})" for x, y in texts.items()
+            )
+            choices = field.metadata.get("choices")
+            self._add(title, name, field.type, None, text, choices)
+        self._settings += found
+
+    def add_aliases(self) -> None:
+        """Defines the other names that google-research/bert has for flags."""
+        names = self.names()
+        for alias, name in old_flags.ALIASES.items():
+            if name in names and alias not in names:
+                flags.DEFINE_alias(alias, name)
+                self._groups.setdefault(old_flags.TITLE, []).append(alias)
+
+    def arguments(self) -> dict[str, Any]:
+        """Returns the arguments of `run`."""
+        return {
+            name: self.configs(parameter.annotation)[0]
+            if dataclasses.is_dataclass(parameter.annotation)
+            else self
+            if name == "flags"
+            else getattr(self, name)
+            for name, parameter in self._parameters.items()
+            if parameter.kind is not parameter.VAR_POSITIONAL
+        }
+
+    def configs(self, config: Any, several: Sequence[str] = ()) -> list[Any]:
+        """Returns a config for each combination of the values in `several`."""
+        fields = {x.name: x.type for x in dataclasses.fields(config)}
+        values = [
+            self.numbers(name, _type_name(type_))
+            if name in several
+            else [getattr(self, name)]
+            for name, type_ in fields.items()
+        ]
+        return [
+            config(**dict(zip(fields, combination, strict=True)))
+            for combination in itertools.product(*values)
+        ]
+
+    def numbers(self, name: str, type_: str = "int") -> list[Any]:
+        """Returns the numbers in a flag that takes several."""
+        found = []
+        for text in getattr(self, name) or []:
+            try:
+                found.append({"int": int, "float": float}[type_](text))
+            except ValueError as error:
+                raise InputError(
+                    f"--{name} contains {text!r}, but must be numbers "
+                    "separated by commas."
+                ) from error
+        return found
+
+    def settings(self) -> dict[str, Any]:
+        """Returns the settings that are given on the command line."""
+        values = {name: getattr(self, name) for name in self._settings}
+        return {k: value for k, value in values.items() if value is not None}
+
+    def names(self) -> list[str]:
+        return [name for names in self._groups.values() for name in names]
+
+    def remove(self) -> None:
+        """Removes the flags: this process may run another command."""
+        for name in self.names():
+            delattr(FLAGS, name)
+
+    def peek(self, name: str) -> Any:
+        """Returns the value of a flag before all flags are defined."""
+        # Else the value of an unknown flag would hide the flags after it.
+        FLAGS.set_gnu_getopt()
+        self._parse(known_only=True)
+        value = getattr(self, name)
+        FLAGS.unparse_flags()
+        return value
+
+    def parse(self) -> list[str]:
+        """Reads the command line; returns the arguments that are not flags.
+
+        Raises InputError if a flag is unknown, or its value is wrong.
+        """
+        kinds = {parameter.kind for parameter in self._parameters.values()}
+        takes_texts = inspect.Parameter.VAR_POSITIONAL in kinds
+        FLAGS.set_gnu_getopt(takes_texts)  # flags may come after texts
+        _, *texts = self._parse()
+        if texts and not takes_texts:
+            raise InputError(
+                f"{texts[0]!r} is not a flag; write --name=value, and see "
+                f"{self._command} --help."
+            )
+        return texts
+
+    def check_required(self) -> None:
+        """Raises InputError if a required flag is missing or empty."""
+        required = self._groups["Required"]
+        missing = [
+            f"--{x}" for x in required if getattr(self, x) in (None, "", [])
+        ]
+        if missing:
+            *others, last = missing
+            names = f"{', '.join(others)} and {last}" if others else last
+            raise InputError(f"Give {names}; see {self._command} --help.")
+
+    def help_text(self) -> str:
+        """Returns what the command does, and its flags; required ones first."""
+        groups = [
+            "\n".join([f"{title}:", *map(_help_entry, names)])
+            for title, names in self._groups.items()
+            if names
+        ]
+        more = (
+            "--helpfull shows flags of the log and others, such as --flagfile."
+        )
+        return "\n\n".join([self._doc.strip(), *groups, more])
+
+    def _parse(self, known_only=False):
+        self._check_arguments()
+        try:
+            return FLAGS(self._argv, known_only=known_only)
+        except (flags.Error, ValueError) as error:
+            raise InputError(self._sentence(error)) from error
+
+    def _check_arguments(self):
+        """Finds what absl would take: a flag twice, or a flag as a value."""
+        given = set()
+        arguments = iter(self._argv[1:])
+        for argument in itertools.takewhile("--".__ne__, arguments):
+            flag, value = _flag(argument)
+            if flag is None:
+                continue  # absl names unknown flags
+            if value is None and not flag.boolean:
+                value = next(arguments, None)
+                if value is None or _flag(value)[0] is not None:
+                    raise InputError(
+                        f"{argument} has no value; write {argument}=VALUE."
+                    )
+            name = old_flags.ALIASES.get(flag.name, flag.name)
+            if name in given:
+                raise InputError(f"--{name} is given twice; give it once.")
+            given.add(name)
+
+    def _sentence(self, error):
+        see = f"see {self._command} --help."
+        if isinstance(error, flags.UnrecognizedFlagError):
+            name = error.flagname
+            if name in old_flags.NO_COUNTERPART:
+                return (
+                    f"--{name} of google-research/bert has no counterpart "
+                    f"here; leave it out, and {see}"
+                )
+            names = difflib.get_close_matches(name, FLAGS, n=1)
+            hint = f"; perhaps --{names[0]}" if names else ""
+            if " " in name:
+                hint += "; write --name=value, and -- before a text like this"
+            return f"--{name} is not a flag{hint}; {see}"
+        reason = error.__context__ or error
+        if isinstance(error, (flags.CantOpenFlagFileError, UnicodeDecodeError)):
+            return f"A --flagfile cannot be read: {reason}."
+        text = str(error).removesuffix(f": {reason}")
+        wrong = re.fullmatch(r"flag --(\w+)=(.*)", text, re.DOTALL)
+        parser = wrong and FLAGS[wrong[1]].parser
+        if choices := getattr(parser, "enum_values", None):
+            expected = f"one of {', '.join(choices)}"
+        else:
+            expected = parser and _EXPECTED.get(parser.flag_type())
+        if not expected:
+            return f"{error}; {see}"
+        return f"--{wrong[1]} is {wrong[2]!r}, but must be {expected}."
+
+
+def _type_name(type_):
+    """Returns "int" for the types int, "int" and int | None."""
+    # `from __future__ import annotations` makes the type a string.
+    return getattr(type_, "__name__", str(type_)).partition(" | ")[0]
+
+
+def _entries(doc):
+    """Returns the text of each name in a list of names with texts."""
+    return {
+        name: " ".join(text.split())
+        for name, text in re.findall(
+            r"^ {4}(\w+): (.*(?:\n {8}.*)*)", doc, re.MULTILINE
+        )
+    }
+
+
+def _documented(config, by_class=True):
+    """Returns each field with a title and a text.
+
+    The title is the first line of the docstring of the class that describes the
+    field. In the order of classes, the fields of parents come last.
+    """
+    fields = {field.name: field for field in dataclasses.fields(config)}
+    found = {}
+    for parent in config.__mro__:
+        doc = inspect.cleandoc(parent.__doc__ or "")
+        title = doc.partition("\n")[0].rstrip(".")
+        for name, text in _entries(doc.partition("Attributes:")[2]).items():
+            found.setdefault(name, (fields[name], title, text))
+    return [found[name] for name in (found if by_class else fields)]
+
+
+def _flag(argument):
+    """Returns the flag and the value in an argument, each None if absent."""
+    match = re.fullmatch(r"--?(no)?(\w+)(?:=(.*))?", argument, re.DOTALL)
+    if not match:
+        return None, None
+    no, name, value = match.groups()
+    if no and not (name in FLAGS and FLAGS[name].boolean):
+        name = f"no{name}"
+    return FLAGS[name] if name in FLAGS else None, value
+
+
+def _help_entry(name):
+    flag = FLAGS[name]
+    text = f"--{'[no]' if flag.boolean else ''}{name}: {flag.help}"
+    if flag.default not in (None, "", []):
+        text += f" (default: {flag.default_as_str.strip(chr(39))})"
+    return textwrap.fill(
+        text,
+        80,
+        initial_indent="  ",
+        subsequent_indent=" " * 6,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -1,0 +1,155 @@
+"""The command line -> a subcommand, run with its flags.
+
+A subcommand is a module with a function `run`; see `Flags`. `define(flags)`
+adds flags, and `translate(flags)` sets flags by those of google-research/bert.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import itertools
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from logging import getLogger
+from pathlib import Path
+from types import ModuleType
+
+from absl import app, logging
+from absl.flags import FLAGS
+
+import keras_bert
+from keras_bert.commands.flags import Flags
+
+# In the order of use; the modules have these names with underscores.
+COMMANDS = (
+    "build-vocab create-pretraining-data pretrain finetune export predict "
+    "serve embed evaluate-retrieval convert extend-vocab trim-vocab "
+    "extend-positions"
+).split()
+# Modules whose errors mean that a store such as s3:// did not answer.
+_STORES = ("aiohttp.", "botocore.", "gcsfs.", "google.auth.")
+_HELP = {"-h", "-help", "--help"}
+
+
+def main(command: str = "") -> None:
+    """Runs the command `keras-bert`, or one of its subcommands.
+
+    Prints an InputError, an OSError or an error of a library for stores as one
+    sentence, and exits with status 1. Any other exception is a defect and shows
+    its traceback.
+    """
+    words = [command] if command else []
+    command, *arguments = [*words, *sys.argv[1:]] or ["--help"]
+    if command in COMMANDS:
+        run(f"keras-bert {command}", _module(command), arguments)
+    elif command in _HELP:
+        print("BERT for TensorFlow and Keras, from text to a server.\n")
+        for name in COMMANDS:
+            print(f"  {name:24}", _module(name).__doc__.partition("\n")[0])
+        print("\nkeras-bert COMMAND --help lists the flags of a command.")
+    elif command == "--version":
+        print(keras_bert.__version__)
+    else:
+        sys.exit(f"Error: {command!r} is not a command; see keras-bert --help.")
+
+
+def _module(command):
+    name = command.replace("-", "_")
+    return importlib.import_module(f"keras_bert.commands.{name}")
+
+
+def run(name: str, module: ModuleType, arguments: Sequence[str]) -> None:
+    """Runs a command; exits when it has ended."""
+
+    def parse(argv):
+        with exit_on_wrong_input():
+            if _HELP & set(itertools.takewhile("--".__ne__, arguments)):
+                print(flags.help_text())
+                sys.exit()
+            texts = flags.parse()
+            if hasattr(module, "translate"):
+                module.translate(flags)
+            flags.check_required()
+        return texts
+
+    def run_module(texts):
+        logging.set_verbosity(max(FLAGS.verbosity, logging.INFO))
+        import_tensorflow()  # not before: --help and wrong flags need not wait
+        with exit_on_wrong_input():
+            module.run(*texts, **flags.arguments())
+
+    logging.use_absl_handler()
+    logging.get_absl_handler().addFilter(_is_from_keras_bert_or_a_warning)
+    getLogger("tensorflow").setLevel("WARNING")
+    flags = Flags(name, arguments, module.run, module.__doc__ or "")
+    try:
+        with exit_on_wrong_input():
+            if hasattr(module, "define"):
+                module.define(flags)
+            flags.add_aliases()
+        app.run(run_module, argv=[name], flags_parser=parse)
+    finally:
+        flags.remove()
+
+
+def import_tensorflow() -> None:
+    """Imports TensorFlow without its startup messages.
+
+    Its C++ code prints six lines about oneDNN and CUDA before any setting can
+    silence them, and they would hide the first lines of a command. Call this
+    before anything else imports TensorFlow.
+    """
+    # This allocator keeps its memory. The logits of a large vocabulary take
+    # hundreds of MB. Requesting them from the system at each step takes longer
+    # than computing them.
+    os.environ.setdefault("TF_CPU_ALLOCATOR_USE_BFC", "true")
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    # Modules are not garbage, but there are so many objects in them that
+    # looking for some takes an eighth of the time of the import.
+    gc.disable()
+    with _stderr_held_back():
+        import tensorflow  # noqa: F401
+    gc.freeze()
+    gc.enable()
+
+
+@contextlib.contextmanager
+def _stderr_held_back():
+    """Discards standard error, but shows it if an exception is raised."""
+    stderr = os.dup(2)
+    with tempfile.TemporaryFile() as held_back:
+        os.dup2(held_back.fileno(), 2)
+        try:
+            yield
+        except BaseException:
+            held_back.seek(0)
+            os.write(stderr, held_back.read())
+            raise
+        finally:
+            os.dup2(stderr, 2)
+            os.close(stderr)
+
+
+@contextlib.contextmanager
+def exit_on_wrong_input() -> Iterator[None]:
+    """Ends the process with one sentence, as `main` says."""
+    try:
+        yield
+    except Exception as error:
+        is_of_store = type(error).__module__.startswith(_STORES)
+        is_wrong_input = isinstance(error, (OSError, keras_bert.InputError))
+        if not (is_wrong_input or is_of_store):
+            raise
+        logging.debug("Raised here:", exc_info=True)
+        sys.exit(f"Error: {error}")
+
+
+def _is_from_keras_bert_or_a_warning(record):
+    package = Path(keras_bert.__file__).parent
+    return (
+        record.levelname != "INFO" or package in Path(record.pathname).parents
+    )

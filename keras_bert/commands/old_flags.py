@@ -1,0 +1,116 @@
+"""Flags of google-research/bert -> ours."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from typing import TYPE_CHECKING
+
+from absl.flags import FLAGS
+
+from keras_bert.errors import InputError
+
+if TYPE_CHECKING:
+    from keras_bert.commands.flags import Flags
+
+TITLE = "As in google-research/bert"
+# Other names of our flags. model_dir is ours, from the time of the scripts.
+ALIASES = {
+    "init_checkpoint": "checkpoint",
+    "iterations_per_loop": "steps_per_execution",
+    "model_dir": "checkpoint",
+    "predict_batch_size": "eval_batch_size",
+    "task_name": "task",
+    "tpu_name": "tpu",
+}
+NO_COUNTERPART = (
+    "gcp_project master max_eval_steps num_tpu_cores tpu_zone "
+    "use_one_hot_embeddings verbose_logging"
+).split()
+
+
+@dataclasses.dataclass(frozen=True)
+class PretrainingFlags:
+    """As in google-research/bert.
+
+    Attributes:
+        do_train: Whether to train.
+        do_eval: Whether to evaluate; without an --eval_file, on --input_file.
+        use_tpu: Stands for --distribution_strategy=tpu.
+    """
+
+    do_train: bool | None = None
+    do_eval: bool | None = None
+    use_tpu: bool | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class FinetuningFlags(PretrainingFlags):
+    """As in google-research/bert.
+
+    Attributes:
+        do_train: Whether to train. Every run also evaluates and predicts.
+        do_eval: Without --do_train, stands for --num_train_epochs=0.
+        do_predict: Without --do_train, stands for --num_train_epochs=0.
+        train_file: train-v1.1.json or train-v2.0.json of SQuAD; stands for
+            --task and --data_dir.
+        predict_file: dev-v1.1.json or dev-v2.0.json, in the same folder.
+        version_2_with_negative: Whether the files are SQuAD 2.0.
+    """
+
+    do_predict: bool | None = None
+    train_file: str = ""
+    predict_file: str = ""
+    version_2_with_negative: bool = False
+
+
+def translate_pretraining(flags: Flags) -> None:
+    _translate_tpu(flags)
+    if flags.do_train is False:
+        raise InputError(
+            "keras-bert pretrain always trains; leave --do_train=false out."
+        )
+    if flags.do_eval and not flags.eval_file:
+        FLAGS["eval_file"].value = flags.input_file
+
+
+def translate_finetuning(flags: Flags) -> None:
+    _translate_tpu(flags)
+    steps = (flags.do_train, flags.do_eval, flags.do_predict)
+    if not flags.do_train and any(x is not None for x in steps):
+        FLAGS["num_train_epochs"].value = ["0"]
+    if flags.train_file or flags.predict_file or flags.version_2_with_negative:
+        _translate_squad(flags)
+    elif flags.task:
+        from keras_bert.tasks.registry import known_tasks
+
+        name = f"glue/{flags.task.lower().replace('-', '')}"  # MRPC, SST-2
+        if name in known_tasks():
+            FLAGS["task"].value = name
+
+
+def _translate_tpu(flags):
+    if flags.use_tpu:
+        FLAGS["distribution_strategy"].value = "tpu"
+
+
+def _translate_squad(flags):
+    files = {"train": flags.train_file, "dev": flags.predict_file}
+    given = [file for file in files.values() if file]
+    if flags.task or flags.data_dir or not given:
+        raise InputError(
+            "Give either --task and --data_dir, or --train_file and "
+            "--predict_file, perhaps with --version_2_with_negative."
+        )
+    folder = os.path.dirname(given[0])
+    number, version = (
+        (2, "2.0") if flags.version_2_with_negative else (1, "1.1")
+    )
+    for name, file in files.items():
+        official = os.path.join(folder, f"{name}-v{version}.json")
+        if file and file != official:
+            raise InputError(
+                f"The SQuAD file {file} must be named {official}; rename it."
+            )
+    FLAGS["task"].value = f"squad/v{number}"
+    FLAGS["data_dir"].value = folder or "."

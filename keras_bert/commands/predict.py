@@ -1,0 +1,68 @@
+r"""Runs an exported model on raw strings; writes one JSON object per line.
+
+    keras-bert predict --model_dir=served 'a lovely film'
+    keras-bert predict --model_dir=served \
+        --input_file='texts/*.tsv.gz' --output_file=answers.jsonl
+
+Reads standard input if neither texts nor files are given. A line is a JSON
+object with the fields of the task, or the fields separated by tabs, or simply
+the text if the model takes one text. A list, such as the endings of multiple
+choice, takes all fields after the first. A file may begin with a header: a line
+of columns with the names of all fields. Other columns are left out.
+
+If a line cannot be read, its answer is an "error", and the command exits with
+status 1. The output file appears when it is whole. After a kill, the same
+command continues. --runner=DirectRunner, for example, runs the work on Apache
+Beam, which writes several files, in any order.
+
+Args:
+    model_dir: The exported model.
+    input_file: Files or globs, separated by commas; may be .gz.
+    output_file: By default standard output; may be .gz.
+    signature: The signature to call.
+    runner: An Apache Beam runner.
+    beam_options: Options of Beam.
+"""
+
+import shlex
+import sys
+from typing import Any
+
+import keras_bert
+
+
+def run(
+    *texts,
+    model_dir: str,
+    input_file: str | None = None,
+    output_file: str | None = None,
+    signature: str = "serving_default",
+    runner: str = "",
+    beam_options: str = "",
+):
+    out: Any = sys.stdout
+    out.reconfigure(encoding="utf-8", errors="backslashreplace")
+    if texts and input_file:
+        raise keras_bert.InputError("Give either texts or an --input_file.")
+    if runner:
+        if not (input_file and output_file):
+            raise keras_bert.InputError(
+                "With --runner, give an --input_file and an --output_file."
+            )
+        num_errors = keras_bert.predict.predict_files_with_beam(
+            model_dir,
+            input_file,
+            output_file,
+            signature=signature,
+            pipeline_options=[f"--runner={runner}", *shlex.split(beam_options)],
+        )
+    else:
+        predict: Any = (
+            keras_bert.predict_lines if texts else keras_bert.predict_files
+        )
+        num_errors = predict(
+            model_dir, texts or input_file, output_file, signature=signature
+        )
+    if num_errors:
+        lines = "1 line" if num_errors == 1 else f"{num_errors} lines"
+        sys.exit(f"Error: {lines} could not be read.")

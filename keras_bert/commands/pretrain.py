@@ -1,0 +1,54 @@
+r"""Pre-trains BERT on records. Repeat the command to resume a stopped run.
+
+    keras-bert pretrain --input_file='train*.tfrecord' \
+        --eval_file=heldout.tfrecord --vocab_file=vocab.txt \
+        --bert_config_file=configs/models/bert_tiny.json --output_dir=out
+
+Args:
+    input_file: TFRecords to train on: globs, separated by commas, perhaps with
+        weights: a*:0.7,b*:0.3.
+    output_dir: The folder for checkpoints, logs and curves.
+    eval_file: Held-out TFRecords: globs, separated by commas.
+    bert_config_file: The network: a bert_config.json; by default, that of
+        checkpoint.
+    vocab_file: The vocab.txt, which is copied beside the weights; by default,
+        that of checkpoint.
+    checkpoint: The initial weights; by default, random weights.
+    overwrite_output_dir: Start over if output_dir has a run. Leave it out of a
+        command that may be interrupted and repeated.
+"""
+
+import keras_bert
+from keras_bert.commands import old_flags
+
+translate = old_flags.translate_pretraining
+
+
+def define(flags):
+    flags.add_fields(old_flags.PretrainingFlags)
+
+
+def run(
+    input_file: str,
+    output_dir: str,
+    config: keras_bert.PretrainingConfig,
+    eval_file: str | None = None,
+    bert_config_file: str | None = None,
+    vocab_file: str | None = None,
+    checkpoint: str | None = None,
+    overwrite_output_dir: bool = False,
+):
+    figures = keras_bert.pretrain(
+        keras_bert.BertConfig.from_json(bert_config_file)
+        if bert_config_file
+        else None,
+        input_file,
+        output_dir,
+        eval_files=eval_file,
+        checkpoint=checkpoint,
+        vocab_file=vocab_file,
+        config=config,
+        overwrite_output_dir=overwrite_output_dir,
+    )
+    for name, value in figures.items():
+        print(f"{name} = {value:.6g}")

@@ -1,0 +1,445 @@
+from __future__ import annotations
+
+import dataclasses
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import botocore.exceptions
+import pytest
+from absl.flags import FLAGS
+
+import keras_bert
+from keras_bert.commands import main
+from keras_bert.commands.flags import Flags
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+@pytest.fixture
+def make():
+    """Makes flags, and removes them after the test."""
+    made = []
+
+    def make(run=lambda: None, *arguments, doc="", define=None):
+        flags = Flags("keras-bert try", arguments, run, doc)
+        made.append(flags)
+        if define:
+            define(flags)
+        return flags
+
+    yield make
+    for flags in made:
+        flags.remove()
+
+
+@dataclasses.dataclass(frozen=True)
+class _Parent:
+    """A parent.
+
+    Attributes:
+        flag_rate: The rate,
+            in two lines.
+    """
+
+    flag_rate: float = 0.5
+
+
+@dataclasses.dataclass(frozen=True)
+class _Child(_Parent):
+    """A child.
+
+    Attributes:
+        flag_count: The count.
+        flag_switch: The switch.
+    """
+
+    flag_count: int = 3
+    flag_switch: bool = False
+
+
+def test_a_field_becomes_a_flag_and_is_read_back(make):
+    def run(config: _Child): ...
+
+    # The annotations of this file are strings; those of commands are classes.
+    run.__annotations__["config"] = _Child
+    flags = make(run, "--flag_rate=0.25", "--flag_switch")
+    assert FLAGS["flag_rate"].help == "The rate, in two lines."
+    assert flags.parse() == []
+    assert flags.arguments() == {
+        "config": _Child(flag_rate=0.25, flag_count=3, flag_switch=True)
+    }
+
+
+def test_a_parameter_becomes_a_flag(make):
+    def run(
+        *texts,
+        flags,
+        wrong_size: int,
+        wrong_name: str | None = None,
+        wrong_list: list | None = None,
+    ): ...
+
+    doc = "Does it.\n\nArgs:\n" + "".join(
+        f"    wrong_{x}: A {x},\n        in lines.\n"
+        for x in ("size", "name", "list")
+    )
+    arguments = "a text", "--wrong_size=3", "another"
+    flags = make(run, *arguments, doc=doc)
+    assert FLAGS["wrong_size"].help == "A size, in lines."
+    assert flags.parse() == ["a text", "another"]
+    assert flags.arguments() == {
+        "flags": flags,
+        "wrong_size": 3,
+        "wrong_name": None,
+        "wrong_list": None,
+    }
+
+
+@dataclasses.dataclass(frozen=True)
+class _Grid:
+    """A grid.
+
+    Attributes:
+        grid_rate: The rate.
+        grid_size: The size.
+        grid_name: The name.
+    """
+
+    grid_rate: float = 0.5
+    grid_size: int = 3
+    grid_name: str = "a,b"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ([], [_Grid()]),
+        (
+            ["--grid_rate=0.25,1e-3", "--grid_size=4,5"],
+            [
+                _Grid(grid_rate=rate, grid_size=size)
+                for rate in (0.25, 0.001)
+                for size in (4, 5)
+            ],
+        ),
+        (["--grid_size=4,5.5"], "--grid_size contains '5.5', but must be num"),
+    ],
+)
+def test_a_grid_has_a_config_for_each_combination(make, arguments, expected):
+    several = ("grid_rate", "grid_size")
+    flags = make(
+        lambda: None,
+        *arguments,
+        define=lambda flags: flags.add_fields(_Grid, several),
+    )
+    flags.parse()
+    if isinstance(expected, list):
+        assert flags.configs(_Grid, several) == expected
+    else:
+        with pytest.raises(keras_bert.InputError, match=expected):
+            flags.configs(_Grid, several)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Settings:
+    """Settings.
+
+    Attributes:
+        kind_size: The size.
+        kind_case: Whether there is a case.
+        kind_name: The name.
+    """
+
+    kind_size: int = 3
+    kind_case: bool | None = None
+    kind_name: str = keras_bert.kinds.setting("", choices=("", "a", "b"))
+
+
+@dataclasses.dataclass(frozen=True)
+class _OtherSettings(_Settings):
+    """Other settings."""
+
+    kind_size: int = 4
+
+
+@dataclasses.dataclass(frozen=True)
+class _ThirdSettings(_Settings):
+    """More settings.
+
+    Attributes:
+        kind_size: Another size.
+    """
+
+    kind_size: int = 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ([], {}),
+        (
+            ["--nokind_case", "--kind_name=b"],
+            {"kind_case": False, "kind_name": "b"},
+        ),
+    ],
+)
+def test_only_given_settings_are_returned(make, arguments, expected):
+    classes = [_Settings, _ThirdSettings, _OtherSettings]
+    flags = make(
+        lambda: None,
+        *arguments,
+        define=lambda flags: flags.add_settings(classes),
+    )
+    assert FLAGS["kind_size"].help == (
+        "The size. (default: 3 or 4) Or: Another size. (default: 5)"
+    )
+    assert FLAGS["kind_case"].help == "Whether there is a case. (default: None)"
+    flags.parse()
+    assert flags.settings() == expected
+
+
+@dataclasses.dataclass(frozen=True)
+class _Wrong:
+    """What can be wrong.
+
+    Attributes:
+        wrong_rate: A rate.
+        wrong_switch: A switch.
+        wrong_choice: A choice.
+    """
+
+    wrong_rate: float = 0.5
+    wrong_switch: bool = False
+    wrong_choice: str = keras_bert.kinds.setting("a", choices=("a", "b"))
+
+
+@pytest.fixture
+def wrong(make):
+    """Parses arguments."""
+
+    def run(wrong_size: int, wrong_name: str, *texts): ...
+
+    def parse(*arguments):
+        doc = "Args:\n    wrong_size: A size.\n    wrong_name: A name.\n"
+        flags = make(
+            run,
+            *arguments,
+            doc="Tries.\n\n" + doc,
+            define=lambda flags: flags.add_fields(_Wrong),
+        )
+        return flags, flags.parse()
+
+    return parse
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--wrong_size=1.5"], "--wrong_size is '1.5', but must be a whole nu"),
+        (["--wrong_size=2: 3"], "--wrong_size is '2: 3', but must be a whole"),
+        (["--wrong_rate=high"], "--wrong_rate is 'high', but must be a number"),
+        (["--wrong_switch=on"], "--wrong_switch is 'on', but must be true or"),
+        (
+            ["--nowrong_switch=1"],
+            "--nowrong_switch=1 does not take an argument",
+        ),
+        (
+            ["--wrong_choice=c"],
+            "--wrong_choice is 'c', but must be one of a, b",
+        ),
+        (["--wrong_siz=3"], "--wrong_siz is not a flag; perhaps --wrong_size;"),
+        (["- a text"], "-- a text is not a flag; write --name=value, and -- b"),
+        (["--zzzqqq"], "--zzzqqq is not a flag; see keras-bert try --help."),
+        (
+            ["--wrong_name"],
+            "--wrong_name has no value; write --wrong_name=VALUE",
+        ),
+        (["--wrong_name", "--wrong_rate=1"], "--wrong_name has no value"),
+        (["--wrong_name", "--nowrong_switch"], "--wrong_name has no value"),
+        (["--wrong_rate=1", "-wrong_rate", "2"], "--wrong_rate is given twice"),
+        (
+            ["--wrong_switch", "--nowrong_switch"],
+            "--wrong_switch is given twice",
+        ),
+        (["--flagfile=absent"], "A --flagfile cannot be read: .*No such file"),
+        (["--flagfile"], "--flagfile with no argument"),
+    ],
+)
+def test_a_wrong_flag_is_one_sentence(wrong, arguments, message):
+    with pytest.raises(keras_bert.InputError, match=f"^{message}") as error:
+        wrong(*arguments)
+    assert str(error.value).endswith(".")
+
+
+def test_arguments_that_only_look_wrong(wrong, tmp_path):
+    path = tmp_path / "flags"
+    path.write_text("--wrong_rate=1\n--nowrong_switch\n")
+    flags, texts = wrong(
+        *(
+            f"--flagfile={path}",
+            "--wrong_rate=-2",
+            "--wrong_name",
+            "wrong_size",
+        ),
+        *("--", "--wrong_rate=3", "--unknown"),
+    )
+    assert texts == ["--wrong_rate=3", "--unknown"]
+    assert flags.wrong_rate == -2
+    assert flags.wrong_name == "wrong_size"
+
+
+def test_a_flagfile_that_is_not_text(wrong, tmp_path):
+    path = tmp_path / "flags"
+    path.write_bytes(b"--wrong_name=\xff\n")
+    with pytest.raises(keras_bert.InputError, match="flagfile cannot be read"):
+        wrong(f"--flagfile={path}")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "Give --wrong_size and --wrong_name; see keras-bert try --help."),
+        (
+            ["--wrong_size=0", "--wrong_name="],
+            "Give --wrong_name; see keras-bert try --help.",
+        ),
+    ],
+)
+def test_required_flags_that_are_missing_or_empty(wrong, arguments, message):
+    flags, _ = wrong(*arguments)
+    with pytest.raises(keras_bert.InputError, match=f"^{message}$"):
+        flags.check_required()
+
+
+def test_an_unknown_flag_does_not_hide_the_flags_after_it(make):
+    def run(wrong_name: str = ""): ...
+
+    doc = "Tries.\n\nArgs:\n    wrong_name: A name.\n"
+    arguments = "--not_yet_known", "3", "--wrong_name=x"
+    assert make(run, *arguments, doc=doc).peek("wrong_name") == "x"
+
+
+def test_help_is_in_the_order_of_use(make):
+    def run(config: _Child, wrong_size: int, wrong_name: str = "x"): ...
+
+    run.__annotations__["config"] = _Child
+    doc = (
+        "Does it.\n\nArgs:\n    wrong_size: A size.\n    wrong_name: A name.\n"
+    )
+    assert make(run, doc=doc).help_text() == (
+        """Does it.
+
+Required:
+  --wrong_size: A size.
+
+Data and model:
+  --wrong_name: A name. (default: x)
+
+A child:
+  --flag_count: The count. (default: 3)
+  --[no]flag_switch: The switch. (default: false)
+
+A parent:
+  --flag_rate: The rate, in two lines. (default: 0.5)
+
+--helpfull shows flags of the log and others, such as --flagfile."""
+    )
+
+
+def _python(*arguments):
+    return subprocess.run(
+        [sys.executable, *arguments],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_the_list_of_commands():
+    done = _python("-m", "keras_bert", "-h")
+    assert done.returncode == 0
+    for command in main.COMMANDS:
+        assert f"\n  {command} " in done.stdout
+        module = main._module(command)
+        for name, type_ in module.run.__annotations__.items():
+            if not dataclasses.is_dataclass(type_):
+                assert f"\n    {name}: " in module.__doc__, (command, name)
+    assert done.stdout.count("\n") == len(main.COMMANDS) + 4
+    done = _python("-m", "keras_bert", "finetun")
+    assert done.returncode == 1
+    assert done.stderr == (
+        "Error: 'finetun' is not a command; see keras-bert --help.\n"
+    )
+
+
+def test_help_shows_every_flag():
+    done = _python(ROOT / "run_scripts" / "run_finetuning.py", "--help")
+    assert done.returncode == 0
+    places = [
+        done.stdout.index(text)
+        for text in (
+            "Fine-tunes BERT on a task.",
+            "Required:",
+            "--data_dir: ",
+            "Data and model:",
+            "--checkpoint: ",
+            "--num_train_epochs: ",
+            "--lora_rank: ",
+            "--learning_rate: ",
+            "The devices of a run",
+            "--precision: ",
+            "--max_seq_length: ",
+            "--n_best_size: ",
+            "As in google-research/bert:",
+            "--task_name: Alias for --task.",
+        )
+    ]
+    assert places == sorted(places)
+
+
+_FAIL = """
+import sys
+import keras_bert
+from keras_bert.commands import main
+def run():
+    raise {error}("This is wrong; do that.")
+main.run("try", sys.modules[__name__], sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ([], "Error: This is wrong; do that."),
+        (
+            ["stray"],
+            "Error: 'stray' is not a flag; write --name=value, and see try "
+            "--help.",
+        ),
+    ],
+)
+def test_wrong_input_prints_one_sentence_and_exits_with_1(args, message):
+    done = _python("-c", _FAIL.format(error="keras_bert.InputError"), *args)
+    assert done.returncode == 1
+    assert done.stderr.strip() == message
+
+
+def test_a_store_that_does_not_answer_is_one_sentence():
+    for error in (
+        botocore.exceptions.NoCredentialsError(),
+        PermissionError("Access Denied"),
+    ):
+        with (
+            pytest.raises(SystemExit, match="^Error: (Unable|Access)"),
+            main.exit_on_wrong_input(),
+        ):
+            raise error
+
+
+def test_a_defect_shows_its_traceback():
+    done = _python("-c", _FAIL.format(error="ValueError"))
+    assert done.returncode == 1
+    assert "Traceback" in done.stderr
+    assert done.stderr.strip().endswith("ValueError: This is wrong; do that.")

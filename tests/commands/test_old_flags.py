@@ -1,0 +1,207 @@
+"""The command lines of google-research/bert's README, with small inputs."""
+
+import json
+import shlex
+
+import numpy as np
+import pytest
+from conftest import write_vocab
+from script_runs import error_of, run
+from small_checkpoint import write_checkpoint
+
+import keras_bert
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, config):
+    """A checkpoint in Google's format, text, records, MRPC and SQuAD."""
+    folder = tmp_path_factory.mktemp("google")
+    write_checkpoint(folder / "ours", config)
+    keras_bert.convert_checkpoint(
+        folder / "ours", folder / "bert", "google_tf1"
+    )
+    write_vocab(folder / "bert")
+    (folder / "mrpc").mkdir()
+    header = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n"
+    rows = "".join(
+        f"{i % 2}\t{i}\t{i + 9}\tthe fox jumped\ta dog is lazy\n"
+        for i in range(5)
+    )
+    for name in ("train", "dev"):
+        (folder / "mrpc" / f"{name}.tsv").write_text(header + rows)
+    (folder / "mrpc" / "test.tsv").write_text(
+        "index\t#1 ID\t#2 ID\t#1 String\t#2 String\n0\t1\t2\ta fox\ta dog\n"
+    )
+    for version, answers in (("1.1", True), ("2.0", False)):
+        questions = [
+            {
+                "id": f"{number}",
+                "question": "a dog ?",
+                "answers": [{"text": "fox", "answer_start": 4}] * found,
+                "is_impossible": not found,
+            }
+            for number, found in enumerate([True, answers])
+        ]
+        paragraphs = [{"context": "the fox jumped over", "qas": questions}]
+        content = json.dumps({"data": [{"paragraphs": paragraphs}]})
+        for name in ("train", "dev"):
+            (folder / f"{name}-v{version}.json").write_text(content)
+    (folder / "input.txt").write_text(
+        "the fox jumped .\na dog is lazy .\n\na film is good\nthe movie\n" * 9
+    )
+    (folder / "pair.txt").write_text("the fox ||| a dog\n")
+    return folder
+
+
+def _run(script, folder, tmp_path, line):
+    """Runs a command line of the README; {B} is the checkpoint's folder."""
+    line = line.format(B=folder / "bert", I=folder, O=tmp_path)
+    return run(script, *shlex.split(line))
+
+
+def _weights(checkpoint, config):
+    model = keras_bert.models.build_encoder(config)
+    keras_bert.load_checkpoint(model, checkpoint)
+    return model.get_weights()
+
+
+def test_run_classifier(folder, tmp_path, config):
+    out = _run(
+        "run_finetuning",
+        folder,
+        tmp_path,
+        "--task_name=MRPC --do_train=true --do_eval=true --data_dir={I}/mrpc "
+        "--vocab_file={B}/vocab.txt --bert_config_file={B}/bert_config.json "
+        "--init_checkpoint={B}/bert_model.ckpt --max_seq_length=12 "
+        "--train_batch_size=3 --learning_rate=2e-5 --num_train_epochs=1.0 "
+        "--output_dir={O}/mrpc_output/",
+    )
+    assert "accuracy = " in out and "f1 = " in out
+    training = json.loads(
+        (tmp_path / "mrpc_output/best/training.json").read_text()
+    )
+    assert training["task"] == "glue/mrpc"
+    assert training["num_train_steps"] == 2
+    # Two small steps from the released weights are not far from them.
+    pairs = zip(
+        _weights(tmp_path / "mrpc_output/best", config),
+        _weights(folder / "ours", config),
+        strict=True,
+    )
+    difference = max(np.abs(a - b).max() for a, b in pairs)
+    assert 0 < difference < 1e-4
+    predicted = _run(
+        "run_finetuning",
+        folder,
+        tmp_path,
+        "--task_name=MRPC --do_predict=true --data_dir={I}/mrpc "
+        "--vocab_file={B}/vocab.txt --bert_config_file={B}/bert_config.json "
+        "--init_checkpoint={O}/mrpc_output/best --max_seq_length=12 "
+        "--output_dir={O}/predictions/",
+    )
+    assert predicted == out
+    answers = (tmp_path / "predictions" / "MRPC.tsv").read_text()
+    assert answers.splitlines()[0] == "index\tprediction"
+    assert len(answers.splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("version", "more"),
+    [("1.1", ""), ("2.0", "--version_2_with_negative=True")],
+)
+def test_run_squad(folder, tmp_path, version, more):
+    out = _run(
+        "run_finetuning",
+        folder,
+        tmp_path,
+        "--vocab_file={B}/vocab.txt --bert_config_file={B}/bert_config.json "
+        "--init_checkpoint={B}/bert_model.ckpt --do_train=True "
+        f"--train_file={{I}}/train-v{version}.json --do_predict=True "
+        f"--predict_file={{I}}/dev-v{version}.json --train_batch_size=12 "
+        "--learning_rate=3e-5 --num_train_epochs=2.0 --max_seq_length=12 "
+        f"--doc_stride=3 --max_query_length=4 --output_dir={{O}}/squad/ {more} "
+        "--use_tpu=False",
+    )
+    assert "exact_match = " in out
+    spec = json.loads((tmp_path / "squad" / "best" / "task.json").read_text())
+    assert spec["settings"]["answers_may_be_missing"] == (version == "2.0")
+    assert spec["settings"]["doc_stride"] == 3
+
+
+def test_create_pretraining_data_and_run_pretraining(folder, tmp_path):
+    out = _run(
+        "create_pretraining_data",
+        folder,
+        tmp_path,
+        "--input_file={I}/input.txt --output_file={O}/tf_examples.tfrecord "
+        "--vocab_file={B}/vocab.txt --do_lower_case=True --max_seq_length=12 "
+        "--max_predictions_per_seq=2 --masked_lm_prob=0.15 "
+        "--random_seed=12345 --dupe_factor=5",
+    )
+    assert "instances" in out
+    out = _run(
+        "run_pretraining",
+        folder,
+        tmp_path,
+        "--input_file={O}/tf_examples.tfrecord --output_dir={O}/pretraining "
+        "--do_train=True --do_eval=True "
+        "--bert_config_file={B}/bert_config.json "
+        "--init_checkpoint={B}/bert_model.ckpt --train_batch_size=4 "
+        "--max_seq_length=12 --max_predictions_per_seq=2 --num_train_steps=3 "
+        "--num_warmup_steps=1 --learning_rate=2e-5",
+    )
+    assert "val_masked_lm_loss = " in out
+
+
+def test_extract_features(folder, tmp_path):
+    _run(
+        "embed",
+        folder,
+        tmp_path,
+        "--input_file={I}/pair.txt --output_file={O}/output.jsonl "
+        "--vocab_file={B}/vocab.txt --bert_config_file={B}/bert_config.json "
+        "--init_checkpoint={B}/bert_model.ckpt --layers=-1,-2 "
+        "--max_seq_length=12 --batch_size=8",
+    )
+    row = json.loads((tmp_path / "output.jsonl").read_text())
+    tokens = [token["token"] for token in row["features"]]
+    assert tokens == "[CLS] the fox [SEP] a dog [SEP]".split()
+    layers = row["features"][0]["layers"]
+    assert [layer["index"] for layer in layers] == [-1, -2]
+
+
+@pytest.mark.parametrize(
+    ("script", "flags", "message"),
+    [
+        (
+            "run_pretraining",
+            {"do_train": "false"},
+            "keras-bert pretrain always trains; leave --do_train=false out",
+        ),
+        (
+            "run_pretraining",
+            {"max_eval_steps": 100},
+            "--max_eval_steps of google-research/bert has no counterpart here",
+        ),
+        (
+            "run_finetuning",
+            {"train_file": "a/train-v1.1.json", "predict_file": "b/x.json"},
+            "The SQuAD file b/x.json must be named a/dev-v1.1.json; rename",
+        ),
+        (
+            "run_finetuning",
+            {"task": "squad/v1", "version_2_with_negative": "true"},
+            "Give either --task and --data_dir, or --train_file and --predict",
+        ),
+        (
+            "run_finetuning",
+            {"task": "glue/mrpc", "task_name": "MRPC"},
+            "--task is given twice; give it once.",
+        ),
+    ],
+)
+def test_what_has_no_counterpart_is_a_sentence(script, flags, message):
+    flags = {"input_file": "x", "output_dir": "y"} | flags
+    if script == "run_finetuning":
+        del flags["input_file"]
+    assert message in error_of(script, **flags)
