@@ -27,10 +27,11 @@ SCRIPTS = {
     "serve": "serve",
     "trim-vocab": "trim_vocab",
 }
-# What the pages say already and this branch does not have yet. Delete it, and
-# what uses it, when the commands and the callbacks are merged.
-TO_COME = re.compile(r"--layers=|callbacks=")
-MODEL_DIR = ("embed", "evaluate-retrieval", "export")
+# What the pages say already and this branch does not have yet. Delete the rest
+# of this paragraph, and what uses it, when the other branches are merged.
+IS_MERGED = (ROOT / "keras_bert" / "commands").is_dir()
+TO_COME = re.compile(r"(?!)" if IS_MERGED else r"--layers=|callbacks=")
+MODEL_DIR = () if IS_MERGED else ("embed", "evaluate-retrieval", "export")
 _BLOCK = re.compile(
     r"(?:^<!-- (?P<comment>[^>]*) -->\n)?"
     r"^```(?P<language>python|bash)\n(?P<code>.*?)^```$",

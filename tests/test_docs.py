@@ -8,6 +8,7 @@ from functools import cache
 
 import pytest
 from doc_pages import (
+    IS_MERGED,
     MODEL_DIR,
     PAGES,
     ROOT,
@@ -50,6 +51,20 @@ def test_the_index_has_every_page():
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     for page in (ROOT / "docs").glob("*.md"):
         assert page.name == "index.md" or f"({page.name})" in index, page
+
+
+@pytest.mark.skipif(not IS_MERGED, reason="its files are on other branches")
+def test_every_file_that_contributing_names_exists():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rooms = {x.name for x in (ROOT / "keras_bert").iterdir() if x.is_dir()}
+    named = re.findall(r"`((?:keras_bert/)?([a-z_]+)/[\w/.]*)`", text)
+    assert named
+    for path, room in named:
+        if room in rooms:
+            path = f"keras_bert/{path}"
+        elif not (ROOT / room).is_dir():
+            continue  # of benchmarks/
+        assert (ROOT / path).exists(), path
 
 
 def test_pages_are_short():
