@@ -85,8 +85,10 @@ def _write_squad(folder):
     question = {"id": "1", "question": "what is lazy", "answers": [answer]}
     paragraph = {"context": context, "qas": [question]}
     articles = {"data": [{"title": "", "paragraphs": [paragraph]}]}
+    row = {"question": "what is lazy", "context": context, "label": [answer]}
     for name in ("train", "dev"):
         _write_text(folder / f"{name}-v1.1.json", json.dumps(articles))
+        _write_rows(folder / f"../manual/{name}.jsonl", [row] * 3)
 
 
 def _write_collection(folder):
