@@ -1,5 +1,6 @@
 """What README.md and docs/ say: their links, their commands, their names."""
 
+import os
 import re
 import shlex
 import subprocess
@@ -81,8 +82,12 @@ _FLAGS_OF_OTHERS = ("--flagfile", "--unit", "--features", "--bilstm_size")
 def _flags(subcommand):
     script = ROOT / "run_scripts" / f"{SCRIPTS[subcommand]}.py"
     done = subprocess.run(
-        [sys.executable, script, "--help"], capture_output=True, text=True
+        [sys.executable, script, "--help"],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
     )
+    assert "--" in done.stdout, done.stderr
     return set(re.findall(r"--(?:\[no\])?(\w+)", done.stdout))
 
 
