@@ -1,4 +1,4 @@
-"""Runs the scripts that take a checkpoint to a domain, as the README does."""
+"""Runs the scripts that take a checkpoint to a domain (docs/own-domain.md)."""
 
 import csv
 import json

@@ -1,22 +1,43 @@
-"""Runs the example in the docstring of every public name.
+"""Runs the examples of docstrings, README.md and docs/.
 
-Each example runs in its own folder, which holds `vocab.txt` (31 pieces),
-`corpus.txt`, `train.tfrecord` (written from the corpus: 14 tokens, 3
-predictions), `pretrained/` (a checkpoint of a tiny network), `finetuned/` (a
-classifier) and `sst2/` with `train.tsv` and `dev.tsv`. An example may use the
+The example of a docstring runs in its own folder, which holds `vocab.txt` (31
+pieces), `corpus.txt`, `train.tfrecord` (written from the corpus: 14 tokens, 3
+predictions), `pretrained/` (a checkpoint of a tiny network with 16 positions),
+`base/` (the same with 512), `finetuned/` (a classifier, made from `base`) and
+`sst2/` with `train.tsv` and `dev.tsv`. An example may use the
 names `keras_bert`, `keras`, `np` and `tf`.
+
+The blocks of a page run one after the other in one folder, which holds more
+(`page_inputs.write_data`). A name on the Hub becomes the checkpoint in
+`pretrained`, the networks in configs/ get the vocabulary of the folder, and
+training is short (`_SHORT`).
 """
 
+import dataclasses
 import doctest
 import inspect
+import re
+import shlex
 import shutil
+import subprocess
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 from conftest import SPECIAL_TOKENS, WORDS, randomize
+from doc_pages import (
+    IS_MERGED,
+    MODEL_DIR,
+    PAGES,
+    ROOT,
+    SCRIPTS,
+    blocks,
+    commands,
+)
+from page_inputs import write_data
 from safetensors.numpy import save_file
+from script_runs import run
 
 import keras_bert
 
@@ -39,15 +60,11 @@ def inputs(tmp_path_factory):
     (folder / "corpus.txt").write_text(
         "\n".join([*lines, "", *reversed(lines), ""] * 5)
     )
-    (folder / "pretrained").mkdir()
-    model = keras_bert.models.build_pretraining_model(CONFIG)
-    randomize(model, scale=0.02)
-    save_file(
-        {w.path: w.numpy() for w in model.weights},
-        folder / "pretrained" / "model.safetensors",
+    _write_pretrained(folder / "pretrained", CONFIG)
+    _write_pretrained(
+        folder / "base",
+        dataclasses.replace(CONFIG, max_position_embeddings=512),
     )
-    (folder / "pretrained" / "bert_config.json").write_text(CONFIG.to_json())
-    shutil.copy(folder / "vocab.txt", folder / "pretrained")
     keras_bert.create_pretraining_data(
         (folder / "corpus.txt").read_text().splitlines(),
         [folder / "train.tfrecord"],
@@ -65,11 +82,23 @@ def inputs(tmp_path_factory):
         "glue/sst2",
         folder / "sst2",
         folder / "finetuned",
-        checkpoint=folder / "pretrained",
+        checkpoint=folder / "base",
         config=keras_bert.FinetuningConfig(num_train_epochs=1),
         settings={"max_seq_length": 16},
     )
     return folder
+
+
+def _write_pretrained(folder, config):
+    folder.mkdir()
+    model = keras_bert.models.build_pretraining_model(config)
+    randomize(model, scale=0.02)
+    save_file(
+        {w.path: w.numpy() for w in model.weights},
+        folder / "model.safetensors",
+    )
+    (folder / "bert_config.json").write_text(config.to_json())
+    shutil.copy(folder.parent / "vocab.txt", folder)
 
 
 # Each of them takes seconds. ServedModel's is like the first five.
@@ -130,3 +159,90 @@ def test_the_top_has_few_names():
     assert len(keras_bert.__all__) - len(modules) <= 30
     with pytest.raises(AttributeError, match="attribute bert"):
         _ = keras_bert.bert
+
+
+_GOING = (
+    "ExtractionConfig build_bilstm_classifier build_bilstm_token_classifier "
+    "build_feature_tagger extract_features"
+).split()
+
+
+def test_the_page_of_names_has_every_public_name():
+    page = (ROOT / "docs" / "public-names.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`(\w+)`", page))
+    going = () if IS_MERGED else _GOING
+    assert set(PUBLIC) - named == set(going)
+
+
+# The flags that a command of a page gets, so that it ends soon.
+_SHORT = {
+    "finetune": {"--num_train_epochs": 1},
+    "pretrain": {
+        "--num_train_steps": 2,
+        "--num_warmup_steps": 1,
+        "--train_batch_size": 4,
+    },
+}
+_HUB = re.compile(r"hf://[\w./-]+\w")
+
+
+@pytest.fixture(scope="module")
+def page_inputs(inputs, tmp_path_factory):
+    """A folder with everything that the blocks of a page read."""
+    folder = tmp_path_factory.mktemp("pages") / "inputs"
+    shutil.copytree(
+        inputs, folder, ignore=lambda *_: ["pretrained", "train.tfrecord"]
+    )
+    (folder / "base").rename(folder / "pretrained")
+    write_data(folder)
+    keras_bert.load_finetuned(folder / "finetuned").export(folder / "served")
+    return folder
+
+
+def _runs():
+    """Yields each page with its short blocks, and with all of its blocks."""
+    for page in PAGES:
+        found = [block for block in blocks(page) if block.is_run]
+        short = [block for block in found if not block.is_slow]
+        if short:
+            yield pytest.param(page, short, id=page.stem)
+        if len(found) > len(short):
+            slow = pytest.mark.slow
+            yield pytest.param(page, found, id=f"{page.stem}-all", marks=slow)
+
+
+@pytest.mark.parametrize(("page", "found"), list(_runs()))
+def test_page(page, found, page_inputs, tmp_path, monkeypatch, capfd):
+    folder = tmp_path / "page"
+    shutil.copytree(page_inputs, folder, symlinks=True)
+    monkeypatch.chdir(folder)
+    names = {"__name__": "__page__"}
+    for block in found:
+        code = _HUB.sub("pretrained", block.code)
+        if block.file:
+            (folder / block.file).write_text(code)
+        elif block.language == "python":
+            # The number of a line is the one in the page.
+            lines = "\n" * block.line + code
+            exec(compile(lines, str(page), "exec"), names)
+        else:
+            for line in commands(dataclasses.replace(block, code=code)):
+                _run_command(line)
+
+
+def _run_command(line):
+    name, *arguments = shlex.split(line)
+    if name != "keras-bert":
+        subprocess.run(["bash", "-c", line], check=True)
+        return
+    subcommand, *arguments = arguments
+    arguments = [x.replace("=configs/models/", "=") for x in arguments]
+    if "--num_train_epochs=0" not in arguments:
+        short = _SHORT.get(subcommand, {})
+        arguments = [x for x in arguments if x.partition("=")[0] not in short]
+        arguments += [f"{flag}={value}" for flag, value in short.items()]
+    if subcommand in MODEL_DIR:
+        arguments = [
+            x.replace("--checkpoint", "--model_dir") for x in arguments
+        ]
+    run(SCRIPTS[subcommand], *arguments)

@@ -1,0 +1,112 @@
+"""What README.md and docs/ say: their links, their commands, their names."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from functools import cache
+
+import pytest
+from doc_pages import (
+    IS_MERGED,
+    MODEL_DIR,
+    PAGES,
+    ROOT,
+    SCRIPTS,
+    TO_COME,
+    blocks,
+    commands,
+)
+
+_LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+_CODE = re.compile(r"```.*?```|`[^`]*`", re.DOTALL)
+
+
+def _anchors(text):
+    """Returns the anchors of the headings, as GitHub makes them."""
+    found = []
+    for title in re.findall(r"^#+ (.+)$", text, re.MULTILINE):
+        title = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", title).lower()
+        anchor = re.sub(r"[^\w\- ]", "", title).replace(" ", "-")
+        found.append(anchor + (f"-{n}" if (n := found.count(anchor)) else ""))
+    return found
+
+
+@pytest.mark.parametrize(
+    "page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name
+)
+def test_no_link_is_dead(page):
+    text = page.read_text(encoding="utf-8")
+    for link in _LINK.findall(_CODE.sub("", text)):
+        if link.startswith(("https://", "http://")):
+            continue
+        file, _, anchor = link.partition("#")
+        target = (page.parent / file).resolve() if file else page
+        assert target.exists(), f"{page.name} links to {link}"
+        if anchor:
+            assert anchor in _anchors(target.read_text("utf-8")), link
+
+
+def test_the_index_has_every_page():
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    for page in (ROOT / "docs").glob("*.md"):
+        assert page.name == "index.md" or f"({page.name})" in index, page
+
+
+@pytest.mark.skipif(not IS_MERGED, reason="its files are on other branches")
+def test_every_file_that_contributing_names_exists():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rooms = {x.name for x in (ROOT / "keras_bert").iterdir() if x.is_dir()}
+    named = re.findall(r"`((?:keras_bert/)?([a-z_]+)/[\w/.]*)`", text)
+    assert named
+    for path, room in named:
+        if room in rooms:
+            path = f"keras_bert/{path}"
+        elif not (ROOT / room).is_dir():
+            continue  # of benchmarks/
+        assert (ROOT / path).exists(), path
+
+
+def test_pages_are_short():
+    for page in PAGES:
+        most = 150 if page.name == "README.md" else 200
+        assert len(page.read_text("utf-8").splitlines()) <= most, page
+
+
+# Of absl, and of the file of a task.
+_FLAGS_OF_OTHERS = ("--flagfile", "--unit", "--features", "--bilstm_size")
+
+
+@cache
+def _flags(subcommand):
+    script = ROOT / "run_scripts" / f"{SCRIPTS[subcommand]}.py"
+    done = subprocess.run(
+        [sys.executable, script, "--help"],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert "--" in done.stdout, done.stderr
+    return set(re.findall(r"--(?:\[no\])?(\w+)", done.stdout))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_flag_of_a_command_exists(page):
+    for block in blocks(page):
+        for line in commands(block) if block.language == "bash" else ():
+            name, *arguments = shlex.split(line)
+            if name != "keras-bert":
+                continue
+            subcommand, *arguments = arguments
+            assert subcommand in SCRIPTS, line
+            for argument in arguments:
+                flag = argument.partition("=")[0]
+                if flag in _FLAGS_OF_OTHERS or TO_COME.match(argument):
+                    continue
+                if flag == "--checkpoint" and subcommand in MODEL_DIR:
+                    flag = "--model_dir"
+                if flag.startswith("--"):
+                    flag = flag.removeprefix("--")
+                    known = _flags(subcommand)
+                    assert {flag, flag.removeprefix("no")} & known, line
