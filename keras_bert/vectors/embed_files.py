@@ -15,14 +15,12 @@ from keras_bert.io.paths import to_path
 from keras_bert.io.resumable_file import ResumableFile
 from keras_bert.kinds.fields import check_text
 from keras_bert.predict.request_lines import (
+    RequestLine,
     count_lines,
     cut_chunks,
-    skip_chunks,
-)
-from keras_bert.predict.request_lines import (
-    RequestLine,
     json_object,
     read_request_files,
+    skip_chunks,
 )
 from keras_bert.progress import Progress
 from keras_bert.vectors.embedder import Embedder

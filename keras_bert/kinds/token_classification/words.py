@@ -8,8 +8,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_bert.kinds.token_classification.entities import Entities
-from keras_bert.text.tokenizer import TokensWithOffsets
-from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.text.tokenizer import BertTokenizer, TokensWithOffsets
 from keras_bert.text.windows import lay_out_windows
 
 
