@@ -10,7 +10,6 @@ from typing import Any
 
 from absl import logging
 
-from keras_bert.checkpoints.dense_modules import write_dense_modules
 from keras_bert.checkpoints.find import (
     config_beside,
     find_weights,
@@ -18,15 +17,18 @@ from keras_bert.checkpoints.find import (
 )
 from keras_bert.checkpoints.google import to_google
 from keras_bert.checkpoints.heads import heads_of, known_heads
-from keras_bert.checkpoints.huggingface import to_huggingface
-from keras_bert.checkpoints.huggingface_config import to_huggingface_config
+from keras_bert.checkpoints.huggingface import (
+    to_huggingface,
+    to_huggingface_config,
+)
 from keras_bert.checkpoints.load import read_weights
-from keras_bert.checkpoints.safetensors_files import write_safetensors
-from keras_bert.checkpoints.tensorflow_files import write_tensorflow
-from keras_bert.checkpoints.tokenizer_settings import (
+from keras_bert.checkpoints.load_tokenizer import (
     find_tokenizer_settings,
     settings_of_vocab,
 )
+from keras_bert.checkpoints.safetensors_files import write_safetensors
+from keras_bert.checkpoints.sentence_transformers import write_dense_modules
+from keras_bert.checkpoints.tensorflow_files import write_tensorflow
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.io.paths import to_path
