@@ -12,13 +12,10 @@ from kind_examples import make_kind
 
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
-from keras_bert.export.bfloat16 import in_bfloat16
 from keras_bert.export.config import ExportConfig
-from keras_bert.export.network import (
-    LoadedNetwork,
-    export_network,
-    load_network,
-)
+from keras_bert.export.finetuned import in_bfloat16
+from keras_bert.export.network import export_network
+from keras_bert.predict.network import LoadedNetwork, load_network
 from keras_bert.predict.served_model import ServedModel
 from keras_bert.predict.versions import find_versions
 
