@@ -59,9 +59,7 @@ def _read_zip(file):
             # Reads all of it, and so compares its checksum.
             tensors = _Unpickler(io.BytesIO(archive.read(table))).load()
         for name, tensor in tensors.items():
-            if not isinstance(tensor, _Tensor):
-                kind = type(tensor).__name__
-                raise TypeError(f"{name!r} is of type {kind}")
+            _check(name, tensor)
     # A damaged pickle can raise any of Python's errors.
     except Exception as error:
         raise _not_loaded(file, repr(error)) from None
@@ -128,6 +126,7 @@ class _Tensor(NamedTuple):
 
     key: str
     kind: str
+    size: int
     offset: int
     shape: tuple[int, ...]
     strides: tuple[int, ...]
@@ -161,7 +160,18 @@ class _Unpickler(pickle._Unpickler):
         return _ALLOWED[module, name]
 
     def persistent_load(self, pid):
-        what, kind, key, *_ = pid
+        what, kind, key, _, size = pid
         if what != "storage" or kind not in _DTYPES:
             raise pickle.UnpicklingError(f"it names an unknown {what}")
-        return key, kind
+        return key, kind, size
+
+
+def _check(name, tensor):
+    """Raises an error for what is not a tensor within its storage."""
+    if not isinstance(tensor, _Tensor):
+        raise TypeError(f"{name!r} is of type {type(tensor).__name__}")
+    steps = zip(tensor.shape, tensor.strides, strict=True)
+    last = tensor.offset + sum((n - 1) * step for n, step in steps)
+    numbers = (tensor.offset, *tensor.shape, *tensor.strides)
+    if min(numbers) < 0 or last >= tensor.size:
+        raise ValueError(f"{name!r} is larger than its storage")
