@@ -36,7 +36,8 @@ from comparison.environments import Environments
 from safetensors.numpy import save_file
 
 import keras_bert
-from keras_bert.checkpoints.find import config_and_vocab
+from keras_bert.checkpoints.find import checkpoint_folder, config_beside
+from keras_bert.checkpoints.load_tokenizer import find_vocab
 from keras_bert.finetuning.batches import evaluation_batches, training_batches
 from keras_bert.kinds.spec import build_kind, make_spec
 from keras_bert.training.optimizers.build import build_optimizer
@@ -65,9 +66,8 @@ _NUM_UNTIMED_STEPS = 20
 
 
 def main(_):
-    bert_config, vocab_file = config_and_vocab(
-        _INIT_CHECKPOINT.value, None, None
-    )
+    bert_config = config_beside(checkpoint_folder(_INIT_CHECKPOINT.value))
+    vocab_file = find_vocab(_INIT_CHECKPOINT.value)
     if not _DROPOUT.value:
         bert_config = dataclasses.replace(
             bert_config,

@@ -13,8 +13,7 @@ import keras
 
 import keras_bert
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
-from keras_bert.export.litert import write_litert
-from keras_bert.export.onnx import write_onnx
+from keras_bert.export.network import write_litert, write_onnx
 
 
 def main(checkpoint, folder):

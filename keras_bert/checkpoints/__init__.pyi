@@ -2,8 +2,8 @@ from .heads import HeadNames as HeadNames
 from .load import load_checkpoint as load_checkpoint
 from .load_pretrained import PretrainedModel as PretrainedModel
 from .load_tokenizer import load_tokenizer as load_tokenizer
+from .resize.checkpoint import extend_positions as extend_positions
 from .resize.config import ExtendVocabConfig as ExtendVocabConfig
 from .resize.config import TrimVocabConfig as TrimVocabConfig
-from .resize.extend_positions import extend_positions as extend_positions
-from .resize.extend_vocab import extend_vocab as extend_vocab
-from .resize.trim_vocab import trim_vocab as trim_vocab
+from .resize.vocab import extend_vocab as extend_vocab
+from .resize.vocab import trim_vocab as trim_vocab

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 
-from keras_bert.checkpoints.any_format import read_file
 from keras_bert.checkpoints.find import find_weights
-from keras_bert.checkpoints.fingerprint import hash_arrays
-from keras_bert.checkpoints.heads import heads_of
+from keras_bert.checkpoints.heads import heads_of, without_heads
 from keras_bert.checkpoints.hub import SCHEME
-from keras_bert.checkpoints.stored import StoredArray
+from keras_bert.checkpoints.names import Arrays, StoredArray
+from keras_bert.checkpoints.read import hash_arrays, read_file
 from keras_bert.errors import InputError
 from keras_bert.io.paths import is_remote, to_path
 
@@ -85,20 +84,25 @@ def is_stored_with_adapters(path: str) -> bool:
     return is_adapter(path) or bool(heads_of([path]))
 
 
-def has_adapters(arrays: Mapping[str, StoredArray]) -> bool:
-    return any(map(is_adapter, arrays))
+def has_adapters(paths: Iterable[str]) -> bool:
+    return any(map(is_adapter, paths))
 
 
-def merge_into_base(
-    arrays: Mapping[str, StoredArray], file: Path
-) -> dict[str, StoredArray]:
+def merge_into_base(arrays: Arrays, file: Path) -> Arrays:
     """Returns the arrays of the whole model: the base with the adapters.
 
     `arrays` are those of the `file`. Raises InputError if the base is gone or
     has other weights than in training.
     """
     base = BaseModel.beside(file)
-    base_file = _find_base(base, file)
+    try:
+        base_file = find_weights(base.base_checkpoint)
+    except OSError as error:
+        raise InputError(
+            f"The adapters in {file.parent} need their base model, but it is "
+            f"not at {base.base_checkpoint}; put it back, or write its new "
+            f"place into {file.with_name(ADAPTERS_FILE)}."
+        ) from error
     base_arrays = read_file(base_file)
     if _fingerprint(base_file) != base.base_fingerprint:
         raise InputError(
@@ -108,7 +112,7 @@ def merge_into_base(
         )
     if has_adapters(base_arrays):
         base_arrays = merge_into_base(base_arrays, base_file)
-    whole = {p: a for p, a in base_arrays.items() if not heads_of([p])}
+    whole = without_heads(base_arrays, heads_of(base_arrays))
     for path, array in arrays.items():
         if not is_adapter(path):
             whole[path] = array
@@ -117,17 +121,6 @@ def merge_into_base(
             b = arrays[path.removesuffix(_A) + _B]
             whole[kernel] = _merged(whole[kernel], array, b, base.lora_alpha)
     return whole
-
-
-def _find_base(base, file):
-    try:
-        return find_weights(base.base_checkpoint)
-    except OSError as error:
-        raise InputError(
-            f"The adapters in {file.parent} need their base model, but it is "
-            f"not at {base.base_checkpoint}; put it back, or write its new "
-            f"place into {file.with_name(ADAPTERS_FILE)}."
-        ) from error
 
 
 def _merged(kernel, a, b, alpha):
@@ -146,5 +139,4 @@ def _fingerprint(file):
         # Not of the merged weights: products differ between processors.
         base = BaseModel.beside(file)
         before = base.base_fingerprint + str(base.lora_alpha)
-    paths = [path for path in arrays if not heads_of([path])]
-    return hash_arrays(arrays, paths, before)
+    return hash_arrays(arrays, without_heads(arrays, heads_of(arrays)), before)

@@ -1,13 +1,15 @@
-"""A path, URL or hf:// address -> the file with the weights."""
+"""A path, URL or hf:// address -> its file of weights, config, vocabulary."""
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
+from typing import Any
 
 from keras_bert.checkpoints.hub import SCHEME, download
 from keras_bert.checkpoints.safetensors_files import shards
-from keras_bert.config import BertConfig, check_config
+from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.io.folders import MARKER
 from keras_bert.io.local_copy import local_copy
@@ -128,41 +130,32 @@ def vocab_beside(folder: Path) -> Path | None:
     It is `vocab.txt`, or the `tokenizer.json` of transformers since its
     release 5.
     """
-    for name in ("vocab.txt", "tokenizer.json"):
-        if (folder / name).is_file():
-            return folder / name
-    return None
+    files = (folder / "vocab.txt", folder / "tokenizer.json")
+    return next((file for file in files if file.is_file()), None)
 
 
-def config_and_vocab(
-    checkpoint: str | Path | None,
-    bert_config: BertConfig | None = None,
-    vocab_file: str | Path | None = None,
-) -> tuple[BertConfig, str | Path]:
-    """Returns the given config and vocabulary, or else the checkpoint's."""
-    folder = checkpoint_folder(checkpoint) if checkpoint else None
-    if bert_config is None:
-        if folder is None:
-            raise InputError("Give a bert_config or a checkpoint.")
-        bert_config = config_beside(folder)
-    check_config(bert_config)
-    return bert_config, find_vocab(checkpoint, vocab_file)
+def read_json(
+    file: Path, of_type: type = dict, *, is_needed: bool = True
+) -> Any:
+    """Reads an object or a list; an empty one if no file is needed or there.
 
-
-def find_vocab(
-    checkpoint: str | Path | None, vocab_file: str | Path | None = None
-) -> str | Path:
-    """Returns the given vocabulary, or else the one beside the weights.
-
-    Raises FileNotFoundError if there is none.
+    Raises:
+        FileNotFoundError: If a file that is needed is missing.
+        InputError: If the file holds something else.
     """
-    if vocab_file is None:
-        folder = checkpoint_folder(checkpoint) if checkpoint else None
-        vocab_file = folder and vocab_beside(folder)
-        if vocab_file is None:
-            found = f", but {folder} has none" if folder else ""
-            raise FileNotFoundError(
-                "No vocab.txt; give a vocab_file, or a checkpoint that has a "
-                f"vocab.txt or tokenizer.json beside its weights{found}."
-            )
-    return vocab_file
+    if not file.is_file():
+        if not is_needed:
+            return of_type()
+        raise FileNotFoundError(
+            f"{file} is missing; copy the whole folder of the model again."
+        )
+    try:
+        values = json.loads(file.read_bytes())
+    except ValueError as error:
+        raise InputError(
+            f"{file} is not JSON ({error}); copy it again."
+        ) from error
+    if not isinstance(values, of_type):
+        what = "an object" if of_type is dict else "a list"
+        raise InputError(f"{file} is not {what}; copy it again.")
+    return values

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from absl import logging
 
-_Array = TypeVar("_Array")
+from keras_bert.checkpoints.names import Arrays, StoredArray
+
 # All other parts are heads. A checkpoint may lack them or have more of them
 # than the model: each task has its own, and an encoder can have no pooler.
 _ENCODER = re.compile(r"(embeddings|layer_\d+)(/|$)")
@@ -98,24 +99,51 @@ def heads_of(paths: Iterable[str]) -> set[str]:
     return {p.split("/")[0] for p in paths if not _ENCODER.match(p)}
 
 
-def choose_head(
-    heads: Collection[HeadNames],
-    num_outputs: int,
+def stored_heads(
+    stored: Mapping[str, StoredArray],
+    form: str,
+    kernel: str,
     architectures: Collection[str] = (),
-) -> HeadNames | None:
-    """Returns which of the heads that share a name elsewhere is meant.
+) -> dict[str, str]:
+    """Returns the output layers in a file: from our path to the name there.
 
-    It has one of the `architectures`, if any head has, and a number of outputs
-    that fits. Among these, a head with just this number comes first.
+    Of the heads that share a name there, one of the `architectures` is meant,
+    if any head has one, and one whose number of outputs fits. Among these, a
+    head with just this number comes first.
+
+    Args:
+        stored: The arrays of the file.
+        form: The field of `HeadNames` with the names, such as "google".
+        kernel: The end of the name of a kernel, which is [outputs, H].
+        architectures: Classes in transformers.
     """
-    fitting = [h for h in heads if h.num_outputs in (None, num_outputs)]
-    named = [h for h in fitting if h.architecture in architectures]
-    return max(named or fitting, key=lambda h: h.num_outputs or 0, default=None)
+    found = {}
+    for name in {getattr(head, form) for head in known_heads()} - {None}:
+        if f"{name}{kernel}" not in stored:
+            continue
+        size = stored[f"{name}{kernel}"].shape[0]
+        fitting = [
+            head
+            for head in known_heads()
+            if getattr(head, form) == name and head.num_outputs in (None, size)
+        ]
+        named = [h for h in fitting if h.architecture in architectures]
+        if fitting:
+            head = max(named or fitting, key=lambda h: h.num_outputs or 0)
+            found[head.path] = name
+    return found
 
 
-def without_left_out(arrays: Mapping[str, _Array]) -> dict[str, _Array]:
+def without_left_out(arrays: Mapping[str, StoredArray]) -> Arrays:
     """Leaves out the heads that only our own format has, with a warning."""
     left_out = {head.path for head in known_heads() if head.is_left_out}
     for head in heads_of(arrays) & left_out:
         logging.warning("The format has no place for %s; it is left out.", head)
-    return {p: a for p, a in arrays.items() if p.split("/")[0] not in left_out}
+    return without_heads(arrays, left_out)
+
+
+def without_heads(
+    arrays: Mapping[str, StoredArray], heads: Collection[str]
+) -> Arrays:
+    """Returns the arrays that belong to none of these heads."""
+    return {p: a for p, a in arrays.items() if p.split("/")[0] not in heads}

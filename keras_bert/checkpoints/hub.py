@@ -8,13 +8,7 @@ from pathlib import Path
 from keras_bert.errors import InputError
 
 SCHEME = "hf://"
-_BESIDE = [
-    "*config.json",
-    "modules.json",
-    "tokenizer.json",
-    "vocab.txt",
-    "*_Dense/*",
-]
+_BESIDE = "*config.json modules.json tokenizer.json vocab.txt *_Dense/*".split()
 # The first of these that the repository has is downloaded.
 _WEIGHTS = (["model*.safetensors*"], ["pytorch_model*.bin*"])
 

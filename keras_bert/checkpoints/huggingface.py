@@ -1,49 +1,54 @@
-"""Names of weights in Hugging Face transformers, read and written."""
+"""Names of weights in Hugging Face transformers, and its config.json."""
 
 from __future__ import annotations
 
+import dataclasses
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from keras_bert.checkpoints.heads import (
-    choose_head,
     heads_of,
     known_heads,
+    stored_heads,
     without_left_out,
 )
-from keras_bert.checkpoints.names import NameTable, modules
-from keras_bert.checkpoints.stored import StoredArray
+from keras_bert.checkpoints.names import (
+    Arrays,
+    StoredArray,
+    to_names,
+    to_paths,
+    weight_names,
+)
+from keras_bert.config import HUGGINGFACE_ACTS, BertConfig
 from keras_bert.errors import InputError
 
 _LAYER = "encoder.layer.{i}"
-# Without the prefix "bert.". PyTorch stores a kernel as [units, inputs].
-_EMBEDDINGS = {
-    "embeddings/word_embeddings": "embeddings.word_embeddings",
-    "embeddings/position_embeddings": "embeddings.position_embeddings",
-    "embeddings/segment_embeddings": "embeddings.token_type_embeddings",
-}
-_DENSE = {
+_WORDS = "embeddings.word_embeddings.weight"
+# Without the prefix "bert.".
+_ENCODER = {
+    "embeddings/word_embeddings": _WORDS,
+    "embeddings/position_embeddings": "embeddings.position_embeddings.weight",
+    "embeddings/segment_embeddings": "embeddings.token_type_embeddings.weight",
+    "embeddings/layer_norm": "embeddings.LayerNorm",
     "layer_{i}/attention/query": f"{_LAYER}.attention.self.query",
     "layer_{i}/attention/key": f"{_LAYER}.attention.self.key",
     "layer_{i}/attention/value": f"{_LAYER}.attention.self.value",
     "layer_{i}/attention/output": f"{_LAYER}.attention.output.dense",
+    "layer_{i}/attention_layer_norm": f"{_LAYER}.attention.output.LayerNorm",
     "layer_{i}/intermediate": f"{_LAYER}.intermediate.dense",
     "layer_{i}/output": f"{_LAYER}.output.dense",
+    "layer_{i}/output_layer_norm": f"{_LAYER}.output.LayerNorm",
     "pooler/dense": "pooler.dense",
     "masked_lm/transform": "cls.predictions.transform.dense",
-    "next_sentence/dense": "cls.seq_relationship",
-}
-_LAYER_NORMS = {
-    "embeddings/layer_norm": "embeddings.LayerNorm",
-    "layer_{i}/attention_layer_norm": f"{_LAYER}.attention.output.LayerNorm",
-    "layer_{i}/output_layer_norm": f"{_LAYER}.output.LayerNorm",
     "masked_lm/layer_norm": "cls.predictions.transform.LayerNorm",
+    "masked_lm/output_bias": "cls.predictions.bias",
+    "next_sentence/dense": "cls.seq_relationship",
 }
 # A constant, and a copy of cls.predictions.bias.
 _NOT_WEIGHTS = {"embeddings.position_ids", "cls.predictions.decoder.bias"}
-_WORD_EMBEDDINGS = "embeddings.word_embeddings.weight"
 _DECODER = "cls.predictions.decoder.weight"
 # The path of a decoder that is not a copy of the word embeddings. No model
 # here has one, so only an encoder or another head loads such a checkpoint.
@@ -69,7 +74,7 @@ def from_huggingface(
     source: str,
     *,
     architectures: Collection[str] = (),
-) -> dict[str, StoredArray]:
+) -> Arrays:
     """Renames the tensors of any BERT model that transformers saved.
 
     Args:
@@ -89,27 +94,21 @@ def from_huggingface(
         name = re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", name)
         if name not in _NOT_WEIGHTS:
             plain[name] = array
-    decoder, words = plain.pop(_DECODER, None), plain.get(_WORD_EMBEDDINGS)
-    outputs = {}
-    for module in {head.huggingface for head in known_heads()} - {None}:
-        if f"{module}.weight" in plain:
-            heads = [h for h in known_heads() if h.huggingface == module]
-            head = choose_head(
-                heads,
-                plain[f"{module}.weight"].shape[0],
-                architectures or (_DEFAULT_ARCHITECTURE,),
-            )
-            if head:
-                outputs[head.path] = module
-    arrays = _table(outputs).to_paths(plain, source)
+    decoder, words = plain.pop(_DECODER, None), plain.get(_WORDS)
+    heads = stored_heads(
+        plain,
+        "huggingface",
+        ".weight",
+        architectures or (_DEFAULT_ARCHITECTURE,),
+    )
+    names, transposed = _table(heads)
+    arrays = to_paths(plain, names, source, transposed)
     if decoder and words and not np.array_equal(decoder.read(), words.read()):
         arrays[UNTIED_DECODER] = decoder.transposed
     return arrays
 
 
-def to_huggingface(
-    arrays: Mapping[str, StoredArray],
-) -> tuple[dict[str, StoredArray], str]:
+def to_huggingface(arrays: Mapping[str, StoredArray]) -> tuple[Arrays, str]:
     """Renames our weights; returns them and the name of the architecture.
 
     Raises InputError if transformers has no model with these heads.
@@ -126,23 +125,56 @@ def to_huggingface(
         raise InputError(
             f"transformers has no BERT with the heads {', '.join(heads)}."
         )
-    stored = _table(outputs).to_names(arrays)
-    if not heads:
-        return stored, architecture
+    stored = to_names(arrays, *_table(outputs))
+    of_encoder = ("embeddings.", "encoder.", "pooler.")
     return {
-        f"bert.{name}"
-        if name.startswith(("embeddings.", "encoder.", "pooler."))
-        else name: array
+        f"bert.{name}" if heads and name.startswith(of_encoder) else name: array
         for name, array in stored.items()
     }, architecture
 
 
-def _table(outputs):
-    dense = _DENSE | outputs
-    return NameTable(
-        {"masked_lm/output_bias": "cls.predictions.bias"}
-        | modules(_EMBEDDINGS, {"": ".weight"})
-        | modules(dense, {"/kernel": ".weight", "/bias": ".bias"})
-        | modules(_LAYER_NORMS, {"/gamma": ".weight", "/beta": ".bias"}),
-        transposed=[f"{path}/kernel" for path in dense],
+def to_huggingface_config(
+    config: BertConfig, architecture: str, labels: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Returns the values of a config.json.
+
+    Args:
+        config: The network.
+        architecture: The name of a class, such as "BertForPreTraining".
+        labels: The names of a classifier's outputs, in order.
+
+    Raises:
+        InputError: If transformers cannot build the network.
+    """
+    values = dataclasses.asdict(config)
+    if values.pop("directionality") != "bidi":
+        raise InputError(
+            "A left-to-right BERT has no counterpart in transformers; keep "
+            "it in another format."
+        )
+    # "gelu" has two names in transformers; the first one is the usual one.
+    acts = {ours: name for name, ours in reversed(HUGGINGFACE_ACTS.items())}
+    if labels:
+        values["id2label"] = {str(i): name for i, name in enumerate(labels)}
+        values["label2id"] = {name: i for i, name in enumerate(labels)}
+    return values | {
+        "architectures": [architecture],
+        "hidden_act": acts[config.hidden_act],
+        "model_type": "bert",
+        "pad_token_id": 0,
+        "position_embedding_type": "absolute",
+        "torch_dtype": "float32",
+    }
+
+
+def _table(heads):
+    """Returns the names, and the paths whose arrays are stored transposed."""
+    names = weight_names(
+        _ENCODER | heads,
+        kernel=".weight",
+        bias=".bias",
+        gamma=".weight",
+        beta=".bias",
     )
+    # PyTorch stores a kernel as [units, inputs].
+    return names, [path for path in names if path.endswith("/kernel")]

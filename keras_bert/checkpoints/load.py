@@ -1,20 +1,23 @@
-"""A checkpoint in any format -> weights of a model."""
+"""A checkpoint in any format -> the weights of a model; none is skipped."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import keras
+from absl import logging
 
 from keras_bert.checkpoints.adapters import has_adapters, merge_into_base
-from keras_bert.checkpoints.any_format import read_file
-from keras_bert.checkpoints.assign import assign_weights
-from keras_bert.checkpoints.dense_modules import read_dense_modules
 from keras_bert.checkpoints.find import find_weights
 from keras_bert.checkpoints.heads import heads_of
 from keras_bert.checkpoints.huggingface import UNTIED_DECODER
-from keras_bert.checkpoints.stored import StoredArray
+from keras_bert.checkpoints.names import Arrays
+from keras_bert.checkpoints.read import read_file
+from keras_bert.checkpoints.sentence_transformers import read_dense_modules
 from keras_bert.errors import InputError
+
+if TYPE_CHECKING:
+    import keras
 
 
 def load_checkpoint(model: keras.Model, checkpoint: str | Path) -> None:
@@ -42,19 +45,50 @@ def load_checkpoint(model: keras.Model, checkpoint: str | Path) -> None:
     Raises:
         FileNotFoundError: If there is no checkpoint.
         InputError: If a weight is missing, unused or of another shape. Only
-            whole heads may be absent, and the log names them.
+            whole heads may be absent, and the log warns of one that keeps its
+            random weights.
     """
     file = find_weights(checkpoint)
     arrays = read_weights(file)
-    if UNTIED_DECODER in arrays and "masked_lm" in heads_of(
-        weight.path for weight in model.weights
-    ):
+    weights = {weight.path: weight for weight in model.weights}
+    if UNTIED_DECODER in arrays and "masked_lm" in heads_of(weights):
         raise InputError(
             f"The masked-LM head of {file} has a decoder.weight that differs "
             "from the word embeddings (tie_word_embeddings: false), but this "
             "model uses the embeddings themselves; load an encoder instead."
         )
-    assign_weights(model, arrays, str(file))
+    missing = weights.keys() - arrays.keys()
+    unused = arrays.keys() - weights.keys()
+    absent = heads_of(missing) - heads_of(arrays)
+    left_over = heads_of(unused) - heads_of(weights)
+    for paths, heads, what in (
+        (missing, absent, "does not have the model's weight"),
+        (unused, left_over, "has a weight that the model does not have:"),
+    ):
+        wrong = sorted(p for p in paths if p.split("/")[0] not in heads)
+        if wrong:
+            raise InputError(
+                f"{file} {what} {wrong[0]} ({len(wrong)} in all); does the "
+                "model config belong to this checkpoint?"
+            )
+    loaded = weights.keys() & arrays.keys()
+    for path in loaded:
+        if tuple(weights[path].shape) != arrays[path].shape:
+            raise InputError(
+                f"{file} has {path} of shape {arrays[path].shape}, but the "
+                f"model has shape {tuple(weights[path].shape)}; does the "
+                "model config belong to this checkpoint?"
+            )
+    for path in loaded:
+        weights[path].assign(arrays[path].read())
+    if absent:
+        logging.warning(
+            "%s has no %s, so %s of the model starts with random weights; "
+            "train it before you use its outputs.",
+            file,
+            " and no ".join(sorted(absent)),
+            "this part" if len(absent) == 1 else "each of these parts",
+        )
 
 
 def heads_in(checkpoint: str | Path) -> set[str]:
@@ -64,7 +98,7 @@ def heads_in(checkpoint: str | Path) -> set[str]:
     return heads - {"masked_lm"} if UNTIED_DECODER in arrays else heads
 
 
-def read_weights(file: Path) -> dict[str, StoredArray]:
+def read_weights(file: Path) -> Arrays:
     """Reads a file that `find_weights` found; keys are paths of weights.
 
     Adapters are merged into the weights of their base model. Dense modules of

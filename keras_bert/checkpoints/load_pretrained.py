@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import keras
 
-from keras_bert.checkpoints.find import checkpoint_folder, config_and_vocab
-from keras_bert.checkpoints.load import load_checkpoint
-from keras_bert.checkpoints.tokenizer_settings import (
-    resolve_tokenizer_settings,
+from keras_bert.checkpoints.find import (
+    checkpoint_folder,
+    config_beside,
+    read_json,
 )
-from keras_bert.config import BertConfig
+from keras_bert.checkpoints.load import load_checkpoint
+from keras_bert.checkpoints.load_tokenizer import find_vocab, load_tokenizer
+from keras_bert.config import BertConfig, check_config
 from keras_bert.errors import InputError
 from keras_bert.models.encoder import build_encoder
-from keras_bert.text.without_tensorflow import make_preprocessor, make_tokenizer
+from keras_bert.text.without_tensorflow import make_preprocessor
 
 if TYPE_CHECKING:
     from keras_bert.text.packing import BertPreprocessor
@@ -101,7 +102,7 @@ def load_pretrained(
 def _default_length(checkpoint, config):
     """128, or less if the tokenizer or the network takes less."""
     file = checkpoint_folder(checkpoint) / "tokenizer_config.json"
-    values = json.loads(file.read_bytes()) if file.is_file() else {}
+    values = read_json(file, is_needed=False)
     length = values.get("model_max_length") or _DEFAULT_LENGTH
     if not isinstance(length, (int, float)):
         raise InputError(
@@ -125,8 +126,14 @@ def load_config_and_tokenizer(
         FileNotFoundError: If the checkpoint, config or vocabulary is missing.
         InputError: If config and vocabulary do not belong together.
     """
-    config, vocab_file = config_and_vocab(checkpoint, bert_config, vocab_file)
-    settings = resolve_tokenizer_settings(checkpoint, vocab_file, do_lower_case)
-    tokenizer = make_tokenizer(vocab_file, settings)
-    config.check_vocab_size(tokenizer.vocab_size, vocab_file)
-    return config, tokenizer
+    if bert_config is None:
+        if not checkpoint:
+            raise InputError("Give a bert_config or a checkpoint.")
+        bert_config = config_beside(checkpoint_folder(checkpoint))
+    check_config(bert_config)
+    vocab_file = find_vocab(checkpoint, vocab_file)
+    tokenizer = load_tokenizer(
+        checkpoint, vocab_file=vocab_file, do_lower_case=do_lower_case
+    )
+    bert_config.check_vocab_size(tokenizer.vocab_size, vocab_file)
+    return bert_config, tokenizer

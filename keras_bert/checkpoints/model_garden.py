@@ -5,60 +5,51 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from keras_bert.checkpoints.names import NameTable, modules
-from keras_bert.checkpoints.stored import StoredArray
+from keras_bert.checkpoints.names import (
+    Arrays,
+    StoredArray,
+    to_paths,
+    weight_names,
+)
 
 _LAYER = "transformer/layer_{i}"
+_WORDS = "word_embeddings/embeddings"
 _NAMES = {
-    "embeddings/word_embeddings": "word_embeddings/embeddings",
+    "embeddings/word_embeddings": _WORDS,
     "embeddings/position_embeddings": "position_embedding/embeddings",
     "embeddings/segment_embeddings": "type_embeddings/embeddings",
-    "masked_lm/output_bias": "cls/predictions/output_bias/bias",
-}
-_DENSE = {
+    "embeddings/layer_norm": "embeddings/layer_norm",
     "layer_{i}/attention/query": f"{_LAYER}/self_attention/query",
     "layer_{i}/attention/key": f"{_LAYER}/self_attention/key",
     "layer_{i}/attention/value": f"{_LAYER}/self_attention/value",
     "layer_{i}/attention/output": f"{_LAYER}/self_attention/attention_output",
+    "layer_{i}/attention_layer_norm": f"{_LAYER}/self_attention_layer_norm",
     "layer_{i}/intermediate": f"{_LAYER}/intermediate",
     "layer_{i}/output": f"{_LAYER}/output",
+    "layer_{i}/output_layer_norm": f"{_LAYER}/output_layer_norm",
     "pooler/dense": "pooler_transform",
     "masked_lm/transform": "cls/predictions/transform/dense",
+    "masked_lm/layer_norm": "cls/predictions/transform/LayerNorm",
+    "masked_lm/output_bias": "cls/predictions/output_bias/bias",
     "next_sentence/dense": "predictions/transform/logits",
 }
-_LAYER_NORMS = {
-    "embeddings/layer_norm": "embeddings/layer_norm",
-    "layer_{i}/attention_layer_norm": f"{_LAYER}/self_attention_layer_norm",
-    "layer_{i}/output_layer_norm": f"{_LAYER}/output_layer_norm",
-    "masked_lm/layer_norm": "cls/predictions/transform/LayerNorm",
-}
-_TABLE = NameTable(
-    _NAMES
-    | modules(_DENSE, {"/kernel": "/kernel", "/bias": "/bias"})
-    | modules(_LAYER_NORMS, {"/gamma": "/gamma", "/beta": "/beta"}),
-    transposed=(),
-)
 
 
 def is_model_garden(names: Mapping[str, StoredArray]) -> bool:
     """Tells the Model Garden's names from google-research/bert's."""
-    return _NAMES["embeddings/word_embeddings"] in names
+    return _WORDS in names
 
 
-def from_model_garden(
-    stored: Mapping[str, StoredArray], source: str
-) -> dict[str, StoredArray]:
+def from_model_garden(stored: Mapping[str, StoredArray], source: str) -> Arrays:
     """Renames and reshapes a `BertEncoder` or `BertPretrainerV2`.
 
     Raises InputError if a variable belongs to neither; `source` names the file
     in the message.
     """
-    arrays = _TABLE.to_paths(
-        # The pretrainer's variables have the name of its model as a prefix.
-        {name.removeprefix("bert/"): a for name, a in stored.items()},
-        source,
-    )
-    return {path: _merge_heads(path, a) for path, a in arrays.items()}
+    # The pretrainer's variables have the name of its model as a prefix.
+    plain = {name.removeprefix("bert/"): a for name, a in stored.items()}
+    arrays = to_paths(plain, weight_names(_NAMES), source)
+    return {path: _merge_heads(path, array) for path, array in arrays.items()}
 
 
 def _merge_heads(path, array):

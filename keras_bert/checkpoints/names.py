@@ -1,85 +1,114 @@
-"""Paths of our weights <-> names of weights in another format."""
+"""Arrays in a file, and their names there <-> paths of our weights."""
 
 from __future__ import annotations
 
+import dataclasses
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 
-from keras_bert.checkpoints.stored import StoredArray
+import numpy as np
+
 from keras_bert.errors import InputError
 
 # "layer_3/" in TensorFlow's names, "layer.3." in PyTorch's.
 _LAYER = re.compile(r"(?<![a-z])layer([_.])(\d+)(?=[/.])")
 
 
-class NameTable:
-    """A table from paths of our weights to names in another format.
+@dataclasses.dataclass(frozen=True)
+class StoredArray:
+    """An array in a file, read on demand.
+
+    Weights are read one by one, so a big checkpoint is never all in memory.
 
     Attributes:
-        names: The table, with `{i}` for the number of the layer, such as
-            `{"layer_{i}/output/bias": ...}`.
-        transposed: The paths in the table whose arrays are stored transposed.
+        shape: The shape, known without reading the array.
+        read: Returns the array.
     """
 
-    def __init__(self, names: Mapping[str, str], transposed: Collection[str]):
-        self.names = dict(names)
-        self.transposed = frozenset(transposed)
-        self._paths = {name: path for path, name in names.items()}
+    shape: tuple[int, ...]
+    read: Callable[[], np.ndarray]
 
-    def to_paths(
-        self, stored: Mapping[str, StoredArray], source: str
-    ) -> dict[str, StoredArray]:
-        """Renames arrays of a file; raises InputError for an unknown name."""
-        arrays = {}
-        for name in sorted(stored):
-            general, number = _split_number(name)
-            if general not in self._paths:
-                raise InputError(
-                    f"{source} has a weight {name}, which does not belong to "
-                    "BERT; is it a checkpoint of another model?"
-                )
-            path = self._paths[general]
-            array = stored[name]
-            arrays[path.replace("{i}", number)] = (
-                array.transposed if path in self.transposed else array
-            )
-        return arrays
+    @property
+    def transposed(self) -> StoredArray:
+        return StoredArray(self.shape[::-1], lambda: self.read().T)
 
-    def to_names(
-        self, arrays: Mapping[str, StoredArray]
-    ) -> dict[str, StoredArray]:
-        """Renames our arrays; raises InputError for one without a name."""
-        stored = {}
-        for path, array in arrays.items():
-            general, number = _split_number(path)
-            if general not in self.names:
-                raise InputError(
-                    f"The weight {path} has no name in that format; choose "
-                    "another format."
-                )
-            name = self.names[general].replace("{i}", number)
-            stored[name] = (
-                array.transposed if general in self.transposed else array
-            )
-        return stored
+    def reshaped(self, *shape: int) -> StoredArray:
+        return StoredArray(shape, lambda: self.read().reshape(shape))
 
 
-def modules(
-    names: Mapping[str, str], weights: Mapping[str, str]
-) -> dict[str, str]:
-    """Makes the table of modules that all have the same weights.
+Arrays = dict[str, StoredArray]
 
-    `modules({"a": "b"}, {"/kernel": ".weight"})` is `{"a/kernel": "b.weight"}`.
+
+def weight_names(modules: Mapping[str, str], **ends: str) -> dict[str, str]:
+    """Returns a table from paths of our weights to names in another format.
+
+    Args:
+        modules: From our path to the name there, with `{i}` for the number of
+            the layer. A path is a weight, if it ends with "_embeddings" or
+            "_bias", a layer norm, if it ends with "layer_norm", and otherwise
+            a dense layer.
+        ends: What comes after the name of a module for its `kernel`, `bias`,
+            `gamma` or `beta`; by default as here, such as "/kernel".
     """
-    return {
-        f"{path}{path_end}": f"{name}{name_end}"
-        for path, name in names.items()
-        for path_end, name_end in weights.items()
-    }
+    names = {}
+    for path, name in modules.items():
+        if path.endswith(("_embeddings", "_bias")):
+            names[path] = name
+            continue
+        is_norm = path.endswith("layer_norm")
+        for weight in ("gamma", "beta") if is_norm else ("kernel", "bias"):
+            names[f"{path}/{weight}"] = name + ends.get(weight, f"/{weight}")
+    return names
 
 
-def _split_number(name):
-    layer = _LAYER.search(name)
-    if layer is None:
-        return name, ""
-    return _LAYER.sub(r"layer\1{i}", name, count=1), layer[2]
+def to_paths(
+    stored: Mapping[str, StoredArray],
+    names: Mapping[str, str],
+    source: str,
+    transposed: Collection[str] = (),
+) -> Arrays:
+    """Renames arrays of a file; raises InputError for an unknown name.
+
+    `transposed` are the paths whose arrays are stored transposed.
+    """
+    paths = {name: path for path, name in names.items()}
+    return _renamed(
+        dict(sorted(stored.items())),
+        paths,
+        {names[path] for path in transposed},
+        lambda name: (
+            f"{source} has a weight {name}, which does not belong to "
+            "BERT; is it a checkpoint of another model?"
+        ),
+    )
+
+
+def to_names(
+    arrays: Mapping[str, StoredArray],
+    names: Mapping[str, str],
+    transposed: Collection[str] = (),
+) -> Arrays:
+    """Renames our arrays; raises InputError for one without a name."""
+    return _renamed(
+        arrays,
+        names,
+        transposed,
+        lambda path: (
+            f"The weight {path} has no name in that format; choose "
+            "another format."
+        ),
+    )
+
+
+def _renamed(arrays, names, transposed, unknown):
+    renamed = {}
+    for name, array in arrays.items():
+        layer = _LAYER.search(name)
+        number = layer[2] if layer else ""
+        general = _LAYER.sub(r"layer\1{i}", name, count=1)
+        if general not in names:
+            raise InputError(unknown(name))
+        renamed[names[general].replace("{i}", number)] = (
+            array.transposed if general in transposed else array
+        )
+    return renamed

@@ -11,12 +11,12 @@ import numpy as np
 import safetensors
 from safetensors import numpy as safetensors_numpy
 
-from keras_bert.checkpoints.stored import StoredArray
+from keras_bert.checkpoints.names import Arrays, StoredArray
 from keras_bert.errors import InputError
 from keras_bert.io.whole_files import full_disk_named
 
 
-def read_safetensors(file: Path) -> dict[str, StoredArray]:
+def read_safetensors(file: Path) -> Arrays:
     """Reads a `.safetensors` file, or all files that an `.index.json` names.
 
     Raises InputError if a file is damaged.

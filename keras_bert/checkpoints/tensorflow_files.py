@@ -14,7 +14,7 @@ from tensorflow.core.protobuf.trackable_object_graph_pb2 import (
     TrackableObjectGraph,
 )
 
-from keras_bert.checkpoints.stored import StoredArray
+from keras_bert.checkpoints.names import Arrays, StoredArray
 from keras_bert.errors import InputError
 from keras_bert.io.whole_files import full_disk_named
 
@@ -22,7 +22,7 @@ _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 _TRAINING_STATE = re.compile(r"\.OPTIMIZER_SLOT|(^|/)(optimizer|save_counter)/")
 
 
-def read_tensorflow(prefix: str | Path) -> dict[str, StoredArray]:
+def read_tensorflow(prefix: str | Path) -> Arrays:
     """Reads the checkpoint whose files have this prefix.
 
     The keys of a TF2 checkpoint are places in an object graph, which also

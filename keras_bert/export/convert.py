@@ -10,23 +10,29 @@ from typing import Any
 
 from absl import logging
 
-from keras_bert.checkpoints.dense_modules import write_dense_modules
 from keras_bert.checkpoints.find import (
     config_beside,
     find_weights,
     vocab_beside,
 )
 from keras_bert.checkpoints.google import to_google
-from keras_bert.checkpoints.heads import heads_of, known_heads
-from keras_bert.checkpoints.huggingface import to_huggingface
-from keras_bert.checkpoints.huggingface_config import to_huggingface_config
+from keras_bert.checkpoints.heads import (
+    heads_of,
+    known_heads,
+    without_heads,
+)
+from keras_bert.checkpoints.huggingface import (
+    to_huggingface,
+    to_huggingface_config,
+)
 from keras_bert.checkpoints.load import read_weights
-from keras_bert.checkpoints.safetensors_files import write_safetensors
-from keras_bert.checkpoints.tensorflow_files import write_tensorflow
-from keras_bert.checkpoints.tokenizer_settings import (
+from keras_bert.checkpoints.load_tokenizer import (
     find_tokenizer_settings,
     settings_of_vocab,
 )
+from keras_bert.checkpoints.safetensors_files import write_safetensors
+from keras_bert.checkpoints.sentence_transformers import write_dense_modules
+from keras_bert.checkpoints.tensorflow_files import write_tensorflow
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.io.paths import to_path
@@ -89,69 +95,60 @@ def convert_checkpoint(
     file = find_weights(checkpoint)
     config = config_beside(file.parent)
     arrays = read_weights(file)
-    modules, dense = {}, {}
+    texts, dense = {}, {}
     if is_embedder:
         found = settings_of(file.parent, config, Embedding, settings or {})
-        modules = module_files(found, config)
+        texts = module_files(found, config)
         dense = {p: a for p, a in arrays.items() if p.startswith("dense_")}
-        arrays = _encoder_of(
-            {p: a for p, a in arrays.items() if p not in dense}
-        )
+        left_out = heads_of(arrays.keys() - dense.keys()) - {"pooler"}
+        for head in sorted(left_out):
+            logging.warning(
+                "sentence-transformers has no place for %s; it is left out.",
+                head,
+            )
+        arrays = without_heads(arrays, left_out | heads_of(dense))
     with atomic_path(output_dir) as folder:
         folder.mkdir()
-        for name, text in modules.items():
-            (folder / name).parent.mkdir(exist_ok=True)
-            (folder / name).write_text(text, encoding="utf-8")
-        write_dense_modules(folder, dense)
         if is_embedder or to == "huggingface":
-            _write_huggingface(
-                folder, arrays, config, _labels(arrays, file.parent)
-            )
+            stored, architecture = to_huggingface(arrays)
+            labels = _labels(arrays, file.parent)
+            values = to_huggingface_config(config, architecture, labels)
+            texts["config.json"] = _to_json(values)
         else:
-            if to == "google_tf1":
-                _warn_if_google_lacks(config)
-                write_tensorflow(folder / "bert_model.ckpt", to_google(arrays))
-            else:
-                write_safetensors(folder / "model.safetensors", arrays)
-            (folder / "bert_config.json").write_text(config.to_json())
+            stored = to_google(arrays) if to == "google_tf1" else arrays
+            texts["bert_config.json"] = config.to_json()
+        if to == "google_tf1":
+            _warn_if_google_lacks(config)
+            write_tensorflow(folder / "bert_model.ckpt", stored)
+        else:
+            write_safetensors(folder / "model.safetensors", stored)
         vocab_file = vocab_beside(file.parent)
         if vocab_file is None:
             logging.warning(
                 "%s has no vocab.txt, so %s has none.", file.parent, output_dir
             )
-            return
-        if vocab_file.suffix == ".txt":
-            (folder / "vocab.txt").write_bytes(vocab_file.read_bytes())
         else:
-            pieces = "".join(f"{piece}\n" for piece in load_vocab(vocab_file))
-            (folder / "vocab.txt").write_text(pieces, encoding="utf-8")
-        if to != "google_tf1":
+            vocab = vocab_file.read_bytes()
+            if vocab_file.suffix != ".txt":
+                vocab = "".join(
+                    f"{x}\n" for x in load_vocab(vocab_file)
+                ).encode()
+            (folder / "vocab.txt").write_bytes(vocab)
+        if vocab_file and to != "google_tf1":
             tokenizer = find_tokenizer_settings(checkpoint)
-            if tokenizer is None:
-                tokenizer = settings_of_vocab(
-                    (folder / "vocab.txt").read_text(encoding="utf-8").split()
-                )
-            (folder / "tokenizer_config.json").write_text(
-                tokenizer.to_json(config.max_position_embeddings)
+            tokenizer = tokenizer or settings_of_vocab(vocab.decode().split())
+            texts["tokenizer_config.json"] = tokenizer.to_json(
+                config.max_position_embeddings
             )
+        for name, text in texts.items():
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8", newline="\n")
+        write_dense_modules(folder, dense)
 
 
-def _write_huggingface(folder, arrays, config, labels):
-    stored, architecture = to_huggingface(arrays)
-    write_safetensors(folder / "model.safetensors", stored)
-    values = to_huggingface_config(config, architecture, labels)
+def _to_json(values):
     text = json.dumps(values, indent=2, ensure_ascii=False, sort_keys=True)
-    (folder / "config.json").write_text(text + "\n", encoding="utf-8")
-
-
-def _encoder_of(arrays):
-    """Leaves out all heads but the pooler, with a warning."""
-    heads = heads_of(arrays) - {"pooler"}
-    for head in sorted(heads):
-        logging.warning(
-            "sentence-transformers has no place for %s; it is left out.", head
-        )
-    return {p: a for p, a in arrays.items() if p.split("/")[0] not in heads}
+    return text + "\n"
 
 
 def _labels(arrays, source_folder):

@@ -11,7 +11,6 @@ import keras
 from keras_bert.config import BertConfig
 from keras_bert.export.model_card import finetuned_card
 from keras_bert.export.saved_model import export_saved_model
-from keras_bert.io.paths import to_path
 from keras_bert.kinds.kind import Kind
 
 
@@ -48,11 +47,7 @@ def export_finetuned(
         description=describe(kind),
         assets={**sidecars, "bert_config.json": bert_config.to_json()},
         model_card=finetuned_card(
-            to_path(export_dir).absolute().name,
-            model,
-            kind,
-            bert_config,
-            training,
+            export_dir, model, kind, bert_config, training
         ),
     )
 
@@ -67,3 +62,22 @@ def describe(kind: Kind) -> dict[str, Any]:
         "max_seq_length": spec.settings.max_seq_length,
         **kind.description(),
     }
+
+
+def in_bfloat16(
+    model: keras.Model, kind: Kind, bert_config: BertConfig
+) -> keras.Model:
+    """Returns a network whose weights take half of the memory.
+
+    It computes in bfloat16, but for the softmax of the attention, the layer
+    norms and the output layer.
+    """
+    policy = keras.config.dtype_policy()
+    keras.config.set_dtype_policy("bfloat16")
+    try:
+        copy = kind.build_model(bert_config)
+    finally:
+        keras.config.set_dtype_policy(policy)
+    for target, source in zip(copy.weights, model.weights, strict=True):
+        target.assign(source)
+    return copy

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import keras
 import tensorflow as tf
 from keras import ops
 
 from keras_bert.errors import InputError
 from keras_bert.kinds.network_calls import call_in_pieces
-from keras_bert.text.packing import Packed, pack_segments
+from keras_bert.text.packing import pack_segments
 from keras_bert.text.tokenizer import BertTokenizer
 
 # Each [MASK] takes the memory of a number for each word piece. A text may
@@ -18,21 +16,7 @@ from keras_bert.text.tokenizer import BertTokenizer
 _TOKENS_PER_CALL = 1_024
 
 
-class Guesses(NamedTuple):
-    """The best word pieces for each [MASK] of texts.
-
-    Attributes:
-        pieces: Strings [B, M, top_k], the best piece first; "" for padding.
-        probabilities: float32 [B, M, top_k]; 0 for padding.
-        packed: How the texts were read.
-    """
-
-    pieces: tf.Tensor
-    probabilities: tf.Tensor
-    packed: Packed
-
-
-class MaskFiller(tf.Module):
+class MaskFiller:
     """Guesses the word pieces at each [MASK], eagerly or in a SavedModel.
 
     Attributes:
@@ -52,7 +36,6 @@ class MaskFiller(tf.Module):
         top_k: int = 5,
     ):
         """Takes a model of `build_pretraining_model`."""
-        super().__init__(name="mask_filler")
         # A checkpoint may have more rows than word pieces.
         logits = model.output["masked_lm"][..., : tokenizer.vocab_size]
         if not 1 <= top_k <= tokenizer.vocab_size:
@@ -67,8 +50,15 @@ class MaskFiller(tf.Module):
         self.tokenizer = tokenizer
         self.max_seq_length = max_seq_length
 
-    def __call__(self, texts: tf.Tensor) -> Guesses:
-        """Guesses for strings [B]."""
+    def __call__(
+        self, texts: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor, dict[str, tf.Tensor]]:
+        """Takes strings [B]; returns guesses for M masks, and how it read.
+
+        These are the pieces, strings [B, M, top_k], the best one first and ""
+        for padding; their probabilities, float32 [B, M, top_k] and 0 for
+        padding; and `Packed.how_read`.
+        """
         packed = self._pack(texts)
         features = packed.features
         is_mask = features["input_ids"] == self.tokenizer.mask_id
@@ -81,10 +71,10 @@ class MaskFiller(tf.Module):
         )
         is_found = tf.sequence_mask(positions.row_lengths())[:, :, None]
         vocab = tf.constant(self.tokenizer.vocab)
-        return Guesses(
+        return (
             tf.where(is_found, tf.gather(vocab, outputs["ids"]), ""),
             tf.where(is_found, outputs["probabilities"], 0.0),
-            packed,
+            packed.how_read(),
         )
 
     def _pack(self, texts):
@@ -146,16 +136,13 @@ def fill_mask(
     fill = MaskFiller(
         model, tokenizer, max_seq_length=positions.shape[0], top_k=top_k
     )
-    guesses = fill(tf.constant([text]))
-    if guesses.packed.truncated[0]:
+    (pieces,), (probabilities,), how_read = fill(tf.constant([text]))
+    if how_read["truncated"][0]:
         raise InputError(
             f"The text has more than the {fill.max_seq_length} tokens that the "
             "model reads; give a shorter one."
         )
-    (pieces,), (probabilities,) = (
-        x.numpy() for x in (guesses.pieces, guesses.probabilities)
-    )
     return [
         [(piece.decode(), float(p)) for piece, p in zip(*row, strict=True)]
-        for row in zip(pieces, probabilities, strict=True)
+        for row in zip(pieces.numpy(), probabilities.numpy(), strict=True)
     ]

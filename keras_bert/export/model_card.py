@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import keras
 
 from keras_bert.config import BertConfig
+from keras_bert.export.config import PretrainedExportConfig
+from keras_bert.io.paths import to_path
 from keras_bert.kinds.kind import Kind
 from keras_bert.text.tokenizer import BertTokenizer
 
@@ -25,126 +28,122 @@ _INPUTS = {
 
 
 def finetuned_card(
-    name: str,
-    model: keras.Model,
-    kind: Kind,
-    bert_config: BertConfig,
-    training: Mapping[str, Any],
-) -> str:
-    """Returns the card of a fine-tuned model.
-
-    `training` is that of `FinetunedModel`. What is not known is left out.
-    """
-    return _card(
-        f"# {name}\n\nA BERT model that keras_bert exported. It takes strings.",
-        _sections(model, kind, bert_config, training),
-    )
-
-
-def network_card(
-    name: str,
+    export_dir: str | Path,
     model: keras.Model,
     kind: Kind,
     bert_config: BertConfig,
     training: Mapping[str, Any],
     *,
-    file_name: str,
+    file_name: str = "",
 ) -> str:
-    """Returns the card of a fine-tuned network in another format."""
-    return _card(
-        f"# {name}\n\nThe network of a BERT model that keras_bert exported. It "
-        "takes ids.",
-        {
-            "Inputs and outputs": [
-                f"`{file_name}` has these inputs, all int32. `tokenizer.json` "
-                "in `assets`, for the library `tokenizers`, makes the ids of a "
-                "text or of a pair. For the padding, all inputs are 0.",
-                "",
-                "| input | shape | |",
-                "|---|---|---|",
-                *(
-                    f"| `{name}` | {_shape(x)} | {_INPUTS[name]} |"
-                    for name, x in model.input.items()
-                ),
-                "",
-                "| output | shape | dtype |",
-                "|---|---|---|",
-                *(
-                    f"| `{name}` | {_shape(x)} | {x.dtype} |"
-                    for name, x in model.output.items()
-                ),
-                "",
-                "`keras_bert.ServedModel` and keras-bert predict take strings.",
-            ],
-            **_sections(model, kind, bert_config, training),
-        },
-    )
+    """Returns the card of a fine-tuned model, or of its network alone.
 
-
-def _sections(model, kind, bert_config, training):
+    `training` is that of `FinetunedModel`; what is not known is left out. The
+    network of another format is in the file of this name.
+    """
     spec = kind.spec
-    task = [
-        f"- Kind: `{spec.kind}`",
-        f"- Fields: {_names(spec.text_fields)}",
-    ]
-    if spec.labels:
-        task.append(f"- Labels: {_names(spec.labels)}")
-    limits = [
-        f"- The network reads up to {spec.settings.max_seq_length} tokens at "
-        "a time. `truncated` is true in an answer if the end of a text was "
-        "not read.",
-        "- `num_tokens` is the number of tokens that were read.",
-    ]
-    if training.get("metrics"):
-        limits.append(
-            "- The figures above are those of the validation set. They say "
-            "nothing about other data."
-        )
-    answer = inspect.getdoc(type(kind)) or ""
-    return {
-        "Task": [*task, "", answer] if answer else task,
-        "Network": _network(model, bert_config, kind.tokenizer),
-        "Training": _training(training),
-        "Figures on the validation set": _table(training.get("metrics") or {}),
-        "Limits": limits,
-    }
+    metrics = training.get("metrics") or {}
+    labels = [f"- Labels: {_names(spec.labels)}"] if spec.labels else []
+    answer = inspect.getdoc(type(kind))
+    figures = (
+        "- The figures above are those of the validation set. They say "
+        "nothing about other data."
+    )
+    return _card(
+        export_dir,
+        {
+            "Inputs and outputs": _tensors(model, file_name),
+            "Task": [
+                f"- Kind: `{spec.kind}`",
+                f"- Fields: {_names(spec.text_fields)}",
+                *labels,
+                *(["", answer] if answer else []),
+            ],
+            "Network": _network(model, bert_config, kind.tokenizer),
+            "Training": _training(training),
+            "Figures on the validation set": _table(metrics),
+            "Limits": [
+                f"- The network reads up to {spec.settings.max_seq_length} "
+                "tokens at a time. `truncated` is true in an answer if the end "
+                "of a text was not read.",
+                "- `num_tokens` is the number of tokens that were read.",
+                *([figures] if metrics else []),
+            ],
+        },
+        takes_ids=bool(file_name),
+    )
 
 
 def encoder_card(
-    name: str,
+    export_dir: str | Path,
     model: keras.Model,
     bert_config: BertConfig,
     tokenizer: BertTokenizer,
+    config: PretrainedExportConfig,
     *,
     checkpoint: str,
-    max_seq_length: int,
-    answers: str,
 ) -> str:
     """Returns the card of a pre-trained model, which answers with vectors."""
     return _card(
-        f"# {name}\n\nA BERT model that keras_bert exported. It takes strings.",
+        export_dir,
         {
-            "Answers": [answers],
+            "Answers": [
+                f"`embedding`: a vector of {bert_config.hidden_size} numbers "
+                f"for each text, by the pooling `{config.pooling}`"
+                f"{', with the length 1' if config.normalize else ''}."
+            ],
             "Network": [
                 *_network(model, bert_config, tokenizer),
                 f"- Checkpoint: `{checkpoint}`",
             ],
             "Limits": [
-                f"- The network reads up to {max_seq_length} tokens of a "
-                "text. `truncated` is true in an answer if the end of a text "
+                f"- The network reads up to {config.max_seq_length} tokens of "
+                "a text. `truncated` is true in an answer if the end of a text "
                 "was not read.",
             ],
         },
     )
 
 
-def _card(beginning, sections):
+def _card(export_dir, sections, *, takes_ids=False):
+    name = to_path(export_dir).absolute().name
+    beginning = (
+        "The network of a BERT model that keras_bert exported. It takes ids."
+        if takes_ids
+        else "A BERT model that keras_bert exported. It takes strings."
+    )
     parts = [
         "\n".join([f"## {title}\n", *lines])
         for title, lines in sections.items()
         if lines
     ]
-    return "\n\n".join([beginning, *parts]) + "\n"
+    return "\n\n".join([f"# {name}", beginning, *parts]) + "\n"
+
+
+def _tensors(model, file_name):
+    if not file_name:
+        return []
+    return [
+        f"`{file_name}` has these inputs, all int32. `tokenizer.json` in "
+        "`assets`, for the library `tokenizers`, makes the ids of a text or of "
+        "a pair. For the padding, all inputs are 0.",
+        "",
+        "| input | shape | |",
+        "|---|---|---|",
+        *(
+            f"| `{name}` | {_shape(x)} | {_INPUTS[name]} |"
+            for name, x in model.input.items()
+        ),
+        "",
+        "| output | shape | dtype |",
+        "|---|---|---|",
+        *(
+            f"| `{name}` | {_shape(x)} | {x.dtype} |"
+            for name, x in model.output.items()
+        ),
+        "",
+        "With keras_bert, `ServedModel` and predict.py answer strings.",
+    ]
 
 
 def _shape(tensor):
@@ -172,13 +171,12 @@ def _training(training):
         "checkpoint": "Started from",
         "num_train_steps": "Steps",
     }
-    known = {
-        title: training[name]
-        for name, title in names.items()
-        if training.get(name) is not None
-    }
     return [
-        *(f"- {title}: `{value}`" for title, value in known.items()),
+        *(
+            f"- {title}: `{training[name]}`"
+            for name, title in names.items()
+            if training.get(name) is not None
+        ),
         "",
         *_table(training["config"]),
     ]

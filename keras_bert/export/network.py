@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping
+from logging import getLogger
 from pathlib import Path
 from typing import Any
 
@@ -11,21 +13,20 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.config import BertConfig
+from keras_bert.errors import InputError
 from keras_bert.export.config import ExportConfig
 from keras_bert.export.finetuned import describe
-from keras_bert.export.litert import write_litert
-from keras_bert.export.model_card import network_card
-from keras_bert.export.onnx import write_onnx
-from keras_bert.export.saved_model import describe_signatures
-from keras_bert.io.paths import to_path
+from keras_bert.export.model_card import finetuned_card
+from keras_bert.export.saved_model import describe_signatures, write_texts
 from keras_bert.io.whole_files import to_json
 from keras_bert.kinds.kind import Kind
 from keras_bert.kinds.spec import spec_to_json
-from keras_bert.predict.network import load_network, to_specs
+from keras_bert.predict.network import import_engine, load_network, to_specs
 from keras_bert.predict.versions import DESCRIPTION, MODEL_FILES, new_version
 from keras_bert.text.tokenizer_json import tokenizer_json
 
-_WRITERS = {"litert": write_litert, "onnx": write_onnx}
+# The version of the operations that tf2onnx writes.
+_OPSET = 17
 # The largest difference of the outputs of a float32 network, relative to the
 # largest output. Kernels add up numbers in different orders.
 _TOLERANCE = 1e-3
@@ -85,26 +86,103 @@ def export_network(
             }
         ),
     }
+    write = {"litert": write_litert, "onnx": write_onnx}[config.format]
     with new_version(export_dir, config.format) as version:
         file = version.path / MODEL_FILES[config.format]
-        _WRITERS[config.format](model, config.precision, file)
+        write(model, config.precision, file)
         (version.path / "assets").mkdir()
-        for name, text in assets.items():
-            (version.path / "assets" / name).write_text(
-                text, encoding="utf-8", newline="\n"
-            )
-        card = network_card(
-            to_path(export_dir).absolute().name,
-            model,
-            kind,
-            bert_config,
-            training,
-            file_name=file.name,
+        write_texts(version.path / "assets", assets)
+        card = finetuned_card(
+            export_dir, model, kind, bert_config, training, file_name=file.name
         )
-        (version.path / "README.md").write_text(card, encoding="utf-8")
+        write_texts(version.path, {"README.md": card})
         if config.precision == "float32":
             _check(model, load_network(version.path), kind)
     return version.path
+
+
+def write_litert(model: keras.Model, precision: str, file: Path) -> None:
+    """Writes a network with its names of inputs and outputs.
+
+    With `int8`, LiteRT multiplies integers of 8 bits. Each column of a weight
+    has its scale, and so has each row of an input, found while it is computed
+    ("dynamic range").
+
+    Raises InputError if the network has an operation that LiteRT lacks.
+    """
+    module = tf.Module()
+    # The converter looks for the variables in the module.
+    module.weights = [x.value for x in model.variables]
+    module.serve = tf.function(
+        lambda **features: model(features, training=False), autograph=False
+    )
+    function = module.serve.get_concrete_function(**to_specs(model.input))
+    converter = tf.lite.TFLiteConverter.from_concrete_functions(
+        [function], module
+    )
+    if precision == "int8":
+        converter.optimizations = [tf.lite.Optimize.DEFAULT]
+    try:
+        content = converter.convert()
+    except Exception as error:
+        # The class of the error is not public.
+        if type(error).__name__ != "ConverterError":
+            raise
+        raise InputError(
+            f"LiteRT lacks an operation of the network {model.name}; choose "
+            "another format, such as onnx."
+        ) from error
+    file.write_bytes(content)
+
+
+def write_onnx(model: keras.Model, precision: str, file: Path) -> None:
+    """Writes a network with its names of inputs and outputs.
+
+    With `int8`, ONNX Runtime multiplies integers of 8 bits. Each column of a
+    weight has its scale, and so has each input, found while it is computed
+    ("dynamic").
+
+    Raises InputError if tf2onnx or ONNX Runtime is not installed.
+    """
+    tf2onnx = import_engine("tf2onnx")
+    quantization = import_engine("onnxruntime.quantization")
+    getLogger("tf2onnx").setLevel("ERROR")
+    specs = to_specs(model.input)
+    function = tf.function(
+        lambda *tensors: model(dict(zip(specs, tensors, strict=True))),
+        input_signature=list(specs.values()),
+        autograph=False,
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        float_file = Path(folder, file.name)
+        tf2onnx.convert.from_function(
+            function,
+            input_signature=function.input_signature,
+            opset=_OPSET,
+            custom_op_handlers={"Erfc": (_erfc, [])},
+            output_path=str(float_file),
+        )
+        if precision == "float32":
+            file.write_bytes(float_file.read_bytes())
+            return
+        prepared_file = Path(folder, "prepared.onnx")
+        quantization.quant_pre_process(
+            float_file, prepared_file, skip_symbolic_shape=True
+        )
+        quantization.quantize_dynamic(
+            prepared_file,
+            file,
+            per_channel=True,
+            weight_type=quantization.QuantType.QInt8,
+        )
+
+
+def _erfc(graph, node, name, args):
+    """Replaces erfc(x), which tf2onnx does not know, by 1 - erf(x)."""
+    erf = graph.insert_new_node_on_input(node, "Erf", node.input[0])
+    one = graph.make_const(f"{name}_one", np.float32(1.0))
+    node.type = "Sub"
+    graph.replace_inputs(node, [one.output[0], erf.output[0]])
 
 
 def _check(model, network, kind):

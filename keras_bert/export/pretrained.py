@@ -16,7 +16,6 @@ from keras_bert.export.config import PretrainedExportConfig
 from keras_bert.export.mask_filler import MaskFiller
 from keras_bert.export.model_card import encoder_card
 from keras_bert.export.saved_model import export_saved_model
-from keras_bert.io.paths import to_path
 from keras_bert.kinds.network_calls import call_on_texts
 from keras_bert.kinds.signatures import Signature, id_signature, one_graph
 from keras_bert.kinds.spec import find_spec, has_spec
@@ -77,7 +76,12 @@ def export_pretrained(
     config = config or PretrainedExportConfig()
     bert_config, tokenizer = load_config_and_tokenizer(checkpoint)
     bert_config.check_max_seq_length(config.max_seq_length)
-    _check_is_not_embedder(checkpoint_folder(checkpoint), bert_config)
+    folder = checkpoint_folder(checkpoint)
+    if has_spec(folder) and find_spec(folder, bert_config).kind == "embedding":
+        raise InputError(
+            f"{folder} is a model of the kind embedding; export it with "
+            "load_finetuned(folder).export(export_dir)."
+        )
     heads = heads_in(checkpoint)
     if config.pooling == "pooled" and "pooler" not in heads:
         raise InputError(
@@ -115,7 +119,16 @@ def export_pretrained(
             model, tokenizer, max_seq_length=config.max_seq_length
         )
         tracked.append(filler.model)
-        signatures["fill_mask"] = _fill_mask_signature(filler)
+
+        def fill_mask(text):
+            pieces, probabilities, how_read = filler(text)
+            return {
+                "masks.pieces": pieces,
+                "masks.probabilities": probabilities,
+                **how_read,
+            }
+
+        signatures["fill_mask"] = Signature(fill_mask, [_TEXT])
     sidecars = tokenizer.sidecars(bert_config.max_position_embeddings)
     return export_saved_model(
         export_dir,
@@ -129,26 +142,14 @@ def export_pretrained(
         },
         assets={**sidecars, "bert_config.json": bert_config.to_json()},
         model_card=encoder_card(
-            to_path(export_dir).absolute().name,
+            export_dir,
             encoder,
             bert_config,
             tokenizer,
+            config,
             checkpoint=Path(str(checkpoint)).name,
-            max_seq_length=config.max_seq_length,
-            answers=f"`embedding`: a vector of {bert_config.hidden_size} "
-            f"numbers for each text, by the pooling `{config.pooling}`"
-            f"{', with the length 1' if config.normalize else ''}.",
         ),
     )
-
-
-def _check_is_not_embedder(folder, bert_config):
-    """Raises InputError if the folder says how a text becomes its vector."""
-    if has_spec(folder) and find_spec(folder, bert_config).kind == "embedding":
-        raise InputError(
-            f"{folder} is a model of the kind embedding; export it with "
-            "load_finetuned(folder).export(export_dir)."
-        )
 
 
 def _build_vectors(encoder, has_pooler, normalize):
@@ -171,15 +172,3 @@ def _build_vectors(encoder, has_pooler, normalize):
     if normalize:
         vectors = {name: ops.normalize(x) for name, x in vectors.items()}
     return keras.Model(encoder.input, vectors, name="vectors")
-
-
-def _fill_mask_signature(filler):
-    def fill_mask(text):
-        guesses = filler(text)
-        return {
-            "masks.pieces": guesses.pieces,
-            "masks.probabilities": guesses.probabilities,
-            **guesses.packed.how_read(),
-        }
-
-    return Signature(fill_mask, [_TEXT])

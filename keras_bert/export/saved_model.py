@@ -9,12 +9,16 @@ from typing import Any
 
 import keras
 import tensorflow as tf
+from absl import logging
 
-from keras_bert.export.tf_examples import from_examples, takes_examples
-from keras_bert.export.warm_up import write_warm_up
 from keras_bert.io.whole_files import to_json
 from keras_bert.kinds.signatures import Signature, one_graph
-from keras_bert.predict.versions import DESCRIPTION, new_version
+from keras_bert.predict.versions import DESCRIPTION, WARM_UP, new_version
+
+# The texts of the requests that a server answers before it says that a model
+# is ready. The first answers are slow, because TensorFlow then optimizes its
+# graphs and takes its memory. One text is short, one fills most of a sequence.
+_WARM_UP_TEXTS = ("warm up", "warm up " * 60)
 
 
 def export_saved_model(
@@ -55,13 +59,12 @@ def export_saved_model(
         The folder of the new version.
     """
     exported = {name: _with_graph(x) for name, x in signatures.items()}
-    default = exported["serving_default"]
     exported |= {
-        name: from_examples(signature)
+        name: _from_examples(signature)
         for name, signature in exported.items()
-        if takes_examples(signature)
+        if _takes_examples(signature)
     }
-    exported["serve_examples"] = from_examples(default)
+    exported["serve_examples"] = _from_examples(exported["serving_default"])
     functions = {
         name: _with_graph(signature).function
         for name, signature in exported.items()
@@ -72,15 +75,26 @@ def export_saved_model(
         module = tf.Module(name="served")
         module.tracked = [_without_keras(x) for x in tracked]
         with tempfile.TemporaryDirectory() as folder:
+            write_texts(Path(folder), assets)
             module.assets = [
-                _asset(Path(folder, name), text)
-                for name, text in assets.items()
+                tf.saved_model.Asset(str(Path(folder, name))) for name in assets
             ]
             tf.saved_model.save(module, str(version.path), functions)
-        _set_methods(version.path, exported)
-        write_warm_up(version.path, signatures)
-        (version.path / "README.md").write_text(model_card, encoding="utf-8")
+        # tf.saved_model.save gives every signature the method Predict.
+        utils = tf.compat.v1.saved_model.signature_def_utils
+        updater = utils.MethodNameUpdater(str(version.path))
+        for name, signature in exported.items():
+            updater.replace_method_name(name, signature.method)
+        updater.save()
+        _write_warm_up(version.path / WARM_UP, signatures)
+        write_texts(version.path, {"README.md": model_card})
     return version.path
+
+
+def write_texts(folder: Path, texts: Mapping[str, str]) -> None:
+    """Writes text files, by name."""
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8", newline="\n")
 
 
 def describe_signatures(signatures: Mapping[str, Signature]) -> dict[str, Any]:
@@ -99,14 +113,55 @@ def describe_signatures(signatures: Mapping[str, Signature]) -> dict[str, Any]:
 
 
 def _takes_texts(signature):
-    return not takes_examples(signature) and all(
+    return not _takes_examples(signature) and all(
         spec.dtype == tf.string for spec in signature.inputs
     )
+
+
+def _takes_examples(signature):
+    """Returns whether a signature takes nothing but tf.Examples.
+
+    The Classify and the Regress API of TensorFlow Serving have no other
+    requests.
+    """
+    return signature.method != tf.saved_model.PREDICT_METHOD_NAME
 
 
 def _with_graph(signature):
     graph = one_graph(signature.function, signature.inputs)
     return signature._replace(function=graph)
+
+
+def _from_examples(signature):
+    """Returns the signature that takes its inputs as features of tf.Examples.
+
+    An input of rank 1 is a feature with one string. An input of rank 2 is a
+    feature with any number of strings, and is padded with "".
+    """
+    features = {
+        x.name: tf.io.FixedLenFeature([], tf.string)
+        if x.shape.rank == 1
+        else tf.io.RaggedFeature(tf.string)
+        for x in signature.inputs
+    }
+
+    def answer(examples):
+        parsed = tf.io.parse_example(examples, features)
+        return signature.function(
+            *(
+                x.to_tensor() if isinstance(x, tf.RaggedTensor) else x
+                for x in (parsed[spec.name] for spec in signature.inputs)
+            )
+        )
+
+    # TensorFlow Serving looks for this name in Classify and Regress.
+    name = (
+        tf.saved_model.CLASSIFY_INPUTS
+        if _takes_examples(signature)
+        else "examples"
+    )
+    inputs = [tf.TensorSpec([None], tf.string, name)]
+    return signature._replace(function=answer, inputs=inputs)
 
 
 def _without_keras(tracked):
@@ -120,15 +175,42 @@ def _without_keras(tracked):
     return tracked
 
 
-def _asset(file, text):
-    file.write_text(text, encoding="utf-8", newline="\n")
-    return tf.saved_model.Asset(str(file))
+def _write_warm_up(file, signatures):
+    """Writes requests to each signature, as a TFRecord of `PredictionLog`.
+
+    Without the extra `serve`, it only logs what is missing.
+    """
+    try:
+        from tensorflow_serving.apis import prediction_log_pb2
+    except ImportError:
+        logging.warning(
+            "The export has no warm-up requests, so the first answers of a "
+            "server are slow; run pip install 'keras-bert-tf[serve]'."
+        )
+        return
+    file.parent.mkdir()
+    with tf.io.TFRecordWriter(str(file)) as writer:
+        for name, signature in signatures.items():
+            for text in _WARM_UP_TEXTS:
+                log = prediction_log_pb2.PredictionLog()
+                _fill(log, name, signature, text)
+                writer.write(log.SerializeToString(deterministic=True))
 
 
-def _set_methods(path, signatures):
-    """tf.saved_model.save gives every signature the method Predict."""
-    utils = tf.compat.v1.saved_model.signature_def_utils
-    updater = utils.MethodNameUpdater(str(path))
-    for name, signature in signatures.items():
-        updater.replace_method_name(name, signature.method)
-    updater.save()
+def _fill(log, name, signature, text):
+    if _takes_examples(signature):
+        is_classify = signature.method == tf.saved_model.CLASSIFY_METHOD_NAME
+        request = (log.classify_log if is_classify else log.regress_log).request
+        features = request.input.example_list.examples.add().features.feature
+        for spec in signature.inputs:
+            texts = [text.encode()] * spec.shape.rank
+            features[spec.name].bytes_list.value.extend(texts)
+    else:
+        request = log.predict_log.request
+        for spec in signature.inputs:
+            value = tf.constant(text if spec.dtype == tf.string else 1)
+            tensor = tf.fill([1, 2, 2][: spec.shape.rank], value)
+            request.inputs[spec.name].CopyFrom(
+                tf.make_tensor_proto(tf.cast(tensor, spec.dtype))
+            )
+    request.model_spec.signature_name = name

@@ -16,9 +16,8 @@ from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
-from keras_bert.export.bfloat16 import in_bfloat16
 from keras_bert.export.config import ExportConfig
-from keras_bert.export.finetuned import export_finetuned
+from keras_bert.export.finetuned import export_finetuned, in_bfloat16
 from keras_bert.export.network import export_network, load_network
 from keras_bert.finetuning.evaluation import Evaluation
 from keras_bert.finetuning.export_report import export_report

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.checkpoints.fingerprint import fingerprint_of
+from keras_bert.checkpoints.read import fingerprint_of
 from keras_bert.config import BertConfig
 from keras_bert.finetuning.config import FinetuningConfig
 from keras_bert.finetuning.evaluation import Evaluation

@@ -14,7 +14,7 @@ from typing import Any
 from absl import logging
 from matplotlib.figure import Figure
 
-from keras_bert.checkpoints.fingerprint import fingerprint_of
+from keras_bert.checkpoints.read import fingerprint_of
 from keras_bert.errors import InputError
 from keras_bert.finetuning.encoding import encoded_folder
 from keras_bert.finetuning.fingerprint import text_of_rows

@@ -2,6 +2,7 @@ from .classifier import build_classifier as build_classifier
 from .classifier import build_regressor as build_regressor
 from .embedder import build_embedder as build_embedder
 from .encoder import build_encoder as build_encoder
+from .hidden_states import with_hidden_states as with_hidden_states
 from .multiple_choice import build_multiple_choice as build_multiple_choice
 from .pretraining import build_pretraining_model as build_pretraining_model
 from .span_labeler import build_span_labeler as build_span_labeler

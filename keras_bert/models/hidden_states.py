@@ -1,6 +1,6 @@
 """A network with the hidden states of its encoder as further outputs."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import keras
 
@@ -18,38 +18,58 @@ def with_hidden_states(
     more axis, such as [B, S, H]. The layers and their weights are those of
     the model, computed once.
 
-    Raises InputError if the encoder is frozen.
+    The layers themselves compute on the flat tokens of a batch, [B * S, H].
+
+    Raises InputError if the encoder is frozen or has fewer layers.
+
+    Example:
+        >>> bert = keras_bert.load_pretrained("pretrained", max_seq_length=16)
+        >>> network = keras_bert.models.with_hidden_states(bert.encoder, [0, 2])
+        >>> outputs = network(bert.preprocessor(["a good film", "the fox"]))
+        >>> outputs["hidden_0"].shape, outputs["hidden_2"].shape
+        (TensorShape([2, 5, 12]), TensorShape([2, 5, 12]))
     """
+    names = {
+        f"hidden_{i}": f"layer_{i - 1}" if i else "flatten_tokens"
+        for i in layers
+    }
+    extended = _with_layers(model, names.values())
+    outputs, found = extended.output
+    if missing := set(names.values()) - set(found):
+        raise InputError(
+            f"{model.name} has no {min(missing)} whose hidden states could be "
+            "read: its encoder is not trained, or it has fewer layers; choose "
+            "a model without `features`, or other layers."
+        )
+    hidden = {
+        name: UnflattenTokens(name=name)(
+            found[layer], extended.input["input_mask"]
+        )
+        for name, layer in names.items()
+    }
+    return keras.Model(extended.input, {**outputs, **hidden}, name=model.name)
+
+
+def _with_layers(model: keras.Model, names: Collection[str]) -> keras.Model:
+    """Returns a network with the outputs of a model, and of layers by name."""
+    found = {x.name: x.output for x in model.layers if x.name in names}
+    if found:
+        return keras.Model(model.input, (model.output, found))
+
+    # The encoder may be within a network of this one, such as that of one row
+    # of several.
+    def call(layer, *args, **kwargs):
+        if not isinstance(layer, keras.Model):
+            return layer(*args, **kwargs)
+        outputs, of_layers = _with_layers(layer, names)(*args, **kwargs)
+        found.update(of_layers)
+        return outputs
+
     inputs = {
         name: keras.Input(x.shape[1:], dtype=x.dtype, name=name)
         for name, x in model.input.items()
     }
-    by_layer: dict[str, keras.KerasTensor] = {}
-
-    def run(network, tensors):
-        # A network inside of this one, such as an encoder of folded rows,
-        # becomes part of the one graph, where its layers can be read.
-        return network._run_through_graph(
-            tensors, operation_fn=lambda layer: layer, call_fn=call
-        )
-
-    def call(layer, *args, **kwargs):
-        if isinstance(layer, keras.Model):
-            return run(layer, *args)
-        by_layer[layer.name] = layer(*args, **kwargs)
-        return by_layer[layer.name]
-
-    outputs = run(model, inputs)
-    layers = {i: f"layer_{i - 1}" if i else "flatten_tokens" for i in layers}
-    if not by_layer.keys() >= set(layers.values()):
-        raise InputError(
-            f"{model.name} does not give the hidden states of its encoder, "
-            "which is not trained; choose a model without `features`."
-        )
-    hidden = {
-        f"hidden_{i}": UnflattenTokens(name=f"hidden_{i}")(
-            by_layer[layer], inputs["input_mask"]
-        )
-        for i, layer in layers.items()
-    }
-    return keras.Model(inputs, {**outputs, **hidden}, name=model.name)
+    outer = keras.models.clone_model(
+        model, inputs, clone_function=lambda layer: layer, call_function=call
+    )
+    return keras.Model(inputs, (outer.output, found))

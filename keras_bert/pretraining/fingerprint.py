@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from keras_bert.checkpoints.fingerprint import fingerprint_of
+from keras_bert.checkpoints.read import fingerprint_of
 from keras_bert.io.paths import to_path
 from keras_bert.pretraining.config import PretrainingConfig
 from keras_bert.pretraining.read.weighted_files import WeightedFiles

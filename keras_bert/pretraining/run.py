@@ -16,7 +16,7 @@ from keras_bert.checkpoints.find import (
     vocab_beside,
 )
 from keras_bert.checkpoints.load import load_checkpoint
-from keras_bert.checkpoints.tokenizer_settings import (
+from keras_bert.checkpoints.load_tokenizer import (
     resolve_tokenizer_settings,
 )
 from keras_bert.config import BertConfig, check_config

@@ -9,7 +9,7 @@ from small_checkpoint import write_checkpoint
 
 from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.checkpoints.load_pretrained import load_pretrained
-from keras_bert.checkpoints.resize.extend_vocab import extend_vocab
+from keras_bert.checkpoints.resize.vocab import extend_vocab
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.export.mask_filler import fill_mask

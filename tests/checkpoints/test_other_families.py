@@ -9,8 +9,10 @@ from safetensors.numpy import save_file
 
 from keras_bert.checkpoints.find import find_weights
 from keras_bert.checkpoints.load import read_weights
-from keras_bert.checkpoints.load_tokenizer import load_tokenizer
-from keras_bert.checkpoints.tokenizer_settings import find_tokenizer_settings
+from keras_bert.checkpoints.load_tokenizer import (
+    find_tokenizer_settings,
+    load_tokenizer,
+)
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.text.tokenizer_settings import TokenizerSettings
@@ -83,7 +85,7 @@ def test_weights_of_bert(checkpoint, values):
 
 def test_a_damaged_config_beside_the_weights_is_named(checkpoint):
     (checkpoint / "config.json").write_bytes(b'{"model_type": "b\xff')
-    with pytest.raises(InputError, match="config.json is not the JSON object"):
+    with pytest.raises(InputError, match="config.json is not JSON"):
         read_weights(find_weights(checkpoint))
 
 
@@ -132,7 +134,7 @@ def test_every_family_that_transformers_saved(shared):
             {"tokenizer_class": "BertJapaneseTokenizer"},
             "config.json has tokenizer_class: 'BertJapaneseTokenizer'",
         ),
-        ("config.json", [1], "config.json is not the JSON object of a model"),
+        ("config.json", [1], "config.json is not an object; copy it"),
         (
             "tokenizer.json",
             TOKENIZER | {"model": {"type": "Unigram", "vocab": [["a", -1]]}},

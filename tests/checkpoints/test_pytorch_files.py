@@ -1,5 +1,10 @@
-"""torch 2.13 wrote torch_files/, in both of its formats."""
+"""torch 2.13 wrote torch_files/, in both of its formats.
 
+torch itself reads the older one, from before its release 1.6.
+"""
+
+import collections
+import importlib.util
 import io
 import json
 import os
@@ -8,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import types
+import unittest.mock
 import zipfile
 from pathlib import Path
 
@@ -22,9 +28,13 @@ from keras_bert.models.pretraining import build_pretraining_model
 
 FILES = Path(__file__).parent / "torch_files"
 WHOLE = np.arange(6, dtype="float32").reshape(2, 3)
+_needs_torch = pytest.mark.skipif(
+    not importlib.util.find_spec("torch"), reason="torch is not installed"
+)
+_NAMES = ["zip.bin", pytest.param("legacy.bin", marks=_needs_torch)]
 
 
-@pytest.mark.parametrize("name", ["zip.bin", "legacy.bin"])
+@pytest.mark.parametrize("name", _NAMES)
 def test_files_written_by_torch(name):
     stored = read_pytorch(FILES / name)
     expected = {
@@ -44,7 +54,7 @@ def test_files_written_by_torch(name):
         np.testing.assert_array_equal(array, value, key)
 
 
-@pytest.mark.parametrize("name", ["zip.bin", "legacy.bin"])
+@pytest.mark.parametrize("name", _NAMES)
 @pytest.mark.parametrize("kept", [0, 30, 700, -1])
 def test_a_truncated_file_is_refused(tmp_path, name, kept):
     file = tmp_path / name
@@ -82,14 +92,18 @@ def _as_zip(file, pickled, storages=()):
 
 def _as_legacy(file, pickled, storages=()):
     numbers = (0x1950A86A20F9469CFC6C, 1001, {"little_endian": True})
-    parts = [*map(pickle.dumps, numbers), pickled, pickle.dumps([*storages])]
+    parts = [pickle.dumps(number, protocol=2) for number in numbers]
+    parts += [pickled, pickle.dumps([*storages], protocol=2)]
     for key in storages:
         parts += [storages[key].size.to_bytes(8, "little")]
         parts += [storages[key].tobytes()]
     file.write_bytes(b"".join(parts))
 
 
-@pytest.mark.parametrize("write", [_as_zip, _as_legacy])
+_LEGACY = pytest.param(_as_legacy, marks=_needs_torch)
+
+
+@pytest.mark.parametrize("write", [_as_zip, _LEGACY])
 @pytest.mark.parametrize(
     ("function", "named"),
     [
@@ -110,19 +124,20 @@ def test_a_malicious_pickle_does_nothing(tmp_path, write, function, named):
     }.get(function, harmed)
     # The calls that the pickle asks for.
     file = tmp_path / "pytorch_model.bin"
-    write(file, pickle.dumps({"weight": _Calls(function, args)}))
-    with pytest.raises(ValueError, match=f"{named}, which does not belong in"):
+    protocol = 4 if write is _as_zip else 2  # torch's, in old files
+    write(file, pickle.dumps({"weight": _Calls(function, args)}, protocol))
+    why = f"it names {named}" if write is _as_zip else "torch refuses it"
+    with pytest.raises(ValueError, match=why):
         read_pytorch(file)
     assert victim.is_dir() and not harmed.exists()
 
 
-@pytest.mark.parametrize("write", [_as_zip, _as_legacy])
-def test_a_pickle_cannot_change_a_type(tmp_path, write):
+def test_a_pickle_cannot_change_a_type(tmp_path):
     """A BUILD opcode on the real dtype would change it for the process."""
     file = tmp_path / "pytorch_model.bin"
     state = (3, ">", None, None, None, 6, 6, 0)  # big-endian, 6 bytes wide
     build = pickle.dumps(state, protocol=2)[:-1] + b"b."
-    write(file, b"ctorch\nBFloat16Storage\n" + build)
+    _as_zip(file, b"ctorch\nBFloat16Storage\n" + build)
     script = """
 import sys
 from pathlib import Path
@@ -143,15 +158,38 @@ print(dtype.itemsize, dtype.byteorder)
     assert dtype == "2 =", done.stderr
 
 
-def test_plain_values_are_not_weights(tmp_path):
+@pytest.mark.parametrize(
+    ("write", "why"),
+    [
+        (_as_zip, "'epoch' is of type int"),
+        pytest.param(_as_legacy, "torch refuses it", marks=_needs_torch),
+    ],
+)
+def test_plain_values_are_not_weights(tmp_path, write, why):
     file = tmp_path / "pytorch_model.bin"
-    _as_zip(file, pickle.dumps({"epoch": 3}))
-    with pytest.raises(ValueError, match="names 'epoch' as int, which does"):
+    write(file, pickle.dumps({"epoch": 3}, protocol=2))
+    with pytest.raises(ValueError, match=why):
         read_pytorch(file)
 
 
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [
+        (None, "a release of PyTorch before 1.6, which only torch reads; pip"),
+        ((2, 5, 1), "does not read .*legacy.bin safely; install torch 2.6"),
+    ],
+)
+def test_a_safe_torch_must_be_there_for_an_old_file(
+    monkeypatch, version, message
+):
+    torch = version and types.SimpleNamespace(__version__=version)
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    with pytest.raises(ValueError, match=message):
+        read_pytorch(FILES / "legacy.bin")
+
+
 @pytest.fixture
-def write_bin(monkeypatch):
+def write_bin():
     """Writes views of arrays as torch does, under torch's names."""
     torch = types.ModuleType("torch")
     torch._utils = types.ModuleType("torch._utils")
@@ -166,8 +204,7 @@ def write_bin(monkeypatch):
     _rebuild_tensor_v2.__module__ = "torch._utils"
     _rebuild_tensor_v2.__qualname__ = "_rebuild_tensor_v2"
     torch._utils._rebuild_tensor_v2 = _rebuild_tensor_v2
-    monkeypatch.setitem(sys.modules, "torch", torch)
-    monkeypatch.setitem(sys.modules, "torch._utils", torch._utils)
+    modules = {"torch": torch, "torch._utils": torch._utils}
 
     class Pickler(pickle.Pickler):
         def persistent_id(self, obj):
@@ -184,12 +221,14 @@ def write_bin(monkeypatch):
         pickler = Pickler(pickled, protocol=2)
         pickler.write = write
         pickler.storages = {}
-        pickler.dump(
-            {
-                name: _Calls(_rebuild_tensor_v2, *view, False, {})
-                for name, view in views.items()
-            }
-        )
+        calls = {
+            name: _Calls(
+                _rebuild_tensor_v2, *view, False, collections.OrderedDict()
+            )
+            for name, view in views.items()
+        }
+        with unittest.mock.patch.dict(sys.modules, modules):
+            pickler.dump(calls)
         write(file, pickled.getvalue(), pickler.storages)
 
     return write
@@ -210,7 +249,10 @@ def test_a_view_beyond_its_storage_is_refused(
 
 @pytest.mark.parametrize(
     ("write", "sizes"),
-    [(_as_zip, [2, 1]), (_as_legacy, [2, 1]), (_as_legacy, [1, 2])],
+    [
+        (_as_zip, [2, 1]),
+        pytest.param(_as_legacy, [2, 1], marks=_needs_torch),
+    ],
 )
 def test_tensors_that_tell_different_sizes_of_a_storage_are_refused(
     tmp_path, write_bin, write, sizes
@@ -223,7 +265,18 @@ def test_tensors_that_tell_different_sizes_of_a_storage_are_refused(
         [array.read() for array in read_pytorch(file).values()]
 
 
-@pytest.mark.parametrize("write", [_as_zip, _as_legacy])
+@_needs_torch
+def test_torch_reads_a_storage_that_a_later_tensor_makes_larger(
+    tmp_path, write_bin
+):
+    views = {f"{n}": (WHOLE[:n], 0, (3 * n,), (1,)) for n in (1, 2)}
+    file = tmp_path / "pytorch_model.bin"
+    write_bin(file, views, _as_legacy)
+    for n, array in enumerate(read_pytorch(file).values(), 1):
+        np.testing.assert_array_equal(array.read(), WHOLE[:n].ravel())
+
+
+@pytest.mark.parametrize("write", [_as_zip, _LEGACY])
 def test_views_of_one_storage(tmp_path, write_bin, write):
     views = {"all": (WHOLE, 0, (6,), (1,)), "row": (WHOLE, 3, (3,), (1,))}
     write_bin(tmp_path / "pytorch_model.bin", views, write)

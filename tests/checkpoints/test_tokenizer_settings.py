@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from keras_bert.checkpoints.tokenizer_settings import (
+from keras_bert.checkpoints.load_tokenizer import (
     find_tokenizer_settings,
     resolve_tokenizer_settings,
     settings_of_vocab,

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import shutil
 
 import keras
 import numpy as np
@@ -13,14 +14,11 @@ from kind_examples import make_kind
 
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
-from keras_bert.export.bfloat16 import in_bfloat16
 from keras_bert.export.config import ExportConfig
-from keras_bert.export.network import (
-    LoadedNetwork,
-    export_network,
-    load_network,
-)
+from keras_bert.export.finetuned import in_bfloat16
+from keras_bert.export.network import export_network
 from keras_bert.models.encoder import build_encoder
+from keras_bert.predict.network import LoadedNetwork, load_network
 from keras_bert.predict.served_model import ServedModel
 from keras_bert.predict.versions import find_versions
 
@@ -50,6 +48,23 @@ def _export(model, kind, folder, config, model_format, precision="float32"):
         bert_config=config,
         training={},
     )
+
+
+@pytest.fixture(scope="module")
+def classifier(config, tmp_path_factory):
+    """A model, its kind, and a function: format -> the exported version."""
+    folder = tmp_path_factory.mktemp("classifier")
+    model, kind = _make("classification", folder, config)
+    versions = {}
+
+    def export(model_format):
+        if model_format not in versions:
+            versions[model_format] = _export(
+                model, kind, folder / model_format, config, model_format
+            )
+        return versions[model_format]
+
+    return model, kind, export
 
 
 # In CI, one network with the usual inputs and one with packed inputs.
@@ -84,19 +99,17 @@ def test_a_network_answers_strings_as_the_model(
             np.testing.assert_array_equal(answers[output], values)
 
 
-def test_served_model_reads_a_network(config, tmp_path):
-    model, kind = _make("classification", tmp_path, config)
-    _export(model, kind, tmp_path / "lite", config, "litert")
-    served = ServedModel(tmp_path / "lite")
+def test_served_model_reads_a_network(classifier):
+    _, kind, export = classifier
+    served = ServedModel(export("litert").parent)
     (answer,) = served.answer([{served.inputs[0]: "a good film"}])
     assert list(answer["scores"]) == list(kind.spec.labels)
 
 
-def test_the_files_of_a_network(config, tmp_path):
-    model, kind = _make("classification", tmp_path, config)
-    version = _export(model, kind, tmp_path / "lite", config, "litert")
-    assert version == tmp_path / "lite" / "1"
-    assert find_versions(tmp_path / "lite") == {1: version}
+def test_the_files_of_a_network(classifier):
+    version = classifier[2]("litert")
+    assert version.name == "1"
+    assert find_versions(version.parent) == {1: version}
     files = {
         str(path.relative_to(version))
         for path in version.rglob("*")
@@ -132,17 +145,17 @@ def test_litert_refuses_an_lstm_and_leaves_nothing(config, tmp_path):
     assert list((tmp_path / "lite").iterdir()) == []
 
 
-def test_a_folder_has_versions_of_one_format(config, tmp_path):
-    model, kind = _make("classification", tmp_path, config)
-    _export(model, kind, tmp_path / "model", config, "litert")
+def test_a_folder_has_versions_of_one_format(config, classifier):
+    model, kind, export = classifier
+    folder = export("litert").parent
     with pytest.raises(InputError, match="has versions of the format litert"):
-        _export(model, kind, tmp_path / "model", config, "onnx")
+        _export(model, kind, folder, config, "onnx")
 
 
 @pytest.mark.parametrize("model_format", ["litert", "onnx"])
-def test_a_damaged_network_is_refused(config, tmp_path, model_format):
-    model, kind = _make("classification", tmp_path, config)
-    version = _export(model, kind, tmp_path / "model", config, model_format)
+def test_a_damaged_network_is_refused(classifier, tmp_path, model_format):
+    version = tmp_path / "1"
+    shutil.copytree(classifier[2](model_format), version)
     (file,) = version.glob("network.*")
     file.write_bytes(file.read_bytes()[:1000])
     with pytest.raises(InputError, match=f"{file.name} is not an? .* network"):
@@ -183,8 +196,8 @@ def test_int8_is_a_quarter_of_the_size_and_close(tmp_path, model_format):
     assert 1e-5 < errors[1] < 0.1
 
 
-def test_bfloat16_halves_the_weights(config, tmp_path):
-    model, kind = _make("classification", tmp_path, config)
+def test_bfloat16_halves_the_weights(config, classifier):
+    model, kind, _ = classifier
     half = in_bfloat16(model, kind, config)
     kernel = half.get_layer("layer_1").attention.query.kernel
     assert kernel.dtype == "bfloat16"

@@ -14,8 +14,11 @@ import tensorflow as tf
 from conftest import B, P, S, V, randomize
 from reference_bert import bert
 
+from keras_bert.errors import InputError
 from keras_bert.models.classifier import build_classifier, build_regressor
+from keras_bert.models.embedder import build_embedder
 from keras_bert.models.encoder import build_encoder
+from keras_bert.models.hidden_states import with_hidden_states
 from keras_bert.models.multiple_choice import build_multiple_choice
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.models.span_labeler import build_span_labeler
@@ -60,13 +63,34 @@ def test_the_encoder_equals_the_reference_layer_by_layer(config, features):
     randomize(model)
     expected = bert(_weights(model), config, features)
     _assert_equal(model(features), expected)
-    for i in range(config.num_hidden_layers):
-        flat = model.get_layer(f"layer_{i}").output
-        hidden = keras.Model(model.input, flat)(features)
-        _assert_equal(
-            {"layer": keras.ops.reshape(hidden, (B, S, config.hidden_size))},
-            {"layer": expected[f"layer_{i}_output"]},
-        )
+    network = with_hidden_states(model, [1, 2])
+    outputs = network(features)
+    assert outputs["hidden_1"].shape == (B, S, config.hidden_size)
+    expected |= {
+        f"hidden_{i}": expected[f"layer_{i - 1}_output"] for i in (1, 2)
+    }
+    _assert_equal(outputs, expected)
+    assert [w.path for w in network.weights] == [w.path for w in model.weights]
+    with pytest.raises(InputError, match="has no layer_2 whose hidden states"):
+        with_hidden_states(model, [3])
+
+
+@pytest.mark.parametrize("build", [build_multiple_choice, build_embedder])
+def test_hidden_states_of_an_encoder_within_a_network(config, features, build):
+    del features["masked_lm_positions"]
+    model = build(config)
+    randomize(model)
+    encoder = with_hidden_states(build_encoder(config), [0, 2])
+    weights = _weights(model)
+    for weight in encoder.weights:
+        weight.assign(weights.get(weight.path, weight))
+    expected = encoder(features)
+    choices = {name: x[None] for name, x in features.items()}  # [1, B, S]
+    found = with_hidden_states(model, [0, 2])(choices)
+    for name in ("hidden_0", "hidden_2"):
+        np.testing.assert_array_equal(found[name][0], expected[name], name)
+    for name, values in model(choices).items():
+        np.testing.assert_array_equal(found[name], values, name)
 
 
 def _dense(weights, name, x):

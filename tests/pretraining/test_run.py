@@ -9,7 +9,7 @@ from conftest import write_vocab
 from safetensors.numpy import load_file
 
 from keras_bert.checkpoints.load import load_checkpoint
-from keras_bert.checkpoints.tokenizer_settings import (
+from keras_bert.checkpoints.load_tokenizer import (
     find_tokenizer_settings,
 )
 from keras_bert.export.mask_filler import fill_mask

@@ -1,4 +1,4 @@
-"""A checkpoint as its parts, of which some are to change."""
+"""A checkpoint as its parts, and the same with more positions."""
 
 from __future__ import annotations
 
@@ -7,14 +7,70 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
+
 from keras_bert.checkpoints.find import find_weights
 from keras_bert.checkpoints.load import read_weights
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
+from keras_bert.checkpoints.names import Arrays, StoredArray
 from keras_bert.checkpoints.safetensors_files import write_safetensors
-from keras_bert.checkpoints.stored import StoredArray
 from keras_bert.config import BertConfig
-from keras_bert.io.whole_files import atomic_path
+from keras_bert.errors import InputError
+from keras_bert.io.whole_files import atomic_path, check_is_new
 from keras_bert.text.tokenizer import BertTokenizer
+
+_POSITIONS = "embeddings/position_embeddings"
+
+
+def extend_positions(
+    checkpoint: str | Path,
+    output_dir: str | Path,
+    max_position_embeddings: int,
+) -> None:
+    """Gives a checkpoint more positions, such as 1,024 instead of 512.
+
+    The position embeddings are copied over and over, as Longformer does
+    (arXiv 2004.05150, section 5): position 512 begins with the row of position
+    0. So a token still knows what is next to it, and only the borders of the
+    copies are new to the network. Train it on long texts afterwards. All other
+    weights stay bit for bit; the state of the optimizer is not copied.
+
+    Example:
+        >>> keras_bert.checkpoints.extend_positions("pretrained", "longer", 40)
+        >>> bert = keras_bert.load_pretrained("longer", max_seq_length=40)
+        >>> table = bert.encoder.get_layer("embeddings").position_embeddings
+        >>> bool(np.all(table[16:32] == table[:16]))
+        True
+
+    Args:
+        checkpoint: Anything that `load_checkpoint` takes, with its config and
+            vocabulary in the same folder.
+        output_dir: A new folder; it appears when it is whole.
+        max_position_embeddings: The new number of positions.
+
+    Raises:
+        FileNotFoundError: If the checkpoint, config or vocabulary is missing.
+        InputError: If this is not more than before, or `output_dir` exists.
+    """
+    check_is_new(output_dir)
+    old = read_checkpoint(checkpoint)
+    num_old = old.config.max_position_embeddings
+    if max_position_embeddings <= num_old:
+        raise InputError(
+            f"max_position_embeddings is {max_position_embeddings}, but "
+            f"{checkpoint} has {num_old} already; give a larger number."
+        )
+    table = old.arrays[_POSITIONS]
+    shape = (max_position_embeddings, table.shape[1])
+    # np.resize repeats the rows until the new shape is full.
+    longer = StoredArray(shape, lambda: np.resize(table.read(), shape))
+    config = dataclasses.replace(
+        old.config, max_position_embeddings=max_position_embeddings
+    )
+    write_checkpoint(
+        output_dir,
+        Checkpoint(old.arrays | {_POSITIONS: longer}, config, old.tokenizer),
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,9 +83,13 @@ class Checkpoint:
         tokenizer: With the vocabulary and the settings of the checkpoint.
     """
 
-    arrays: dict[str, StoredArray]
+    arrays: Arrays
     config: BertConfig
     tokenizer: BertTokenizer
+
+    @property
+    def num_weights(self) -> int:
+        return sum(math.prod(array.shape) for array in self.arrays.values())
 
 
 def read_checkpoint(checkpoint: str | Path) -> Checkpoint:
@@ -45,18 +105,21 @@ def read_checkpoint(checkpoint: str | Path) -> Checkpoint:
 
 def write_checkpoint(
     output_dir: str | Path,
-    arrays: Mapping[str, StoredArray],
-    config: BertConfig,
-    sidecars: Mapping[str, str],
+    checkpoint: Checkpoint,
+    changed: Mapping[str, str] | None = None,
 ) -> None:
-    """Writes a folder in our own format, whole or not at all."""
+    """Writes a folder in our own format, whole or not at all.
+
+    `changed` are text files to write instead of those of the tokenizer.
+    """
+    config = checkpoint.config
+    texts = {
+        "bert_config.json": config.to_json(),
+        **checkpoint.tokenizer.sidecars(config.max_position_embeddings),
+        **(changed or {}),
+    }
     with atomic_path(output_dir) as folder:
         folder.mkdir()
-        write_safetensors(folder / "model.safetensors", arrays)
-        texts = {"bert_config.json": config.to_json(), **sidecars}
+        write_safetensors(folder / "model.safetensors", checkpoint.arrays)
         for name, text in texts.items():
             (folder / name).write_text(text, encoding="utf-8", newline="\n")
-
-
-def num_weights(arrays: Mapping[str, StoredArray]) -> int:
-    return sum(math.prod(array.shape) for array in arrays.values())

@@ -12,11 +12,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from keras_bert.checkpoints.modules_file import (
+from keras_bert.checkpoints.find import read_json
+from keras_bert.checkpoints.sentence_transformers import (
     MODULES_FILE,
     module_class,
     modules_folder,
-    read_json,
     read_modules_file,
 )
 from keras_bert.config import BertConfig

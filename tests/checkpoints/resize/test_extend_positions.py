@@ -10,7 +10,7 @@ from safetensors.numpy import load_file, save_file
 
 from keras_bert.checkpoints.find import config_beside
 from keras_bert.checkpoints.load import load_checkpoint
-from keras_bert.checkpoints.resize.extend_positions import extend_positions
+from keras_bert.checkpoints.resize.checkpoint import extend_positions
 from keras_bert.models.encoder import build_encoder
 
 POSITIONS = "embeddings/position_embeddings"

@@ -11,11 +11,11 @@ from safetensors.numpy import load_file, save_file
 
 from keras_bert.checkpoints.find import config_beside
 from keras_bert.checkpoints.load import load_checkpoint
-from keras_bert.checkpoints.resize.extend_vocab import (
+from keras_bert.checkpoints.load_tokenizer import find_tokenizer_settings
+from keras_bert.checkpoints.resize.vocab import (
     ExtendVocabConfig,
     extend_vocab,
 )
-from keras_bert.checkpoints.tokenizer_settings import find_tokenizer_settings
 from keras_bert.config import BertConfig
 from keras_bert.export.convert import convert_checkpoint
 from keras_bert.models.encoder import build_encoder

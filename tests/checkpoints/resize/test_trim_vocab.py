@@ -10,7 +10,7 @@ from conftest import randomize
 from safetensors.numpy import load_file, save_file
 
 from keras_bert.checkpoints.find import config_beside
-from keras_bert.checkpoints.resize.trim_vocab import TrimVocabConfig, trim_vocab
+from keras_bert.checkpoints.resize.vocab import TrimVocabConfig, trim_vocab
 from keras_bert.config import BertConfig
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.text.tokenizer import BertTokenizer

@@ -301,7 +301,7 @@ def test_text_may_be_lower_cased_before_the_tokenizer(new):
         ("modules.json", [{"path": ""}], "must have a type and a path; copy"),
         ("1_Pooling/config.json", [1], "config.json is not an object; copy"),
         ("1_Pooling/config.json", {"pooling_mode": 3}, "the pooling 3, but it"),
-        ("sentence_bert_config.json", [], "does not hold an object of JSON"),
+        ("sentence_bert_config.json", [], "is not an object; copy it again"),
         (
             "sentence_bert_config.json",
             {"max_seq_length": "9"},

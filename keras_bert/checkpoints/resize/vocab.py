@@ -1,16 +1,25 @@
-"""A checkpoint -> the same checkpoint with word pieces for other texts."""
+"""A checkpoint -> the same checkpoint with more or with fewer word pieces."""
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 from collections.abc import Iterable
 from pathlib import Path
 
+import numpy as np
 from absl import logging
 
-from keras_bert.checkpoints.resize.checkpoint import read_checkpoint
-from keras_bert.checkpoints.resize.config import ExtendVocabConfig
-from keras_bert.checkpoints.resize.padding import padding_pieces
-from keras_bert.checkpoints.resize.vocab_rows import write_with_vocab
+from keras_bert.checkpoints.huggingface import UNTIED_DECODER
+from keras_bert.checkpoints.names import StoredArray
+from keras_bert.checkpoints.resize.checkpoint import (
+    read_checkpoint,
+    write_checkpoint,
+)
+from keras_bert.checkpoints.resize.config import (
+    ExtendVocabConfig,
+    TrimVocabConfig,
+)
 from keras_bert.errors import InputError
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import check_is_new
@@ -26,6 +35,12 @@ from keras_bert.text.words import MAX_CHARS_PER_WORD
 
 # One line of so many is held out.
 _HELD_OUT = 20
+# The weights with one row for each piece, and the axis of the rows.
+_AXES = {
+    "embeddings/word_embeddings": 0,
+    "masked_lm/output_bias": 0,
+    UNTIED_DECODER: 1,
+}
 
 
 def extend_vocab(
@@ -90,15 +105,14 @@ def extend_vocab(
     vocab = list(old.tokenizer.vocab)
     learned, held_out = _count_words(lines, eval_lines, old.tokenizer.settings)
     words = [word.strip() for word in words if word.strip()]
-    if words and learned:
-        raise InputError(
-            "Both a text and a list of words were given; give either a text "
-            "to learn new pieces from or words to add."
+    if bool(words) == bool(learned):
+        found = (
+            "Both a text and a list of words were given; give either"
+            if words
+            else "No word was given; give"
         )
-    if not words and not learned:
         raise InputError(
-            "No word was given; give a text to learn new pieces from or a "
-            "list of words to add."
+            f"{found} a text to learn new pieces from or words to add."
         )
     if words:
         new = _pieces_of_list(words, old.tokenizer)
@@ -107,29 +121,27 @@ def extend_vocab(
     if not new:
         raise InputError(
             f"The vocabulary of {checkpoint} has a piece for every "
-            + ("given word already." if words else "frequent word already.")
+            f"{'given' if words else 'frequent'} word already."
         )
     split = WordSplitter(vocab)
     ids = {piece: i for i, piece in enumerate(vocab)}
     sources = [[i] for i in range(len(vocab))]
     sources += [[ids[part] for part in split(piece)] for piece in new]
-    padding = padding_pieces(vocab + new, config.pad_vocab_to_multiple)
-    # No text has [PAD] as an answer, so the network never guesses it.
-    sources += [[old.tokenizer.pad_id]] * len(padding)
-    write_with_vocab(output_dir, old, vocab + new + padding, sources)
+    written = _write(
+        output_dir, old, vocab + new, sources, config.pad_vocab_to_multiple
+    )
     logging.info("Added %d pieces, such as %s", len(new), ", ".join(new[:10]))
     figures: dict[str, float] = {
         "vocab_size_before": len(vocab),
-        "vocab_size_after": len(sources),
+        "vocab_size_after": written.config.vocab_size,
     }
     if not held_out:
         return figures
-    before = count_tokens(old.tokenizer, held_out)
-    after = count_tokens(
-        BertTokenizer.from_settings(
-            to_path(output_dir) / "vocab.txt", old.tokenizer.settings
-        ),
-        held_out,
+    tokenizer = BertTokenizer.from_settings(
+        to_path(output_dir) / "vocab.txt", old.tokenizer.settings
+    )
+    before, after = (
+        count_tokens(x, held_out) for x in (old.tokenizer, tokenizer)
     )
     return figures | {
         "num_words": before.num_words,
@@ -137,6 +149,82 @@ def extend_vocab(
         "tokens_per_word_after": after.tokens_per_word,
         "unknown_words_before": before.num_unknown_words,
         "unknown_words_after": after.num_unknown_words,
+    }
+
+
+def trim_vocab(
+    checkpoint: str | Path,
+    output_dir: str | Path,
+    lines: Iterable[str],
+    *,
+    config: TrimVocabConfig | None = None,
+) -> dict[str, float]:
+    """Removes from a checkpoint the pieces that a text does not use.
+
+    The special tokens stay, and with `keep_characters` all pieces of one
+    character. The kept pieces keep their order and their weights, bit for bit,
+    and get new ids. The state of the optimizer is not copied.
+
+    A word whose pieces are all kept is split as before. So with a `min_count`
+    of 1, every text of `lines` has the same pieces as before. Any other word
+    is split into shorter pieces. With `keep_characters` it becomes [UNK] only
+    if it was before, or if one of its characters is no piece of the old
+    vocabulary, alone at the start of the word or with ## elsewhere.
+
+    Example:
+        >>> with open("corpus.txt") as lines:
+        ...     figures = keras_bert.checkpoints.trim_vocab(
+        ...         "pretrained", "small", lines
+        ...     )
+        >>> figures["vocab_size_before"], figures["vocab_size_after"]
+        (31, 22)
+
+    Args:
+        checkpoint: Anything that `load_checkpoint` takes, with its config and
+            vocabulary in the same folder.
+        output_dir: A new folder, which gets `model.safetensors`,
+            `bert_config.json`, `vocab.txt` and `tokenizer_config.json`. It
+            appears when it is whole.
+        lines: The text, in any order.
+        config: Which pieces are kept.
+
+    Returns:
+        `vocab_size` and `num_weights`, both `_before` and `_after`.
+
+    Raises:
+        FileNotFoundError: If the checkpoint, config or vocabulary is missing.
+        InputError: If the text has no word, or `output_dir` exists.
+    """
+    config = config or TrimVocabConfig()
+    check_is_new(output_dir)
+    check_lines(lines=lines)
+    old = read_checkpoint(checkpoint)
+    counter = WordCounter(old.tokenizer.settings)
+    for line in lines:
+        counter.add(line)
+    word_counts = counter.counts()
+    if not word_counts:
+        raise InputError(
+            "The text has no word, so no piece would be kept; give the text "
+            "that the model is meant to read."
+        )
+    used = count_tokens(old.tokenizer, word_counts).per_piece
+    special = set(old.tokenizer.special_tokens)
+    kept = {
+        piece: [i]
+        for i, piece in enumerate(old.tokenizer.vocab)
+        if used[i] >= config.min_count
+        or piece in special
+        or (config.keep_characters and len(piece.removeprefix(INSIDE)) == 1)
+    }
+    new = _write(
+        output_dir, old, [*kept], [*kept.values()], config.pad_vocab_to_multiple
+    )
+    return {
+        "vocab_size_before": old.config.vocab_size,
+        "vocab_size_after": new.config.vocab_size,
+        "num_weights_before": old.num_weights,
+        "num_weights_after": new.num_weights,
     }
 
 
@@ -182,3 +270,46 @@ def _pieces_of_list(words, tokenizer):
         new[(INSIDE if word.startswith(INSIDE) else "") + row[0]] = None
     known = set(tokenizer.vocab)
     return [piece for piece in new if piece not in known]
+
+
+def _write(output_dir, old, pieces, sources, multiple):
+    """Writes a checkpoint with other pieces, filled up to a multiple.
+
+    The row of a piece is the mean of the rows of its `sources`, which are ids
+    of the old vocabulary. With one source, it is the same bit for bit.
+    """
+    # No text has these names: the tokenizer splits at brackets.
+    names = (f"[unused{i}]" for i in itertools.count())
+    taken = set(pieces)
+    free = (name for name in names if name not in taken)
+    vocab = [*pieces, *itertools.islice(free, -len(pieces) % multiple)]
+    # No text has [PAD] as an answer, so the network never guesses its copies.
+    padding = [[old.tokenizer.pad_id]] * (len(vocab) - len(pieces))
+    resized = {
+        path: _resized(old.arrays[path], axis, [*sources, *padding])
+        for path, axis in _AXES.items()
+        if path in old.arrays
+    }
+    new = dataclasses.replace(
+        old,
+        arrays=old.arrays | resized,
+        config=dataclasses.replace(old.config, vocab_size=len(vocab)),
+    )
+    write_checkpoint(output_dir, new, {"vocab.txt": "\n".join(vocab) + "\n"})
+    return new
+
+
+def _resized(array, axis, sources):
+    shape = list(array.shape)
+    shape[axis] = len(sources)
+    first = np.array([ids[0] for ids in sources])
+
+    def read():
+        old = np.moveaxis(array.read(), axis, 0)
+        new = old[first]
+        for row, ids in enumerate(sources):
+            if len(ids) > 1:
+                new[row] = old[list(ids)].mean(axis=0, dtype=np.float64)
+        return np.moveaxis(new, 0, axis)
+
+    return StoredArray(tuple(shape), read)
