@@ -28,10 +28,8 @@ _CLASSES = {
     "layers.window_numbers": ["WindowNumbers"],
     "layers.window_pooling": ["WindowPooling"],
     "models.feature_tagger": ["FrozenEncoder"],
-    "training.optimizers.adam_weight_decay": ["AdamWeightDecay"],
-    "training.optimizers.adamw": ["AdamW"],
+    "training.optimizers.adam": ["AdamWeightDecay", "AdamW", "Lamb"],
     "training.optimizers.build": ["LossScaleOptimizer"],
-    "training.optimizers.lamb": ["Lamb"],
     "training.optimizers.schedule": ["WarmupDecay"],
 }
 
