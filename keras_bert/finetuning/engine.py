@@ -177,6 +177,7 @@ class Engine:
 
         Raises InputError if a layer of the model is not in the checkpoint.
         """
+        assert self.checkpoint  # `finetune` has looked at it
         with precision(self.config.precision):
             model = self.build_model()
         heads = heads_of(weight.path for weight in model.weights)
@@ -236,7 +237,7 @@ class Engine:
 
 
 def _digest_of_examples(examples: Examples) -> str:
-    parts = []
+    parts: list[Any] = []
     for tensors in (examples.features, examples.labels, examples.weights):
         for name, tensor in sorted(tensors.items()):
             parts.append(f"{name} {tensor.dtype.name}")

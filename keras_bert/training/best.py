@@ -70,8 +70,10 @@ class KeepsBest:
         # Ruined weights may guess the right labels.
         is_sound = math.isfinite(figures.get("loss", 0.0))
         if is_sound and self._is_better(score):
-            score = None if math.isnan(score) else score
-            self._best = {"step": step, "score": score}
+            self._best = {
+                "step": step,
+                "score": None if math.isnan(score) else score,
+            }
             text = json.dumps(self._best) + "\n"
             self._write(self._folder, {_SCORE: text})
         return figures

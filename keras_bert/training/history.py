@@ -127,7 +127,7 @@ class EventFiles:
     def __init__(self, folder: Path):
         self._folder = folder
         self._temporary = TemporaryFolder() if is_remote(folder) else None
-        self._writers = None
+        self._writers: list[tf.summary.SummaryWriter] | None = None
         self._num_written = 0
 
     def write(self, rows: list[Row]) -> None:

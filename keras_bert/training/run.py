@@ -237,7 +237,8 @@ class Run:
             why = "A callback" if self._callbacks.stops else "The patience"
             logging.info("%s has ended the run early.", why)
         if self._writes:
-            metric = self._plan.selection and self._plan.selection.metric
+            selection = self._plan.selection
+            metric = selection.metric if selection else None
             logging.info("%s", describe_run(self.history.rows, metric))
         return self.history.last
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import keras
 import tensorflow as tf
@@ -12,7 +13,7 @@ from keras_bert.training.optimizers.adam import AdamW, AdamWeightDecay, Lamb
 from keras_bert.training.optimizers.schedule import WarmupDecay
 from keras_bert.training.replicas import sum_over_replicas
 
-_CLASSES = {
+_CLASSES: dict[str, tuple[type, dict[str, Any]]] = {
     "adam_weight_decay": (AdamWeightDecay, {}),
     "lamb": (Lamb, {}),
     # Keras' epsilon, and Keras' way of looking at the last part of a path.
