@@ -51,7 +51,7 @@ setuptools.setup(
         "google-crc32c",
         # tensorflow-datasets 4.9.10 needs it to prepare a data set.
         "importlib_resources",
-        "keras>=3.15,<3.16",
+        "keras>=3.15",
         "lazy_loader",
         "matplotlib",
         "ml_dtypes",

@@ -24,7 +24,7 @@ from keras_bert.pretraining.read.files_to_records import PretrainingRecords
 from keras_bert.pretraining.read.pairs_to_rows import pack_sequences
 from keras_bert.pretraining.read.weighted_files import find_weighted_files
 from keras_bert.training.losses import cross_entropy, weighted_mean
-from keras_bert.training.optimizers.adam_weight_decay import AdamWeightDecay
+from keras_bert.training.optimizers.adam import AdamWeightDecay
 
 _INPUT_FILE = flags.DEFINE_string("input_file", None, "Records with masks.")
 _MODEL = flags.DEFINE_string("model", "bert_tiny", "The model.")

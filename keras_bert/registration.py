@@ -25,10 +25,8 @@ _CLASSES = {
     "layers.row_positions": ["RowPositions"],
     "layers.sequence_pooling": ["SequencePooling"],
     "layers.windows": ["WindowNumbers", "WindowPooling"],
-    "training.optimizers.adam_weight_decay": ["AdamWeightDecay"],
-    "training.optimizers.adamw": ["AdamW"],
+    "training.optimizers.adam": ["AdamWeightDecay", "AdamW", "Lamb"],
     "training.optimizers.build": ["LossScaleOptimizer"],
-    "training.optimizers.lamb": ["Lamb"],
     "training.optimizers.schedule": ["WarmupDecay"],
 }
 

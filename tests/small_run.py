@@ -7,10 +7,10 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.training.config import TrainConfig
+from keras_bert.training.fingerprint import Fingerprint
 from keras_bert.training.losses import cross_entropy
 from keras_bert.training.objectives import Objective
-from keras_bert.training.run_files.fingerprint import Fingerprint
-from keras_bert.training.trainer import train
+from keras_bert.training.run import Plan, Run, Trainee
 
 CONFIG = TrainConfig(
     learning_rate=0.05,
@@ -54,7 +54,10 @@ def train_small(
     strategy=None,
     selection=None,
     digests=None,
+    callbacks=(),
 ):
+    """Returns the model and the last row of the history."""
+
     def first_batches(step, share):
         dataset = small_dataset().shuffle(20, seed=1).repeat()
         dataset = dataset.batch(config.train_batch_size).skip(step)
@@ -64,23 +67,29 @@ def train_small(
         dataset = small_dataset().batch(4)
         return dataset.map(lambda *batch: share.cut(batch))
 
-    return train(
-        build_model,
-        train_batches or first_batches,
-        None if selection else held_out_batches,
-        objectives={
-            "logits": Objective(cross_entropy, {}, {"doubled": _doubled})
-        },
-        count_work=_count_work,
-        num_train_steps=steps,
-        num_warmup_steps=num_warmup_steps,
+    run = Run(
+        Trainee(
+            build_model=build_model,
+            objectives={
+                "logits": Objective(cross_entropy, {}, {"doubled": _doubled})
+            },
+            count_work=_count_work,
+        ),
+        Plan(
+            num_train_steps=steps,
+            num_warmup_steps=num_warmup_steps,
+            train_batches=train_batches or first_batches,
+            held_out_batches=None if selection else held_out_batches,
+            selection=selection,
+        ),
         strategy=strategy or tf.distribute.get_strategy(),
         config=config,
         output_dir=output_dir,
         sidecars={"note.txt": "kept"},
-        selection=selection,
         fingerprint=Fingerprint(config.fixed_settings(), digests or {}),
+        callbacks=callbacks,
     )
+    return run.model, run.train()
 
 
 def _count_work(features):

@@ -18,7 +18,7 @@ from keras_bert.models.flops import count_work
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.training.losses import accuracy, cross_entropy
 from keras_bert.training.objectives import Objective
-from keras_bert.training.optimizers.adam_weight_decay import AdamWeightDecay
+from keras_bert.training.optimizers.adam import AdamWeightDecay
 from keras_bert.training.steps import Steps
 
 # From kTpuAllTypes in tensorflow/core/tpu/tpu_defs.h. A TPU has no units for 64

@@ -27,8 +27,7 @@ from keras_bert.finetuning.finetuned_model import (
 from keras_bert.kinds.kind import Kind
 from keras_bert.models.hidden_states import with_hidden_states
 from keras_bert.training.losses import soft_squared_error
-from keras_bert.training.objectives import Objective
-from keras_bert.training.teaching import Teaching
+from keras_bert.training.objectives import Objective, Teaching
 
 _SOFT = "soft_"
 

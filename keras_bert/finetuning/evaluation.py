@@ -1,15 +1,24 @@
-"""The answers of a model to labeled rows, and their score."""
+"""The answers of a model to rows: their score, and their files."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import keras
+import numpy as np
+import tensorflow as tf
 
 from keras_bert.errors import InputError
-from keras_bert.finetuning.predictor import Predictor
+from keras_bert.finetuning.batches import evaluation_batches
+from keras_bert.io.whole_files import atomic_path
+from keras_bert.kinds.examples import Examples
 from keras_bert.kinds.kind import Answer, Kind
+from keras_bert.progress import Progress
 from keras_bert.tasks.base import Row
+from keras_bert.training.objectives import Objective
+from keras_bert.training.share import without_tuning
 
 
 class Evaluation:
@@ -44,3 +53,91 @@ class Evaluation:
         answers = kind.answer(self.rows, self._examples, outputs)
         figures = kind.score(self.rows, answers, kind.spec.metrics)
         return answers, figures | ({} if loss is None else {"loss": loss})
+
+
+class Predictor:
+    """Called on examples, returns the outputs of each and the loss of all.
+
+    It runs on the default device, under no strategy. In a run on a TPU, this is
+    the CPU of its host, which takes batches of all shapes.
+    """
+
+    def __init__(self, model: keras.Model, objectives: Mapping[str, Objective]):
+        self.model = model
+        self._objectives = objectives
+        self._run = tf.function(self._outputs_and_sums, autograph=False)
+
+    def __call__(
+        self, examples: Examples, *, batch_size: int
+    ) -> tuple[dict[str, list[np.ndarray]], float | None]:
+        """Returns, by name, an array for each example in order, and the loss.
+
+        Outputs with an axis of tokens are as long as the batch of the
+        example. The loss is None if the examples have no labels.
+        """
+        dataset, order = evaluation_batches(examples, batch_size=batch_size)
+        outputs: dict[str, list] = {
+            name: [None] * len(order) for name in self.model.output
+        }
+        sums = {name: np.zeros(2) for name in examples.labels}
+        places = iter(order)
+        # One graph for batches of all sizes.
+        run = self._run.get_concrete_function(
+            *tf.nest.map_structure(_of_any_size, dataset.element_spec)
+        )
+        with Progress("Evaluating", len(order), "examples") as progress:
+            for batch in without_tuning(dataset):
+                arrays, batch_sums = run(*batch)
+                arrays = {name: x.numpy() for name, x in arrays.items()}
+                num_examples = len(batch[0]["input_ids"])
+                for i in range(num_examples):
+                    place = next(places)
+                    for name, array in arrays.items():
+                        outputs[name][place] = array[i]
+                for name, pair in batch_sums.items():
+                    sums[name] += pair.numpy()
+                progress.update(num_examples)
+        if not sums:
+            return outputs, None
+        loss = sum(x / max(weight, 1e-5) for x, weight in sums.values())
+        return outputs, float(loss)
+
+    def _outputs_and_sums(self, features, labels, weights):
+        outputs = self.model(features, training=False)
+        return outputs, {
+            name: tf.stack(
+                self._objectives[name].sums(
+                    labels[name], outputs[name], weights[name]
+                )["loss"]
+            )
+            for name in labels
+        }
+
+
+def write_predictions(
+    file: Path, rows: Sequence[Mapping], answers: Sequence[Mapping]
+) -> None:
+    """Writes each row with its answer as JSON lines; its label is `gold`."""
+    with atomic_path(file) as path, path.open("w", encoding="utf-8") as lines:
+        for row, answer in zip(rows, answers, strict=True):
+            row = {
+                "gold" if name == "label" else name: value
+                for name, value in row.items()
+            }
+            lines.write(
+                json.dumps({**row, **answer}, ensure_ascii=False) + "\n"
+            )
+
+
+def write_submission(
+    file: Path, kind: Kind, answers: Sequence[Mapping]
+) -> None:
+    """Writes `index` and `prediction`, as the GLUE server takes them."""
+    with atomic_path(file) as path, path.open("w", encoding="utf-8") as tsv:
+        tsv.write("index\tprediction\n")
+        for i, answer in enumerate(answers):
+            tsv.write(f"{i}\t{kind.submission(answer)}\n")
+
+
+def _of_any_size(spec):
+    return tf.TensorSpec([None] * spec.shape.rank, spec.dtype)

@@ -19,9 +19,8 @@ from keras_bert.errors import InputError
 from keras_bert.export.config import ExportConfig
 from keras_bert.export.finetuned import export_finetuned, in_bfloat16
 from keras_bert.export.network import export_network, load_network
-from keras_bert.finetuning.evaluation import Evaluation
+from keras_bert.finetuning.evaluation import Evaluation, Predictor
 from keras_bert.finetuning.export_report import export_report
-from keras_bert.finetuning.predictor import Predictor
 from keras_bert.finetuning.rows import as_rows
 from keras_bert.io.local_copy import local_copy
 from keras_bert.io.paths import to_path
@@ -34,7 +33,7 @@ from keras_bert.kinds.spec import (
     spec_to_json,
 )
 from keras_bert.tasks.base import Row
-from keras_bert.training.run_files.checkpoint import write_weights
+from keras_bert.training.checkpoint import write_weights
 
 Rows = Iterable[Row] | Mapping[str, Sequence]
 _TRAINING = "training.json"

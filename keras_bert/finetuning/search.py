@@ -12,19 +12,19 @@ from pathlib import Path
 from typing import Any
 
 from absl import logging
-from matplotlib.figure import Figure
 
 from keras_bert.checkpoints.read import fingerprint_of
 from keras_bert.errors import InputError
+from keras_bert.finetuning.config import FinetuningConfig
 from keras_bert.finetuning.encoding import encoded_folder
-from keras_bert.finetuning.fingerprint import text_of_rows
-from keras_bert.finetuning.run import FinetuningConfig, finetune, reader
+from keras_bert.finetuning.engine import text_of_rows
+from keras_bert.finetuning.run import finetune, reader
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import atomic_path, remove, write_json
 from keras_bert.progress import shown_log
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.registry import get_task
-from keras_bert.training.run_files.fingerprint import digest_of
+from keras_bert.training.fingerprint import digest_of
 
 _VARIED_IN_THE_PAPER = (
     "learning_rate",
@@ -219,6 +219,8 @@ def _write_table(file, rows):
 
 def _plot(file, rows, varied, metric):
     """Draws a panel for each field, with a dot for each run."""
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(3.5 * len(varied), 3.5), layout="constrained")
     panels = figure.subplots(1, len(varied), squeeze=False, sharey=True)[0]
     for axes, name in zip(panels, varied, strict=True):

@@ -9,7 +9,7 @@ from keras_bert.checkpoints.read import fingerprint_of
 from keras_bert.io.paths import to_path
 from keras_bert.pretraining.config import PretrainingConfig
 from keras_bert.pretraining.read.weighted_files import WeightedFiles
-from keras_bert.training.run_files.fingerprint import Fingerprint, digest_of
+from keras_bert.training.fingerprint import Fingerprint, digest_of
 
 _NUM_BYTES = 1 << 16
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+from collections.abc import Sequence
 from pathlib import Path
 
+import keras
 import tensorflow as tf
 
 from keras_bert.checkpoints.find import (
@@ -45,7 +47,7 @@ from keras_bert.text.tokenizer_settings import TokenizerSettings
 from keras_bert.training.distribution import get_strategy, is_chief
 from keras_bert.training.losses import accuracy, cross_entropy
 from keras_bert.training.objectives import Objective
-from keras_bert.training.trainer import start_over, train
+from keras_bert.training.run import Plan, Run, Trainee
 
 
 @shown_log()
@@ -59,6 +61,7 @@ def pretrain(
     vocab_file: str | Path | None = None,
     config: PretrainingConfig | None = None,
     overwrite_output_dir: bool = False,
+    callbacks: Sequence[keras.callbacks.Callback] = (),
 ) -> dict[str, float]:
     """Pre-trains a model, or resumes where an earlier call stopped.
 
@@ -82,6 +85,9 @@ def pretrain(
         overwrite_output_dir: Whether to start over if there is a run in
             output_dir. A command that may be interrupted and repeated must
             not have it.
+        callbacks: Callbacks of Keras, such as loggers. Their epoch is the
+            interval between two checkpoints; see
+            `keras_bert.training.callbacks`.
 
     Returns:
         The last row of the history: `loss`, `masked_lm_loss`,
@@ -113,10 +119,6 @@ def pretrain(
         4
     """
     config = PretrainingConfig.checked(config)
-    if config.init_moments and not checkpoint:
-        raise InputError(
-            "init_moments takes over the optimizer of a checkpoint; give one."
-        )
     check_output_dir(output_dir)
     if checkpoint:
         folder = checkpoint_folder(checkpoint)
@@ -124,6 +126,50 @@ def pretrain(
         vocab_file = vocab_file or vocab_beside(folder)
     if bert_config is None:
         raise InputError("Give a bert_config or a checkpoint.")
+    _check(config, bert_config, checkpoint)
+    # First of all: workers must find each other before TensorFlow is used.
+    strategy = get_strategy(config)
+    files = find_weighted_files(input_files)
+    held_out_files = find_weighted_files(eval_files)
+    sidecars = {"bert_config.json": bert_config.to_json()}
+    tokenizer = None
+    if vocab_file:
+        settings = _tokenizer_settings(config, files, checkpoint, vocab_file)
+        tokenizer = BertTokenizer.from_settings(vocab_file, settings)
+        bert_config.check_vocab_size(tokenizer.vocab_size, vocab_file)
+        check_vocab_of_records(
+            [*files, *held_out_files], tokenizer.vocab, vocab_file
+        )
+        sidecars |= tokenizer.sidecars(bert_config.max_position_embeddings)
+    records = _open(files, config, tokenizer)
+    held_out = held_out_files and _open(held_out_files, config, tokenizer)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(unknown_id_named(bert_config.vocab_size))
+        for opened in filter(None, (records, held_out)):
+            stack.enter_context(opened.errors_named())
+        figures = Run(
+            _trainee(bert_config, config, checkpoint),
+            _plan(records, held_out, bert_config, config, checkpoint),
+            strategy=strategy,
+            config=config,
+            output_dir=output_dir,
+            sidecars=sidecars,
+            fingerprint=pretraining_fingerprint(
+                config, files, held_out_files, sidecars, checkpoint
+            ),
+            callbacks=callbacks,
+            starts_over=overwrite_output_dir,
+        ).train()
+    if is_chief(strategy):
+        write_json(to_path(output_dir) / "eval_results.json", figures)
+    return figures
+
+
+def _check(config, bert_config, checkpoint):
+    if config.init_moments and not checkpoint:
+        raise InputError(
+            "init_moments takes over the optimizer of a checkpoint; give one."
+        )
     check_config(bert_config)
     bert_config.check_max_seq_length(config.max_seq_length)
     if config.pack_sequences and config.distribution_strategy == "tpu":
@@ -131,31 +177,32 @@ def pretrain(
             "pack_sequences makes batches of changing shapes, which a TPU "
             "cannot run; turn it off."
         )
-    # First of all: workers must find each other before TensorFlow is used.
-    strategy = get_strategy(config)
-    train_files = find_weighted_files(input_files)
-    held_out_files = find_weighted_files(eval_files)
-    sidecars = {"bert_config.json": bert_config.to_json()}
-    drawer = None
-    if vocab_file:
-        tokenizer = BertTokenizer.from_settings(
-            vocab_file,
-            _tokenizer_settings(config, train_files, checkpoint, vocab_file),
-        )
-        bert_config.check_vocab_size(tokenizer.vocab_size, vocab_file)
-        check_vocab_of_records(
-            [*train_files, *held_out_files], tokenizer.vocab, vocab_file
-        )
-        sidecars |= tokenizer.sidecars(bert_config.max_position_embeddings)
-        drawer = InstanceDrawer(
-            tokenizer,
-            MaskedLMMasker.from_config(
-                config, tokenizer, config.max_predictions_per_seq
-            ),
-            max_seq_length=config.max_seq_length,
-            random_seed=config.random_seed,
-        )
 
+
+def _open(files, config, tokenizer):
+    """Returns records; the tokenizer masks those that have no masks."""
+    drawer = tokenizer and InstanceDrawer(
+        tokenizer,
+        MaskedLMMasker.from_config(
+            config, tokenizer, config.max_predictions_per_seq
+        ),
+        max_seq_length=config.max_seq_length,
+        random_seed=config.random_seed,
+    )
+    return PretrainingRecords(
+        files,
+        max_seq_length=config.max_seq_length,
+        max_predictions_per_seq=config.max_predictions_per_seq,
+        drawer=drawer,
+        skip_corrupt_records=config.skip_corrupt_records,
+    )
+
+
+def _outputs(config):
+    return ("masked_lm", "next_sentence")[: 1 + config.next_sentence]
+
+
+def _trainee(bert_config, config, checkpoint):
     def build_model():
         model = build_pretraining_model(
             bert_config,
@@ -166,75 +213,55 @@ def pretrain(
             load_checkpoint(model, checkpoint)
         return model
 
-    outputs = ("masked_lm", "next_sentence")[: 1 + config.next_sentence]
-    open_records = functools.partial(
-        PretrainingRecords,
-        max_seq_length=config.max_seq_length,
-        max_predictions_per_seq=config.max_predictions_per_seq,
-        drawer=drawer,
-        skip_corrupt_records=config.skip_corrupt_records,
+    return Trainee(
+        build_model=build_model,
+        objectives={
+            output: Objective(
+                cross_entropy,
+                {"accuracy": accuracy},
+                {"perplexity": tf.exp} if output == "masked_lm" else {},
+            )
+            for output in _outputs(config)
+        },
+        count_work=functools.partial(
+            count_work,
+            config=bert_config,
+            num_labels=2 if config.next_sentence else 0,
+        ),
+        init_moments=checkpoint_folder(checkpoint)
+        if config.init_moments
+        else None,
     )
+
+
+def _plan(records, held_out, bert_config, config, checkpoint):
     batches = functools.partial(
         pretraining_batches,
         vocab_size=bert_config.vocab_size,
-        outputs=outputs,
+        outputs=_outputs(config),
         packed=config.pack_sequences,
     )
-    records = open_records(train_files)
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(unknown_id_named(bert_config.vocab_size))
-        stack.enter_context(records.errors_named())
-        evaluation = None
-        if held_out_files:
-            held_out = open_records(held_out_files)
-            stack.enter_context(held_out.errors_named())
 
-            def evaluation(share):
-                return batches(held_out.batches(config.eval_batch_size, share))
-
-        if overwrite_output_dir:
-            start_over(output_dir, strategy)
-        _, figures = train(
-            build_model,
-            lambda step, share: batches(
-                records.batches(
-                    config.train_batch_size,
-                    share,
-                    shuffle_seed=config.random_seed,
-                    first_batch=step,
-                )
-            ),
-            evaluation,
-            objectives={
-                output: Objective(
-                    cross_entropy,
-                    {"accuracy": accuracy},
-                    {"perplexity": tf.exp} if output == "masked_lm" else {},
-                )
-                for output in outputs
-            },
-            count_work=functools.partial(
-                count_work,
-                config=bert_config,
-                num_labels=2 if config.next_sentence else 0,
-            ),
-            num_train_steps=config.num_train_steps,
-            num_warmup_steps=config.num_warmup_steps,
-            strategy=strategy,
-            config=config,
-            output_dir=output_dir,
-            sidecars=sidecars,
-            fingerprint=pretraining_fingerprint(
-                config, train_files, held_out_files, sidecars, checkpoint
-            ),
-            init_moments=checkpoint_folder(checkpoint)
-            if config.init_moments and checkpoint
-            else None,
-            evaluates_first=checkpoint is not None,
+    def train_batches(step, share):
+        return batches(
+            records.batches(
+                config.train_batch_size,
+                share,
+                shuffle_seed=config.random_seed,
+                first_batch=step,
+            )
         )
-    if is_chief(strategy):
-        write_json(to_path(output_dir) / "eval_results.json", figures)
-    return figures
+
+    def held_out_batches(share):
+        return batches(held_out.batches(config.eval_batch_size, share))
+
+    return Plan(
+        num_train_steps=config.num_train_steps,
+        num_warmup_steps=config.num_warmup_steps,
+        train_batches=train_batches,
+        held_out_batches=held_out_batches if held_out else None,
+        evaluates_first=checkpoint is not None,
+    )
 
 
 def _tokenizer_settings(config, input_files, checkpoint, vocab_file):

@@ -1,16 +1,16 @@
-"""The devices and the precision of a run, by name."""
+"""The devices and the precision of a run, and what its workers agree on."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import keras
 import tensorflow as tf
 
 from keras_bert.errors import InputError
 from keras_bert.training.config import TrainConfig
-from keras_bert.training.workers import ends_without_workers
+from keras_bert.training.interruption import ends_without_workers
 
 
 def get_strategy(config: TrainConfig) -> tf.distribute.Strategy:
@@ -74,9 +74,46 @@ def precision(name: str) -> Iterator[None]:
 
 def is_chief(strategy: tf.distribute.Strategy) -> bool:
     """Returns whether this process writes the files: one of all workers."""
-    if not isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
+    if not has_workers(strategy):
         return True
     resolver = strategy.cluster_resolver
     if "chief" in resolver.cluster_spec().jobs:
         return resolver.task_type == "chief"
     return not resolver.task_id
+
+
+def has_workers(strategy: tf.distribute.Strategy) -> bool:
+    """Returns whether other processes take part in the run."""
+    return isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
+
+
+def value_of_chief(strategy: tf.distribute.Strategy, value: int) -> int:
+    """Gives every worker the chief's value; all workers must call this.
+
+    Workers may see different files, or decide differently by a rounding
+    error. They then wait for each other for ever.
+    """
+    if not has_workers(strategy):
+        return value
+
+    def of_first_replica():
+        context = tf.distribute.get_replica_context()
+        is_first = tf.equal(context.replica_id_in_sync_group, 0)
+        number = tf.where(is_first, tf.constant(value, tf.int64), 0)
+        return context.all_reduce(tf.distribute.ReduceOp.SUM, number)
+
+    results = tf.function(lambda: strategy.run(of_first_replica))()
+    return int(strategy.experimental_local_results(results)[0])
+
+
+def uses_xla(
+    config: TrainConfig, make_batches: Callable[[], tf.data.Dataset]
+) -> bool:
+    """Returns whether the steps on these batches are compiled with XLA."""
+    if config.jit_compile != "auto":
+        return config.jit_compile == "on"
+    # XLA is slower on a CPU, and it compiles anew for each shape.
+    if not any(map(tf.config.list_logical_devices, ("GPU", "TPU"))):
+        return False
+    specs = tf.nest.flatten(make_batches().element_spec)
+    return all(spec.shape.is_fully_defined() for spec in specs)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
+import keras
 from keras import ops
 
 from keras_bert.training.losses import Tensor, soft_squared_error
@@ -88,3 +89,22 @@ class BatchObjective(Objective):
             name: (num_rows * function(labels, outputs, weights), num_rows)
             for name, function in self._functions().items()
         }
+
+
+class Teaching(NamedTuple):
+    """A network that learns from a teacher, besides the labels of its batches.
+
+    Attributes:
+        network: The network of the run with more outputs. Its further weights
+            are only for training.
+        objectives: Those of all outputs.
+        labels: Returns the labels of the further outputs, from the features of
+            a batch or a part of it.
+        weights: Returns the weights of these labels, from the features and the
+            weights of the other labels.
+    """
+
+    network: keras.Model
+    objectives: Mapping[str, Objective]
+    labels: Callable[[Mapping[str, Tensor]], Mapping[str, Tensor]]
+    weights: Callable[..., Mapping[str, Tensor]]

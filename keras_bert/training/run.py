@@ -1,137 +1,389 @@
-"""A run in progress: the loop over steps, and what happens between them."""
+"""A training run: builds, trains, evaluates, saves, resumes and logs."""
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import functools
 import math
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
+import keras
 import numpy as np
+import tensorflow as tf
 from absl import logging
 
 from keras_bert.errors import InputError
+from keras_bert.io.paths import to_path
+from keras_bert.io.whole_files import remove, whole_folder
 from keras_bert.progress import Progress
-from keras_bert.training.interruption import STATUS, TerminationSignal
-from keras_bert.training.run_files.checkpoint import CheckpointWriter
-from keras_bert.training.run_files.history import History
-from keras_bert.training.run_files.summary import held_out_figures
-from keras_bert.training.steps import Figures, Steps
+from keras_bert.training.best import KeepsBest, Selection
+from keras_bert.training.callbacks import Callbacks
+from keras_bert.training.checkpoint import (
+    CheckpointWriter,
+    Holds,
+    TrainingState,
+    checkpoint_of_step,
+    every_weight,
+    latest_step,
+    write_weights,
+)
+from keras_bert.training.checks import (
+    check_divisions,
+    make_writable,
+    warn_of_a_short_run,
+)
+from keras_bert.training.config import TrainConfig
+from keras_bert.training.distribution import (
+    has_workers,
+    is_chief,
+    precision,
+    uses_xla,
+    value_of_chief,
+)
+from keras_bert.training.fingerprint import FINGERPRINT_FILE, Fingerprint
+from keras_bert.training.history import History, describe_run, held_out_figures
+from keras_bert.training.interruption import (
+    STATUS,
+    TerminationSignal,
+    lost_worker_named,
+)
+from keras_bert.training.matmul_speed import measure_matmul_speed
+from keras_bert.training.objectives import Objective, Teaching
+from keras_bert.training.optimizers.build import build_optimizer
+from keras_bert.training.share import WHOLE, Share, distribute
+from keras_bert.training.steps import CountWork, Steps
 
+_CONFIG = "train_config.json"
 # A run has at least this number of rows of training figures.
 _NUM_ROWS = 100
 
 
-class Run:
-    """Takes the steps of a run, records figures and ends the intervals.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Trainee:
+    """What a run trains.
 
-    An interval ends at every multiple of `interval` and at the last step: the
-    history is written, a checkpoint saved, and then the model evaluated. So a
-    process that is killed in an evaluation loses nothing but this evaluation,
-    with which the resumed run begins. A row of the history holds means over
-    the steps since the row before.
+    Attributes:
+        build_model: Returns the model with its initial weights.
+        objectives: By the name of the model's output.
+        count_work: Features -> sequences, tokens and flops of the batch, in
+            graph; see `WORK`. They are reported per second.
+        learning_rate_factors: Those of `build_optimizer`.
+        holds: Whether a checkpoint holds the weight of a path. `build_model`
+            must return the others with the values that they keep.
+        teach: Takes the model, and returns the network that is trained in its
+            place and shares its weights. The model alone is evaluated, kept
+            and the result.
+        init_moments: A checkpoint whose optimizer's moments to start with.
+    """
+
+    build_model: Callable[[], keras.Model]
+    objectives: Mapping[str, Objective]
+    count_work: CountWork
+    learning_rate_factors: Mapping[str, float] | None = None
+    holds: Holds = every_weight
+    teach: Callable[[keras.Model], Teaching] | None = None
+    init_moments: Path | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Plan:
+    """The steps of a run, their data, and what the model is measured on.
+
+    Attributes:
+        num_train_steps: Steps of the whole run.
+        num_warmup_steps: Steps until the learning rate is at its peak.
+        train_batches: Takes a number of steps and the share of a worker.
+            Returns its rows of the batches after these steps, enough for
+            `num_train_steps` in all and always the same for one seed:
+            (features, labels, weights), the last two by output; see `Steps`.
+        held_out_batches: Takes the share of a worker and returns its rows of
+            held-out batches, which are evaluated after every
+            `save_checkpoints_steps` steps and at the end; or None.
+        selection: Evaluates the model after every interval, in place of
+            held_out_batches, and keeps the best one as `best/`.
+        evaluates_first: Whether to evaluate the initial weights too, as step
+            0 of the history.
+    """
+
+    num_train_steps: int
+    num_warmup_steps: int
+    train_batches: Callable[[int, Share], tf.data.Dataset]
+    held_out_batches: Callable[[Share], tf.data.Dataset] | None = None
+    selection: Selection | None = None
+    evaluates_first: bool = False
+
+
+class Run:
+    """Trains a model, or goes on where an earlier run was interrupted.
+
+    An interval ends at every multiple of `save_checkpoints_steps` and at the
+    last step: the history is written, a checkpoint saved, and then the model
+    evaluated. So a process that is killed in an evaluation loses nothing but
+    this evaluation, with which the resumed run begins. A row of the history
+    holds means over the steps since the row before.
 
     The host waits for the device only when a row is due. A loss or a weight
     that is not finite then raises InputError, which names the step. Weights
     that are not finite are not saved, and the last checkpoint stays.
 
     Speeds are those of the training steps alone. `minutes` continue from the
-    last row and include evaluation and checkpoints. The FLOP/s of the model
-    are also given as a share of `matmul_speed`.
+    last row and include evaluation and checkpoints.
+
+    Attributes:
+        step: The number of steps that were taken.
+        model: The model with the weights of this step.
+        history: The figures of these steps.
     """
 
     def __init__(
         self,
-        steps: Steps,
-        history: History,
-        writer: CheckpointWriter | None,
+        trainee: Trainee,
+        plan: Plan,
         *,
-        step: int,
-        num_train_steps: int,
-        interval: int,
-        matmul_speed: float,
-        evaluate: Callable[[int], Mapping[str, float]] | None,
-        ends_run: Callable[[int], bool] | None,
-        progress: Progress,
+        strategy: tf.distribute.Strategy,
+        config: TrainConfig,
+        output_dir: str | Path,
+        sidecars: Mapping[str, str],
+        fingerprint: Fingerprint,
+        callbacks: Sequence[keras.callbacks.Callback] = (),
+        starts_over: bool = False,
     ):
-        """`writer` is None in a worker that writes no files.
+        """Builds the model; restores the last checkpoint, if there is one.
 
-        `evaluate` takes the step and returns held-out figures. `ends_run`
-        takes the step and returns whether the run ends early.
+        Args:
+            trainee: The model, and how it is trained.
+            plan: Steps and data.
+            strategy: From `get_strategy`, by the config. For several workers
+                and TPUs, make it before anything else in TensorFlow.
+            config: All other settings.
+            output_dir: Gets `checkpoints/`, `history.csv`, `curves.png` and
+                `tensorboard/`.
+            sidecars: Text files to save beside the weights of each checkpoint.
+            fingerprint: All that decides on the result. A run resumes only
+                from checkpoints with the same one.
+            callbacks: See `Callbacks`.
+            starts_over: Whether to remove what an earlier run left.
+
+        Raises InputError if a batch cannot be split, or if `output_dir` has
+        another run.
         """
-        self.step = step
-        self._steps = steps
-        self._history = history
-        self._writer = writer
-        self._num_train_steps = num_train_steps
-        self._interval = interval
-        self._row_interval = max(1, num_train_steps // _NUM_ROWS)
-        self._matmul_speed = matmul_speed
-        self._evaluate = evaluate
-        self._ends_run = ends_run
-        self._progress = progress
-        minutes_before = history.last.get("minutes", 0.0)
-        self._begin = time.monotonic() - 60 * minutes_before
-        self._row_begin = step
-        self._shown: dict[str, float] = {}
+        self._plan = plan
+        self._strategy = strategy
+        self._config = config
+        self._output_dir = to_path(output_dir)
+        self._sidecars = {**sidecars, FINGERPRINT_FILE: fingerprint.to_json()}
+        self._writes = is_chief(strategy)
+        self._interval = min(
+            config.save_checkpoints_steps, plan.num_train_steps
+        )
+        if starts_over and self._writes:
+            for name in ("checkpoints", "best", "history.csv"):
+                remove(self._output_dir / name)
+        keras.utils.set_random_seed(config.random_seed)
+        checkpoint = self._find_checkpoint(fingerprint)
+        with strategy.scope(), precision(config.precision):
+            self._build(trainee, checkpoint)
+        self.history = History(self._output_dir, self.step)
+        self._best = plan.selection and KeepsBest(
+            plan.selection,
+            self._output_dir / "best",
+            step=self.step,
+            interval=self._interval,
+            write=self._write_best,
+        )
+        self._callbacks = Callbacks(
+            callbacks,
+            self.model,
+            self._steps.optimizer,
+            {
+                "epochs": math.ceil(plan.num_train_steps / self._interval),
+                "steps": self._interval,
+            },
+        )
 
-    def train(self, batches: Iterable, *, evaluates_first: bool) -> None:
-        """Takes the steps that are left.
+    def train(self) -> dict[str, float]:
+        """Takes the steps that are left; returns the last row of the history.
 
         After SIGTERM, saves the current step and exits with status 143.
+
+        Raises:
+            ConnectionError: If another worker is lost.
+            SystemExit: After SIGTERM, with status 143; the step is saved.
+            InputError: If a loss or a weight is not finite.
         """
-        with TerminationSignal() as terminated:
-            self._terminated = terminated
-            if evaluates_first:
+        is_due = self._is_evaluation_due()
+        if self._is_over() and not is_due:
+            logging.warning(
+                "The run in %s is finished, at step %d, with the same inputs; "
+                "it is not run again. To start over, give "
+                "overwrite_output_dir.",
+                self._output_dir,
+                self.step,
+            )
+            return self.history.last
+        make_writable(self._output_dir)
+        with self._open():
+            self._callbacks.call("on_train_begin")
+            if is_due:
                 self._end_interval()
-                if self._is_over():
-                    return
-            iterator = iter(batches)
-            self._train_interval(iterator)
             while not self._is_over():
-                self._train_interval(iterator)
+                self._train_interval()
+            self._callbacks.call("on_train_end")
+        if self.step < self._plan.num_train_steps:
+            why = "A callback" if self._callbacks.stops else "The patience"
+            logging.info("%s has ended the run early.", why)
+        if self._writes:
+            selection = self._plan.selection
+            metric = selection.metric if selection else None
+            logging.info("%s", describe_run(self.history.rows, metric))
+        return self.history.last
+
+    def _find_checkpoint(self, fingerprint):
+        """Returns the checkpoint from which the run goes on, or None."""
+        num_train_steps = self._plan.num_train_steps
+        checkpoints = self._output_dir / "checkpoints"
+        self.step = value_of_chief(
+            self._strategy, latest_step(checkpoints) if self._writes else 0
+        )
+        check_divisions(
+            self._config,
+            self._strategy,
+            [
+                self._interval,
+                num_train_steps,
+                max(0, num_train_steps - self.step),
+            ],
+        )
+        warn_of_a_short_run(num_train_steps, self._plan.num_warmup_steps)
+        if self.step:
+            checkpoint = checkpoint_of_step(checkpoints, self.step)
+            fingerprint.check_is_that_of(checkpoint, self._output_dir)
+            return checkpoint
+        # A result without checkpoints: the same run makes it again.
+        best = whole_folder(self._output_dir / "best")
+        if self._writes and best.is_dir():
+            fingerprint.check_is_that_of(best, self._output_dir)
+            remove(best)
+        return None
+
+    def _build(self, trainee, checkpoint):
+        config, plan = self._config, self._plan
+        self.model = trainee.build_model()
+        teaching = trainee.teach(self.model) if trainee.teach else None
+        self._steps = Steps(
+            teaching.network if teaching else self.model,
+            teaching.objectives if teaching else trainee.objectives,
+            build_optimizer(
+                config,
+                plan.num_train_steps,
+                plan.num_warmup_steps,
+                trainee.learning_rate_factors,
+            ),
+            count_work=trainee.count_work,
+            gradient_accumulation_steps=config.gradient_accumulation_steps,
+            steps_per_execution=config.steps_per_execution,
+            jit_compile=uses_xla(
+                config, lambda: plan.train_batches(self.step, WHOLE)
+            ),
+            teaching=teaching,
+        )
+        self._state = TrainingState(
+            self._steps.network,
+            self._steps.optimizer,
+            self.model,
+            trainee.holds,
+        )
+        if checkpoint:
+            self._state.restore(checkpoint)
+            logging.info("Resuming from the checkpoint of step %d", self.step)
+        elif trainee.init_moments:
+            self._state.restore_moments(trainee.init_moments)
+
+    @contextlib.contextmanager
+    def _open(self):
+        """Opens what the steps need: files, progress, signals, clocks."""
+        with (
+            lost_worker_named(self._strategy),
+            CheckpointWriter(
+                self._state,
+                self._output_dir / "checkpoints",
+                sidecars={_CONFIG: self._config.to_json(), **self._sidecars},
+                keep_max=self._config.keep_checkpoint_max,
+            ) as self._writer,
+            Progress(
+                "Training", self._plan.num_train_steps, initial=self.step
+            ) as self._progress,
+            TerminationSignal() as self._terminated,
+        ):
+            speed = measure_matmul_speed(
+                self._config.precision, self._steps.first_device
+            )
+            self._matmul_speed = self._strategy.num_replicas_in_sync * speed
+            minutes_before = self.history.last.get("minutes", 0.0)
+            self._begin = time.monotonic() - 60 * minutes_before
+            self._row_begin = self.step
+            self._shown: dict[str, float] = {}
+            yield
+
+    @functools.cached_property
+    def _batches(self):
+        make = functools.partial(self._plan.train_batches, self.step)
+        return iter(distribute(self._strategy, make))
 
     def _is_over(self):
         """Whether this step is the last one; all workers must call this."""
-        is_early = self._ends_run is not None and self._ends_run(self.step)
-        if is_early and self.step < self._num_train_steps:
-            logging.info("Stopping early: the score has not risen any more.")
-        return is_early or self.step >= self._num_train_steps
+        is_early = self._callbacks.stops or (
+            self._best is not None and self._best.is_past(self.step)
+        )
+        return self.step >= self._plan.num_train_steps or bool(
+            value_of_chief(self._strategy, int(is_early))
+        )
 
-    def _train_interval(self, batches):
+    def _train_interval(self):
         begin = time.monotonic()
+        size = self._steps.steps_per_execution
+        epoch = self.step // self._interval
+        first_step = epoch * self._interval
+        self._callbacks.call("on_epoch_begin", epoch)
         is_over = False
         while not is_over:
-            figures = self._steps.train(batches)
-            self.step += self._steps.steps_per_execution
-            is_over = self._ends_interval or self._terminated.is_set
-            if is_over or self._ends_row:
-                self._add_row(figures)  # waits for the device
-            self._progress.update(
-                self._steps.steps_per_execution, **self._shown
-            )
+            self._callbacks.call("on_train_batch_begin", self.step - first_step)
+            figures = self._steps.train(self._batches)
+            self.step += size
+            self._callbacks.end_batch(self.step - first_step - 1, figures)
+            is_over = self._ends_interval()
+            # A row of figures waits for the device.
+            if is_over or self.step % self._row_interval < size:
+                self._add_row(figures)
+            self._progress.update(size, **self._shown)
         speeds = self._speeds(time.monotonic() - begin)
         self._check_weights()
         self._add_to_row(speeds)
-        if self._writer:
-            self._history.write_table()
+        if self._writes:
+            self.history.write_table()
             self._writer.save(self.step)
         self._exit_if_terminated()
         self._end_interval()
+        self._callbacks.call("on_epoch_end", epoch, dict(self.history.last))
 
-    @property
     def _ends_interval(self):
         return (
             self.step % self._interval == 0
-            or self.step >= self._num_train_steps
+            or self.step >= self._plan.num_train_steps
+            or self._terminated.is_set
+            # Several workers must take the same number of steps.
+            or (self._callbacks.stops and not has_workers(self._strategy))
         )
 
     @property
-    def _ends_row(self):
-        before = self.step - self._steps.steps_per_execution
-        return self.step // self._row_interval > before // self._row_interval
+    def _row_interval(self):
+        return max(1, self._plan.num_train_steps // _NUM_ROWS)
 
-    def _add_row(self, figures: Figures):
+    def _add_row(self, figures):
         """Adds the figures of the steps since the row before."""
         if ruined_step := self._steps.ruined_step:
             self._refuse(
@@ -140,12 +392,12 @@ class Run:
         self._steps.reset_figures()
         self._row_begin = self.step
         row = {name: float(value) for name, value in figures.items()}
-        self._history.add({"step": self.step} | row)
+        self.history.add({"step": self.step} | row)
         self._shown = {"loss": row["loss"]}
 
     def _add_to_row(self, figures):
         minutes = (time.monotonic() - self._begin) / 60
-        self._history.add({"step": self.step, **figures, "minutes": minutes})
+        self.history.add({"step": self.step, **figures, "minutes": minutes})
 
     def _speeds(self, seconds):
         work = self._steps.take_work()
@@ -169,32 +421,66 @@ class Run:
         Also completes an interval that was interrupted, and gives the figures
         of the initial weights at step 0.
         """
-        figures = self._evaluate(self.step) if self._evaluate else {}
+        figures = self._evaluate()
         if not math.isfinite(figures.get("loss", 0.0)):
             self._refuse("The held-out loss is not finite", self.step)
         row = {f"val_{name}": float(x) for name, x in figures.items()}
         self._add_to_row(row)
-        if self._writer:
-            self._history.write()
+        if self._writes:
+            self.history.write()
         parts = []
-        if "loss" in self._history.last:
-            parts.append(f"training loss {self._history.last['loss']:.4g}")
+        if "loss" in self.history.last:
+            parts.append(f"training loss {self.history.last['loss']:.4g}")
         if row:
             parts.append(f"held out: {held_out_figures(row)}")
         logging.info(
             "Step %d of %d: %s",
             self.step,
-            self._num_train_steps,
+            self._plan.num_train_steps,
             "; ".join(parts),
         )
         self._exit_if_terminated()
+
+    def _is_evaluation_due(self):
+        """Whether the run begins with one, as the last process ended early."""
+        plan = self._plan
+        if not (plan.held_out_batches or plan.selection):
+            return False
+        ends_interval = (
+            self.step % self._interval == 0 or self.step >= plan.num_train_steps
+        )
+        lacks = self.history.lacks_held_out_figures and ends_interval
+        is_first = self.step == 0 and plan.evaluates_first
+        return bool(value_of_chief(self._strategy, int(lacks))) or is_first
+
+    def _evaluate(self):
+        if self._best:
+            # The model itself, not the network that trains it.
+            return self._best.evaluate(self.model, self.step)
+        if not self._plan.held_out_batches:
+            return {}
+        batches, num_batches = self._held_out
+        with Progress("Evaluating", num_batches, "batches") as progress:
+            after_batch = functools.partial(progress.update, 1)
+            return self._steps.evaluate(batches, num_batches, after_batch)
+
+    @functools.cached_property
+    def _held_out(self):
+        batches = self._plan.held_out_batches
+        num_batches = int(batches(WHOLE).cardinality())
+        return distribute(self._strategy, batches), num_batches
+
+    def _write_best(self, folder, sidecars):
+        if self._writes:
+            sidecars = {**self._sidecars, **sidecars}
+            write_weights(self.model, folder, sidecars, self._state.holds)
 
     def _exit_if_terminated(self):
         if self._terminated.is_set:
             logging.warning(
                 "Stopped by SIGTERM%s at step %d; the same command resumes "
                 "from the last checkpoint.",
-                " and saved" if self._writer else "",
+                " and saved" if self._writes else "",
                 self.step,
             )
             sys.exit(STATUS)

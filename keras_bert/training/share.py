@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from keras_bert.training.dataset_options import without_tuning
-
 
 class Share(NamedTuple):
     """One of several nearly equal parts of every batch, in order.
@@ -77,3 +75,15 @@ def _divided(dataset, num_parts):
             lambda i: Share(i, num_parts).cut(batch)
         )
     )
+
+
+def without_tuning(dataset: tf.data.Dataset) -> tf.data.Dataset:
+    """Returns the dataset without tuning at run time.
+
+    Tuning finds nothing faster than all cores for a map with `AUTOTUNE`, and
+    the deletion of a tuned iterator sometimes hangs for up to a minute
+    (TensorFlow 2.21).
+    """
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    return dataset.with_options(options)

@@ -10,9 +10,8 @@ import keras
 import tensorflow as tf
 
 from keras_bert.training.gradients import BatchGradients
-from keras_bert.training.objectives import Objective
+from keras_bert.training.objectives import Objective, Teaching
 from keras_bert.training.replicas import sum_over_replicas
-from keras_bert.training.teaching import Teaching
 
 # Features of a batch -> the amounts of WORK in it, by name.
 CountWork = Callable[[Mapping[str, tf.Tensor]], Mapping[str, tf.Tensor]]

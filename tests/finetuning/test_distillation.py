@@ -28,7 +28,7 @@ from keras_bert.finetuning.finetuned_model import (
 )
 from keras_bert.finetuning.run import FinetuningConfig, finetune
 from keras_bert.tasks.base import Task
-from keras_bert.training.optimizers.adam_weight_decay import AdamWeightDecay
+from keras_bert.training.optimizers.adam import AdamWeightDecay
 from keras_bert.training.share import distribute
 from keras_bert.training.steps import Steps
 

@@ -10,7 +10,7 @@ from conftest import randomize, write_vocab
 from kind_examples import make_kind
 from span_examples import span_row
 
-from keras_bert.finetuning import run
+from keras_bert.finetuning import engine, run
 from keras_bert.finetuning.batches import training_batches
 from keras_bert.kinds import packed_rows
 from keras_bert.kinds.examples import Examples
@@ -223,11 +223,11 @@ def test_a_run_has_static_shapes_on_a_tpu_only(
     )
     found = []
 
-    def train(build_model, train_batches, *args, **settings):
-        found.append(train_batches(0, WHOLE).element_spec)
+    def begin(trainee, plan, **settings):
+        found.append(plan.train_batches(0, WHOLE).element_spec)
         raise InterruptedError
 
-    monkeypatch.setattr(run, "train", train)
+    monkeypatch.setattr(engine, "Run", begin)
     monkeypatch.setattr(
         run, "get_strategy", lambda config: tf.distribute.get_strategy()
     )

@@ -19,7 +19,7 @@ from keras_bert.pretraining.write.config import PretrainingDataConfig
 from keras_bert.pretraining.write.run import create_pretraining_data
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.tokenizer_json import tokenizer_json
-from keras_bert.training import trainer
+from keras_bert.training.steps import Steps
 
 CONFIG = PretrainingConfig(
     learning_rate=0.003,
@@ -180,12 +180,12 @@ def test_a_run_from_a_checkpoint_is_evaluated_first(
     )
     evaluated = []
 
-    def evaluate(dataset, num_batches, model, step):
-        evaluated.append(step)
-        return evaluate_model(dataset, num_batches, model, step)
+    def evaluate(steps, *args):
+        evaluated.append(int(steps.optimizer.iterations))
+        return evaluate_model(steps, *args)
 
-    evaluate_model = trainer._evaluate
-    monkeypatch.setattr(trainer, "_evaluate", evaluate)
+    evaluate_model = Steps.evaluate
+    monkeypatch.setattr(Steps, "evaluate", evaluate)
 
     def go_on(name, **eval_files):
         # The config and the vocabulary are those of the checkpoint.

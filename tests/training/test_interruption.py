@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from small_run import CONFIG, history_rows, train_small
 
-from keras_bert.training.run_files.checkpoint import latest_step
+from keras_bert.training.checkpoint import latest_step
 from keras_bert.training.steps import Steps
 
 

@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert.training.optimizers.adam_weight_decay import AdamWeightDecay
-from keras_bert.training.optimizers.lamb import Lamb
+from keras_bert.training.optimizers.adam import AdamWeightDecay, Lamb
 
 both = pytest.mark.parametrize("optimizer_class", [AdamWeightDecay, Lamb])
 

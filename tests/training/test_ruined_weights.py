@@ -14,7 +14,7 @@ from small_run import (
 )
 
 from keras_bert.training import run
-from keras_bert.training.optimizers.adam_weight_decay import AdamWeightDecay
+from keras_bert.training.optimizers.adam import AdamWeightDecay
 from keras_bert.training.steps import Steps
 
 

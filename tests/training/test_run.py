@@ -1,76 +1,374 @@
-"""The figures at the end of an interval, with a clock of our own."""
-
+import dataclasses
+import json
+import re
+import shutil
 from types import SimpleNamespace
 
+import keras
+import numpy as np
 import pytest
+import safetensors
+import small_run
+import tensorflow as tf
+from safetensors.numpy import load_file
+from small_run import (
+    CONFIG,
+    build_plain_model,
+    history_rows,
+    small_dataset,
+    train_small,
+)
 
-from keras_bert.progress import Progress
-from keras_bert.training import run
-from keras_bert.training.run import Run
-from keras_bert.training.run_files.history import History
+from keras_bert import progress
+from keras_bert.errors import InputError
+from keras_bert.training import checkpoint, run
+from keras_bert.training.best import Selection
+from keras_bert.training.steps import Steps
 
-WORK = {"sequences": 24.0, "tokens": 300.0, "flops": 9e6}
+
+def test_the_files_of_a_run(tmp_path):
+    model, figures = train_small(tmp_path, 7)
+    rows = history_rows(tmp_path)
+    assert [int(row["step"]) for row in rows] == [1, 2, 3, 4, 5, 6, 7]
+    assert [bool(row["val_loss"]) for row in rows] == [0, 1, 0, 1, 0, 1, 1]
+    assert figures["step"] == 7 and figures["val_loss"] > 0
+    folder = tmp_path / "checkpoints"
+    assert sorted(p.name for p in folder.iterdir()) == [
+        "step-00000006",
+        "step-00000007",
+    ]
+    last = folder / "step-00000007"
+    assert sorted(p.name for p in last.iterdir()) == [
+        "checksums.json",
+        "fingerprint.json",
+        "model.safetensors",
+        "note.txt",
+        "train_config.json",
+        "training_state.safetensors",
+    ]
+    arrays = load_file(last / "model.safetensors")
+    assert arrays.keys() == {weight.path for weight in model.weights}
+    assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.fixture
-def clock(monkeypatch):
+def _events(folder):
+    """Returns the (step, value) pairs of each tag, in file order."""
+    found = {}
+    for file in sorted(folder.iterdir()):
+        for record in tf.data.TFRecordDataset(str(file)):
+            event = tf.compat.v1.Event.FromString(record.numpy())
+            for value in event.summary.value:
+                number = float(tf.make_ndarray(value.tensor))
+                found.setdefault(value.tag, []).append((event.step, number))
+    return found
+
+
+def test_table_and_tensorboard_hold_the_same_figures_once(tmp_path):
+    """Steps that are taken again, from an earlier checkpoint, too."""
+    train_small(tmp_path, 4)
+    shutil.rmtree(tmp_path / "checkpoints" / "step-00000004")
+    train_small(tmp_path, 7)
+    rows = history_rows(tmp_path)
+    assert [row["step"] for row in rows] == list("1234567")
+    events = _events(tmp_path / "tensorboard" / "train")
+    held_out = _events(tmp_path / "tensorboard" / "validation")
+    events |= {f"val_{name}": points for name, points in held_out.items()}
+    assert events.keys() == rows[0].keys()
+    for name, points in events.items():
+        steps = [int(row["step"]) for row in rows if row[name]]
+        in_every_row = name in ("step", "loss", "doubled", "learning_rate")
+        assert steps == (
+            [1, 2, 3, 4, 5, 6, 7] if in_every_row else [2, 4, 6, 7]
+        )
+        assert [step for step, _ in points] == steps
+        np.testing.assert_allclose(
+            [value for _, value in points],
+            [float(row[name]) for row in rows if row[name]],
+        )
+
+
+def test_a_hundred_rows_of_means_however_long_the_run_is(tmp_path):
+    """A row holds the mean loss of the steps since the row before."""
+    config = dataclasses.replace(CONFIG, save_checkpoints_steps=175)
+    train_small(tmp_path / "long", 200, config)
+    steps = [int(row["step"]) for row in history_rows(tmp_path / "long")]
+    assert steps == sorted({*range(2, 201, 2), 175})
+    config = dataclasses.replace(CONFIG, save_checkpoints_steps=1)
+    train_small(tmp_path / "short", 3, config)
+    losses = [float(row["loss"]) for row in history_rows(tmp_path / "short")]
+    config = dataclasses.replace(CONFIG, save_checkpoints_steps=3)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run, "_NUM_ROWS", 1)
+        train_small(tmp_path / "one", 3, config)
+    (row,) = history_rows(tmp_path / "one")
+    assert float(row["loss"]) == pytest.approx(np.mean(losses))
+
+
+def test_the_figures_of_a_row(tmp_path, monkeypatch, logged):
+    monkeypatch.setattr(run, "measure_matmul_speed", lambda *_: 7e5)
+    train_small(tmp_path, 3)
+    _, *rows = history_rows(tmp_path)
+    assert [row["step"] for row in rows] == ["2", "3"]
+    for row in rows:
+        row = {name: float(value) for name, value in row.items()}
+        assert row["doubled"] == pytest.approx(2 * row["loss"])
+        assert row["val_doubled"] == pytest.approx(2 * row["val_loss"])
+        # 3 sequences a step: see `_count_work`.
+        speed = row["sequences_per_second"]
+        assert row["tokens_per_second"] == pytest.approx(5 * speed)
+        assert row["flops_per_second"] == pytest.approx(700 * speed)
+        assert row["utilization_of_matmul_speed"] == pytest.approx(speed / 1e3)
+        assert 0 < 3 / speed < 60 * row["minutes"]
+    assert "Trained to step 3 in" in logged.text
+    assert "Epoch" not in logged.text
+    (line,) = [x for x in logged.messages if x.startswith("Step 2 of 3: ")]
+    assert f"training loss {float(rows[0]['loss']):.4g}; held out: " in line
+    assert f"held out: loss {float(rows[0]['val_loss']):.4g}, doubled" in line
+
+
+def test_times_and_speeds(tmp_path, monkeypatch):
+    """With a clock of our own: 2 seconds a step and 44 an evaluation."""
     clock = SimpleNamespace(now=1000.0)
     monkeypatch.setattr(run.time, "monotonic", lambda: clock.now)
-    return clock
+
+    def takes(seconds, method):
+        def call(self, *args):
+            clock.now += seconds
+            return method(self, *args)
+
+        return call
+
+    monkeypatch.setattr(Steps, "train", takes(2, Steps.train))
+    monkeypatch.setattr(Steps, "evaluate", takes(44, Steps.evaluate))
+    monkeypatch.setattr(run, "measure_matmul_speed", lambda *_: 1e4)
+    config = dataclasses.replace(CONFIG, save_checkpoints_steps=3)
+    train_small(tmp_path, 3, config)
+    _, figures = train_small(tmp_path, 5, config)
+    # 5 steps and 2 evaluations; the time between the runs does not count.
+    assert figures["minutes"] == pytest.approx((5 * 2 + 2 * 44) / 60)
+    assert figures["sequences_per_second"] == 1.5  # without evaluation
+    assert figures["utilization_of_matmul_speed"] == pytest.approx(0.105)
 
 
-def _steps(clock, seconds):
-    """Steps that take these seconds, but compute nothing."""
-    seconds = iter(seconds)
-
-    def train(batches):
-        clock.now += next(seconds)
-        return {"loss": 0.5, "learning_rate": 0.25}
-
-    return SimpleNamespace(
-        train=train,
-        steps_per_execution=1,
-        take_work=lambda: WORK,
-        network=SimpleNamespace(weights=[]),
-        reset_figures=lambda: None,
-        ruined_step=0,
+def test_the_log_shows_the_progress_of_steps_and_held_out_batches(
+    tmp_path, monkeypatch, logged
+):
+    """A line at least every 30 seconds; here after every update."""
+    monkeypatch.setattr(progress, "_INTERVAL", 0)
+    train_small(tmp_path, 2)
+    train_small(tmp_path, 3)
+    lines = [x for x in logged.messages if x.startswith("Training: ")]
+    for line, step, total in zip(lines, (1, 2, 3), (2, 2, 3), strict=True):
+        assert line.startswith(f"Training: {step} of {total} steps, loss 0.")
+        assert re.search(r" steps/s, \d\d:\d\d left$", line)
+    assert any(
+        x.startswith("Evaluating: 5 of 5 batches") for x in logged.messages
     )
 
 
-def test_time_and_speed(clock, tmp_path):
-    seconds_of_evaluation = iter([44, 52])
+def test_a_warm_up_longer_than_the_run_is_warned_of(tmp_path, caplog):
+    train_small(tmp_path, 2, num_warmup_steps=2)
+    assert "warm-up" not in caplog.text
+    train_small(tmp_path, 3, num_warmup_steps=5)
+    assert "The warm-up takes 5 steps, but the run has 3" in caplog.text
 
-    def evaluate(step):
-        clock.now += next(seconds_of_evaluation)
-        return {"loss": 0.7}
 
-    history = History(tmp_path, 9)
-    history.rows = [{"step": 9, "minutes": 2.0}]
-    Run(
-        # The last interval is shorter.
-        _steps(clock, [2, 2, 2, 4, 4]),
-        history,
-        None,
-        step=9,
-        num_train_steps=14,
-        interval=3,
-        matmul_speed=1.5e7,
-        evaluate=evaluate,
-        ends_run=None,
-        progress=Progress("Training", 14, initial=9),
-    ).train([], evaluates_first=False)
-    assert [row["step"] for row in history.rows] == [9, 10, 11, 12, 13, 14]
-    assert history.rows[1] == {"step": 10, "loss": 0.5, "learning_rate": 0.25}
-    assert history.rows[3] == {
-        "step": 12,
-        "loss": 0.5,
-        "val_loss": 0.7,
-        "learning_rate": 0.25,
-        "minutes": pytest.approx(2 + 50 / 60),
-        "sequences_per_second": 4.0,
-        "tokens_per_second": 50.0,
-        "flops_per_second": 1.5e6,
-        "utilization_of_matmul_speed": 0.1,
-    }
-    assert history.last["minutes"] == pytest.approx(2 + 110 / 60)
-    assert history.last["tokens_per_second"] == 37.5
+def test_the_data_are_asked_for_once_after_the_steps_taken(tmp_path):
+    train_small(tmp_path, 2)
+    asked = []
+    dataset = small_dataset().repeat().batch(3)
+
+    def train_batches(step, share):
+        asked.append(step)
+        return dataset.skip(step)
+
+    train_small(tmp_path, 5, train_batches=train_batches)
+    assert asked == [2]
+
+
+def test_the_step_is_traced_once(tmp_path, monkeypatch):
+    traced = []
+    count_work = small_run._count_work
+
+    def count(features):
+        traced.append(features["x"])
+        return count_work(features)
+
+    monkeypatch.setattr(small_run, "_count_work", count)
+    train_small(tmp_path, 7)
+    assert len(traced) == 1
+
+
+def test_a_finished_run_is_not_trained_again(tmp_path, caplog):
+    model, figures = train_small(tmp_path, 4)
+    again, same_figures = train_small(tmp_path, 4)
+    assert f"The run in {tmp_path} is finished, at step 4" in caplog.text
+    assert same_figures == figures
+    for a, b in zip(model.weights, again.weights, strict=True):
+        np.testing.assert_array_equal(a.numpy(), b.numpy())
+    assert len(history_rows(tmp_path)) == 4
+
+
+def test_a_finished_run_without_its_table_returns_its_step(tmp_path):
+    train_small(tmp_path, 2)
+    (tmp_path / "history.csv").unlink()
+    _, figures = train_small(tmp_path, 2)
+    assert figures == {"step": 2}
+
+
+def test_the_loss_falls_on_ten_examples(tmp_path):
+    config = dataclasses.replace(CONFIG, save_checkpoints_steps=60)
+    _, figures = train_small(tmp_path, 60, config)
+    assert figures["val_loss"] < float(history_rows(tmp_path)[0]["loss"]) / 2
+
+
+def test_another_model_or_optimizer_is_refused(tmp_path):
+    train_small(tmp_path, 2)
+
+    def build_other_model():
+        inputs = keras.Input((5,), name="x")
+        outputs = keras.layers.Dense(2, name="logits")(inputs)
+        return keras.Model({"x": inputs}, {"logits": outputs})
+
+    with pytest.raises(ValueError, match="give this run an output_dir of its"):
+        train_small(tmp_path, 4, build_model=build_other_model)
+    lamb = dataclasses.replace(CONFIG, optimizer="lamb")
+    with pytest.raises(ValueError, match="optimizer 'adam_weight_decay' inst"):
+        train_small(tmp_path, 4, lamb)
+
+
+@pytest.mark.parametrize("num_steps", [4, 6])
+def test_another_run_does_not_continue_this_one(tmp_path, num_steps):
+    """Whether it is finished or not; nothing is changed."""
+    train_small(tmp_path, 4, digests={"rows": "a", "weights": "w"})
+    before = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
+    changed = dataclasses.replace(CONFIG, learning_rate=0.01, random_seed=7)
+    digests = {"rows": "b", "weights": "w"}
+    with pytest.raises(InputError) as error:
+        train_small(tmp_path, num_steps, changed, digests=digests)
+    assert str(error.value) == (
+        f"The run in {tmp_path} was started with learning_rate 0.05 instead "
+        "of 0.01, random_seed 12345 instead of 7, other rows; give the same "
+        "as then to resume it, another output_dir, or overwrite_output_dir to "
+        "start over."
+    )
+    for path, content in before.items():
+        assert path.read_bytes() == content, path
+
+
+def test_what_only_decides_how_to_compute_may_change(tmp_path):
+    train_small(tmp_path, 2)
+    changed = dataclasses.replace(
+        CONFIG,
+        save_checkpoints_steps=4,
+        keep_checkpoint_max=1,
+        steps_per_execution=2,
+        eval_batch_size=3,
+    )
+    assert train_small(tmp_path, 4, changed)[1]["step"] == 4
+
+
+def test_the_best_of_a_run_without_checkpoints(tmp_path):
+    """The same run makes it again; another run does not take it as its own."""
+    scores = [0.9, 0.9, 0.2, 0.2]
+    selection = Selection(lambda model: {"f1": scores.pop(0)}, "f1")
+    train_small(tmp_path, 4, selection=selection)
+    shutil.rmtree(tmp_path / "checkpoints")
+    other = dataclasses.replace(CONFIG, learning_rate=0.01)
+    with pytest.raises(InputError, match="was started with learning_rate 0.05"):
+        train_small(tmp_path, 4, other, selection=selection)
+    assert (tmp_path / "best/score.json").is_file()
+    train_small(tmp_path, 4, selection=selection)
+    score = json.loads((tmp_path / "best/score.json").read_text())
+    assert score == {"step": 2, "score": 0.2}
+
+
+def test_a_run_of_one_step_that_trains_nothing_is_warned_of(tmp_path, caplog):
+    train_small(tmp_path / "two", 2)
+    assert "trains nothing" not in caplog.text
+    train_small(tmp_path / "one", 1)
+    assert "it trains nothing" in caplog.text
+
+
+def test_a_row_has_the_learning_rate_of_its_step(tmp_path):
+    """The reference decays to 0 in the last step."""
+    train_small(tmp_path, 4, num_warmup_steps=2)
+    rates = [float(row["learning_rate"]) for row in history_rows(tmp_path)]
+    np.testing.assert_allclose(rates, [0.025, 0.025, 0.0125, 0.0], rtol=1e-6)
+
+
+def test_a_checkpoint_that_cannot_be_written_is_an_error(tmp_path, monkeypatch):
+    def no_room(*args):
+        raise safetensors.SafetensorError("No space left on device")
+
+    train_small(tmp_path, 2)
+    with (
+        monkeypatch.context() as patch,
+        pytest.raises(
+            OSError, match="Cannot write .*step-0000000.*No space left"
+        ),
+    ):
+        patch.setattr(checkpoint.safetensors_numpy, "save_file", no_room)
+        train_small(tmp_path, 8)
+    folder = tmp_path / "checkpoints"
+    assert [p.name for p in folder.iterdir()] == ["step-00000002"]
+
+
+@pytest.mark.parametrize("name", ["", "checkpoints", "tensorboard"])
+def test_a_file_in_the_place_of_a_folder_is_named_at_the_start(tmp_path, name):
+    file = tmp_path / "out" / name
+    file.parent.mkdir(exist_ok=True)
+    file.touch()
+    with pytest.raises(OSError, match=f"{file} is not a folder; give another"):
+        train_small(tmp_path / "out", 2)
+    assert not list(tmp_path.glob("out/checkpoints/*"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"gradient_accumulation_steps": 2}, "train_batch_size 3 cannot be sp"),
+        ({"steps_per_execution": 4}, "4 does not divide 2 steps"),
+    ],
+)
+def test_steps_or_rows_that_cannot_be_divided(tmp_path, changes, message):
+    config = dataclasses.replace(CONFIG, **changes)
+    with pytest.raises(ValueError, match=message):
+        train_small(tmp_path / "out", 8, config)
+    assert not (tmp_path / "out").exists()
+
+
+def test_steps_left_that_cannot_be_divided(tmp_path):
+    train_small(tmp_path, 3)
+    config = dataclasses.replace(CONFIG, steps_per_execution=2)
+    with pytest.raises(ValueError, match="2 does not divide 3 steps"):
+        train_small(tmp_path, 6, config)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"precision": "bfloat16"},
+        {"precision": "float16"},
+        {"steps_per_execution": 2},
+        {"gradient_accumulation_steps": 3, "jit_compile": "on"},
+    ],
+    ids=str,
+)
+def test_other_settings_compute_the_same(tmp_path, changes):
+    plain, _ = train_small(tmp_path / "plain", 4, build_model=build_plain_model)
+    model, figures = train_small(
+        tmp_path / "other",
+        4,
+        dataclasses.replace(CONFIG, **changes),
+        build_model=build_plain_model,
+    )
+    tolerance = {"bfloat16": 2e-2, "float16": 2e-3}.get(
+        changes.get("precision"), 1e-6
+    )
+    for a, b in zip(plain.weights, model.weights, strict=True):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), atol=tolerance)
+    assert keras.config.dtype_policy().name == "float32"
+    dtypes = {layer.compute_dtype for layer in model.layers}
+    assert changes.get("precision", "float32") in dtypes
+    assert figures["step"] == 4

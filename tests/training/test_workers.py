@@ -3,8 +3,9 @@
 import pytest
 import tensorflow as tf
 
-from keras_bert.training.run_files.checkpoint import checkpoint_of_step
-from keras_bert.training.workers import lost_worker_named, value_of_chief
+from keras_bert.training.checkpoint import checkpoint_of_step
+from keras_bert.training.distribution import value_of_chief
+from keras_bert.training.interruption import lost_worker_named
 
 ONE_DEVICE = tf.distribute.get_strategy()
 

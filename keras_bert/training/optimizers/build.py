@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import keras
 import tensorflow as tf
 
 from keras_bert.training.config import TrainConfig
-from keras_bert.training.optimizers.adam_weight_decay import AdamWeightDecay
-from keras_bert.training.optimizers.adamw import AdamW
-from keras_bert.training.optimizers.lamb import Lamb
+from keras_bert.training.optimizers.adam import AdamW, AdamWeightDecay, Lamb
 from keras_bert.training.optimizers.schedule import WarmupDecay
+from keras_bert.training.replicas import sum_over_replicas
+
+_CLASSES: dict[str, tuple[type, dict[str, Any]]] = {
+    "adam_weight_decay": (AdamWeightDecay, {}),
+    "lamb": (Lamb, {}),
+    # Keras' epsilon, and Keras' way of looking at the last part of a path.
+    "adamw": (
+        AdamW,
+        {
+            "epsilon": 1e-7,
+            "exclude_from_weight_decay": (r"(bias|gamma|beta)[^/]*$",),
+        },
+    ),
+}
 
 
 def build_optimizer(
@@ -22,13 +35,23 @@ def build_optimizer(
 ) -> keras.optimizers.Optimizer:
     """Returns `config.optimizer` with BERT's schedule, clipping and decay.
 
-    `learning_rate_factors` are those of `factor_of`.
+    For the factors see `DecoupledDecayOptimizer`.
 
     In float16 it also scales the loss and skips every step whose gradients
     are not finite.
     """
-    optimizer = _build(
-        config, num_train_steps, num_warmup_steps, learning_rate_factors
+    optimizer_class, options = _CLASSES[config.optimizer]
+    optimizer = optimizer_class(
+        WarmupDecay(
+            config.learning_rate,
+            num_train_steps,
+            num_warmup_steps,
+            config.decay_power,
+        ),
+        weight_decay_rate=config.weight_decay_rate,
+        global_clipnorm=config.clip_norm,
+        learning_rate_factors=learning_rate_factors,
+        **options,
     )
     if config.precision == "float16":
         return LossScaleOptimizer(optimizer)
@@ -44,30 +67,4 @@ class LossScaleOptimizer(keras.optimizers.LossScaleOptimizer):
 
     def check_finite(self, grads):
         overflows = tf.cast(~super().check_finite(grads), tf.float32)
-        context = tf.distribute.get_replica_context()
-        return context.all_reduce(tf.distribute.ReduceOp.SUM, overflows) == 0
-
-
-def _build(config, num_train_steps, num_warmup_steps, learning_rate_factors):
-    schedule = WarmupDecay(
-        config.learning_rate,
-        num_train_steps,
-        num_warmup_steps,
-        config.decay_power,
-    )
-    if config.optimizer == "adamw":
-        optimizer = AdamW(
-            schedule,
-            weight_decay=config.weight_decay_rate,
-            global_clipnorm=config.clip_norm,
-            learning_rate_factors=learning_rate_factors,
-        )
-        optimizer.exclude_from_weight_decay(var_names=["bias", "gamma", "beta"])
-        return optimizer
-    ours = {"adam_weight_decay": AdamWeightDecay, "lamb": Lamb}
-    return ours[config.optimizer](
-        schedule,
-        weight_decay_rate=config.weight_decay_rate,
-        global_clipnorm=config.clip_norm,
-        learning_rate_factors=learning_rate_factors,
-    )
+        return sum_over_replicas(overflows) == 0

@@ -8,9 +8,8 @@ import pytest
 
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.training.config import TrainConfig
-from keras_bert.training.optimizers.adam_weight_decay import AdamWeightDecay
+from keras_bert.training.optimizers.adam import AdamWeightDecay, Lamb
 from keras_bert.training.optimizers.build import build_optimizer
-from keras_bert.training.optimizers.lamb import Lamb
 
 CONFIG = TrainConfig(learning_rate=0.01, weight_decay_rate=0.2, clip_norm=0.7)
 every = pytest.mark.parametrize("name", ["adam_weight_decay", "lamb", "adamw"])
@@ -30,11 +29,9 @@ def test_the_config_reaches_the_optimizer(name):
         "adamw": "AdamW",
     }
     assert type(optimizer).__name__ == expected[name]
-    decay = "weight_decay" if name == "adamw" else "weight_decay_rate"
-    assert optimizer.get_config()[decay] == 0.2
+    assert optimizer.weight_decay_rate == 0.2
     assert optimizer.global_clipnorm == 0.7
     assert float(optimizer.learning_rate) == pytest.approx(0.001)
-    assert isinstance(optimizer, keras.optimizers.AdamW) == (name == "adamw")
 
 
 @every
@@ -66,7 +63,6 @@ def test_every_argument_is_saved(optimizer_class):
         "exclude_from_weight_decay": ("gamma",),
         "global_clipnorm": None,
         "learning_rate_factors": {"kernel": 0.5},
-        "clipnorm": 3.0,
         "name": "mine",
     }
     config = optimizer_class(**arguments).get_config()
@@ -99,17 +95,23 @@ def test_exclusions_are_set_by_a_call_as_in_keras(optimizer_class):
         optimizer.exclude_from_weight_decay(var_names=["bias"])
 
 
+@pytest.mark.parametrize("option", ["clipnorm", "clipvalue", "use_ema"])
+def test_an_option_that_would_be_ignored_is_refused(option):
+    with pytest.raises(ValueError, match=f"Lamb does not have {option}; use"):
+        Lamb(**{"global_clipnorm": None, option: 2})
+
+
 @every
 def test_the_schedule_survives_a_round_trip(name):
     optimizer = _build(name)
     again = keras.optimizers.deserialize(keras.optimizers.serialize(optimizer))
     assert type(again) is type(optimizer)
     assert again.get_config() == optimizer.get_config()
-    assert float(again._learning_rate(5)) == pytest.approx(0.006)
+    schedule = again.get_config()["learning_rate"]["config"]
+    assert schedule["learning_rate"] == 0.01
 
 
-# Keras' AdamW does not save its exclusions: after loading it decays all.
-@pytest.mark.parametrize("name", ["adam_weight_decay", "lamb"])
+@every
 def test_a_saved_model_resumes_bit_equal(name, tmp_path):
     x = np.random.default_rng(1).normal(size=(8, 5)).astype("f")
     inputs = keras.Input((5,))

@@ -5,9 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert.training.optimizers.adam_weight_decay import AdamWeightDecay
-from keras_bert.training.optimizers.adamw import AdamW
-from keras_bert.training.optimizers.lamb import Lamb
+from keras_bert.training.optimizers.adam import AdamW, AdamWeightDecay, Lamb
 
 SHAPES = {
     "dense/kernel": (3, 5),
@@ -82,19 +80,26 @@ def test_five_updates(optimizer_class, formula, dtype, atol, factors):
 def test_adamw_is_that_of_keras(factors):
     """A factor is the same as another rate for all variables."""
     optimizers = [
-        AdamW(1 / 32, weight_decay=0.1, learning_rate_factors=factors),
+        AdamW(
+            1 / 32,
+            weight_decay_rate=0.1,
+            epsilon=1e-7,
+            learning_rate_factors=factors,
+        ),
         keras.optimizers.AdamW(
-            0.25 / 32 if factors else 1 / 32, weight_decay=0.1
+            0.25 / 32 if factors else 1 / 32,
+            weight_decay=0.1,
+            global_clipnorm=1.0,
         ),
     ]
     values = []
     for optimizer in optimizers:
         random = np.random.default_rng(1)
-        variable = keras.Variable(random.normal(size=(3, 5)), name="kernel")
+        values_before = random.normal(size=(3, 5)).astype("float32")
+        variable = keras.Variable(values_before, name="kernel")
         for _ in range(5):
-            optimizer.apply(
-                [tf.constant(random.normal(size=(3, 5)))], [variable]
-            )
+            gradient = random.normal(size=(3, 5)).astype("float32")
+            optimizer.apply([tf.constant(gradient)], [variable])
         values.append(variable.numpy())
     np.testing.assert_array_equal(*values)
 
@@ -127,7 +132,7 @@ def test_the_gradient_of_an_embedding_is_dense(optimizer_class):
 
 
 @pytest.mark.parametrize("optimizer_class", [AdamWeightDecay, Lamb])
-def test_no_clipping_and_clipping_by_keras(optimizer_class):
+def test_no_clipping_and_gradients_that_are_not_finite(optimizer_class):
     def updated(grad, **kwargs):
         variable = keras.Variable([0.5, -0.5], name="kernel")
         optimizer = optimizer_class(0.1, epsilon=1.0, **kwargs)
@@ -137,6 +142,5 @@ def test_no_clipping_and_clipping_by_keras(optimizer_class):
     whole = updated([6.0, 8.0], global_clipnorm=None)
     clipped = updated([0.6, 0.8], global_clipnorm=None)
     assert np.abs(whole - clipped).min() > 1e-3
-    for kwargs in ({}, {"global_clipnorm": None, "clipnorm": 1.0}):
-        np.testing.assert_allclose(updated([6.0, 8.0], **kwargs), clipped)
+    np.testing.assert_allclose(updated([6.0, 8.0]), clipped)
     assert np.isnan(updated([np.inf, 8.0])).all()

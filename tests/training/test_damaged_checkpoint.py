@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from small_run import train_small
 
-from keras_bert.training.run_files.checkpoint import find_damage, latest_step
+from keras_bert.training.checkpoint import find_damage, latest_step
 
 _NUM_DAMAGES = 300
 

@@ -10,16 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import keras
-import tensorflow as tf
 
 from keras_bert.io.whole_files import is_whole, whole_folder
-from keras_bert.training.distribution import is_chief
-from keras_bert.training.run_files.checkpoint import (
-    Holds,
-    every_weight,
-    write_weights,
-)
-from keras_bert.training.workers import value_of_chief
 
 _SCORE = "score.json"
 
@@ -45,7 +37,7 @@ class KeepsBest:
 
     The folder holds `model.safetensors`, the sidecars and `score.json` with
     the `score` and its `step`. A resumed run reads the score; one that starts
-    does not. The chief writes the files and decides when the run ends.
+    does not.
 
     A score that is NaN, such as the correlation with a constant, is worse than
     any other.
@@ -58,16 +50,13 @@ class KeepsBest:
         *,
         step: int,
         interval: int,
-        sidecars: Mapping[str, str],
-        strategy: tf.distribute.Strategy,
-        holds: Holds = every_weight,
+        write: Callable[[Path, Mapping[str, str]], None],
     ):
+        """`write` takes the folder and a sidecar, and writes the weights."""
         self._selection = selection
         self._folder = folder
         self._patience = selection.patience * interval
-        self._sidecars = sidecars
-        self._strategy = strategy
-        self._holds = holds
+        self._write = write
         self._best: dict[str, Any] = {"step": 0, "score": None}
         folder = whole_folder(folder)
         file = folder / _SCORE
@@ -85,24 +74,15 @@ class KeepsBest:
                 "step": step,
                 "score": None if math.isnan(score) else score,
             }
-            if is_chief(self._strategy):
-                self._write(model)
+            text = json.dumps(self._best) + "\n"
+            self._write(self._folder, {_SCORE: text})
         return figures
 
-    def ends_run(self, step: int) -> bool:
-        """Returns whether the score has not risen for too long.
-
-        All workers must call this.
-        """
-        is_enough = 0 < self._patience <= step - self._best["step"]
-        return bool(value_of_chief(self._strategy, is_enough))
+    def is_past(self, step: int) -> bool:
+        """Returns whether the score has not risen for too long."""
+        return 0 < self._patience <= step - self._best["step"]
 
     def _is_better(self, score):
         if math.isnan(score):
             return not self._best["step"]  # there must be a result
         return self._best["score"] is None or score > self._best["score"]
-
-    def _write(self, model):
-        score = json.dumps(self._best) + "\n"
-        sidecars = {**self._sidecars, _SCORE: score}
-        write_weights(model, self._folder, sidecars, self._holds)

@@ -3,38 +3,14 @@ import dataclasses
 import json
 import math
 
-import keras
 import numpy as np
 import pytest
 import safetensors
-import tensorflow as tf
 from safetensors.numpy import load_file
+from small_run import CONFIG, train_small
 
-from keras_bert.training.config import TrainConfig
-from keras_bert.training.losses import cross_entropy
-from keras_bert.training.objectives import Objective
-from keras_bert.training.run_files import checkpoint
-from keras_bert.training.run_files.best import Selection
-from keras_bert.training.run_files.fingerprint import Fingerprint
-from keras_bert.training.steps import WORK
-from keras_bert.training.trainer import train
-
-CONFIG = TrainConfig(
-    learning_rate=0.05, train_batch_size=3, save_checkpoints_steps=2
-)
-
-
-def _build_model():
-    inputs = keras.Input((5,), name="x")
-    outputs = keras.layers.Dense(2, name="logits")(inputs)
-    return keras.Model({"x": inputs}, {"logits": outputs})
-
-
-def _batches(step, share):
-    x = np.random.default_rng(4).normal(size=(21, 5)).astype("float32")
-    y = (x.sum(1) > 0).astype("int32")
-    dataset = tf.data.Dataset.from_tensor_slices(({"x": x}, {"logits": y}))
-    return dataset.batch(3).repeat().skip(step)
+from keras_bert.training import checkpoint
+from keras_bert.training.best import Selection
 
 
 def _train(output_dir, scores, steps=10, patience=0, loss=1.0, config=CONFIG):
@@ -46,20 +22,11 @@ def _train(output_dir, scores, steps=10, patience=0, loss=1.0, config=CONFIG):
         weights.append([w.numpy() for w in model.weights])
         return {"f1": next(scores), "loss": loss}
 
-    train(
-        _build_model,
-        _batches,
-        None,
-        objectives={"logits": Objective(cross_entropy)},
-        count_work=lambda features: dict.fromkeys(WORK, 3.0),
-        num_train_steps=steps,
-        num_warmup_steps=1,
-        strategy=tf.distribute.get_strategy(),
-        config=config,
-        output_dir=output_dir,
-        sidecars={"note.txt": "kept"},
+    train_small(
+        output_dir,
+        steps,
+        config,
         selection=Selection(evaluate, "f1", patience),
-        fingerprint=Fingerprint(config.fixed_settings(), {}),
     )
     return weights
 

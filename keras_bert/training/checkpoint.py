@@ -12,10 +12,12 @@ must then have their values before the checkpoint is restored.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import google_crc32c
 import keras
@@ -33,7 +35,7 @@ from keras_bert.io.whole_files import (
     is_whole,
     remove,
 )
-from keras_bert.training.run_files.fingerprint import FINGERPRINT_FILE
+from keras_bert.training.fingerprint import FINGERPRINT_FILE
 
 _WEIGHTS = "model.safetensors"
 _STATE = "training_state.safetensors"
@@ -49,8 +51,83 @@ def every_weight(path: str) -> bool:
     return True
 
 
+@dataclasses.dataclass(frozen=True)
+class TrainingState:
+    """All that changes in training.
+
+    Attributes:
+        network: The network that is trained.
+        optimizer: Its optimizer.
+        result: The model that the run is for; it shares the network's weights.
+        holds: Whether checkpoints hold a weight of the result.
+    """
+
+    network: keras.Model
+    optimizer: keras.optimizers.Optimizer
+    result: keras.Model
+    holds: Holds = every_weight
+
+    def variables(self) -> dict[str, dict[str, Any]]:
+        """Returns the variables of each file of a checkpoint, by name."""
+        seeds = [
+            v
+            for v in self.network.variables
+            if v.name == "seed_generator_state"
+        ]
+        paths = {w.path for w in self.result.weights}
+        further = {
+            f"{_TRAINING_ONLY}/{w.path}": w
+            for w in self.network.weights
+            if w.path not in paths
+        }
+        return {
+            _WEIGHTS: _weights(self.result, self.holds),
+            _STATE: self.optimizer_variables()
+            | _numbered(_DROPOUT, seeds)
+            | further,
+        }
+
+    def optimizer_variables(self) -> dict[str, Any]:
+        # The class tells optimizers apart whose variables have the same shapes.
+        name = type(self.optimizer).__name__
+        return _numbered(name, self.optimizer.variables)
+
+    def restore(self, checkpoint: Path) -> None:
+        """Assigns what a checkpoint holds.
+
+        Raises InputError if the checkpoint is that of another model.
+        """
+        for name, variables in self.variables().items():
+            file = checkpoint / name
+            _assign(variables, _load(file), file)
+
+    def restore_moments(self, checkpoint: Path) -> None:
+        """Assigns the moments of an optimizer, but not its count of updates.
+
+        Raises InputError if the folder is not a checkpoint of a run with the
+        same weights and the same optimizer.
+        """
+        file = checkpoint / _STATE
+        if not file.is_file():
+            raise InputError(
+                f"{checkpoint} has no {_STATE}, so there is no optimizer to "
+                "take over; give an output_dir of keras-bert pretrain."
+            )
+        moments, arrays = (
+            # All other variables of an optimizer are scalars.
+            {
+                name: x
+                for name, x in state.items()
+                if len(x.shape)
+                and not name.startswith((_DROPOUT, _TRAINING_ONLY))
+            }
+            for state in (self.optimizer_variables(), _load(file))
+        )
+        _assign(moments, arrays, file)
+
+
 class CheckpointWriter:
-    """Saves model and optimizer in the background while training continues.
+    """Writes checkpoints in the background while training continues.
 
     Use it in a `with` statement, which ends after the last checkpoint is
     written. The next `save`, or the end of the statement, raises the error of
@@ -59,26 +136,17 @@ class CheckpointWriter:
 
     def __init__(
         self,
-        network: keras.Model,
-        optimizer: keras.optimizers.Optimizer,
+        state: TrainingState,
         folder: Path,
         *,
         sidecars: Mapping[str, str],
         keep_max: int,
-        result: keras.Model | None = None,
-        holds: Holds = every_weight,
     ):
-        """`sidecars` are text files to save beside the weights, by name.
-
-        `result` has the weights that the run is for; by default all of them.
-        """
-        self._network = network
-        self._optimizer = optimizer
-        self._result = result or network
+        """`sidecars` are text files to save beside the weights, by name."""
+        self._state = state
         self._folder = folder
         self._sidecars = sidecars
         self._keep_max = keep_max
-        self._holds = holds
         self._thread = ThreadPoolExecutor(1)
         self._writing: Future[None] | None = None
 
@@ -87,8 +155,7 @@ class CheckpointWriter:
 
     def __exit__(self, kind, error, trace):
         try:
-            if self._writing is not None:
-                self._writing.result()
+            self._wait()
         finally:
             self._thread.shutdown()
 
@@ -97,18 +164,17 @@ class CheckpointWriter:
 
         Removes all but the last `keep_max` checkpoints.
         """
-        files = {
-            _WEIGHTS: _weights(self._result, self._holds),
-            _STATE: _state(self._network, self._optimizer, self._result),
-        }
         # Copies, because the next step may write to the memory of an array.
         files = {
             file: {name: np.array(v) for name, v in variables.items()}
-            for file, variables in files.items()
+            for file, variables in self._state.variables().items()
         }
+        self._wait()
+        self._writing = self._thread.submit(self._write, step, files)
+
+    def _wait(self):
         if self._writing is not None:
             self._writing.result()
-        self._writing = self._thread.submit(self._write, step, files)
 
     def _write(self, step, files):
         write_checkpoint(_checkpoint(self._folder, step), files, self._sidecars)
@@ -143,6 +209,17 @@ def write_checkpoint(
         (path / _CHECKSUMS).write_text(json.dumps(checksums, indent=2) + "\n")
 
 
+def write_weights(
+    model: keras.Model,
+    folder: Path,
+    sidecars: Mapping[str, str],
+    holds: Holds = every_weight,
+) -> None:
+    """Writes a checkpoint with the weights of a model under their paths."""
+    weights = {p: w.numpy() for p, w in _weights(model, holds).items()}
+    write_checkpoint(folder, {_WEIGHTS: weights}, sidecars)
+
+
 def find_damage(folder: Path) -> str | None:
     """Returns what is wrong with a folder of `write_checkpoint`, or None.
 
@@ -162,25 +239,6 @@ def find_damage(folder: Path) -> str | None:
         if _checksum(folder / name) != checksum:
             return f"{name} is damaged"
     return None
-
-
-def _checksum(file):
-    checksum = google_crc32c.Checksum()
-    with file.open("rb") as opened:
-        for _ in checksum.consume(opened, 1 << 20):
-            pass
-    return checksum.hexdigest().decode()
-
-
-def write_weights(
-    model: keras.Model,
-    folder: Path,
-    sidecars: Mapping[str, str],
-    holds: Holds = every_weight,
-) -> None:
-    """Writes a checkpoint with the weights of a model under their paths."""
-    weights = {p: w.numpy() for p, w in _weights(model, holds).items()}
-    write_checkpoint(folder, {_WEIGHTS: weights}, sidecars)
 
 
 def latest_step(folder: Path) -> int:
@@ -216,50 +274,12 @@ def checkpoint_of_step(folder: Path, step: int) -> Path:
     return checkpoint
 
 
-def restore_checkpoint(
-    checkpoint: Path,
-    network: keras.Model,
-    optimizer: keras.optimizers.Optimizer,
-    *,
-    result: keras.Model | None = None,
-    holds: Holds = every_weight,
-) -> None:
-    """Restores model and optimizer; `result` is that of `CheckpointWriter`.
-
-    Raises InputError if the checkpoint is that of another model.
-    """
-    for name, variables in (
-        (_WEIGHTS, _weights(result or network, holds)),
-        (_STATE, _state(network, optimizer, result or network)),
-    ):
-        _assign(variables, _load(checkpoint / name), checkpoint / name)
-
-
-def restore_moments(
-    optimizer: keras.optimizers.Optimizer, checkpoint: Path
-) -> None:
-    """Loads the moments of an optimizer, but not its count of updates.
-
-    Raises InputError if the folder is not a checkpoint of a run with the same
-    weights and the same optimizer.
-    """
-    file = checkpoint / _STATE
-    if not file.is_file():
-        raise InputError(
-            f"{checkpoint} has no {_STATE}, so there is no optimizer to take "
-            "over; give an output_dir of keras-bert pretrain."
-        )
-    moments, arrays = (
-        # All other variables of an optimizer are scalars.
-        {name: x for name, x in state.items() if len(x.shape)}
-        for state in (
-            _optimizer_state(optimizer),
-            _load(file),
-        )
-    )
-    others = (_DROPOUT, _TRAINING_ONLY)
-    arrays = {n: a for n, a in arrays.items() if not n.startswith(others)}
-    _assign(moments, arrays, file)
+def _checksum(file):
+    checksum = google_crc32c.Checksum()
+    with file.open("rb") as opened:
+        for _ in checksum.consume(opened, 1 << 20):
+            pass
+    return checksum.hexdigest().decode()
 
 
 def _load(file):
@@ -287,25 +307,6 @@ def _folders(folder):
 
 def _weights(model, holds):
     return {w.path: w for w in model.weights if holds(w.path)}
-
-
-def _state(network, optimizer, result):
-    seeds = [v for v in network.variables if v.name == "seed_generator_state"]
-    paths = {w.path for w in result.weights}
-    return (
-        _optimizer_state(optimizer)
-        | _numbered(_DROPOUT, seeds)
-        | {
-            f"{_TRAINING_ONLY}/{w.path}": w
-            for w in network.weights
-            if w.path not in paths
-        }
-    )
-
-
-def _optimizer_state(optimizer):
-    # The class tells optimizers apart whose variables have the same shapes.
-    return _numbered(type(optimizer).__name__, optimizer.variables)
 
 
 def _numbered(kind, variables):

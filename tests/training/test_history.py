@@ -1,4 +1,7 @@
-from keras_bert.training.run_files.summary import describe_run
+import pytest
+from full_disk import full_disk
+
+from keras_bert.training.history import EventFiles, describe_run
 
 ROWS = [
     {
@@ -59,3 +62,12 @@ def test_without_held_out_data():
         for row in ROWS
     ]
     assert describe_run(rows).count("\n") == 0
+
+
+def test_a_full_disk_is_named(tmp_path):
+    rows = [{"step": step, "loss": 0.5} for step in range(50)]
+    with (
+        pytest.raises(OSError, match="Cannot write .*board .*; free some"),
+        full_disk(max_size=300),  # a dozen figures
+    ):
+        EventFiles(tmp_path / "tensorboard").write(rows)

@@ -1,0 +1,253 @@
+"""Rows, a kind and a network -> a fine-tuned model in a folder."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_bert.checkpoints.adapters import (
+    ADAPTERS_FILE,
+    BaseModel,
+    is_stored_with_adapters,
+)
+from keras_bert.checkpoints.heads import heads_of
+from keras_bert.checkpoints.load import heads_in, load_checkpoint
+from keras_bert.checkpoints.read import fingerprint_of
+from keras_bert.config import BertConfig
+from keras_bert.errors import InputError
+from keras_bert.finetuning.adaptation import adapt, learning_rate_factors
+from keras_bert.finetuning.batches import training_batches
+from keras_bert.finetuning.config import FinetuningConfig
+from keras_bert.finetuning.distillation import distill
+from keras_bert.finetuning.encoding import encode_rows, encoded_folder
+from keras_bert.finetuning.evaluation import Evaluation
+from keras_bert.finetuning.finetuned_model import finetuned_folder, sidecars
+from keras_bert.io.whole_files import whole_folder
+from keras_bert.kinds.examples import Examples
+from keras_bert.kinds.kind import Kind
+from keras_bert.kinds.spec import build_kind
+from keras_bert.tasks.base import Row
+from keras_bert.training.best import Selection
+from keras_bert.training.checkpoint import every_weight, find_damage
+from keras_bert.training.distribution import precision
+from keras_bert.training.fingerprint import Fingerprint, digest_of
+from keras_bert.training.run import Plan, Run, Trainee
+
+
+@dataclasses.dataclass(frozen=True)
+class Engine:
+    """Trains a network for a kind of task; knows no data set.
+
+    Attributes:
+        kind: Encodes rows, builds the network and scores its answers.
+        bert_config: The encoder.
+        config: How it is trained.
+        checkpoint: The initial weights, or None.
+        teacher: A fine-tuned model whose outputs the network learns, or None.
+    """
+
+    kind: Kind
+    bert_config: BertConfig
+    config: FinetuningConfig
+    checkpoint: str | Path | None = None
+    teacher: str | Path | None = None
+
+    def with_learned_settings(
+        self, read: Callable[[], Iterable[Row]]
+    ) -> tuple[Engine, Iterable[Row]]:
+        """Returns an engine with the settings that follow from the rows.
+
+        Also returns the rows. They may be an iterator, which a kind reads to
+        the end; then they are read once more.
+        """
+        engine, rows = self, read()
+        if learned := self.kind.settings_from_data(rows):
+            settings = dataclasses.replace(self.kind.spec.settings, **learned)
+            spec = dataclasses.replace(self.kind.spec, settings=settings)
+            kind = build_kind(spec, self.kind.tokenizer, self.bert_config)
+            engine = dataclasses.replace(self, kind=kind)
+        return engine, rows if isinstance(rows, Sequence) else read()
+
+    def build_model(self) -> keras.Model:
+        model = self.kind.build_model(self.bert_config)
+        if self.checkpoint:
+            load_checkpoint(model, self.checkpoint)
+        return model
+
+    def train(
+        self,
+        rows: Iterable[Row],
+        evaluations: Mapping[str, Evaluation],
+        metric: str,
+        *,
+        strategy: tf.distribute.Strategy,
+        output_dir: Path,
+        cache_dir: str | Path | None,
+        origin: Mapping[str, Any],
+        callbacks: Sequence[keras.callbacks.Callback],
+        starts_over: bool,
+    ) -> tuple[keras.Model, dict[str, float]]:
+        """Trains on labeled rows, and keeps the best model as `best/`.
+
+        The first of the evaluations, by split, chooses it by a metric.
+        `origin` says where task, rows and weights come from. Returns the last
+        model and the last row of the history.
+        """
+        config = self.config
+        examples = encode_rows(
+            self.kind, rows, encoded_folder(output_dir, cache_dir)
+        )
+        num_batches = math.ceil(len(examples.lengths) / config.train_batch_size)
+        num_steps = max(1, round(num_batches * config.num_train_epochs))
+        training = {
+            **{name: origin[name] for name in ("task", "data", "checkpoint")},
+            "num_train_examples": int(examples.rows[-1]) + 1,
+            **({"teacher": origin["teacher"]} if self.teacher else {}),
+            "num_train_steps": num_steps,
+            "config": dataclasses.asdict(config),
+        }
+        files = sidecars(self.kind, self.bert_config, training)
+        base = None
+        if self.checkpoint and config.lora_rank:
+            base = BaseModel.of(self.checkpoint, config.alpha)
+            files[ADAPTERS_FILE] = base.to_json()
+        evaluation, *_ = evaluations.values()
+        run = Run(
+            self._trainee(base),
+            Plan(
+                num_train_steps=num_steps,
+                num_warmup_steps=int(num_steps * config.warmup_proportion),
+                train_batches=lambda step, share: training_batches(
+                    examples,
+                    batch_size=config.train_batch_size,
+                    num_epochs=math.ceil(config.num_train_epochs),
+                    seed=config.random_seed,
+                    first_batch=step,
+                    share=share,
+                    static_shapes=config.distribution_strategy == "tpu",
+                    by_length=self.kind.batches_by_length,
+                ),
+                selection=Selection(
+                    lambda model: evaluation(model, tune=True)[1],
+                    metric,
+                    config.early_stopping_patience,
+                ),
+            ),
+            strategy=strategy,
+            config=dataclasses.replace(
+                config,
+                save_checkpoints_steps=config.save_checkpoints_steps
+                or num_batches,
+            ),
+            output_dir=output_dir,
+            sidecars=files,
+            fingerprint=self._fingerprint(examples, evaluations),
+            callbacks=callbacks,
+            starts_over=starts_over,
+        )
+        return run.model, run.train()
+
+    def load_best(self, output_dir: Path, model: keras.Model) -> keras.Model:
+        """Loads the best weights of a run into its model, and returns it.
+
+        If the run trained adapters, it is a model with these in its kernels.
+        """
+        folder = whole_folder(output_dir / "best")
+        if damage := find_damage(folder):
+            raise InputError(
+                f"{folder} cannot be used: {damage}; start over with "
+                "overwrite_output_dir."
+            )
+        if self.checkpoint and self.config.lora_rank:
+            with precision(self.config.precision):
+                model = self.kind.build_model(self.bert_config)
+        load_checkpoint(model, folder)
+        return model
+
+    def load_finetuned(self) -> keras.Model:
+        """Returns the model of the checkpoint as it is.
+
+        Raises InputError if a layer of the model is not in the checkpoint.
+        """
+        assert self.checkpoint  # `finetune` has looked at it
+        with precision(self.config.precision):
+            model = self.build_model()
+        heads = heads_of(weight.path for weight in model.weights)
+        if absent := sorted(heads - heads_in(self.checkpoint)):
+            raise InputError(
+                f"{self.checkpoint} has no {absent[0]}, so the model cannot be "
+                "evaluated as it is; train it, or choose settings without this "
+                "layer."
+            )
+        return model
+
+    def _trainee(self, base):
+        def build_adapted_model():
+            model = self.build_model()
+            adapt(model, self.config)
+            return model
+
+        return Trainee(
+            build_model=build_adapted_model,
+            objectives=self.kind.training_objectives,
+            count_work=self.kind.work_counter(self.bert_config),
+            learning_rate_factors=learning_rate_factors(
+                self.config, self.bert_config.num_hidden_layers
+            ),
+            holds=is_stored_with_adapters if base else every_weight,
+            teach=distill(self.teacher, self.kind, self.config)
+            if self.teacher
+            else None,
+        )
+
+    def _fingerprint(self, examples, evaluations):
+        """Returns the fingerprint of a run.
+
+        The training rows count as the network sees them, the validation rows
+        as they are read.
+        """
+        tokenizer, teacher = self.kind.tokenizer, self.teacher
+        spec = dataclasses.asdict(self.kind.spec)
+        digests = {
+            "training rows": _digest_of_examples(examples),
+            "validation rows": digest_of(
+                *(text_of_rows(e.rows) for e in evaluations.values())
+            ),
+            "vocabulary": digest_of(*tokenizer.vocab),
+            "settings of the tokenizer": digest_of(repr(tokenizer.settings)),
+            "network": digest_of(self.bert_config.to_json()),
+            "initial weights": self.checkpoint
+            and fingerprint_of(self.checkpoint)
+            or "",
+            "teacher": fingerprint_of(finetuned_folder(teacher))
+            if teacher
+            else "",
+        }
+        return Fingerprint(
+            self.config.fixed_settings() | spec.pop("settings") | spec, digests
+        )
+
+
+def _digest_of_examples(examples: Examples) -> str:
+    parts: list[Any] = []
+    for tensors in (examples.features, examples.labels, examples.weights):
+        for name, tensor in sorted(tensors.items()):
+            parts.append(f"{name} {tensor.dtype.name}")
+            parts += map(
+                np.ascontiguousarray,
+                tf.nest.flatten(tensor, expand_composites=True),
+            )
+    return digest_of(*parts)
+
+
+def text_of_rows(rows: Iterable[Row]) -> str:
+    """Returns rows as a text that is the same in every process."""
+    return json.dumps(list(rows), sort_keys=True, default=repr)

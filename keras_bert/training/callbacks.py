@@ -1,0 +1,72 @@
+"""Callbacks of Keras in our own loop, such as the loggers that users bring."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import keras
+
+
+class Callbacks:
+    """Calls the callbacks of Keras as `fit` does, with the terms of a run.
+
+    An epoch is the interval between two checkpoints: in fine-tuning one pass
+    over the training rows, unless the config has `save_checkpoints_steps`. Its
+    number is that of the interval in the whole run, so a resumed run goes on
+    counting. A batch is a training step.
+
+    Called are `on_train_begin` and `on_train_end`, `on_epoch_begin` and
+    `on_epoch_end`, `on_train_batch_begin` and `on_train_batch_end`; with
+    several steps an execution, one call stands for all of these steps.
+
+    The logs of an epoch are the last row of `history.csv`: means over the last
+    steps, `val_` figures, speeds, the step. The logs of a batch have `loss`,
+    `learning_rate` and the other figures of the training, as means over the
+    steps since the last row of the history. They are read from the device when
+    the callback looks at one, which then waits for the step; a callback that
+    does not look costs nothing.
+
+    `model` has the weights that are saved. A callback ends the run by
+    `model.stop_training = True`: after the step, with a checkpoint and an
+    evaluation. With several workers, it ends after the interval, and only the
+    chief's callbacks decide.
+    """
+
+    def __init__(
+        self,
+        callbacks: Sequence[keras.callbacks.Callback],
+        model: keras.Model,
+        optimizer: keras.optimizers.Optimizer,
+        params: Mapping[str, Any],
+    ):
+        self._callbacks = list(callbacks)
+        self._model = model
+        if callbacks:
+            model.optimizer = optimizer  # as TensorBoard's expects it
+        for callback in self._callbacks:
+            callback.set_params({"verbose": 0, **params})
+            callback.set_model(model)
+        model.stop_training = False
+
+    @property
+    def stops(self) -> bool:
+        """Whether a callback has asked for the end of the run."""
+        return bool(self._model.stop_training)
+
+    def call(self, method: str, *arguments: Any) -> None:
+        """Calls a method of all callbacks, such as "on_epoch_begin"."""
+        for callback in self._callbacks:
+            getattr(callback, method)(*arguments)
+
+    def end_batch(self, number: int, figures: Mapping[str, Any]) -> None:
+        if self._callbacks:
+            self.call("on_train_batch_end", number, _Figures(figures))
+
+
+class _Figures(collections.UserDict):
+    """Figures that are read from the device when they are looked at."""
+
+    def __getitem__(self, name):
+        return float(super().__getitem__(name))

@@ -1,0 +1,139 @@
+"""BERT's own Adam, Keras' AdamW, and LAMB."""
+
+from __future__ import annotations
+
+import math
+
+import keras
+from keras import ops
+
+from keras_bert.training.optimizers.backend import (
+    half_square_sum,
+    subtract_product,
+)
+from keras_bert.training.optimizers.optimizer import DecoupledDecayOptimizer
+
+# JAX has no float64 by default.
+_STEP_DTYPE = "float32" if keras.backend.backend() == "jax" else "float64"
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class AdamWeightDecay(DecoupledDecayOptimizer):
+    """Adam without bias correction, with decoupled weight decay.
+
+    Updates p by -learning_rate * (m / (sqrt(v) + epsilon) + weight_decay_rate
+    * p), as `AdamWeightDecayOptimizer` of google-research/bert does. Biases
+    and layer norms are not decayed. For the arguments see
+    `DecoupledDecayOptimizer`.
+
+    Example:
+        >>> model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+        >>> optimizer = keras_bert.training.AdamWeightDecay(
+        ...     keras_bert.training.WarmupDecay(1e-3, 100, 10)
+        ... )
+        >>> model.compile(optimizer, "mse")
+        >>> history = model.fit(np.ones([8, 3]), np.ones(8), verbose=0)
+    """
+
+    def update(self, slot, gradient, scale, learning_rate):
+        self.advance(_adam, slot, gradient, scale, learning_rate)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class AdamW(DecoupledDecayOptimizer):
+    """Keras' AdamW, to the last bit on one device, with a factor of the rate.
+
+    For the arguments see `DecoupledDecayOptimizer`.
+    """
+
+    def update(self, slot, gradient, scale, learning_rate):
+        dtype = slot.variable.dtype
+        step = ops.cast(self.iterations + 1, dtype)
+        power_1, power_2 = (
+            ops.power(ops.cast(beta, dtype), step)
+            for beta in (self.beta_1, self.beta_2)
+        )
+        rate = ops.cast(learning_rate, dtype)
+        corrected = rate * ops.sqrt(1 - power_2) / (1 - power_1)
+        # A compiled loop rounds less often than Keras.
+        self.advance(
+            _adamw, slot, gradient, scale, rate, corrected, is_compiled=False
+        )
+
+    def clip_scale(self, grads):
+        # Other roundings than in the base, but those of Keras.
+        squares = [ops.sum(ops.square(g)) for g in grads]
+        norm = ops.sqrt(ops.sum(ops.stack(squares)))
+        clip_norm = self.global_clipnorm
+        scale = clip_norm * ops.minimum(1.0 / norm, 1.0 / clip_norm)
+        return scale + (norm - norm)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class Lamb(DecoupledDecayOptimizer):
+    """LAMB, for batches of thousands: each step is as large as its variable.
+
+    Algorithm 2 of You et al. (2019, arXiv 1904.00962), with bias correction:
+    the direction u is m_hat / (sqrt(v_hat) + epsilon) + weight_decay_rate * p,
+    and p changes by -learning_rate * |p| / |u| * u. The ratio is 1 if a norm is
+    0. Biases and layer norms have neither decay nor ratio. For the arguments
+    see `DecoupledDecayOptimizer`.
+
+    Example:
+        >>> optimizer = keras_bert.training.Lamb(0.01, weight_decay_rate=0.0)
+        >>> kernel = keras.Variable([3.0, 4.0])
+        >>> optimizer.apply([np.array([0.1, 0.1])], [kernel])
+        >>> bool(abs(kernel.numpy() - [2.965, 3.965]).max() < 1e-3)
+        True
+    """
+
+    def update(self, slot, gradient, scale, learning_rate):
+        step = ops.cast(self.iterations, _STEP_DTYPE) + 1.0
+        direction = self.advance(
+            _lamb_direction,
+            slot,
+            gradient,
+            scale,
+            -ops.expm1(step * math.log(self.beta_1)),  # 1 - beta_1**step
+            -ops.expm1(step * math.log(self.beta_2)),
+        )
+        rate = ops.cast(learning_rate, direction.dtype)
+        if not slot.is_excluded:
+            # Not *=, which on torch changes the rate of all variables. Not in
+            # the compiled loop: on a CPU, XLA computes a sum on one core.
+            p, u = map(
+                half_square_sum,
+                (ops.convert_to_tensor(slot.variable), direction),
+            )
+            ratio = ops.where((p > 0) & (u > 0), ops.sqrt(p / u), 1.0)
+            rate = rate * ratio
+        subtract_product(slot.variable, rate, direction)
+
+
+def _moments(m, v, gradient, beta_1, beta_2):
+    """Returns the means of the gradients and of their squares, one step on."""
+    m = m + (gradient - m) * (1 - beta_1)
+    v = v + (gradient * gradient - v) * (1 - beta_2)
+    return m, v
+
+
+def _adam(m, v, p, gradient, scale, rate, *constants):
+    decay, beta_1, beta_2, epsilon = constants
+    m, v = _moments(m, v, gradient * scale, beta_1, beta_2)
+    direction = m / (ops.sqrt(v) + epsilon) + decay * p
+    return (m, v, p - rate * direction), None
+
+
+def _adamw(m, v, p, gradient, scale, rate, corrected, *constants):
+    decay, beta_1, beta_2, epsilon = constants
+    p = p - p * decay * rate
+    m, v = _moments(m, v, gradient * scale, beta_1, beta_2)
+    return (m, v, p - m * corrected / (ops.sqrt(v) + epsilon)), None
+
+
+def _lamb_direction(m, v, p, gradient, scale, *corrections_and_constants):
+    correction_1, correction_2, *constants = corrections_and_constants
+    decay, beta_1, beta_2, epsilon = constants
+    m, v = _moments(m, v, gradient * scale, beta_1, beta_2)
+    m_hat, v_hat = m / correction_1, v / correction_2
+    return (m, v), m_hat / (ops.sqrt(v_hat) + epsilon) + decay * p

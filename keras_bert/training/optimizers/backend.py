@@ -1,0 +1,95 @@
+"""The parts of an optimizer that differ between the backends of Keras.
+
+Each op of TensorFlow reads and writes whole arrays; a compiled update reads
+and writes every array once. There, variables are passed as handles: under a
+strategy these belong to the replica, and one trace serves every shape.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import keras
+from keras import ops
+
+if keras.backend.backend() == "tensorflow":
+    import tensorflow as tf
+
+    def sum_over_replicas(gradients):
+        context = tf.distribute.get_replica_context()
+        return context.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
+
+    def to_dense(gradient):
+        """The gradient of an embedding is a list of rows."""
+        return tf.convert_to_tensor(gradient)
+
+    def half_square_sum(x):
+        return tf.nn.l2_loss(x)
+
+    def subtract_product(variable, factor, x):
+        """Subtracts factor * x from the variable, in one pass."""
+        tf.raw_ops.ResourceApplyGradientDescent(
+            var=variable.value.handle, alpha=factor, delta=x
+        )
+
+    def run_update(update, constants, variables, *inputs, is_compiled=True):
+        """Calls update(*variables, *inputs, *constants), as one compiled loop.
+
+        `update` returns new values of the first variables, which are assigned,
+        and a tensor, which is returned. All have the dtype of the variables;
+        one of the inputs has their shape, the others are scalars.
+        """
+        make = _compiled if is_compiled else _plain
+        dtype = variables[0].dtype
+        run = make(update, constants, dtype, len(variables), len(inputs))
+        return run(
+            *(variable.value.handle for variable in variables),
+            *(tf.cast(x, dtype) for x in inputs),
+        )
+
+    def _plain(update, constants, dtype, num_variables, num_inputs):
+        def run(*arguments):
+            handles = arguments[:num_variables]
+            values = (
+                tf.raw_ops.ReadVariableOp(resource=handle, dtype=dtype)
+                for handle in handles
+            )
+            new_values, result = update(
+                *values, *arguments[num_variables:], *constants
+            )
+            for handle, value in zip(handles, new_values, strict=False):
+                tf.raw_ops.AssignVariableOp(resource=handle, value=value)
+            return result
+
+        return run
+
+    @functools.cache
+    def _compiled(update, constants, dtype, num_variables, num_inputs):
+        return tf.function(
+            _plain(update, constants, dtype, num_variables, num_inputs),
+            input_signature=[tf.TensorSpec((), tf.resource)] * num_variables
+            + [tf.TensorSpec(None, dtype)] * num_inputs,
+            autograph=False,
+            jit_compile=True,
+        )
+
+else:
+
+    def sum_over_replicas(gradients):
+        return gradients  # one process holds the gradient of the whole batch
+
+    def to_dense(gradient):
+        return gradient
+
+    def half_square_sum(x):
+        return 0.5 * ops.sum(ops.square(x))
+
+    def subtract_product(variable, factor, x):
+        variable.assign_sub(factor * x)
+
+    def run_update(update, constants, variables, *inputs, is_compiled=True):
+        values = map(ops.convert_to_tensor, variables)
+        new_values, result = update(*values, *inputs, *constants)
+        for variable, value in zip(variables, new_values, strict=False):
+            variable.assign(value)
+        return result

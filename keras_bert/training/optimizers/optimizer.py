@@ -1,0 +1,243 @@
+"""What BERT's optimizers share: moments, decay, clipping, rates."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_bert.training.optimizers.backend import (
+    half_square_sum,
+    run_update,
+    sum_over_replicas,
+    to_dense,
+)
+
+# Options of a Keras optimizer that ours would ignore.
+_REFUSED = (
+    "weight_decay",
+    "clipnorm",
+    "clipvalue",
+    "use_ema",
+    "loss_scale_factor",
+    "gradient_accumulation_steps",
+)
+
+
+class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
+    """Keeps two moments per variable and decays the weights apart from them.
+
+    `apply` sums the gradients over the replicas before it clips them, so the
+    update does not depend on how a batch is split. Keras clips the gradients of
+    each replica, and takes the rows of an embedding that occur several times in
+    a batch for different rows.
+
+    A subclass defines `update`.
+
+    Args:
+        learning_rate: A number or a schedule.
+        weight_decay_rate: Decay per step, multiplied by the learning rate.
+        beta_1: Decay of the mean of the gradients.
+        beta_2: Decay of the mean of their squares.
+        epsilon: Added to the root of the second moment.
+        exclude_from_weight_decay: Regular expressions. A variable is not
+            decayed if one of them is found in its path.
+        global_clipnorm: Largest global norm of the gradients, or None.
+        learning_rate_factors: Factors of the learning rate, by a regular
+            expression: the first one that is found in the path of a variable
+            counts, as in {"^layer_0/": 0.5, "bias": 2.0}.
+        **kwargs: `name`; all other options of Keras must have their defaults.
+    """
+
+    def __init__(
+        self,
+        learning_rate=1e-4,
+        weight_decay_rate: float = 0.01,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-6,
+        exclude_from_weight_decay: tuple[str, ...] = ("layer_norm", "bias"),
+        global_clipnorm: float | None = 1.0,
+        learning_rate_factors: Mapping[str, float] | None = None,
+        **kwargs,
+    ):
+        super().__init__(
+            learning_rate=learning_rate,
+            global_clipnorm=global_clipnorm,
+            **kwargs,
+        )
+        if given := [option for option in _REFUSED if getattr(self, option)]:
+            raise ValueError(
+                f"{type(self).__name__} does not have {given[0]}; use "
+                "weight_decay_rate and global_clipnorm, or an optimizer of "
+                "Keras."
+            )
+        self.weight_decay_rate = weight_decay_rate
+        self.beta_1 = beta_1
+        self.beta_2 = beta_2
+        self.epsilon = epsilon
+        self.learning_rate_factors = dict(learning_rate_factors or {})
+        self.exclude_from_weight_decay(var_names=exclude_from_weight_decay)
+
+    def exclude_from_weight_decay(self, var_list=None, var_names=None):
+        """Replaces the exclusions, before the optimizer is built.
+
+        Differs from Keras in that `var_names` are searched for in the path of
+        a variable (`layer_0/output/bias`), not in its last part only.
+        """
+        if getattr(self, "built", False):
+            raise ValueError(
+                "exclude_from_weight_decay must be called before the optimizer "
+                "is built."
+            )
+        self._excluded_ids = frozenset(id(v) for v in var_list or ())
+        self._excluded_names = tuple(var_names or ())
+
+    def build(self, variables):
+        if self.built:
+            return
+        super().build(variables)
+        moments = self.add_optimizer_variables(
+            variables, ["momentum", "velocity"]
+        )
+        self._slots = _Slots(
+            Slot(
+                variable,
+                momentum,
+                velocity,
+                is_excluded=self._is_excluded(variable),
+                factor=self._factor_of(variable.path),
+            )
+            for variable, momentum, velocity in zip(
+                variables, *moments, strict=True
+            )
+        )
+
+    def apply(self, grads, trainable_variables=None):
+        """Updates the variables; call it in the context of a replica."""
+        if not len(grads):
+            return
+        if trainable_variables is not None:
+            trainable_variables = list(trainable_variables)
+            self.build(trainable_variables)
+        slots = self._slots.of(trainable_variables)
+        pairs = list(zip(slots, grads, strict=True))
+        if absent := [s.variable.path for s, grad in pairs if grad is None]:
+            if len(absent) == len(pairs):
+                raise ValueError("There is no gradient for any variable.")
+            warnings.warn(
+                f"There is no gradient for {', '.join(absent)}: the loss does "
+                "not depend on it.",
+                stacklevel=2,
+            )
+        slots = [slot for slot, grad in pairs if grad is not None]
+        # The reference makes the gradient of an embedding dense as well: its
+        # moments decay for every row at every step.
+        grads = sum_over_replicas(
+            [to_dense(g) for _, g in pairs if g is not None]
+        )
+        scale = self.clip_scale(grads) if self.global_clipnorm else 1.0
+        learning_rate = self.learning_rate
+        for slot, grad in zip(slots, grads, strict=True):
+            rate = learning_rate
+            if slot.factor != 1:  # 1 leaves the graph as it is
+                rate = learning_rate * slot.factor
+            self.update(slot, grad, scale, rate)
+            if (constraint := slot.variable.constraint) is not None:
+                slot.variable.assign(constraint(slot.variable))
+        self.iterations.assign_add(1)
+
+    def update(self, slot: Slot, gradient, scale, learning_rate) -> None:
+        """Updates a variable and its moments; the gradient is times `scale`."""
+        raise NotImplementedError
+
+    def advance(self, update, slot: Slot, *inputs, is_compiled: bool = True):
+        """Assigns what `update` returns; see `run_update`.
+
+        It is called with the moments and the variable, the inputs, and the
+        decay, beta_1, beta_2 and epsilon.
+        """
+        return run_update(
+            update,
+            (
+                0.0 if slot.is_excluded else self.weight_decay_rate,
+                self.beta_1,
+                self.beta_2,
+                self.epsilon,
+            ),
+            (slot.momentum, slot.velocity, slot.variable),
+            *inputs,
+            is_compiled=is_compiled,
+        )
+
+    def clip_scale(self, grads):
+        """Returns the factor of all gradients, NaN if they are not finite."""
+        # Only computes the factor: the update reads each gradient anyway, and
+        # a product of its own would read and write them all once more.
+        halves = [half_square_sum(g) for g in grads]
+        norm = ops.sqrt(2.0 * ops.sum(ops.stack(halves)))
+        scale = self.global_clipnorm / ops.maximum(norm, self.global_clipnorm)
+        return scale + (norm - norm)
+
+    def get_config(self):
+        return super().get_config() | {
+            "weight_decay_rate": self.weight_decay_rate,
+            "beta_1": self.beta_1,
+            "beta_2": self.beta_2,
+            "epsilon": self.epsilon,
+            "exclude_from_weight_decay": self._excluded_names,
+            "learning_rate_factors": dict(self.learning_rate_factors),
+        }
+
+    def _is_excluded(self, variable):
+        return id(variable) in self._excluded_ids or any(
+            re.search(name, variable.path) for name in self._excluded_names
+        )
+
+    def _factor_of(self, path):
+        for pattern, factor in self.learning_rate_factors.items():
+            if re.search(pattern, path):
+                return factor
+        return 1.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Slot:
+    """A variable, its moments, and how it is updated.
+
+    Attributes:
+        variable: The variable of the model.
+        momentum: The mean of its gradients.
+        velocity: The mean of their squares.
+        is_excluded: Whether it is not decayed.
+        factor: The factor of its learning rate.
+    """
+
+    variable: Any
+    momentum: Any
+    velocity: Any
+    is_excluded: bool
+    factor: float
+
+
+class _Slots:
+    """Hides the slots from Keras, which would take the weights for its own."""
+
+    def __init__(self, slots):
+        self._slots = {id(slot.variable): slot for slot in slots}
+
+    def of(self, variables):
+        if variables is None:
+            return list(self._slots.values())
+        try:
+            return [self._slots[id(variable)] for variable in variables]
+        except KeyError:
+            raise ValueError(
+                "The optimizer was built for other variables; make a new one "
+                "for these."
+            ) from None

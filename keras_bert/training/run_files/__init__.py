@@ -1,1 +1,0 @@
-"""The files that a training run writes and resumes from."""
