@@ -6,4 +6,4 @@ from .write.beam import (
 )
 from .write.config import PretrainingDataConfig as PretrainingDataConfig
 from .write.run import create_pretraining_data as create_pretraining_data
-from .write.source import TextSource as TextSource
+from .write.source_to_lines import TextSource as TextSource

@@ -31,13 +31,13 @@ from keras_bert.pretraining.read.batches import (
     pretraining_batches,
     unknown_id_named,
 )
-from keras_bert.pretraining.read.descriptions import (
-    check_vocab_of_records,
-    settings_of_records,
-)
 from keras_bert.pretraining.read.files_to_records import PretrainingRecords
 from keras_bert.pretraining.read.records_to_pairs import InstanceDrawer
-from keras_bert.pretraining.read.weighted_files import find_weighted_files
+from keras_bert.pretraining.read.weighted_files import (
+    check_vocab_of_records,
+    find_weighted_files,
+    settings_of_records,
+)
 from keras_bert.progress import shown_log
 from keras_bert.text.masking import MaskedLMMasker
 from keras_bert.text.tokenizer import BertTokenizer

@@ -29,36 +29,33 @@ def pretraining_batches(
         outputs: "masked_lm", and "next_sentence" if it is trained.
         packed: Whether several short sequences share a row.
     """
-    dataset = features
     if packed:
-        dataset = dataset.map(pack_sequences, tf.data.AUTOTUNE)
+        features = features.map(pack_sequences, tf.data.AUTOTUNE)
 
     def split(features):
         # Not in the model: XLA accepts any id, and the loss would be NaN.
         ids = features["input_ids"], features["masked_lm_ids"]
         largest = tf.maximum(*map(tf.reduce_max, ids))
         tf.debugging.Assert(largest < vocab_size, [_UNKNOWN_ID, largest])
-        next_sentence = features.pop("next_sentence_labels")
-        if packed:
-            next_sentence_weights = features.pop("next_sentence_weights")
-        else:
-            next_sentence = next_sentence[:, 0]
-            next_sentence_weights = tf.ones_like(next_sentence, tf.float32)
         labels = {
             "masked_lm": features.pop("masked_lm_ids"),
-            "next_sentence": next_sentence,
+            "next_sentence": features.pop("next_sentence_labels"),
         }
-        weights = {
-            "masked_lm": features.pop("masked_lm_weights"),
-            "next_sentence": next_sentence_weights,
-        }
+        weights = {"masked_lm": features.pop("masked_lm_weights")}
+        if packed:
+            weights["next_sentence"] = features.pop("next_sentence_weights")
+        else:
+            labels["next_sentence"] = labels["next_sentence"][:, 0]
+            weights["next_sentence"] = tf.ones_like(
+                labels["next_sentence"], tf.float32
+            )
         return (
             features,
             {name: labels[name] for name in outputs},
             {name: weights[name] for name in outputs},
         )
 
-    return dataset.map(split).prefetch(2)
+    return features.map(split).prefetch(2)
 
 
 @contextlib.contextmanager

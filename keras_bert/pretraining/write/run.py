@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import collections
+import concurrent.futures
 import dataclasses
-from collections.abc import Iterable
+import multiprocessing
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+import tensorflow as tf
 
 from keras_bert.errors import InputError
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import is_whole
-from keras_bert.pretraining.write.blocks_to_parts import make_parts
+from keras_bert.pretraining.write.blocks_to_parts import RecordMaker
 from keras_bert.pretraining.write.config import (
     PretrainingDataConfig,
     digest_of_vocab,
 )
 from keras_bert.pretraining.write.lines_to_blocks import cut_blocks
 from keras_bert.pretraining.write.parts_to_files import OutputFiles
-from keras_bert.pretraining.write.source import TextSource
+from keras_bert.pretraining.write.source_to_lines import TextSource
 from keras_bert.progress import Progress
 from keras_bert.text.tokenizer import BertTokenizer
 
@@ -81,6 +86,7 @@ def create_pretraining_data(
         raise InputError(f"num_workers is {num_workers}, but must be above 0.")
     config = config or PretrainingDataConfig()
     outputs = open_outputs(output_files, tokenizer, config)
+    maker = RecordMaker(tokenizer, config)
     units = text.units() if isinstance(text, TextSource) else [lambda: text]
     parts = []
 
@@ -89,16 +95,10 @@ def create_pretraining_data(
             for block in cut_blocks(lines(), unit):
                 parts.append(outputs.part(block))
                 if outputs.missing and not is_whole(parts[-1]):
-                    yield block, parts[-1]
+                    yield block, parts[-1], outputs.num_files
 
     with Progress("Writing", unit="characters") as progress:
-        for num_characters in make_parts(
-            missing_parts(),
-            tokenizer,
-            config,
-            num_files=outputs.num_files,
-            num_workers=num_workers,
-        ):
+        for num_characters in _made(maker, missing_parts(), num_workers):
             progress.update(num_characters)
     return outputs.join(parts)
 
@@ -117,3 +117,39 @@ def open_outputs(
         "output_files": [to_path(file).name for file in output_files],
     }
     return OutputFiles(output_files, settings)
+
+
+def _made(maker, parts, num_workers) -> Iterator[int]:
+    """Makes the parts; yields what `make_part` returns, in order.
+
+    At most two blocks for each worker are in memory.
+    """
+    if num_workers == 1:
+        yield from (maker.make_part(*part) for part in parts)
+        return
+    with concurrent.futures.ProcessPoolExecutor(
+        num_workers,
+        multiprocessing.get_context("spawn"),  # A forked TensorFlow hangs.
+        _use_one_core,
+    ) as executor:
+        waiting: collections.deque = collections.deque()
+        try:
+            for part in parts:
+                if len(waiting) == 2 * num_workers:
+                    yield waiting.popleft().result()
+                waiting.append(executor.submit(maker.make_part, *part))
+            while waiting:
+                yield waiting.popleft().result()
+        except concurrent.futures.BrokenExecutor as error:
+            raise ChildProcessError(
+                "A worker process died, perhaps because memory ran out; run "
+                "the same command again to continue, with fewer num_workers "
+                "if memory is short."
+            ) from error
+        finally:
+            executor.shutdown(cancel_futures=True)
+
+
+def _use_one_core():
+    tf.config.threading.set_intra_op_parallelism_threads(1)
+    tf.config.threading.set_inter_op_parallelism_threads(1)
