@@ -27,11 +27,8 @@ from keras_bert.models.flops import count_work
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.pretraining.config import PretrainingConfig
 from keras_bert.pretraining.fingerprint import pretraining_fingerprint
-from keras_bert.pretraining.read.batches import (
-    pretraining_batches,
-    unknown_id_named,
-)
 from keras_bert.pretraining.read.files_to_records import PretrainingRecords
+from keras_bert.pretraining.read.pairs_to_batches import pretraining_batches
 from keras_bert.pretraining.read.records_to_pairs import InstanceDrawer
 from keras_bert.pretraining.read.weighted_files import (
     check_vocab_of_records,
@@ -182,12 +179,11 @@ def pretrain(
     )
     records = open_records(train_files)
     with contextlib.ExitStack() as stack:
-        stack.enter_context(unknown_id_named(bert_config.vocab_size))
-        stack.enter_context(records.errors_named())
+        stack.enter_context(records.errors_named(bert_config.vocab_size))
         evaluation = None
         if held_out_files:
             held_out = open_records(held_out_files)
-            stack.enter_context(held_out.errors_named())
+            stack.enter_context(held_out.errors_named(bert_config.vocab_size))
 
             def evaluation(share):
                 return batches(held_out.batches(config.eval_batch_size, share))

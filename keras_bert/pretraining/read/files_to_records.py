@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import itertools
+import re
 import time
 from collections.abc import Iterator, Sequence
 
@@ -14,8 +15,12 @@ from absl import logging
 from google.protobuf.message import DecodeError
 
 from keras_bert.errors import InputError
+from keras_bert.pretraining.read.pairs_to_batches import UNKNOWN_ID
 from keras_bert.pretraining.read.records_to_pairs import InstanceDrawer
-from keras_bert.pretraining.read.weighted_files import WeightedFiles
+from keras_bert.pretraining.read.weighted_files import (
+    WeightedFiles,
+    settings_of_records,
+)
 from keras_bert.pretraining.records.files import RecordFiles
 from keras_bert.pretraining.records.order import ShuffledOrder
 from keras_bert.pretraining.write.config import STRETCH_NAMES, V2_NAMES
@@ -101,8 +106,17 @@ class PretrainingRecords:
             }
         for file, features in first_records.items():
             self._check(features, file)
-        if self._drawer:
-            self._warn_of_another_length(first_file, max_seq_length)
+        for file, settings in settings_of_records(corpora):
+            made_for = settings["max_seq_length"]
+            if self._drawer and made_for != max_seq_length:
+                logging.warning(
+                    "The records of %s are made for a max_seq_length of %d, "
+                    "but are read with %d: longer pairs lose tokens, and "
+                    "shorter pairs are padded.",
+                    file,
+                    made_for,
+                    max_seq_length,
+                )
 
     def batches(
         self,
@@ -173,14 +187,24 @@ class PretrainingRecords:
         return dataset.map(read_and_parse, tf.data.AUTOTUNE)
 
     @contextlib.contextmanager
-    def errors_named(self) -> Iterator[None]:
-        """Raises InputError in place of TensorFlow's error about a record."""
+    def errors_named(self, vocab_size: int) -> Iterator[None]:
+        """Raises InputError in place of TensorFlow's error about a record.
+
+        Also about an id that is not below `vocab_size`; see
+        `pretraining_batches`.
+        """
         try:
             yield
         except tf.errors.InvalidArgumentError as error:
             _, of_reading, message = error.message.partition("InputError: ")
             if of_reading:
                 raise InputError(message.partition("\n")[0]) from error
+            if unknown := re.search(UNKNOWN_ID + r"\] \[(\d+)", error.message):
+                raise InputError(
+                    f"A record contains the token id {unknown[1]}, but the "
+                    f"vocab_size of the model is {vocab_size}; create the "
+                    "records with the vocabulary of the model."
+                ) from error
             if "ParseExample" in error.message:
                 for file, numbers in self._numbers.items():
                     for place, number in enumerate(numbers, 1):
@@ -211,24 +235,6 @@ class PretrainingRecords:
                     "max_predictions_per_seq to those of the records, or "
                     "create the records again."
                 )
-
-    def _warn_of_another_length(self, file, seq_length):
-        """Only warns, because records without masks can have any length."""
-        num_records = min(100, sum(self._counts))
-        target_lengths = tf.io.parse_example(
-            self._files.read(range(num_records)),
-            {"target_length": tf.io.FixedLenFeature([1], tf.int64)},
-        )["target_length"]
-        made_for = 3 + int(tf.reduce_max(target_lengths))
-        if made_for != seq_length:
-            logging.warning(
-                "The records of %s seem to be made for a max_seq_length of "
-                "%d, but are read with %d: longer pairs lose tokens, and "
-                "shorter pairs are padded.",
-                file,
-                made_for,
-                seq_length,
-            )
 
 
 # tf.data calls Python in the background, before the results are asked for. A

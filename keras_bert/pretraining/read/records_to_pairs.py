@@ -8,6 +8,7 @@ from keras_bert.pretraining.write.config import (
     STRETCH_NAMES,
     check_max_seq_length,
 )
+from keras_bert.pretraining.write.ids_to_pairs import pack_pairs
 from keras_bert.text.masking import MaskedLMMasker
 from keras_bert.text.row_random import row_bits, to_integers, to_uniform
 from keras_bert.text.tokenizer import BertTokenizer
@@ -116,34 +117,23 @@ class InstanceDrawer(tf.Module):
             first, tf.maximum(budget - second, (budget + 1) // 2)
         )
         keep_second = tf.minimum(second, budget - keep_first)
+        # The ids of each row follow those before, in it first the stretch.
         ids = features["sentence_ids"]
-        begin = _lost_in_front(seeds, 5, first - keep_first)
-        # The random sentences are put after the stretch.
         second_begin = tf.where(is_random, tf.shape(ids)[1], first)
-        second_begin += _lost_in_front(seeds, 6, second - keep_second)
         ids = tf.concat([ids, features["random_sentence_ids"]], axis=1)
-
-        column = tf.range(self._seq_length)
-        middle = keep_first[:, None] + 1  # position of the first [SEP]
-        last = middle + keep_second[:, None] + 1  # and of the second one
-        places = column + tf.where(
-            column < middle,
-            begin[:, None] - 1,
-            second_begin[:, None] - middle - 1,
+        row = tf.range(tf.shape(ids)[0]) * tf.shape(ids)[1]
+        pairs = pack_pairs(
+            tf.reshape(ids, [-1]),
+            row + _lost_in_front(seeds, 5, first - keep_first),
+            keep_first,
+            row + second_begin + _lost_in_front(seeds, 6, second - keep_second),
+            keep_second,
+            max_seq_length=self._seq_length,
+            cls_id=self._special_ids[0],
+            sep_id=self._special_ids[1],
         )
-        places = tf.clip_by_value(places, 0, tf.shape(ids)[1] - 1)
-        cls_id, sep_id = self._special_ids
-        input_ids = tf.gather(ids, places, batch_dims=1)
-        input_ids = tf.where(column == 0, cls_id, input_ids)
-        is_end = (column == middle) | (column == last)
-        input_ids = tf.where(is_end, sep_id, input_ids)
-        input_mask = tf.cast(column <= last, tf.int32)
-        return {
-            "input_ids": input_ids * input_mask,
-            "input_mask": input_mask,
-            "segment_ids": tf.cast(column > middle, tf.int32) * input_mask,
-            "next_sentence_labels": tf.cast(is_random[:, None], tf.int32),
-        }
+        labels = tf.cast(is_random[:, None], tf.int32)
+        return pairs | {"next_sentence_labels": labels}
 
 
 def _gathered(lengths, target):

@@ -24,7 +24,7 @@ from keras_bert.pretraining.write.documents_to_ids import (
 from keras_bert.pretraining.write.ids_to_pairs import (
     draw_pairs,
     draw_stretches,
-    pair_features,
+    pack_pairs,
     stretch_features,
 )
 from keras_bert.pretraining.write.lines_to_blocks import Block
@@ -50,16 +50,8 @@ class RecordMaker:
             tokenizer,
             split_sentences if config.split_sentences else split_lines,
         )
-        ids = tf.TensorSpec([None, config.max_seq_length], tf.int32)
-        self._mask = tf.function(
-            MaskedLMMasker.from_config(
-                config, tokenizer, config.max_predictions_per_seq
-            ),
-            input_signature=[
-                {"input_ids": ids, "input_mask": ids},
-                tf.TensorSpec([None, 3], tf.int64),
-            ],
-            autograph=False,
+        self._masker = MaskedLMMasker.from_config(
+            config, tokenizer, config.max_predictions_per_seq
         )
 
     def __reduce__(self):
@@ -116,8 +108,8 @@ class RecordMaker:
         order = np.random.default_rng(generator.getrandbits(64))
         rows = rows[order.permutation(len(rows))]
         counts.update(
-            documents=corpus.num_documents,
-            sentences=corpus.num_sentences,
+            documents=len(corpus.document_ends) - 1,
+            sentences=len(corpus.sentence_ends) - 1,
             tokens=len(corpus.ids),
             instances=len(rows),
         )
@@ -127,7 +119,12 @@ class RecordMaker:
             if config.dynamic_masking:
                 features = stretch_features(corpus, chunk)
             else:
-                features = self._masked(corpus, chunk, (block.number, begin))
+                # An instance's seed does not depend on the size of a call.
+                seeds = np.full((len(chunk), 3), config.random_seed, np.int64)
+                seeds[:, 1] = block.number
+                seeds[:, 2] = begin + np.arange(len(chunk))
+                features = self._masked(corpus.ids, chunk, seeds)
+                features = {x: y.numpy() for x, y in features.items()}
                 counts.update(
                     random_next=int(chunk[:, 4].sum()),
                     input_tokens=int(features["input_mask"].sum()),
@@ -143,25 +140,30 @@ class RecordMaker:
         begins = range(0, len(rows), _INSTANCES_PER_CALL)
         return itertools.chain.from_iterable(map(serialized, begins))
 
-    def _masked(self, corpus, pairs, position):
-        config, tokenizer = self._config, self._tokenizer
-        number, begin = position
-        features = pair_features(
-            corpus,
-            pairs,
-            config.max_seq_length,
-            tokenizer.cls_id,
-            tokenizer.sep_id,
+    @tf.function(
+        input_signature=[
+            tf.TensorSpec([None], tf.int32),
+            tf.TensorSpec([None, 5], tf.int64),
+            tf.TensorSpec([None, 3], tf.int64),
+        ],
+        autograph=False,
+    )
+    def _masked(self, ids, pairs, seeds):
+        begin, end, second_begin, second_end, is_random = tf.unstack(
+            pairs, axis=1
         )
-        # An instance's seed does not depend on the size of a call.
-        seeds = np.full((len(pairs), 3), config.random_seed, np.int64)
-        seeds[:, 1] = number
-        seeds[:, 2] = begin + np.arange(len(pairs))
-        masked = self._mask(
-            {n: tf.constant(features[n]) for n in ("input_ids", "input_mask")},
-            tf.constant(seeds),
+        features = pack_pairs(
+            ids,
+            begin,
+            end - begin,
+            second_begin,
+            second_end - second_begin,
+            max_seq_length=self._config.max_seq_length,
+            cls_id=self._tokenizer.cls_id,
+            sep_id=self._tokenizer.sep_id,
         )
-        return features | {n: value.numpy() for n, value in masked.items()}
+        labels = tf.cast(is_random[:, None], tf.int32)
+        return self._masker(features | {"next_sentence_labels": labels}, seeds)
 
 
 @functools.lru_cache(maxsize=1)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -33,8 +33,7 @@ _END = (
 _END_WITHOUT_SPACE = r"([。！？｡।॥]+[」』”’）]*)"
 
 
-@dataclasses.dataclass(frozen=True)
-class Corpus:
+class Corpus(NamedTuple):
     """All ids in one array, so that neighbouring sentences are a slice.
 
     Sentence i is ids[sentence_ends[i]:sentence_ends[i + 1]]. Document d has the
@@ -45,14 +44,6 @@ class Corpus:
     ids: np.ndarray
     sentence_ends: np.ndarray
     document_ends: np.ndarray
-
-    @property
-    def num_sentences(self) -> int:
-        return len(self.sentence_ends) - 1
-
-    @property
-    def num_documents(self) -> int:
-        return len(self.document_ends) - 1
 
 
 def corpus_maker(

@@ -10,6 +10,7 @@ import random
 from bisect import bisect_left
 
 import numpy as np
+import tensorflow as tf
 
 from keras_bert.pretraining.write.config import PretrainingDataConfig
 from keras_bert.pretraining.write.documents_to_ids import Corpus
@@ -47,28 +48,40 @@ def draw_stretches(
     return _draw(_add_stretches, corpus, config, generator)
 
 
-def pair_features(
-    corpus: Corpus, pairs: np.ndarray, seq_length: int, cls_id: int, sep_id: int
-) -> dict[str, np.ndarray]:
+def pack_pairs(
+    ids: tf.Tensor,
+    begin: tf.Tensor,
+    length: tf.Tensor,
+    second_begin: tf.Tensor,
+    second_length: tf.Tensor,
+    *,
+    max_seq_length: int,
+    cls_id: int,
+    sep_id: int,
+) -> dict[str, tf.Tensor]:
     """Packs pairs into [CLS] first [SEP] second [SEP], padded with 0.
 
-    Returns int32 arrays [N, seq_length]; the labels are [N, 1].
+    Takes ids, int32 [any number], and the positions in it and lengths of the
+    segments, integers [B]. Returns `input_ids`, `input_mask` and `segment_ids`,
+    int32 [B, max_seq_length].
     """
-    begin, end, second_begin, second_end = pairs[:, :4, None].swapaxes(0, 1)
-    middle = end - begin + 1  # position of the first [SEP]
-    last = middle + second_end - second_begin + 1  # and of the second one
-    columns = np.arange(seq_length)
-    is_second = columns > middle
-    places = columns + np.where(is_second, second_begin - middle, begin) - 1
-    ids = corpus.ids.take(places, mode="clip")
-    ids[:, 0] = cls_id
-    ids[(columns == middle) | (columns == last)] = sep_id
-    is_used = columns <= last
+    column = tf.range(max_seq_length, dtype=begin.dtype)
+    middle = length[:, None] + 1  # position of the first [SEP]
+    last = middle + second_length[:, None] + 1  # and of the second one
+    is_second = column > middle
+    places = column - 1
+    places += tf.where(
+        is_second, second_begin[:, None] - middle, begin[:, None]
+    )
+    places = tf.clip_by_value(places, 0, tf.size(ids, begin.dtype) - 1)
+    input_ids = tf.where(column == 0, cls_id, tf.gather(ids, places))
+    is_end = (column == middle) | (column == last)
+    input_ids = tf.where(is_end, sep_id, input_ids)
+    input_mask = tf.cast(column <= last, tf.int32)
     return {
-        "input_ids": ids * is_used,
-        "input_mask": is_used.astype(np.int32),
-        "segment_ids": (is_second & is_used).astype(np.int32),
-        "next_sentence_labels": pairs[:, 4:].astype(np.int32),
+        "input_ids": input_ids * input_mask,
+        "input_mask": input_mask,
+        "segment_ids": tf.cast(is_second, tf.int32) * input_mask,
     }
 
 
@@ -106,7 +119,7 @@ def _draw(add_rows, corpus, config, generator):
     budget = config.max_seq_length - 3  # [CLS], [SEP] and [SEP]
     rows: list[int] = []
     for _ in range(config.dupe_factor):
-        for document in range(corpus.num_documents):
+        for document in range(len(document_ends) - 1):
             target = budget
             if generator.random() < config.short_seq_prob:
                 target = 2 + int(generator.random() * (budget - 1))

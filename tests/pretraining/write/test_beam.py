@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from keras_bert.pretraining.write.beam import create_pretraining_data_with_beam
 
 from keras_bert.pretraining.write import beam as write_beam
 from keras_bert.pretraining.write import run as write_run
 from keras_bert.pretraining.write import source_to_lines as write_source
-from keras_bert.pretraining.write.beam import create_pretraining_data_with_beam
 from keras_bert.pretraining.write.blocks_to_parts import RecordMaker
 from keras_bert.pretraining.write.lines_to_blocks import cut_blocks
 from keras_bert.pretraining.write.run import (
