@@ -19,8 +19,8 @@ from absl import app, flags
 
 from keras_bert.config import BertConfig
 from keras_bert.models.flops import count_work
-from keras_bert.pretraining.read.batches import pretraining_batches
 from keras_bert.pretraining.read.files_to_records import PretrainingRecords
+from keras_bert.pretraining.read.pairs_to_batches import pretraining_batches
 from keras_bert.pretraining.read.records_to_pairs import InstanceDrawer
 from keras_bert.pretraining.read.weighted_files import find_weighted_files
 from keras_bert.text.masking import MaskedLMMasker

@@ -21,7 +21,7 @@ from absl import app, flags
 from keras_bert.config import BertConfig
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.pretraining.read.files_to_records import PretrainingRecords
-from keras_bert.pretraining.read.pairs_to_rows import pack_sequences
+from keras_bert.pretraining.read.pairs_to_batches import pack_sequences
 from keras_bert.pretraining.read.weighted_files import find_weighted_files
 from keras_bert.training.losses import cross_entropy, weighted_mean
 from keras_bert.training.optimizers.adam import AdamWeightDecay

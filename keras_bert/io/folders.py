@@ -72,7 +72,7 @@ def claim_folder(folder: Any) -> bool:
 def upload_folder(local: Path, folder: Any) -> None:
     """Replaces a folder by the files of a local one."""
     files = [path for path in local.rglob("*") if path.is_file()]
-    with _being_filled(folder):
+    with being_filled(folder):
         folder.fs.put(
             [str(file) for file in files],
             [f"{folder.path}/{x.relative_to(local).as_posix()}" for x in files],
@@ -83,18 +83,12 @@ def copy_folder(source: Any, folder: Any) -> None:
     """Replaces a folder by another one of the store."""
     paths = source.fs.find(source.path)
     start = len(source.path)
-    with _being_filled(folder):
+    with being_filled(folder):
         source.fs.copy(paths, [folder.path + path[start:] for path in paths])
 
 
-def remove_folder(folder: Any) -> None:
-    """Removes a folder, which is marked until nothing is left of it."""
-    with _being_filled(folder):
-        pass
-
-
 @contextlib.contextmanager
-def _being_filled(folder) -> Iterator[None]:
+def being_filled(folder: Any) -> Iterator[None]:
     """Empties a folder, which is marked while the block fills it."""
     marker = (folder / MARKER).path
     folder.fs.pipe_file(marker, _TEXT)

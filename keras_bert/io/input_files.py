@@ -50,19 +50,19 @@ def open_text(
     """
     path = to_path(file)
     try:
-        with (
-            path.open("rb") as opened,
-            _uncompressed(opened, path) as content,
-            io.TextIOWrapper(
-                content, encoding="utf-8-sig", errors=errors, newline=newline
-            ) as lines,
-        ):
+        with path.open("rb") as opened:
+            content = io.BufferedReader(opened)  # a pipe cannot be read again
+            if path.suffix == ".gz" or content.peek(2).startswith(_GZIP):
+                content = io.BufferedReader(gzip.open(content))
             if b"\0" in content.peek(_HEAD)[:_HEAD]:
                 raise InputError(
                     f"{file} holds bytes of zero, so it is not text in UTF-8 "
                     "but perhaps in UTF-16, or no text; save it as UTF-8."
                 )
-            yield lines
+            with io.TextIOWrapper(
+                content, encoding="utf-8-sig", errors=errors, newline=newline
+            ) as lines:
+                yield lines
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(
             f"{file} is not a whole gzip file ({error}); copy it again, or "
@@ -76,13 +76,6 @@ def open_text(
         raise InputError(
             f"{file} is not UTF-8 ({error}); save it as UTF-8."
         ) from error
-
-
-def _uncompressed(opened, path):
-    opened = io.BufferedReader(opened)  # a pipe cannot be read again
-    if opened.peek(len(_GZIP)).startswith(_GZIP) or path.suffix == ".gz":
-        opened = io.BufferedReader(gzip.open(opened))
-    return opened
 
 
 def _matches(pattern) -> Iterable[str]:

@@ -36,9 +36,7 @@ def local_copy(folder: Path, names: Iterable[str] | None = None) -> Path:
     and they go when it ends: nothing is left to clean up, and another process
     never sees half of a copy.
     """
-    if not is_remote(folder):
-        return folder
-    return _inside(_whole_copy(_kept, folder, names), folder)
+    return _whole(_kept, folder, names).path if is_remote(folder) else folder
 
 
 @contextlib.contextmanager
@@ -47,14 +45,14 @@ def brief_copy(folder: Path) -> Iterator[Path]:
     if not is_remote(folder):
         yield folder
         return
-    copy = _whole_copy(_copied, folder)
+    copy = _whole(_copied, folder)
     try:
-        yield _inside(copy, folder)
+        yield copy.path
     finally:
         copy.remove()
 
 
-def _whole_copy(copied, folder, names=None) -> TemporaryFolder:
+def _whole(copied, folder, names=None) -> TemporaryFolder:
     names = None if names is None else tuple(names)
     while True:
         objects = _objects(folder, names)
@@ -68,23 +66,19 @@ def _objects(folder: Any, names):
     """Returns the objects, each with what changes when it is replaced."""
     if names is None:
         return tuple(file_states(folder).items())
-    paths = {name: f"{folder.path}/{name}" for name in sorted(names)}
-    return tuple((name, str(folder.fs.info(x))) for name, x in paths.items())
+    info = folder.fs.info
+    return tuple((x, str(info(f"{folder.path}/{x}"))) for x in sorted(names))
 
 
 def _copied(folder: Any, objects) -> TemporaryFolder:
     copy = TemporaryFolder()
-    names = [name for name, _ in objects]
+    # Error messages then name the bucket and the folder.
+    copy.path /= folder.path.lstrip("/")
     folder.fs.get(
-        [f"{folder.path}/{name}" for name in names],
-        [str(_inside(copy, folder) / name) for name in names],
+        [f"{folder.path}/{name}" for name, _ in objects],
+        [str(copy.path / name) for name, _ in objects],
     )
     return copy
 
 
 _kept = functools.lru_cache(_MAX_COPIES)(_copied)
-
-
-def _inside(copy, folder):
-    # Error messages then name the bucket and the folder.
-    return copy.path / folder.path.lstrip("/")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -17,6 +16,11 @@ from keras_bert.io.whole_files import (
     remove,
     write_json,
 )
+
+
+def _concatenate(parts, whole):
+    for part in parts:
+        shutil.copyfileobj(part, whole)
 
 
 class ResumableFile:
@@ -45,25 +49,24 @@ class ResumableFile:
             self.state, self._num_parts = progress["state"], progress["parts"]
 
     def append(self, data: str | bytes, state: dict[str, Any]) -> None:
-        """Writes a part, and what the next process needs to continue behind it.
+        """Writes a part, and the state from which the next process continues.
 
         If this raises or the process is killed, the file is as it was before.
         """
-        content = self._encode(data) if isinstance(data, str) else data
-        with (
-            atomic_path(self._part(self._num_parts)) as path,
-            path.open("wb") as file,
-        ):
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+        if isinstance(data, str):
+            data = data.encode("utf-8", errors="backslashreplace")
+            if self._path.suffix == ".gz":
+                # Without a time: the bytes depend on the text only.
+                data = gzip.compress(data, mtime=0)
+        with atomic_path(self.folder / str(self._num_parts)) as path:
+            path.write_bytes(data)
         self._num_parts += 1
         self.state = state
         write_json(self._progress, {"parts": self._num_parts, "state": state})
 
     def finish(
         self,
-        join: Callable[[Iterable[BinaryIO], BinaryIO], None] | None = None,
+        join: Callable[[Iterable[BinaryIO], BinaryIO], None] = _concatenate,
     ) -> None:
         """Joins the parts to the file, and replaces what was there.
 
@@ -73,25 +76,11 @@ class ResumableFile:
         if self.state is None:
             self.append("", {})
         with atomic_path(self._path) as path, path.open("wb") as whole:
-            (join or _concatenate)(self._parts(), whole)
+            join(self._parts(), whole)
         remove(self._progress)  # first: parts without it are never continued
         remove(self.folder)
 
     def _parts(self) -> Iterator[BinaryIO]:
         for number in range(self._num_parts):
-            with self._part(number).open("rb") as part:
+            with (self.folder / str(number)).open("rb") as part:
                 yield part
-
-    def _part(self, number):
-        return self.folder / str(number)
-
-    def _encode(self, text):
-        data = text.encode("utf-8", errors="backslashreplace")
-        # Without a time: the bytes depend on the text only.
-        is_gzip = self._path.suffix == ".gz"
-        return gzip.compress(data, mtime=0) if is_gzip else data
-
-
-def _concatenate(parts, whole):
-    for part in parts:
-        shutil.copyfileobj(part, whole)

@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 import shutil
 import tempfile
 import uuid
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 from keras_bert.errors import InputError
 from keras_bert.io.folders import (
     MARKER,
+    being_filled,
     copy_folder,
-    remove_folder,
     upload_folder,
 )
 from keras_bert.io.paths import is_remote, to_path
 
 
-@contextlib.contextmanager
-def atomic_path(path: str | Path) -> Iterator[Path]:
+def atomic_path(path: str | Path) -> AbstractContextManager[Path]:
     """Yields a local path at which to write a file or make a folder.
 
     When the block ends, the result becomes `path` and replaces what was there.
@@ -38,55 +37,51 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
 
     Raises IsADirectoryError if a file would replace a folder.
     """
-    target = _followed(to_path(path))
-    with _uploaded(target) if is_remote(target) else _renamed(target) as made:
-        yield made
+    return _made(path, is_shared=False)
+
+
+def shared_path(path: str | Path) -> AbstractContextManager[Path]:
+    """As `atomic_path`, for what several processes may make at once.
+
+    Each of them has a path of its own. The last file stays, or the first
+    folder. A killed process leaves what it made, named `.*.partial`.
+    """
+    return _made(path, is_shared=True)
 
 
 @contextlib.contextmanager
-def shared_path(path: str | Path) -> Iterator[Path]:
-    """As `atomic_path`, for a file that several processes may write at once.
-
-    Each of them has a path of its own. A killed process leaves its file, named
-    `.*.partial`.
-    """
-    target = _followed(to_path(path))
-    if is_remote(target):
-        with _uploaded(target) as partial:
+def _made(path, is_shared):
+    path = _followed(to_path(path))
+    if is_remote(path):
+        with _uploaded(path) as partial:
             yield partial
         return
-    target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(f".{uuid.uuid4().hex}.partial")
-    try:
-        yield partial
-        _sync(partial)
-        partial.replace(target)
-        _sync_names(target.parent)
-    finally:
-        remove(partial)
-
-
-@contextlib.contextmanager
-def _renamed(path):
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.partial")
+    name = uuid.uuid4().hex if is_shared else path.name
+    partial = path.with_name(f".{name}.partial")
     replaced = _moved_aside(path)
-    if replaced.exists() and not path.exists():
-        replaced.replace(path)
-    remove(replaced)
-    remove(partial)
+    if not is_shared:
+        if replaced.exists() and not path.exists():
+            replaced.replace(path)
+        remove(replaced)
+        remove(partial)
     try:
         yield partial
         _sync(partial)
         if not partial.is_dir():
             check_is_not_folder(path)
-        elif path.is_dir():
+        elif path.is_dir() and not is_shared:
             # A folder cannot be renamed over a full one. The old one is only
             # moved aside, so that a kill at any moment leaves one of the two.
             path.replace(replaced)
-        partial.replace(path)
+        try:
+            partial.replace(path)
+        except OSError:
+            if not (is_shared and path.is_dir()):
+                raise
         _sync_names(path.parent)
-        remove(replaced)
+        if not is_shared:
+            remove(replaced)
     finally:
         remove(partial)
 
@@ -97,20 +92,16 @@ def _uploaded(path):
         partial = Path(folder, path.name)
         yield partial
         with write_error_named(path):
-            if partial.is_dir():
-                _replace_folder(partial, path)
-            else:
+            if not partial.is_dir():
                 check_is_not_folder(path)
                 path.fs.put_file(str(partial), path.path)
-
-
-def _replace_folder(partial, path):
-    replaced = _moved_aside(path)
-    if is_whole(path):
-        # A kill at any moment leaves one of the two whole.
-        copy_folder(path, replaced)
-    upload_folder(partial, path)
-    remove(replaced)
+                return
+            replaced = _moved_aside(path)
+            if is_whole(path):
+                # A kill at any moment leaves one of the two whole.
+                copy_folder(path, replaced)
+            upload_folder(partial, path)
+            remove(replaced)
 
 
 def whole_folder(path: str | Path) -> Path:
@@ -137,15 +128,13 @@ def check_is_new(folder: str | Path) -> None:
 
 def remove(path: Path) -> None:
     """Removes a file or a folder, if there is one, or a link to one."""
-    if is_remote(path):
-        if path.is_dir():
-            remove_folder(path)
-        else:
-            path.unlink(missing_ok=True)
-    elif path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
+    if not path.is_dir() or (not is_remote(path) and path.is_symlink()):
         path.unlink(missing_ok=True)
+    elif is_remote(path):
+        with being_filled(path):  # marked until nothing is left of it
+            pass
+    else:
+        shutil.rmtree(path)
 
 
 def check_is_not_folder(path: str | Path) -> None:
@@ -165,7 +154,8 @@ def write_json(path: str | Path, values: Any) -> None:
 
 def to_json(values: Any) -> str:
     """Returns the text that `write_json` writes."""
-    return json.dumps(_finite(values), indent=2, allow_nan=False) + "\n"
+    finite = json.loads(json.dumps(values), parse_constant=lambda name: None)
+    return json.dumps(finite, indent=2) + "\n"
 
 
 @contextlib.contextmanager
@@ -229,13 +219,3 @@ def _sync_names(folder):
 def _moved_aside(path):
     path = _followed(path)
     return path.with_name(f".{path.name}.replaced")
-
-
-def _finite(values):
-    if isinstance(values, dict):
-        return {key: _finite(value) for key, value in values.items()}
-    if isinstance(values, (list, tuple)):
-        return [_finite(value) for value in values]
-    if isinstance(values, float) and not math.isfinite(values):
-        return None
-    return values

@@ -1,9 +1,9 @@
 from .config import PretrainingConfig as PretrainingConfig
 from .read.records_to_pairs import InstanceDrawer as InstanceDrawer
 from .run import pretrain as pretrain
-from .write.beam import (
-    create_pretraining_data_with_beam as create_pretraining_data_with_beam,
-)
 from .write.config import PretrainingDataConfig as PretrainingDataConfig
 from .write.run import create_pretraining_data as create_pretraining_data
-from .write.source import TextSource as TextSource
+from .write.run import (
+    create_pretraining_data_with_beam as create_pretraining_data_with_beam,
+)
+from .write.source_to_lines import TextSource as TextSource

@@ -29,17 +29,14 @@ from keras_bert.models.flops import count_work
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.pretraining.config import PretrainingConfig
 from keras_bert.pretraining.fingerprint import pretraining_fingerprint
-from keras_bert.pretraining.read.batches import (
-    pretraining_batches,
-    unknown_id_named,
-)
-from keras_bert.pretraining.read.descriptions import (
+from keras_bert.pretraining.read.files_to_records import PretrainingRecords
+from keras_bert.pretraining.read.pairs_to_batches import pretraining_batches
+from keras_bert.pretraining.read.records_to_pairs import InstanceDrawer
+from keras_bert.pretraining.read.weighted_files import (
     check_vocab_of_records,
+    find_weighted_files,
     settings_of_records,
 )
-from keras_bert.pretraining.read.files_to_records import PretrainingRecords
-from keras_bert.pretraining.read.records_to_pairs import InstanceDrawer
-from keras_bert.pretraining.read.weighted_files import find_weighted_files
 from keras_bert.progress import shown_log
 from keras_bert.text.masking import MaskedLMMasker
 from keras_bert.text.tokenizer import BertTokenizer
@@ -144,9 +141,8 @@ def pretrain(
     records = _open(files, config, tokenizer)
     held_out = held_out_files and _open(held_out_files, config, tokenizer)
     with contextlib.ExitStack() as stack:
-        stack.enter_context(unknown_id_named(bert_config.vocab_size))
         for opened in filter(None, (records, held_out)):
-            stack.enter_context(opened.errors_named())
+            stack.enter_context(opened.errors_named(bert_config.vocab_size))
         figures = Run(
             _trainee(bert_config, config, checkpoint),
             _plan(records, held_out, bert_config, config, checkpoint),

@@ -13,7 +13,7 @@ from random_batches import random_pretraining_batch
 
 import keras_bert
 from keras_bert.models.flops import count_work
-from keras_bert.pretraining.read.batches import pretraining_batches
+from keras_bert.pretraining.read.pairs_to_batches import pretraining_batches
 from keras_bert.training.distribution import precision
 from keras_bert.training.losses import accuracy, cross_entropy
 from keras_bert.training.optimizers.build import build_optimizer

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import itertools
+import re
+import time
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -11,15 +15,15 @@ from absl import logging
 from google.protobuf.message import DecodeError
 
 from keras_bert.errors import InputError
+from keras_bert.pretraining.read.pairs_to_batches import UNKNOWN_ID
 from keras_bert.pretraining.read.records_to_pairs import InstanceDrawer
-from keras_bert.pretraining.read.weighted_files import WeightedFiles
-from keras_bert.pretraining.records.background import in_background
+from keras_bert.pretraining.read.weighted_files import (
+    WeightedFiles,
+    settings_of_records,
+)
 from keras_bert.pretraining.records.files import RecordFiles
 from keras_bert.pretraining.records.order import ShuffledOrder
-from keras_bert.pretraining.write.config import V2_NAMES
-from keras_bert.pretraining.write.ids_to_stretches import (
-    FEATURES as STRETCH_FEATURES,
-)
+from keras_bert.pretraining.write.config import STRETCH_NAMES, V2_NAMES
 from keras_bert.training.share import WHOLE, Share
 
 
@@ -55,6 +59,28 @@ class PretrainingRecords:
         """
         if not corpora:
             raise InputError("There is no file of records; give at least one.")
+        names = [file for corpus in corpora for file in corpus.files]
+        self._files = RecordFiles(names, skip_damaged=skip_corrupt_records)
+        self._numbers = dict(zip(names, self._files.numbers, strict=True))
+        self._counts, self._weights = [], []
+        for files, weight in corpora:
+            count = sum(len(self._numbers[file]) for file in files)
+            if not count:
+                raise InputError(
+                    f"There is no sound record in {', '.join(files)}; create "
+                    "the data again."
+                )
+            self._counts.append(count)
+            self._weights.append(count if weight is None else weight)
+        first_records = {}
+        for file, numbers in self._numbers.items():
+            if numbers:
+                first_records[file] = self._features(file, numbers[0])
+            else:
+                logging.warning("%s holds no record and is left out.", file)
+        first_file, first = next(iter(first_records.items()))
+        self._drawer = None
+        # The sizes of the features, under their names in the files.
         self._sizes = {
             "input_ids": max_seq_length,
             "input_mask": max_seq_length,
@@ -64,47 +90,33 @@ class PretrainingRecords:
             "masked_lm_weights": max_predictions_per_seq,
             "next_sentence_labels": 1,
         }
-        self._names_of_files = [
-            file for corpus in corpora for file in corpus.files
-        ]
-        self._files = RecordFiles(
-            self._names_of_files, skip_damaged=skip_corrupt_records
-        )
-        self._counts, self._weights = [], []
-        numbers = iter(self._files.numbers)
-        for files, weight in corpora:
-            count = sum(len(next(numbers)) for _ in files)
-            if not count:
+        if set(first) == set(STRETCH_NAMES):
+            if not drawer:
                 raise InputError(
-                    f"There is no sound record in {', '.join(files)}; create "
-                    "the data again."
+                    f"{first_file} holds records without masks "
+                    "(dynamic_masking); give the vocab_file, so that masks can "
+                    "be drawn."
                 )
-            self._counts.append(count)
-            self._weights.append(count if weight is None else weight)
-        self._drawer = None
-        first_records = self._first_records()
-        first_file, first = next(iter(first_records.items()))
-        is_dynamic = set(first) == set(STRETCH_FEATURES)
-        if is_dynamic and not drawer:
-            raise InputError(
-                f"{first_file} holds records without masks (dynamic_masking); "
-                "give the vocab_file, so that masks can be drawn."
-            )
-        is_v2 = V2_NAMES["input_ids"] in first
-        self._names = {
-            n: V2_NAMES.get(n, n) if is_v2 else n for n in self._sizes
-        }
-        for file, record in first_records.items():
-            _check_lengths(
-                file,
-                record,
-                {"target_length": 1}
-                if is_dynamic
-                else {self._names[n]: size for n, size in self._sizes.items()},
-            )
-        if is_dynamic:
             self._drawer = drawer
-            self._warn_of_another_length(first_file)
+            self._sizes = {"target_length": 1}
+        elif V2_NAMES["input_ids"] in first:
+            self._sizes = {
+                V2_NAMES.get(name, name): size
+                for name, size in self._sizes.items()
+            }
+        for file, features in first_records.items():
+            self._check(features, file)
+        for file, settings in settings_of_records(corpora):
+            made_for = settings["max_seq_length"]
+            if self._drawer and made_for != max_seq_length:
+                logging.warning(
+                    "The records of %s are made for a max_seq_length of %d, "
+                    "but are read with %d: longer pairs lose tokens, and "
+                    "shorter pairs are padded.",
+                    file,
+                    made_for,
+                    max_seq_length,
+                )
 
     def batches(
         self,
@@ -124,15 +136,17 @@ class PretrainingRecords:
         reads only the `share` of this worker in the rows of each batch.
         """
         num_records = sum(self._counts)
-        if shuffle_seed is None:
-            order, num_batches = None, -(-num_records // batch_size)
-        else:
+        num_batches, num_rows = -(-num_records // batch_size), None
+        order = None
+        if shuffle_seed is not None:
             num_batches = 2**40  # more than any run takes
+            num_rows = len(share.rows(batch_size))
             order = ShuffledOrder(
                 self._counts, self._weights, seed=shuffle_seed
             )
 
         def read(batch):
+            _count_call()
             size = batch_size
             if order is None:
                 size = min(size, num_records - batch * batch_size)
@@ -143,140 +157,106 @@ class PretrainingRecords:
                 numbers, epochs = order(numbers)
             return np.array(self._files.read(numbers), object), epochs, numbers
 
-        read_in_background = in_background(
-            read, [tf.string, tf.int64, tf.int64]
-        )
-
         def read_and_parse(batch):
-            serialized, epochs, numbers = read_in_background(batch)
-            num_rows = len(share.rows(batch_size)) if order else None
-            for values in (serialized, epochs, numbers):
+            rows = tf.numpy_function(
+                read, [batch], [tf.string, tf.int64, tf.int64], stateful=False
+            )
+            for values in rows:
                 values.set_shape([num_rows])
-            return self._parse(serialized, epochs, numbers)
+            if self._drawer:
+                return self._drawer(*rows)
+            features = tf.io.parse_example(
+                rows[0],
+                {
+                    name: tf.io.FixedLenFeature(
+                        [size],
+                        tf.float32 if "weights" in name else tf.int64,
+                    )
+                    for name, size in self._sizes.items()
+                },
+            )
+            google = {v2: name for name, v2 in V2_NAMES.items()}
+            return {
+                google.get(name, name): tf.cast(values, tf.int32)
+                if values.dtype == tf.int64
+                else values
+                for name, values in features.items()
+            }
 
         dataset = tf.data.Dataset.range(first_batch, num_batches)
         return dataset.map(read_and_parse, tf.data.AUTOTUNE)
 
     @contextlib.contextmanager
-    def errors_named(self) -> Iterator[None]:
-        """Raises InputError in place of TensorFlow's error about a record."""
+    def errors_named(self, vocab_size: int) -> Iterator[None]:
+        """Raises InputError in place of TensorFlow's error about a record.
+
+        Also about an id that is not below `vocab_size`; see
+        `pretraining_batches`.
+        """
         try:
             yield
         except tf.errors.InvalidArgumentError as error:
             _, of_reading, message = error.message.partition("InputError: ")
             if of_reading:
                 raise InputError(message.partition("\n")[0]) from error
-            is_of_parsing = "ParseExample" in error.message
-            name = self._unlike_record() if is_of_parsing else None
-            if name is None:
-                raise
+            if unknown := re.search(UNKNOWN_ID + r"\] \[(\d+)", error.message):
+                raise InputError(
+                    f"A record contains the token id {unknown[1]}, but the "
+                    f"vocab_size of the model is {vocab_size}; create the "
+                    "records with the vocabulary of the model."
+                ) from error
+            if "ParseExample" in error.message:
+                for file, numbers in self._numbers.items():
+                    for place, number in enumerate(numbers, 1):
+                        features = self._features(file, number)
+                        self._check(features, f"Record {place} of {file}")
+            raise
+
+    def _features(self, file, number):
+        try:
+            (data,) = self._files.read([number])
+            return tf.train.Example.FromString(data).features.feature
+        except DecodeError as error:
+            place = number - self._numbers[file].start + 1
             raise InputError(
-                f"{name} is not like the first one of the file; create the "
-                "data again with one max_seq_length and "
-                "max_predictions_per_seq."
+                f"Record {place} of {file} is not a tf.train.Example; make the "
+                "file with keras-bert create-pretraining-data."
             ) from error
 
-    def _parse(self, serialized, epochs, numbers):
-        if self._drawer:
-            return self._drawer(serialized, epochs, numbers)
-        expected = {
-            self._names[name]: tf.io.FixedLenFeature(
-                [size],
-                tf.float32 if name == "masked_lm_weights" else tf.int64,
-            )
-            for name, size in self._sizes.items()
-        }
-        features = tf.io.parse_example(serialized, expected)
-        return {
-            name: tf.cast(value, tf.int32) if value.dtype == tf.int64 else value
-            for name in self._sizes
-            for value in (features[self._names[name]],)
-        }
-
-    def _first_records(self):
-        """Returns the features of the first record of each file that has one.
-
-        Warns of the other files.
-        """
-        records = {}
-        for file, numbers in self._numbers_by_file():
-            if not numbers:
-                logging.warning("%s holds no record and is left out.", file)
-                continue
-            records[file] = _features(*self._files.read(numbers[:1]))
-            if records[file] is None:
+    def _check(self, features, name_of_record):
+        """Raises InputError if they do not have the lengths asked for."""
+        for name, size in self._sizes.items():
+            kind = "float_list" if "weights" in name else "int64_list"
+            found = len(getattr(features[name], kind).value)
+            if found != size:
                 raise InputError(
-                    f"The first record of {file} is not a tf.train.Example; "
-                    "make the file with "
-                    "keras-bert create-pretraining-data."
+                    f"{name_of_record} has {name} of length {found}, but the "
+                    f"model reads length {size}; set max_seq_length and "
+                    "max_predictions_per_seq to those of the records, or "
+                    "create the records again."
                 )
-        return records
-
-    def _unlike_record(self):
-        """Returns the name of the first record unlike the first of its file.
-
-        Its features are others, or have other lengths. Returns None if there
-        is no such record.
-        """
-        for file, numbers in self._numbers_by_file():
-            first = None
-            for i, number in enumerate(numbers, 1):
-                lengths = _lengths(_features(*self._files.read([number])))
-                first = first or lengths
-                if lengths != first:
-                    return f"Record {i} of {file}"
-        return None
-
-    def _numbers_by_file(self):
-        return zip(self._names_of_files, self._files.numbers, strict=True)
-
-    def _warn_of_another_length(self, file):
-        """Only warns, because records without masks can have any length."""
-        num_records = min(100, sum(self._counts))
-        target_lengths = tf.io.parse_example(
-            self._files.read(range(num_records)),
-            {"target_length": tf.io.FixedLenFeature([1], tf.int64)},
-        )["target_length"]
-        made_for = 3 + int(tf.reduce_max(target_lengths))
-        if made_for != self._sizes["input_ids"]:
-            logging.warning(
-                "The records of %s seem to be made for a max_seq_length of "
-                "%d, but are read with %d: longer pairs lose tokens, and "
-                "shorter pairs are padded.",
-                file,
-                made_for,
-                self._sizes["input_ids"],
-            )
 
 
-def _features(data):
-    """Returns the features of a record; None if it is not an Example."""
-    try:
-        return tf.train.Example.FromString(data).features.feature
-    except DecodeError:
-        return None
+# tf.data calls Python in the background, before the results are asked for. A
+# call that begins when Python has ended never returns. The deletion of the
+# dataset waits for the call, so the process hangs (TensorFlow 2.21). So all
+# calls end before Python does.
+_calls = itertools.count()
+_is_ending = False
 
 
-def _lengths(features):
-    """Returns the lengths of the features; None if there are none."""
-    if features is None:
-        return None
-    if set(features) == set(STRETCH_FEATURES):
-        return set(features)  # their lengths differ from record to record
-    return {
-        name: (len(feature.int64_list.value), len(feature.float_list.value))
-        for name, feature in features.items()
-    }
+def _count_call():
+    next(_calls)
+    if _is_ending:
+        raise InterruptedError("Python is ending.")
 
 
-def _check_lengths(file, features, expected):
-    for name, size in expected.items():
-        feature = features[name]
-        found = len(feature.int64_list.value) or len(feature.float_list.value)
-        if found != size:
-            raise InputError(
-                f"{file} has {name} of length {found}, but the model "
-                f"reads length {size}; set max_seq_length and "
-                "max_predictions_per_seq to those of the records, or create "
-                "the records again."
-            )
+@atexit.register
+def _end_calls():
+    """Makes the next calls fail, until tf.data has no room for more results."""
+    global _is_ending
+    _is_ending = True
+    before = -1
+    # Each round counts as a call itself.
+    while before + 1 != (before := next(_calls)):
+        time.sleep(0.05)

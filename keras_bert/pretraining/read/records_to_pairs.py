@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from keras_bert.pretraining.write.config import check_max_seq_length
-from keras_bert.pretraining.write.ids_to_stretches import FEATURES
+from keras_bert.pretraining.write.config import (
+    STRETCH_NAMES,
+    check_max_seq_length,
+)
+from keras_bert.pretraining.write.ids_to_pairs import pack_pairs
 from keras_bert.text.masking import MaskedLMMasker
 from keras_bert.text.row_random import row_bits, to_integers, to_uniform
 from keras_bert.text.tokenizer import BertTokenizer
@@ -76,7 +79,7 @@ class InstanceDrawer(tf.Module):
         """
         features = tf.io.parse_example(
             serialized,
-            {n: tf.io.RaggedFeature(tf.int64) for n in FEATURES},
+            {n: tf.io.RaggedFeature(tf.int64) for n in STRETCH_NAMES},
         )
         features = {
             name: tf.cast(ragged.to_tensor(), tf.int32)
@@ -96,7 +99,6 @@ class InstanceDrawer(tf.Module):
         )
         is_random = (num_sentences == 1) | (to_uniform(bits[:, 1]) < 0.5)
         sentence = tf.range(tf.shape(lengths)[1])
-        total = tf.reduce_sum(lengths, axis=1)
         first = tf.reduce_sum(
             tf.where(sentence < num_first[:, None], lengths, 0), axis=1
         )
@@ -106,7 +108,7 @@ class InstanceDrawer(tf.Module):
                 features["random_sentence_lengths"],
                 features["target_length"][:, 0] - first,
             ),
-            total - first,
+            tf.reduce_sum(lengths, axis=1) - first,
         )
 
         # The longer segment loses tokens; see `ids_to_pairs._truncate`.
@@ -115,51 +117,23 @@ class InstanceDrawer(tf.Module):
             first, tf.maximum(budget - second, (budget + 1) // 2)
         )
         keep_second = tf.minimum(second, budget - keep_first)
-        begin = _lost_in_front(seeds, 5, first - keep_first)
-        second_begin = tf.where(is_random, 0, first) + _lost_in_front(
-            seeds, 6, second - keep_second
+        # The ids of each row follow those before, in it first the stretch.
+        ids = features["sentence_ids"]
+        second_begin = tf.where(is_random, tf.shape(ids)[1], first)
+        ids = tf.concat([ids, features["random_sentence_ids"]], axis=1)
+        row = tf.range(tf.shape(ids)[0]) * tf.shape(ids)[1]
+        pairs = pack_pairs(
+            tf.reshape(ids, [-1]),
+            row + _lost_in_front(seeds, 5, first - keep_first),
+            keep_first,
+            row + second_begin + _lost_in_front(seeds, 6, second - keep_second),
+            keep_second,
+            max_seq_length=self._seq_length,
+            cls_id=self._special_ids[0],
+            sep_id=self._special_ids[1],
         )
-        return self._pack(
-            features, is_random, begin, keep_first, second_begin, keep_second
-        )
-
-    def _pack(self, features, is_random, begin, first, second_begin, second):
-        cls_id, sep_id = self._special_ids
-        ids, random_ids = (
-            features["sentence_ids"],
-            features["random_sentence_ids"],
-        )
-        size = tf.maximum(tf.shape(ids)[1], tf.shape(random_ids)[1])
-        both = tf.stack(
-            [
-                tf.pad(x, [[0, 0], [0, size - tf.shape(x)[1]]])
-                for x in (ids, random_ids)
-            ],
-            axis=1,
-        )
-        both = tf.reshape(both, [-1, 2 * size])  # the stretch comes first
-        column = tf.range(self._seq_length)
-        middle = first[:, None] + 1  # position of the first [SEP]
-        last = middle + second[:, None] + 1  # position of the second [SEP]
-        second_begin += tf.where(is_random, size, 0)
-        places = tf.where(
-            column < middle,
-            begin[:, None] + column - 1,
-            second_begin[:, None] + column - middle - 1,
-        )
-        input_ids = tf.gather(
-            both, tf.clip_by_value(places, 0, 2 * size - 1), batch_dims=1
-        )
-        input_ids = tf.where(column == 0, cls_id, input_ids)
-        is_end = (column == middle) | (column == last)
-        input_ids = tf.where(is_end, sep_id, input_ids)
-        input_mask = tf.cast(column <= last, tf.int32)
-        return {
-            "input_ids": input_ids * input_mask,
-            "input_mask": input_mask,
-            "segment_ids": tf.cast(column > middle, tf.int32) * input_mask,
-            "next_sentence_labels": tf.cast(is_random[:, None], tf.int32),
-        }
+        labels = tf.cast(is_random[:, None], tf.int32)
+        return pairs | {"next_sentence_labels": labels}
 
 
 def _gathered(lengths, target):

@@ -1,30 +1,37 @@
-"""The records of several TFRecord files, which are read by their numbers."""
+"""The records of several TFRecord files, which are read by their numbers.
+
+A record is the length of its data (8 bytes), a checksum of the length (4),
+the data and a checksum of the data (4). The index of a file says where the
+data of each record is. If only the data is damaged, the length tells where the
+next record begins.
+"""
 
 from __future__ import annotations
 
+import array
 import atexit
 import collections
+import contextlib
 import gzip
+import io
 import os
+import struct
 import tempfile
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
+import google_crc32c
 import numpy as np
 from absl import logging
 
 from keras_bert.errors import InputError
 from keras_bert.io.paths import is_remote, to_path
-from keras_bert.pretraining.records.index import (
-    CHECKSUM_SIZE,
-    damage_error,
-    data_of,
-    load_index,
-    make_index,
-)
+from keras_bert.io.whole_files import shared_path
 
 _GZIP = b"\x1f\x8b\x08"
+_HEADER = struct.Struct("<QI")
+_CHECKSUM = struct.Struct("<I")
 
 
 class RecordFiles:
@@ -38,11 +45,11 @@ class RecordFiles:
     """
 
     def __init__(self, files: Sequence[str], *, skip_damaged: bool = False):
-        """Loads the index of each file, or makes it.
+        """Loads the index of each file, or makes and saves it.
 
         With `skip_damaged`, all files are read once, and damaged records are
-        left out; see `load_index`. Raises InputError if a file is not a
-        TFRecord file.
+        left out with a warning. Raises InputError if a file is not a TFRecord
+        file.
         """
         self._files = files
         self._sources = [to_path(file) for file in files]
@@ -54,14 +61,18 @@ class RecordFiles:
                     f"{path} is a folder; give the files in it, such as "
                     f"{path}/*."
                 )
+            places = None
             if _is_compressed(path):
                 self._sources[i] = _unpacked(path, skip_damaged)
-                index = make_index(
-                    self._sources[i], checked=skip_damaged, name=file
+            elif not skip_damaged:
+                places = _load_index(path)
+            if places is None:
+                places = make_index(
+                    self._sources[i], skip_damaged=skip_damaged, name=file
                 )
-            else:
-                index = load_index(path, checked=skip_damaged)
-            self._places.append(index.places)
+                if not skip_damaged and self._sources[i] is path:
+                    save_index(path, places)
+            self._places.append(places)
         self._ends = np.cumsum([len(places) for places in self._places])
         self.numbers = [
             range(end - len(places), end)
@@ -76,44 +87,147 @@ class RecordFiles:
         numbers = np.asarray(numbers, np.int64)
         files = np.searchsorted(self._ends, numbers, side="right")
         contents = [b""] * len(numbers)
-        remote = []
+        of_stores = collections.defaultdict(list)
         for file in np.unique(files).tolist():
             path = self._sources[file]
             chosen = np.flatnonzero(files == file)
             first = self.numbers[file].start
             places = self._places[file][numbers[chosen] - first]
-            places = places + [0, CHECKSUM_SIZE]  # which follows the data
+            places = places + [0, _CHECKSUM.size]  # which follows the data
             wanted = zip(chosen.tolist(), places.tolist(), strict=True)
             if is_remote(path):
-                remote += [(i, path, *place) for i, place in wanted]
+                of_stores[path.fs] += [(i, path.path, *x) for i, x in wanted]
                 continue
             with path.open("rb", buffering=0) as opened:
                 source = opened.fileno()
                 for i, (begin, end) in wanted:
                     contents[i] = os.pread(source, end - begin, begin)
-        _fetch(remote, contents)
+        for store, wanted in of_stores.items():
+            places, *ranges = map(list, zip(*wanted, strict=True))
+            found = store.cat_ranges(*ranges, on_error="raise")
+            for i, content in zip(places, found, strict=True):
+                contents[i] = content
         records = []
         for content, number, file in zip(contents, numbers, files, strict=True):
-            data = data_of(content)
-            if data is None:
+            if not _is_sound(content):
                 place = number - self.numbers[file].start
-                raise damage_error(self._files[file], place + 1)
-            records.append(data)
+                raise _damage_error(self._files[file], place + 1)
+            records.append(content[: -_CHECKSUM.size])
         return records
 
 
-def _fetch(wanted, contents):
-    """Sets contents[i] for each (i, path, begin, end), all at once."""
-    of_stores = collections.defaultdict(list)
-    for place in wanted:
-        of_stores[place[1].fs].append(place)
-    for store, places in of_stores.items():
-        numbers, paths, begins, ends = zip(*places, strict=True)
-        found = store.cat_ranges(
-            [path.path for path in paths], begins, ends, on_error="raise"
+def make_index(
+    path: Path, *, skip_damaged: bool = False, name: str | Path = ""
+) -> np.ndarray:
+    """Returns the begin and the end of the data of each record, int64 [n, 2].
+
+    Only lengths are read. With `skip_damaged`, all data is read, and damaged
+    records are left out with a warning. Messages call the file by the `name`,
+    by default its path.
+
+    Raises InputError, without `skip_damaged`, if a length is damaged or the
+    file is cut off.
+    """
+    name = name or path
+    places, damaged = array.array("q"), []
+    size = path.stat().st_size
+    number = place = 0
+    with path.open("rb") as file:
+        while header := file.read(_HEADER.size):
+            number += 1
+            begin = place + _HEADER.size
+            is_sound = _is_sound(header) and len(header) == _HEADER.size
+            if is_sound:
+                end = begin + _HEADER.unpack(header)[0]
+                place = end + _CHECKSUM.size
+                if skip_damaged:
+                    is_sound = _is_sound(file.read(place - begin))
+                else:
+                    is_sound = place <= size
+                    file.seek(place)
+            elif skip_damaged and begin < size:
+                logging.warning(
+                    "%s: the length of a record is damaged, so no record can "
+                    "be found in the last %d bytes.",
+                    name,
+                    size - place,
+                )
+                file.seek(size)
+            if is_sound:
+                places.extend((begin, end))
+            elif skip_damaged:
+                damaged.append(number)
+            else:
+                raise _damage_error(name, number)
+    if damaged:
+        numbers = ", ".join(map(str, damaged[:10]))
+        logging.warning(
+            "%s: %d damaged records are left out (number %s), %d are read.",
+            name,
+            len(damaged),
+            numbers + ", ..." if len(damaged) > 10 else numbers,
+            len(places) // 2,
         )
-        for i, content in zip(numbers, found, strict=True):
-            contents[i] = content
+    return np.array(places, np.int64).reshape(-1, 2)
+
+
+def save_index(path: Path, places: np.ndarray) -> None:
+    """Saves the index in a hidden file, unless the folder is read-only."""
+    # Another worker may save the same index at the same time.
+    with (
+        contextlib.suppress(OSError),
+        shared_path(_index_path(path)) as partial,
+        partial.open("wb") as file,
+    ):
+        np.save(file, np.concatenate([_head(path), places]))
+
+
+def _load_index(path):
+    """Returns the saved index; None if there is none of the file as it is."""
+    saved = _index_path(path)
+    try:
+        if is_remote(saved):
+            table = np.load(io.BytesIO(saved.read_bytes()))
+        else:
+            table = np.load(saved, mmap_mode="r")
+    except (OSError, ValueError):  # there is none, or it is damaged
+        return None
+    is_of_file = table.dtype == np.int64 and np.array_equal(
+        table[:2], _head(path)
+    )
+    return table[2:] if is_of_file else None
+
+
+def _index_path(path):
+    return path.with_name(f".{path.name}.index.npy")
+
+
+def _head(path):
+    """Returns the first two rows of an index: what the file was like."""
+    stat = path.stat()
+    # Earlier versions wrote there how many records were left out.
+    return np.array([(stat.st_size, int(stat.st_mtime * 1000)), (0, 0)])
+
+
+def _is_sound(content):
+    """Returns whether bytes end with their masked CRC-32C, as TensorFlow's."""
+    crc = google_crc32c.value(content[: -_CHECKSUM.size])
+    masked = (crc >> 15 | crc << 17) + 0xA282EAD8
+    return content[-_CHECKSUM.size :] == _CHECKSUM.pack(masked & 0xFFFFFFFF)
+
+
+def _damage_error(path, number):
+    """Returns the error for the first damaged record, numbered from 1."""
+    if number == 1:
+        return InputError(
+            f"{path} is not a TFRecord file, or is damaged; make it with "
+            "keras-bert create-pretraining-data."
+        )
+    return InputError(
+        f"{path} is damaged or cut off at record {number}; copy the file or "
+        "create the data again, or set skip_corrupt_records to leave out "
+        "damaged records."
+    )
 
 
 def _is_compressed(path):

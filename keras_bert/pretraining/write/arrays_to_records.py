@@ -1,21 +1,24 @@
 """Arrays -> serialized tf.train.Examples, many at a time.
 
 To fill a tf.train.Example in Python and serialize it takes longer than all
-other work on a record. Its bytes are simple, so this module lays out a whole
-batch as a table of bytes and drops those that a row does not need.
+other work on a record. Its bytes are simple, so this module lays them out: the
+values of all rows with NumPy, and the bytes before them, which depend only on
+the number of bytes that follow, once for each number.
 https://protobuf.dev/programming-guides/encoding
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
+from collections.abc import Iterator
 
 import numpy as np
 
 # number << 3 | 2 (the wire type of a value with a length)
-_FIELD_1 = 0x0A  # Example.features, Features.feature, its key, a list's value
-_FIELD_2 = 0x12  # the value of a map's entry, Feature.float_list
-_FIELD_3 = 0x1A  # Feature.int64_list
+_FIELD_1 = b"\x0a"  # Example.features, Features.feature, its key, list's value
+_FIELD_2 = b"\x12"  # the value of a map's entry, Feature.float_list
+_FIELD_3 = b"\x1a"  # Feature.int64_list
 
 
 def serialize_examples(
@@ -27,88 +30,67 @@ def serialize_examples(
     values float lists. For rows of different lengths, give a tuple: integers
     [B, size], padded with 0, and lengths [B].
     """
-    entries = []
-    for name, values in features.items():
-        lengths = None
-        if isinstance(values, tuple):
-            values, lengths = values
-        letters = np.frombuffer(name.encode(), np.uint8)
-        column = np.tile(letters, (len(values), 1))
-        key = _Table([(column, None)], len(letters))
-        if values.dtype == np.float32:
-            list_field, payload = _FIELD_2, _floats(values)
-        else:
-            list_field, payload = _FIELD_3, _varints(values, lengths)
-        payload = _field(list_field, _field(_FIELD_1, payload))
-        entry = _field(_FIELD_1, key) + _field(_FIELD_2, payload)
-        entries.append(_field(_FIELD_1, entry))
-    example = _field(_FIELD_1, sum(entries[1:], entries[0]))
-    flat = np.concatenate([v for v, _ in example.columns], axis=1)
-    used = np.concatenate(
-        [
-            np.ones(v.shape, bool) if u is None else u
-            for v, u in example.columns
-        ],
-        axis=1,
-    )
-    data = flat.ravel().compress(used.ravel()).tobytes()
-    ends = [0, *np.cumsum(example.sizes).tolist()]
-    return [data[begin:end] for begin, end in itertools.pairwise(ends)]
+    columns = [
+        _entries(name, *(values if isinstance(values, tuple) else (values,)))
+        for name, values in features.items()
+    ]
+    return [
+        _field(_FIELD_1, b"".join(entries))
+        for entries in zip(*columns, strict=True)
+    ]
 
 
-class _Table:
-    """Bytes of B rows.
+def _entries(name, values, lengths=None) -> Iterator[bytes]:
+    """Yields the feature of each row."""
+    if values.dtype == np.float32:
+        list_field = _FIELD_2
+        data = values.astype("<f4").tobytes()
+        sizes = np.full(len(values), 4 * values.shape[1])
+    else:
+        list_field = _FIELD_3
+        data, sizes = _varints(values, lengths)
 
-    `columns` are pairs of bytes, uint8 [B, n], and whether each one is used,
-    bool [B, n] or None if all are. `sizes` counts the used bytes of each row.
-    """
+    @functools.cache
+    def before(size):
+        values = bytes(size)  # stand for the values, and are left out
+        feature = _field(list_field, _field(_FIELD_1, values))
+        entry = _field(_FIELD_1, name.encode()) + _field(_FIELD_2, feature)
+        return _field(_FIELD_1, entry).removesuffix(values)
 
-    def __init__(self, columns, sizes):
-        self.columns = columns
-        self.sizes = np.broadcast_to(sizes, len(columns[0][0]))
-
-    def __add__(self, other):
-        return _Table(self.columns + other.columns, self.sizes + other.sizes)
+    ends = [0, *np.cumsum(sizes).tolist()]
+    for begin, end in itertools.pairwise(ends):
+        yield before(end - begin) + data[begin:end]
 
 
 def _field(tag, content):
-    """Puts the tag and the size in front of each row."""
-    tags = np.full((len(content.sizes), 1), tag, np.uint8)
-    return (
-        _Table([(tags, None)], 1) + _varints(content.sizes[:, None]) + content
-    )
+    return tag + _size(len(content)) + content
 
 
-def _floats(values):
-    return _Table(
-        [(values.astype("<f4").view(np.uint8), None)], 4 * values.shape[1]
-    )
+@functools.cache
+def _size(size):
+    return _varints(np.array([[size]]))[0]
 
 
 def _varints(values, lengths=None):
-    """Integers [B, n] -> 7 bits a byte, the lowest first.
+    """Returns the bytes of integers [B, n], and how many each row has.
 
-    The high bit of a byte says that another one follows.
+    An integer has 7 bits a byte, the lowest first. The high bit of a byte says
+    that another one follows.
     """
-    highest = int(values.max())
-    is_used, sizes = None, values.shape[1]
-    if lengths is not None:
-        is_used = np.arange(values.shape[1]) < lengths[:, None]
-        sizes = lengths
-    if highest < 0x80:
-        return _Table([(values.astype(np.uint8), is_used)], sizes)
-    values = values.astype(np.uint64 if highest >> 32 else np.uint32)
-    num_bytes = -(-highest.bit_length() // 7)
+    num_bytes = max(1, -(-int(values.max()).bit_length() // 7))
+    if num_bytes == 1 and lengths is None:
+        sizes = np.full(len(values), values.shape[1])
+        return values.astype(np.uint8).tobytes(), sizes
+    values = values.astype(np.uint64 if num_bytes > 4 else np.uint32)
     table = np.empty((*values.shape, num_bytes), np.uint8)
-    used = np.ones(table.shape, bool)
-    if is_used is not None:
-        used[..., 0] = is_used
+    is_used = np.ones(table.shape, bool)
+    if lengths is not None:
+        is_used[..., 0] = np.arange(values.shape[1]) < lengths[:, None]
     for i in range(num_bytes):
         if i:
-            used[..., i] = values > 0
-            sizes = sizes + np.count_nonzero(values, axis=1)
+            is_used[..., i] = values > 0
         continues = (values > 0x7F).view(np.uint8)
-        table[..., i] = values.astype(np.uint8) | continues * np.uint8(0x80)
+        table[..., i] = values.astype(np.uint8) | continues << np.uint8(7)
         values = values >> 7
-    shape = len(values), -1
-    return _Table([(table.reshape(shape), used.reshape(shape))], sizes)
+    sizes = np.count_nonzero(is_used, axis=(1, 2))
+    return table.ravel().compress(is_used.ravel()).tobytes(), sizes

@@ -1,111 +1,184 @@
-"""Blocks -> parts: one folder of records for each block."""
+"""A block of documents -> a part: the folder of its records."""
 
 from __future__ import annotations
 
-import array
 import collections
-import concurrent.futures
+import functools
 import itertools
-import multiprocessing
-from collections.abc import Iterable, Iterator
+import random
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import tensorflow as tf
 
-from keras_bert.io.whole_files import atomic_path, full_disk_named, write_json
-from keras_bert.pretraining.write.blocks_to_records import (
-    InstanceMaker,
-    instance_maker,
+from keras_bert.io.whole_files import full_disk_named, shared_path, write_json
+from keras_bert.pretraining.write.arrays_to_records import serialize_examples
+from keras_bert.pretraining.write.config import V2_NAMES, PretrainingDataConfig
+from keras_bert.pretraining.write.documents_to_ids import (
+    corpus_maker,
+    split_lines,
+    split_sentences,
 )
-from keras_bert.pretraining.write.config import PretrainingDataConfig
+from keras_bert.pretraining.write.ids_to_pairs import (
+    draw_pairs,
+    draw_stretches,
+    pack_pairs,
+    stretch_features,
+)
 from keras_bert.pretraining.write.lines_to_blocks import Block
+from keras_bert.text.masking import MaskedLMMasker
 from keras_bert.text.tokenizer import BertTokenizer
 
+# Fewer are slower; with more, a worker needs over 1 GB of memory.
+_INSTANCES_PER_CALL = 2000
 
-def make_parts(
-    blocks: Iterable[tuple[Block, Path]],
-    tokenizer: BertTokenizer,
-    config: PretrainingDataConfig,
-    *,
-    num_files: int,
-    num_workers: int,
-) -> Iterator[int]:
-    """Makes a part of each block at its path; yields the block's characters.
 
-    At most two blocks for each worker are in memory.
+class RecordMaker:
+    """Makes the records of one block after another, with the same graphs.
+
+    They depend only on the block, its number and the config, so blocks can be
+    made anywhere and in any order. A worker can get a maker: its process
+    builds the graphs once.
     """
-    if num_workers == 1:
-        maker = InstanceMaker(tokenizer, config)
-        for block, path in blocks:
-            yield make_part(maker, block, path, num_files)
-        return
-    with concurrent.futures.ProcessPoolExecutor(
-        num_workers,
-        # A forked TensorFlow hangs.
-        multiprocessing.get_context("spawn"),
-        _start_worker,
-        (tokenizer.vocab, tokenizer.settings, config),
-    ) as executor:
-        waiting: collections.deque = collections.deque()
-        try:
-            for block, path in blocks:
-                if len(waiting) == 2 * num_workers:
-                    yield waiting.popleft().result()
-                waiting.append(executor.submit(_work, block, path, num_files))
-            while waiting:
-                yield waiting.popleft().result()
-        except concurrent.futures.BrokenExecutor as error:
-            raise ChildProcessError(
-                "A worker process died, perhaps because memory ran out; run "
-                "the same command again to continue, with fewer num_workers "
-                "if memory is short."
-            ) from error
-        finally:
-            executor.shutdown(cancel_futures=True)
 
-
-_maker: InstanceMaker | None = None  # of this worker process
-
-
-def _start_worker(vocab, settings, config):
-    global _maker
-    tf.config.threading.set_intra_op_parallelism_threads(1)
-    tf.config.threading.set_inter_op_parallelism_threads(1)
-    _maker = instance_maker(vocab, settings, config)
-
-
-def _work(block, path, num_files):
-    return make_part(_maker, block, path, num_files)
-
-
-def make_part(
-    maker: InstanceMaker, block: Block, path: Path, num_files: int
-) -> int:
-    """Makes the part of a block at `path`; returns the block's characters.
-
-    A part is a folder that appears when it is whole: the TFRecord files "0" to
-    `num_files` - 1, among which the records are divided evenly; beside each,
-    unless it is compressed, the lengths of its records as int64, such as
-    "0.lengths"; and `counts.json`.
-    """
-    counts: collections.Counter = collections.Counter()
-    compression = "GZIP" if maker.config.gzip_compress else ""
-    with full_disk_named(path, tf.errors.OpError), atomic_path(path) as folder:
-        folder.mkdir()
-        records = itertools.chain.from_iterable(
-            maker.records(block.number, block.documents, counts)
+    def __init__(self, tokenizer: BertTokenizer, config: PretrainingDataConfig):
+        self._tokenizer = tokenizer
+        self._config = config
+        self._corpus = corpus_maker(
+            tokenizer,
+            split_sentences if config.split_sentences else split_lines,
         )
-        total = counts["instances"]
-        for i in range(num_files):
-            # Each block starts at another file, so that all of them grow alike.
-            file = folder / str((block.number + i) % num_files)
-            size = total * (i + 1) // num_files - total * i // num_files
-            lengths = array.array("q")
-            with tf.io.TFRecordWriter(str(file), compression) as writer:
-                for record in itertools.islice(records, size):
-                    writer.write(record)
-                    lengths.append(len(record))
-            if not compression:
-                file.with_name(f"{file.name}.lengths").write_bytes(lengths)
-        write_json(folder / "counts.json", counts)
-    return sum(map(len, block.documents))
+        self._masker = MaskedLMMasker.from_config(
+            config, tokenizer, config.max_predictions_per_seq
+        )
+
+    def __reduce__(self):
+        tokenizer = self._tokenizer
+        return _maker_of_process, (
+            tokenizer.vocab,
+            tokenizer.settings,
+            tokenizer.special_tokens,
+            tokenizer.keep_special_tokens,
+            self._config,
+        )
+
+    def make_part(self, block: Block, path: Path, num_files: int) -> int:
+        """Makes the part of a block at `path`; returns the block's characters.
+
+        A part is a folder that appears when it is whole: the TFRecord files
+        "0" to `num_files` - 1, among which the records are divided evenly, and
+        `counts.json`.
+        """
+        counts: collections.Counter = collections.Counter()
+        compression = "GZIP" if self._config.gzip_compress else ""
+        with (
+            full_disk_named(path, tf.errors.OpError),
+            shared_path(path) as folder,
+        ):
+            folder.mkdir()
+            records = self.records(block, counts)
+            total = counts["instances"]
+            for i in range(num_files):
+                # Each block starts at another file, so all of them grow alike.
+                file = folder / str((block.number + i) % num_files)
+                size = total * (i + 1) // num_files - total * i // num_files
+                with tf.io.TFRecordWriter(str(file), compression) as writer:
+                    for record in itertools.islice(records, size):
+                        writer.write(record)
+            write_json(folder / "counts.json", counts)
+        return sum(map(len, block.documents))
+
+    def records(
+        self, block: Block, counts: collections.Counter
+    ) -> Iterator[bytes]:
+        """Returns the shuffled records of a block.
+
+        Random next sentences come from other documents of the same block.
+        `counts["instances"]` is right when the call returns, the other counts
+        when the iterator is exhausted.
+        """
+        config = self._config
+        corpus = self._corpus(block.documents)
+        # Python hashes the text of a seed alike everywhere.
+        generator = random.Random(f"{config.random_seed}/{block.number}")
+        draw = draw_stretches if config.dynamic_masking else draw_pairs
+        rows = draw(corpus, config, generator)
+        order = np.random.default_rng(generator.getrandbits(64))
+        rows = rows[order.permutation(len(rows))]
+        counts.update(
+            documents=len(corpus.document_ends) - 1,
+            sentences=len(corpus.sentence_ends) - 1,
+            tokens=len(corpus.ids),
+            instances=len(rows),
+        )
+
+        def serialized(begin):
+            chunk = rows[begin : begin + _INSTANCES_PER_CALL]
+            if config.dynamic_masking:
+                features = stretch_features(corpus, chunk)
+            else:
+                # An instance's seed does not depend on the size of a call.
+                seeds = np.full((len(chunk), 3), config.random_seed, np.int64)
+                seeds[:, 1] = block.number
+                seeds[:, 2] = begin + np.arange(len(chunk))
+                features = self._masked(corpus.ids, chunk, seeds)
+                features = {x: y.numpy() for x, y in features.items()}
+                counts.update(
+                    random_next=int(chunk[:, 4].sum()),
+                    input_tokens=int(features["input_mask"].sum()),
+                    masked_tokens=int(features["masked_lm_weights"].sum()),
+                )
+                if config.use_v2_feature_names:
+                    features = {
+                        V2_NAMES.get(name, name): values
+                        for name, values in features.items()
+                    }
+            return serialize_examples(features)
+
+        begins = range(0, len(rows), _INSTANCES_PER_CALL)
+        return itertools.chain.from_iterable(map(serialized, begins))
+
+    @tf.function(
+        input_signature=[
+            tf.TensorSpec([None], tf.int32),
+            tf.TensorSpec([None, 5], tf.int64),
+            tf.TensorSpec([None, 3], tf.int64),
+        ],
+        autograph=False,
+    )
+    def _masked(self, ids, pairs, seeds):
+        begin, end, second_begin, second_end, is_random = tf.unstack(
+            pairs, axis=1
+        )
+        features = pack_pairs(
+            ids,
+            begin,
+            end - begin,
+            second_begin,
+            second_end - second_begin,
+            max_seq_length=self._config.max_seq_length,
+            cls_id=self._tokenizer.cls_id,
+            sep_id=self._tokenizer.sep_id,
+        )
+        labels = tf.cast(is_random[:, None], tf.int32)
+        return self._masker(features | {"next_sentence_labels": labels}, seeds)
+
+
+@functools.lru_cache(maxsize=1)
+def _maker_of_process(
+    vocab, settings, special_tokens, keep_special_tokens, config
+):
+    with tempfile.TemporaryDirectory() as folder:
+        vocab_file = Path(folder) / "vocab.txt"
+        vocab_file.write_bytes(("\n".join(vocab) + "\n").encode())
+        tokenizer = BertTokenizer(
+            vocab_file,
+            settings.do_lower_case,
+            strip_accents=settings.strip_accents,
+            tokenize_chinese_chars=settings.tokenize_chinese_chars,
+            special_tokens=special_tokens,
+            keep_special_tokens=keep_special_tokens,
+        )
+    return RecordMaker(tokenizer, config)

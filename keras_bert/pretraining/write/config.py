@@ -12,6 +12,16 @@ from keras_bert.text.masking_config import MaskingConfig
 
 # Names in google-research/bert -> names in tensorflow/models, official/nlp.
 V2_NAMES = {"input_ids": "input_word_ids", "segment_ids": "input_type_ids"}
+# The names in records without masks: a stretch of sentences with as many tokens
+# as the target length; and sentences of another document, enough to follow the
+# first sentence of the stretch.
+STRETCH_NAMES = (
+    "sentence_ids",
+    "sentence_lengths",
+    "random_sentence_ids",
+    "random_sentence_lengths",
+    "target_length",
+)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,4 +1,8 @@
-"""Sentences -> pairs of segments for next-sentence prediction."""
+"""Ids of sentences -> pairs of segments, or stretches to draw them from.
+
+A pair is masked when it is written. From a stretch, each epoch of the training
+draws another pair (`dynamic_masking`).
+"""
 
 from __future__ import annotations
 
@@ -6,17 +10,14 @@ import random
 from bisect import bisect_left
 
 import numpy as np
+import tensorflow as tf
 
-from keras_bert.pretraining.write.sentences_to_ids import Corpus
+from keras_bert.pretraining.write.config import PretrainingDataConfig
+from keras_bert.pretraining.write.documents_to_ids import Corpus
 
 
 def draw_pairs(
-    corpus: Corpus,
-    *,
-    max_seq_length: int,
-    short_seq_prob: float,
-    dupe_factor: int,
-    generator: random.Random,
+    corpus: Corpus, config: PretrainingDataConfig, generator: random.Random
 ) -> np.ndarray:
     """Draws pairs in `dupe_factor` passes over the corpus (paper, A.2).
 
@@ -32,65 +33,137 @@ def draw_pairs(
     the second one, all as positions in `corpus.ids`, and 1 for a random
     second segment.
     """
-    # Lists and bisection are faster here than NumPy.
-    sentence_ends = corpus.sentence_ends.tolist()
+    return _draw(_add_pairs, corpus, config, generator)
+
+
+def draw_stretches(
+    corpus: Corpus, config: PretrainingDataConfig, generator: random.Random
+) -> np.ndarray:
+    """Cuts the corpus into stretches, with target lengths as in `draw_pairs`.
+
+    Returns int64 [N, 5]: begin and end of the stretch, begin and end of the
+    random sentences, all as positions in `corpus.sentence_ends`, and the
+    target length without special tokens.
+    """
+    return _draw(_add_stretches, corpus, config, generator)
+
+
+def pack_pairs(
+    ids: tf.Tensor,
+    begin: tf.Tensor,
+    length: tf.Tensor,
+    second_begin: tf.Tensor,
+    second_length: tf.Tensor,
+    *,
+    max_seq_length: int,
+    cls_id: int,
+    sep_id: int,
+) -> dict[str, tf.Tensor]:
+    """Packs pairs into [CLS] first [SEP] second [SEP], padded with 0.
+
+    Takes ids, int32 [any number], and the positions in it and lengths of the
+    segments, integers [B]. Returns `input_ids`, `input_mask` and `segment_ids`,
+    int32 [B, max_seq_length].
+    """
+    column = tf.range(max_seq_length, dtype=begin.dtype)
+    middle = length[:, None] + 1  # position of the first [SEP]
+    last = middle + second_length[:, None] + 1  # and of the second one
+    is_second = column > middle
+    places = column - 1
+    places += tf.where(
+        is_second, second_begin[:, None] - middle, begin[:, None]
+    )
+    places = tf.clip_by_value(places, 0, tf.size(ids, begin.dtype) - 1)
+    input_ids = tf.where(column == 0, cls_id, tf.gather(ids, places))
+    is_end = (column == middle) | (column == last)
+    input_ids = tf.where(is_end, sep_id, input_ids)
+    input_mask = tf.cast(column <= last, tf.int32)
+    return {
+        "input_ids": input_ids * input_mask,
+        "input_mask": input_mask,
+        "segment_ids": tf.cast(is_second, tf.int32) * input_mask,
+    }
+
+
+def stretch_features(
+    corpus: Corpus, stretches: np.ndarray
+) -> dict[str, np.ndarray | tuple[np.ndarray, np.ndarray]]:
+    """Returns the features of `STRETCH_NAMES` for `serialize_examples`."""
+    begin, end, random_begin, random_end, _ = stretches.T
+    ends = corpus.sentence_ends
+    lengths = np.diff(ends)
+    return {
+        "sentence_ids": _slices(corpus.ids, ends[begin], ends[end]),
+        "sentence_lengths": _slices(lengths, begin, end),
+        "random_sentence_ids": _slices(
+            corpus.ids, ends[random_begin], ends[random_end]
+        ),
+        "random_sentence_lengths": _slices(lengths, random_begin, random_end),
+        "target_length": stretches[:, 4:],
+    }
+
+
+def _slices(values, begins, ends):
+    """Returns slices of `values`, padded with 0, and their lengths."""
+    lengths = ends - begins
+    columns = np.arange(lengths.max())
+    slices = values.take(begins[:, None] + columns, mode="clip")
+    return slices * (columns < lengths[:, None]), lengths
+
+
+def _draw(add_rows, corpus, config, generator):
+    # Lists and bisection are faster here than NumPy. The rows are flat, because
+    # tuples would keep the garbage collector busy.
+    ends = corpus.sentence_ends.tolist()
     document_ends = corpus.document_ends.tolist()
-    pairs: list[
-        int
-    ] = []  # flat, because tuples would keep the garbage collector busy
-    for _ in range(dupe_factor):
-        for document in range(corpus.num_documents):
-            _draw_from_document(
-                sentence_ends,
-                document_ends,
-                document,
-                max_seq_length - 3,  # [CLS], [SEP] and [SEP]
-                short_seq_prob,
-                generator,
-                pairs,
+    budget = config.max_seq_length - 3  # [CLS], [SEP] and [SEP]
+    rows: list[int] = []
+    for _ in range(config.dupe_factor):
+        for document in range(len(document_ends) - 1):
+            target = budget
+            if generator.random() < config.short_seq_prob:
+                target = 2 + int(generator.random() * (budget - 1))
+            add_rows(
+                rows, ends, document_ends, document, budget, target, generator
             )
-    return np.array(pairs, np.int64).reshape(-1, 5)
+    return np.array(rows, np.int64).reshape(-1, 5)
 
 
-def _draw_from_document(
-    ends, document_ends, document, budget, short_seq_prob, generator, pairs
-):
+def _add_pairs(rows, ends, document_ends, document, budget, target, generator):
     uniform = generator.random
     begin, last = document_ends[document], document_ends[document + 1]
-    target = target_length(budget, short_seq_prob, generator)
     while begin < last:
-        end = gather(ends, begin, last, target)
+        end = _gather(ends, begin, last, target)
         middle = begin + 1
         if end > middle:
             middle += int(uniform() * (end - middle))
         first = ends[begin], ends[middle]
         is_random = end == begin + 1 or uniform() < 0.5
         if is_random:
-            start, stop = random_start(document_ends, document, generator)
-            stop = gather(ends, start, stop, target - (first[1] - first[0]))
+            start, stop = _random_start(document_ends, document, generator)
+            stop = _gather(ends, start, stop, target - (first[1] - first[0]))
             second = ends[start], ends[stop]
             end = middle  # puts back the sentences that are not used
         else:
             second = ends[middle], ends[end]
-        pairs += _truncate(first, second, budget, generator)
-        pairs.append(is_random)
+        rows += _truncate(first, second, budget, generator)
+        rows.append(is_random)
         begin = end
 
 
-def target_length(
-    budget: int, short_seq_prob: float, generator: random.Random
-) -> int:
-    """Returns a length in tokens: `budget`, or a random shorter one.
+def _add_stretches(
+    rows, ends, document_ends, document, budget, target, generator
+):
+    begin, last = document_ends[document], document_ends[document + 1]
+    while begin < last:
+        end = _gather(ends, begin, last, target)
+        start, stop = _random_start(document_ends, document, generator)
+        stop = _gather(ends, start, stop, target - 1)
+        rows += begin, end, start, stop, target
+        begin = end
 
-    The probability of the shorter one, which is 2 or more, is
-    `short_seq_prob`.
-    """
-    if generator.random() < short_seq_prob:
-        return 2 + int(generator.random() * (budget - 1))
-    return budget
 
-
-def gather(ends: list[int], begin: int, last: int, target: int) -> int:
+def _gather(ends, begin, last, target):
     """Returns the end of the sentences that a sequence takes.
 
     It takes one at least, and more until it has `target` tokens or is at
@@ -100,9 +173,7 @@ def gather(ends: list[int], begin: int, last: int, target: int) -> int:
     return bisect_left(ends, ends[begin] + target, begin + 1, last)
 
 
-def random_start(
-    document_ends: list[int], document: int, generator: random.Random
-) -> tuple[int, int]:
+def _random_start(document_ends, document, generator):
     """Returns a random sentence of another document, and the end of that."""
     for _ in range(10):  # If there is just one document, take it.
         other = int(generator.random() * (len(document_ends) - 1))

@@ -7,11 +7,10 @@ decides where a block ends.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
-import itertools
 import re
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from keras_bert.errors import InputError
 
@@ -23,12 +22,11 @@ _BLOCK_SIZE = 4_000_000
 # cut at white space.
 _MAX_DOCUMENT_SIZE = 1_000_000
 # A unit has far fewer blocks. This is a prime, so that the first blocks of the
-# units begin at different output files (see `make_part`).
+# units begin at different output files (see `RecordMaker.make_part`).
 _NUMBERS_PER_UNIT = 1_000_000_007
 
 
-@dataclasses.dataclass(frozen=True)
-class Block:
+class Block(NamedTuple):
     """Neighbouring documents, each one string of lines.
 
     `number` tells the block from all others, and seeds its records. `digest`
@@ -53,8 +51,7 @@ def cut_blocks(
     for number, documents in enumerate(_cut(lines, block_size), first):
         state = hashlib.blake2b(digest.encode(), digest_size=16)
         for document in documents:
-            state.update(document.encode("utf-8", errors="replace"))
-            state.update(b"\0")
+            state.update(document.encode("utf-8", errors="replace") + b"\0")
         digest = state.hexdigest()
         yield Block(number, documents, digest)
 
@@ -65,11 +62,12 @@ def _cut(lines, block_size):
         block.append(document)
         size += len(document)
         if size >= block_size * 3 / 2:
-            sizes = itertools.accumulate(map(len, block))
-            end = 1 + sum(s < block_size for s in sizes)
+            end = first = 0
+            while first < block_size:
+                first += len(block[end])
+                end += 1
             yield block[:end]
-            block = block[end:]
-            size = sum(map(len, block))
+            block, size = block[end:], size - first
     if block:
         yield block
 

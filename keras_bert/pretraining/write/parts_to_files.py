@@ -10,7 +10,6 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from absl import logging
 
 from keras_bert.errors import InputError
@@ -22,7 +21,7 @@ from keras_bert.io.whole_files import (
     remove,
     write_json,
 )
-from keras_bert.pretraining.records.index import index_of, save_index
+from keras_bert.pretraining.records.files import make_index, save_index
 from keras_bert.pretraining.write.lines_to_blocks import Block
 
 _KEYS = {"settings", "text_digest", "counts"}  # of the .json
@@ -32,8 +31,9 @@ class OutputFiles:
     """The record files of one run and, beside the first, a `.json` about them.
 
     The parts are in a hidden folder beside the first file. When all parts are
-    there, `join` makes the files of them, then the `.json`, and deletes the
-    parts. If some files of a finished run are missing, it makes only these.
+    there, `join` makes the files of them, each with its index, then the
+    `.json`, and deletes the parts. If some files of a finished run are missing,
+    it makes only these.
 
     Attributes:
         num_files: The number of files.
@@ -47,8 +47,14 @@ class OutputFiles:
         Also raises it, or an OSError, for names that cannot be files.
         """
         self._files = [to_path(file) for file in files]
-        _check_names(self._files)
-        self.num_files = len(self._files)
+        for file in self._files:
+            check_is_not_folder(file)
+        if len({file.resolve() for file in self._files}) < len(files):
+            raise InputError(
+                f"Two of the output files {', '.join(map(str, files))} are the "
+                "same; give each a name of its own."
+            )
+        self.num_files = len(files)
         first = self._files[0]
         self._json = first.with_name(f"{first.name}.json")
         self.folder = first.with_name(f".{first.name}.parts")
@@ -80,7 +86,7 @@ class OutputFiles:
         finished = self._finished
         text_digest = _digest(" ".join(part.name for part in parts))
         if finished and finished["text_digest"] != text_digest:
-            self._delete_parts()
+            remove(self.folder)
             raise InputError(
                 f"The text is not the one that {self._files[0]} was made of; "
                 f"delete {self._json} to make the files again, or choose "
@@ -98,13 +104,11 @@ class OutputFiles:
                     path = stack.enter_context(atomic_path(self._files[i]))
                     _concatenate([part / str(i) for part in parts], path)
                     if not self._settings["gzip_compress"]:
-                        indexes[self._files[i]] = index_of(
-                            _read_lengths(parts, i)
-                        )
+                        indexes[self._files[i]] = make_index(path)
             for file, index in indexes.items():
                 save_index(file, index)
             write_json(self._json, finished)
-        self._delete_parts()
+        remove(self.folder)
         counts = finished["counts"]
         if counts["documents"] == 1:
             logging.warning(
@@ -118,15 +122,15 @@ class OutputFiles:
         for part in parts:
             counts.update(json.loads((part / "counts.json").read_bytes()))
         if not counts["instances"]:
-            self._delete_parts()
+            remove(self.folder)
             raise InputError(
                 "The text holds no sentence; give one sentence a line and a "
                 "blank line between documents."
             )
-        return _with_fill_rate(counts, self._settings["max_seq_length"])
-
-    def _delete_parts(self):
-        remove(self.folder)
+        if "input_tokens" in counts:  # pairs are drawn
+            size = counts["instances"] * self._settings["max_seq_length"]
+            return dict(counts) | {"fill_rate": counts["input_tokens"] / size}
+        return counts
 
     def _read_json(self):
         """Returns what a finished run wrote; None if its files are gone."""
@@ -156,34 +160,6 @@ class OutputFiles:
                 "files again, or choose another output file."
             )
         return finished
-
-
-def _with_fill_rate(counts, max_seq_length):
-    """Adds the share of positions that are not padding, if pairs are drawn."""
-    if "input_tokens" not in counts:
-        return dict(counts)
-    num_positions = counts["instances"] * max_seq_length
-    return counts | {"fill_rate": counts["input_tokens"] / num_positions}
-
-
-def _check_names(files):
-    for file in files:
-        check_is_not_folder(file)
-    if len({file.resolve() for file in files}) < len(files):
-        raise InputError(
-            f"Two of the output files {', '.join(map(str, files))} are the "
-            "same; give each a name of its own."
-        )
-
-
-def _read_lengths(parts, i):
-    """Returns the lengths of the records of file i."""
-    return np.concatenate(
-        [
-            np.frombuffer((part / f"{i}.lengths").read_bytes(), np.int64)
-            for part in parts
-        ]
-    )
 
 
 def _concatenate(sources, path):

@@ -6,13 +6,119 @@ later, and a blank line after each document.
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from absl import logging
 
 from keras_bert.errors import InputError
-from keras_bert.io.input_files import open_text
+from keras_bert.io.input_files import expand_globs, open_text
+from keras_bert.io.paths import to_path
+
+# About the size of a block, which is the reach of random next sentences.
+_UNIT_SIZE = 4_000_000
+
+
+@dataclasses.dataclass(frozen=True)
+class TextSource:
+    """Text of files, or of a data set of tensorflow-datasets.
+
+    Example:
+        >>> source = keras_bert.pretraining.TextSource("corpus.txt")
+        >>> next(source.lines())
+        'the fox jumped over a dog .'
+
+    Attributes:
+        input_file: Text files, plain or .gz, as comma-separated names or
+            globs. By default they hold one sentence a line and a blank line
+            between documents.
+        document_per_file: Whether each file is one document, in which blank
+            lines separate paragraphs.
+        text_field: The field that holds a document, in a data set or in files
+            of one JSON object a line.
+        tfds_name: A data set to read instead of files, such as
+            wikipedia/20230601.en.
+        tfds_split: The split of the data set.
+    """
+
+    input_file: str = ""
+    document_per_file: bool = False
+    text_field: str = ""
+    tfds_name: str = ""
+    tfds_split: str = "train"
+
+    def __post_init__(self):
+        if bool(self.input_file) == bool(self.tfds_name):
+            raise InputError(
+                "Give either an input_file or a tfds_name to read text from."
+            )
+        if self.tfds_name and not self.text_field:
+            raise InputError(
+                f"Give the text_field of {self.tfds_name} that holds the text."
+            )
+        if self.document_per_file and self.text_field:
+            raise InputError(
+                "With a text_field each text is a document, and "
+                "document_per_file is for files of plain text; give one of "
+                "the two."
+            )
+
+    def lines(self) -> Iterator[str]:
+        """Yields the lines of the text, with a blank line between documents."""
+        return itertools.chain.from_iterable(read() for read in self.units())
+
+    def units(self) -> list[Callable[[], Iterator[str]]]:
+        """Returns a function for each unit of the text that yields its lines.
+
+        A unit is a large file, several small ones, or a data set. Other
+        processes can get these functions, and read the units at the same time.
+        """
+        part = functools.partial
+        if self.tfds_name:
+            return [
+                part(
+                    read_tfds, self.tfds_name, self.text_field, self.tfds_split
+                )
+            ]
+        files = expand_globs(self.input_file)
+        for file in files:
+            if ".jsonl" in Path(file).suffixes and not self.text_field:
+                raise InputError(
+                    f"{file} is not plain text by its name; set text_field to "
+                    "the field that holds the text."
+                )
+        units = group_files(files)
+        if self.text_field:
+            return [part(read_jsonl, unit, self.text_field) for unit in units]
+        read = read_whole_files if self.document_per_file else read_lines
+        return [part(read, unit) for unit in units]
+
+
+def group_files(
+    files: list[str], unit_size: int = _UNIT_SIZE
+) -> list[list[str]]:
+    """Groups neighbouring files into units of at least `unit_size` bytes.
+
+    Random next sentences come from the same unit. The last unit has at least
+    half of that size, unless it is the only one. Only the sizes of the files
+    decide where a unit ends.
+    """
+    units: list[list[str]] = []
+    size = unit_size
+    for file in files:
+        if size >= unit_size:
+            units.append([])
+            size = 0
+        units[-1].append(file)
+        size += to_path(file).stat().st_size
+    if size < unit_size / 2 and len(units) > 1:
+        rest = units.pop()
+        units[-1] += rest
+    return units
 
 
 def read_lines(files: list[str]) -> Iterator[str]:
@@ -45,12 +151,28 @@ def read_jsonl(files: list[str], text_field: str) -> Iterator[str]:
     """Yields the `text_field` of each line, a JSON object, as one document."""
     for file in files:
         for number, line in enumerate(_lines(file), 1):
-            if line.strip():
-                yield _text_of(line, text_field, f"{file}:{number}")
-                yield ""
+            if line.isspace():
+                continue
+            try:
+                row = json.loads(line)
+            except json.JSONDecodeError as error:
+                raise InputError(
+                    f"{file}:{number} is not JSON ({error}); give one JSON "
+                    "object a line."
+                ) from error
+            text = row.get(text_field) if isinstance(row, dict) else None
+            if not isinstance(text, str):
+                raise InputError(
+                    f"{file}:{number} has no text under {text_field!r}; set "
+                    "text_field to the field that holds the text."
+                )
+            yield text
+            yield ""
 
 
-def read_tfds(name: str, text_field: str, split: str = "train"):
+def read_tfds(
+    name: str, text_field: str, split: str = "train"
+) -> Iterator[str]:
     """Yields the `text_field` of each example as one document.
 
     `name` is the name in tensorflow-datasets, such as "wikipedia/20230601.en".
@@ -90,18 +212,3 @@ def _lines(file):
             num_broken,
             file,
         )
-
-
-def _text_of(line, field, place):
-    try:
-        row = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise InputError(
-            f"{place} is not JSON ({error}); give one JSON object a line."
-        ) from error
-    if not isinstance(row, dict) or not isinstance(row.get(field), str):
-        raise InputError(
-            f"{place} has no text under {field!r}; set text_field to the "
-            "field that holds the text."
-        )
-    return row[field]

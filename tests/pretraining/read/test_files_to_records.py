@@ -167,7 +167,7 @@ def test_a_file_without_examples_is_named(tmp_path):
     for file, message in (
         (folder, f"{folder} is a folder; give the files in it"),
         (text, f"{text} is not a TFRecord"),
-        (other, f"The first record of {other} is not a tf.train.Example"),
+        (other, f"Record 1 of {other} is not a tf.train.Example"),
     ):
         with pytest.raises(ValueError, match=message):
             _dataset([str(file)])
@@ -210,7 +210,7 @@ def _kept(names, caplog):
 def _read_all(files, **kwargs):
     """Reads all records; errors are named."""
     records = PretrainingRecords([WeightedFiles(files)], **SIZES, **kwargs)
-    with records.errors_named():
+    with records.errors_named(vocab_size=200_000):
         _ids(records.batches(10))
 
 
@@ -219,11 +219,14 @@ def test_a_later_record_of_another_kind_is_named(files, skip_corrupt_records):
     names, features = files
     longer = {name: np.repeat(x, 2, axis=1) for name, x in features.items()}
     records = serialize_examples(features)[:30]
-    for last in (serialize_examples(longer)[0], b"no protobuf"):
+    for last, problem in (
+        (serialize_examples(longer)[0], "has input_ids of length 46, but"),
+        (b"no protobuf", "is not a tf.train.Example; make"),
+    ):
         with tf.io.TFRecordWriter(names[1]) as writer:
             for record in [*records, last]:
                 writer.write(record)
-        message = f"Record 31 of {names[1]} is not like the first one"
+        message = f"Record 31 of {names[1]} {problem}"
         with pytest.raises(InputError, match=message):
             _read_all(names, skip_corrupt_records=skip_corrupt_records)
 

@@ -12,8 +12,9 @@ from keras_bert.pretraining.read.records_to_pairs import (
     _gathered,
 )
 from keras_bert.pretraining.write.arrays_to_records import serialize_examples
-from keras_bert.pretraining.write.ids_to_pairs import draw_pairs
-from keras_bert.pretraining.write.ids_to_stretches import (
+from keras_bert.pretraining.write.documents_to_ids import Corpus
+from keras_bert.pretraining.write.ids_to_pairs import (
+    draw_pairs,
     draw_stretches,
     stretch_features,
 )
@@ -21,7 +22,6 @@ from keras_bert.pretraining.write.run import (
     PretrainingDataConfig,
     create_pretraining_data,
 )
-from keras_bert.pretraining.write.sentences_to_ids import Corpus
 from keras_bert.text.masking import MaskedLMMasker
 from keras_bert.text.tokenizer import BertTokenizer
 
@@ -55,14 +55,15 @@ def corpus():
     )
 
 
+def _rows(draw, corpus, seed=3, **kwargs):
+    config = PretrainingDataConfig(
+        **{"max_seq_length": S, "dupe_factor": 1} | kwargs
+    )
+    return draw(corpus, config, random.Random(seed))
+
+
 def _stretches(corpus, **kwargs):
-    arguments = {
-        "max_seq_length": S,
-        "short_seq_prob": 0.1,
-        "dupe_factor": 1,
-        "generator": random.Random(3),
-    }
-    return draw_stretches(corpus, **(arguments | kwargs))
+    return _rows(draw_stretches, corpus, **kwargs)
 
 
 class _NoMasks:
@@ -170,12 +171,8 @@ def test_lengths_are_those_of_static_pairs(corpus, tokenizer):
     stretches = _stretches(corpus, dupe_factor=30, short_seq_prob=0.0)
     serialized = serialize_examples(stretch_features(corpus, stretches))
     drawn = _pairs(tokenizer, serialized, 0)
-    pairs = draw_pairs(
-        corpus,
-        max_seq_length=S,
-        short_seq_prob=0.0,
-        dupe_factor=30,
-        generator=random.Random(1),
+    pairs = _rows(
+        draw_pairs, corpus, seed=1, short_seq_prob=0.0, dupe_factor=30
     )
     lengths = drawn["input_mask"].sum(1) - 3
     static = (pairs[:, [1, 3]] - pairs[:, [0, 2]]).sum(1)

@@ -10,17 +10,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from keras_bert.pretraining.write import beam as write_beam
 from keras_bert.pretraining.write import run as write_run
-from keras_bert.pretraining.write import source as write_source
-from keras_bert.pretraining.write.beam import create_pretraining_data_with_beam
-from keras_bert.pretraining.write.files_to_units import group_files
+from keras_bert.pretraining.write import source_to_lines as write_source
+from keras_bert.pretraining.write.blocks_to_parts import RecordMaker
 from keras_bert.pretraining.write.lines_to_blocks import cut_blocks
 from keras_bert.pretraining.write.run import (
     PretrainingDataConfig,
     create_pretraining_data,
+    create_pretraining_data_with_beam,
 )
-from keras_bert.pretraining.write.source import TextSource
+from keras_bert.pretraining.write.source_to_lines import (
+    TextSource,
+    group_files,
+)
 from keras_bert.text.tokenizer import BertTokenizer
 
 CONFIG = PretrainingDataConfig(
@@ -63,8 +65,7 @@ def source(tmp_path, monkeypatch):
 def small_blocks(monkeypatch):
     """A unit makes several blocks in both runs."""
     cut = functools.partial(cut_blocks, block_size=1000)
-    for module in (write_beam, write_run):
-        monkeypatch.setattr(module, "cut_blocks", cut)
+    monkeypatch.setattr(write_run, "cut_blocks", cut)
 
 
 def _write_with_beam(source, folder, tokenizer, options=IN_PROCESS):
@@ -105,23 +106,33 @@ def test_the_same_files_as_the_local_run(
     _assert_equal_to_local(source, tmp_path, tokenizer, IN_PROCESS)
 
 
+def _call_before(monkeypatch, call):
+    """Calls a function with the arguments of each `make_part`."""
+    make_part = RecordMaker.make_part
+
+    def make(self, *args):
+        call(self, *args)
+        return make_part(self, *args)
+
+    monkeypatch.setattr(RecordMaker, "make_part", make)
+
+
 def test_an_interrupted_run_resumes(
     source, tmp_path, tokenizer, small_blocks, monkeypatch
 ):
-    made, make_part = [], write_beam.make_part
+    made = []
 
     def make_five(maker, block, *args):
         if len(made) == 5:
             raise OSError("no such disk")
         made.append(block.number)
-        return make_part(maker, block, *args)
 
-    monkeypatch.setattr(write_beam, "make_part", make_five)
+    _call_before(monkeypatch, make_five)
     with pytest.raises(Exception, match="no such disk"):
         _write_with_beam(source, tmp_path / "beam", tokenizer)
     first = made.copy()
     made[:] = range(-1000, 0)
-    _assert_equal_to_local(source, tmp_path, tokenizer, IN_PROCESS)
+    _write_with_beam(source, tmp_path / "beam", tokenizer)
     assert len(first) == 5 and len(made) > 1005
     assert not set(first) & set(made)
 
@@ -130,45 +141,46 @@ def test_work_that_fails_is_repeated(
     source, tmp_path, tokenizer, small_blocks, monkeypatch
 ):
     """This runner repeats a bundle: its parts are there already, but one."""
-    made, make_part = [], write_beam.make_part
+    made = []
 
-    def fail_after_five(*args):
-        made.append(make_part(*args))
-        if len(made) == 5:
+    def fail_at_the_sixth(*args):
+        made.append(args)
+        if len(made) == 6:
             raise OSError("no such disk")
 
-    monkeypatch.setattr(write_beam, "make_part", fail_after_five)
+    _call_before(monkeypatch, fail_at_the_sixth)
     options = ["--runner=BundleBasedDirectRunner"]
     _assert_equal_to_local(source, tmp_path, tokenizer, options)
-    assert len(made) > 5
+    assert len(made) > 6
 
 
 def test_two_workers_may_get_the_same_block(
     source, tmp_path, tokenizer, small_blocks, monkeypatch
 ):
     """The second begins after the first, and is done before it."""
-    make_part, part, seconds = write_beam.make_part, write_beam._part, []
+    seconds = []
+    whole_records = RecordMaker.records
 
-    def make_twice(maker, block, path, num_files):
-        if path.name.partition(".")[0] not in seconds:
-            seconds.append(path.name.partition(".")[0])
-            name = part(
+    def make_twice(maker, block, counts):
+        if block.number not in seconds:
+            seconds.append(block.number)
+            write_run._make_part(
                 block,
+                maker,
                 write_run.open_outputs(
                     [tmp_path / "beam" / name for name in NAMES],
                     tokenizer,
                     CONFIG,
                 ),
-                tokenizer.vocab,
-                tokenizer.settings,
-                CONFIG,
-            )[1]
-            assert name == seconds[-1]
-        return make_part(maker, block, path, num_files)
+            )
+        return whole_records(maker, block, counts)
 
-    monkeypatch.setattr(write_beam, "make_part", make_twice)
-    _assert_equal_to_local(source, tmp_path, tokenizer, IN_PROCESS)
+    with monkeypatch.context() as patches:
+        patches.setattr(RecordMaker, "records", make_twice)
+        _write_with_beam(source, tmp_path / "beam", tokenizer)
     assert len(seconds) > 6
+    _write_here(source, tmp_path / "local", tokenizer)
+    assert _contents(tmp_path / "beam") == _contents(tmp_path / "local")
 
 
 def test_wrong_input_is_explained_in_one_sentence(tmp_path, tokenizer):
@@ -178,7 +190,7 @@ def test_wrong_input_is_explained_in_one_sentence(tmp_path, tokenizer):
     for source, message in (
         (
             TextSource(str(tmp_path / "empty")),
-            "found no sentence, or .* is not",
+            "The text holds no sentence",
         ),
         (
             TextSource(str(tmp_path / "wrong"), text_field="text"),
@@ -238,7 +250,7 @@ def test_the_same_files_from_a_cluster_that_loses_a_worker(
     (folder / "dying.py").write_text(
         _DYING_WORKER.format(killed=str(folder / "killed"))
     )
-    root = str(Path(write_beam.__file__).parents[3])
+    root = str(Path(write_run.__file__).parents[3])
     environment = os.environ | {"PYTHONPATH": root}
     scheduler_file = folder / "scheduler.json"
     arguments = ["--scheduler-file", scheduler_file, "--no-dashboard"]

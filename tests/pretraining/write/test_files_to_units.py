@@ -1,6 +1,6 @@
 import pytest
 
-from keras_bert.pretraining.write.files_to_units import group_files
+from keras_bert.pretraining.write.source_to_lines import group_files
 
 
 def _sizes(folder, sizes, unit_size):

@@ -3,8 +3,9 @@ import random
 import numpy as np
 import pytest
 
+from keras_bert.pretraining.write.config import PretrainingDataConfig
+from keras_bert.pretraining.write.documents_to_ids import Corpus
 from keras_bert.pretraining.write.ids_to_pairs import _truncate, draw_pairs
-from keras_bert.pretraining.write.sentences_to_ids import Corpus
 
 
 def _corpus(num_documents=40, seed=1, longest=30):
@@ -17,13 +18,10 @@ def _corpus(num_documents=40, seed=1, longest=30):
 
 
 def _draw(corpus, seed=3, **kwargs):
-    arguments = {
-        "max_seq_length": 64,
-        "short_seq_prob": 0.1,
-        "dupe_factor": 1,
-        "generator": random.Random(seed),
-    }
-    return draw_pairs(corpus, **(arguments | kwargs))
+    config = PretrainingDataConfig(
+        **{"max_seq_length": 64, "dupe_factor": 1} | kwargs
+    )
+    return draw_pairs(corpus, config, random.Random(seed))
 
 
 def _document_of(corpus, place):

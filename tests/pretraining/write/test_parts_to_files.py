@@ -1,9 +1,7 @@
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
+from file_kills import is_killed
 
 from keras_bert.io.whole_files import atomic_path
 from keras_bert.pretraining.write.lines_to_blocks import cut_blocks
@@ -75,56 +73,18 @@ def test_only_missing_files_are_made(tmp_path):
     assert run(tmp_path) == []
 
 
-# Dies before the n-th change of a file, or when it is half done.
-_KILLED_RUN = """
-import os, pathlib, shutil, sys
-sys.path[:0] = sys.argv[3:]
-left = int(sys.argv[2])
-
-def dying(function):
-    def call(*args, **kwargs):
-        global left
-        if not left and function is copy:
-            args[1].write(args[0].read(2))
-            args[1].flush()
-        if not left and function is rmtree:
-            next(pathlib.Path(args[0]).glob("*/*"), pathlib.Path()).unlink()
-        if not left:
-            os._exit(9)
-        left -= 1
-        return function(*args, **kwargs)
-    return call
-
-from test_parts_to_files import run
-copy, rmtree = shutil.copyfileobj, shutil.rmtree
-shutil.copyfileobj, shutil.rmtree = dying(copy), dying(rmtree)
-for name in ("replace", "mkdir", "write_bytes", "write_text"):
-    setattr(pathlib.Path, name, dying(getattr(pathlib.Path, name)))
-run(pathlib.Path(sys.argv[1]))
-"""
-
-
 @pytest.mark.parametrize("begin", ["nothing", "one file missing"])
 def test_a_kill_at_any_moment_changes_no_byte(tmp_path, begin):
     """Each run is killed at a later change of a file than the run before."""
     if begin == "one file missing":
         run(tmp_path)
         (tmp_path / "b").unlink()
-    search_path = [str(Path(__file__).parent), *sys.path]
-    moment, code = 0, 9
-    while code == 9:
+    moment = 0
+    while is_killed(moment, lambda: run(tmp_path)):
         for name, content in zip("ab", CONTENTS, strict=True):
             file = tmp_path / name
             assert not file.exists() or file.read_bytes() == content
-        done = subprocess.run(
-            [sys.executable, "-c", _KILLED_RUN, tmp_path, str(moment)]
-            + search_path,
-            capture_output=True,
-            text=True,
-        )
-        code = done.returncode
         moment += 1
-    assert code == 0, done.stderr
     assert moment > 10
     assert _contents(tmp_path) == CONTENTS
     assert {path.name for path in tmp_path.iterdir()} == {"a", "b", "a.json"}

@@ -1,16 +1,19 @@
+import collections
 import functools
 import itertools
 import json
+import pickle
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from conftest import write_vocab
 from read_records import read_records
 
-from keras_bert.pretraining.records.index import load_index, make_index
+from keras_bert.pretraining.records.files import _load_index, make_index
 from keras_bert.pretraining.write import run as write_run
-from keras_bert.pretraining.write.blocks_to_records import InstanceMaker
+from keras_bert.pretraining.write.blocks_to_parts import RecordMaker
 from keras_bert.pretraining.write.lines_to_blocks import cut_blocks
 from keras_bert.pretraining.write.run import (
     PretrainingDataConfig,
@@ -24,22 +27,27 @@ CONFIG = PretrainingDataConfig(
 )
 
 
-@pytest.fixture
-def tokenizer(vocab_file):
-    return BertTokenizer(vocab_file)
+NAMES = ["a", "b", "c"]
 
 
-@pytest.fixture(autouse=True)
-def small_blocks(monkeypatch):
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory):
+    return BertTokenizer(write_vocab(tmp_path_factory.mktemp("vocab")))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_blocks():
     """The text is cut into several blocks."""
-    monkeypatch.setattr(
-        write_run,
-        "cut_blocks",
-        functools.partial(cut_blocks, block_size=2500),
-    )
+    with pytest.MonkeyPatch.context() as patches:
+        patches.setattr(
+            write_run,
+            "cut_blocks",
+            functools.partial(cut_blocks, block_size=2500),
+        )
+        yield
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def lines():
     """60 documents of 1 to 9 sentences of 1 to 12 words."""
     random = np.random.default_rng(1)
@@ -53,34 +61,44 @@ def lines():
     return text
 
 
-def _read(file, **kwargs):
+@pytest.fixture(scope="module")
+def written(tokenizer, lines, small_blocks, tmp_path_factory):
+    """The folder of the files, and the counts."""
+    folder = tmp_path_factory.mktemp("written")
+    return folder, _write(lines, folder, tokenizer)
+
+
+def _write(lines, folder, tokenizer, config=CONFIG, **kwargs):
+    files = [folder / name for name in NAMES]
+    return create_pretraining_data(lines, files, tokenizer, config, **kwargs)
+
+
+def _contents(folder):
+    return [(folder / name).read_bytes() for name in NAMES]
+
+
+def _read(*files):
     dataset = read_records(
-        [str(file)],
+        [str(file) for file in files],
         max_seq_length=S,
         max_predictions_per_seq=P,
         batch_size=10_000,
-        **kwargs,
     )
     return {k: v.numpy() for k, v in next(iter(dataset)).items()}
 
 
-def test_the_files_are_written_with_their_index(tokenizer, lines, tmp_path):
-    files = [tmp_path / "a.tfrecord", tmp_path / "b.tfrecord"]
-    create_pretraining_data(lines, files, tokenizer, CONFIG)
-    for file in files:
-        assert (tmp_path / f".{file.name}.index.npy").exists()
-        expected = make_index(file).places
+def test_the_files_are_written_with_their_index(written):
+    for name in NAMES:
+        expected = make_index(written[0] / name)
         assert len(expected) > 100
-        np.testing.assert_array_equal(load_index(file).places, expected)
+        np.testing.assert_array_equal(_load_index(written[0] / name), expected)
 
 
-def test_records_hold_pairs_of_the_text(tokenizer, lines, tmp_path):
-    counts = create_pretraining_data(
-        lines, [tmp_path / "a.tfrecord"], tokenizer, CONFIG
-    )
+def test_records_hold_pairs_of_the_text(tokenizer, lines, written):
+    folder, counts = written
     assert counts["documents"] == 60
     assert counts["sentences"] == sum(map(bool, lines))
-    records = _read(tmp_path / "a.tfrecord")
+    records = _read(*(folder / name for name in NAMES))
     assert len(records["input_ids"]) == counts["instances"] > 300
 
     # The ids of each document as one string, to look segments up in.
@@ -128,88 +146,96 @@ def test_records_hold_pairs_of_the_text(tokenizer, lines, tmp_path):
     assert counts["random_next"] == num_random
     assert counts["input_tokens"] == sum(lengths)
     assert counts["fill_rate"] == sum(lengths) / (len(lengths) * S)
-    state = (tmp_path / "a.tfrecord.json").read_text()
-    assert json.loads(state)["counts"] == counts
-    again = create_pretraining_data(
-        lines, [tmp_path / "a.tfrecord"], tokenizer, CONFIG
-    )
-    assert again == counts
-    assert (tmp_path / "a.tfrecord.json").read_text() == state
     assert counts["masked_tokens"] == records["masked_lm_weights"].sum()
     # Most rows mask 3 of 20 positions, in 1,140 ways; few rows are equal.
     places = {tuple(row) for row in records["masked_lm_positions"]}
     assert len(places) > counts["instances"] / 2
 
 
-def test_a_seed_makes_the_same_records(tokenizer, lines, tmp_path):
-    for name, seed in ("a", 5), ("b", 5), ("c", 6):
-        config = replace(CONFIG, random_seed=seed)
-        create_pretraining_data(lines, [tmp_path / name], tokenizer, config)
-    a, b, c = ((tmp_path / name).read_bytes() for name in "abc")
-    assert a == b != c
+def test_a_finished_run_is_not_repeated(tokenizer, lines, written):
+    folder, counts = written
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    assert _write(lines, folder, tokenizer) == counts
+    assert before == {path: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_a_seed_makes_the_same_records(tokenizer, lines, written, tmp_path):
+    _write(lines, tmp_path / "same", tokenizer)
+    assert _contents(tmp_path / "same") == _contents(written[0])
+    other = replace(CONFIG, random_seed=6)
+    _write(lines, tmp_path / "other", tokenizer, other)
+    for one, another in zip(
+        _contents(tmp_path / "other"), _contents(written[0]), strict=True
+    ):
+        assert one != another
 
 
 @pytest.mark.slow
-def test_the_number_of_workers_changes_no_byte(tokenizer, lines, tmp_path):
-    for workers in (1, 2):
-        create_pretraining_data(
-            lines,
-            [tmp_path / f"{workers}-{i}" for i in range(3)],
-            tokenizer,
-            CONFIG,
-            num_workers=workers,
-        )
-    for i in range(3):
-        one = (tmp_path / f"1-{i}").read_bytes()
-        assert one == (tmp_path / f"2-{i}").read_bytes()
+def test_the_number_of_workers_changes_no_byte(
+    lines, written, tmp_path, tokenizer
+):
+    _write(lines, tmp_path, tokenizer, num_workers=2)
+    assert _contents(tmp_path) == _contents(written[0])
 
 
-def test_records_are_divided_evenly_among_the_files(tokenizer, lines, tmp_path):
-    files = [tmp_path / name for name in "abc"]
-    counts = create_pretraining_data(lines, files, tokenizer, CONFIG)
-    sizes = [len(_read(file)["input_ids"]) for file in files]
+def test_a_worker_gets_the_whole_tokenizer(tmp_path):
+    tokenizer = BertTokenizer(
+        write_vocab(tmp_path), do_lower_case=False, keep_special_tokens=True
+    )
+    maker = RecordMaker(tokenizer, CONFIG)
+    block = next(cut_blocks(["the [SEP] Fox", "a dog .", "", "a film"]))
+    again = pickle.loads(pickle.dumps(maker))
+    found, expected = (
+        list(m.records(block, collections.Counter())) for m in (again, maker)
+    )
+    assert found == expected
+    assert pickle.loads(pickle.dumps(maker)) is again
+
+
+def test_records_are_divided_evenly_among_the_files(lines, written):
+    folder, counts = written
+    sizes = [len(make_index(folder / name)) for name in NAMES]
     assert sum(sizes) == counts["instances"]
     num_blocks = len(list(cut_blocks(lines, block_size=2500)))
     assert max(sizes) - min(sizes) <= num_blocks > 3
 
 
-def test_the_json_tells_the_settings_and_the_counts(tokenizer, lines, tmp_path):
-    counts = create_pretraining_data(
-        lines, [tmp_path / "a"], tokenizer, replace(CONFIG, random_seed=5)
-    )
-    written = json.loads((tmp_path / "a.json").read_text())
-    assert written["counts"] == counts
-    assert written["settings"]["random_seed"] == 5
-    assert written["settings"]["do_lower_case"] is True
+def test_the_json_tells_the_settings_and_the_counts(written):
+    folder, counts = written
+    found = json.loads((folder / "a.json").read_text())
+    assert found["counts"] == counts
+    assert found["settings"]["random_seed"] == 12345
+    assert found["settings"]["do_lower_case"] is True
 
 
 def test_a_killed_run_resumes_to_the_same_bytes(
-    tokenizer, lines, tmp_path, monkeypatch
+    tokenizer, lines, written, tmp_path, monkeypatch
 ):
     """It is killed while it makes its third part."""
 
-    def killed(self, number, documents, counts):
-        if number == 2:
-            raise KeyboardInterrupt
-        return whole_records(self, number, documents, counts)
-
-    whole_records = InstanceMaker.records
     made = []
-    create_pretraining_data(lines, [tmp_path / "a"], tokenizer, CONFIG)
-    with monkeypatch.context() as patches:
-        patches.setattr(InstanceMaker, "records", killed)
-        with pytest.raises(KeyboardInterrupt):
-            create_pretraining_data(lines, [tmp_path / "b"], tokenizer, CONFIG)
-    assert not (tmp_path / "b").exists()
+    make_part = RecordMaker.make_part
+
+    def make_two(self, block, *args):
+        if len(made) == 2:
+            raise KeyboardInterrupt
+        made.append(block.number)
+        return make_part(self, block, *args)
+
+    monkeypatch.setattr(RecordMaker, "make_part", make_two)
+    with pytest.raises(KeyboardInterrupt):
+        _write(lines, tmp_path, tokenizer)
+    assert [path.name for path in tmp_path.iterdir()] == [".a.parts"]
+    made[:] = []
     monkeypatch.setattr(
-        InstanceMaker,
-        "records",
-        lambda self, number, *args: (
-            made.append(number) or whole_records(self, number, *args)
+        RecordMaker,
+        "make_part",
+        lambda self, block, *args: (
+            made.append(block.number) or make_part(self, block, *args)
         ),
     )
-    create_pretraining_data(lines, [tmp_path / "b"], tokenizer, CONFIG)
-    assert (tmp_path / "b").read_bytes() == (tmp_path / "a").read_bytes()
+    _write(lines, tmp_path, tokenizer)
+    assert _contents(tmp_path) == _contents(written[0])
     assert made == [*range(2, made[-1] + 1)]
 
 
@@ -223,23 +249,18 @@ def test_an_empty_corpus_leaves_no_file(tokenizer, tmp_path):
         create_pretraining_data(
             ["\x01"], [tmp_path / "a.tfrecord"], tokenizer, CONFIG
         )
-    assert {path.name for path in tmp_path.iterdir()} == {"vocab.txt"}
+    assert not list(tmp_path.iterdir())
 
 
-def test_compressed_records_and_names_of_model_garden(
-    tokenizer, lines, tmp_path
+def test_compressed_records_with_the_names_of_model_garden(
+    tokenizer, lines, written, tmp_path
 ):
-    plain, packed, garden = (tmp_path / name for name in "abc")
-    create_pretraining_data(lines, [plain], tokenizer, CONFIG)
-    create_pretraining_data(
-        lines, [packed], tokenizer, replace(CONFIG, gzip_compress=True)
-    )
-    create_pretraining_data(
-        lines, [garden], tokenizer, replace(CONFIG, use_v2_feature_names=True)
-    )
+    plain, packed = written[0] / "a", tmp_path / "a"
+    config = replace(CONFIG, gzip_compress=True, use_v2_feature_names=True)
+    _write(lines, tmp_path, tokenizer, config)
     assert packed.read_bytes()[4:8] == bytes(4)  # no time, so always the same
     assert packed.stat().st_size < plain.stat().st_size / 2
-    first = next(iter(tf.data.TFRecordDataset(str(garden)))).numpy()
+    first = next(iter(tf.data.TFRecordDataset(str(packed), "GZIP"))).numpy()
     assert set(tf.train.Example.FromString(first).features.feature) == {
         "input_word_ids",
         "input_mask",
@@ -250,9 +271,8 @@ def test_compressed_records_and_names_of_model_garden(
         "next_sentence_labels",
     }
     expected = _read(plain)
-    for file in (packed, garden):
-        for name, value in _read(file).items():
-            np.testing.assert_array_equal(value, expected[name])
+    for name, value in _read(packed).items():
+        np.testing.assert_array_equal(value, expected[name])
 
 
 def test_raw_text_is_split_into_sentences(tokenizer, tmp_path):

@@ -6,10 +6,10 @@ import pytest
 import tensorflow as tf
 import tensorflow_datasets as tfds
 
-from keras_bert.pretraining.write.documents_to_sentences import split_sentences
+from keras_bert.pretraining.write.documents_to_ids import split_sentences
 from keras_bert.pretraining.write.lines_to_blocks import cut_blocks
-from keras_bert.pretraining.write.source import TextSource
 from keras_bert.pretraining.write.source_to_lines import (
+    TextSource,
     read_jsonl,
     read_lines,
     read_tfds,

@@ -2,7 +2,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert.pretraining.read.pairs_to_rows import first_fit, pack_sequences
+from keras_bert.pretraining.read.pairs_to_batches import (
+    first_fit,
+    pack_sequences,
+)
 
 
 def _examples(lengths, num_masked, max_seq_length, num_predictions):

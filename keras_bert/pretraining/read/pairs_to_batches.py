@@ -1,10 +1,56 @@
-"""Pairs -> rows of several short pairs each, to have less padding."""
+"""Pairs -> batches for training, whose rows may have several short pairs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 import tensorflow as tf
+
+UNKNOWN_ID = "unknown token id"
+
+
+def pretraining_batches(
+    features: tf.data.Dataset,
+    *,
+    vocab_size: int,
+    outputs: tuple[str, ...],
+    packed: bool,
+) -> tf.data.Dataset:
+    """Returns batches of (features, labels, weights), the last two by output.
+
+    Args:
+        features: Batches of `PretrainingRecords`.
+        vocab_size: Larger ids are an error; see `errors_named`.
+        outputs: "masked_lm", and "next_sentence" if it is trained.
+        packed: Whether several short sequences share a row.
+    """
+    if packed:
+        features = features.map(pack_sequences, tf.data.AUTOTUNE)
+
+    def split(features):
+        # Not in the model: XLA accepts any id, and the loss would be NaN.
+        ids = features["input_ids"], features["masked_lm_ids"]
+        largest = tf.maximum(*map(tf.reduce_max, ids))
+        tf.debugging.Assert(largest < vocab_size, [UNKNOWN_ID, largest])
+        labels = {
+            "masked_lm": features.pop("masked_lm_ids"),
+            "next_sentence": features.pop("next_sentence_labels"),
+        }
+        weights = {"masked_lm": features.pop("masked_lm_weights")}
+        if packed:
+            weights["next_sentence"] = features.pop("next_sentence_weights")
+        else:
+            labels["next_sentence"] = labels["next_sentence"][:, 0]
+            weights["next_sentence"] = tf.ones_like(
+                labels["next_sentence"], tf.float32
+            )
+        return (
+            features,
+            {name: labels[name] for name in outputs},
+            {name: weights[name] for name in outputs},
+        )
+
+    return features.map(split).prefetch(2)
 
 
 def pack_sequences(features: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:

@@ -2,12 +2,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert.pretraining.write import sentences_to_ids as corpus_module
-from keras_bert.pretraining.write.documents_to_sentences import (
+from keras_bert.pretraining.write import documents_to_ids as corpus_module
+from keras_bert.pretraining.write.documents_to_ids import (
+    corpus_maker,
     split_lines,
     split_sentences,
 )
-from keras_bert.pretraining.write.sentences_to_ids import corpus_maker
 from keras_bert.text.tokenizer import BertTokenizer
 
 
