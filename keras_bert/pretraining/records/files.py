@@ -87,7 +87,7 @@ class RecordFiles:
         numbers = np.asarray(numbers, np.int64)
         files = np.searchsorted(self._ends, numbers, side="right")
         contents = [b""] * len(numbers)
-        of_stores = collections.defaultdict(list)
+        of_stores: dict[int, list] = collections.defaultdict(list)
         for file in np.unique(files).tolist():
             path = self._sources[file]
             chosen = np.flatnonzero(files == file)
