@@ -87,7 +87,7 @@ class RecordFiles:
         numbers = np.asarray(numbers, np.int64)
         files = np.searchsorted(self._ends, numbers, side="right")
         contents = [b""] * len(numbers)
-        of_stores: dict[int, list] = collections.defaultdict(list)
+        of_stores: dict[Any, list] = collections.defaultdict(list)
         for file in np.unique(files).tolist():
             path = self._sources[file]
             chosen = np.flatnonzero(files == file)
@@ -102,10 +102,10 @@ class RecordFiles:
                 source = opened.fileno()
                 for i, (begin, end) in wanted:
                     contents[i] = os.pread(source, end - begin, begin)
-        for store, wanted in of_stores.items():
-            places, *ranges = map(list, zip(*wanted, strict=True))
-            found = store.cat_ranges(*ranges, on_error="raise")
-            for i, content in zip(places, found, strict=True):
+        for store, ranges in of_stores.items():
+            numbers_read, *where = map(list, zip(*ranges, strict=True))
+            found = store.cat_ranges(*where, on_error="raise")
+            for i, content in zip(numbers_read, found, strict=True):
                 contents[i] = content
         records = []
         for content, number, file in zip(contents, numbers, files, strict=True):
