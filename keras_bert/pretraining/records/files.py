@@ -20,6 +20,7 @@ import tempfile
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import google_crc32c
 import numpy as np
