@@ -27,11 +27,6 @@ SCRIPTS = {
     "serve": "serve",
     "trim-vocab": "trim_vocab",
 }
-# What the pages say already and this branch does not have yet. Delete the rest
-# of this paragraph, and what uses it, when the other branches are merged.
-IS_MERGED = (ROOT / "keras_bert" / "commands").is_dir()
-TO_COME = re.compile(r"(?!)" if IS_MERGED else r"--layers=|callbacks=")
-MODEL_DIR = () if IS_MERGED else ("embed", "evaluate-retrieval", "export")
 _BLOCK = re.compile(
     r"(?:^<!-- (?P<comment>[^>]*) -->\n)?"
     r"^```(?P<language>python|bash)\n(?P<code>.*?)^```$",
@@ -53,8 +48,7 @@ class Block:
 
     @property
     def is_run(self):
-        is_to_come = TO_COME.search(self.code)
-        return not (self.comment.startswith("not run") or is_to_come)
+        return not self.comment.startswith("not run")
 
     @property
     def file(self):

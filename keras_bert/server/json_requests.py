@@ -28,8 +28,8 @@ from keras_bert.server.refusal import Refusal
 _DEFAULT = "serving_default"
 _EMBEDDING = "embedding"
 _EXAMPLES = {
-    "classify": ("classification", write_classes),
-    "regress": ("regression", write_values),
+    "classify": ("classification signature", write_classes),
+    "regress": ("regression signature", write_values),
 }
 # Python's reader of JSON lets no other thread run. It takes 50 ms for these.
 _MAX_VALUES = 250_000
@@ -134,7 +134,7 @@ def _read_examples(values, signature, method):
     noun, write = _EXAMPLES[method]
     if signature.method_name != f"tensorflow/serving/{method}":
         raise Refusal(
-            f"Expected {noun} signature method_name to be "
+            f"Expected {noun} method_name to be "
             f"tensorflow/serving/{method}. Was: {signature.method_name}"
         )
     if list(signature.inputs) != ["inputs"]:

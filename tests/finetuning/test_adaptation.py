@@ -475,19 +475,3 @@ def test_adapters_need_a_pretrained_encoder(folder, config):
             vocab_file=folder / "base/vocab.txt",
             config=LORA,
         )
-    tagging = dataclasses.replace(
-        TASK,
-        kind="token_classification",
-        text_fields=("words",),
-        metrics=("f1",),
-        settings={"max_seq_length": 8, "features": "last"},
-        read=lambda *_: [{"words": ["a"], "label": ["no"]}],
-    )
-    with pytest.raises(InputError, match="has no encoder blocks"):
-        finetune(
-            tagging,
-            folder,
-            folder / "tagging",
-            checkpoint=folder / "base",
-            config=LORA,
-        )

@@ -398,8 +398,6 @@ def test_wrong_input_is_refused(config, checkpoint, vocab_file, tmp_path):
         metrics=("f1",),
         read=lambda *_: [{"words": ["a"], "label": ["first"]}],
     )
-    with pytest.raises(ValueError, match="'best', but must be one of .*embedd"):
-        run(tagging, settings={"features": "best"})
     with pytest.raises(ValueError, match="has no setting 'doc_stride'"):
         run(tagging, settings={"doc_stride": 64})
     with pytest.raises(ValueError, match="Give a bert_config or a checkpoint"):

@@ -60,7 +60,6 @@ class RecordMaker:
             tokenizer.vocab,
             tokenizer.settings,
             tokenizer.special_tokens,
-            tokenizer.keep_special_tokens,
             self._config,
         )
 
@@ -167,9 +166,7 @@ class RecordMaker:
 
 
 @functools.lru_cache(maxsize=1)
-def _maker_of_process(
-    vocab, settings, special_tokens, keep_special_tokens, config
-):
+def _maker_of_process(vocab, settings, special_tokens, config):
     with tempfile.TemporaryDirectory() as folder:
         vocab_file = Path(folder) / "vocab.txt"
         vocab_file.write_bytes(("\n".join(vocab) + "\n").encode())
@@ -179,6 +176,5 @@ def _maker_of_process(
             strip_accents=settings.strip_accents,
             tokenize_chinese_chars=settings.tokenize_chinese_chars,
             special_tokens=special_tokens,
-            keep_special_tokens=keep_special_tokens,
         )
     return RecordMaker(tokenizer, config)

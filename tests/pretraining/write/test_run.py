@@ -180,7 +180,7 @@ def test_the_number_of_workers_changes_no_byte(
 
 def test_a_worker_gets_the_whole_tokenizer(tmp_path):
     tokenizer = BertTokenizer(
-        write_vocab(tmp_path), do_lower_case=False, keep_special_tokens=True
+        write_vocab(tmp_path), do_lower_case=False, strip_accents=True
     )
     maker = RecordMaker(tokenizer, CONFIG)
     block = next(cut_blocks(["the [SEP] Fox", "a dog .", "", "a film"]))
