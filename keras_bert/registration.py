@@ -24,7 +24,7 @@ _CLASSES = {
     "layers.pretraining_heads": ["MaskedLMHead", "NextSentenceHead"],
     "layers.row_positions": ["RowPositions"],
     "layers.sequence_pooling": ["SequencePooling"],
-    "layers.windows": ["WindowNumbers", "WindowPooling"],
+    "layers.windows": ["WindowPooling", "WindowNumbers"],
     "training.optimizers.adam": ["AdamWeightDecay", "AdamW", "Lamb"],
     "training.optimizers.build": ["LossScaleOptimizer"],
     "training.optimizers.schedule": ["WarmupDecay"],

@@ -38,8 +38,7 @@ def with_hidden_states(
     if missing := set(names.values()) - set(found):
         raise InputError(
             f"{model.name} has no {min(missing)} whose hidden states could be "
-            "read: its encoder is not trained, or it has fewer layers; choose "
-            "a model without `features`, or other layers."
+            "read; choose other layers, or a model whose encoder is trained."
         )
     hidden = {
         name: UnflattenTokens(name=name)(

@@ -62,7 +62,7 @@ def embed_files(
         >>> keras_bert.embed_files(
         ...     embedder, "corpus.txt", "tokens.jsonl", layers=[-1, -2]
         ... )
-        6
+        29
         >>> import json
         >>> with open("tokens.jsonl") as file:
         ...     token = json.loads(next(file))["features"][1]

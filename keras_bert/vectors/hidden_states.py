@@ -15,6 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.errors import InputError
+from keras_bert.models.hidden_states import with_hidden_states
 from keras_bert.text.packing import pad
 from keras_bert.vectors.embedder import Embedder
 
@@ -46,13 +47,12 @@ class HiddenStates:
                 )
         self._layers = layers
         self._preprocessor = embedder.preprocessor
-        chosen = [encoder.get_layer(f"layer_{n % count}") for n in layers]
-        model = keras.Model(encoder.input, [x.output for x in chosen])
+        numbers = [number % count + 1 for number in layers]
+        model = with_hidden_states(encoder, numbers)
 
         def compute(features):
-            shape = tf.concat([tf.shape(features["input_ids"]), [-1]], axis=0)
-            flat = model(features, training=False)  # [B * S, H] each
-            return tf.stack([tf.reshape(x, shape) for x in flat], axis=2)
+            outputs = model(features, training=False)
+            return tf.stack([outputs[f"hidden_{i}"] for i in numbers], axis=2)
 
         specs = {
             name: tf.TensorSpec([None, None], tf.int32, name)
