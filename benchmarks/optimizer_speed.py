@@ -20,8 +20,7 @@ from absl import app, flags
 
 from keras_bert.config import BertConfig
 from keras_bert.models.pretraining import build_pretraining_model
-from keras_bert.training.optimizers.adam import AdamWeightDecay
-from keras_bert.training.optimizers.adam import Lamb
+from keras_bert.training.optimizers.adam import AdamWeightDecay, Lamb
 
 _MODEL = flags.DEFINE_string("model", "bert_base_uncased", "The model.")
 _ROUNDS = flags.DEFINE_integer("rounds", 15, "Timed updates per optimizer.")

@@ -30,8 +30,8 @@ from keras_bert.server.config import ServerConfig
 from keras_bert.server.run import load_models
 from keras_bert.tasks.registry import get_task
 from keras_bert.text.tokenizer import BertTokenizer
-from keras_bert.training.run import Run
 from keras_bert.training.best import Selection
+from keras_bert.training.run import Run
 from keras_bert.vectors.extract import ExtractionConfig, extract_features
 
 SENTENCES = ["the fox jumped over a dog .", "a film is not bad , the movie"]

@@ -130,13 +130,17 @@ def test_times_and_speeds(tmp_path, monkeypatch):
     """With a clock of our own: 2 seconds a step and 44 an evaluation."""
     clock = SimpleNamespace(now=1000.0)
     monkeypatch.setattr(run.time, "monotonic", lambda: clock.now)
+
+    def taking(call, seconds):
+        def later(*args):
+            clock.now += seconds
+            return call(*args)
+
+        return later
+
     for method, seconds in (("train", 2), ("evaluate", 44)):
-
-        def later(self, *args, _call=getattr(Steps, method), _s=seconds):
-            clock.now += _s
-            return _call(self, *args)
-
-        monkeypatch.setattr(Steps, method, later)
+        call = getattr(Steps, method)
+        monkeypatch.setattr(Steps, method, taking(call, seconds))
     monkeypatch.setattr(run, "measure_matmul_speed", lambda *_: 1e4)
     config = dataclasses.replace(CONFIG, save_checkpoints_steps=3)
     train_small(tmp_path, 3, config)
