@@ -210,7 +210,7 @@ def _kept(names, caplog):
 def _read_all(files, **kwargs):
     """Reads all records; errors are named."""
     records = PretrainingRecords([WeightedFiles(files)], **SIZES, **kwargs)
-    with records.errors_named():
+    with records.errors_named(vocab_size=200_000):
         _ids(records.batches(10))
 
 

@@ -91,7 +91,7 @@ def test_stretches_cut_up_the_corpus(corpus):
     begins, ends = stretches[:, 0], stretches[:, 1]
     half = int(np.flatnonzero(begins == 0)[1])
     assert (begins[1:half] == ends[: half - 1]).all()
-    assert ends[half - 1] == ends[-1] == corpus.num_sentences
+    assert ends[half - 1] == ends[-1] == len(corpus.sentence_ends) - 1
     documents = np.searchsorted(corpus.document_ends, stretches[:, :4], "right")
     assert (documents[:, 0] == documents[:, 1] - (
         np.isin(ends, corpus.document_ends))).all()  # fmt: skip

@@ -9,9 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from keras_bert.pretraining.write.beam import create_pretraining_data_with_beam
 
-from keras_bert.pretraining.write import beam as write_beam
 from keras_bert.pretraining.write import run as write_run
 from keras_bert.pretraining.write import source_to_lines as write_source
 from keras_bert.pretraining.write.blocks_to_parts import RecordMaker
@@ -19,6 +17,7 @@ from keras_bert.pretraining.write.lines_to_blocks import cut_blocks
 from keras_bert.pretraining.write.run import (
     PretrainingDataConfig,
     create_pretraining_data,
+    create_pretraining_data_with_beam,
 )
 from keras_bert.pretraining.write.source_to_lines import (
     TextSource,
@@ -66,8 +65,7 @@ def source(tmp_path, monkeypatch):
 def small_blocks(monkeypatch):
     """A unit makes several blocks in both runs."""
     cut = functools.partial(cut_blocks, block_size=1000)
-    for module in (write_beam, write_run):
-        monkeypatch.setattr(module, "cut_blocks", cut)
+    monkeypatch.setattr(write_run, "cut_blocks", cut)
 
 
 def _write_with_beam(source, folder, tokenizer, options=IN_PROCESS):
@@ -166,7 +164,7 @@ def test_two_workers_may_get_the_same_block(
     def make_twice(maker, block, counts):
         if block.number not in seconds:
             seconds.append(block.number)
-            write_beam._make_part(
+            write_run._make_part(
                 block,
                 maker,
                 write_run.open_outputs(
@@ -252,7 +250,7 @@ def test_the_same_files_from_a_cluster_that_loses_a_worker(
     (folder / "dying.py").write_text(
         _DYING_WORKER.format(killed=str(folder / "killed"))
     )
-    root = str(Path(write_beam.__file__).parents[3])
+    root = str(Path(write_run.__file__).parents[3])
     environment = os.environ | {"PYTHONPATH": root}
     scheduler_file = folder / "scheduler.json"
     arguments = ["--scheduler-file", scheduler_file, "--no-dashboard"]
