@@ -109,8 +109,8 @@ def test_wrong_input_of_finetuning_and_serving(script_folder, tmp_path):
         ({"task": "glue/sst3"}, "No task named 'glue/sst3'; known are codah, "),
         ({"learning_rate": "1e-4,high"}, "--learning_rate contains 'high'"),
         (
-            {"doc_stride": 64},
-            "A classification task has no setting 'doc_stride'",
+            {"n_best_size": 9},
+            "A classification task has no setting 'n_best_size'",
         ),
         ({"data_source": "tfds"}, "contains no prepared glue/sst2"),
         ({}, "Label 'good' of example 1 is not one of the strings '0', '1'"),

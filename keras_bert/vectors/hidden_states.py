@@ -48,7 +48,10 @@ class HiddenStates:
         self._layers = layers
         self._preprocessor = embedder.preprocessor
         numbers = [number % count + 1 for number in layers]
-        model = with_hidden_states(encoder, numbers)
+        model = with_hidden_states(
+            keras.Model(encoder.input, {"sequence_output": encoder.output}),
+            numbers,
+        )
 
         def compute(features):
             outputs = model(features, training=False)

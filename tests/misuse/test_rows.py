@@ -145,7 +145,8 @@ def _choice(label="0", endings=("b", "c")):
     ("a boolean", _choice(True), Says("Label True of example 1")),
     ("labels from 1", _choice("2"), Says("the numbers of its endings")),
     ("the ending", _choice("b"), Says("the numbers of its endings")),
-    ("one ending", _choice(endings="b"), Says("give at least two")),
+    ("one string", _choice(endings="b"), Says("give a list of strings")),
+    ("one ending", _choice(endings=["b"]), Says("give at least two")),
     ("an ending that is None", _choice(endings=["b", None]),
      Says("is None; give a string")),
     ("other numbers of endings", lambda x: x.predict(
