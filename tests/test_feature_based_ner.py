@@ -138,6 +138,7 @@ def test_features_that_do_not_exist(build):
         build("concat_last_four", num_hidden_layers=3)
 
 
+@pytest.mark.slow
 def test_it_is_trained_exported_and_asked(task, config, tmp_path):
     write_checkpoint(tmp_path / "pretrained", config)
     rows = [

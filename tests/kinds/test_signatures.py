@@ -53,8 +53,9 @@ _NUM_TOKENS = {
 }
 
 
-# It is encoded and served as a classification; test_multilabel serves one too.
-_SLOW = {"multilabel"}
+# Multilabel and regression are encoded and served as a classification. The tests
+# of each of these kinds serve one too.
+_SLOW = {"multilabel", "multiple_choice", "regression"}
 
 
 @pytest.fixture(

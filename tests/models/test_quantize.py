@@ -41,10 +41,10 @@ def _inputs(model):
 
 @pytest.mark.parametrize(
     "name",
-    ["pretraining"]
+    ["encoder"]
     + [
         pytest.param(name, marks=pytest.mark.slow)
-        for name in ("encoder", *_KINDS)
+        for name in ("pretraining", *_KINDS)
     ],
 )
 def test_int8_is_close(config, tmp_path, name):

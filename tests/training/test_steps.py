@@ -103,7 +103,7 @@ def test_the_work_of_the_training_steps_is_counted(plain):
     [
         {"gradient_accumulation_steps": 4},
         {"steps_per_execution": 2},
-        {"jit_compile": True},
+        pytest.param({"jit_compile": True}, marks=pytest.mark.slow),
         pytest.param(
             {"jit_compile": True, "gradient_accumulation_steps": 2},
             marks=pytest.mark.slow,
