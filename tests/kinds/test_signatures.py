@@ -53,7 +53,7 @@ _NUM_TOKENS = {
 }
 
 
-# Multilabel and regression are encoded and served as a classification. The tests
+# Multilabel and regression are encoded and served as a classification. Tests
 # of each of these kinds serve one too.
 _SLOW = {"multilabel", "multiple_choice", "regression"}
 
