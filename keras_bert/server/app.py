@@ -212,7 +212,9 @@ class App:
         if method not in _METHODS:
             raise Refusal("Method Not Allowed.", 405)
         if not path.lower().startswith("/v1/"):
-            raise Refusal("There is nothing here; docs/server.md lists the routes.", 404)
+            raise Refusal(
+                "There is nothing here; docs/server.md lists the routes.", 404
+            )
         match = _MODEL_PATH.fullmatch(path)
         methods = ("POST",) if match and match[5] else ("GET", "HEAD")
         if match is None or method not in methods:
