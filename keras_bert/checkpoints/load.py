@@ -36,7 +36,8 @@ def load_checkpoint(model: keras.Model, checkpoint: str | Path) -> None:
             else its last checkpoint, or one of the checkpoints in it (adapters
             are merged into the weights of their base model); a folder
             from Hugging Face with `model.safetensors` or `pytorch_model.bin`,
-            in one file or in shards; a `.safetensors` or `.bin` file; a
+            in one file or in shards, or `tf_model.h5`; a `.safetensors`,
+            `.bin` or `.h5` file; a
             released TF1 checkpoint or an encoder of the Model Garden, as
             folder or prefix (`bert_model.ckpt`); any of these as a URL such as
             `s3://bucket/run` (extra `storage`); or `hf://owner/name` (extra
