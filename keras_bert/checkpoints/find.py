@@ -126,6 +126,24 @@ def config_beside(folder: Path) -> BertConfig:
     )
 
 
+def length_beside(folder: Path, bert_config: BertConfig) -> int:
+    """Returns the longest sequence that the tokenizer and the network take.
+
+    Raises InputError if the tokenizer's settings say nonsense.
+    """
+    longest = bert_config.max_position_embeddings
+    file = folder / "tokenizer_config.json"
+    values = read_json(file, is_needed=False)
+    length = values.get("model_max_length") or longest
+    if not isinstance(length, (int, float)):
+        raise InputError(
+            f"model_max_length in {file} is {length!r}, but must be a number; "
+            "copy the file again."
+        )
+    # Without a limit, transformers writes 1e30.
+    return int(min(length, longest))
+
+
 def vocab_beside(folder: Path) -> Path | None:
     """Returns the file with the vocabulary of a checkpoint, if there is one.
 
