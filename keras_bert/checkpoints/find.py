@@ -22,6 +22,7 @@ _WEIGHTS = (
     "model.safetensors.index.json",
     "pytorch_model.bin",
     "pytorch_model.bin.index.json",
+    "tf_model.h5",
 )
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
@@ -40,7 +41,7 @@ def find_weights(checkpoint: str | Path) -> Path:
     if str(checkpoint).startswith(SCHEME):
         checkpoint = download(str(checkpoint))
     path = to_path(checkpoint)
-    if path.is_file() and path.suffix in (".safetensors", ".bin"):
+    if path.is_file() and path.suffix in (".safetensors", ".bin", ".h5"):
         return path
     if path.name:
         if path.with_name(f"{path.name}.index").is_file():
@@ -67,7 +68,8 @@ def find_weights(checkpoint: str | Path) -> Path:
         hint = f" For the model of the Hub, write {SCHEME}{checkpoint}."
     raise FileNotFoundError(
         f"No checkpoint at {path}; expected a folder with "
-        f"{_WEIGHTS[0]}, {_WEIGHTS[2]} or one bert_model.ckpt, the "
+        f"{_WEIGHTS[0]}, {_WEIGHTS[2]}, {_WEIGHTS[-1]} or one "
+        "bert_model.ckpt, the "
         "output_dir of keras-bert pretrain or keras-bert finetune, or "
         f"{SCHEME}owner/name. A folder with {MARKER} is not whole.{hint}"
     )
@@ -122,6 +124,24 @@ def config_beside(folder: Path) -> BertConfig:
         "config.json; copy the config of the checkpoint there, or give a "
         "bert_config."
     )
+
+
+def length_beside(folder: Path, bert_config: BertConfig) -> int:
+    """Returns the longest sequence that the tokenizer and the network take.
+
+    Raises InputError if the tokenizer's settings say nonsense.
+    """
+    longest = bert_config.max_position_embeddings
+    file = folder / "tokenizer_config.json"
+    values = read_json(file, is_needed=False)
+    length = values.get("model_max_length") or longest
+    if not isinstance(length, (int, float)):
+        raise InputError(
+            f"model_max_length in {file} is {length!r}, but must be a number; "
+            "copy the file again."
+        )
+    # Without a limit, transformers writes 1e30.
+    return int(min(length, longest))
 
 
 def vocab_beside(folder: Path) -> Path | None:

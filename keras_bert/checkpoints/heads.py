@@ -56,6 +56,9 @@ MULTIPLE_CHOICE = HeadNames(
     architecture="BertForMultipleChoice",
     num_outputs=1,
 )
+NEXT_SENTENCE = HeadNames(
+    "next_sentence", architecture="BertForNextSentencePrediction"
+)
 REGRESSOR = HeadNames(
     "regressor",
     google="",
@@ -78,6 +81,7 @@ _HEADS = [
     CLASSIFIER,
     LABEL_THRESHOLDS,
     MULTIPLE_CHOICE,
+    NEXT_SENTENCE,
     REGRESSOR,
     SPAN_LABELER,
     TOKEN_CLASSIFIER,
@@ -134,10 +138,15 @@ def stored_heads(
     return found
 
 
+def is_left_out(path: str) -> bool:
+    """Returns whether only our own format has this head."""
+    return any(h.path == path and h.is_left_out for h in known_heads())
+
+
 def without_left_out(arrays: Mapping[str, StoredArray]) -> Arrays:
     """Leaves out the heads that only our own format has, with a warning."""
-    left_out = {head.path for head in known_heads() if head.is_left_out}
-    for head in heads_of(arrays) & left_out:
+    left_out = set(filter(is_left_out, heads_of(arrays)))
+    for head in left_out:
         logging.warning("The format has no place for %s; it is left out.", head)
     return without_heads(arrays, left_out)
 

@@ -10,7 +10,11 @@ from keras_bert.errors import InputError
 SCHEME = "hf://"
 _BESIDE = "*config.json modules.json tokenizer.json vocab.txt *_Dense/*".split()
 # The first of these that the repository has is downloaded.
-_WEIGHTS = (["model*.safetensors*"], ["pytorch_model*.bin*"])
+_WEIGHTS = (
+    ["model*.safetensors*"],
+    ["pytorch_model*.bin*"],
+    ["tf_model.h5"],
+)
 
 
 @functools.cache  # a run asks for the same address several times
@@ -51,5 +55,6 @@ def download(url: str) -> Path:
         if any(Path(folder).glob(weights[0])):
             return Path(folder)
     raise FileNotFoundError(
-        f"{url} has neither model.safetensors nor pytorch_model.bin."
+        f"{url} has none of model.safetensors, pytorch_model.bin and "
+        "tf_model.h5."
     )

@@ -9,7 +9,7 @@ from absl import logging
 
 from keras_bert.checkpoints.adapters import has_adapters, merge_into_base
 from keras_bert.checkpoints.find import find_weights
-from keras_bert.checkpoints.heads import heads_of
+from keras_bert.checkpoints.heads import heads_of, is_left_out
 from keras_bert.checkpoints.huggingface import UNTIED_DECODER
 from keras_bert.checkpoints.names import Arrays
 from keras_bert.checkpoints.read import read_file
@@ -36,7 +36,8 @@ def load_checkpoint(model: keras.Model, checkpoint: str | Path) -> None:
             else its last checkpoint, or one of the checkpoints in it (adapters
             are merged into the weights of their base model); a folder
             from Hugging Face with `model.safetensors` or `pytorch_model.bin`,
-            in one file or in shards; a `.safetensors` or `.bin` file; a
+            in one file or in shards, or `tf_model.h5`; a `.safetensors`,
+            `.bin` or `.h5` file; a
             released TF1 checkpoint or an encoder of the Model Garden, as
             folder or prefix (`bert_model.ckpt`); any of these as a URL such as
             `s3://bucket/run` (extra `storage`); or `hf://owner/name` (extra
@@ -48,6 +49,30 @@ def load_checkpoint(model: keras.Model, checkpoint: str | Path) -> None:
             whole heads may be absent, and the log warns of one that keeps its
             random weights.
     """
+    file, absent = _load(model, checkpoint)
+    if absent:
+        logging.warning(
+            "%s has no %s, so %s of the model starts with random weights; "
+            "train it before you use its outputs.",
+            file,
+            " and no ".join(sorted(absent)),
+            "this part" if len(absent) == 1 else "each of these parts",
+        )
+
+
+def load_whole(model: keras.Model, checkpoint: str | Path) -> None:
+    """As `load_checkpoint`, but no head of the model may be absent."""
+    file, absent = _load(model, checkpoint)
+    if absent:
+        raise InputError(
+            f"{file} has no weights of {' and '.join(sorted(absent))}, so it "
+            "cannot answer; give a model that has been trained, or train this "
+            "one from load_checkpoint."
+        )
+
+
+def _load(model, checkpoint):
+    """Loads what there is; returns the file and the heads without weights."""
     file = find_weights(checkpoint)
     arrays = read_weights(file)
     weights = {weight.path: weight for weight in model.weights}
@@ -81,14 +106,8 @@ def load_checkpoint(model: keras.Model, checkpoint: str | Path) -> None:
             )
     for path in loaded:
         weights[path].assign(arrays[path].read())
-    if absent:
-        logging.warning(
-            "%s has no %s, so %s of the model starts with random weights; "
-            "train it before you use its outputs.",
-            file,
-            " and no ".join(sorted(absent)),
-            "this part" if len(absent) == 1 else "each of these parts",
-        )
+    # Of heads that only our own format has, the first weights are the usual.
+    return file, {h for h in absent if not is_left_out(h)}
 
 
 def heads_in(checkpoint: str | Path) -> set[str]:

@@ -11,7 +11,7 @@ import keras
 from keras_bert.checkpoints.find import (
     checkpoint_folder,
     config_beside,
-    read_json,
+    length_beside,
 )
 from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.checkpoints.load_tokenizer import find_vocab, load_tokenizer
@@ -90,27 +90,14 @@ def load_pretrained(
         checkpoint, do_lower_case=do_lower_case
     )
     if max_seq_length is None:
-        max_seq_length = _default_length(checkpoint, config)
+        longest = length_beside(checkpoint_folder(checkpoint), config)
+        max_seq_length = min(longest, _DEFAULT_LENGTH)
     config.check_max_seq_length(max_seq_length, "max_seq_length")
     encoder = build_encoder(config)
     load_checkpoint(encoder, checkpoint)
     return PretrainedModel(
         encoder, make_preprocessor(tokenizer, max_seq_length), config
     )
-
-
-def _default_length(checkpoint, config):
-    """128, or less if the tokenizer or the network takes less."""
-    file = checkpoint_folder(checkpoint) / "tokenizer_config.json"
-    values = read_json(file, is_needed=False)
-    length = values.get("model_max_length") or _DEFAULT_LENGTH
-    if not isinstance(length, (int, float)):
-        raise InputError(
-            f"model_max_length in {file} is {length!r}, but must be a number; "
-            "copy the file again or give a max_seq_length."
-        )
-    # Without a limit, transformers writes 1e30.
-    return int(min(length, config.max_position_embeddings, _DEFAULT_LENGTH))
 
 
 def load_config_and_tokenizer(

@@ -39,7 +39,8 @@ from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import atomic_path, check_is_new
 from keras_bert.kinds.embedding.embedding import Embedding
 from keras_bert.kinds.embedding.sentence_transformers import module_files
-from keras_bert.kinds.spec import settings_of
+from keras_bert.kinds.registry import get_kind, known_kinds
+from keras_bert.kinds.spec import find_spec, has_spec, settings_of
 from keras_bert.text.vocab import load_vocab
 
 FORMATS = ("google_tf1", "huggingface", "keras", "sentence_transformers")
@@ -111,9 +112,10 @@ def convert_checkpoint(
         folder.mkdir()
         if is_embedder or to == "huggingface":
             stored, architecture = to_huggingface(arrays)
-            labels = _labels(arrays, file.parent)
+            labels, more = _task_beside(file.parent, config)
+            labels = labels or _numbered_labels(arrays)
             values = to_huggingface_config(config, architecture, labels)
-            texts["config.json"] = _to_json(values)
+            texts["config.json"] = _to_json(values | more)
         else:
             stored = to_google(arrays) if to == "google_tf1" else arrays
             texts["bert_config.json"] = config.to_json()
@@ -151,13 +153,21 @@ def _to_json(values):
     return text + "\n"
 
 
-def _labels(arrays, source_folder):
-    """The names of a classifier's outputs; transformers derives its size."""
-    task = source_folder / "task.json"
+def _task_beside(folder, config):
+    """Returns the labels, and what else a config.json says of the kind."""
+    task = folder / "task.json"
     if task.is_file():
-        labels = json.loads(task.read_text(encoding="utf-8"))["labels"]
-        if labels:
-            return labels
+        values = json.loads(task.read_text(encoding="utf-8"))
+        if values.get("kind") not in known_kinds():  # one of the user's own
+            return values["labels"], {}
+    if not has_spec(folder):
+        return (), {}
+    spec = find_spec(folder, config)
+    return spec.labels, get_kind(spec.kind).hub_values(spec.settings)
+
+
+def _numbered_labels(arrays):
+    """The names of a classifier's outputs; transformers derives its size."""
     for head in known_heads():
         if head.huggingface == "classifier" and f"{head.path}/bias" in arrays:
             (num_labels,) = arrays[f"{head.path}/bias"].shape

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import keras
 import tensorflow as tf
 from keras import ops
 
+from keras_bert.checkpoints.load import load_whole
+from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.errors import InputError
+from keras_bert.kinds.fields import check_text
 from keras_bert.kinds.network_calls import call_in_pieces
+from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.text.packing import pack_segments
 from keras_bert.text.tokenizer import BertTokenizer
 
@@ -49,6 +55,23 @@ class MaskFiller:
         )
         self.tokenizer = tokenizer
         self.max_seq_length = max_seq_length
+
+    def fill(self, text: str) -> list[list[tuple[str, float]]]:
+        """Returns the guesses for each [MASK] of a text; see `fill_mask`."""
+        check_text(text, "The text")
+        mask = self.tokenizer.special_tokens.mask
+        if mask not in text:
+            raise InputError(f"{text!r} has no {mask} to fill.")
+        (pieces,), (probabilities,), how_read = self(tf.constant([text]))
+        if how_read["truncated"][0]:
+            raise InputError(
+                f"The text has more than the {self.max_seq_length} tokens that "
+                "the model reads; give a shorter one."
+            )
+        return [
+            [(piece.decode(), float(p)) for piece, p in zip(*row, strict=True)]
+            for row in zip(pieces.numpy(), probabilities.numpy(), strict=True)
+        ]
 
     def __call__(
         self, texts: tf.Tensor
@@ -129,20 +152,41 @@ def fill_mask(
         >>> len(guesses)
         3
     """
-    mask = tokenizer.special_tokens.mask
-    if mask not in text:
-        raise InputError(f"{text!r} has no {mask} to fill.")
     positions = model.get_layer("embeddings").position_embeddings
-    fill = MaskFiller(
+    filler = MaskFiller(
         model, tokenizer, max_seq_length=positions.shape[0], top_k=top_k
     )
-    (pieces,), (probabilities,), how_read = fill(tf.constant([text]))
-    if how_read["truncated"][0]:
-        raise InputError(
-            f"The text has more than the {fill.max_seq_length} tokens that the "
-            "model reads; give a shorter one."
-        )
-    return [
-        [(piece.decode(), float(p)) for piece, p in zip(*row, strict=True)]
-        for row in zip(pieces.numpy(), probabilities.numpy(), strict=True)
-    ]
+    return filler.fill(text)
+
+
+def load_mask_filler(
+    checkpoint: str | Path,
+    *,
+    max_seq_length: int | None = None,
+    top_k: int = 5,
+) -> MaskFiller:
+    """Loads a checkpoint that guesses the word pieces at each [MASK].
+
+    Example:
+        >>> filler = keras_bert.export.load_mask_filler("pretrained", top_k=3)
+        >>> (guesses,) = filler.fill("a [MASK] dog")
+        >>> len(guesses)
+        3
+
+    Args:
+        checkpoint: Anything that `load_checkpoint` takes, with its config and
+            vocabulary in the same folder.
+        max_seq_length: The longest text, in tokens; by default all that the
+            model reads.
+        top_k: The number of guesses for each [MASK].
+
+    Raises:
+        FileNotFoundError: If the checkpoint, config or vocabulary is missing.
+        InputError: If it has no masked-LM head.
+    """
+    bert_config, tokenizer = load_config_and_tokenizer(checkpoint)
+    model = build_pretraining_model(bert_config, next_sentence=False)
+    load_whole(model, checkpoint)
+    length = max_seq_length or bert_config.max_position_embeddings
+    bert_config.check_max_seq_length(length)
+    return MaskFiller(model, tokenizer, max_seq_length=length, top_k=top_k)

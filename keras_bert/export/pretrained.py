@@ -13,7 +13,7 @@ from keras_bert.checkpoints.load import heads_in, load_checkpoint
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.errors import InputError
 from keras_bert.export.config import PretrainedExportConfig
-from keras_bert.export.mask_filler import MaskFiller
+from keras_bert.export.mask_filler import load_mask_filler
 from keras_bert.export.model_card import encoder_card
 from keras_bert.export.saved_model import export_saved_model
 from keras_bert.kinds.network_calls import call_on_texts
@@ -21,7 +21,6 @@ from keras_bert.kinds.signatures import Signature, id_signature, one_graph
 from keras_bert.kinds.spec import find_spec, has_spec
 from keras_bert.layers.sequence_pooling import SequencePooling
 from keras_bert.models.encoder import build_encoder
-from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.text.packing import BertPreprocessor
 
 _TEXT = tf.TensorSpec([None], tf.string, "text")
@@ -113,10 +112,8 @@ def export_pretrained(
         "serve_ids": id_signature(encoder),
     }
     if "masked_lm" in heads:
-        model = build_pretraining_model(bert_config, next_sentence=False)
-        load_checkpoint(model, checkpoint)
-        filler = MaskFiller(
-            model, tokenizer, max_seq_length=config.max_seq_length
+        filler = load_mask_filler(
+            checkpoint, max_seq_length=config.max_seq_length
         )
         tracked.append(filler.model)
 

@@ -12,9 +12,9 @@ from typing import Any
 import keras
 
 from keras_bert.checkpoints.find import checkpoint_folder
-from keras_bert.checkpoints.load import load_checkpoint
+from keras_bert.checkpoints.load import load_whole
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
-from keras_bert.config import BertConfig
+from keras_bert.config import BertConfig, check_is_bert
 from keras_bert.errors import InputError
 from keras_bert.export.config import ExportConfig
 from keras_bert.export.finetuned import export_finetuned, in_bfloat16
@@ -25,11 +25,15 @@ from keras_bert.finetuning.rows import as_rows
 from keras_bert.io.local_copy import local_copy
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import check_is_new, to_json, write_json
+from keras_bert.kinds.fields import check_text
+from keras_bert.kinds.hub_config import HubConfig
 from keras_bert.kinds.kind import Answer, Kind
+from keras_bert.kinds.regression import Regression
 from keras_bert.kinds.spec import (
     build_kind,
     find_spec,
     has_spec,
+    make_settings,
     spec_to_json,
 )
 from keras_bert.tasks.base import Row
@@ -84,6 +88,40 @@ class FinetunedModel:
         examples = self.kind.encode(rows, labeled=False)
         outputs, _ = self._predictor(examples, batch_size=batch_size)
         return self.kind.answer(rows, examples, outputs)
+
+    def rank(
+        self,
+        query: str,
+        documents: Sequence[str],
+        *,
+        top_k: int | None = None,
+    ) -> list[dict[str, Any]]:
+        """Sorts documents by their score with a query, the best one first.
+
+        Returns, for each of the `top_k` best documents or for all, a dict with
+        `index`, its place in `documents`; `score`; and `document`.
+
+        Raises InputError if the model does not answer pairs with a score.
+        """
+        spec = self.kind.spec
+        if len(spec.text_fields) != 2 or not isinstance(self.kind, Regression):
+            raise InputError(
+                f"The model is a {spec.kind} of {', '.join(spec.text_fields)}, "
+                "which has no score for a query and a document; give a "
+                "reranker, or compare vectors with load_embedder."
+            )
+        check_text(query, "The query")
+        documents = _strings("documents", documents)
+        if top_k is not None and (not isinstance(top_k, int) or top_k < 1):
+            raise InputError(f"top_k is {top_k!r}; give a number above 0.")
+        first, second = spec.text_fields
+        answers = self.predict([{first: query, second: x} for x in documents])
+        scores = [answer["score"] for answer in answers]
+        order = sorted(range(len(scores)), key=lambda i: -scores[i])
+        return [
+            {"index": i, "score": scores[i], "document": documents[i]}
+            for i in order[:top_k]
+        ]
 
     def evaluate(self, rows: Rows, *, batch_size: int = 64) -> dict[str, float]:
         """Returns the metrics of the task and the loss, on labeled rows."""
@@ -153,28 +191,70 @@ class FinetunedModel:
         return Predictor(self.model, self.kind.objectives)
 
 
-def load_finetuned(path: str | Path) -> FinetunedModel:
-    """Loads the result of `finetune`: its output_dir or one of its checkpoints.
+def load_finetuned(
+    path: str | Path,
+    *,
+    labels: Sequence[str] | None = None,
+    text_fields: Sequence[str] | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> FinetunedModel:
+    """Loads a model with its task: a result of `finetune`, or one of the Hub.
 
-    A folder of sentence-transformers is a model of the kind `embedding`. If the
-    model is of a kind of your own, import the file that defines the kind first.
+    The `config.json` of transformers says what a model of the Hub is for. A
+    folder of sentence-transformers is a model of the kind `embedding`.
 
     Example:
         >>> model = keras_bert.load_finetuned("finetuned")
         >>> model.kind.spec.labels
         ('0', '1')
+        >>> model = keras_bert.load_finetuned("finetuned", labels=["no", "yes"])
+        >>> model.kind.spec.labels
+        ('no', 'yes')
+
+    Args:
+        path: An output_dir of `finetune` or one of its checkpoints; a folder
+            of transformers or sentence-transformers, such as
+            "hf://owner/name". If the model is of a kind of your own, import
+            the file that defines the kind first.
+        labels: Other names of the labels, in the order of their ids.
+        text_fields: Other names of the fields that the model reads. A
+            classifier of the Hub reads one text, `text`, if there are no two
+            names here.
+        settings: Settings of the kind that replace the model's own.
+
+    Raises:
+        FileNotFoundError: If there is no checkpoint.
+        InputError: If the files do not say what the task is, if they do not
+            have all of its weights, or if an argument does not fit.
     """
     folder = finetuned_folder(path)
-    kind, bert_config = read_kind(folder)
+    kind, bert_config = read_kind(folder, labels, text_fields, settings)
     model = kind.build_model(bert_config)
-    load_checkpoint(model, folder)
+    load_whole(model, folder)
     return FinetunedModel(model, kind, bert_config, _read_training(folder))
 
 
-def read_kind(folder: Path) -> tuple[Kind, BertConfig]:
+def read_kind(
+    folder: Path, labels=None, text_fields=None, settings=None
+) -> tuple[Kind, BertConfig]:
     """Reads all of a fine-tuned model but its weights."""
     bert_config, tokenizer = load_config_and_tokenizer(folder)
     spec = find_spec(folder, bert_config)
+    if labels is not None:
+        labels = _strings("labels", labels)
+        if spec.labels and len(labels) != len(spec.labels):
+            raise InputError(
+                f"The labels are {labels}, but the model has {len(spec.labels)}"
+                f": {spec.labels}; give as many, in this order."
+            )
+        spec = dataclasses.replace(spec, labels=labels)
+    if text_fields is not None:
+        names = _strings("text_fields", text_fields)
+        spec = dataclasses.replace(spec, text_fields=names)
+    if settings:
+        values = dataclasses.asdict(spec.settings) | dict(settings)
+        changed = make_settings(spec.kind, values)
+        spec = dataclasses.replace(spec, settings=changed)
     return build_kind(spec, tokenizer, bert_config), bert_config
 
 
@@ -197,14 +277,22 @@ def finetuned_folder(path: str | Path | None) -> Path:
 
     Raises InputError if there is none.
     """
-    folder = path and checkpoint_folder(path)
-    if not folder or not is_finetuned(folder):
+    if not path:
         raise InputError(
-            f"{folder} has no task.json, so it is not a fine-tuned model; "
-            "give the output_dir of keras-bert finetune, or a folder of "
-            "sentence-transformers."
+            f"The model is {path!r}; give the output_dir of keras-bert "
+            "finetune, or a folder of the Hub."
         )
-    return folder
+    folder = checkpoint_folder(path)
+    if is_finetuned(folder):
+        return folder
+    config = HubConfig.beside(folder)
+    check_is_bert(config.values)
+    raise InputError(
+        f"{folder} has no task.json, and {config.described()}, so it is not a "
+        "fine-tuned model: train it with finetune, or take the hidden states "
+        "from load_pretrained, the vectors from load_embedder or the guesses "
+        "at [MASK] from keras_bert.export.load_mask_filler."
+    )
 
 
 def sidecars(
@@ -217,6 +305,16 @@ def sidecars(
         _TRAINING: to_json(training),
         **kind.tokenizer.sidecars(bert_config.max_position_embeddings),
     }
+
+
+def _strings(name, values):
+    """Returns a tuple; raises InputError if it would not hold strings."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise InputError(f"The {name} are {values!r:.80}; give a list of them.")
+    values = tuple(values)
+    for value in values:
+        check_text(value, f"One of the {name}")
+    return values
 
 
 def _read_training(folder):

@@ -48,6 +48,7 @@ class Classification(TextKind):
     }
     objectives = ONE_LABEL
     head_names: ClassVar[tuple[HeadNames, ...]] = (CLASSIFIER,)
+    problem_type = "single_label_classification"
 
     def __init__(self, spec, tokenizer):
         super().__init__(spec, tokenizer)
@@ -62,6 +63,14 @@ class Classification(TextKind):
                 f"f1 scores the second of two labels, but the labels are "
                 f"{self.spec.labels}; choose accuracy or matthews."
             )
+
+    @classmethod
+    def has_head_of(cls, config):
+        return (
+            super().has_head_of(config)
+            and config.problem_type in (None, cls.problem_type)
+            and config.num_outputs > 1
+        )
 
     def build_network(self, bert_config):
         return build_classifier(bert_config, num_labels=len(self.spec.labels))

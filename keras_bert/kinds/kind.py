@@ -13,10 +13,12 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_bert.checkpoints.find import length_beside
 from keras_bert.checkpoints.heads import HeadNames, register_heads
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.kinds.examples import Examples
+from keras_bert.kinds.hub_config import HubConfig
 from keras_bert.kinds.registry import KINDS
 from keras_bert.kinds.settings import KindSettings
 from keras_bert.kinds.signatures import Signature, id_signature
@@ -81,6 +83,9 @@ class Kind(tf.Module):
         objectives: The losses of the network's outputs, by name; an
             attribute of the instance if they follow from the settings.
         head_names: The names of the output layers in several formats.
+        hub_text_fields: The text fields of a model of transformers, whose
+            files do not name them.
+        problem_type: What transformers calls the kind in `config.json`.
         inherited_settings: The settings that training takes from the model of
             this kind that it starts from, if nobody else sets them.
 
@@ -109,6 +114,8 @@ class Kind(tf.Module):
     metrics: ClassVar[Mapping[str, Metric]]
     objectives: ClassVar[Mapping[str, Objective]]
     head_names: ClassVar[tuple[HeadNames, ...]] = ()
+    hub_text_fields: ClassVar[tuple[str, ...]] = ("text",)
+    problem_type: ClassVar[str | None] = None
     inherited_settings: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, spec: TaskSpec, tokenizer: BertTokenizer):
@@ -132,7 +139,23 @@ class Kind(tf.Module):
 
         Its files say what the network is for. If so, `read_spec` reads them.
         """
-        return False
+        return cls.has_head_of(HubConfig.beside(folder))
+
+    @classmethod
+    def has_head_of(cls, config: HubConfig) -> bool:
+        """Returns whether a config of transformers is of this kind."""
+        known = {head.architecture for head in cls.head_names}
+        return config.architecture in known - {""}
+
+    @classmethod
+    def hub_settings(
+        cls, config: HubConfig, max_seq_length: int
+    ) -> dict[str, Any]:
+        """Returns the settings of a model of transformers.
+
+        `max_seq_length` is the longest sequence that the model takes.
+        """
+        return {"max_seq_length": max_seq_length}
 
     @classmethod
     def read_spec(cls, folder: Path, bert_config: BertConfig) -> TaskSpec:
@@ -140,7 +163,20 @@ class Kind(tf.Module):
 
         Raises InputError if the model has what this package does not have.
         """
-        raise NotImplementedError
+        config = HubConfig.beside(folder)
+        length = length_beside(folder, bert_config)
+        return TaskSpec(
+            cls.name,
+            cls.hub_text_fields,
+            cls.Settings(**cls.hub_settings(config, length)),
+            labels=config.labels if cls.has_labels else (),
+            metrics=tuple(cls.metrics)[:1],
+        )
+
+    @classmethod
+    def hub_values(cls, settings: Any) -> dict[str, Any]:
+        """Returns what `config.json` of transformers says of the kind."""
+        return {"problem_type": cls.problem_type} if cls.problem_type else {}
 
     # The network, and what it is trained on.
 
@@ -310,6 +346,11 @@ class Kind(tf.Module):
             raise InputError(
                 f"A {name} task has {counts} text_fields, but this one has "
                 f"{spec.text_fields}."
+            )
+        if len(set(spec.labels)) < len(spec.labels):
+            raise InputError(
+                f"One of the labels {spec.labels} occurs twice; give labels "
+                "that differ."
             )
         if self.has_labels and len(spec.labels) < 2:
             raise InputError(

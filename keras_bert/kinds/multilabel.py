@@ -107,6 +107,12 @@ class MultiLabel(Classification):
     }
     head_names = (*Classification.head_names, LABEL_THRESHOLDS)
     label_dtype = "float32"
+    problem_type = "multi_label_classification"
+
+    @classmethod
+    def has_head_of(cls, config):
+        is_multilabel = config.problem_type == cls.problem_type
+        return is_multilabel and super().has_head_of(config)
 
     def build_model(self, bert_config):
         model = super().build_model(bert_config)

@@ -40,6 +40,7 @@ class MultipleChoice(Kind):
     metrics = {"accuracy": library_metric("sklearn.metrics", "accuracy_score")}
     objectives = ONE_LABEL
     head_names = (MULTIPLE_CHOICE,)
+    hub_text_fields = ("prompt", "choices")
 
     def __init__(self, spec, tokenizer):
         super().__init__(spec, tokenizer)

@@ -45,21 +45,26 @@ class Regression(TextKind):
     objectives = {"logits": Objective(squared_error)}
     head_names = (REGRESSOR,)
     label_dtype = "float32"
+    problem_type = "regression"
 
     def __init__(self, spec, tokenizer):
         super().__init__(spec, tokenizer)
-        settings = spec.settings
-        self._range = (
-            -math.inf if settings.min_value is None else settings.min_value,
-            math.inf if settings.max_value is None else settings.max_value,
+        self._range = self._label_range()
+
+    @classmethod
+    def has_head_of(cls, config):
+        return (
+            super().has_head_of(config)
+            and config.problem_type == cls.problem_type
+            and config.num_outputs == 1
         )
 
     def build_network(self, bert_config):
         return build_regressor(bert_config)
 
     def decode(self, rows, examples, outputs):
-        numbers = np.clip(outputs["logits"], *self._range)
-        return [{"score": float(x)} for (x,) in numbers]
+        scores = self._scores(np.stack(outputs["logits"])[:, 0]).numpy()
+        return [{"score": score} for score in scores.tolist()]
 
     def gold(self, rows):
         smallest, largest = self._range
@@ -95,6 +100,14 @@ class Regression(TextKind):
         )
 
     def served_answer(self, outputs):
-        return {
-            "score": tf.clip_by_value(outputs["logits"][:, 0], *self._range)
-        }
+        return {"score": self._scores(outputs["logits"][:, 0])}
+
+    def _label_range(self):
+        settings = self.spec.settings
+        return (
+            -math.inf if settings.min_value is None else settings.min_value,
+            math.inf if settings.max_value is None else settings.max_value,
+        )
+
+    def _scores(self, logits):
+        return tf.clip_by_value(logits, *self._range)

@@ -106,3 +106,15 @@ class RegressionSettings(WindowSettings):
                 f"min_value is {bounds[0]}, but must be below the max_value, "
                 f"{bounds[1]}."
             )
+
+
+@dataclasses.dataclass(frozen=True)
+class RerankerSettings(WindowSettings):
+    """Settings of a reranker task.
+
+    Attributes:
+        score_activation: What makes a score of the network's output: sigmoid,
+            or linear for the output itself.
+    """
+
+    score_activation: str = setting("sigmoid", choices=("sigmoid", "linear"))

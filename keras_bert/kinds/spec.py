@@ -72,8 +72,9 @@ def find_spec(folder: Path, bert_config: BertConfig) -> TaskSpec:
 
 def _kind_of(folder):
     """Returns the kind that recognizes the files of another library."""
-    kinds = known_kinds().values()
-    return next((kind for kind in kinds if kind.recognizes(folder)), None)
+    found = [kind for kind in known_kinds().values() if kind.recognizes(folder)]
+    # A kind of the user's own may be a subclass of the one that is meant.
+    return min(found, key=lambda kind: len(kind.__mro__), default=None)
 
 
 def settings_of(

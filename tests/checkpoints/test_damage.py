@@ -9,6 +9,7 @@ import functools
 import json
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 from conftest import write_vocab
@@ -52,6 +53,13 @@ def _shards(folder):
     (folder / "model.safetensors.index.json").write_text(json.dumps(values))
 
 
+def _h5(folder):
+    with h5py.File(folder / "tf_model.h5", "w") as opened:
+        for name, x in WEIGHTS.items():
+            name = name.replace("word_embeddings", "word_embeddings/weight")
+            opened[f"bert/tf_bert_model/{name}:0"] = np.float32(x)
+
+
 def _adapters(folder):
     _safetensors(folder)
     values = BaseModel(str(folder), 32 * "0", 8.0)
@@ -92,6 +100,7 @@ def _read_vocab(folder):
 CASES = {
     "model.safetensors": (_safetensors, _read_weights),
     "model.safetensors.index.json": (_shards, _read_weights),
+    "tf_model.h5": (_h5, _read_weights),
     "adapters.json": (_adapters, _read_base),
     "zip.bin": (functools.partial(_torch, "zip.bin"), _read_torch),
     "legacy.bin": (functools.partial(_torch, "legacy.bin"), _read_torch),

@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from keras_bert.checkpoints.find import read_json
+from keras_bert.checkpoints.find import length_beside, read_json
 from keras_bert.checkpoints.sentence_transformers import (
     MODULES_FILE,
     module_class,
@@ -174,19 +174,16 @@ def module_files(
 
 def _max_seq_length(folder, bert_config):
     """Returns the length as sentence-transformers finds it."""
-    for name, key in (
-        (_TRANSFORMER, "max_seq_length"),
-        ("tokenizer_config.json", "model_max_length"),
-    ):
-        if length := _read_if_there(folder / name).get(key):
-            if not isinstance(length, (int, float)):
-                raise InputError(
-                    f"{key} in {folder / name} is {length!r}, but must be a "
-                    "number; copy the file again."
-                )
-            # Without a limit, a tokenizer has 1e30.
-            return int(min(length, bert_config.max_position_embeddings))
-    return bert_config.max_position_embeddings
+    file = folder / _TRANSFORMER
+    length = _read_if_there(file).get("max_seq_length")
+    if not length:
+        return length_beside(folder, bert_config)
+    if not isinstance(length, (int, float)):
+        raise InputError(
+            f"max_seq_length in {file} is {length!r}, but must be a number; "
+            "copy the file again."
+        )
+    return int(min(length, bert_config.max_position_embeddings))
 
 
 def _pooling(file):

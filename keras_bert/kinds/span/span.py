@@ -80,6 +80,7 @@ class Span(Kind):
     metrics = {"exact_match": squad_metrics.exact_match, "f1": squad_metrics.f1}
     objectives = {"start_logits": _OBJECTIVE, "end_logits": _OBJECTIVE}
     head_names = (SPAN_LABELER,)
+    hub_text_fields = ("question", "context")
 
     def __init__(self, spec, tokenizer):
         super().__init__(spec, tokenizer)
@@ -90,6 +91,17 @@ class Span(Kind):
             doc_stride=settings.doc_stride,
             max_query_length=settings.max_query_length,
         )
+
+    @classmethod
+    def hub_settings(cls, config, max_seq_length):
+        default = cls.Settings()
+        return {
+            "max_seq_length": min(max_seq_length, default.max_seq_length),
+            # A short window has room for part of the context too.
+            "max_query_length": min(
+                max_seq_length // 2, default.max_query_length
+            ),
+        }
 
     def build_model(self, bert_config):
         return build_span_labeler(bert_config)

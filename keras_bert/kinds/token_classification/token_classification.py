@@ -18,12 +18,14 @@ from keras_bert.kinds.kind import Kind
 from keras_bert.kinds.labels import ONE_LABEL, smooth
 from keras_bert.kinds.network_calls import call_in_pieces
 from keras_bert.kinds.reports import write_confusion_matrix
-from keras_bert.kinds.settings import LabelSmoothingSettings
 from keras_bert.kinds.signatures import Signature
 from keras_bert.kinds.token_classification.entities import (
     METRICS,
     find_entities,
     write_entity_types,
+)
+from keras_bert.kinds.token_classification.settings import (
+    TokenClassificationSettings,
 )
 from keras_bert.kinds.token_classification.words import (
     Tokens,
@@ -37,9 +39,9 @@ class TokenClassification(Kind):
     """Answers with `tags`, a label for each word, `scores` and `entities`.
 
     The scores are the probabilities of the tags. An entity has `type`,
-    `text`, `score` (the probability of its least certain tag) and its place:
-    the words `start_word` to `end_word`. The end is the first word after the
-    entity.
+    `text`, `score` (the probability of its least certain tag; see the setting
+    `entity_grouping`) and its place: the words `start_word` to `end_word`. The
+    end is the first word after the entity.
 
     The label of a word is learned and predicted at its first token. A text
     longer than `max_seq_length` is read in windows that overlap by half of
@@ -57,12 +59,13 @@ class TokenClassification(Kind):
     """
 
     name = "token_classification"
-    Settings = LabelSmoothingSettings
+    Settings = TokenClassificationSettings
     num_text_fields = (1,)
     has_labels = True
     metrics = METRICS
     objectives = ONE_LABEL
     head_names = (TOKEN_CLASSIFIER,)
+    hub_text_fields = ("words",)
 
     def __init__(self, spec, tokenizer):
         super().__init__(spec, tokenizer)
@@ -71,6 +74,10 @@ class TokenClassification(Kind):
                 f"max_seq_length is {spec.settings.max_seq_length}, but a "
                 "window with [CLS] and [SEP] needs at least 4 tokens."
             )
+
+    @classmethod
+    def hub_settings(cls, config, max_seq_length):
+        return {"max_seq_length": max_seq_length, "entity_grouping": "first"}
 
     def build_model(self, bert_config):
         return build_token_classifier(
@@ -85,7 +92,7 @@ class TokenClassification(Kind):
         if not labeled and _have_texts(rows, self.spec.text_fields[0]):
             check_texts(rows, ["text"])
             texts = tf.constant([row["text"] for row in rows])
-            tokens = Tokens.of_texts(texts, self.tokenizer)
+            tokens = self._tokens(texts)
         else:
             tokens = Tokens.of_words(self._words(rows), self.tokenizer)
         windows = self._windows(tokens)
@@ -172,7 +179,7 @@ class TokenClassification(Kind):
             text = tf.strings.unicode_transcode(
                 text, "UTF-8", "UTF-8", errors="ignore"
             )
-            tokens = Tokens.of_texts(text, self.tokenizer)
+            tokens = self._tokens(text)
             logits, read = self._read(model, tokens)
             _, _, entities = self._answer(tokens, logits)
             places = tokens.locate(entities)
@@ -231,8 +238,17 @@ class TokenClassification(Kind):
         return (
             tf.gather(tf.constant(labels), label_ids),
             scores,
-            find_entities(label_ids, scores, labels),
+            find_entities(
+                label_ids,
+                scores,
+                labels,
+                mean_score=self.spec.settings.entity_grouping != "words",
+            ),
         )
+
+    def _tokens(self, texts):
+        cut_words = self.spec.settings.entity_grouping == "simple"
+        return Tokens.of_texts(texts, self.tokenizer, cut_words=cut_words)
 
     def _windows(self, tokens):
         return window_words(

@@ -50,10 +50,18 @@ class Tokens:
         return cls(ids, begins_word, words)
 
     @classmethod
-    def of_texts(cls, texts: tf.Tensor, tokenizer: BertTokenizer) -> Tokens:
-        """Returns the tokens of strings [B]; a word has no ## in it."""
+    def of_texts(
+        cls, texts: tf.Tensor, tokenizer: BertTokenizer, *, cut_words: bool
+    ) -> Tokens:
+        """Returns the tokens of strings [B]; a word has no ## in it.
+
+        With `cut_words`, each token is a word.
+        """
         tokens = tokenizer.tokenize_with_offsets(texts)
-        continues = [piece.startswith("##") for piece in tokenizer.vocab]
+        continues = [
+            piece.startswith("##") and not cut_words
+            for piece in tokenizer.vocab
+        ]
         begins_word = ~tf.gather(tf.constant(continues), tokens.ids)
         numbers = tokens.ids.with_values(tf.range(tf.size(begins_word.values)))
         first_tokens = tf.ragged.boolean_mask(numbers, begins_word)

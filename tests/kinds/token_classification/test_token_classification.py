@@ -119,7 +119,9 @@ def test_entities_are_those_of_seqeval():
     ragged_ids, ragged_scores = (
         tf.RaggedTensor.from_row_lengths(x, lengths) for x in (ids, scores)
     )
-    found = find_entities(ragged_ids, ragged_scores, LABELS).to_list()
+    found = find_entities(
+        ragged_ids, ragged_scores, LABELS, mean_score=False
+    ).to_list()
     rows = zip(ragged_ids.to_list(), ragged_scores.to_list(), strict=True)
     for entities, (row, row_scores) in zip(found, rows, strict=True):
         tags = [LABELS[i] for i in row]
@@ -132,7 +134,8 @@ def test_entities_are_those_of_seqeval():
 def test_entities_of_labels_without_begin_and_inside():
     ids = tf.ragged.constant([[1, 1, 0, 2], [2]])
     scores = tf.ragged.constant([[0.5, 0.25, 1.0, 1.0], [0.75]])
-    found = find_entities(ids, scores, ("O", "NOUN", "VERB")).to_list()
+    labels = ("O", "NOUN", "VERB")
+    found = find_entities(ids, scores, labels, mean_score=False).to_list()
     assert found == [
         [("NOUN", 0, 1, 0.25), ("VERB", 3, 3, 1.0)],
         [("VERB", 0, 0, 0.75)],

@@ -1,0 +1,25 @@
+"""The settings of token classification; they become flags."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from keras_bert.kinds.settings import LabelSmoothingSettings
+from keras_bert.settings import setting
+
+
+@dataclasses.dataclass(frozen=True)
+class TokenClassificationSettings(LabelSmoothingSettings):
+    """Settings of a token classification task.
+
+    Attributes:
+        entity_grouping: How entities are found in a text, and scored. words
+            joins the labels of words, and the score is the least of them;
+            first and simple are the strategies of transformers, whose score
+            is the mean: first joins the labels of words, simple the labels of
+            tokens, and it may cut a word.
+    """
+
+    entity_grouping: str = setting(
+        "words", choices=("words", "first", "simple")
+    )

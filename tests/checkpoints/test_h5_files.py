@@ -1,0 +1,102 @@
+"""Files that the TensorFlow classes of transformers 4.49 saved."""
+
+import h5py
+import numpy as np
+import pytest
+
+from keras_bert.checkpoints.find import config_beside
+from keras_bert.checkpoints.load import load_checkpoint
+from keras_bert.checkpoints.read import read_file
+from keras_bert.errors import InputError
+from keras_bert.models.classifier import build_classifier
+from keras_bert.models.encoder import build_encoder
+from keras_bert.models.hidden_states import with_hidden_states
+from keras_bert.models.multiple_choice import build_multiple_choice
+from keras_bert.models.pretraining import build_pretraining_model
+from keras_bert.models.span_labeler import build_span_labeler
+from keras_bert.models.token_classifier import build_token_classifier
+
+
+def _labeled(build):
+    return lambda config: build(config, num_labels=4)
+
+
+# How to build the network, and its names of the expected outputs.
+MODELS = {
+    "TFBertModel": (
+        build_encoder,
+        {
+            "sequence_output": "last_hidden_state",
+            "pooled_output": "pooler_output",
+        },
+    ),
+    "TFBertForPreTraining": (
+        build_pretraining_model,
+        {
+            "masked_lm": "prediction_logits",
+            "next_sentence": "seq_relationship_logits",
+        },
+    ),
+    "TFBertForMaskedLM": (
+        lambda config: build_pretraining_model(config, next_sentence=False),
+        {"masked_lm": "logits"},
+    ),
+    "TFBertForNextSentencePrediction": (
+        build_pretraining_model,
+        {"next_sentence": "logits"},
+    ),
+    "TFBertForSequenceClassification": (
+        _labeled(build_classifier),
+        {"logits": "logits"},
+    ),
+    "TFBertForTokenClassification": (
+        _labeled(build_token_classifier),
+        {"logits": "logits"},
+    ),
+    "TFBertForQuestionAnswering": (
+        build_span_labeler,
+        {"start_logits": "start_logits", "end_logits": "end_logits"},
+    ),
+    "TFBertForMultipleChoice": (build_multiple_choice, {"logits": "logits"}),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_outputs_are_those_of_transformers(shared, name):
+    folder = shared / "golden/tf_h5" / name
+    expected = np.load(folder / "expected.npz")
+    build, outputs = MODELS[name]
+    model = build(config_beside(folder))
+    load_checkpoint(model, folder)
+    if name != "TFBertForMultipleChoice":
+        model = with_hidden_states(model, [0, 1, 2])
+        outputs = outputs | {f"hidden_{i}": f"hidden_state_{i}" for i in (1, 2)}
+    mask = expected["attention_mask"]
+    places = np.broadcast_to(np.arange(mask.shape[-1]), mask.shape)
+    features = {
+        "input_ids": expected["input_ids"],
+        "input_mask": mask,
+        "segment_ids": expected["token_type_ids"],
+        "masked_lm_positions": places,
+    }
+    found = model({x: features[x].astype("int32") for x in model.input})
+    for ours, theirs in outputs.items():
+        got, want = found[ours].numpy(), expected[theirs]
+        if want.ndim > 1 and want.shape[:2] == mask.shape:
+            got, want = got[mask == 1], want[mask == 1]  # not of padding
+        np.testing.assert_allclose(got, want, atol=2e-5, err_msg=ours)
+
+
+@pytest.mark.parametrize("name", ["TFDistilBertModel", "TFElectraModel"])
+def test_another_family_is_refused(shared, name):
+    folder = shared / "golden/tf_h5" / name
+    with pytest.raises(InputError, match="is of the family"):
+        read_file(folder / "tf_model.h5")
+
+
+def test_the_weights_of_keras_itself_are_refused(tmp_path):
+    file = tmp_path / "model.weights.h5"
+    with h5py.File(file, "w") as opened:
+        opened["layers/dense/vars/0"] = np.ones(3)
+    with pytest.raises(InputError, match="'layers/dense/vars/0', which tran"):
+        read_file(file)
