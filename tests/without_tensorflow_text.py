@@ -21,6 +21,7 @@ import numpy as np
 import tensorflow as tf
 
 import keras_bert
+from keras_bert.predict.served_model import load_saved_model
 
 TEXTS = ["The FOX jumped.", "", "an unaffable  dog, élan 狐!", "bad film " * 9]
 VOCABS = {
@@ -150,7 +151,7 @@ def check_finetuning():
     message = "A SavedModel that takes strings needs tensorflow-text"
     refuses(message, lambda: model.export(FOLDER / "served"))
     message = "take strings need tensorflow-text"
-    refuses(message, lambda: keras_bert.ServedModel(FOLDER / "exported"))
+    refuses(message, lambda: load_saved_model(FOLDER / "exported"))
 
 
 def check_pretraining():

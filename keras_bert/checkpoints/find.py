@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert.checkpoints.hub import SCHEME, download
+from keras_bert.checkpoints.keras_files import config_of_file
 from keras_bert.checkpoints.safetensors_files import shards
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
@@ -40,7 +41,7 @@ def find_weights(checkpoint: str | Path) -> Path:
     if str(checkpoint).startswith(SCHEME):
         checkpoint = download(str(checkpoint))
     path = to_path(checkpoint)
-    if path.is_file() and path.suffix in (".safetensors", ".bin"):
+    if path.is_file() and path.suffix in (".safetensors", ".bin", ".keras"):
         return path
     if path.name:
         if path.with_name(f"{path.name}.index").is_file():
@@ -107,6 +108,16 @@ def check_output_dir(output_dir: str | Path) -> None:
             f"The output_dir {folder} holds {names[0]}, which would be "
             "mistaken for the result of the run; give another folder."
         )
+
+
+def config_of(file: Path) -> BertConfig:
+    """Reads the config of a file that `find_weights` found.
+
+    It is in the `.keras` file itself, or beside the file; see `config_beside`.
+    """
+    if file.suffix == ".keras":
+        return config_of_file(local_weights(file))
+    return config_beside(file.parent)
 
 
 def config_beside(folder: Path) -> BertConfig:

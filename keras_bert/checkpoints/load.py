@@ -36,9 +36,10 @@ def load_checkpoint(model: keras.Model, checkpoint: str | Path) -> None:
             else its last checkpoint, or one of the checkpoints in it (adapters
             are merged into the weights of their base model); a folder
             from Hugging Face with `model.safetensors` or `pytorch_model.bin`,
-            in one file or in shards; a `.safetensors` or `.bin` file; a
-            released TF1 checkpoint or an encoder of the Model Garden, as
-            folder or prefix (`bert_model.ckpt`); any of these as a URL such as
+            in one file or in shards; a `.safetensors` or `.bin` file, or the
+            `.keras` file of a network of `keras_bert.models`; a released TF1
+            checkpoint or an encoder of the Model Garden, as folder or prefix
+            (`bert_model.ckpt`); any of these as a URL such as
             `s3://bucket/run` (extra `storage`); or `hf://owner/name` (extra
             `hub`).
 

@@ -11,6 +11,7 @@ import numpy as np
 from keras_bert.checkpoints.find import find_weights, local_weights, read_json
 from keras_bert.checkpoints.google import from_google
 from keras_bert.checkpoints.huggingface import from_huggingface, is_huggingface
+from keras_bert.checkpoints.keras_files import read_keras
 from keras_bert.checkpoints.model_garden import (
     from_model_garden,
     is_model_garden,
@@ -21,7 +22,11 @@ from keras_bert.checkpoints.safetensors_files import read_safetensors
 from keras_bert.config import check_is_bert
 from keras_bert.errors import InputError
 
-_READERS = {".bin": read_pytorch, ".safetensors": read_safetensors}
+_READERS = {
+    ".bin": read_pytorch,
+    ".keras": read_keras,
+    ".safetensors": read_safetensors,
+}
 
 
 def read_file(file: Path) -> Arrays:

@@ -165,16 +165,16 @@ def load_finetuned(path: str | Path) -> FinetunedModel:
         ('0', '1')
     """
     folder = finetuned_folder(path)
-    kind, bert_config = read_kind(folder)
+    kind, bert_config = read_kind(path)
     model = kind.build_model(bert_config)
-    load_checkpoint(model, folder)
+    load_checkpoint(model, path)
     return FinetunedModel(model, kind, bert_config, _read_training(folder))
 
 
-def read_kind(folder: Path) -> tuple[Kind, BertConfig]:
+def read_kind(path: str | Path) -> tuple[Kind, BertConfig]:
     """Reads all of a fine-tuned model but its weights."""
-    bert_config, tokenizer = load_config_and_tokenizer(folder)
-    spec = find_spec(folder, bert_config)
+    bert_config, tokenizer = load_config_and_tokenizer(path)
+    spec = find_spec(finetuned_folder(path), bert_config)
     return build_kind(spec, tokenizer, bert_config), bert_config
 
 
@@ -198,7 +198,7 @@ def finetuned_folder(path: str | Path | None) -> Path:
     Raises InputError if there is none.
     """
     folder = path and checkpoint_folder(path)
-    if not folder or not is_finetuned(folder):
+    if not folder or not has_spec(folder):
         raise InputError(
             f"{folder} has no task.json, so it is not a fine-tuned model; "
             "give the output_dir of keras-bert finetune, or a folder of "
