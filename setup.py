@@ -6,6 +6,15 @@ import setuptools
 
 _HERE = Path(__file__).parent
 _VERSION = "0.1.0"
+# Where tensorflow-text has wheels; elsewhere, `tokenizers` finds the pieces.
+_HAS_TENSORFLOW_TEXT = (
+    "(sys_platform == 'linux' and platform_machine == 'x86_64') or "
+    "(sys_platform == 'darwin' and platform_machine == 'arm64')"
+)
+_LACKS_TENSORFLOW_TEXT = (
+    "(sys_platform != 'linux' or platform_machine != 'x86_64') and "
+    "(sys_platform != 'darwin' or platform_machine != 'arm64')"
+)
 
 setuptools.setup(
     name="keras-bert-tf",
@@ -64,7 +73,8 @@ setuptools.setup(
         "tensorflow>=2.21,<2.22",
         "tensorflow-datasets",
         # Importing 2.21.0 fails: undefined symbol.
-        "tensorflow-text>=2.21.1,<2.22",
+        f"tensorflow-text>=2.21.1,<2.22; {_HAS_TENSORFLOW_TEXT}",
+        f"tokenizers; {_LACKS_TENSORFLOW_TEXT}",
         "tqdm",
     ],
     extras_require={

@@ -21,6 +21,7 @@ from .export.convert import convert_checkpoint as convert_checkpoint
 from .finetuning.config import FinetuningConfig as FinetuningConfig
 from .finetuning.finetuned_model import load_finetuned as load_finetuned
 from .finetuning.run import finetune as finetune
+from .finetuning.save_pretrained import save_pretrained as save_pretrained
 from .finetuning.search import search_hyperparameters as search_hyperparameters
 from .predict.predict_files import predict_files as predict_files
 from .predict.predict_files import predict_lines as predict_lines

@@ -106,6 +106,10 @@ def check_checkpoints():
             pretrained.config, num_labels=3
         )
         keras_bert.load_checkpoint(model, folder)
+        saved = FOLDER / f"{name}-{keras.backend.backend()}-{len(WITHOUT)}"
+        keras_bert.save_pretrained(model, pretrained.tokenizer, saved)
+        encoder = keras_bert.load_pretrained(saved).encoder
+        assert_close(encoder(features), read("encoded"))
     tokenizer = keras_bert.load_tokenizer(FOLDER / "ours")
     assert tokenizer.tokens(tokenizer(["an unaffable dog"])[0])[1:4] == [
         "un",

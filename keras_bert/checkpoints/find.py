@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert.checkpoints.hub import SCHEME, download
+from keras_bert.checkpoints.keras_files import config_of_file
 from keras_bert.checkpoints.safetensors_files import shards
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
@@ -24,6 +25,7 @@ _WEIGHTS = (
     "pytorch_model.bin.index.json",
     "tf_model.h5",
 )
+_FILES = (".safetensors", ".bin", ".h5", ".keras")
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
 
@@ -41,7 +43,7 @@ def find_weights(checkpoint: str | Path) -> Path:
     if str(checkpoint).startswith(SCHEME):
         checkpoint = download(str(checkpoint))
     path = to_path(checkpoint)
-    if path.is_file() and path.suffix in (".safetensors", ".bin", ".h5"):
+    if path.is_file() and path.suffix in _FILES:
         return path
     if path.name:
         if path.with_name(f"{path.name}.index").is_file():
@@ -109,6 +111,16 @@ def check_output_dir(output_dir: str | Path) -> None:
             f"The output_dir {folder} holds {names[0]}, which would be "
             "mistaken for the result of the run; give another folder."
         )
+
+
+def config_of(file: Path) -> BertConfig:
+    """Reads the config of a file that `find_weights` found.
+
+    It is in the `.keras` file itself, or beside the file; see `config_beside`.
+    """
+    if file.suffix == ".keras":
+        return config_of_file(local_weights(file))
+    return config_beside(file.parent)
 
 
 def config_beside(folder: Path) -> BertConfig:

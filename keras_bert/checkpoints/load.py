@@ -37,9 +37,10 @@ def load_checkpoint(model: keras.Model, checkpoint: str | Path) -> None:
             are merged into the weights of their base model); a folder
             from Hugging Face with `model.safetensors` or `pytorch_model.bin`,
             in one file or in shards, or `tf_model.h5`; a `.safetensors`,
-            `.bin` or `.h5` file; a
-            released TF1 checkpoint or an encoder of the Model Garden, as
-            folder or prefix (`bert_model.ckpt`); any of these as a URL such as
+            `.bin` or `.h5` file, or the `.keras` file of a network of
+            `keras_bert.models`; a released TF1 checkpoint or an encoder of the
+            Model Garden, as folder or prefix (`bert_model.ckpt`); any of these
+            as a URL such as
             `s3://bucket/run` (extra `storage`); or `hf://owner/name` (extra
             `hub`).
 

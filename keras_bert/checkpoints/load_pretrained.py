@@ -10,7 +10,8 @@ import keras
 
 from keras_bert.checkpoints.find import (
     checkpoint_folder,
-    config_beside,
+    config_of,
+    find_weights,
     length_beside,
 )
 from keras_bert.checkpoints.load import load_checkpoint
@@ -61,6 +62,7 @@ def load_pretrained(
     checkpoint: str | Path,
     *,
     max_seq_length: int | None = None,
+    vocab_file: str | Path | None = None,
     do_lower_case: bool | None = None,
 ) -> PretrainedModel:
     """Loads the encoder of a checkpoint, with its config and tokenizer.
@@ -78,6 +80,7 @@ def load_pretrained(
             vocabulary in the same folder.
         max_seq_length: The longest sequence; longer texts are cut. By default
             what the checkpoint says, but not more than 128.
+        vocab_file: The vocabulary; by default the one beside the weights.
         do_lower_case: Whether to lower-case the text; by default as the
             checkpoint was trained.
 
@@ -87,7 +90,7 @@ def load_pretrained(
             fewer positions than `max_seq_length`.
     """
     config, tokenizer = load_config_and_tokenizer(
-        checkpoint, do_lower_case=do_lower_case
+        checkpoint, vocab_file=vocab_file, do_lower_case=do_lower_case
     )
     if max_seq_length is None:
         longest = length_beside(checkpoint_folder(checkpoint), config)
@@ -116,7 +119,7 @@ def load_config_and_tokenizer(
     if bert_config is None:
         if not checkpoint:
             raise InputError("Give a bert_config or a checkpoint.")
-        bert_config = config_beside(checkpoint_folder(checkpoint))
+        bert_config = config_of(find_weights(checkpoint))
     check_config(bert_config)
     vocab_file = find_vocab(checkpoint, vocab_file)
     tokenizer = load_tokenizer(

@@ -12,6 +12,7 @@ from keras_bert.checkpoints.find import find_weights, local_weights, read_json
 from keras_bert.checkpoints.google import from_google
 from keras_bert.checkpoints.h5_files import read_h5
 from keras_bert.checkpoints.huggingface import from_huggingface, is_huggingface
+from keras_bert.checkpoints.keras_files import read_keras
 from keras_bert.checkpoints.model_garden import (
     from_model_garden,
     is_model_garden,
@@ -25,6 +26,7 @@ from keras_bert.errors import InputError
 _READERS = {
     ".bin": read_pytorch,
     ".h5": read_h5,
+    ".keras": read_keras,
     ".safetensors": read_safetensors,
 }
 

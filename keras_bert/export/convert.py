@@ -11,7 +11,7 @@ from typing import Any
 from absl import logging
 
 from keras_bert.checkpoints.find import (
-    config_beside,
+    config_of,
     find_weights,
     vocab_beside,
 )
@@ -94,7 +94,7 @@ def convert_checkpoint(
     output_dir = to_path(output_dir)
     check_is_new(output_dir)
     file = find_weights(checkpoint)
-    config = config_beside(file.parent)
+    config = config_of(file)
     arrays = read_weights(file)
     texts, dense = {}, {}
     if is_embedder:

@@ -14,6 +14,7 @@ from absl import logging
 from keras_bert.io.whole_files import to_json
 from keras_bert.kinds.signatures import Signature, one_graph
 from keras_bert.predict.versions import DESCRIPTION, WARM_UP, new_version
+from keras_bert.text.text_ops import require_tensorflow_text
 
 # The texts of the requests that a server answers before it says that a model
 # is ready. The first answers are slow, because TensorFlow then optimizes its
@@ -57,7 +58,12 @@ def export_saved_model(
 
     Returns:
         The folder of the new version.
+
+    Raises:
+        InputError: If tensorflow-text, whose operations the signatures have, is
+            not installed.
     """
+    require_tensorflow_text("A SavedModel that takes strings")
     exported = {name: _with_graph(x) for name, x in signatures.items()}
     exported |= {
         name: _from_examples(signature)

@@ -62,7 +62,7 @@ def check_distillation(
             )
         return
     folder = finetuned_folder(teacher)
-    its_kind, its_config = read_kind(folder)
+    its_kind, its_config = read_kind(teacher)
     its_config.check_max_seq_length(kind.spec.settings.max_seq_length)
     for name, its_value, value in (
         ("kind", its_kind.name, kind.name),

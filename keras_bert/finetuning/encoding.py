@@ -19,7 +19,6 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import tensorflow as tf
-import tensorflow_text as tf_text
 from absl import logging
 
 from keras_bert.errors import InputError
@@ -140,7 +139,7 @@ def _key(kind):
         kind.tokenizer.vocab,
         kind.tokenizer.settings,
         tf.__version__,
-        tf_text.__version__,
+        kind.tokenizer.implementation,
         *(hashlib.blake2b(file.read_bytes()).digest() for file in sources),
     ):
         digest.update(pickle.dumps(part, _PICKLE))

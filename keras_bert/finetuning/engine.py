@@ -29,7 +29,7 @@ from keras_bert.finetuning.config import FinetuningConfig
 from keras_bert.finetuning.distillation import distill
 from keras_bert.finetuning.encoding import encode_rows, encoded_folder
 from keras_bert.finetuning.evaluation import Evaluation
-from keras_bert.finetuning.finetuned_model import finetuned_folder, sidecars
+from keras_bert.finetuning.finetuned_model import sidecars
 from keras_bert.io.whole_files import whole_folder
 from keras_bert.kinds.examples import Examples
 from keras_bert.kinds.kind import Kind
@@ -227,9 +227,7 @@ class Engine:
             "initial weights": self.checkpoint
             and fingerprint_of(self.checkpoint)
             or "",
-            "teacher": fingerprint_of(finetuned_folder(teacher))
-            if teacher
-            else "",
+            "teacher": fingerprint_of(teacher) if teacher else "",
         }
         return Fingerprint(
             self.config.fixed_settings() | spec.pop("settings") | spec, digests

@@ -228,18 +228,18 @@ def load_finetuned(
             have all of its weights, or if an argument does not fit.
     """
     folder = finetuned_folder(path)
-    kind, bert_config = read_kind(folder, labels, text_fields, settings)
+    kind, bert_config = read_kind(path, labels, text_fields, settings)
     model = kind.build_model(bert_config)
-    load_whole(model, folder)
+    load_whole(model, path)
     return FinetunedModel(model, kind, bert_config, _read_training(folder))
 
 
 def read_kind(
-    folder: Path, labels=None, text_fields=None, settings=None
+    path: str | Path, labels=None, text_fields=None, settings=None
 ) -> tuple[Kind, BertConfig]:
     """Reads all of a fine-tuned model but its weights."""
-    bert_config, tokenizer = load_config_and_tokenizer(folder)
-    spec = find_spec(folder, bert_config)
+    bert_config, tokenizer = load_config_and_tokenizer(path)
+    spec = find_spec(finetuned_folder(path), bert_config)
     if labels is not None:
         labels = _strings("labels", labels)
         if spec.labels and len(labels) != len(spec.labels):
@@ -283,7 +283,7 @@ def finetuned_folder(path: str | Path | None) -> Path:
             "finetune, or a folder of the Hub."
         )
     folder = checkpoint_folder(path)
-    if is_finetuned(folder):
+    if has_spec(folder):
         return folder
     config = HubConfig.beside(folder)
     check_is_bert(config.values)

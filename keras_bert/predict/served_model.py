@@ -6,6 +6,7 @@ package, unless the model is a network in another format.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-import tensorflow_text  # noqa: F401  (registers its operations)
 
 from keras_bert.errors import InputError
 from keras_bert.io.local_copy import local_copy
@@ -178,11 +178,30 @@ class ServedModel:
 
 def _load(folder):
     if format_of(folder) == "saved_model":
-        return tf.saved_model.load(str(folder))
+        return load_saved_model(folder)
     # This imports keras and the kinds of tasks.
     from keras_bert.predict.network import LoadedNetwork
 
     return LoadedNetwork(folder)
+
+
+def load_saved_model(folder: Path) -> Any:
+    """Loads a SavedModel, of this package or another one, for serving.
+
+    Raises InputError if it has an operation that is not installed.
+    """
+    with contextlib.suppress(ModuleNotFoundError):
+        import tensorflow_text  # noqa: F401  (registers its operations)
+    try:
+        return tf.saved_model.load(str(folder), [tf.saved_model.SERVING])
+    except (OSError, RuntimeError, tf.errors.NotFoundError) as error:
+        if "Op type not registered" not in str(error):
+            raise
+        raise InputError(
+            f"{folder} has operations that are not installed; models that take "
+            "strings need tensorflow-text: use a machine for which it has "
+            "wheels, such as Linux on x86_64, and pip install tensorflow-text."
+        ) from error
 
 
 def find_model(

@@ -14,7 +14,8 @@ import tensorflow as tf
 from keras_bert.checkpoints.find import (
     check_output_dir,
     checkpoint_folder,
-    config_beside,
+    config_of,
+    find_weights,
     vocab_beside,
 )
 from keras_bert.checkpoints.load import load_checkpoint
@@ -118,9 +119,9 @@ def pretrain(
     config = PretrainingConfig.checked(config)
     check_output_dir(output_dir)
     if checkpoint:
-        folder = checkpoint_folder(checkpoint)
-        bert_config = bert_config or config_beside(folder)
-        vocab_file = vocab_file or vocab_beside(folder)
+        file = find_weights(checkpoint)
+        bert_config = bert_config or config_of(file)
+        vocab_file = vocab_file or vocab_beside(file.parent)
     if bert_config is None:
         raise InputError("Give a bert_config or a checkpoint.")
     _check(config, bert_config, checkpoint)

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
-import tensorflow_text  # noqa: F401  (registers its operations)
 from tensorflow.core.protobuf import saved_model_pb2
 
+from keras_bert.predict.served_model import load_saved_model
 from keras_bert.predict.versions import WARM_UP, read_description
 from keras_bert.server.batching import Batcher, Columns, row_bytes
 from keras_bert.server.refusal import Refusal
@@ -64,7 +64,7 @@ class Servable:
             for name, definition in graph.signature_def.items()
         }
         # The model is kept: its variables live only as long as it does.
-        self._model = tf.saved_model.load(str(folder), [tf.saved_model.SERVING])
+        self._model = load_saved_model(folder)
         self.signatures = {
             name: Signature(
                 function, self.definitions[name].method_name, batcher

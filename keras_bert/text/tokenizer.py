@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import tensorflow as tf
-import tensorflow_text as tf_text
 
-from keras_bert.text.tokenizer_settings import MAX_CHARS_PER_WORD
+from keras_bert.text import text_ops
 from keras_bert.text.vocab import TokenizerBase
 from keras_bert.text.words import blank_long_words, clean_text, split_words
 
@@ -17,8 +16,9 @@ class BertTokenizer(TokenizerBase, tf.Module):
     """WordPiece, as in google-research/bert, tokenization.py.
 
     Called on strings [B], it returns a RaggedTensor [B, (tokens)] of int32
-    ids, without special tokens. It works eagerly, in `dataset.map` and in a
-    SavedModel. For its attributes see `TokenizerBase`.
+    ids, without special tokens. It works eagerly, in `dataset.map` and, with
+    tensorflow-text, in a SavedModel; without it, the package `tokenizers` finds
+    the same pieces. For its attributes see `TokenizerBase`.
 
     Example:
         >>> tokenizer = keras_bert.BertTokenizer("vocab.txt")
@@ -42,24 +42,23 @@ class BertTokenizer(TokenizerBase, tf.Module):
         **options: Any,
     ):
         super().__init__(vocab_file, do_lower_case, **options)
-        self._wordpiece = tf_text.FastWordpieceTokenizer(
+        # What finds the word pieces; with another one, ids may differ.
+        self.implementation = text_ops.library()
+        self._wordpiece, self._takes_text = text_ops.wordpiece(
             # White space ends a word, so a piece that contains white space
             # must match nothing; this op would find it.
             [
                 p if p.split() == [p] else f"\x01{i}"
                 for i, p in enumerate(self.vocab)
             ],
-            # Longer words are blanked before; a character has up to 4 bytes.
-            max_bytes_per_word=4 * MAX_CHARS_PER_WORD + 1,
-            token_out_type=tf.int32,
-            unknown_token=self.special_tokens.unk,
+            self.special_tokens.unk,
             # The op's own splitting always splits ideographs.
-            no_pretokenization=not self.settings.tokenize_chinese_chars,
+            splits_text=self.settings.tokenize_chinese_chars,
         )
 
     def __call__(self, texts: tf.Tensor) -> tf.RaggedTensor:
         clean = self._clean(tf.convert_to_tensor(texts, tf.string))
-        if self.settings.tokenize_chinese_chars:
+        if self._takes_text:
             return self._wordpiece.tokenize(clean)
         return self._tokenize(clean)[0]
 
@@ -85,7 +84,7 @@ class BertTokenizer(TokenizerBase, tf.Module):
 
     def _tokenize(self, clean):
         """Clean texts [B] -> ids, their starts and ends, [B, (tokens)]."""
-        if self.settings.tokenize_chinese_chars:
+        if self._takes_text:
             return self._wordpiece.tokenize_with_offsets(clean)
         words, word_starts = split_words(clean, self.settings)
         ids, *places = self._wordpiece.tokenize_with_offsets(words)

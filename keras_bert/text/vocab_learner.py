@@ -6,12 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from absl import logging
-from tensorflow_text.tools.wordpiece_vocab import (
-    wordpiece_tokenizer_learner_lib as learner,
-)
 
 from keras_bert.errors import InputError
 from keras_bert.io.whole_files import atomic_path
+from keras_bert.text.text_ops import require_tensorflow_text
 from keras_bert.text.tokenizer_settings import TokenizerSettings
 from keras_bert.text.vocab import SPECIAL_TOKENS
 from keras_bert.text.word_counts import WordCounter, check_lines
@@ -49,8 +47,14 @@ def learn_vocab(
         The vocabulary.
 
     Raises:
-        InputError: If the text has no word, or the size is below 100.
+        InputError: If the text has no word, or the size is below 100, or
+            tensorflow-text is not installed.
     """
+    require_tensorflow_text("Learning a vocabulary")
+    from tensorflow_text.tools.wordpiece_vocab import (
+        wordpiece_tokenizer_learner_lib as learner,
+    )
+
     if vocab_size < 100:
         raise InputError(
             f"vocab_size {vocab_size} leaves no room for word pieces; choose "

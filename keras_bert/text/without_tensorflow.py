@@ -1,4 +1,4 @@
-"""Strings -> ids and features where tensorflow-text is not installed.
+"""Strings -> ids and features where TensorFlow is not installed.
 
 `make_tokenizer` and `make_preprocessor` are the one place that chooses.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from keras_bert.text.vocab import TokenizerBase
 
 def make_tokenizer(vocab_file: str | Path, settings: TokenizerSettings) -> Any:
     """Returns the tokenizer that this machine has the packages for."""
-    if not importlib.util.find_spec("tensorflow_text"):
+    if not importlib.util.find_spec("tensorflow"):
         return ListTokenizer.from_settings(vocab_file, settings)
     from keras_bert.text.tokenizer import BertTokenizer
 
@@ -36,6 +37,18 @@ def make_preprocessor(tokenizer: Any, max_seq_length: int) -> Any:
     return BertPreprocessor(tokenizer, max_seq_length)
 
 
+def import_tokenizers() -> ModuleType:
+    """Returns the package `tokenizers`; raises InputError if it is missing."""
+    try:
+        import tokenizers
+    except ModuleNotFoundError as error:
+        raise InputError(
+            "Texts need tensorflow-text or the package tokenizers, and neither "
+            "is installed; pip install tokenizers."
+        ) from error
+    return tokenizers
+
+
 class ListTokenizer(TokenizerBase):
     """WordPiece by the package `tokenizers`, for lists of strings.
 
@@ -47,13 +60,7 @@ class ListTokenizer(TokenizerBase):
 
     def __init__(self, *args: Any, **options: Any):
         """Takes the arguments of `TokenizerBase`."""
-        try:
-            import tokenizers
-        except ModuleNotFoundError as error:
-            raise InputError(
-                "Texts need TensorFlow or the package tokenizers, and neither "
-                "is installed; pip install tokenizers."
-            ) from error
+        tokenizers = import_tokenizers()
         super().__init__(*args, **options)
         self.library = tokenizers.Tokenizer.from_str(tokenizer_json(self))
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tensorflow as tf
-import tensorflow_text as tf_text
 
+from keras_bert.text import text_ops
 from keras_bert.text.tokenizer_settings import (
     MAX_CHARS_PER_WORD,
     TokenizerSettings,
@@ -56,10 +56,7 @@ def split_words(
     Returns ragged [B, (words)]: the words, and the byte at which each starts.
     """
     alone = _words_of_one(settings)
-    words, starts, _ = tf_text.regex_split_with_offsets(
-        texts, f"{_SPACE}|{alone}", alone
-    )
-    return words, starts
+    return text_ops.split(texts, f"{_SPACE}|{alone}", alone)
 
 
 def blank_long_words(
@@ -98,14 +95,14 @@ def _lower_and_strip(texts, settings):
     if settings.do_lower_case:
         texts = tf.strings.lower(texts, encoding="utf-8")
     if settings.strips_accents:
-        texts = tf_text.normalize_utf8(texts, "NFD")
+        texts = text_ops.decompose(texts)
         texts = tf.strings.regex_replace(texts, r"\p{Mn}", "")
     return texts
 
 
 def _blank(texts, settings):
     boundary = f"{_SPACE}|{_words_of_one(settings)}"
-    parts = tf_text.regex_split(texts, boundary, boundary)
+    parts, _ = text_ops.split(texts, boundary, boundary)
     flat = parts.flat_values
     is_long = tf.strings.length(flat, unit="UTF8_CHAR") > MAX_CHARS_PER_WORD
     blanks = tf.strings.regex_replace(flat, r"\C", "\x01")

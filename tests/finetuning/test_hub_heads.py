@@ -83,7 +83,9 @@ def test_a_text(load, name):
     rows = [{"text": text} for text in expected["texts"]]
     outputs, answers = _ask(model, rows)
     _assert_close(outputs["logits"], expected["logits"])
-    for answer, scores in zip(answers, expected.get("answers", ())):
+    for answer, scores in zip(
+        answers, expected.get("answers", [()] * len(answers)), strict=True
+    ):
         for label in scores or ():
             score = answer["scores"][label["label"]]
             assert score == pytest.approx(label["score"], abs=1e-5)
@@ -133,10 +135,12 @@ def test_entities(load, grouping):
     model, expected = load("ner", settings={"entity_grouping": grouping})
     rows = [{"text": text} for text in expected["texts"]]
     outputs, answers = _ask(model, rows)
-    for found, wanted in zip(outputs["logits"], expected["logits"]):
+    for found, wanted in zip(
+        outputs["logits"], expected["logits"], strict=True
+    ):
         _assert_close(found[: len(wanted)], wanted)
     for text, answer, wanted in zip(
-        expected["texts"], answers, expected[grouping]
+        expected["texts"], answers, expected[grouping], strict=True
     ):
         found = answer["entities"]
         assert [(x["type"], x["start"], x["end"]) for x in found] == [
@@ -204,7 +208,9 @@ def test_fill_mask(heads):
     folder = heads / "fill_mask"
     expected = json.loads((folder / "expected.json").read_text())
     filler = load_mask_filler(folder, top_k=3)
-    for text, wanted in zip(expected["texts"], expected["answers"]):
+    for text, wanted in zip(
+        expected["texts"], expected["answers"], strict=True
+    ):
         (guesses,) = filler.fill(text)
         assert [piece for piece, _ in guesses] == [
             x["token_str"] for x in wanted

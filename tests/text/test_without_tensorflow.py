@@ -54,7 +54,7 @@ def test_what_is_refused(vocab_file):
 
 
 def test_it_is_taken_where_tensorflow_is_not_installed(vocab_file, monkeypatch):
-    monkeypatch.setitem(sys.modules, "tensorflow_text", None)
+    monkeypatch.setitem(sys.modules, "tensorflow", None)
     assert type(load_tokenizer(vocab_file=vocab_file)) is ListTokenizer
     monkeypatch.setitem(sys.modules, "tokenizers", None)
     with pytest.raises(InputError, match="pip install tokenizers"):

@@ -1,0 +1,140 @@
+"""A network of Keras, or its `.keras` file -> its BertConfig and weights."""
+
+from __future__ import annotations
+
+import functools
+import json
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from keras_bert.checkpoints.names import Arrays, StoredArray
+from keras_bert.config import BertConfig
+from keras_bert.errors import InputError
+
+if TYPE_CHECKING:
+    import keras
+
+
+def read_keras(file: Path) -> Arrays:
+    """Reads a `.keras` file; Keras has merged its adapters into the weights.
+
+    Raises InputError if Keras cannot load it.
+    """
+    import keras
+
+    config_of_file(file)  # says it if the network is another one
+    try:
+        network = keras.saving.load_model(file, compile=False)
+    # A file can name any class, whose errors can be any.
+    except Exception as error:
+        raise InputError(
+            f"Keras cannot load {file} ({_first_line(error)}); import the "
+            "file that defines its own layers first, or save it again."
+        ) from error
+    return {
+        path: array
+        for path, array in arrays_of(network).items()
+        if "/lora_kernel_" not in path
+    }
+
+
+def arrays_of(network: keras.Model) -> Arrays:
+    """Returns the weights of a network under their paths."""
+    return {
+        weight.path: StoredArray(
+            tuple(weight.shape), functools.partial(_read, weight)
+        )
+        for weight in network.weights
+    }
+
+
+def config_of_file(file: Path) -> BertConfig:
+    """Reads the config of the network in a `.keras` file."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            values = json.loads(archive.read("config.json"))
+    except (KeyError, OSError, ValueError, zipfile.BadZipFile) as error:
+        raise InputError(
+            f"{file} is not a whole .keras file ({_first_line(error)}); save "
+            "it again with model.save."
+        ) from error
+    return _config(values, str(file))
+
+
+def config_of_network(network: keras.Model) -> BertConfig:
+    """Returns the config with which a network was built."""
+    try:
+        values = network.get_config()
+    except NotImplementedError:
+        values = {}
+    return _config(values, "The network")
+
+
+def _config(values, source):
+    """Returns the BertConfig that the configs of the layers tell."""
+    tables = dict(_layers(values, "keras_bert>BertEmbeddings"))
+    blocks = dict(_layers(values, "keras_bert>EncoderBlock"))
+    names = {f"layer_{i}" for i in range(len(blocks))}
+    if set(tables) != {"embeddings"} or not blocks or set(blocks) != names:
+        raise InputError(
+            f"{source} is not a network of keras_bert.models: it has "
+            f"{len(tables)} BertEmbeddings and {len(blocks)} EncoderBlocks "
+            "under their names; give one of the functions build_*."
+        )
+    table = tables["embeddings"]
+    found = [
+        BertConfig(
+            num_hidden_layers=len(blocks),
+            num_attention_heads=block["num_heads"],
+            intermediate_size=block["intermediate_size"],
+            hidden_act=block["activation"],
+            hidden_dropout_prob=block["dropout_rate"],
+            attention_probs_dropout_prob=block["attention_dropout_rate"],
+            directionality=(
+                "left_to_right" if block["left_to_right"] else "bidi"
+            ),
+            **{
+                name: table[name]
+                for name in (
+                    "vocab_size",
+                    "hidden_size",
+                    "max_position_embeddings",
+                    "type_vocab_size",
+                    "initializer_range",
+                    "layer_norm_eps",
+                )
+            },
+        )
+        for block in blocks.values()
+    ]
+    if any(config != found[0] for config in found):
+        raise InputError(
+            f"{source} has EncoderBlocks that differ, but a BertConfig "
+            "describes equal ones; give a network with equal blocks."
+        )
+    return found[0]
+
+
+def _layers(values: Any, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yields the names and configs of the layers of a class, at any depth."""
+    if isinstance(values, Mapping):
+        if values.get("registered_name") == name:
+            yield values["config"]["name"], values["config"]
+        values = list(values.values())
+    if isinstance(values, (list, tuple)):
+        for value in values:
+            yield from _layers(value, name)
+
+
+def _read(weight):
+    import keras
+
+    return np.asarray(keras.ops.convert_to_numpy(weight.value), np.float32)
+
+
+def _first_line(error):
+    return str(error).strip().split("\n")[0][:200]

@@ -1,0 +1,221 @@
+"""A network of Keras, trained in any way -> a folder that is a checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import keras
+import numpy as np
+
+from keras_bert.checkpoints.adapters import has_adapters
+from keras_bert.checkpoints.heads import heads_of, without_heads
+from keras_bert.checkpoints.keras_files import arrays_of, config_of_network
+from keras_bert.checkpoints.resize.checkpoint import (
+    Checkpoint,
+    write_checkpoint,
+)
+from keras_bert.config import BertConfig
+from keras_bert.errors import InputError
+from keras_bert.io.whole_files import check_is_new
+from keras_bert.models.encoder import build_encoder
+
+if TYPE_CHECKING:
+    from keras_bert.kinds.kind import Kind
+
+# Parts of a network that no kind of task has as its own.
+_PRETRAINED_HEADS = {"pooler", "masked_lm", "next_sentence"}
+# The rounding of bfloat16; another network differs by more.
+_TOLERANCE = 0.05
+
+
+def save_pretrained(
+    network: keras.Model,
+    tokenizer: Any,
+    output_dir: str | Path,
+    *,
+    text_fields: str | Sequence[str] = (),
+    labels: Sequence[str] = (),
+    settings: Mapping[str, Any] | None = None,
+) -> None:
+    """Writes a network of `keras_bert.models` as a new checkpoint folder.
+
+    The config follows from the layers of the network. With `text_fields`, the
+    folder also says what the network is for, and `load_finetuned` answers with
+    it: a network of `build_classifier` chooses one label for each text.
+
+    Example:
+        >>> config = keras_bert.BertConfig.from_json(
+        ...     "pretrained/bert_config.json"
+        ... )
+        >>> network = keras_bert.models.build_classifier(config, num_labels=2)
+        >>> keras_bert.load_checkpoint(network, "pretrained")
+        >>> keras_bert.save_pretrained(
+        ...     network,
+        ...     keras_bert.load_tokenizer("pretrained"),
+        ...     "saved",
+        ...     text_fields="sentence",
+        ...     labels=["bad", "good"],
+        ...     settings={"max_seq_length": 16},
+        ... )
+        >>> model = keras_bert.load_finetuned("saved")
+        >>> (answer,) = model.predict([{"sentence": "a good film"}])
+        >>> sorted(answer["scores"])
+        ['bad', 'good']
+
+    Args:
+        network: What a function `build_*` returned, or Keras loaded.
+        tokenizer: What the texts were tokenized with in training.
+        output_dir: A new folder; it appears when it is whole.
+        text_fields: The names of the fields that the network reads, in order:
+            one, or two for pairs.
+        labels: The names of the labels, in the order of their ids.
+        settings: Settings of the kind of task, such as `max_seq_length`, by
+            default 128 or as many positions as the network has.
+
+    Raises:
+        InputError: If `output_dir` exists, the network is not one of
+            `keras_bert.models`, the tokenizer is of another vocabulary, or the
+            task does not fit the network.
+    """
+    if not isinstance(network, keras.Model):
+        raise InputError(
+            f"The network is a {type(network).__name__}, but a keras.Model was "
+            "expected; a FinetunedModel has the method save."
+        )
+    if not hasattr(tokenizer, "sidecars"):
+        raise InputError(
+            f"The tokenizer is {tokenizer!r:.80}; give a tokenizer, such as "
+            "keras_bert.load_tokenizer(vocab_file=path)."
+        )
+    text_fields = [text_fields] if isinstance(text_fields, str) else text_fields
+    if isinstance(labels, str) or not all(isinstance(x, str) for x in labels):
+        raise InputError(
+            f"The labels are {labels!r:.80}, but must be a list of names, in "
+            "the order of their ids."
+        )
+    if (labels or settings) and not text_fields:
+        raise InputError(
+            "Labels or settings were given without text_fields; name the "
+            "fields that the network reads, such as text_fields='text'."
+        )
+    check_is_new(output_dir)
+    config = config_of_network(network)
+    config.check_vocab_size(tokenizer.vocab_size, "The tokenizer")
+    arrays = arrays_of(network)
+    if has_adapters(arrays):
+        raise InputError(
+            "The network has adapters, which Keras merges into the weights of "
+            "a .keras file; save it with network.save, load it with "
+            "keras.saving.load_model, and give the result."
+        )
+    texts = {}
+    if text_fields:
+        from keras_bert.kinds.spec import spec_to_json
+
+        kind = _kind(
+            network, tokenizer, config, text_fields, labels, settings or {}
+        )
+        built = kind.build_model(config)
+        _check_weights(arrays, arrays_of(built))
+        _check_outputs(network, built, config, kind)
+        texts["task.json"] = spec_to_json(kind.spec)
+    else:
+        expected = arrays_of(build_encoder(config))
+        _check_weights(
+            *(without_heads(x, heads_of(x)) for x in (arrays, expected))
+        )
+    write_checkpoint(output_dir, Checkpoint(arrays, config, tokenizer), texts)
+
+
+def _kind(network, tokenizer, config, text_fields, labels, settings) -> Kind:
+    from keras_bert.kinds.registry import known_kinds
+    from keras_bert.kinds.spec import build_kind, make_spec
+    from keras_bert.tasks.base import Task
+
+    heads = heads_of(arrays_of(network)) - _PRETRAINED_HEADS
+    outputs = network.output if isinstance(network.output, dict) else {}
+    for kind in known_kinds().values():
+        own = {head.path for head in kind.head_names}
+        # An embedder needs no output layer.
+        if own == heads if own else "embeddings" in outputs:
+            break
+    else:
+        raise InputError(
+            f"The network has {', '.join(sorted(heads)) or 'no output layer'}, "
+            "which is the output of no kind of task; leave out text_fields, or "
+            "import the file that defines your kind."
+        )
+    length = min(kind.Settings().max_seq_length, config.max_position_embeddings)
+    task = Task(
+        kind=kind.name,
+        text_fields=tuple(text_fields),
+        labels=tuple(labels),
+        metrics=tuple(kind.metrics)[:1],
+        read=lambda data_dir, split: [],
+        settings={"max_seq_length": length},
+    )
+    return build_kind(make_spec(task, settings), tokenizer, config)
+
+
+def _check_weights(arrays, expected):
+    """Raises InputError unless a network has just the expected weights."""
+    given, wanted = (
+        {path: array.shape for path, array in x.items()}
+        for x in (arrays, expected)
+    )
+    if wrong := sorted(dict(given.items() ^ wanted.items())):
+        raise InputError(
+            f"The weight {wrong[0]} of the network has the shape "
+            f"{given.get(wrong[0])}, but {wanted.get(wrong[0])} is expected "
+            "from its layers, the labels and the settings; None means that "
+            "there is no such weight. Do the labels belong to this network?"
+        )
+
+
+def _check_outputs(network, built, config: BertConfig, kind: Kind) -> None:
+    """Raises InputError unless both networks compute the same."""
+    weights = {weight.path: weight for weight in network.weights}
+    for weight in built.weights:
+        weight.assign(weights[weight.path])
+    inputs = {
+        name: _probe(name, len(x.shape), config)
+        for name, x in built.input.items()
+    }
+    given = network.input if isinstance(network.input, dict) else {"": None}
+    differs = not set(given) <= set(inputs)
+    if not differs:
+        outputs = network({name: inputs[name] for name in given})
+        for name, expected in built(inputs).items():
+            x, y = (
+                np.asarray(keras.ops.convert_to_numpy(z), "float32")
+                for z in (outputs[name], expected)
+            )
+            differs |= x.shape != y.shape or not np.allclose(
+                x, y, rtol=0, atol=_TOLERANCE * np.abs(y).max()
+            )
+    if differs:
+        raise InputError(
+            f"The network computes something else than a model of the kind "
+            f"{kind.name} with {kind.spec.settings} does; give the settings of "
+            "the network, or leave out text_fields."
+        )
+
+
+def _probe(name, rank, config):
+    """Returns an input: a row, or two in one example, with some padding."""
+    if name in ("cls_positions", "num_windows"):
+        # Each row is one sequence, and all rows are windows of one text.
+        return np.full((2, *[2] * (rank - 2), 1), 2 * (name[0] == "n"), "int32")
+    length = min(7, config.max_position_embeddings)
+    row = np.arange(length, dtype="int32")
+    values = {
+        "input_ids": (row * 5 + 3) % config.vocab_size,
+        "input_mask": np.minimum(row[::-1], 1),
+        "position_ids": row,
+    }.get(name, row * 0)
+    rows = np.broadcast_to(values, (2, *[2] * (rank - 2), length)).copy()
+    if name == "input_ids":
+        rows[-1] = rows[-1][..., ::-1]
+    return rows

@@ -1,0 +1,161 @@
+"""What this package uses of tensorflow-text, or stand-ins of equal results.
+
+tensorflow-text has wheels for few platforms. The stand-ins run in Python, with
+the word pieces of the package `tokenizers`: also in `dataset.map`, but not in
+a SavedModel.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from keras_bert.errors import InputError
+from keras_bert.text.tokenizer_settings import MAX_CHARS_PER_WORD
+from keras_bert.text.without_tensorflow import import_tokenizers
+
+try:
+    import tensorflow_text as tf_text
+except ModuleNotFoundError:
+    tf_text = None
+
+
+def require_tensorflow_text(what: str) -> None:
+    """Raises InputError, which says `what` needs it, if it is missing."""
+    if tf_text is None:
+        raise InputError(
+            f"{what} needs tensorflow-text, which is not installed; use a "
+            "machine for which it has wheels, such as Linux on x86_64, and "
+            "pip install tensorflow-text."
+        )
+
+
+def library() -> str:
+    """Returns the name and the version of what finds the word pieces."""
+    found = tf_text or import_tokenizers()
+    return f"{found.__name__} {found.__version__}"
+
+
+def wordpiece(
+    vocab: Sequence[str], unknown_token: str, *, splits_text: bool
+) -> tuple[Any, bool]:
+    """Returns a tokenizer of clean text, and whether it splits into words.
+
+    If not, it takes words. It splits if `splits_text`, and if it can.
+    """
+    if tf_text is None:
+        return _WordPiece(vocab, unknown_token), False
+    tokenizer = tf_text.FastWordpieceTokenizer(
+        list(vocab),
+        # Longer words are blanked before; a character has up to 4 bytes.
+        max_bytes_per_word=4 * MAX_CHARS_PER_WORD + 1,
+        token_out_type=tf.int32,
+        unknown_token=unknown_token,
+        no_pretokenization=not splits_text,
+    )
+    return tokenizer, splits_text
+
+
+def split(
+    texts: tf.Tensor, delimiters: str, kept: str
+) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
+    """Splits clean texts [B] at delimiters; those that are `kept` are parts.
+
+    Returns ragged [B, (parts)]: the parts, and the byte at which each starts.
+    """
+    if tf_text is not None:
+        return tf_text.regex_split_with_offsets(texts, delimiters, kept)[:2]
+    # Clean text has no NUL.
+    marked = tf.strings.regex_replace(texts, f"({delimiters})", "\0\\1\0")
+    parts = tf.strings.split(marked, "\0")
+    flat, rows = parts.flat_values, parts.value_rowids()
+    starts = tf.cumsum(tf.strings.length(flat), exclusive=True)
+    text_starts = tf.cumsum(tf.strings.length(texts), exclusive=True)
+    starts = tf.cast(starts - tf.gather(text_starts, rows), tf.int64)
+    is_part = ~tf.strings.regex_full_match(flat, f"({delimiters})?")
+    is_part |= tf.strings.regex_full_match(flat, kept)
+    is_part = parts.with_flat_values(is_part)
+    return (
+        tf.ragged.boolean_mask(parts, is_part),
+        tf.ragged.boolean_mask(parts.with_flat_values(starts), is_part),
+    )
+
+
+def decompose(texts: tf.Tensor) -> tf.Tensor:
+    """Brings valid UTF-8 strings [B] into the form NFD of Unicode."""
+    if tf_text is not None:
+        return tf_text.normalize_utf8(texts, "NFD")
+
+    def in_python(texts):
+        forms = [unicodedata.normalize("NFD", x.decode()) for x in texts]
+        return np.array([x.encode() for x in forms], object)
+
+    return _call(in_python, texts, [tf.string])[0]
+
+
+class _WordPiece:
+    """As tensorflow-text's tokenizer of words, by the package `tokenizers`."""
+
+    def __init__(self, vocab, unknown_token):
+        tokenizers = import_tokenizers()
+        model = tokenizers.models.WordPiece(
+            {piece: i for i, piece in enumerate(vocab)},
+            unk_token=unknown_token,
+            max_input_chars_per_word=MAX_CHARS_PER_WORD,
+        )
+        self._tokenizer = tokenizers.Tokenizer(model)
+        self._unk_id = vocab.index(unknown_token)
+        self._sizes = tf.constant(
+            [len(piece.removeprefix("##").encode()) for piece in vocab]
+        )
+
+    def tokenize_with_offsets(self, words: tf.RaggedTensor) -> tuple:
+        """Words [B, (words)] -> ids, starts and ends [B, (words), (pieces)].
+
+        Starts and ends are the bytes of each word that a piece is.
+        """
+        ids, lengths = _call(self._ids, words.flat_values, [tf.int32, tf.int64])
+        ids = tf.RaggedTensor.from_row_lengths(ids, lengths, validate=False)
+        word_sizes = tf.gather(
+            tf.strings.length(words.flat_values), ids.value_rowids()
+        )
+        sizes = tf.where(
+            ids.flat_values == self._unk_id,
+            word_sizes,
+            tf.gather(self._sizes, ids.flat_values),
+        )
+        # A word is as long as its pieces, so the pieces of all words touch.
+        ends = tf.cumsum(sizes)
+        word_starts = tf.gather(
+            tf.cumsum(tf.strings.length(words.flat_values), exclusive=True),
+            ids.value_rowids(),
+        )
+        starts, ends = (
+            ids.with_flat_values(tf.cast(x - word_starts, tf.int64))
+            for x in (ends - sizes, ends)
+        )
+        return tuple(words.with_flat_values(x) for x in (ids, starts, ends))
+
+    def _ids(self, words):
+        """Words, an array of bytes [W] -> flat ids, and how many a word has."""
+        numbers: dict[bytes, int] = {}
+        index = [numbers.setdefault(word, len(numbers)) for word in words]
+        encoded = self._tokenizer.encode_batch_fast(
+            [word.decode() for word in numbers], add_special_tokens=False
+        )
+        rows = [x.ids for x in encoded]
+        lengths = np.array([len(row) for row in rows], "int64")
+        ids = [i for number in index for i in rows[number]]
+        return np.array(ids, "int32"), lengths[index].astype("int64")
+
+
+def _call(
+    function: Callable[[Any], Any], texts: tf.Tensor, dtypes: list[tf.DType]
+) -> list[tf.Tensor]:
+    """Calls Python in the graph on strings [N]; all results are of rank 1."""
+    results = tf.numpy_function(function, [texts], dtypes, stateful=False)
+    return [tf.ensure_shape(x, [None]) for x in tf.nest.flatten(results)]
