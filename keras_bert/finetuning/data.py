@@ -167,9 +167,11 @@ def _checked_items(data, name_texts):
             f"{form}, or a dict of lists of equal length, or a list of texts."
         )
     items = _values(data)
-    two = len(items) == 2 and all(
-        isinstance(x, list) and len(x) == 2 and isinstance(x[0], str)
-        for x in items
+    two = (
+        isinstance(data, list)
+        and len(data) == 2
+        and all(isinstance(x, list) and len(x) == 2 for x in data)
+        and all(isinstance(x[0], str) for x in data)
     )
     if is_texts or (two and len(name_texts(2)) == 2):
         raise InputError(

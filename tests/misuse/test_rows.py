@@ -117,7 +117,8 @@ _NAMES = Says("is not one of the strings 'no', 'yes'")
 
 @cases(
     ("no label", lambda x: x.evaluate([{"text": "a"}]), _STRINGS),
-    ("an integer", _classified(1), ["accuracy", "loss"]),
+    ("an integer", lambda x: x.evaluate_one(
+        "classification", text="a", label=1), ["accuracy", "loss"]),
     ("an unknown integer", _classified(2), _STRINGS),
     ("a boolean", _classified(True), _STRINGS),
     ("a list", _classified(["1"]), _STRINGS),
@@ -161,7 +162,7 @@ def _choice(label="0", endings=("b", "c")):
     ("a boolean", _choice(True), Says("Label True of example 1")),
     ("labels from 1", _choice("2"), Says("the numbers of its endings")),
     ("the ending", _choice("b"), Says("the numbers of its endings")),
-    ("one ending", _choice(endings="b"), Says("give at least two")),
+    ("one ending", _choice(endings=["b"]), Says("give at least two")),
     ("an ending that is None", _choice(endings=["b", None]),
      Says("is None; give a string")),
     ("other numbers of endings", lambda x: x.predict(
