@@ -91,6 +91,8 @@ setuptools.setup(
             "onnx",
             "onnxruntime",
             "openai",
+            "pandas",
+            "polars",
             "prometheus_client",
             "pyarrow",
             "pytest",

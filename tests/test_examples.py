@@ -102,6 +102,7 @@ def _write_pretrained(folder, config):
 # Each of them takes seconds. ServedModel's is like the first five.
 _SLOW = {
     "FinetunedModel",
+    "TextClassifier",
     "export_pretrained",
     "predict_files",
     "predict_files_with_beam",
@@ -154,7 +155,7 @@ def test_the_top_has_few_names():
         for name in keras_bert.__all__
         if inspect.ismodule(getattr(keras_bert, name))
     ]
-    assert len(keras_bert.__all__) - len(modules) <= 30
+    assert len(keras_bert.__all__) - len(modules) <= 32
     with pytest.raises(AttributeError, match="attribute bert"):
         _ = keras_bert.bert
 

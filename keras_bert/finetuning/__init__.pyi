@@ -1,6 +1,13 @@
 from .config import FinetuningConfig as FinetuningConfig
 from .finetuned_model import FinetunedModel as FinetunedModel
-from .finetuned_model import is_finetuned as is_finetuned
+from .finetuned_model import MultiLabelClassifier as MultiLabelClassifier
+from .finetuned_model import MultipleChoiceModel as MultipleChoiceModel
+from .finetuned_model import QuestionAnswerer as QuestionAnswerer
+from .finetuned_model import TextClassifier as TextClassifier
+from .finetuned_model import TextEmbedder as TextEmbedder
+from .finetuned_model import TextRegressor as TextRegressor
+from .finetuned_model import TokenClassifier as TokenClassifier
 from .finetuned_model import load_finetuned as load_finetuned
+from .folder import is_finetuned as is_finetuned
 from .run import finetune as finetune
 from .search import search_hyperparameters as search_hyperparameters

@@ -19,10 +19,10 @@ import tensorflow as tf
 
 from keras_bert.errors import InputError
 from keras_bert.finetuning.config import DistillationConfig, parse_layer_map
-from keras_bert.finetuning.finetuned_model import (
+from keras_bert.finetuning.folder import (
     finetuned_folder,
-    load_finetuned,
     read_kind,
+    read_model,
 )
 from keras_bert.kinds.kind import Kind
 from keras_bert.models.hidden_states import with_hidden_states
@@ -96,7 +96,7 @@ def _teach(
     config: DistillationConfig,
     layers: Mapping[int, int],
 ) -> Teaching:
-    large = load_finetuned(teacher).model
+    large, *_ = read_model(finetuned_folder(teacher))
     _check_networks(model, large, kind.objectives)
     _check_layers(model, large, layers)
     network, large = (

@@ -12,6 +12,7 @@ from typing import Any
 import keras
 import numpy as np
 import tensorflow as tf
+from absl import logging
 
 from keras_bert.checkpoints.adapters import (
     ADAPTERS_FILE,
@@ -29,7 +30,7 @@ from keras_bert.finetuning.config import FinetuningConfig
 from keras_bert.finetuning.distillation import distill
 from keras_bert.finetuning.encoding import encode_rows, encoded_folder
 from keras_bert.finetuning.evaluation import Evaluation
-from keras_bert.finetuning.finetuned_model import sidecars
+from keras_bert.finetuning.folder import sidecars
 from keras_bert.io.whole_files import whole_folder
 from keras_bert.kinds.examples import Examples
 from keras_bert.kinds.kind import Kind
@@ -94,12 +95,15 @@ class Engine:
         origin: Mapping[str, Any],
         callbacks: Sequence[keras.callbacks.Callback],
         starts_over: bool,
-    ) -> tuple[keras.Model, dict[str, float]]:
+        is_interactive: bool = False,
+    ) -> Run:
         """Trains on labeled rows, and keeps the best model as `best/`.
 
-        The first of the evaluations, by split, chooses it by a metric.
-        `origin` says where task, rows and weights come from. Returns the last
-        model and the last row of the history.
+        The first of the evaluations, by split, chooses it by a metric; without
+        one, it is the last model. `origin` says where task, rows and weights
+        come from. Returns the run, with the last model and the history.
+
+        If it `is_interactive`, a KeyboardInterrupt ends the run early.
         """
         config = self.config
         examples = encode_rows(
@@ -119,7 +123,7 @@ class Engine:
         if self.checkpoint and config.lora_rank:
             base = BaseModel.of(self.checkpoint, config.alpha)
             files[ADAPTERS_FILE] = base.to_json()
-        evaluation, *_ = evaluations.values()
+        selection = self._selection(evaluations, metric)
         run = Run(
             self._trainee(base),
             Plan(
@@ -135,11 +139,7 @@ class Engine:
                     static_shapes=config.distribution_strategy == "tpu",
                     by_length=self.kind.batches_by_length,
                 ),
-                selection=Selection(
-                    lambda model: evaluation(model, tune=True)[1],
-                    metric,
-                    config.early_stopping_patience,
-                ),
+                selection=selection,
             ),
             strategy=strategy,
             config=dataclasses.replace(
@@ -153,7 +153,18 @@ class Engine:
             callbacks=callbacks,
             starts_over=starts_over,
         )
-        return run.model, run.train()
+        is_whole = False
+        try:
+            run.train()
+            is_whole = True
+        except KeyboardInterrupt:
+            if not is_interactive:
+                raise
+            logging.warning("Interrupted at step %d.", run.step)
+        best = output_dir / "best"
+        if not (selection and (is_whole or whole_folder(best).is_dir())):
+            run.write_weights(best)
+        return run
 
     def load_best(self, output_dir: Path, model: keras.Model) -> keras.Model:
         """Loads the best weights of a run into its model, and returns it.
@@ -188,6 +199,16 @@ class Engine:
                 "layer."
             )
         return model
+
+    def _selection(self, evaluations, metric):
+        if not evaluations:
+            return None
+        evaluation, *_ = evaluations.values()
+        return Selection(
+            lambda model: evaluation(model, tune=True)[1],
+            metric,
+            self.config.early_stopping_patience,
+        )
 
     def _trainee(self, base):
         def build_adapted_model():

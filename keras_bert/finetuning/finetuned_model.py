@@ -1,52 +1,77 @@
-"""A fine-tuned model: load it, ask it, evaluate it, export it."""
+"""A fine-tuned model: make it or load it, train, ask, evaluate, export it."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import keras
 
 from keras_bert.checkpoints.find import checkpoint_folder
-from keras_bert.checkpoints.load import load_whole
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
-from keras_bert.config import BertConfig, check_is_bert
+from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.export.config import ExportConfig
 from keras_bert.export.finetuned import export_finetuned, in_bfloat16
 from keras_bert.export.network import export_network, load_network
+from keras_bert.finetuning.config import FinetuningConfig
+from keras_bert.finetuning.data import (
+    as_rows,
+    learn_labels,
+    names_of_texts,
+    with_label_names,
+)
+from keras_bert.finetuning.engine import Engine
 from keras_bert.finetuning.evaluation import Evaluation, Predictor
 from keras_bert.finetuning.export_report import export_report
-from keras_bert.finetuning.rows import as_rows
+from keras_bert.finetuning.fitting import checked_config, fit_rows, split_rows
+from keras_bert.finetuning.folder import (
+    finetuned_folder,
+    read_model,
+    read_training,
+    sidecars,
+)
 from keras_bert.io.local_copy import local_copy
 from keras_bert.io.paths import to_path
-from keras_bert.io.whole_files import check_is_new, to_json, write_json
-from keras_bert.kinds.fields import check_text
-from keras_bert.kinds.hub_config import HubConfig
-from keras_bert.kinds.kind import Answer, Kind
+from keras_bert.io.whole_files import check_is_new, write_json
+from keras_bert.kinds.classification import Classification
+from keras_bert.kinds.embedding.embedding import Embedding
+from keras_bert.kinds.fields import check_text, check_text_list
+from keras_bert.kinds.kind import Answer, Kind, TaskSpec
+from keras_bert.kinds.multilabel import MultiLabel
+from keras_bert.kinds.multiple_choice import MultipleChoice
+from keras_bert.kinds.registry import get_kind
 from keras_bert.kinds.regression import Regression
+from keras_bert.kinds.span.span import Span
 from keras_bert.kinds.spec import (
     build_kind,
     find_spec,
     has_spec,
     make_settings,
-    spec_to_json,
 )
-from keras_bert.tasks.base import Row
+from keras_bert.kinds.token_classification.token_classification import (
+    TokenClassification,
+)
+from keras_bert.progress import shown_log
 from keras_bert.training.checkpoint import write_weights
 
-Rows = Iterable[Row] | Mapping[str, Sequence]
-_TRAINING = "training.json"
 _BATCH_SIZE = 32
 
 
-@dataclasses.dataclass(frozen=True)
 class FinetunedModel:
     """A network, and the kind of task that gives its numbers a meaning.
+
+    A subclass, such as `TextClassifier`, makes a model of its kind from a
+    pre-trained checkpoint. `load_finetuned` returns one too.
+
+    Texts are a list or another column of strings; for a kind with two texts, a
+    list of tuples or a tuple of two columns. Or they are rows with names: a
+    list of dicts, a dict of lists, a DataFrame, a data set of the library
+    `datasets`; these, and a `tf.data.Dataset` of (text, label), may have the
+    labels inside, as `label`.
 
     Attributes:
         model: The network.
@@ -59,12 +84,12 @@ class FinetunedModel:
 
     Example:
         >>> model = keras_bert.load_finetuned("finetuned")
-        >>> (answer,) = model.predict([{"sentence": "a very good film"}])
+        >>> (answer,) = model.predict(["a very good film"])
         >>> sorted(answer)
         ['label', 'num_tokens', 'scores', 'truncated']
-        >>> rows = [{"sentence": "a very good film", "label": "1"}]
-        >>> sorted(model.evaluate(rows))
+        >>> sorted(model.evaluate(["a very good film"], [1]))
         ['accuracy', 'loss']
+        >>> history = model.fit(["good", "bad"], [1, 0], epochs=1)
         >>> model.export("served").name
         '1'
         >>> model.export("lite", keras_bert.ExportConfig("litert")).name
@@ -72,22 +97,207 @@ class FinetunedModel:
         >>> model.save("copy")
     """
 
-    model: keras.Model
-    kind: Kind
-    bert_config: BertConfig
-    training: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    kind_class: ClassVar[type[Kind] | None] = None
+    text_fields: ClassVar[tuple[str, ...]] = ()
+    metrics: ClassVar[tuple[str, ...]] = ()
 
-    def predict(self, rows: Rows, *, batch_size: int = 64) -> list[Answer]:
-        """Answers rows, each a dict with the text fields of the task.
+    def __init__(
+        self,
+        model: keras.Model,
+        kind: Kind,
+        bert_config: BertConfig,
+        training: Mapping[str, Any] | None = None,
+    ):
+        self._model: keras.Model | None = model
+        self._kind: Kind | None = kind
+        self._spec, self._tokenizer = kind.spec, kind.tokenizer
+        self._checkpoint: str | Path | None = None
+        # The first rows tell the text fields, if nobody else has.
+        self._learns_fields = False
+        self.bert_config = bert_config
+        self.training = training or {}
 
-        A dict of lists of equal length or a DataFrame holds rows too.
+    @classmethod
+    def from_pretrained(
+        cls,
+        checkpoint: str | Path,
+        labels: Sequence | None = None,
+        text_fields: Sequence[str] | None = None,
+        *,
+        do_lower_case: bool | None = None,
+        **settings: Any,
+    ):
+        """Makes a model to train from a pre-trained or fine-tuned checkpoint.
+
+        Args:
+            checkpoint: As for `load_checkpoint`, with its config and
+                vocabulary: a folder, or `hf://owner/name`. If it is a model of
+                this kind, the other arguments are by default as in training.
+            labels: The names of the labels, in the order of their ids; by
+                default, the labels of the first rows that `fit` gets, in
+                sorted order.
+            text_fields: The names of the texts in rows with names; by default
+                those of the first rows that `fit` gets.
+            do_lower_case: By default, as the checkpoint was trained.
+            settings: The settings of the kind, such as `max_seq_length`.
+
+        Raises InputError if these do not fit together.
         """
-        rows = as_rows(rows, self.kind.spec.text_fields)
+        if cls.kind_class is None:
+            raise InputError(
+                "FinetunedModel has no kind; use a class with one, such as "
+                "TextClassifier.from_pretrained, or load_finetuned."
+            )
+        if not checkpoint:
+            raise InputError(
+                f"The checkpoint is {checkpoint!r}; give a folder with weights "
+                "or a name on the Hub, hf://owner/name."
+            )
+        bert_config, tokenizer = load_config_and_tokenizer(
+            checkpoint, do_lower_case=do_lower_case
+        )
+        kind = cls.kind_class
+        shortest = cls.text_fields[: kind.num_text_fields[0]]
+        spec = TaskSpec(kind.name, shortest, kind.Settings(), (), cls.metrics)
+        learns_fields = text_fields is None
+        folder = checkpoint_folder(checkpoint)
+        length = min(
+            spec.settings.max_seq_length, bert_config.max_position_embeddings
+        )
+        values: dict[str, Any] = {"max_seq_length": length}
+        if has_spec(folder):
+            found = find_spec(folder, bert_config)
+            if found.kind == spec.kind:
+                spec, learns_fields = found, False
+                values = dataclasses.asdict(spec.settings)
+        if not spec.metrics:
+            spec = dataclasses.replace(spec, metrics=cls.metrics)
+        changes: dict[str, Any] = {
+            "settings": make_settings(spec.kind, {**values, **settings})
+        }
+        if labels is not None:
+            changes["labels"] = _names("labels", labels)
+        if text_fields is not None:
+            changes["text_fields"] = _names("text_fields", text_fields)
+        spec = dataclasses.replace(spec, **changes)
+        made = cls.__new__(cls)
+        made._model = made._kind = None
+        if spec.labels or not kind.has_labels:
+            made._kind = build_kind(spec, tokenizer, bert_config)
+        made._spec, made._tokenizer = spec, tokenizer
+        made._checkpoint = checkpoint
+        made._learns_fields = learns_fields
+        made.bert_config, made.training = bert_config, {}
+        return made
+
+    @property
+    def kind(self) -> Kind:
+        if self._kind is None:
+            raise InputError(
+                "The model has no labels yet; call fit with labeled texts, or "
+                "give the labels to from_pretrained."
+            )
+        return self._kind
+
+    @property
+    def model(self) -> keras.Model:
+        if self._model is None:
+            engine = Engine(
+                self.kind,
+                self.bert_config,
+                FinetuningConfig(),
+                self._checkpoint,
+            )
+            self._model = engine.build_model()
+        return self._model
+
+    @shown_log()
+    def fit(
+        self,
+        x: Any,
+        y: Any = None,
+        *,
+        validation_data: Any = None,
+        validation_split: float = 0.0,
+        epochs: float | None = None,
+        batch_size: int | None = None,
+        learning_rate: float | None = None,
+        config: FinetuningConfig | None = None,
+        callbacks: Sequence[keras.callbacks.Callback] = (),
+        output_dir: str | Path | None = None,
+        overwrite_output_dir: bool = False,
+        optimizer: None = None,
+    ) -> keras.callbacks.History:
+        """Trains the model as `finetune` does, from its present weights.
+
+        With validation data, the result is the model of the epoch with the best
+        first metric of `kind.spec`; without, that of the last step. Ctrl-C
+        ends the training early and without an error: the result is the best
+        model so far if an epoch was evaluated, or else that of the last step.
+
+        Args:
+            x: Texts or rows; see the class.
+            y: A label for each, if they are not in the rows: strings, integers
+                or booleans, which become strings. Those of each kind are in
+                `Task.read`.
+            validation_data: `(x, y)`, or rows with their labels.
+            validation_split: In place of them, the share of the rows, the last
+                ones, that are held out.
+            epochs, batch_size, learning_rate: In place of those of the config.
+            config: All other settings; see `FinetuningConfig`.
+            callbacks: Callbacks of Keras, as in `finetune`.
+            output_dir: Gets checkpoints, from which the same call resumes, the
+                history and `best/`, the result; by default, nothing stays.
+            overwrite_output_dir: Whether to start over if it has a run.
+            optimizer: Is refused; the config says how to train.
+
+        Returns:
+            A history as Keras has it: `history` has a list by figure, with a
+            value for each epoch (the interval between two checkpoints). The
+            figures of training are means over the epoch.
+        """
+        config = checked_config(
+            config,
+            optimizer,
+            num_train_epochs=epochs,
+            train_batch_size=batch_size,
+            learning_rate=learning_rate,
+        )
+        spec, rows = self._learn(x, y)
+        if validation_data is None:
+            rows, held_out = split_rows(rows, validation_split)
+        elif validation_split:
+            raise InputError("Give validation_data or validation_split.")
+        else:
+            held_out = self._held_out(validation_data, spec)
+        if not spec.metrics:
+            metrics = self._default_metrics(held_out)
+            spec = dataclasses.replace(spec, metrics=metrics)
+        kind = build_kind(spec, self._tokenizer, self.bert_config)
+        fitted = fit_rows(
+            Engine(kind, self.bert_config, config, self._checkpoint),
+            rows,
+            held_out,
+            network=self._model,
+            callbacks=callbacks,
+            output_dir=output_dir,
+            starts_over=overwrite_output_dir,
+        )
+        self._model, self._kind, self.training, history = fitted
+        self._spec, self._learns_fields = self._kind.spec, False
+        return history
+
+    def predict(self, x: Any, *, batch_size: int = 64) -> list[Answer]:
+        """Answers texts or rows; labels in them are not read.
+
+        One text is not a list of texts, and refused.
+        """
+        kind, rows = self.kind, self._rows(x)
         if not rows:
             return []
-        examples = self.kind.encode(rows, labeled=False)
+        examples = kind.encode(rows, labeled=False)
         outputs, _ = self._predictor(examples, batch_size=batch_size)
-        return self.kind.answer(rows, examples, outputs)
+        return kind.answer(rows, examples, outputs)
 
     def rank(
         self,
@@ -111,7 +321,7 @@ class FinetunedModel:
                 "reranker, or compare vectors with load_embedder."
             )
         check_text(query, "The query")
-        documents = _strings("documents", documents)
+        documents = check_text_list(documents, "documents")
         if top_k is not None and (not isinstance(top_k, int) or top_k < 1):
             raise InputError(f"top_k is {top_k!r}; give a number above 0.")
         first, second = spec.text_fields
@@ -123,9 +333,11 @@ class FinetunedModel:
             for i in order[:top_k]
         ]
 
-    def evaluate(self, rows: Rows, *, batch_size: int = 64) -> dict[str, float]:
+    def evaluate(
+        self, x: Any, y: Any = None, *, batch_size: int = 64
+    ) -> dict[str, float]:
         """Returns the metrics of the task and the loss, on labeled rows."""
-        rows = as_rows(rows, self.kind.spec.text_fields)
+        rows = self._rows(x, y)
         evaluation = Evaluation(self.kind, rows, batch_size=batch_size)
         return evaluation(self.model)[1]
 
@@ -134,7 +346,7 @@ class FinetunedModel:
         export_dir: str | Path,
         config: ExportConfig | None = None,
         *,
-        rows: Rows | None = None,
+        rows: Any = None,
     ) -> Path:
         """Writes the next version of a served model, such as `export_dir/1`.
 
@@ -149,7 +361,7 @@ class FinetunedModel:
         # Before anything is written, because a row may be wrong.
         evaluation = None
         if rows is not None:
-            rows = as_rows(rows, self.kind.spec.text_fields)
+            rows = self._rows(rows)
             evaluation = Evaluation(self.kind, rows, batch_size=_BATCH_SIZE)
         exported = self.model
         if config.precision == "bfloat16":
@@ -186,9 +398,238 @@ class FinetunedModel:
         texts = sidecars(self.kind, self.bert_config, self.training)
         write_weights(self.model, output_dir, texts)
 
-    @functools.cached_property
+    @property
     def _predictor(self):
-        return Predictor(self.model, self.kind.objectives)
+        found = self.__dict__.get("_last_predictor")
+        if found is None or found.model is not self.model:
+            found = Predictor(self.model, self.kind.objectives)
+            self._last_predictor = found
+        return found
+
+    @functools.cached_property
+    def _kind_of_rows(self):
+        return get_kind(self._spec.kind)
+
+    def _rows(self, x, y=None, spec=None):
+        spec = spec or self._spec
+        rows = self._read(x, y, spec.text_fields)
+        if not self._kind_of_rows.has_labels:
+            return rows
+        return with_label_names(rows, spec.labels)
+
+    def _read(self, x, y, fields):
+        def name_texts(num_texts):
+            if num_texts > len(fields):
+                raise InputError(
+                    f"A row has {num_texts} texts, but the model reads "
+                    f"{', '.join(fields)}; give from_pretrained the "
+                    "text_fields, one name for each text."
+                )
+            return fields[:num_texts]
+
+        has_pairs = max(self._kind_of_rows.num_text_fields) > 1
+        return as_rows(x, y, name_texts=name_texts, has_pairs=has_pairs)
+
+    def _learn(self, x, y):
+        """Returns the task as the rows show it, and the rows."""
+        spec = self._spec
+        fields = self.text_fields if self._learns_fields else spec.text_fields
+        rows = self._read(x, y, fields)
+        if not rows:
+            raise InputError(
+                "There is no row to train on; give texts and their labels."
+            )
+        if self._learns_fields and isinstance(rows[0], Mapping):
+            fields = self._find_fields(rows[0])
+            spec = dataclasses.replace(spec, text_fields=fields)
+        if self._kind_of_rows.has_labels:
+            if not spec.labels:
+                labels = learn_labels(rows)
+                spec = dataclasses.replace(spec, labels=labels)
+            rows = with_label_names(rows, spec.labels)
+        return spec, rows
+
+    def _find_fields(self, row):
+        numbers = self._kind_of_rows.num_text_fields
+        found, usual = tuple(names_of_texts(row)), self.text_fields
+        if set(found) == set(usual[: len(found)]):
+            return usual[: max(len(found), numbers[0])]
+        if len(numbers) == 1 and set(usual) <= set(found):
+            return usual  # it cannot be another number of texts
+        if numbers[0] == len(found) == 1:
+            return found
+        raise InputError(
+            f"The rows have the texts {', '.join(found)}; say which the model "
+            f"reads, in order: from_pretrained(..., text_fields={found!r})."
+        )
+
+    def _default_metrics(self, held_out):
+        return tuple(self._kind_of_rows.metrics)[:1]
+
+    def _held_out(self, data, spec):
+        if isinstance(data, tuple):
+            if len(data) != 2:
+                raise InputError(
+                    f"validation_data is a tuple of {len(data)}; give (x, y), "
+                    "or rows that have their labels inside."
+                )
+            rows = self._rows(*data, spec=spec)
+        else:
+            rows = self._rows(data, spec=spec)
+        if not rows:
+            raise InputError("validation_data has no row; leave it out.")
+        return rows
+
+
+class TextClassifier(FinetunedModel):
+    """Chooses one of several labels for a text or a pair of texts.
+
+    Example:
+        >>> model = keras_bert.TextClassifier.from_pretrained("pretrained")
+        >>> texts = ["a good film", "a bad film"]
+        >>> history = model.fit(texts, ["good", "bad"], epochs=2)
+        >>> len(history.history["loss"])
+        2
+        >>> model.kind.spec.labels
+        ('bad', 'good')
+        >>> (answer,) = model.predict(["the movie was good"])
+        >>> list(answer["scores"])
+        ['bad', 'good']
+    """
+
+    kind_class = Classification
+    text_fields = ("text", "other_text")
+    metrics = ("accuracy",)
+
+
+class MultiLabelClassifier(FinetunedModel):
+    """Gives any number of labels to a text or a pair of texts.
+
+    The label of a text is a list of labels, which may be empty.
+
+    Example:
+        >>> model = keras_bert.MultiLabelClassifier.from_pretrained(
+        ...     "pretrained", labels=["funny", "sad"]
+        ... )
+        >>> (answer,) = model.predict(["a good film"])
+        >>> list(answer["scores"])
+        ['funny', 'sad']
+    """
+
+    kind_class = MultiLabel
+    text_fields = TextClassifier.text_fields
+    metrics = ("micro_f1", "macro_f1")
+
+
+class TextRegressor(FinetunedModel):
+    """Gives a number to a text or a pair of texts.
+
+    Example:
+        >>> model = keras_bert.TextRegressor.from_pretrained(
+        ...     "pretrained", max_value=5.0
+        ... )
+        >>> (answer,) = model.predict(["a good film"])
+        >>> type(answer["score"])
+        <class 'float'>
+    """
+
+    kind_class = Regression
+    text_fields = TextClassifier.text_fields
+    metrics = ("pearson", "spearman")
+
+
+class TokenClassifier(FinetunedModel):
+    """Chooses a label for each word of a text, and finds its entities.
+
+    A text is a list of words; `predict` takes strings too.
+
+    Example:
+        >>> model = keras_bert.TokenClassifier.from_pretrained(
+        ...     "pretrained", labels=["O", "B-DOG", "I-DOG"]
+        ... )
+        >>> (answer,) = model.predict([["the", "lazy", "dog"]])
+        >>> len(answer["tags"])
+        3
+    """
+
+    kind_class = TokenClassification
+    text_fields = ("words",)
+    metrics = ("f1", "precision", "recall", "accuracy")
+
+    def predict(self, x: Any, *, batch_size: int = 64) -> list[Answer]:
+        """Answers lists of words, or strings, which have entities only."""
+        rows, (field,) = self._rows(x), self._spec.text_fields
+        if rows and all(
+            isinstance(row, Mapping) and isinstance(row.get(field), str)
+            for row in rows
+        ):
+            rows = [{"text": row[field]} for row in rows]
+        return super().predict(rows, batch_size=batch_size)
+
+
+class QuestionAnswerer(FinetunedModel):
+    """Finds the part of a text that answers a question.
+
+    The label is a list of answers, each a dict with `text` and `answer_start`.
+
+    Example:
+        >>> model = keras_bert.QuestionAnswerer.from_pretrained(
+        ...     "base", max_seq_length=64, doc_stride=16
+        ... )
+        >>> (answer,) = model.predict([("what is lazy", "a lazy dog")])
+        >>> answer["answer"] in "a lazy dog"
+        True
+    """
+
+    kind_class = Span
+    text_fields = ("question", "context")
+    metrics = ("f1", "exact_match")
+
+
+class MultipleChoiceModel(FinetunedModel):
+    """Chooses one of several endings of a text.
+
+    The label is the number of the right ending, from 0.
+
+    Example:
+        >>> models = keras_bert.finetuning
+        >>> model = models.MultipleChoiceModel.from_pretrained("pretrained")
+        >>> (answer,) = model.predict([("the film is", ["good", "a dog"])])
+        >>> answer["choice"] in (0, 1)
+        True
+    """
+
+    kind_class = MultipleChoice
+    text_fields = ("context", "endings")
+    metrics = ("accuracy",)
+
+
+class TextEmbedder(FinetunedModel):
+    """Turns texts into vectors, and learns from texts of like meaning.
+
+    It learns from pairs, or triplets of a text, a like one and another one;
+    with `loss="cosent"`, from pairs with their similarity as the label.
+
+    Example:
+        >>> model = keras_bert.TextEmbedder.from_pretrained("pretrained")
+        >>> (answer,) = model.predict(["a good film"])
+        >>> len(answer["embedding"])
+        12
+    """
+
+    kind_class = Embedding
+    text_fields = ("text", "other_text", "negative")
+
+    def _default_metrics(self, held_out):
+        is_scored = not held_out or "label" in held_out[0]
+        return ("spearman",) if is_scored else ("triplet_accuracy",)
+
+
+_CLASSES = {
+    x.kind_class.name: x
+    for x in FinetunedModel.__subclasses__()
+    if x.kind_class
+}
 
 
 def load_finetuned(
@@ -201,12 +642,13 @@ def load_finetuned(
     """Loads a model with its task: a result of `finetune`, or one of the Hub.
 
     The `config.json` of transformers says what a model of the Hub is for. A
-    folder of sentence-transformers is a model of the kind `embedding`.
+    folder of sentence-transformers is a model of the kind `embedding`. The
+    result is an instance of the class of its kind, such as `TextClassifier`.
 
     Example:
         >>> model = keras_bert.load_finetuned("finetuned")
-        >>> model.kind.spec.labels
-        ('0', '1')
+        >>> type(model).__name__, model.kind.spec.labels
+        ('TextClassifier', ('0', '1'))
         >>> model = keras_bert.load_finetuned("finetuned", labels=["no", "yes"])
         >>> model.kind.spec.labels
         ('no', 'yes')
@@ -228,104 +670,20 @@ def load_finetuned(
             have all of its weights, or if an argument does not fit.
     """
     folder = finetuned_folder(path)
-    kind, bert_config = read_kind(path, labels, text_fields, settings)
-    model = kind.build_model(bert_config)
-    load_whole(model, path)
-    return FinetunedModel(model, kind, bert_config, _read_training(folder))
+    model, kind, bert_config = read_model(path, labels, text_fields, settings)
+    of_kind = _CLASSES.get(kind.name, FinetunedModel)
+    return of_kind(model, kind, bert_config, read_training(folder))
 
 
-def read_kind(
-    path: str | Path, labels=None, text_fields=None, settings=None
-) -> tuple[Kind, BertConfig]:
-    """Reads all of a fine-tuned model but its weights."""
-    bert_config, tokenizer = load_config_and_tokenizer(path)
-    spec = find_spec(finetuned_folder(path), bert_config)
-    if labels is not None:
-        labels = _strings("labels", labels)
-        if spec.labels and len(labels) != len(spec.labels):
-            raise InputError(
-                f"The labels are {labels}, but the model has {len(spec.labels)}"
-                f": {spec.labels}; give as many, in this order."
-            )
-        spec = dataclasses.replace(spec, labels=labels)
-    if text_fields is not None:
-        names = _strings("text_fields", text_fields)
-        spec = dataclasses.replace(spec, text_fields=names)
-    if settings:
-        values = dataclasses.asdict(spec.settings) | dict(settings)
-        changed = make_settings(spec.kind, values)
-        spec = dataclasses.replace(spec, settings=changed)
-    return build_kind(spec, tokenizer, bert_config), bert_config
-
-
-def is_finetuned(path: str | Path) -> bool:
-    """Returns whether `load_finetuned` loads a checkpoint.
-
-    Raises FileNotFoundError if there is no checkpoint.
-
-    Example:
-        >>> keras_bert.finetuning.is_finetuned("finetuned")
-        True
-        >>> keras_bert.finetuning.is_finetuned("pretrained")
-        False
-    """
-    return has_spec(checkpoint_folder(path))
-
-
-def finetuned_folder(path: str | Path | None) -> Path:
-    """Returns the folder with the weights of a fine-tuned model.
-
-    Raises InputError if there is none.
-    """
-    if not path:
+def _names(name, values):
+    """Returns labels or fields as strings, which must differ."""
+    if isinstance(values, (str, bytes, Mapping, Set)) or not isinstance(
+        values, Iterable
+    ):
         raise InputError(
-            f"The model is {path!r}; give the output_dir of keras-bert "
-            "finetune, or a folder of the Hub."
+            f'The {name} are {values!r}; give a list such as ["a", "b"].'
         )
-    folder = checkpoint_folder(path)
-    if has_spec(folder):
-        return folder
-    config = HubConfig.beside(folder)
-    check_is_bert(config.values)
-    raise InputError(
-        f"{folder} has no task.json, and {config.described()}, so it is not a "
-        "fine-tuned model: train it with finetune, or take the hidden states "
-        "from load_pretrained, the vectors from load_embedder or the guesses "
-        "at [MASK] from keras_bert.export.load_mask_filler."
-    )
-
-
-def sidecars(
-    kind: Kind, bert_config: BertConfig, training: Mapping[str, Any]
-) -> dict[str, str]:
-    """Returns the text files beside the weights of a fine-tuned model."""
-    return {
-        "bert_config.json": bert_config.to_json(),
-        "task.json": spec_to_json(kind.spec),
-        _TRAINING: to_json(training),
-        **kind.tokenizer.sidecars(bert_config.max_position_embeddings),
-    }
-
-
-def _strings(name, values):
-    """Returns a tuple; raises InputError if it would not hold strings."""
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        raise InputError(f"The {name} are {values!r:.80}; give a list of them.")
-    values = tuple(values)
-    for value in values:
-        check_text(value, f"One of the {name}")
-    return values
-
-
-def _read_training(folder):
-    """Reads `training.json`, and the metrics that `finetune` wrote at the end.
-
-    The metrics are those of the best checkpoint.
-    """
-    training: dict[str, Any] = {}
-    if (folder / _TRAINING).is_file():
-        training = json.loads((folder / _TRAINING).read_bytes())
-    results = folder.parent / "eval_results.json"
-    if folder.name == "best" and results.is_file():
-        training["metrics"] = json.loads(results.read_bytes())
-    return training
+    names = tuple(map(str, values))
+    if len(set(names)) < len(names):
+        raise InputError(f"One of the {name} {names} occurs twice.")
+    return names

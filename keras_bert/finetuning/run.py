@@ -24,10 +24,11 @@ from keras_bert.finetuning.evaluation import (
     write_predictions,
     write_submission,
 )
-from keras_bert.finetuning.finetuned_model import (
-    FinetunedModel,
+from keras_bert.finetuning.finetuned_model import FinetunedModel
+from keras_bert.finetuning.folder import (
     finetuned_folder,
     is_finetuned,
+    name_without_folders,
 )
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import write_json
@@ -110,7 +111,7 @@ def finetune(
     """
     task_name = None
     if not isinstance(task, Task):
-        task, task_name = get_task(task), _without_folders(task)
+        task, task_name = get_task(task), name_without_folders(task)
     config = FinetuningConfig.checked(config)
     output_dir, data_dir = to_path(output_dir), to_path(data_dir)
     check_output_dir(output_dir)
@@ -142,7 +143,7 @@ def finetune(
         for split in task.validation_splits
     }
     if config.num_train_epochs:
-        model, figures = engine.train(
+        run = engine.train(
             rows,
             evaluations,
             task.metrics[0],
@@ -153,29 +154,21 @@ def finetune(
                 # The folders mean nothing on another machine.
                 "task": task_name,
                 "data": data_dir.name,
-                "checkpoint": _without_folders(checkpoint),
-                "teacher": _without_folders(teacher),
+                "checkpoint": name_without_folders(checkpoint),
+                "teacher": name_without_folders(teacher),
             },
             callbacks=callbacks,
             starts_over=overwrite_output_dir,
         )
         if not is_chief(strategy):
-            return figures
-        model = engine.load_best(output_dir, model)
+            return run.history.last
+        model = engine.load_best(output_dir, run.model)
     else:
         model = engine.load_finetuned()
     results = _evaluate(model, engine.kind, evaluations, output_dir)
     finetuned = FinetunedModel(model, engine.kind, bert_config)
     _predict_test_sets(finetuned, task, read, output_dir)
     return results
-
-
-def _without_folders(name):
-    """Returns the name of a file; names of tasks and hf:// keep their /."""
-    if not name:
-        return None
-    is_path = ".py" in str(name) or Path(name).exists()
-    return Path(name).name if is_path else str(name)
 
 
 def _settings(task, settings, config, checkpoint, bert_config):

@@ -119,6 +119,19 @@ def check_text(value: Any, name: str) -> None:
         ) from error
 
 
+def check_text_list(values: Any, name: str) -> tuple[str, ...]:
+    """Returns texts, such as the labels; raises InputError for anything else.
+
+    `name` is what they are, such as "labels".
+    """
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise InputError(f"The {name} are {values!r:.80}; give a list of them.")
+    values = tuple(values)
+    for value in values:
+        check_text(value, f"One of the {name}")
+    return values
+
+
 def find_label(label: Any, ids: Mapping[str, int], number: int) -> int:
     """Returns the id of a label.
 

@@ -193,7 +193,7 @@ class Run:
             self._output_dir / "best",
             step=self.step,
             interval=self._interval,
-            write=self._write_best,
+            write=self.write_weights,
         )
         self._callbacks = Callbacks(
             callbacks,
@@ -241,6 +241,14 @@ class Run:
             metric = selection.metric if selection else None
             logging.info("%s", describe_run(self.history.rows, metric))
         return self.history.last
+
+    def write_weights(
+        self, folder: Path, sidecars: Mapping[str, str] | None = None
+    ) -> None:
+        """Writes the present weights, with the sidecars of a checkpoint."""
+        if self._writes:
+            sidecars = {**self._sidecars, **(sidecars or {})}
+            write_weights(self.model, folder, sidecars, self._state.holds)
 
     def _find_checkpoint(self, fingerprint):
         """Returns the checkpoint from which the run goes on, or None."""
@@ -469,11 +477,6 @@ class Run:
         batches = self._plan.held_out_batches
         num_batches = int(batches(WHOLE).cardinality())
         return distribute(self._strategy, batches), num_batches
-
-    def _write_best(self, folder, sidecars):
-        if self._writes:
-            sidecars = {**self._sidecars, **sidecars}
-            write_weights(self.model, folder, sidecars, self._state.holds)
 
     def _exit_if_terminated(self):
         if self._terminated.is_set:

@@ -4,6 +4,7 @@ from misuse_tables import Says, cases, check
 
 _NAN = float("nan")
 _FORM = Says("give a list of dicts such as {'text': ...}, or a dict of lists")
+_PAIRS = Says("give a list of texts, a list of tuples (pairs), or a tuple of")
 _A_DICT = Says("give a dict with a value for each of the text_fields")
 
 
@@ -48,13 +49,27 @@ def _num_answers(rows, kind="classification"):
     ("lists of unequal lengths",
      lambda x: x.predict({"left": ["a", "b"], "right": ["c"]}, "pairs"),
      Says("a dict of lists of equal length")),
-    ("a list of strings", lambda x: x.predict(["a film"]), _A_DICT),
-    ("a string that contains the field", lambda x: x.predict(["a text"]),
-     _A_DICT),
-    ("an array of strings", lambda x: x.predict(np.array(["a"])), _A_DICT),
+    ("a list of strings", _num_answers(["a film", "b"]), 2),
+    ("an array of strings", _num_answers(np.array(["a", "b"])), 2),
     ("a tensor", lambda x: x.predict(tf.constant(["a film"])), _A_DICT),
-    ("a pair", lambda x: x.predict(("a", "b"), "pairs"), _A_DICT),
-    ("a list of pairs", lambda x: x.predict([("a", "b")], "pairs"), _A_DICT),
+    ("a set", lambda x: x.predict({"a film"}), _FORM),
+    ("a pair", lambda x: x.predict(("a", "b"), "pairs"), _PAIRS),
+    ("a list of two lists", lambda x: x.predict(
+        [["a", "b"], ["c", "d"]], "pairs"), _PAIRS),
+    ("a list of pairs", _num_answers([("a", "b")], "pairs"), 1),
+    ("three lists of two", _num_answers([["a", "b"]] * 3, "pairs"), 3),
+    ("two columns", _num_answers((["a"] * 3, ["b"] * 3), "pairs"), 3),
+    ("columns of unequal lengths",
+     lambda x: x.predict((["a"] * 3, ["b"] * 2), "pairs"),
+     Says("give columns of equal length")),
+    ("pairs for a text", lambda x: x.predict([("a", "b")]),
+     Says("A row has 2 texts, but the model reads text")),
+    ("texts for a pair", lambda x: x.predict(["a"], "pairs"),
+     Says("has no field 'right'")),
+    ("texts and a NaN", lambda x: x.predict(["a", _NAN]),
+     Says("text of example 2 is nan; give a string")),
+    ("texts as bytes", lambda x: x.predict([b"a"]),
+     Says("is b'a'; give a string")),
     ("a row that is None", lambda x: x.predict([None]), _A_DICT),
     ("a text that is None", lambda x: x.predict([{"text": None}]),
      Says("is None; give a string")),
@@ -102,7 +117,9 @@ _NAMES = Says("is not one of the strings 'no', 'yes'")
 
 @cases(
     ("no label", lambda x: x.evaluate([{"text": "a"}]), _STRINGS),
-    ("an integer", _classified(1), _STRINGS),
+    ("an integer", lambda x: x.evaluate_one(
+        "classification", text="a", label=1), ["accuracy", "loss"]),
+    ("an unknown integer", _classified(2), _STRINGS),
     ("a boolean", _classified(True), _STRINGS),
     ("a list", _classified(["1"]), _STRINGS),
     ("a label with a blank", _classified(" 1"), _STRINGS),

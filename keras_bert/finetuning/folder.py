@@ -1,0 +1,141 @@
+"""The folder of a fine-tuned model: its files, and what is read from them."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import keras
+
+from keras_bert.checkpoints.find import checkpoint_folder
+from keras_bert.checkpoints.load import load_whole
+from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
+from keras_bert.config import BertConfig, check_is_bert
+from keras_bert.errors import InputError
+from keras_bert.io.whole_files import to_json
+from keras_bert.kinds.fields import check_text_list
+from keras_bert.kinds.hub_config import HubConfig
+from keras_bert.kinds.kind import Kind
+from keras_bert.kinds.spec import (
+    build_kind,
+    find_spec,
+    has_spec,
+    make_settings,
+    spec_to_json,
+)
+
+_TRAINING = "training.json"
+
+
+def read_model(
+    path: str | Path,
+    labels: Sequence[str] | None = None,
+    text_fields: Sequence[str] | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> tuple[keras.Model, Kind, BertConfig]:
+    """Reads all of a fine-tuned model but what is known of its training."""
+    kind, bert_config = read_kind(path, labels, text_fields, settings)
+    model = kind.build_model(bert_config)
+    load_whole(model, path)
+    return model, kind, bert_config
+
+
+def read_kind(
+    path: str | Path,
+    labels: Sequence[str] | None = None,
+    text_fields: Sequence[str] | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> tuple[Kind, BertConfig]:
+    """Reads all of a fine-tuned model but its weights; see `load_finetuned`."""
+    bert_config, tokenizer = load_config_and_tokenizer(path)
+    spec = find_spec(finetuned_folder(path), bert_config)
+    if labels is not None:
+        labels = check_text_list(labels, "labels")
+        if spec.labels and len(labels) != len(spec.labels):
+            raise InputError(
+                f"The labels are {labels}, but the model has {len(spec.labels)}"
+                f": {spec.labels}; give as many, in this order."
+            )
+        spec = dataclasses.replace(spec, labels=labels)
+    if text_fields is not None:
+        names = check_text_list(text_fields, "text_fields")
+        spec = dataclasses.replace(spec, text_fields=names)
+    if settings:
+        values = dataclasses.asdict(spec.settings) | dict(settings)
+        changed = make_settings(spec.kind, values)
+        spec = dataclasses.replace(spec, settings=changed)
+    return build_kind(spec, tokenizer, bert_config), bert_config
+
+
+def is_finetuned(path: str | Path) -> bool:
+    """Returns whether `load_finetuned` loads a checkpoint.
+
+    Raises FileNotFoundError if there is no checkpoint.
+
+    Example:
+        >>> keras_bert.finetuning.is_finetuned("finetuned")
+        True
+        >>> keras_bert.finetuning.is_finetuned("pretrained")
+        False
+    """
+    return has_spec(checkpoint_folder(path))
+
+
+def finetuned_folder(path: str | Path | None) -> Path:
+    """Returns the folder with the weights of a fine-tuned model.
+
+    Raises InputError if there is none.
+    """
+    if not path:
+        raise InputError(
+            f"The model is {path!r}; give the output_dir of keras-bert "
+            "finetune, or a folder of the Hub."
+        )
+    folder = checkpoint_folder(path)
+    if has_spec(folder):
+        return folder
+    config = HubConfig.beside(folder)
+    check_is_bert(config.values)
+    raise InputError(
+        f"{folder} has no task.json, and {config.described()}, so it is not a "
+        "fine-tuned model: train it with finetune, or take the hidden states "
+        "from load_pretrained, the vectors from load_embedder or the guesses "
+        "at [MASK] from keras_bert.export.load_mask_filler."
+    )
+
+
+def sidecars(
+    kind: Kind, bert_config: BertConfig, training: Mapping[str, Any]
+) -> dict[str, str]:
+    """Returns the text files beside the weights of a fine-tuned model."""
+    return {
+        "bert_config.json": bert_config.to_json(),
+        "task.json": spec_to_json(kind.spec),
+        _TRAINING: to_json(training),
+        **kind.tokenizer.sidecars(bert_config.max_position_embeddings),
+    }
+
+
+def read_training(folder: Path) -> dict[str, Any]:
+    """Reads `training.json`, and the metrics that `finetune` wrote at the end.
+
+    The metrics are those of the best checkpoint.
+    """
+    training: dict[str, Any] = {}
+    if (folder / _TRAINING).is_file():
+        training = json.loads((folder / _TRAINING).read_bytes())
+    results = folder.parent / "eval_results.json"
+    if folder.name == "best" and results.is_file():
+        training["metrics"] = json.loads(results.read_bytes())
+    return training
+
+
+def name_without_folders(name: Any) -> str | None:
+    """Returns the name of a file; names of tasks and hf:// keep their /."""
+    if not name:
+        return None
+    is_path = ".py" in str(name) or Path(name).exists()
+    return Path(name).name if is_path else str(name)

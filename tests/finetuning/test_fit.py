@@ -1,0 +1,391 @@
+"""Training on what is in memory: `fit` of each class, and the data it takes."""
+
+import dataclasses
+
+import keras
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import tensorflow as tf
+from keras.callbacks import LambdaCallback
+from misuse_tables import Says, cases, check
+from small_checkpoint import write_checkpoint
+
+import keras_bert
+from keras_bert.finetuning import FinetunedModel, MultipleChoiceModel
+from keras_bert.finetuning.data import as_rows, learn_labels, with_label_names
+from keras_bert.finetuning.fitting import _history, split_rows
+
+TEXTS = ["a good film", "a bad film", "the dog is bad", "the fox is good"] * 3
+LABELS = ["good", "bad", "bad", "good"] * 3
+NAN = float("nan")
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("fit")
+    config = keras_bert.BertConfig(
+        vocab_size=31,
+        hidden_size=12,
+        num_hidden_layers=2,
+        num_attention_heads=3,
+        intermediate_size=20,
+        max_position_embeddings=16,
+    )
+    return write_checkpoint(folder / "pretrained", config)
+
+
+def _classifier(*args, **kwargs):
+    return keras_bert.TextClassifier.from_pretrained(*args, **kwargs)
+
+
+def _weights(model):
+    return {w.path: w.numpy() for w in model.model.weights}
+
+
+@pytest.mark.usefixtures("eagerly")
+def test_fit_is_finetune_to_the_last_bit(checkpoint, tmp_path):
+    config = keras_bert.FinetuningConfig(
+        learning_rate=0.01, train_batch_size=5, num_train_epochs=2
+    )
+    rows = [
+        {"text": text, "label": label}
+        for text, label in zip(TEXTS, LABELS, strict=True)
+    ]
+    task = keras_bert.Task(
+        kind="classification",
+        text_fields=("text",),
+        labels=("bad", "good"),
+        metrics=("accuracy",),
+        read=lambda _, split: rows if split == "train" else rows[:7],
+        settings={"max_seq_length": 16},
+        test_files={},
+    )
+    out = tmp_path / "out"
+    figures = keras_bert.finetune(
+        task, tmp_path, out, checkpoint=checkpoint, config=config
+    )
+    expected = keras_bert.load_finetuned(out)
+    assert isinstance(expected, keras_bert.TextClassifier)
+
+    model = _classifier(checkpoint)
+    held_out = TEXTS[:7], LABELS[:7]
+    history = model.fit(TEXTS, LABELS, validation_data=held_out, config=config)
+    assert model.kind.spec == expected.kind.spec
+    table = pd.read_csv(out / "history.csv")
+    ends = table.dropna(subset="val_loss")
+    for name in ("val_loss", "val_accuracy", "learning_rate"):
+        assert history.history[name] == ends[name].to_list()
+    # All steps have a row here; the loss of an epoch is their mean.
+    assert len(table) == 6
+    np.testing.assert_allclose(
+        history.history["loss"], table["loss"].to_numpy().reshape(2, 3).mean(1)
+    )
+    assert model.evaluate(*held_out) == figures
+    for path, weight in _weights(expected).items():
+        np.testing.assert_array_equal(_weights(model)[path], weight, path)
+
+
+ANSWER = [{"text": "dog", "answer_start": 5}]
+
+
+@pytest.mark.usefixtures("eagerly")
+@pytest.mark.parametrize(
+    ("name", "settings", "x", "y", "asked", "key"),
+    [
+        ("MultiLabelClassifier", {}, TEXTS[:4],
+         [["good"], [], ["bad"], ["good", "bad"]], ["a film"], "labels"),
+        ("TextRegressor", {}, [("a dog", "a fox"), ("a film", "bad")] * 2,
+         np.array([0.5, 1, 2, 3]), [("a", "dog")], "score"),
+        ("TokenClassifier", {}, [["the", "dog"], ["a", "fox", "jumped"]],
+         [["O", "B-A"], ["O", "B-A", "O"]], ["the dog"], "entities"),
+        ("QuestionAnswerer", {"doc_stride": 3, "max_query_length": 4},
+         (["what is", "is it"], ["lazy dog", "over dog"]), [ANSWER] * 2,
+         [("what", "a dog")], "answer"),
+        ("MultipleChoiceModel", {}, [("a", ["dog", "fox"])] * 3, [0, 1, 0],
+         [("a", ["film", "dog", "fox"])], "choice"),
+        ("TextEmbedder", {}, [("a dog", "a fox", "bad")] * 3, None, ["a dog"],
+         "embedding"),
+    ],
+    ids=lambda x: x if isinstance(x, str) else "",
+)  # fmt: skip
+def test_each_kind(name, settings, x, y, asked, key, checkpoint, tmp_path):
+    of_kind = getattr(keras_bert.finetuning, name)
+    model = of_kind.from_pretrained(checkpoint, **settings)
+    history = model.fit(
+        x, y, validation_data=(x, y), epochs=2, batch_size=len(asked) * 8
+    )
+    assert np.isfinite(history.history["loss"]).all()
+    assert len(history.epoch) == 2
+    (answer,) = model.predict(asked)
+    assert key in answer
+    assert "loss" in model.evaluate(x, y)
+    model.save(tmp_path / "saved")
+    loaded = keras_bert.load_finetuned(tmp_path / "saved")
+    assert type(loaded) is of_kind
+    assert loaded.predict(asked) == [answer]
+    assert loaded.training["num_train_steps"] == 2
+
+
+class Interrupts(LambdaCallback):
+    """Presses Ctrl-C after some steps, and remembers the weights."""
+
+    def __init__(self, num_steps):
+        super().__init__()
+        self.steps_left = num_steps
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.steps_left -= 1
+        if not self.steps_left:
+            self.weights = [w.numpy() for w in self.model.weights]
+            raise KeyboardInterrupt
+
+
+@pytest.mark.usefixtures("eagerly")
+def test_ctrl_c_leaves_the_weights_of_the_last_step(checkpoint):
+    model = _classifier(checkpoint)
+    callback = Interrupts(5)
+    history = model.fit(
+        TEXTS,
+        LABELS,
+        batch_size=4,
+        learning_rate=0.01,
+        epochs=3,
+        callbacks=[callback],
+    )
+    assert history.epoch == [0]  # 3 steps; the second epoch is not whole
+    for weight, expected in zip(
+        _weights(model).values(), callback.weights, strict=True
+    ):
+        np.testing.assert_array_equal(weight, expected)
+    assert model.predict(["a film"])[0]["label"] in ("bad", "good")
+
+
+@pytest.mark.usefixtures("eagerly")
+def test_a_second_fit_starts_from_the_present_weights(checkpoint):
+    model = _classifier(checkpoint, labels=[False, True])
+    assert model.kind.spec.labels == ("False", "True")
+    kernel = model.model.get_layer("classifier").kernel
+    kernel.assign(np.full(kernel.shape, 0.25))
+    before = _weights(model)
+    # The rate of a single step is 0.
+    model.fit(TEXTS, [x == "good" for x in LABELS], epochs=1, batch_size=12)
+    for path, weight in _weights(model).items():
+        np.testing.assert_array_equal(weight, before[path])
+    with pytest.raises(keras_bert.InputError, match="'new'.*'False', 'True'"):
+        model.fit(TEXTS, ["new"] * 12)
+
+
+@pytest.mark.usefixtures("eagerly")
+def test_an_output_dir_resumes_equal_data_only(checkpoint, tmp_path):
+    def fit(labels=LABELS):
+        model = _classifier(checkpoint)
+        out = tmp_path / "out"
+        return model.fit(
+            TEXTS, labels, epochs=2, output_dir=out, callbacks=[steps]
+        ).history, _weights(model)
+
+    seen = []
+    steps = LambdaCallback(on_train_batch_end=lambda *x: seen.append(x))
+    history, weights = fit()
+    assert len(seen) == 2
+    again, weights_again = fit()
+    assert again == history
+    assert len(seen) == 2
+    for path, weight in weights.items():
+        np.testing.assert_array_equal(weights_again[path], weight)
+    with pytest.raises(keras_bert.InputError, match="other training rows"):
+        fit(sorted(LABELS))
+    assert keras_bert.load_finetuned(tmp_path / "out").training
+
+
+def _as_rows(x, y=None, fields=("text", "other"), has_pairs=True):
+    def name_texts(n):
+        return fields[:n]
+
+    return as_rows(x, y, name_texts=name_texts, has_pairs=has_pairs)
+
+
+ROWS = [{"text": "a", "label": 1}, {"text": "b", "label": 0}]
+COLUMNS = {"text": ["a", "b"], "label": [1, 0]}
+PAIRS = [{"text": "a", "other": "c"}, {"text": "b", "other": "d"}]
+_dataset = tf.data.Dataset.from_tensor_slices
+
+
+@pytest.mark.parametrize(
+    ("expected", "arguments"),
+    [
+        (ROWS, (["a", "b"], [1, 0])),
+        (ROWS, (np.array(["a", "b"]), np.array([1, 0]))),
+        (ROWS, (np.array(["a", "b"], object), (1, 0))),
+        (ROWS, (pd.Series(["a", "b"], index=[7, 5]), pd.Series([1, 0]))),
+        (ROWS, (pl.Series(["a", "b"]), pl.Series([1, 0]))),
+        (ROWS, (pa.chunked_array([["a"], ["b"]]), pa.array([1, 0]))),
+        (ROWS, ((x for x in "ab"), [1, 0])),
+        (ROWS, (ROWS,)),
+        (ROWS, (COLUMNS,)),
+        (ROWS, (pd.DataFrame(COLUMNS),)),
+        (ROWS, (pd.DataFrame(COLUMNS)[["text"]], [1, 0])),
+        (ROWS, (pl.DataFrame(COLUMNS),)),
+        (ROWS, (pa.table(COLUMNS),)),
+        (ROWS, (_dataset((["a", "b"], [1, 0])),)),
+        (ROWS, (_dataset((["a", "b"], [1, 0])).batch(2),)),
+        (ROWS, (_dataset(COLUMNS),)),
+        (ROWS, (_dataset(({"text": ["a", "b"]}, [1, 0])),)),
+        ([{"text": "ä"}], (_dataset(["ä"]),)),
+        (PAIRS, ([("a", "c"), ("b", "d")],)),
+        (PAIRS, ((["a", "b"], ["c", "d"]),)),
+        (PAIRS, ((pd.Series(["a", "b"]), np.array(["c", "d"])),)),
+        (PAIRS, (np.array([["a", "c"], ["b", "d"]]),)),
+        ([{**PAIRS[0], "label": 2}], (_dataset(((["a"], ["c"]), [2])),)),
+        ([{"text": "a", "label": ["x"]}], ([{"text": "a", "labels": ["x"]}],)),
+        ([], ([],)),
+        ([], ([], [])),
+    ],
+)  # fmt: skip
+def test_data(expected, arguments):
+    assert _as_rows(*arguments) == expected
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [["a", "b"], ["c"]],
+        pl.Series([["a", "b"], ["c"]]),
+        pd.Series([np.array(["a", "b"]), np.array(["c"])]),
+        _dataset(tf.ragged.constant([["a", "b"], ["c"]])),
+    ],
+    ids=["lists", "polars", "pandas", "tf.data"],
+)
+def test_words(words):
+    found = _as_rows(words, fields=("words",), has_pairs=False)
+    assert found == [{"words": ["a", "b"]}, {"words": ["c"]}]
+
+
+@cases(
+    ("more labels", lambda x: _as_rows(["a"], [1, 2]),
+     Says("1 texts, 2 labels; give as many labels as texts")),
+    ("a string of labels", lambda x: _as_rows(["a"], "1"),
+     Says("give a list with a label for each row")),
+    ("a number of labels", lambda x: _as_rows(["a"], 1), Says("give a list")),
+    ("a data set and labels", lambda x: _as_rows(_dataset(["a"]), [1]),
+     Says("leave y out")),
+    ("a data set without end", lambda x: _as_rows(_dataset(["a"]).repeat()),
+     Says("has no end")),
+    ("weights in a data set", lambda x: _as_rows(_dataset((["a"], [1], [2]))),
+     Says("has 3 parts")),
+    ("bytes that are no text", lambda x: _as_rows(_dataset([b"\xff"])),
+     Says("is not UTF-8")),
+    ("integers in order", lambda x: learn_labels([{"label": 10}, {"label": 9}]),
+     ("9", "10")),
+    ("booleans", lambda x: learn_labels([{"label": True}, {"label": False}]),
+     ("False", "True")),
+    ("lists", lambda x: learn_labels([{"label": ["b"]}, {"label": ["a"]}]),
+     ("a", "b")),
+    ("several types", lambda x: learn_labels([{"label": 1}, {"label": "a"}]),
+     Says("The labels have the types int and str")),
+    ("a matrix", lambda x: learn_labels([{"label": [0, 1]}, {"label": [1, 1]}]),
+     Says("is a list of 0 and 1 of equal length")),
+    ("no label", lambda x: learn_labels([{"text": "a"}]),
+     Says("The label of example 1 is None")),
+    ("a label that is NaN", lambda x: learn_labels([ROWS[0], {"label": NAN}]),
+     Says("The label of example 2 is nan")),
+    ("a fraction", lambda x: learn_labels([{"label": 0.5}]),
+     Says("is a float; give strings, integers or booleans")),
+    ("the number of a name", lambda x: with_label_names(ROWS, ["no", "yes"]),
+     Says("Label 1 of example 1 is not one of the strings 'no', 'yes'; if it")),
+    ("a share of all", lambda x: split_rows(ROWS, 0.01),
+     Says("leaves no row")) ,
+    ("no share", lambda x: split_rows(ROWS, 1.5), Says("is 1.5, but must be")),
+    ("half", lambda x: split_rows(ROWS, 0.5), (ROWS[:1], ROWS[1:])),
+)  # fmt: skip
+def test_wrong_data(call, expected):
+    check(call, None, expected)
+
+
+def _fit(x, y=None, **kwargs):
+    return lambda c: _classifier(c).fit(x, y, **kwargs)
+
+
+def _make(*args, **kwargs):
+    return lambda checkpoint: _classifier(checkpoint, *args, **kwargs)
+
+
+ONE_LABEL = Says("needs at least two labels")
+
+
+@cases(
+    ("no texts", _fit([], []), Says("There is no row to train on")),
+    ("no labels", _fit(TEXTS), Says("The label of example 1 is None")),
+    ("one label", _fit(["a"], ["b"]), ONE_LABEL),
+    ("one text", _fit("a", ["b"]), Says("The rows are 'a'; give a list")),
+    ("three texts", _fit([("a", "b", "c")], [1]), Says("A row has 3 texts")),
+    ("many fields", _fit([{"id": "1", "review": "a", "label": 1}]),
+     Says("The rows have the texts id, review; say which the model reads")),
+    ("an optimizer", _fit(TEXTS, LABELS, optimizer="adam"),
+     Says("choose it by FinetuningConfig")),
+    ("no epoch", _fit(TEXTS, LABELS, epochs=0), Says("epochs is 0")),
+    ("casing", _fit(TEXTS, LABELS, config=keras_bert.FinetuningConfig(
+        do_lower_case=True)), Says("give do_lower_case to from_pretrained")),
+    ("three parts", _fit(TEXTS, LABELS, validation_data=(TEXTS, LABELS, None)),
+     Says("validation_data is a tuple of 3")),
+    ("no rows to validate", _fit(TEXTS, LABELS, validation_data=([], [])),
+     Says("validation_data has no row")),
+    ("another label to validate", _fit(
+        TEXTS, LABELS, validation_data=(["a"], ["x"])), Says("Label 'x'")),
+    ("both", _fit(TEXTS, LABELS, validation_data=(TEXTS, LABELS),
+                  validation_split=0.5), Says("validation_split")),
+    ("before fit", lambda c: _classifier(c).predict(["a"]),
+     Says("The model has no labels yet")),
+    ("a string of labels", _make("good"), Says("The labels are 'good'")),
+    ("a label twice", _make(["a", "a"]), Says("occurs twice")),
+    ("one label to choose", _make(["a"]), ONE_LABEL),
+    ("a string of fields", _make(["a", "b"], "text"),
+     Says("The text_fields are 'text'")),
+    ("an unknown setting", _make(["a", "b"], size=3),
+     Says("no setting 'size'")),
+    ("a long sequence", _make(["a", "b"], max_seq_length=99), Says("99")),
+    ("no kind", lambda c: FinetunedModel.from_pretrained(c),
+     Says("FinetunedModel has no kind")),
+    ("no checkpoint", lambda c: _classifier(None), Says("give a folder")),
+    ("labels of a number", lambda c: keras_bert.TextRegressor.from_pretrained(
+        c, labels=["a", "b"]), Says("has no labels")),
+    ("fields of the data", lambda c: _classifier(c)._learn(
+        [{"review": "a", "label": 1}, {"review": "b", "label": 2}],
+        None)[0].text_fields, ("review",)),
+    ("fields of choices", lambda c: MultipleChoiceModel.from_pretrained(
+        c)._learn([{"id": "1", "context": "a", "endings": ["b"]}],
+        None)[0].text_fields, ("context", "endings")),
+)  # fmt: skip
+def test_misuse(call, expected, checkpoint):
+    check(call, checkpoint, expected)
+
+
+def test_a_model_of_the_kind_keeps_its_task(checkpoint, tmp_path):
+    fields, labels = ("review",), ("no", "yes")
+    _classifier(checkpoint, labels, fields, max_seq_length=9).save(
+        tmp_path / "saved"
+    )
+    model = _classifier(tmp_path / "saved")
+    spec = model.kind.spec
+    assert (spec.text_fields, spec.labels) == (fields, labels)
+    assert spec.settings.max_seq_length == 9
+    other = _classifier(tmp_path / "saved", ["0", "1"], window_pooling="mean")
+    assert other.kind.spec == dataclasses.replace(
+        spec,
+        labels=("0", "1"),
+        settings=dataclasses.replace(spec.settings, window_pooling="mean"),
+    )
+
+
+def test_figures_of_training_are_means_over_the_epoch():
+    rows = [
+        {"step": 2, "loss": 3.0, "learning_rate": 0.2},
+        {"step": 3, "loss": 6.0, "learning_rate": 0.1, "minutes": 1},
+        {"step": 5, "loss": 1.0, "learning_rate": 0.0, "minutes": 2},
+    ]
+    history = _history(rows, keras.Sequential())
+    assert history.history["loss"] == [4.0, 1.0]
+    assert history.history["learning_rate"] == [0.1, 0.0]
