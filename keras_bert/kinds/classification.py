@@ -48,7 +48,7 @@ class Classification(TextKind):
     }
     objectives = ONE_LABEL
     head_names: ClassVar[tuple[HeadNames, ...]] = (CLASSIFIER,)
-    problem_type = "single_label_classification"
+    problem_type: ClassVar[str | None] = "single_label_classification"
 
     def __init__(self, spec, tokenizer):
         super().__init__(spec, tokenizer)

@@ -334,6 +334,12 @@ def test_a_reranker_is_trained(heads, tmp_path):
     task = Task(
         "reranker", ("query", "document"), ("pearson",), lambda *_: rows
     )
-    finetune(task, tmp_path, tmp_path / "out", checkpoint=heads / "reranker")
+    finetune(
+        task,
+        tmp_path,
+        tmp_path / "out",
+        checkpoint=heads / "reranker",
+        settings={"max_seq_length": 16},
+    )
     model = load_finetuned(tmp_path / "out")
     assert len(model.rank("red", ["a red book", "blue music"])) == 2
