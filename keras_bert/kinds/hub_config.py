@@ -56,9 +56,8 @@ class HubConfig:
         if not self.architecture:
             return "no config.json names its architecture"
         said = f"config.json says {self.architecture}"
-        if self.problem_type is not None or "id2label" in self.values:
-            said += f" with {self.num_outputs} outputs"
-            said += f" and the problem_type {self.problem_type!r}"
+        if "id2label" in self.values:
+            said += f" of {self.num_outputs} outputs ({self.problem_type})"
         return said
 
     @property

@@ -13,7 +13,7 @@ from keras_bert.errors import InputError
 from keras_bert.kinds.fields import find_number, numbered
 from keras_bert.kinds.kind import library_metric
 from keras_bert.kinds.reports import write_worst_errors
-from keras_bert.kinds.settings import KindSettings, RegressionSettings
+from keras_bert.kinds.settings import RegressionSettings, WindowSettings
 from keras_bert.kinds.text_kind import TextKind
 from keras_bert.models.classifier import build_regressor
 from keras_bert.training.losses import squared_error
@@ -38,7 +38,7 @@ class Regression(TextKind):
     """
 
     name = "regression"
-    Settings: ClassVar[type[KindSettings]] = RegressionSettings
+    Settings: ClassVar[type[WindowSettings]] = RegressionSettings
     metrics = {
         "pearson": _correlation("pearsonr"),
         "spearman": _correlation("spearmanr"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from keras_bert.checkpoints.find import read_json
 from keras_bert.errors import InputError
 from keras_bert.kinds.regression import Regression
 from keras_bert.kinds.settings import RerankerSettings
@@ -51,14 +50,9 @@ class Reranker(Regression):
     @classmethod
     def hub_settings(cls, config, max_seq_length):
         values = config.values
-        stored = read_json(
-            config.file.with_name("config_sentence_transformers.json"),
-            is_needed=False,
-        )
         name = (
-            stored.get("activation_fn")
-            # Releases 4 and 5 of sentence-transformers, and the ones before.
-            or (values.get("sentence_transformers") or {}).get("activation_fn")
+            # sentence-transformers since its release 4, and before it.
+            (values.get("sentence_transformers") or {}).get("activation_fn")
             or values.get("sbert_ce_default_activation_function")
             or _ACTIVATIONS["sigmoid"]
         )

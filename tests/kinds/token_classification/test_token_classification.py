@@ -10,7 +10,10 @@ from seqeval.metrics.sequence_labeling import get_entities
 from keras_bert.errors import InputError
 from keras_bert.finetuning.batches import evaluation_batches
 from keras_bert.finetuning.finetuned_model import FinetunedModel
-from keras_bert.kinds.token_classification.entities import find_entities
+from keras_bert.kinds.token_classification.entities import (
+    METRICS,
+    find_entities,
+)
 from keras_bert.predict.served_model import ServedModel
 
 LABELS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
@@ -285,3 +288,24 @@ def test_a_wrong_row_is_named(kind, row, message):
 def test_a_window_of_special_tokens_only_is_refused(build):
     with pytest.raises(InputError, match="max_seq_length is 3, but a window"):
         build(max_seq_length=3)
+
+
+@pytest.mark.parametrize(
+    ("tags", "expected"),
+    [
+        (
+            ["B-X", "E-X", "I-X", "S-X", "S-X", "O"],
+            [("X", 0, 1), ("X", 2, 2), ("X", 3, 3), ("X", 4, 4)],
+        ),
+        (["B-X", "L-X", "U-Y", "I-Y"], [("X", 0, 1), ("Y", 2, 2), ("Y", 3, 3)]),
+        # Types that only look like prefixes.
+        (["E-MAIL", "E-MAIL", "O"], [("E-MAIL", 0, 1)]),
+    ],
+)
+def test_entities_of_other_tags(tags, expected):
+    labels = sorted(set(tags))
+    ids = tf.ragged.constant([[labels.index(tag) for tag in tags]])
+    scores = tf.ones_like(ids, tf.float32)
+    found = find_entities(ids, scores, labels, mean_score=True).to_list()
+    assert [entity[:3] for entity in found[0]] == expected
+    assert METRICS["f1"]([tags], [tags]) == 1
