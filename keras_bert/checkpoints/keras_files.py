@@ -18,6 +18,12 @@ from keras_bert.errors import InputError
 if TYPE_CHECKING:
     import keras
 
+# What a BertConfig and BertEmbeddings call the same.
+_OF_TABLE = """
+    vocab_size hidden_size max_position_embeddings type_vocab_size
+    initializer_range layer_norm_eps
+""".split()
+
 
 def read_keras(file: Path) -> Arrays:
     """Reads a `.keras` file; Keras has merged its adapters into the weights.
@@ -97,17 +103,7 @@ def _config(values, source):
             directionality=(
                 "left_to_right" if block["left_to_right"] else "bidi"
             ),
-            **{
-                name: table[name]
-                for name in (
-                    "vocab_size",
-                    "hidden_size",
-                    "max_position_embeddings",
-                    "type_vocab_size",
-                    "initializer_range",
-                    "layer_norm_eps",
-                )
-            },
+            **{name: table[name] for name in _OF_TABLE},
         )
         for block in blocks.values()
     ]
