@@ -122,24 +122,6 @@ def checked_config(
     return config
 
 
-def split_rows(
-    rows: list[Row], validation_split: float
-) -> tuple[list[Row], list[Row]]:
-    """Returns the first rows and the last ones, a share as Keras takes it."""
-    if not 0 <= validation_split < 1:
-        raise InputError(
-            f"validation_split is {validation_split!r}, but must be a share of "
-            "the rows from 0 to below 1."
-        )
-    num_train = int(len(rows) * (1 - validation_split))
-    if validation_split and num_train in (0, len(rows)):
-        raise InputError(
-            f"validation_split is {validation_split!r}, which leaves no row to "
-            f"train on or to evaluate on of {len(rows)}."
-        )
-    return rows[:num_train], rows[num_train:]
-
-
 def _history(rows: Iterable[Figures], model):
     """Returns the figures of each epoch; those of training are its means."""
     history = keras.callbacks.History()
