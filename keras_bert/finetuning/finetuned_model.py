@@ -262,7 +262,7 @@ class FinetunedModel:
             metrics = self._default_metrics(held_out)
             spec = dataclasses.replace(spec, metrics=metrics)
         kind = build_kind(spec, self._tokenizer, self.bert_config)
-        fitted = fit_rows(
+        self._model, self._kind, self.training, history = fit_rows(
             Engine(kind, self.bert_config, config, self._checkpoint),
             rows,
             held_out,
@@ -271,7 +271,6 @@ class FinetunedModel:
             output_dir=output_dir,
             starts_over=overwrite_output_dir,
         )
-        self._model, self._kind, self.training, history = fitted
         self._spec, self._learns_fields = self._kind.spec, False
         return history
 
@@ -280,7 +279,7 @@ class FinetunedModel:
 
         One text is not a list of texts, and refused.
         """
-        kind, rows = self.kind, self._rows(x)
+        kind, rows = self.kind, self._read(x)
         if not rows:
             return []
         examples = kind.encode(rows, labeled=False)
@@ -361,7 +360,9 @@ class FinetunedModel:
             return rows
         return with_label_names(rows, spec.labels)
 
-    def _read(self, x, y, fields):
+    def _read(self, x, y=None, fields=None):
+        fields = fields or self._spec.text_fields
+
         def name_texts(num_texts):
             if num_texts > len(fields):
                 raise InputError(
@@ -500,7 +501,7 @@ class TokenClassifier(FinetunedModel):
 
     def predict(self, x: Any, *, batch_size: int = 64) -> list[Answer]:
         """Answers lists of words, or strings, which have entities only."""
-        rows, (field,) = self._rows(x), self._spec.text_fields
+        rows, (field,) = self._read(x), self._spec.text_fields
         if rows and all(
             isinstance(row, Mapping) and isinstance(row.get(field), str)
             for row in rows
