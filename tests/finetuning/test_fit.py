@@ -254,6 +254,15 @@ PAIRS = [{"text": "a", "other": "c"}, {"text": "b", "other": "d"}]
 _dataset = tf.data.Dataset.from_tensor_slices
 
 
+class _DataSet:
+    """What `datasets.Dataset` has: names, and a column for each."""
+
+    column_names = list(COLUMNS)
+
+    def __getitem__(self, name):
+        return COLUMNS[name]
+
+
 @pytest.mark.parametrize(
     ("expected", "arguments"),
     [
@@ -270,6 +279,7 @@ _dataset = tf.data.Dataset.from_tensor_slices
         (ROWS, (pd.DataFrame(COLUMNS)[["text"]], [1, 0])),
         (ROWS, (pl.DataFrame(COLUMNS),)),
         (ROWS, (pa.table(COLUMNS),)),
+        (ROWS, (_DataSet(),)),
         (ROWS, (_dataset((["a", "b"], [1, 0])),)),
         (ROWS, (_dataset((["a", "b"], [1, 0])).batch(2),)),
         (ROWS, (_dataset(COLUMNS),)),
