@@ -517,7 +517,7 @@ class QuestionAnswerer(FinetunedModel):
 
     Example:
         >>> model = keras_bert.QuestionAnswerer.from_pretrained(
-        ...     "base", max_seq_length=64, doc_stride=16
+        ...     "pretrained", doc_stride=4, max_query_length=4
         ... )
         >>> (answer,) = model.predict([("what is lazy", "a lazy dog")])
         >>> answer["answer"] in "a lazy dog"
