@@ -49,9 +49,7 @@ def as_rows(
     rows = [_row(x, name_texts, has_pairs, are_texts) for x in items]
     if labels is None:
         return [_with_label(row) for row in rows]
-    if isinstance(labels, (str, bytes, Mapping, Set)) or not isinstance(
-        labels, Iterable
-    ):
+    if not is_list(labels):
         raise InputError(
             f"The labels are {reprlib.repr(labels)}; give a list with a label "
             "for each row."
@@ -111,6 +109,12 @@ def with_label_names(rows: Sequence[Row], labels: Sequence[str]) -> list[Row]:
     ]
 
 
+def is_list(values: Any) -> bool:
+    """Returns whether values have an order, and are not a text or a row."""
+    is_one = isinstance(values, (str, bytes, Mapping, Set))
+    return isinstance(values, Iterable) and not is_one
+
+
 def names_of_texts(row: Row) -> list[str]:
     """Returns the names of the fields of a row that may be texts."""
     return [
@@ -158,9 +162,7 @@ def _are_columns(parts):
 
 def _checked_items(data, name_texts):
     is_texts = isinstance(data, tuple) and any(isinstance(x, str) for x in data)
-    if isinstance(data, (str, bytes, Mapping, Set)) or not isinstance(
-        data, Iterable
-    ):
+    if not is_list(data):
         form = "{" + ", ".join(f"{x!r}: ..." for x in name_texts(1)) + "}"
         raise InputError(
             f"The rows are {reprlib.repr(data)}; give a list of dicts such as "

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
-from collections.abc import Iterable, Mapping, Sequence, Set
+import reprlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,6 +20,7 @@ from keras_bert.export.network import export_network, load_network
 from keras_bert.finetuning.config import FinetuningConfig
 from keras_bert.finetuning.data import (
     as_rows,
+    is_list,
     learn_labels,
     names_of_texts,
     with_label_names,
@@ -27,7 +28,7 @@ from keras_bert.finetuning.data import (
 from keras_bert.finetuning.engine import Engine
 from keras_bert.finetuning.evaluation import Evaluation, Predictor
 from keras_bert.finetuning.export_report import export_report
-from keras_bert.finetuning.fitting import checked_config, fit_rows, split_rows
+from keras_bert.finetuning.fitting import checked_config, fit_rows
 from keras_bert.finetuning.folder import (
     finetuned_folder,
     read_model,
@@ -100,6 +101,7 @@ class FinetunedModel:
     kind_class: ClassVar[type[Kind] | None] = None
     text_fields: ClassVar[tuple[str, ...]] = ()
     metrics: ClassVar[tuple[str, ...]] = ()
+    _predictor: Predictor | None = None
 
     def __init__(
         self,
@@ -160,26 +162,21 @@ class FinetunedModel:
         shortest = cls.text_fields[: kind.num_text_fields[0]]
         spec = TaskSpec(kind.name, shortest, kind.Settings(), (), cls.metrics)
         learns_fields = text_fields is None
-        folder = checkpoint_folder(checkpoint)
-        length = min(
-            spec.settings.max_seq_length, bert_config.max_position_embeddings
-        )
+        length = spec.settings.max_seq_length
+        length = min(length, bert_config.max_position_embeddings)
         values: dict[str, Any] = {"max_seq_length": length}
-        if has_spec(folder):
+        if has_spec(folder := checkpoint_folder(checkpoint)):
             found = find_spec(folder, bert_config)
             if found.kind == spec.kind:
                 spec, learns_fields = found, False
                 values = dataclasses.asdict(spec.settings)
-        if not spec.metrics:
-            spec = dataclasses.replace(spec, metrics=cls.metrics)
-        changes: dict[str, Any] = {
-            "settings": make_settings(spec.kind, {**values, **settings})
-        }
-        if labels is not None:
-            changes["labels"] = _names("labels", labels)
-        if text_fields is not None:
-            changes["text_fields"] = _names("text_fields", text_fields)
-        spec = dataclasses.replace(spec, **changes)
+        spec = dataclasses.replace(
+            spec,
+            text_fields=_names("text_fields", text_fields, spec.text_fields),
+            settings=make_settings(spec.kind, {**values, **settings}),
+            labels=_names("labels", labels, spec.labels),
+            metrics=spec.metrics or cls.metrics,
+        )
         made = cls.__new__(cls)
         made._model = made._kind = None
         if spec.labels or not kind.has_labels:
@@ -218,7 +215,6 @@ class FinetunedModel:
         y: Any = None,
         *,
         validation_data: Any = None,
-        validation_split: float = 0.0,
         epochs: float | None = None,
         batch_size: int | None = None,
         learning_rate: float | None = None,
@@ -241,8 +237,6 @@ class FinetunedModel:
                 or booleans, which become strings. Those of each kind are in
                 `Task.read`.
             validation_data: `(x, y)`, or rows with their labels.
-            validation_split: In place of them, the share of the rows, the last
-                ones, that are held out.
             epochs, batch_size, learning_rate: In place of those of the config.
             config: All other settings; see `FinetuningConfig`.
             callbacks: Callbacks of Keras, as in `finetune`.
@@ -264,17 +258,12 @@ class FinetunedModel:
             learning_rate=learning_rate,
         )
         spec, rows = self._learn(x, y)
-        if validation_data is None:
-            rows, held_out = split_rows(rows, validation_split)
-        elif validation_split:
-            raise InputError("Give validation_data or validation_split.")
-        else:
-            held_out = self._held_out(validation_data, spec)
+        held_out = self._held_out(validation_data, spec)
         if not spec.metrics:
             metrics = self._default_metrics(held_out)
             spec = dataclasses.replace(spec, metrics=metrics)
         kind = build_kind(spec, self._tokenizer, self.bert_config)
-        fitted = fit_rows(
+        self._model, self._kind, self.training, history = fit_rows(
             Engine(kind, self.bert_config, config, self._checkpoint),
             rows,
             held_out,
@@ -283,7 +272,6 @@ class FinetunedModel:
             output_dir=output_dir,
             starts_over=overwrite_output_dir,
         )
-        self._model, self._kind, self.training, history = fitted
         self._spec, self._learns_fields = self._kind.spec, False
         return history
 
@@ -292,10 +280,12 @@ class FinetunedModel:
 
         One text is not a list of texts, and refused.
         """
-        kind, rows = self.kind, self._rows(x)
+        kind, rows = self.kind, self._read(x)
         if not rows:
             return []
         examples = kind.encode(rows, labeled=False)
+        if self._predictor is None or self._predictor.model is not self.model:
+            self._predictor = Predictor(self.model, kind.objectives)
         outputs, _ = self._predictor(examples, batch_size=batch_size)
         return kind.answer(rows, examples, outputs)
 
@@ -398,26 +388,16 @@ class FinetunedModel:
         texts = sidecars(self.kind, self.bert_config, self.training)
         write_weights(self.model, output_dir, texts)
 
-    @property
-    def _predictor(self):
-        found = self.__dict__.get("_last_predictor")
-        if found is None or found.model is not self.model:
-            found = Predictor(self.model, self.kind.objectives)
-            self._last_predictor = found
-        return found
-
-    @functools.cached_property
-    def _kind_of_rows(self):
-        return get_kind(self._spec.kind)
-
     def _rows(self, x, y=None, spec=None):
         spec = spec or self._spec
         rows = self._read(x, y, spec.text_fields)
-        if not self._kind_of_rows.has_labels:
+        if not get_kind(self._spec.kind).has_labels:
             return rows
         return with_label_names(rows, spec.labels)
 
-    def _read(self, x, y, fields):
+    def _read(self, x, y=None, fields=None):
+        fields = fields or self._spec.text_fields
+
         def name_texts(num_texts):
             if num_texts > len(fields):
                 raise InputError(
@@ -427,7 +407,7 @@ class FinetunedModel:
                 )
             return fields[:num_texts]
 
-        has_pairs = max(self._kind_of_rows.num_text_fields) > 1
+        has_pairs = max(get_kind(self._spec.kind).num_text_fields) > 1
         return as_rows(x, y, name_texts=name_texts, has_pairs=has_pairs)
 
     def _learn(self, x, y):
@@ -442,7 +422,7 @@ class FinetunedModel:
         if self._learns_fields and isinstance(rows[0], Mapping):
             fields = self._find_fields(rows[0])
             spec = dataclasses.replace(spec, text_fields=fields)
-        if self._kind_of_rows.has_labels:
+        if get_kind(self._spec.kind).has_labels:
             if not spec.labels:
                 labels = learn_labels(rows)
                 spec = dataclasses.replace(spec, labels=labels)
@@ -450,7 +430,7 @@ class FinetunedModel:
         return spec, rows
 
     def _find_fields(self, row):
-        numbers = self._kind_of_rows.num_text_fields
+        numbers = get_kind(self._spec.kind).num_text_fields
         found, usual = tuple(names_of_texts(row)), self.text_fields
         if set(found) == set(usual[: len(found)]):
             return usual[: max(len(found), numbers[0])]
@@ -464,20 +444,18 @@ class FinetunedModel:
         )
 
     def _default_metrics(self, held_out):
-        return tuple(self._kind_of_rows.metrics)[:1]
+        return tuple(get_kind(self._spec.kind).metrics)[:1]
 
     def _held_out(self, data, spec):
-        if isinstance(data, tuple):
-            if len(data) != 2:
-                raise InputError(
-                    f"validation_data is a tuple of {len(data)}; give (x, y), "
-                    "or rows that have their labels inside."
-                )
-            rows = self._rows(*data, spec=spec)
-        else:
-            rows = self._rows(data, spec=spec)
+        if data is None:
+            return []
+        parts = data if isinstance(data, tuple) else (data,)
+        rows = self._rows(*parts, spec=spec) if len(parts) < 3 else []
         if not rows:
-            raise InputError("validation_data has no row; leave it out.")
+            raise InputError(
+                f"validation_data is {reprlib.repr(data)}; give (x, y), or "
+                "rows that have their labels inside, or leave it out."
+            )
         return rows
 
 
@@ -558,7 +536,7 @@ class TokenClassifier(FinetunedModel):
 
     def predict(self, x: Any, *, batch_size: int = 64) -> list[Answer]:
         """Answers lists of words, or strings, which have entities only."""
-        rows, (field,) = self._rows(x), self._spec.text_fields
+        rows, (field,) = self._read(x), self._spec.text_fields
         if rows and all(
             isinstance(row, Mapping) and isinstance(row.get(field), str)
             for row in rows
@@ -574,7 +552,7 @@ class QuestionAnswerer(FinetunedModel):
 
     Example:
         >>> model = keras_bert.QuestionAnswerer.from_pretrained(
-        ...     "base", max_seq_length=64, doc_stride=16
+        ...     "pretrained", doc_stride=4, max_query_length=4
         ... )
         >>> (answer,) = model.predict([("what is lazy", "a lazy dog")])
         >>> answer["answer"] in "a lazy dog"
@@ -675,11 +653,11 @@ def load_finetuned(
     return of_kind(model, kind, bert_config, read_training(folder))
 
 
-def _names(name, values):
+def _names(name, values, default):
     """Returns labels or fields as strings, which must differ."""
-    if isinstance(values, (str, bytes, Mapping, Set)) or not isinstance(
-        values, Iterable
-    ):
+    if values is None:
+        return default
+    if not is_list(values):
         raise InputError(
             f'The {name} are {values!r}; give a list such as ["a", "b"].'
         )

@@ -6,7 +6,7 @@ import dataclasses
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import keras
 import numpy as np
@@ -30,15 +30,6 @@ from keras_bert.training.distribution import get_strategy
 from keras_bert.training.history import Row as Figures
 
 
-class Fitted(NamedTuple):
-    """What `fit_rows` returns."""
-
-    model: keras.Model
-    kind: Kind
-    training: Mapping[str, Any]
-    history: keras.callbacks.History
-
-
 def fit_rows(
     engine: Engine,
     rows: Sequence[Row],
@@ -48,11 +39,12 @@ def fit_rows(
     callbacks: Sequence[keras.callbacks.Callback],
     output_dir: str | Path | None,
     starts_over: bool,
-) -> Fitted:
+) -> tuple[keras.Model, Kind, Mapping[str, Any], keras.callbacks.History]:
     """Trains a network that starts with the weights of the engine's checkpoint.
 
     If there is a `network`, it starts with the weights of this one, and the
-    checkpoint only has the name of where they are from.
+    checkpoint only has the name of where they are from. Returns the network,
+    the kind with what it learned, and what is known of the training.
     """
     config, origin = engine.config, name_without_folders(engine.checkpoint)
     if output_dir is not None:
@@ -94,7 +86,7 @@ def fit_rows(
         )
         model = engine.load_best(folder, run.model)
         training = read_training(folder / "best")
-    return Fitted(model, kind, training, _history(run.history.rows, model))
+    return model, kind, training, _history(run.history.rows, model)
 
 
 def checked_config(
@@ -120,24 +112,6 @@ def checked_config(
     if config.distribution_strategy == "multi_worker_mirrored":
         raise InputError("fit runs in one process; use finetune on workers.")
     return config
-
-
-def split_rows(
-    rows: list[Row], validation_split: float
-) -> tuple[list[Row], list[Row]]:
-    """Returns the first rows and the last ones, a share as Keras takes it."""
-    if not 0 <= validation_split < 1:
-        raise InputError(
-            f"validation_split is {validation_split!r}, but must be a share of "
-            "the rows from 0 to below 1."
-        )
-    num_train = int(len(rows) * (1 - validation_split))
-    if validation_split and num_train in (0, len(rows)):
-        raise InputError(
-            f"validation_split is {validation_split!r}, which leaves no row to "
-            f"train on or to evaluate on of {len(rows)}."
-        )
-    return rows[:num_train], rows[num_train:]
 
 
 def _history(rows: Iterable[Figures], model):

@@ -16,7 +16,7 @@ from small_checkpoint import write_checkpoint
 import keras_bert
 from keras_bert.finetuning import FinetunedModel, MultipleChoiceModel
 from keras_bert.finetuning.data import as_rows, learn_labels, with_label_names
-from keras_bert.finetuning.fitting import _history, split_rows
+from keras_bert.finetuning.fitting import _history
 
 TEXTS = ["a good film", "a bad film", "the dog is bad", "the fox is good"] * 3
 LABELS = ["good", "bad", "bad", "good"] * 3
@@ -88,6 +88,7 @@ def test_fit_is_finetune_to_the_last_bit(checkpoint, tmp_path):
         np.testing.assert_array_equal(_weights(model)[path], weight, path)
 
 
+SLOW = pytest.mark.slow
 ANSWER = [{"text": "dog", "answer_start": 5}]
 
 
@@ -95,22 +96,61 @@ ANSWER = [{"text": "dog", "answer_start": 5}]
 @pytest.mark.parametrize(
     ("name", "settings", "x", "y", "asked", "key"),
     [
-        ("MultiLabelClassifier", {}, TEXTS[:4],
-         [["good"], [], ["bad"], ["good", "bad"]], ["a film"], "labels"),
-        ("TextRegressor", {}, [("a dog", "a fox"), ("a film", "bad")] * 2,
-         np.array([0.5, 1, 2, 3]), [("a", "dog")], "score"),
-        ("TokenClassifier", {}, [["the", "dog"], ["a", "fox", "jumped"]],
-         [["O", "B-A"], ["O", "B-A", "O"]], ["the dog"], "entities"),
-        ("QuestionAnswerer", {"doc_stride": 3, "max_query_length": 4},
-         (["what is", "is it"], ["lazy dog", "over dog"]), [ANSWER] * 2,
-         [("what", "a dog")], "answer"),
-        ("MultipleChoiceModel", {}, [("a", ["dog", "fox"])] * 3, [0, 1, 0],
-         [("a", ["film", "dog", "fox"])], "choice"),
-        ("TextEmbedder", {}, [("a dog", "a fox", "bad")] * 3, None, ["a dog"],
-         "embedding"),
+        pytest.param(
+            "MultiLabelClassifier",
+            {},
+            TEXTS[:4],
+            [["good"], [], ["bad"], ["good", "bad"]],
+            ["a film"],
+            "labels",
+            marks=SLOW,
+        ),
+        pytest.param(
+            "TextRegressor",
+            {},
+            [("a dog", "a fox"), ("a film", "bad")] * 2,
+            np.array([0.5, 1, 2, 3]),
+            [("a", "dog")],
+            "score",
+            marks=SLOW,
+        ),
+        (
+            "TokenClassifier",
+            {},
+            [["the", "dog"], ["a", "fox", "jumped"]],
+            [["O", "B-A"], ["O", "B-A", "O"]],
+            ["the dog"],
+            "entities",
+        ),
+        pytest.param(
+            "QuestionAnswerer",
+            {"doc_stride": 3, "max_query_length": 4},
+            (["what is", "is it"], ["lazy dog", "over dog"]),
+            [ANSWER] * 2,
+            [("what", "a dog")],
+            "answer",
+            marks=SLOW,
+        ),
+        pytest.param(
+            "MultipleChoiceModel",
+            {},
+            [("a", ["dog", "fox"])] * 3,
+            [0, 1, 0],
+            [("a", ["film", "dog", "fox"])],
+            "choice",
+            marks=SLOW,
+        ),
+        pytest.param(
+            "TextEmbedder",
+            {},
+            [("a dog", "a fox", "bad")] * 3,
+            None,
+            ["a dog"],
+            "embedding",
+            marks=SLOW,
+        ),
     ],
-    ids=lambda x: x if isinstance(x, str) else "",
-)  # fmt: skip
+)
 def test_each_kind(name, settings, x, y, asked, key, checkpoint, tmp_path):
     of_kind = getattr(keras_bert.finetuning, name)
     model = of_kind.from_pretrained(checkpoint, **settings)
@@ -214,6 +254,15 @@ PAIRS = [{"text": "a", "other": "c"}, {"text": "b", "other": "d"}]
 _dataset = tf.data.Dataset.from_tensor_slices
 
 
+class _DataSet:
+    """What `datasets.Dataset` has: names, and a column for each."""
+
+    column_names = list(COLUMNS)
+
+    def __getitem__(self, name):
+        return COLUMNS[name]
+
+
 @pytest.mark.parametrize(
     ("expected", "arguments"),
     [
@@ -230,6 +279,7 @@ _dataset = tf.data.Dataset.from_tensor_slices
         (ROWS, (pd.DataFrame(COLUMNS)[["text"]], [1, 0])),
         (ROWS, (pl.DataFrame(COLUMNS),)),
         (ROWS, (pa.table(COLUMNS),)),
+        (ROWS, (_DataSet(),)),
         (ROWS, (_dataset((["a", "b"], [1, 0])),)),
         (ROWS, (_dataset((["a", "b"], [1, 0])).batch(2),)),
         (ROWS, (_dataset(COLUMNS),)),
@@ -296,10 +346,6 @@ def test_words(words):
      Says("is a float; give strings, integers or booleans")),
     ("the number of a name", lambda x: with_label_names(ROWS, ["no", "yes"]),
      Says("Label 1 of example 1 is not one of the strings 'no', 'yes'; if it")),
-    ("a share of all", lambda x: split_rows(ROWS, 0.01),
-     Says("leaves no row")) ,
-    ("no share", lambda x: split_rows(ROWS, 1.5), Says("is 1.5, but must be")),
-    ("half", lambda x: split_rows(ROWS, 0.5), (ROWS[:1], ROWS[1:])),
 )  # fmt: skip
 def test_wrong_data(call, expected):
     check(call, None, expected)
@@ -330,13 +376,11 @@ ONE_LABEL = Says("needs at least two labels")
     ("casing", _fit(TEXTS, LABELS, config=keras_bert.FinetuningConfig(
         do_lower_case=True)), Says("give do_lower_case to from_pretrained")),
     ("three parts", _fit(TEXTS, LABELS, validation_data=(TEXTS, LABELS, None)),
-     Says("validation_data is a tuple of 3")),
+     Says("give (x, y), or rows that")),
     ("no rows to validate", _fit(TEXTS, LABELS, validation_data=([], [])),
-     Says("validation_data has no row")),
+     Says("validation_data is ([], [])")),
     ("another label to validate", _fit(
         TEXTS, LABELS, validation_data=(["a"], ["x"])), Says("Label 'x'")),
-    ("both", _fit(TEXTS, LABELS, validation_data=(TEXTS, LABELS),
-                  validation_split=0.5), Says("validation_split")),
     ("before fit", lambda c: _classifier(c).predict(["a"]),
      Says("The model has no labels yet")),
     ("a string of labels", _make("good"), Says("The labels are 'good'")),

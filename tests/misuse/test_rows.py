@@ -41,6 +41,8 @@ def _num_answers(rows, kind="classification"):
     ("a tuple of dicts", _num_answers(({"text": "a"}, {"text": "b"})), 2),
     ("nothing", lambda x: x.predict([]), []),
     ("no rows of columns", lambda x: x.predict({"text": []}), []),
+    ("labels that are not known", _num_answers({"text": ["a"], "label": [-1]}),
+     1),
     ("a numpy string", _num_answers([{"text": np.str_("a film")}]), 1),
     ("an empty text", lambda x: x.predict([{"text": ""}])[0]["num_tokens"], 2),
     ("a string", lambda x: x.predict("a film"), _FORM),
