@@ -8,6 +8,7 @@ import pytest
 
 from keras_bert.errors import InputError
 from keras_bert.export.mask_filler import load_mask_filler
+from keras_bert.finetuning.evaluation import Predictor
 from keras_bert.finetuning.finetuned_model import load_finetuned
 from keras_bert.finetuning.run import finetune
 from keras_bert.predict.served_model import ServedModel
@@ -59,7 +60,9 @@ def load(heads):
 def _ask(model, rows):
     """Returns the outputs of the network and the answers, of one pass."""
     examples = model.kind.encode(rows, labeled=False)
-    outputs, _ = model._predictor(examples, batch_size=8)
+    outputs, _ = Predictor(model.model, model.kind.objectives)(
+        examples, batch_size=8
+    )
     return outputs, model.kind.answer(rows, examples, outputs)
 
 

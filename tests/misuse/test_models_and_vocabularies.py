@@ -72,7 +72,7 @@ _ANOTHER = Says("does the model config belong to this checkpoint?")
      lambda x: keras_bert.load_finetuned(x.checkpoint),
      Says("has no task.json")),
     ("no fine-tuned model", lambda x: keras_bert.load_finetuned(None),
-     Says("not a fine-tuned model")),
+     Says("give the output_dir of keras-bert finetune")),
     ("no such model", lambda x: keras_bert.load_finetuned("absent"),
      Says("No checkpoint at absent")),
     ("a classifier as an embedder",
