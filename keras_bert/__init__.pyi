@@ -30,9 +30,7 @@ from .finetuning.finetuned_model import TokenClassifier as TokenClassifier
 from .finetuning.finetuned_model import load_finetuned as load_finetuned
 from .finetuning.run import finetune as finetune
 from .finetuning.save_pretrained import save_pretrained as save_pretrained
-from .finetuning.search import search_hyperparameters as search_hyperparameters
 from .predict.predict_files import predict_files as predict_files
-from .predict.predict_files import predict_lines as predict_lines
 from .predict.served_model import ServedModel as ServedModel
 from .pretraining.config import PretrainingConfig as PretrainingConfig
 from .pretraining.run import pretrain as pretrain
@@ -42,7 +40,6 @@ from .pretraining.write.config import (
 from .pretraining.write.run import (
     create_pretraining_data as create_pretraining_data,
 )
-from .server.config import ServerConfig as ServerConfig
 from .server.run import serve as serve
 from .tasks.base import Task as Task
 from .tasks.registry import get_task as get_task

@@ -68,7 +68,7 @@ def run(
         train = functools.partial(keras_bert.finetune, config=configs[0])
     else:
         train = functools.partial(
-            keras_bert.search_hyperparameters,
+            keras_bert.finetuning.search_hyperparameters,
             configs=configs,
             num_restarts=num_restarts,
         )

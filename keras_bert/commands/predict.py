@@ -58,7 +58,9 @@ def run(
         )
     else:
         predict: Any = (
-            keras_bert.predict_lines if texts else keras_bert.predict_files
+            keras_bert.predict.predict_lines
+            if texts
+            else keras_bert.predict_files
         )
         num_errors = predict(
             model_dir, texts or input_file, output_file, signature=signature

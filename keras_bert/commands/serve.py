@@ -30,7 +30,7 @@ def define(flags):
 
 def run(
     model_dir: list,
-    config: keras_bert.ServerConfig,
+    config: keras_bert.server.ServerConfig,
     model_name: list | None = None,
     version_labels: list | None = None,
     api_key_file: str = "",

@@ -75,7 +75,7 @@ def search_hyperparameters(
         ...     keras_bert.FinetuningConfig(learning_rate=x, num_train_epochs=1)
         ...     for x in (1e-4, 3e-5)
         ... ]
-        >>> best = keras_bert.search_hyperparameters(
+        >>> best = keras_bert.finetuning.search_hyperparameters(
         ...     "glue/sst2",
         ...     "sst2",
         ...     "search",

@@ -93,7 +93,7 @@ def predict_lines(
 
     Example:
         >>> folder = keras_bert.load_finetuned("finetuned").export("served")
-        >>> keras_bert.predict_lines("served", ["a good film"])
+        >>> keras_bert.predict.predict_lines("served", ["a good film"])
         {"sentence": "a good film", "label": ...}
         0
     """

@@ -36,7 +36,7 @@ class ServerConfig:
         shutdown_seconds: How long requests may take to end after that.
 
     Example:
-        >>> keras_bert.ServerConfig(port=8080).max_batch_size
+        >>> keras_bert.server.ServerConfig(port=8080).max_batch_size
         32
     """
 
