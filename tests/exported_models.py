@@ -26,6 +26,8 @@ MODELS = {
     "token_classification": {"labels": _TAGS},
     "span": {"doc_stride": 3, "max_query_length": 4},
     "embedding": {"dimensions": "7,12"},
+    "next_sentence": {"labels": ("is_next", "random")},
+    "reranker": {},
     "encoder": {},
 }
 _CONFIG = BertConfig(

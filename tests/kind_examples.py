@@ -20,6 +20,8 @@ TEXT_FIELDS = {
     "token_classification": ("words",),
     "span": ("question", "context"),
     "embedding": ("anchor", "positive", "negative"),
+    "next_sentence": ("text", "next_text"),
+    "reranker": ("query", "document"),
 }
 
 
