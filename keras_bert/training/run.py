@@ -118,7 +118,7 @@ class Plan:
 
 
 class Run:
-    """Trains a model, or goes on where an earlier run was interrupted.
+    """Trains a model, or continues where an earlier run was interrupted.
 
     An interval ends at every multiple of `save_checkpoints_steps` and at the
     last step: the history is written, a checkpoint saved, and then the model
@@ -251,7 +251,7 @@ class Run:
             write_weights(self.model, folder, sidecars, self._state.holds)
 
     def _find_checkpoint(self, fingerprint):
-        """Returns the checkpoint from which the run goes on, or None."""
+        """Returns the checkpoint from which the run continues, or None."""
         num_train_steps = self._plan.num_train_steps
         checkpoints = self._output_dir / "checkpoints"
         self.step = value_of_chief(
