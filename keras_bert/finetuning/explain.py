@@ -16,7 +16,6 @@ from keras_bert.kinds.kind import Kind
 from keras_bert.kinds.multilabel import MultiLabel
 from keras_bert.kinds.text_kind import TextKind
 from keras_bert.tasks.base import Row
-from keras_bert.text.packing import pad
 
 # On the way from the text without its words to the whole text. The error of
 # the sum is then below 1 % for a network of 6 layers.
@@ -102,7 +101,8 @@ def explain_row(
             "one label or number; explain takes a classifier, a regression or "
             "a reranker."
         )
-    if kind.spec.settings.in_windows:
+    settings: Any = kind.spec.settings
+    if settings.in_windows:
         raise InputError(
             "The model reads texts in windows; load it with "
             'settings={"window_pooling": "none"} to explain its answers.'
@@ -113,7 +113,7 @@ def explain_row(
         raise InputError(
             f"The model has no label {label!r}; its labels are {known}."
         )
-    features = pad(kind.encode([row], labeled=False).features)
+    features, *_ = kind.encode([row], labeled=False).batch(tf.constant([0]))
     network = keras.Model(model.input, model.output["logits"])
     if labels and label is None:
         label = labels[int(np.argmax(network(features, training=False)[0]))]
@@ -180,4 +180,5 @@ def _integrate(model, features, places, mask_id, score):
     attributions = tf.reduce_sum((end - start)[0] * mean, axis=-1)
     ends = tf.concat([start, end], axis=0)
     ends = score(rest([ends, mask[:2]], training=False))
-    return tf.gather(attributions, places).numpy().tolist(), ends.numpy().tolist()
+    own = attributions.numpy()[np.array(places, int)]
+    return own.tolist(), ends.numpy().tolist()

@@ -33,7 +33,8 @@ def fit_few_shot_rows(
     Returns the network, what is known of the training, and its history.
     """
     kind = engine.kind
-    if type(kind) is not Classification or kind.spec.settings.in_windows:
+    settings: Any = kind.spec.settings
+    if type(kind) is not Classification or settings.in_windows:
         raise InputError(
             "Few-shot training takes a classifier whose texts are not read in "
             "windows; train another model with fit."
@@ -43,7 +44,7 @@ def fit_few_shot_rows(
             "A label has no example; few-shot training needs some for each of "
             f"{', '.join(kind.spec.labels)}."
         )
-    settings = dataclasses.replace(kind.spec.settings, class_weights="")
+    settings = dataclasses.replace(settings, class_weights="")
     contrast = _Contrast(
         dataclasses.replace(kind.spec, settings=settings), kind.tokenizer
     )
@@ -89,8 +90,8 @@ class _Contrast(Classification):
     training_objectives = objectives
 
     def encode(self, rows, *, labeled):
-        examples = super().encode(rows, labeled=labeled)
-        labels = {_VECTORS: x for x in examples.labels.values()}
+        examples = super().encode(rows, labeled=True)
+        labels = {_VECTORS: examples.labels["logits"]}
         return dataclasses.replace(examples, labels=labels)
 
 

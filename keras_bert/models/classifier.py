@@ -45,9 +45,7 @@ def build_classifier(
             "build_regressor for a single number."
         )
     if pooling not in ("pooled", "mean"):
-        raise InputError(
-            f"pooling is {pooling!r}, but must be pooled or mean."
-        )
+        raise InputError(f"pooling is {pooling!r}, but must be pooled or mean.")
     return _build(config, num_labels, "classifier", pooling)
 
 
