@@ -15,7 +15,7 @@ import sys
 _CLASSES = {
     "kinds.multilabel": ["LabelThresholds"],
     "layers.attention": ["SelfAttention"],
-    "layers.choices": ["FoldChoices", "UnfoldChoices", "UnfoldVectors"],
+    "layers.choices": ["FoldChoices", "UnfoldChoices"],
     "layers.dropout": ["Dropout"],
     "layers.embeddings": ["BertEmbeddings"],
     "layers.encoder_block": ["EncoderBlock"],

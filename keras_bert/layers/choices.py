@@ -17,29 +17,15 @@ class FoldChoices(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class UnfoldChoices(keras.layers.Layer):
-    """Scores [B*R, K, ...] and a tensor [B, R, S] -> scores [B, R*K].
+    """[B*R, K] or [B*R, K, H], and a tensor [B, R, S] -> [B, R*K, ...].
 
     A row holds K choices, and an example has R * K choices. The second tensor
     gives R; it is an input of `FoldChoices`.
     """
 
-    def call(self, scores, like):
-        num_choices = ops.shape(like)[1] * ops.shape(scores)[1]
-        return ops.reshape(scores, (-1, num_choices))
+    def call(self, x, like):
+        num_choices = ops.shape(like)[1] * ops.shape(x)[1]
+        return ops.reshape(x, (-1, num_choices, *x.shape[2:]))
 
-    def compute_output_spec(self, scores, like):
-        return keras.KerasTensor((like.shape[0], None), scores.dtype)
-
-
-@keras.saving.register_keras_serializable(package="keras_bert")
-class UnfoldVectors(keras.layers.Layer):
-    """Vectors [B*R, K, H] and a tensor [B, R, S] -> vectors [B, R*K, H]."""
-
-    def call(self, vectors, like):
-        num_choices = ops.shape(like)[1] * ops.shape(vectors)[1]
-        return ops.reshape(vectors, (-1, num_choices, vectors.shape[-1]))
-
-    def compute_output_spec(self, vectors, like):
-        return keras.KerasTensor(
-            (like.shape[0], None, vectors.shape[-1]), vectors.dtype
-        )
+    def compute_output_spec(self, x, like):
+        return keras.KerasTensor((like.shape[0], None, *x.shape[2:]), x.dtype)

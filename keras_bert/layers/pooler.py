@@ -37,12 +37,7 @@ class Pooler(keras.layers.Layer):
 
     def build(self, x_shape, input_mask_shape, cls_positions_shape=None):
         self.dense = build_dense(
-            "dense",
-            x_shape[-1],
-            x_shape[-1],
-            activation="tanh",
-            initializer_range=self.initializer_range,
-            dtype=self.dtype_policy,
+            self, "dense", x_shape[-1], x_shape[-1], "tanh"
         )
 
     def call(self, x, input_mask, cls_positions=None):
@@ -62,12 +57,6 @@ class Pooler(keras.layers.Layer):
     def compute_output_spec(self, x, input_mask, cls_positions=None):
         rows = x.shape[:1] if cls_positions is None else cls_positions.shape
         return keras.KerasTensor((*rows, x.shape[-1]), self.compute_dtype)
-
-    def get_config(self):
-        return super().get_config() | {
-            "left_to_right": self.left_to_right,
-            "initializer_range": self.initializer_range,
-        }
 
 
 def _last_positions(input_mask, num_sequences):

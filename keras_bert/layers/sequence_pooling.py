@@ -55,6 +55,3 @@ class SequencePooling(keras.layers.Layer):
         return keras.KerasTensor(
             (x.shape[0], cls_positions.shape[1], x.shape[-1]), "float32"
         )
-
-    def get_config(self):
-        return super().get_config() | {"pooling": self.pooling}

@@ -42,9 +42,6 @@ class WindowPooling(keras.layers.Layer):
     def compute_output_spec(self, x, input_mask):
         return keras.KerasTensor((input_mask.shape[0], *x.shape[1:]), x.dtype)
 
-    def get_config(self):
-        return super().get_config() | {"pooling": self.pooling}
-
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class WindowNumbers(keras.layers.Layer):

@@ -8,13 +8,13 @@ from keras import ops
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.layers.activations import get_activation
-from keras_bert.layers.choices import UnfoldVectors
+from keras_bert.layers.choices import UnfoldChoices
 from keras_bert.layers.sequence_pooling import POOLINGS, SequencePooling
 from keras_bert.layers.windows import POOLINGS as WINDOW_POOLINGS
 from keras_bert.layers.windows import WindowNumbers
 from keras_bert.models.encoder import build_encoder
-from keras_bert.models.folded_inputs import fold_inputs
-from keras_bert.models.output_layer import build_output_layer
+from keras_bert.models.heads import build_output_layer
+from keras_bert.models.window_pooling import fold_inputs
 
 
 def build_embedder(
@@ -102,7 +102,7 @@ def build_embedder(
     if normalize and not in_windows:
         vectors = ops.normalize(vectors)
     # In mixed precision, the layer would cast the vectors back.
-    embeddings = UnfoldVectors(dtype="float32", name="embeddings")(
+    embeddings = UnfoldChoices(dtype="float32", name="embeddings")(
         vectors, inputs["input_ids"]
     )
     if in_windows:

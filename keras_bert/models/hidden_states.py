@@ -1,6 +1,6 @@
 """A network with the hidden states of its encoder as further outputs."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 import keras
 
@@ -64,11 +64,23 @@ def _with_layers(model: keras.Model, names: Collection[str]) -> keras.Model:
         found.update(of_layers)
         return outputs
 
-    inputs = {
+    inputs = new_inputs(model)
+    outer = call_layers(model, inputs, call)
+    return keras.Model(inputs, (outer.output, found))
+
+
+def new_inputs(model: keras.Model) -> dict[str, keras.KerasTensor]:
+    """Returns inputs like those of a model, by name."""
+    return {
         name: keras.Input(x.shape[1:], dtype=x.dtype, name=name)
         for name, x in model.input.items()
     }
-    outer = keras.models.clone_model(
+
+
+def call_layers(
+    model: keras.Model, inputs: dict[str, keras.KerasTensor], call: Callable
+) -> keras.Model:
+    """Returns a model of the same layers; `call` calls each on its inputs."""
+    return keras.models.clone_model(
         model, inputs, clone_function=lambda layer: layer, call_function=call
     )
-    return keras.Model(inputs, (outer.output, found))

@@ -8,6 +8,7 @@ from keras_bert.layers.flat_tokens import FlattenTokens, UnflattenTokens
 from keras_bert.layers.pooler import Pooler
 from keras_bert.layers.row_positions import RowPositions
 from keras_bert.layers.sequence_pooling import SequencePooling
+from keras_bert.models.hidden_states import call_layers, new_inputs
 
 _POOLINGS = Pooler, SequencePooling
 _KEEP_APART = BertEmbeddings, FlattenTokens, EncoderBlock, UnflattenTokens
@@ -18,7 +19,7 @@ def can_pack(model: keras.Model) -> bool:
 
     And before it only layers that keep the texts of a row apart.
     """
-    inputs = _new_inputs(model)
+    inputs = new_inputs(model)
     tokens = list(inputs.values())
     vectors: list[keras.KerasTensor] = []
 
@@ -35,7 +36,7 @@ def can_pack(model: keras.Model) -> bool:
             vectors.extend(keras.tree.flatten(outputs))
         return outputs
 
-    outputs = _call_layers(model, inputs, call).output
+    outputs = call_layers(model, inputs, call).output
     return _all_in(keras.tree.flatten(outputs), vectors)
 
 
@@ -62,7 +63,7 @@ def with_packed_rows(model: keras.Model) -> keras.Model:
         >>> with_packed_rows(model)(features)["logits"].shape
         TensorShape([1, 2, 3])
     """
-    inputs = _new_inputs(model)
+    inputs = new_inputs(model)
     position_ids, cls_positions = RowPositions(name="row_positions")(
         inputs["input_mask"]
     )
@@ -76,21 +77,7 @@ def with_packed_rows(model: keras.Model) -> keras.Model:
             return layer(*args[:2], cls_positions)
         return layer(*args, **kwargs)
 
-    return _call_layers(model, inputs, call)
-
-
-def _new_inputs(model):
-    return {
-        name: keras.Input(x.shape[1:], dtype=x.dtype, name=name)
-        for name, x in model.input.items()
-    }
-
-
-def _call_layers(model, inputs, call):
-    """Returns a model of the same layers, each called by `call`."""
-    return keras.models.clone_model(
-        model, inputs, clone_function=lambda layer: layer, call_function=call
-    )
+    return call_layers(model, inputs, call)
 
 
 def _all_in(values, found):

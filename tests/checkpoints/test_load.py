@@ -6,8 +6,8 @@ from safetensors.numpy import load_file, save_file
 from keras_bert.checkpoints.find import find_weights
 from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.io.folders import MARKER, upload_folder
-from keras_bert.models.classifier import build_classifier
 from keras_bert.models.encoder import build_encoder
+from keras_bert.models.heads import build_classifier
 from keras_bert.models.pretraining import build_pretraining_model
 
 

@@ -21,7 +21,7 @@ from keras_bert.export.convert import convert_checkpoint
 from keras_bert.finetuning.adaptation import adapt, learning_rate_factors
 from keras_bert.finetuning.finetuned_model import load_finetuned
 from keras_bert.finetuning.run import FinetuningConfig, finetune
-from keras_bert.models.classifier import build_classifier
+from keras_bert.models.heads import build_classifier
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.tasks.base import Task
 from keras_bert.training.distribution import precision
