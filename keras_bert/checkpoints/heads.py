@@ -44,38 +44,23 @@ class HeadNames(NamedTuple):
 
 
 CLASSIFIER = HeadNames(
-    "classifier",
-    google="",
-    huggingface="classifier",
-    architecture="BertForSequenceClassification",
+    "classifier", "", "classifier", "BertForSequenceClassification"
 )
 LABEL_THRESHOLDS = HeadNames("label_thresholds", is_left_out=True)
 MULTIPLE_CHOICE = HeadNames(
-    "multiple_choice",
-    huggingface="classifier",
-    architecture="BertForMultipleChoice",
-    num_outputs=1,
+    "multiple_choice", None, "classifier", "BertForMultipleChoice", 1
 )
 NEXT_SENTENCE = HeadNames(
     "next_sentence", architecture="BertForNextSentencePrediction"
 )
 REGRESSOR = HeadNames(
-    "regressor",
-    google="",
-    huggingface="classifier",
-    architecture="BertForSequenceClassification",
-    num_outputs=1,
+    "regressor", "", "classifier", "BertForSequenceClassification", 1
 )
 SPAN_LABELER = HeadNames(
-    "span_labeler",
-    google="cls/squad/",
-    huggingface="qa_outputs",
-    architecture="BertForQuestionAnswering",
+    "span_labeler", "cls/squad/", "qa_outputs", "BertForQuestionAnswering"
 )
 TOKEN_CLASSIFIER = HeadNames(
-    "token_classifier",
-    huggingface="classifier",
-    architecture="BertForTokenClassification",
+    "token_classifier", None, "classifier", "BertForTokenClassification"
 )
 _HEADS = [
     CLASSIFIER,

@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_bert.layers.activations import get_activation
 from keras_bert.layers.dense import build_dense, build_layer_norm
-from keras_bert.layers.flat_tokens import tokens_at
+from keras_bert.layers.reshaping import tokens_at
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")

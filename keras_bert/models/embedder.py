@@ -8,10 +8,13 @@ from keras import ops
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.layers.activations import get_activation
-from keras_bert.layers.choices import UnfoldChoices
-from keras_bert.layers.sequence_pooling import POOLINGS, SequencePooling
-from keras_bert.layers.windows import POOLINGS as WINDOW_POOLINGS
-from keras_bert.layers.windows import WindowNumbers
+from keras_bert.layers.reshaping import UnfoldChoices
+from keras_bert.layers.sequences import (
+    POOLINGS,
+    WINDOW_POOLINGS,
+    SequencePooling,
+    WindowNumbers,
+)
 from keras_bert.models.encoder import build_encoder
 from keras_bert.models.heads import build_output_layer
 from keras_bert.models.window_pooling import fold_inputs

@@ -8,8 +8,8 @@ from keras import ops
 
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
-from keras_bert.layers.choices import UnfoldChoices
 from keras_bert.layers.dropout import Dropout
+from keras_bert.layers.reshaping import UnfoldChoices
 from keras_bert.models.encoder import build_encoder
 from keras_bert.models.window_pooling import fold_inputs
 

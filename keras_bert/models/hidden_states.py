@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable
 import keras
 
 from keras_bert.errors import InputError
-from keras_bert.layers.flat_tokens import UnflattenTokens
+from keras_bert.layers.reshaping import UnflattenTokens
 
 
 def with_hidden_states(

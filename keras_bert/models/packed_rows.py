@@ -4,10 +4,9 @@ import keras
 
 from keras_bert.layers.embeddings import BertEmbeddings
 from keras_bert.layers.encoder_block import EncoderBlock
-from keras_bert.layers.flat_tokens import FlattenTokens, UnflattenTokens
 from keras_bert.layers.pooler import Pooler
-from keras_bert.layers.row_positions import RowPositions
-from keras_bert.layers.sequence_pooling import SequencePooling
+from keras_bert.layers.reshaping import FlattenTokens, UnflattenTokens
+from keras_bert.layers.sequences import RowPositions, SequencePooling
 from keras_bert.models.hidden_states import call_layers, new_inputs
 
 _POOLINGS = Pooler, SequencePooling

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 import keras
 
-from keras_bert.layers.choices import FoldChoices
-from keras_bert.layers.windows import WindowPooling
+from keras_bert.layers.reshaping import FoldChoices
+from keras_bert.layers.sequences import WindowPooling
 
 
 def pool_windows(model: keras.Model, pooling: str) -> keras.Model:

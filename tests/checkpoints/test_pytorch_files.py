@@ -13,7 +13,7 @@ from conftest import randomize
 from other_names import google, hugging_face
 
 from keras_bert.checkpoints.load import load_checkpoint
-from keras_bert.checkpoints.pytorch_files import read_pytorch
+from keras_bert.checkpoints.weight_files import read_pytorch
 from keras_bert.models.pretraining import build_pretraining_model
 
 FILES = Path(__file__).parent / "torch_files"
@@ -25,7 +25,7 @@ REFUSED = "is not a whole PyTorch checkpoint that holds only tensors; copy it"
     ("version", "message"),
     [
         (None, "is a file of PyTorch, which only torch reads; pip install"),
-        ((2, 5, 1), "does not read .*zip.bin safely; install torch 2.6"),
+        ("2.5.1", "does not read .*zip.bin safely; install torch 2.6"),
     ],
 )
 def test_a_safe_torch_must_be_there(monkeypatch, version, message):

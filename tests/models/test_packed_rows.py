@@ -10,7 +10,7 @@ from conftest import randomize
 from keras import ops
 
 from keras_bert.kinds.network_calls import call_in_pieces, call_on_texts
-from keras_bert.layers.sequence_pooling import SequencePooling
+from keras_bert.layers.sequences import SequencePooling
 from keras_bert.models.encoder import build_encoder
 from keras_bert.models.packed_rows import can_pack
 

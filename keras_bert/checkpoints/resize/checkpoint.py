@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ from keras_bert.checkpoints.find import find_weights
 from keras_bert.checkpoints.load import read_weights
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.checkpoints.names import Arrays, StoredArray
-from keras_bert.checkpoints.safetensors_files import write_safetensors
+from keras_bert.checkpoints.weight_files import write_safetensors
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.io.whole_files import atomic_path, check_is_new
@@ -89,10 +88,6 @@ class Checkpoint:
     arrays: Arrays
     config: BertConfig
     tokenizer: BertTokenizer
-
-    @property
-    def num_weights(self) -> int:
-        return sum(math.prod(array.shape) for array in self.arrays.values())
 
 
 def read_checkpoint(checkpoint: str | Path) -> Checkpoint:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -31,9 +30,8 @@ from keras_bert.text.word_counts import (
     count_tokens,
     words_of_texts,
 )
-from keras_bert.text.words import MAX_CHARS_PER_WORD
 
-# One line of so many is held out.
+# One line of 20 is held out.
 _HELD_OUT = 20
 # The weights with one row for each piece, and the axis of the rows.
 _AXES = {
@@ -49,7 +47,6 @@ def extend_vocab(
     lines: Iterable[str] = (),
     *,
     words: Iterable[str] = (),
-    eval_lines: Iterable[str] = (),
     config: ExtendVocabConfig | None = None,
 ) -> dict[str, float]:
     """Adds the pieces that a text needs, or given words, to a checkpoint.
@@ -66,10 +63,9 @@ def extend_vocab(
     not copied.
 
     Example:
-        >>> with open("corpus.txt") as lines:
-        ...     figures = keras_bert.checkpoints.extend_vocab(
-        ...         "pretrained", "extended", words=["foxes"], eval_lines=lines
-        ...     )
+        >>> figures = keras_bert.checkpoints.extend_vocab(
+        ...     "pretrained", "extended", words=["foxes"]
+        ... )
         >>> figures["vocab_size_before"], figures["vocab_size_after"]
         (31, 32)
         >>> keras_bert.load_tokenizer("extended").vocab[-1]
@@ -81,17 +77,16 @@ def extend_vocab(
         output_dir: A new folder, which gets `model.safetensors`,
             `bert_config.json`, `vocab.txt` and `tokenizer_config.json`. It
             appears when it is whole.
-        lines: The text to learn from, in any order.
+        lines: The text to learn from, in any order. Every 20th line is held
+            out for the figures.
         words: Words to add instead, without blanks or punctuation. A word
             that begins with ## is a piece in the middle of words.
-        eval_lines: Text for the figures that are returned. By default, every
-            20th line of `lines` is held out for them.
         config: The number of pieces.
 
     Returns:
-        `vocab_size_before` and `vocab_size_after`; with held-out text also its
-        `num_words`, and `tokens_per_word` and `unknown_words`, both `_before`
-        and `_after`. A punctuation mark is a word too.
+        `vocab_size_before` and `vocab_size_after`; with held-out lines also
+        their `num_words`, and `tokens_per_word` and `unknown_words`, both
+        `_before` and `_after`. A punctuation mark is a word too.
 
     Raises:
         FileNotFoundError: If the checkpoint, config or vocabulary is missing.
@@ -100,19 +95,19 @@ def extend_vocab(
     """
     config = config or ExtendVocabConfig()
     check_is_new(output_dir)
-    check_lines(lines=lines, words=words, eval_lines=eval_lines)
+    check_lines(lines=lines, words=words)
     old = read_checkpoint(checkpoint)
     vocab = list(old.tokenizer.vocab)
-    learned, held_out = _count_words(lines, eval_lines, old.tokenizer.settings)
+    counters = [WordCounter(old.tokenizer.settings) for _ in range(2)]
+    texts = (line for line in lines if line.strip())
+    for number, line in enumerate(texts, 1):
+        counters[number % _HELD_OUT == 0].add(line)
+    learned, held_out = (counter.counts() for counter in counters)
     words = [word.strip() for word in words if word.strip()]
     if bool(words) == bool(learned):
-        found = (
-            "Both a text and a list of words were given; give either"
-            if words
-            else "No word was given; give"
-        )
+        found = "Both a text and words were" if words else "No word was"
         raise InputError(
-            f"{found} a text to learn new pieces from or words to add."
+            f"{found} given; give a text to learn from, or words to add."
         )
     if words:
         new = _pieces_of_list(words, old.tokenizer)
@@ -127,13 +122,11 @@ def extend_vocab(
     ids = {piece: i for i, piece in enumerate(vocab)}
     sources = [[i] for i in range(len(vocab))]
     sources += [[ids[part] for part in split(piece)] for piece in new]
-    written = _write(
-        output_dir, old, vocab + new, sources, config.pad_vocab_to_multiple
-    )
+    _write(output_dir, old, vocab + new, sources)
     logging.info("Added %d pieces, such as %s", len(new), ", ".join(new[:10]))
     figures: dict[str, float] = {
         "vocab_size_before": len(vocab),
-        "vocab_size_after": written.config.vocab_size,
+        "vocab_size_after": len(vocab) + len(new),
     }
     if not held_out:
         return figures
@@ -189,7 +182,7 @@ def trim_vocab(
         config: Which pieces are kept.
 
     Returns:
-        `vocab_size` and `num_weights`, both `_before` and `_after`.
+        `vocab_size_before` and `vocab_size_after`.
 
     Raises:
         FileNotFoundError: If the checkpoint, config or vocabulary is missing.
@@ -217,28 +210,11 @@ def trim_vocab(
         or piece in special
         or (config.keep_characters and len(piece.removeprefix(INSIDE)) == 1)
     }
-    new = _write(
-        output_dir, old, [*kept], [*kept.values()], config.pad_vocab_to_multiple
-    )
+    _write(output_dir, old, [*kept], [*kept.values()])
     return {
         "vocab_size_before": old.config.vocab_size,
-        "vocab_size_after": new.config.vocab_size,
-        "num_weights_before": old.num_weights,
-        "num_weights_after": new.num_weights,
+        "vocab_size_after": len(kept),
     }
-
-
-def _count_words(lines, eval_lines, settings):
-    """Returns the words to learn from and the held-out ones."""
-    learned, held_out = WordCounter(settings), WordCounter(settings)
-    for line in eval_lines:
-        held_out.add(line)
-    separate = held_out.counts()
-    texts = (line for line in lines if line.strip())
-    for number, line in enumerate(texts, 1):
-        is_held_out = not separate and number % _HELD_OUT == 0
-        (held_out if is_held_out else learned).add(line)
-    return learned.counts(), held_out.counts()
 
 
 def _pieces_of_list(words, tokenizer):
@@ -261,42 +237,28 @@ def _pieces_of_list(words, tokenizer):
                 f"{word!r} is not one word: the tokenizer splits it into "
                 f"{row}. Give one word a line, without blanks or punctuation."
             )
-        if len(row[0]) > MAX_CHARS_PER_WORD:
-            raise InputError(
-                f"{word[:20]!r}... has {len(word)} characters, but the "
-                f"tokenizer reads words of up to {MAX_CHARS_PER_WORD}; leave "
-                "it out."
-            )
         new[(INSIDE if word.startswith(INSIDE) else "") + row[0]] = None
     known = set(tokenizer.vocab)
     return [piece for piece in new if piece not in known]
 
 
-def _write(output_dir, old, pieces, sources, multiple):
-    """Writes a checkpoint with other pieces, filled up to a multiple.
+def _write(output_dir, old, pieces, sources):
+    """Writes a checkpoint with other pieces.
 
     The row of a piece is the mean of the rows of its `sources`, which are ids
     of the old vocabulary. With one source, it is the same bit for bit.
     """
-    # No text has these names: the tokenizer splits at brackets.
-    names = (f"[unused{i}]" for i in itertools.count())
-    taken = set(pieces)
-    free = (name for name in names if name not in taken)
-    vocab = [*pieces, *itertools.islice(free, -len(pieces) % multiple)]
-    # No text has [PAD] as an answer, so the network never guesses its copies.
-    padding = [[old.tokenizer.pad_id]] * (len(vocab) - len(pieces))
     resized = {
-        path: _resized(old.arrays[path], axis, [*sources, *padding])
+        path: _resized(old.arrays[path], axis, sources)
         for path, axis in _AXES.items()
         if path in old.arrays
     }
     new = dataclasses.replace(
         old,
         arrays=old.arrays | resized,
-        config=dataclasses.replace(old.config, vocab_size=len(vocab)),
+        config=dataclasses.replace(old.config, vocab_size=len(pieces)),
     )
-    write_checkpoint(output_dir, new, {"vocab.txt": "\n".join(vocab) + "\n"})
-    return new
+    write_checkpoint(output_dir, new, {"vocab.txt": "\n".join(pieces) + "\n"})
 
 
 def _resized(array, axis, sources):
