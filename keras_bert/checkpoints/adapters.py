@@ -67,14 +67,14 @@ class BaseModel:
 
 
 def is_adapter(path: str) -> bool:
-    """Returns whether the path of a weight is that of an adapter."""
+    """Returns whether a path is the path of an adapter's weight."""
     return path.endswith((f"/{_A}", f"/{_B}"))
 
 
 def is_stored_with_adapters(path: str) -> bool:
     """Returns whether a checkpoint of adapters holds the weight of a path.
 
-    It holds the heads too. The rest is that of the base.
+    It holds the heads too, and the base holds the rest.
     """
     return is_adapter(path) or bool(heads_of([path]))
 
@@ -86,7 +86,7 @@ def has_adapters(paths: Iterable[str]) -> bool:
 def merge_into_base(arrays: Arrays, file: Path) -> Arrays:
     """Returns the arrays of the whole model: the base with the adapters.
 
-    `arrays` are those of the `file`. Raises InputError if the base is gone or
+    `arrays` are what `file` holds. Raises InputError if the base is gone or
     has other weights than in training.
     """
     base = BaseModel.beside(file)

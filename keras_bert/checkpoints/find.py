@@ -105,7 +105,7 @@ def check_output_dir(output_dir: str | Path) -> None:
     """Raises InputError if a run cannot write to `output_dir`.
 
     It is wrong if it is a file, or below one. If weights are directly in it,
-    they would hide those of the run, because `find_weights` reads them first.
+    they would hide the run's weights, because `find_weights` reads them first.
     """
     folder = to_path(output_dir)
     for path in (folder, *folder.parents):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -85,14 +84,16 @@ def resolve_tokenizer_settings(
     vocab_file: str | Path,
     do_lower_case: bool | None = None,
 ) -> TokenizerSettings:
-    """Returns the checkpoint's settings, or else those of the vocabulary.
+    """Returns the checkpoint's settings, or else what the vocabulary tells.
 
     A given `do_lower_case` overrides the found value. The log warns if it
     contradicts the checkpoint.
     """
     found = find_tokenizer_settings(checkpoint) if checkpoint else None
     vocab = load_vocab(vocab_file)
-    settings = found or settings_of_vocab(vocab)
+    # Special tokens such as [CLS] tell nothing.
+    capitals = [p for p in vocab if p != p.lower() and not p.startswith("[")]
+    settings = found or TokenizerSettings(do_lower_case=not capitals)
     if do_lower_case is not None and do_lower_case != settings.do_lower_case:
         settings = dataclasses.replace(settings, do_lower_case=do_lower_case)
         if found:
@@ -103,7 +104,6 @@ def resolve_tokenizer_settings(
                 found.do_lower_case,
                 do_lower_case,
             )
-    capitals = _with_capitals(vocab)
     # An uncased vocabulary may have a few, such as added pieces.
     limit = len(vocab) / 20 if settings.do_lower_case else 0
     if (len(capitals) > limit) == settings.do_lower_case:
@@ -144,15 +144,3 @@ def find_tokenizer_settings(
             found, do_lower_case=True, strip_accents=found.strips_accents
         )
     return found
-
-
-def settings_of_vocab(vocab: Iterable[str]) -> TokenizerSettings:
-    """Returns cased settings if a piece has a capital, else uncased ones.
-
-    Special tokens such as "[CLS]" do not count.
-    """
-    return TokenizerSettings(not _with_capitals(vocab))
-
-
-def _with_capitals(vocab):
-    return [p for p in vocab if p != p.lower() and not p.startswith("[")]

@@ -65,7 +65,7 @@ def convert_checkpoint(
             "huggingface", with the modules that turn a text into its vector;
             from a model of the kind `embedding` or a pre-trained one).
         settings: For sentence_transformers, settings of the kind `embedding`
-            such as `pooling`; by default those of the model, or those of the
+            such as `pooling`; by default the model's, or the defaults of the
             kind if it is a pre-trained one.
 
     Raises:
@@ -94,7 +94,7 @@ def convert_checkpoint(
         left_out = heads_of(arrays.keys() - dense.keys()) - {"pooler"}
         if left_out:
             logging.warning(
-                "sentence-transformers has no place for %s; it is left out.",
+                "sentence-transformers has no place for %s; they are left out.",
                 ", ".join(sorted(left_out)),
             )
         arrays = without_heads(arrays, left_out | heads_of(dense))

@@ -48,8 +48,8 @@ def export_finetuned(
     returns the outputs of the network. `export_saved_model` tells of the other
     signatures and of the files. In another format, the folder holds:
 
-        network.tflite or network.onnx: The network. Its inputs and outputs
-            have the names of those of `model`.
+        network.tflite or network.onnx: The network, with the names of inputs
+            and outputs that `model` has.
         README.md: The model card, which tells how to make the inputs.
         assets/model.json: The description, with the inputs and outputs.
         assets/tokenizer.json: The tokenizer, for clients in other languages.
@@ -155,7 +155,7 @@ def in_bfloat16(
 
 
 def _check(model, network, kind):
-    """Raises an error if the outputs are not those of the model."""
+    """Raises an error if the outputs differ from the model's."""
     shape = [2, 3, 5][-len(kind.id_signature(model).inputs[0].shape) :]
     ids = np.random.default_rng(0).integers(0, kind.tokenizer.vocab_size, shape)
     arrays = [x.astype("int32") for x in (ids, ids * 0 + 1, ids * 0)]

@@ -1,4 +1,4 @@
-"""The README.md beside an exported model: what is known of it."""
+"""The README.md beside an exported model, which describes it."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def finetuned_card(
 ) -> str:
     """Returns the card of a fine-tuned model, or of its network alone.
 
-    `training` is that of `FinetunedModel`; what is not known is left out. The
-    network of another format is in the file of this name.
+    `training` is the attribute of `FinetunedModel`; unknown values are left
+    out. `file_name` is the file of a network in another format.
     """
     spec = kind.spec
     task = {
@@ -83,6 +83,7 @@ def network_section(
     tokenizer: BertTokenizer,
     max_seq_length: int,
 ) -> str:
+    """Returns what a card says of a network."""
     case = "lower-cased" if tokenizer.settings.do_lower_case else "cased"
     values = {
         "layers": bert_config.num_hidden_layers,

@@ -65,13 +65,12 @@ def export_saved_model(
             not installed.
     """
     require_tensorflow_text("A SavedModel that takes strings")
-    exported = {name: _with_graph(x) for name, x in signatures.items()}
-    exported |= {
-        name: _from_examples(signature)
-        for name, signature in exported.items()
-        if _takes_examples(signature)
+    graphs = {name: _with_graph(x) for name, x in signatures.items()}
+    exported = {
+        name: _from_examples(x) if _takes_examples(x) else x
+        for name, x in graphs.items()
     }
-    exported["serve_examples"] = _from_examples(exported["serving_default"])
+    exported["serve_examples"] = _from_examples(graphs["serving_default"])
     functions = {
         name: _with_graph(signature).function
         for name, signature in exported.items()

@@ -19,7 +19,7 @@ class RowPositions(keras.layers.Layer):
     A row holds up to K sequences, one after the other, and padding. The mask
     numbers them from 1 and is 0 at padding. `position_ids`, int32, count from 0
     in each sequence and are 0 at padding. `cls_positions`, int32, are the first
-    tokens; those of absent sequences are within the row.
+    tokens; for absent sequences, they are some place in the row.
 
     Example:
         >>> from keras_bert.layers.sequences import RowPositions

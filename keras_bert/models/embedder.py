@@ -31,11 +31,11 @@ def build_embedder(
 ) -> keras.Model:
     """Builds the encoder with a pooling of each text's tokens.
 
-    Reimers and Gurevych 2019, section 3. Inputs: those of `build_encoder` with
-    an axis of texts C, int32 [B, C, S]; each text is a sequence of its own.
-    Output: `embeddings`, float32 [B, C, H]. The weights are those of the
-    encoder, under the same paths, without the pooler unless the pooling is
-    "pooled", and those of the layers `dense_0`, `dense_1` and so on.
+    Reimers and Gurevych 2019, section 3. Inputs: as `build_encoder`, with an
+    axis of texts C, int32 [B, C, S]; each text is a sequence of its own.
+    Output: `embeddings`, float32 [B, C, H]. The weights have the paths that
+    they have in the encoder; the pooler is there only if the pooling is
+    "pooled". The layers `dense_0`, `dense_1` and so on come after it.
 
     Args:
         config: The encoder.
@@ -44,9 +44,9 @@ def build_embedder(
         dense: Layers after the pooling: the size and the activation of each,
             such as (256, "tanh"). H is then the size of the last one.
         normalize: Whether all vectors have the length 1.
-        packed: Whether a row holds K texts. The inputs are then those of a
-            packed encoder with an axis of rows R, as `pack_choices` returns
-            them, and the output is [B, R*K, H].
+        packed: Whether a row holds K texts. The inputs are then as
+            for a packed encoder, with an axis of rows R, as `pack_choices`
+            returns them, and the output is [B, R*K, H].
         window_pooling: With "mean" or "max", a text may have several windows,
             and its vector is the mean or the maximum of theirs. The inputs are
             then the windows of all texts of an example, int32 [B, M, S], those

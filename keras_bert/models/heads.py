@@ -18,7 +18,7 @@ def build_classifier(config: BertConfig, *, num_labels: int) -> keras.Model:
     """Builds the encoder with a softmax classifier on [CLS] (paper, 4.1).
 
     A left-to-right encoder classifies the last token; see `Pooler`.
-    Inputs: those of `build_encoder`. Output: `logits`, float32 [B, L].
+    Inputs: as `build_encoder`. Output: `logits`, float32 [B, L].
 
     The logits are not probabilities: compile with
     `SparseCategoricalCrossentropy(from_logits=True)`. With the string
@@ -48,7 +48,7 @@ def build_classifier(config: BertConfig, *, num_labels: int) -> keras.Model:
 def build_regressor(config: BertConfig) -> keras.Model:
     """Builds the encoder with a linear layer to one number on [CLS] (STS-B).
 
-    Inputs: those of `build_encoder`. Output: `logits`, float32 [B, 1], the
+    Inputs: as `build_encoder`. Output: `logits`, float32 [B, 1], the
     number itself.
 
     Example:
@@ -67,7 +67,7 @@ def build_multiple_choice(
 ) -> keras.Model:
     """Builds the encoder with a score for each choice (paper, 4.4).
 
-    Inputs: those of `build_encoder` with an axis of choices C, int32
+    Inputs: as `build_encoder` with an axis of choices C, int32
     [B, C, S]. Output: `logits`, float32 [B, C].
 
     With `packed`, a row holds K choices: the inputs are those of a packed
@@ -99,7 +99,7 @@ def build_token_classifier(
 ) -> keras.Model:
     """Builds the encoder with a softmax classifier on each token (paper, 5.3).
 
-    Inputs: those of `build_encoder`. Output: `logits`, float32 [B, S, L].
+    Inputs: as `build_encoder`. Output: `logits`, float32 [B, S, L].
 
     Compile it with a loss `from_logits`; see `build_classifier`.
 
@@ -123,7 +123,7 @@ def build_token_classifier(
 def build_span_labeler(config: BertConfig) -> keras.Model:
     """Builds the encoder with a start and an end score per token (paper, 4.2).
 
-    Inputs: those of `build_encoder`. Outputs: `start_logits` and
+    Inputs: as `build_encoder`. Outputs: `start_logits` and
     `end_logits`, float32 [B, S], with scores at padding positions too.
 
     Compile it with a loss `from_logits`; see `build_classifier`.

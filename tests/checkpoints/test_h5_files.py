@@ -15,8 +15,8 @@ from keras_bert.models.heads import (
     build_span_labeler,
     build_token_classifier,
 )
-from keras_bert.models.hidden_states import with_hidden_states
 from keras_bert.models.pretraining import build_pretraining_model
+from keras_bert.models.rewired import with_hidden_states
 
 
 def _labeled(build):

@@ -8,10 +8,8 @@ from safetensors.numpy import save_file
 from keras_bert.checkpoints.load_tokenizer import (
     find_tokenizer_settings,
     resolve_tokenizer_settings,
-    settings_of_vocab,
 )
 from keras_bert.text.tokenizer_settings import TokenizerSettings
-from keras_bert.text.vocab import load_vocab
 
 CASED, UNCASED = TokenizerSettings(False), TokenizerSettings(True)
 
@@ -57,14 +55,14 @@ def test_the_file_beside_the_weights_overrides_the_name(checkpoint):
 
 
 def test_capitals_in_a_vocabulary_tell_its_case(shared, vocab_file):
-    assert settings_of_vocab(load_vocab(vocab_file)) == UNCASED
+    assert resolve_tokenizer_settings(None, vocab_file) == UNCASED
     for name, settings in (
         ("uncased", UNCASED),
         ("cased", CASED),
         ("multilingual-cased", CASED),
     ):
         file = shared / f"data/vocab/bert-base-{name}.vocab.txt"
-        assert settings_of_vocab(load_vocab(file)) == settings
+        assert resolve_tokenizer_settings(None, file) == settings
 
 
 def test_checkpoint_then_vocabulary(checkpoint, vocab_file):

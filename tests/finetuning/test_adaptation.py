@@ -274,7 +274,7 @@ def test_the_base_may_move_but_not_change(folder, results, tmp_path):
     with pytest.raises(InputError, match=r"adapters\.json is damaged"):
         load_finetuned(run)
     (run / "adapters.json").unlink()
-    with pytest.raises(InputError, match="copy the whole folder"):
+    with pytest.raises(FileNotFoundError, match="copy the whole folder"):
         load_finetuned(run)
 
 

@@ -51,12 +51,12 @@ def extend_vocab(
 ) -> dict[str, float]:
     """Adds the pieces that a text needs, or given words, to a checkpoint.
 
-    Of the text, it adds the characters that make words readable, and then the
-    pieces that save the most tokens; see `choose_new_pieces`.
+    From the text, it adds the characters that make words readable, and then
+    the pieces that save the most tokens; see `choose_new_pieces`.
 
-    The new pieces come at the end, so all old ids stay, also those of
-    [unused] pieces. The embedding of a new piece is the mean of those of the
-    old pieces that it replaces, and so is its output bias. These are the
+    The new pieces come at the end, so all old ids stay, also the ids of
+    [unused] pieces. The embedding of a new piece is the mean of the embeddings
+    of the old pieces that it replaces, and so is its output bias. These are the
     pieces into which the tokenizer split it so far, in the middle of a word if
     the new piece begins with ##. A character that no old piece covers counts
     as [UNK]. All other weights stay bit for bit. The state of the optimizer is
@@ -96,9 +96,9 @@ def extend_vocab(
     config = config or ExtendVocabConfig()
     check_is_new(output_dir)
     check_lines(lines=lines, words=words)
-    old = read_checkpoint(checkpoint)
-    vocab = list(old.tokenizer.vocab)
-    counters = [WordCounter(old.tokenizer.settings) for _ in range(2)]
+    arrays, bert_config, tokenizer = read_checkpoint(checkpoint)
+    vocab = list(tokenizer.vocab)
+    counters = [WordCounter(tokenizer.settings) for _ in range(2)]
     texts = (line for line in lines if line.strip())
     for number, line in enumerate(texts, 1):
         counters[number % _HELD_OUT == 0].add(line)
@@ -110,7 +110,7 @@ def extend_vocab(
             f"{found} given; give a text to learn from, or words to add."
         )
     if words:
-        new = _pieces_of_list(words, old.tokenizer)
+        new = _pieces_of_list(words, tokenizer)
     else:
         new = choose_new_pieces(learned, vocab, config.num_new_pieces)
     if not new:
@@ -122,7 +122,8 @@ def extend_vocab(
     ids = {piece: i for i, piece in enumerate(vocab)}
     sources = [[i] for i in range(len(vocab))]
     sources += [[ids[part] for part in split(piece)] for piece in new]
-    _write(output_dir, old, vocab + new, sources)
+    resized = _with_rows(arrays, sources)
+    _write(output_dir, resized, bert_config, tokenizer, vocab + new)
     logging.info("Added %d pieces, such as %s", len(new), ", ".join(new[:10]))
     figures: dict[str, float] = {
         "vocab_size_before": len(vocab),
@@ -130,12 +131,11 @@ def extend_vocab(
     }
     if not held_out:
         return figures
-    tokenizer = BertTokenizer.from_settings(
-        to_path(output_dir) / "vocab.txt", old.tokenizer.settings
+    new_tokenizer = BertTokenizer.from_settings(
+        to_path(output_dir) / "vocab.txt", tokenizer.settings
     )
-    before, after = (
-        count_tokens(x, held_out) for x in (old.tokenizer, tokenizer)
-    )
+    before = count_tokens(tokenizer, held_out)
+    after = count_tokens(new_tokenizer, held_out)
     return figures | {
         "num_words": before.num_words,
         "tokens_per_word_before": before.tokens_per_word,
@@ -191,8 +191,8 @@ def trim_vocab(
     config = config or TrimVocabConfig()
     check_is_new(output_dir)
     check_lines(lines=lines)
-    old = read_checkpoint(checkpoint)
-    counter = WordCounter(old.tokenizer.settings)
+    arrays, bert_config, tokenizer = read_checkpoint(checkpoint)
+    counter = WordCounter(tokenizer.settings)
     for line in lines:
         counter.add(line)
     word_counts = counter.counts()
@@ -201,18 +201,19 @@ def trim_vocab(
             "The text has no word, so no piece would be kept; give the text "
             "that the model is meant to read."
         )
-    used = count_tokens(old.tokenizer, word_counts).per_piece
-    special = set(old.tokenizer.special_tokens)
+    used = count_tokens(tokenizer, word_counts).per_piece
+    special = set(tokenizer.special_tokens)
     kept = {
         piece: [i]
-        for i, piece in enumerate(old.tokenizer.vocab)
+        for i, piece in enumerate(tokenizer.vocab)
         if used[i] >= config.min_count
         or piece in special
         or (config.keep_characters and len(piece.removeprefix(INSIDE)) == 1)
     }
-    _write(output_dir, old, [*kept], [*kept.values()])
+    resized = _with_rows(arrays, [*kept.values()])
+    _write(output_dir, resized, bert_config, tokenizer, [*kept])
     return {
-        "vocab_size_before": old.config.vocab_size,
+        "vocab_size_before": bert_config.vocab_size,
         "vocab_size_after": len(kept),
     }
 
@@ -242,23 +243,23 @@ def _pieces_of_list(words, tokenizer):
     return [piece for piece in new if piece not in known]
 
 
-def _write(output_dir, old, pieces, sources):
-    """Writes a checkpoint with other pieces.
+def _write(output_dir, arrays, bert_config, tokenizer, pieces):
+    config = dataclasses.replace(bert_config, vocab_size=len(pieces))
+    changed = {"vocab.txt": "\n".join(pieces) + "\n"}
+    write_checkpoint(output_dir, arrays, config, tokenizer, changed)
+
+
+def _with_rows(arrays, sources):
+    """Returns the arrays of a checkpoint with other pieces.
 
     The row of a piece is the mean of the rows of its `sources`, which are ids
     of the old vocabulary. With one source, it is the same bit for bit.
     """
-    resized = {
-        path: _resized(old.arrays[path], axis, sources)
+    return arrays | {
+        path: _resized(arrays[path], axis, sources)
         for path, axis in _AXES.items()
-        if path in old.arrays
+        if path in arrays
     }
-    new = dataclasses.replace(
-        old,
-        arrays=old.arrays | resized,
-        config=dataclasses.replace(old.config, vocab_size=len(pieces)),
-    )
-    write_checkpoint(output_dir, new, {"vocab.txt": "\n".join(pieces) + "\n"})
 
 
 def _resized(array, axis, sources):
