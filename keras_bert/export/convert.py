@@ -27,6 +27,7 @@ from keras_bert.checkpoints.tensorflow_files import write_tensorflow
 from keras_bert.checkpoints.weight_files import write_safetensors
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
+from keras_bert.export.saved_model import write_texts
 from keras_bert.io.whole_files import atomic_path, check_is_new, to_json
 from keras_bert.kinds.embedding.embedding import Embedding
 from keras_bert.kinds.embedding.sentence_transformers import module_files
@@ -134,9 +135,7 @@ def convert_checkpoint(
             write_tensorflow(folder / "bert_model.ckpt", to_google(arrays))
         else:
             write_safetensors(folder / "model.safetensors", arrays)
-        for name, text in texts.items():
-            (folder / name).parent.mkdir(exist_ok=True)
-            (folder / name).write_text(text, encoding="utf-8", newline="\n")
+        write_texts(folder, texts)
         write_dense_modules(folder, dense)
 
 

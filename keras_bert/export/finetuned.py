@@ -50,7 +50,7 @@ def export_finetuned(
 
         network.tflite or network.onnx: The network, with the names of inputs
             and outputs that `model` has.
-        README.md: The model card, which tells how to make the inputs.
+        README.md: The model card.
         assets/model.json: The description, with the inputs and outputs.
         assets/tokenizer.json: The tokenizer, for clients in other languages.
         assets/: What this package needs to answer strings: `vocab.txt`,
@@ -124,12 +124,11 @@ def export_finetuned(
         "task.json": spec_to_json(spec),
         DESCRIPTION: to_json(description),
     }
+    texts = {f"assets/{name}": text for name, text in assets.items()}
     write = {"litert": write_litert, "onnx": write_onnx}[config.format]
     with new_version(export_dir, config.format) as version:
         write(model, config.precision, version.path / file_name)
-        (version.path / "assets").mkdir()
-        write_texts(version.path / "assets", assets)
-        write_texts(version.path, {"README.md": card})
+        write_texts(version.path, {"README.md": card, **texts})
         if config.precision == "float32":
             _check(model, load_network(version.path), kind)
     return version.path

@@ -14,17 +14,6 @@ from keras_bert.io.paths import to_path
 from keras_bert.kinds.kind import Kind
 from keras_bert.text.tokenizer import BertTokenizer
 
-# What the inputs of networks hold. Those of texts in windows and of choices
-# have one more axis, before the axis of the tokens.
-_INPUTS = {
-    "input_ids": "ids of the tokens, with [CLS] and [SEP]",
-    "input_mask": "1 for a token",
-    "segment_ids": "0 for the first text, 1 for the second",
-    "position_ids": "0, 1, 2 ... from each [CLS]",
-    "cls_positions": "the place of each [CLS] in its row",
-    "num_windows": "the number of windows of each text",
-}
-
 
 def finetuned_card(
     export_dir: str | Path,
@@ -50,10 +39,15 @@ def finetuned_card(
     metrics = training.pop("metrics", None) or {}
     config = training.pop("config", None) or {}
     length = spec.settings.max_seq_length
+    inputs = (
+        f"`{file_name}` takes ids. In `assets`, `tokenizer.json` makes them of "
+        "texts, with the library `tokenizers`; `model.json` has the shapes; "
+        "docs/export.md of keras_bert says what the inputs hold."
+    )
     return model_card(
         export_dir,
         {
-            "Inputs": _inputs(model, file_name),
+            "Inputs": inputs if file_name else "",
             "Task": f"{_list(task)}\n\n{inspect.getdoc(type(kind)) or ''}",
             "Network": network_section(
                 model, bert_config, kind.tokenizer, length
@@ -96,18 +90,6 @@ def network_section(
     return (
         f"{_list(values)}\n\nIn an answer, `num_tokens` says how many tokens "
         "were read, and `truncated` whether the end of a text was not."
-    )
-
-
-def _inputs(model, file_name):
-    if not file_name:
-        return ""
-    meanings = {name: _INPUTS[name] for name in model.input}
-    return (
-        f"`{file_name}` is the network. `assets` has the shapes of its inputs "
-        "and outputs, in `model.json`, and `tokenizer.json`, which makes the "
-        "ids of texts with the library `tokenizers`. All inputs are int32, and "
-        f"0 for the padding:\n\n{_list(meanings)}"
     )
 
 

@@ -98,8 +98,9 @@ def export_saved_model(
 
 
 def write_texts(folder: Path, texts: Mapping[str, str]) -> None:
-    """Writes text files, by name."""
+    """Writes text files, by their paths in a folder."""
     for name, text in texts.items():
+        (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8", newline="\n")
 
 

@@ -65,22 +65,16 @@ def build_embedder(
         >>> model(features | {"segment_ids": ids * 0})["embeddings"].shape
         TensorShape([2, 3, 128])
     """
-    if pooling not in (*POOLINGS, "pooled"):
-        raise InputError(
-            f"pooling is {pooling!r}, but must be one of "
-            f"{', '.join(POOLINGS)}, pooled."
-        )
-    if window_pooling not in ("none", *WINDOW_POOLINGS):
-        raise InputError(
-            f"window_pooling is {window_pooling!r}, but must be one of none, "
-            f"{', '.join(WINDOW_POOLINGS)}."
-        )
-    in_windows = window_pooling != "none"
-    if in_windows and packed:
-        raise InputError(
-            f"window_pooling is {window_pooling!r}, but the texts of a packed "
-            "row have no windows; choose 'none'."
-        )
+    # The texts of packed rows have no windows.
+    windows = ("none",) if packed else ("none", *WINDOW_POOLINGS)
+    for name, value, choices in (
+        ("pooling", pooling, (*POOLINGS, "pooled")),
+        ("window_pooling", window_pooling, windows),
+    ):
+        if value not in choices:
+            raise InputError(
+                f"{name} is {value!r}, but must be one of {', '.join(choices)}."
+            )
     encoder = build_encoder(config, packed=packed)
     inputs, rows = fold_inputs(encoder.input)  # [B, R, S], [B*R, S]
     # A model of this output alone has no weights of the pooler.
@@ -102,13 +96,13 @@ def build_embedder(
         vectors = build_output_layer(
             config, size, f"dense_{i}", get_activation(activation)
         )(vectors)
-    if normalize and not in_windows:
+    if normalize and window_pooling == "none":
         vectors = ops.normalize(vectors)
     # In mixed precision, the layer would cast the vectors back.
     embeddings = UnfoldChoices(dtype="float32", name="embeddings")(
         vectors, inputs["input_ids"]
     )
-    if in_windows:
+    if window_pooling != "none":
         num_windows = keras.Input((None,), dtype="int32", name="num_windows")
         numbers = WindowNumbers(name="window_numbers")(
             num_windows, inputs["input_ids"]

@@ -134,7 +134,7 @@ def test_the_files_of_a_network(classifier):
         "logits": {"dtype": "float32", "shape": [None, 3]}
     }
     card = (version / "README.md").read_text(encoding="utf-8")
-    assert "- segment_ids: `0 for the first text, 1 for the second`" in card
+    assert "`network.tflite` takes ids." in card
 
 
 def test_litert_refuses_an_lstm_and_leaves_nothing(config, tmp_path):
