@@ -130,5 +130,7 @@ setuptools.setup(
             "s3fs>=2025.2",
             "universal_pathlib>=0.3",
         ],
+        # Reads pytorch_model.bin; before 2.6, not safely (CVE-2025-32434).
+        "torch": ["torch>=2.6"],
     },
 )

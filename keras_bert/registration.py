@@ -15,16 +15,17 @@ import sys
 _CLASSES = {
     "kinds.multilabel": ["LabelThresholds"],
     "layers.attention": ["SelfAttention"],
-    "layers.choices": ["FoldChoices", "UnfoldChoices", "UnfoldVectors"],
     "layers.dropout": ["Dropout"],
     "layers.embeddings": ["BertEmbeddings"],
     "layers.encoder_block": ["EncoderBlock"],
-    "layers.flat_tokens": ["FlattenTokens", "UnflattenTokens"],
     "layers.pooler": ["Pooler"],
     "layers.pretraining_heads": ["MaskedLMHead", "NextSentenceHead"],
-    "layers.row_positions": ["RowPositions"],
-    "layers.sequence_pooling": ["SequencePooling"],
-    "layers.windows": ["WindowPooling", "WindowNumbers"],
+    "layers.reshaping": [
+        *("FlattenTokens", "UnflattenTokens", "FoldChoices", "UnfoldChoices")
+    ],
+    "layers.sequences": [
+        *("RowPositions", "SequencePooling", "WindowPooling", "WindowNumbers")
+    ],
     "training.optimizers.adam": ["AdamWeightDecay", "AdamW", "Lamb"],
     "training.optimizers.build": ["LossScaleOptimizer"],
     "training.optimizers.schedule": ["WarmupDecay"],

@@ -79,7 +79,7 @@ def _export_encoder(folder):
     weights = {x.path: x.numpy() for x in model.weights}
     save_file(weights, folder / "model.safetensors")
     (folder / "bert_config.json").write_text(_CONFIG.to_json())
-    config = PretrainedExportConfig(max_seq_length=12)
+    config = PretrainedExportConfig(pooling="cls", max_seq_length=9)
     return export_pretrained(folder, folder / "served", config)
 
 

@@ -89,10 +89,6 @@ def check_training():
 
 
 def check_checkpoints():
-    from keras_bert.checkpoints.pytorch_files import read_pytorch
-
-    file = Path(__file__).parent / "checkpoints/torch_files/zip.bin"
-    assert read_pytorch(file)["row"].read().tolist() == [3.0, 4.0, 5.0]
     for name in ("ours", "hf"):
         folder = FOLDER / name
         pretrained = keras_bert.load_pretrained(folder)

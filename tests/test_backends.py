@@ -17,7 +17,7 @@ from small_checkpoint import write_checkpoint
 import keras_bert
 from keras_bert.export.convert import convert_checkpoint
 from keras_bert.models.lora import add_lora
-from keras_bert.models.packed_rows import with_packed_rows
+from keras_bert.models.rewired import with_packed_rows
 from keras_bert.registration import _CLASSES
 
 HERE = Path(__file__).parent

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from keras_bert.checkpoints.find import find_weights
+from keras_bert.checkpoints.find import find_weights, read_json
 from keras_bert.checkpoints.heads import heads_of, without_heads
 from keras_bert.checkpoints.hub import SCHEME
 from keras_bert.checkpoints.names import Arrays, StoredArray
@@ -52,17 +52,12 @@ class BaseModel:
     def beside(cls, file: Path) -> BaseModel:
         """Reads the `adapters.json` beside a file of weights.
 
-        Raises InputError if there is none or it is wrong.
+        Raises FileNotFoundError if there is none, InputError if it is wrong.
         """
         path = file.with_name(ADAPTERS_FILE)
         try:
-            return cls(**json.loads(path.read_bytes()))
-        except FileNotFoundError as error:
-            raise InputError(
-                f"{file} holds adapters, but {ADAPTERS_FILE}, which names "
-                "their base model, is not beside it; copy the whole folder."
-            ) from error
-        except (TypeError, ValueError) as error:
+            return cls(**read_json(path))
+        except TypeError as error:
             raise InputError(
                 f"{path} is damaged ({error}); copy it again."
             ) from error
@@ -72,14 +67,14 @@ class BaseModel:
 
 
 def is_adapter(path: str) -> bool:
-    """Returns whether the path of a weight is that of an adapter."""
+    """Returns whether a path is the path of an adapter's weight."""
     return path.endswith((f"/{_A}", f"/{_B}"))
 
 
 def is_stored_with_adapters(path: str) -> bool:
     """Returns whether a checkpoint of adapters holds the weight of a path.
 
-    It holds the heads too. The rest is that of the base.
+    It holds the heads too, and the base holds the rest.
     """
     return is_adapter(path) or bool(heads_of([path]))
 
@@ -91,7 +86,7 @@ def has_adapters(paths: Iterable[str]) -> bool:
 def merge_into_base(arrays: Arrays, file: Path) -> Arrays:
     """Returns the arrays of the whole model: the base with the adapters.
 
-    `arrays` are those of the `file`. Raises InputError if the base is gone or
+    `arrays` are what `file` holds. Raises InputError if the base is gone or
     has other weights than in training.
     """
     base = BaseModel.beside(file)
@@ -99,16 +94,14 @@ def merge_into_base(arrays: Arrays, file: Path) -> Arrays:
         base_file = find_weights(base.base_checkpoint)
     except OSError as error:
         raise InputError(
-            f"The adapters in {file.parent} need their base model, but it is "
-            f"not at {base.base_checkpoint}; put it back, or write its new "
-            f"place into {file.with_name(ADAPTERS_FILE)}."
+            f"The base model of {file} is not at {base.base_checkpoint}; put "
+            f"it back, or write its new place into {ADAPTERS_FILE}."
         ) from error
     base_arrays = read_file(base_file)
     if _fingerprint(base_file) != base.base_fingerprint:
         raise InputError(
-            f"The adapters in {file.parent} were not trained on the weights "
-            f"of {base.base_checkpoint}; put the right base there, or write "
-            f"its place into {file.with_name(ADAPTERS_FILE)}."
+            f"{file} was not trained on {base.base_checkpoint}; put the right "
+            f"base there, or write its place into {ADAPTERS_FILE}."
         )
     if has_adapters(base_arrays):
         base_arrays = merge_into_base(base_arrays, base_file)

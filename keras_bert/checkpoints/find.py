@@ -9,7 +9,6 @@ from typing import Any
 
 from keras_bert.checkpoints.hub import SCHEME, download
 from keras_bert.checkpoints.keras_files import config_of_file
-from keras_bert.checkpoints.safetensors_files import shards
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.io.folders import MARKER
@@ -36,9 +35,8 @@ def find_weights(checkpoint: str | Path) -> Path:
     """
     if not isinstance(checkpoint, str) and not hasattr(checkpoint, "parts"):
         raise InputError(
-            f"The checkpoint is a {type(checkpoint).__name__}, but a path was "
-            "expected; give the model first and then the path: "
-            "load_checkpoint(model, path)."
+            f"The checkpoint is a {type(checkpoint).__name__}, but must be a "
+            "path; give first the model, then the path."
         )
     if str(checkpoint).startswith(SCHEME):
         checkpoint = download(str(checkpoint))
@@ -69,11 +67,9 @@ def find_weights(checkpoint: str | Path) -> Path:
     if _HUB_NAME.fullmatch(str(checkpoint)) and not path.parent.exists():
         hint = f" For the model of the Hub, write {SCHEME}{checkpoint}."
     raise FileNotFoundError(
-        f"No checkpoint at {path}; expected a folder with "
-        f"{_WEIGHTS[0]}, {_WEIGHTS[2]}, {_WEIGHTS[-1]} or one "
-        "bert_model.ckpt, the "
-        "output_dir of keras-bert pretrain or keras-bert finetune, or "
-        f"{SCHEME}owner/name. A folder with {MARKER} is not whole.{hint}"
+        f"No checkpoint at {path}; give a folder with {_WEIGHTS[0]} or "
+        f"bert_model.ckpt, the output_dir of a run, or {SCHEME}owner/name. A "
+        f"folder with {MARKER} is not whole.{hint}"
     )
 
 
@@ -86,6 +82,20 @@ def local_weights(file: Path) -> Path:
     return local_copy(file.parent, sorted(names)) / file.name
 
 
+def shards(file: Path) -> list[Path]:
+    """Returns the files that an `.index.json` names, or the file itself."""
+    if not file.name.endswith(".index.json"):
+        return [file]
+    names = read_json(file).get("weight_map")
+    if not isinstance(names, dict) or not all(
+        isinstance(name, str) for name in names.values()
+    ):
+        raise InputError(
+            f"{file} has no weight_map from names to files; copy it again."
+        )
+    return [file.parent / name for name in sorted({*names.values()})]
+
+
 def checkpoint_folder(checkpoint: str | Path) -> Path:
     """Returns the folder of the weights, their config and vocabulary."""
     return find_weights(checkpoint).parent
@@ -95,7 +105,7 @@ def check_output_dir(output_dir: str | Path) -> None:
     """Raises InputError if a run cannot write to `output_dir`.
 
     It is wrong if it is a file, or below one. If weights are directly in it,
-    they would hide those of the run, because `find_weights` reads them first.
+    they would hide the run's weights, because `find_weights` reads them first.
     """
     folder = to_path(output_dir)
     for path in (folder, *folder.parents):
@@ -132,9 +142,8 @@ def config_beside(folder: Path) -> BertConfig:
         if (folder / name).is_file():
             return BertConfig.from_json(folder / name)
     raise FileNotFoundError(
-        f"No model config at {folder}: it has neither bert_config.json nor "
-        "config.json; copy the config of the checkpoint there, or give a "
-        "bert_config."
+        f"{folder} has neither bert_config.json nor config.json; copy the "
+        "config of the checkpoint there, or give a bert_config."
     )
 
 

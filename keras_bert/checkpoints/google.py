@@ -1,7 +1,8 @@
-"""Names of weights in google-research/bert (TF1), read and written."""
+"""Names of weights in google-research/bert (TF1) and the Model Garden (TF2)."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 
@@ -38,23 +39,48 @@ _ENCODER = {
     "masked_lm/layer_norm": "cls/predictions/transform/LayerNorm",
     "masked_lm/output_bias": "cls/predictions/output_bias",
 }
+_BLOCK = "transformer/layer_{i}"
+_GARDEN_WORDS = "word_embeddings/embeddings"
+_GARDEN = {
+    "embeddings/word_embeddings": _GARDEN_WORDS,
+    "embeddings/position_embeddings": "position_embedding/embeddings",
+    "embeddings/segment_embeddings": "type_embeddings/embeddings",
+    "embeddings/layer_norm": "embeddings/layer_norm",
+    "layer_{i}/attention/query": f"{_BLOCK}/self_attention/query",
+    "layer_{i}/attention/key": f"{_BLOCK}/self_attention/key",
+    "layer_{i}/attention/value": f"{_BLOCK}/self_attention/value",
+    "layer_{i}/attention/output": f"{_BLOCK}/self_attention/attention_output",
+    "layer_{i}/attention_layer_norm": f"{_BLOCK}/self_attention_layer_norm",
+    "layer_{i}/intermediate": f"{_BLOCK}/intermediate",
+    "layer_{i}/output": f"{_BLOCK}/output",
+    "layer_{i}/output_layer_norm": f"{_BLOCK}/output_layer_norm",
+    "pooler/dense": "pooler_transform",
+    "masked_lm/transform": "cls/predictions/transform/dense",
+    "masked_lm/layer_norm": "cls/predictions/transform/LayerNorm",
+    "masked_lm/output_bias": "cls/predictions/output_bias/bias",
+    "next_sentence/dense": "predictions/transform/logits",
+}
 _TRAINING_STATE = re.compile(r"(.*/adam_[mv]|global_step)")
 
 
 def from_google(stored: Mapping[str, StoredArray], source: str) -> Arrays:
-    """Renames a released or fine-tuned checkpoint, without optimizer slots.
+    """Renames a checkpoint of either, without the state of its optimizer.
 
     Raises InputError if a variable does not belong to BERT; `source` names the
     file in the message.
     """
+    if _GARDEN_WORDS in stored:
+        # The pretrainer's variables have the name of its model as a prefix.
+        plain = {name.removeprefix("bert/"): a for name, a in stored.items()}
+        arrays = to_paths(plain, weight_names(_GARDEN), source)
+        return {path: _merge_heads(path, a) for path, a in arrays.items()}
     weights = {
         name: array
         for name, array in stored.items()
         if not _TRAINING_STATE.fullmatch(name)
     }
     heads = stored_heads(weights, "google", "output_weights")
-    names, transposed = _table(heads)
-    return to_paths(weights, names, source, transposed)
+    return to_paths(weights, _table(heads), source)
 
 
 def to_google(arrays: Mapping[str, StoredArray]) -> Arrays:
@@ -68,15 +94,24 @@ def to_google(arrays: Mapping[str, StoredArray]) -> Arrays:
         for head in known_heads()
         if head.path in heads_of(arrays) and head.google is not None
     }
-    return to_names(arrays, *_table(heads))
+    return to_names(arrays, _table(heads))
 
 
 def _table(heads):
-    """Returns the names, and the paths whose arrays are stored transposed."""
-    heads = weight_names(
+    return weight_names(_ENCODER) | weight_names(
         {"next_sentence/dense": "cls/seq_relationship/", **heads},
+        transposed=True,
         kernel="output_weights",
         bias="output_bias",
     )
-    kernels = [path for path in heads if path.endswith("/kernel")]
-    return weight_names(_ENCODER) | heads, kernels
+
+
+def _merge_heads(path, array):
+    """Attention kernels [H, N, D] and [N, D, H], biases [N, D] -> H wide."""
+    if "/attention/" not in path:
+        return array
+    if path.endswith("/bias"):
+        return array.reshaped(math.prod(array.shape))
+    if path.endswith("/output/kernel"):
+        return array.reshaped(math.prod(array.shape[:-1]), array.shape[-1])
+    return array.reshaped(array.shape[0], math.prod(array.shape[1:]))

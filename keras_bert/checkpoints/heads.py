@@ -44,38 +44,23 @@ class HeadNames(NamedTuple):
 
 
 CLASSIFIER = HeadNames(
-    "classifier",
-    google="",
-    huggingface="classifier",
-    architecture="BertForSequenceClassification",
+    "classifier", "", "classifier", "BertForSequenceClassification"
 )
 LABEL_THRESHOLDS = HeadNames("label_thresholds", is_left_out=True)
 MULTIPLE_CHOICE = HeadNames(
-    "multiple_choice",
-    huggingface="classifier",
-    architecture="BertForMultipleChoice",
-    num_outputs=1,
+    "multiple_choice", None, "classifier", "BertForMultipleChoice", 1
 )
 NEXT_SENTENCE = HeadNames(
     "next_sentence", architecture="BertForNextSentencePrediction"
 )
 REGRESSOR = HeadNames(
-    "regressor",
-    google="",
-    huggingface="classifier",
-    architecture="BertForSequenceClassification",
-    num_outputs=1,
+    "regressor", "", "classifier", "BertForSequenceClassification", 1
 )
 SPAN_LABELER = HeadNames(
-    "span_labeler",
-    google="cls/squad/",
-    huggingface="qa_outputs",
-    architecture="BertForQuestionAnswering",
+    "span_labeler", "cls/squad/", "qa_outputs", "BertForQuestionAnswering"
 )
 TOKEN_CLASSIFIER = HeadNames(
-    "token_classifier",
-    huggingface="classifier",
-    architecture="BertForTokenClassification",
+    "token_classifier", None, "classifier", "BertForTokenClassification"
 )
 _HEADS = [
     CLASSIFIER,
@@ -111,9 +96,9 @@ def stored_heads(
 ) -> dict[str, str]:
     """Returns the output layers in a file: from our path to the name there.
 
-    Of the heads that share a name there, one of the `architectures` is meant,
-    if any head has one, and one whose number of outputs fits. Among these, a
-    head with just this number comes first.
+    Several heads may have the same name there. Of the heads whose number of
+    outputs fits, one of the `architectures` is meant, if any is; then a head
+    that has just this number.
 
     Args:
         stored: The arrays of the file.
@@ -121,21 +106,18 @@ def stored_heads(
         kernel: The end of the name of a kernel, which is [outputs, H].
         architectures: Classes in transformers.
     """
-    found = {}
-    for name in {getattr(head, form) for head in known_heads()} - {None}:
-        if f"{name}{kernel}" not in stored:
-            continue
-        size = stored[f"{name}{kernel}"].shape[0]
-        fitting = [
-            head
-            for head in known_heads()
-            if getattr(head, form) == name and head.num_outputs in (None, size)
-        ]
-        named = [h for h in fitting if h.architecture in architectures]
-        if fitting:
-            head = max(named or fitting, key=lambda h: h.num_outputs or 0)
-            found[head.path] = name
-    return found
+    best_first = sorted(
+        known_heads(),
+        key=lambda h: (h.architecture in architectures, h.num_outputs or 0),
+        reverse=True,
+    )
+    found: dict[str, str] = {}
+    for head in best_first:
+        name = getattr(head, form)
+        array = stored.get(f"{name}{kernel}")
+        if array and head.num_outputs in (None, array.shape[0]):
+            found.setdefault(name, head.path)
+    return {path: name for name, path in found.items()}
 
 
 def is_left_out(path: str) -> bool:

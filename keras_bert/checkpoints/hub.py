@@ -10,11 +10,7 @@ from keras_bert.errors import InputError
 SCHEME = "hf://"
 _BESIDE = "*config.json modules.json tokenizer.json vocab.txt *_Dense/*".split()
 # The first of these that the repository has is downloaded.
-_WEIGHTS = (
-    ["model*.safetensors*"],
-    ["pytorch_model*.bin*"],
-    ["tf_model.h5"],
-)
+_WEIGHTS = ("model*.safetensors*", "pytorch_model*.bin*", "tf_model.h5")
 
 
 @functools.cache  # a run asks for the same address several times
@@ -45,14 +41,14 @@ def download(url: str) -> Path:
             folder = huggingface_hub.snapshot_download(
                 name,
                 revision=revision or None,
-                allow_patterns=_BESIDE + weights,
+                allow_patterns=[*_BESIDE, weights],
             )
         except (OSError, HfHubHTTPError, HFValidationError) as error:
             raise OSError(
                 f"Cannot get {url} ({str(error).splitlines()[0]}); check the "
                 "name, the connection and HF_ENDPOINT, or give a folder."
             ) from error
-        if any(Path(folder).glob(weights[0])):
+        if any(Path(folder).glob(weights)):
             return Path(folder)
     raise FileNotFoundError(
         f"{url} has none of model.safetensors, pytorch_model.bin and "

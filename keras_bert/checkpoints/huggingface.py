@@ -101,8 +101,7 @@ def from_huggingface(
         ".weight",
         architectures or (_DEFAULT_ARCHITECTURE,),
     )
-    names, transposed = _table(heads)
-    arrays = to_paths(plain, names, source, transposed)
+    arrays = to_paths(plain, _table(heads), source)
     if decoder and words and not np.array_equal(decoder.read(), words.read()):
         arrays[UNTIED_DECODER] = decoder.transposed
     return arrays
@@ -125,7 +124,7 @@ def to_huggingface(arrays: Mapping[str, StoredArray]) -> tuple[Arrays, str]:
         raise InputError(
             f"transformers has no BERT with the heads {', '.join(heads)}."
         )
-    stored = to_names(arrays, *_table(outputs))
+    stored = to_names(arrays, _table(outputs))
     of_encoder = ("embeddings.", "encoder.", "pooler.")
     return {
         f"bert.{name}" if heads and name.startswith(of_encoder) else name: array
@@ -168,13 +167,11 @@ def to_huggingface_config(
 
 
 def _table(heads):
-    """Returns the names, and the paths whose arrays are stored transposed."""
-    names = weight_names(
+    return weight_names(
         _ENCODER | heads,
+        transposed=True,
         kernel=".weight",
         bias=".bias",
         gamma=".weight",
         beta=".bias",
     )
-    # PyTorch stores a kernel as [units, inputs].
-    return names, [path for path in names if path.endswith("/kernel")]

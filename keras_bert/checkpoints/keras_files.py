@@ -82,17 +82,12 @@ def config_of_network(network: keras.Model) -> BertConfig:
 
 def _config(values, source):
     """Returns the BertConfig that the configs of the layers tell."""
-    tables = dict(_layers(values, "keras_bert>BertEmbeddings"))
-    blocks = dict(_layers(values, "keras_bert>EncoderBlock"))
+    tables, blocks = (
+        dict(_layers(values, f"keras_bert>{name}"))
+        for name in ("BertEmbeddings", "EncoderBlock")
+    )
     names = {f"layer_{i}" for i in range(len(blocks))}
-    if set(tables) != {"embeddings"} or not blocks or set(blocks) != names:
-        raise InputError(
-            f"{source} is not a network of keras_bert.models: it has "
-            f"{len(tables)} BertEmbeddings and {len(blocks)} EncoderBlocks "
-            "under their names; give one of the functions build_*."
-        )
-    table = tables["embeddings"]
-    found = [
+    found = {
         BertConfig(
             num_hidden_layers=len(blocks),
             num_attention_heads=block["num_heads"],
@@ -105,14 +100,16 @@ def _config(values, source):
             ),
             **{name: table[name] for name in _OF_TABLE},
         )
+        for table in tables.values()
         for block in blocks.values()
-    ]
-    if any(config != found[0] for config in found):
+    }
+    if set(tables) != {"embeddings"} or set(blocks) != names or len(found) != 1:
         raise InputError(
-            f"{source} has EncoderBlocks that differ, but a BertConfig "
-            "describes equal ones; give a network with equal blocks."
+            f"{source} is not a network of keras_bert.models: it has "
+            f"{len(tables)} BertEmbeddings and {len(blocks)} EncoderBlocks, or "
+            "these differ; give one of the functions build_*."
         )
-    return found[0]
+    return found.pop()
 
 
 def _layers(values: Any, name: str) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -19,6 +19,8 @@ from keras_bert.errors import InputError
 if TYPE_CHECKING:
     import keras
 
+_ASK = "does the model config belong to this checkpoint?"
+
 
 def load_checkpoint(model: keras.Model, checkpoint: str | Path) -> None:
     """Loads weights into an encoder or a model with any head.
@@ -53,11 +55,10 @@ def load_checkpoint(model: keras.Model, checkpoint: str | Path) -> None:
     file, absent = _load(model, checkpoint)
     if absent:
         logging.warning(
-            "%s has no %s, so %s of the model starts with random weights; "
-            "train it before you use its outputs.",
+            "%s has no %s, so random weights are in their place; train the "
+            "model before you use these outputs.",
             file,
             " and no ".join(sorted(absent)),
-            "this part" if len(absent) == 1 else "each of these parts",
         )
 
 
@@ -67,8 +68,7 @@ def load_whole(model: keras.Model, checkpoint: str | Path) -> None:
     if absent:
         raise InputError(
             f"{file} has no weights of {' and '.join(sorted(absent))}, so it "
-            "cannot answer; give a model that has been trained, or train this "
-            "one from load_checkpoint."
+            "cannot answer; train it first, or give another model."
         )
 
 
@@ -80,8 +80,7 @@ def _load(model, checkpoint):
     if UNTIED_DECODER in arrays and "masked_lm" in heads_of(weights):
         raise InputError(
             f"The masked-LM head of {file} has a decoder.weight that differs "
-            "from the word embeddings (tie_word_embeddings: false), but this "
-            "model uses the embeddings themselves; load an encoder instead."
+            "from the word embeddings, which this model uses; load an encoder."
         )
     missing = weights.keys() - arrays.keys()
     unused = arrays.keys() - weights.keys()
@@ -94,16 +93,14 @@ def _load(model, checkpoint):
         wrong = sorted(p for p in paths if p.split("/")[0] not in heads)
         if wrong:
             raise InputError(
-                f"{file} {what} {wrong[0]} ({len(wrong)} in all); does the "
-                "model config belong to this checkpoint?"
+                f"{file} {what} {wrong[0]} ({len(wrong)} in all); {_ASK}"
             )
     loaded = weights.keys() & arrays.keys()
     for path in loaded:
         if tuple(weights[path].shape) != arrays[path].shape:
             raise InputError(
-                f"{file} has {path} of shape {arrays[path].shape}, but the "
-                f"model has shape {tuple(weights[path].shape)}; does the "
-                "model config belong to this checkpoint?"
+                f"{file} has {path} of shape {arrays[path].shape}, the model "
+                f"of {tuple(weights[path].shape)}; {_ASK}"
             )
     for path in loaded:
         weights[path].assign(arrays[path].read())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -72,10 +71,10 @@ def find_vocab(
         folder = checkpoint_folder(checkpoint) if checkpoint else None
         vocab_file = folder and vocab_beside(folder)
         if vocab_file is None:
-            found = f", but {folder} has none" if folder else ""
             raise FileNotFoundError(
-                "No vocab.txt; give a vocab_file, or a checkpoint that has a "
-                f"vocab.txt or tokenizer.json beside its weights{found}."
+                "No vocab.txt; give a vocab_file, or a checkpoint with a "
+                "vocab.txt or tokenizer.json beside its weights"
+                + (f", but {folder} has none." if folder else ".")
             )
     return vocab_file
 
@@ -85,26 +84,36 @@ def resolve_tokenizer_settings(
     vocab_file: str | Path,
     do_lower_case: bool | None = None,
 ) -> TokenizerSettings:
-    """Returns the checkpoint's settings, or else those of the vocabulary.
+    """Returns the checkpoint's settings, or else what the vocabulary tells.
 
     A given `do_lower_case` overrides the found value. The log warns if it
     contradicts the checkpoint.
     """
     found = find_tokenizer_settings(checkpoint) if checkpoint else None
     vocab = load_vocab(vocab_file)
-    settings = found or settings_of_vocab(vocab)
+    # Special tokens such as [CLS] tell nothing.
+    capitals = [p for p in vocab if p != p.lower() and not p.startswith("[")]
+    settings = found or TokenizerSettings(do_lower_case=not capitals)
     if do_lower_case is not None and do_lower_case != settings.do_lower_case:
         settings = dataclasses.replace(settings, do_lower_case=do_lower_case)
         if found:
             logging.warning(
-                "%s was trained on %s text, but do_lower_case is %s; set "
-                "--do_lower_case=%s unless this is meant.",
+                "%s was trained with do_lower_case=%s, but do_lower_case=%s "
+                "was given; leave it out unless this is meant.",
                 checkpoint,
-                "lower-cased" if found.do_lower_case else "cased",
-                str(do_lower_case).lower(),
-                str(found.do_lower_case).lower(),
+                found.do_lower_case,
+                do_lower_case,
             )
-    _warn_of_case(vocab, settings.do_lower_case, vocab_file)
+    # An uncased vocabulary may have a few, such as added pieces.
+    limit = len(vocab) / 20 if settings.do_lower_case else 0
+    if (len(capitals) > limit) == settings.do_lower_case:
+        logging.warning(
+            "%d word pieces of %s have a capital, but do_lower_case is %s; is "
+            "this the right vocabulary?",
+            len(capitals),
+            vocab_file,
+            settings.do_lower_case,
+        )
     return settings
 
 
@@ -118,54 +127,20 @@ def find_tokenizer_settings(
     of the checkpoint's path. Raises InputError if the tokenizer is not BERT's.
     """
     in_name = _CASE_IN_NAME.search("/".join(Path(str(checkpoint)).parts[-2:]))
-    found = TokenizerSettings(in_name is None or in_name[1] is not None)
-    is_found = in_name is not None
+    found = TokenizerSettings(in_name[1] is not None) if in_name else None
     folder = checkpoint_folder(checkpoint)
     file = folder / "config.json"
     check_tokenizer_class(read_json(file, is_needed=False), file)
     if (file := folder / "tokenizer.json").is_file():
-        told = read_settings(file)
-        found = dataclasses.replace(found, **told)
-        is_found |= bool(told)
+        if told := read_settings(file):
+            found = dataclasses.replace(found or TokenizerSettings(), **told)
     if (file := folder / "tokenizer_config.json").is_file():
-        found, is_found = TokenizerSettings.from_json(file, found), True
+        found = TokenizerSettings.from_json(file, found)
     # sentence-transformers can lower-case a text before its tokenizer.
     beside = read_json(folder / "sentence_bert_config.json", is_needed=False)
     if beside.get("do_lower_case", False):
-        return dataclasses.replace(
+        found = found or TokenizerSettings()
+        found = dataclasses.replace(
             found, do_lower_case=True, strip_accents=found.strips_accents
         )
-    return found if is_found else None
-
-
-def settings_of_vocab(vocab: Iterable[str]) -> TokenizerSettings:
-    """Returns cased settings if a piece has a capital, else uncased ones.
-
-    Special tokens such as "[CLS]" do not count.
-    """
-    return TokenizerSettings(not _with_capitals(vocab))
-
-
-def _with_capitals(vocab):
-    return [p for p in vocab if p != p.lower() and not p.startswith("[")]
-
-
-def _warn_of_case(vocab, do_lower_case, vocab_file):
-    """Warns of a vocabulary that does not fit the text."""
-    capitals = _with_capitals(vocab)
-    # An uncased vocabulary may have a few, such as added pieces.
-    if do_lower_case and len(capitals) > len(vocab) / 20:
-        logging.warning(
-            "%d word pieces of %s have a capital, such as %r, but "
-            "do_lower_case is true, so no text has them; is this the right "
-            "vocabulary?",
-            len(capitals),
-            vocab_file,
-            capitals[0],
-        )
-    if not do_lower_case and not capitals:
-        logging.warning(
-            "No word piece of %s has a capital, but do_lower_case is false, "
-            "so words with capitals are unknown; is this the right vocabulary?",
-            vocab_file,
-        )
+    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -39,7 +39,13 @@ class StoredArray:
 Arrays = dict[str, StoredArray]
 
 
-def weight_names(modules: Mapping[str, str], **ends: str) -> dict[str, str]:
+# The name of a weight in another format, and whether it is stored transposed.
+Name = tuple[str, bool]
+
+
+def weight_names(
+    modules: Mapping[str, str], *, transposed: bool = False, **ends: str
+) -> dict[str, Name]:
     """Returns a table from paths of our weights to names in another format.
 
     Args:
@@ -47,35 +53,31 @@ def weight_names(modules: Mapping[str, str], **ends: str) -> dict[str, str]:
             the layer. A path is a weight, if it ends with "_embeddings" or
             "_bias", a layer norm, if it ends with "layer_norm", and otherwise
             a dense layer.
+        transposed: Whether the kernels are stored as [units, inputs].
         ends: What comes after the name of a module for its `kernel`, `bias`,
             `gamma` or `beta`; by default as here, such as "/kernel".
     """
     names = {}
     for path, name in modules.items():
         if path.endswith(("_embeddings", "_bias")):
-            names[path] = name
+            names[path] = name, False
             continue
         is_norm = path.endswith("layer_norm")
         for weight in ("gamma", "beta") if is_norm else ("kernel", "bias"):
-            names[f"{path}/{weight}"] = name + ends.get(weight, f"/{weight}")
+            names[f"{path}/{weight}"] = (
+                name + ends.get(weight, f"/{weight}"),
+                transposed and weight == "kernel",
+            )
     return names
 
 
 def to_paths(
-    stored: Mapping[str, StoredArray],
-    names: Mapping[str, str],
-    source: str,
-    transposed: Collection[str] = (),
+    stored: Mapping[str, StoredArray], names: Mapping[str, Name], source: str
 ) -> Arrays:
-    """Renames arrays of a file; raises InputError for an unknown name.
-
-    `transposed` are the paths whose arrays are stored transposed.
-    """
-    paths = {name: path for path, name in names.items()}
+    """Renames arrays of a file; raises InputError for an unknown name."""
     return _renamed(
         dict(sorted(stored.items())),
-        paths,
-        {names[path] for path in transposed},
+        {name: (path, flag) for path, (name, flag) in names.items()},
         lambda name: (
             f"{source} has a weight {name}, which does not belong to "
             "BERT; is it a checkpoint of another model?"
@@ -84,15 +86,12 @@ def to_paths(
 
 
 def to_names(
-    arrays: Mapping[str, StoredArray],
-    names: Mapping[str, str],
-    transposed: Collection[str] = (),
+    arrays: Mapping[str, StoredArray], names: Mapping[str, Name]
 ) -> Arrays:
     """Renames our arrays; raises InputError for one without a name."""
     return _renamed(
         arrays,
         names,
-        transposed,
         lambda path: (
             f"The weight {path} has no name in that format; choose "
             "another format."
@@ -100,7 +99,7 @@ def to_names(
     )
 
 
-def _renamed(arrays, names, transposed, unknown):
+def _renamed(arrays, names, unknown):
     renamed = {}
     for name, array in arrays.items():
         layer = _LAYER.search(name)
@@ -108,7 +107,8 @@ def _renamed(arrays, names, transposed, unknown):
         general = _LAYER.sub(r"layer\1{i}", name, count=1)
         if general not in names:
             raise InputError(unknown(name))
-        renamed[names[general].replace("{i}", number)] = (
-            array.transposed if general in transposed else array
+        new, is_transposed = names[general]
+        renamed[new.replace("{i}", number)] = (
+            array.transposed if is_transposed else array
         )
     return renamed

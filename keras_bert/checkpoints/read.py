@@ -8,18 +8,21 @@ from pathlib import Path
 
 import numpy as np
 
-from keras_bert.checkpoints.find import find_weights, local_weights, read_json
+from keras_bert.checkpoints.find import (
+    find_weights,
+    local_weights,
+    read_json,
+    shards,
+)
 from keras_bert.checkpoints.google import from_google
-from keras_bert.checkpoints.h5_files import read_h5
 from keras_bert.checkpoints.huggingface import from_huggingface, is_huggingface
 from keras_bert.checkpoints.keras_files import read_keras
-from keras_bert.checkpoints.model_garden import (
-    from_model_garden,
-    is_model_garden,
-)
 from keras_bert.checkpoints.names import Arrays, StoredArray
-from keras_bert.checkpoints.pytorch_files import read_pytorch
-from keras_bert.checkpoints.safetensors_files import read_safetensors
+from keras_bert.checkpoints.weight_files import (
+    read_h5,
+    read_pytorch,
+    read_safetensors,
+)
 from keras_bert.config import check_is_bert
 from keras_bert.errors import InputError
 
@@ -35,8 +38,6 @@ def read_file(file: Path) -> Arrays:
     """Reads a file that `find_weights` found, with just what is in it."""
     source = str(file)
     stored = read_arrays(file)
-    if is_model_garden(stored):
-        return from_model_garden(stored, source)
     if not _reader(file):
         return from_google(stored, source)
     if not is_huggingface(stored):
@@ -52,7 +53,8 @@ def read_arrays(file: Path) -> Arrays:
     """Reads a file that `find_weights` found; keys are the names in it."""
     local = local_weights(file)
     if reader := _reader(file):
-        return reader(local)
+        parts = [reader(part) for part in shards(local)]
+        return {name: array for part in parts for name, array in part.items()}
     try:
         from keras_bert.checkpoints.tensorflow_files import read_tensorflow
     except ModuleNotFoundError as error:

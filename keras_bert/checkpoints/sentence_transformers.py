@@ -11,7 +11,7 @@ import numpy as np
 from keras_bert.checkpoints.find import find_weights, read_json
 from keras_bert.checkpoints.names import Arrays, StoredArray
 from keras_bert.checkpoints.read import read_arrays
-from keras_bert.checkpoints.safetensors_files import write_safetensors
+from keras_bert.checkpoints.weight_files import write_safetensors
 from keras_bert.errors import InputError
 
 MODULES_FILE = "modules.json"
@@ -19,7 +19,7 @@ _KERNEL, _BIAS = "linear.weight", "linear.bias"
 
 
 def modules_folder(folder: Path) -> Path | None:
-    """Returns the folder with modules.json: that of the weights or above."""
+    """Returns the folder with modules.json: `folder` or the one above it."""
     if (folder / MODULES_FILE).is_file():
         return folder
     if (folder.parent / MODULES_FILE).is_file():
@@ -51,8 +51,8 @@ def module_class(module: dict[str, Any]) -> str:
 def read_dense_modules(folder: Path) -> Arrays:
     """Returns the weights of the Dense modules beside a folder's weights.
 
-    They are those of the layers `dense_0`, `dense_1` and so on of
-    `build_embedder`. A module without a bias gets a bias of zeros.
+    `build_embedder` has them in the layers `dense_0`, `dense_1` and so on.
+    A module without a bias gets a bias of zeros.
 
     Raises:
         FileNotFoundError: If the file of a module is missing.

@@ -13,8 +13,6 @@ Args:
     checkpoint: A folder, a file, a prefix or hf://owner/name.
     output_dir: The new folder.
     words_file: Words to add, one a line, instead of learning pieces.
-    eval_file: Text to count tokens in, of the same form as input_file; by
-        default, a 20th of the lines is held out for this.
 """
 
 from collections.abc import Iterable
@@ -33,27 +31,18 @@ def run(
     output_dir: str,
     config: keras_bert.checkpoints.ExtendVocabConfig,
     words_file: str = "",
-    eval_file: str = "",
 ):
     source = keras_bert.pretraining.TextSource
     words = source(words_file).lines() if words_file else ()
     lines: Iterable[str] = ()
-    eval_lines: Iterable[str] = ()
     if flags.input_file or flags.tfds_name or not words_file:
         (text,) = flags.configs(source)
         lines = text.lines()
-    if eval_file:
-        eval_lines = source(
-            eval_file,
-            document_per_file=flags.document_per_file,
-            text_field=flags.text_field,
-        ).lines()
     figures = keras_bert.checkpoints.extend_vocab(
         checkpoint,
         output_dir,
         lines,
         words=words,
-        eval_lines=eval_lines,
         config=config,
     )
     for name, value in figures.items():

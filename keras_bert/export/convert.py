@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,27 +15,20 @@ from keras_bert.checkpoints.find import (
     vocab_beside,
 )
 from keras_bert.checkpoints.google import to_google
-from keras_bert.checkpoints.heads import (
-    heads_of,
-    known_heads,
-    without_heads,
-)
+from keras_bert.checkpoints.heads import heads_of, without_heads
 from keras_bert.checkpoints.huggingface import (
     to_huggingface,
     to_huggingface_config,
 )
 from keras_bert.checkpoints.load import read_weights
-from keras_bert.checkpoints.load_tokenizer import (
-    find_tokenizer_settings,
-    settings_of_vocab,
-)
-from keras_bert.checkpoints.safetensors_files import write_safetensors
+from keras_bert.checkpoints.load_tokenizer import resolve_tokenizer_settings
 from keras_bert.checkpoints.sentence_transformers import write_dense_modules
 from keras_bert.checkpoints.tensorflow_files import write_tensorflow
+from keras_bert.checkpoints.weight_files import write_safetensors
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
-from keras_bert.io.paths import to_path
-from keras_bert.io.whole_files import atomic_path, check_is_new
+from keras_bert.export.saved_model import write_texts
+from keras_bert.io.whole_files import atomic_path, check_is_new, to_json
 from keras_bert.kinds.embedding.embedding import Embedding
 from keras_bert.kinds.embedding.sentence_transformers import module_files
 from keras_bert.kinds.registry import get_kind, known_kinds
@@ -74,7 +66,7 @@ def convert_checkpoint(
             "huggingface", with the modules that turn a text into its vector;
             from a model of the kind `embedding` or a pre-trained one).
         settings: For sentence_transformers, settings of the kind `embedding`
-            such as `pooling`; by default those of the model, or those of the
+            such as `pooling`; by default the model's, or the defaults of the
             kind if it is a pre-trained one.
 
     Raises:
@@ -91,7 +83,6 @@ def convert_checkpoint(
             f"{next(iter(settings))} is a setting of sentence_transformers, "
             f"not of {to}; leave it out."
         )
-    output_dir = to_path(output_dir)
     check_is_new(output_dir)
     file = find_weights(checkpoint)
     config = config_of(file)
@@ -102,55 +93,50 @@ def convert_checkpoint(
         texts = module_files(found, config)
         dense = {p: a for p, a in arrays.items() if p.startswith("dense_")}
         left_out = heads_of(arrays.keys() - dense.keys()) - {"pooler"}
-        for head in sorted(left_out):
+        if left_out:
             logging.warning(
-                "sentence-transformers has no place for %s; it is left out.",
-                head,
+                "sentence-transformers has no place for %s; they are left out.",
+                ", ".join(sorted(left_out)),
             )
         arrays = without_heads(arrays, left_out | heads_of(dense))
-    with atomic_path(output_dir) as folder:
-        folder.mkdir()
-        if is_embedder or to == "huggingface":
-            stored, architecture = to_huggingface(arrays)
-            labels, more = _task_beside(file.parent, config)
-            labels = labels or _numbered_labels(arrays)
-            values = to_huggingface_config(config, architecture, labels)
-            texts["config.json"] = _to_json(values | more)
-        else:
-            stored = to_google(arrays) if to == "google_tf1" else arrays
-            texts["bert_config.json"] = config.to_json()
-        if to == "google_tf1":
-            _warn_if_google_lacks(config)
-            write_tensorflow(folder / "bert_model.ckpt", stored)
-        else:
-            write_safetensors(folder / "model.safetensors", stored)
-        vocab_file = vocab_beside(file.parent)
-        if vocab_file is None:
-            logging.warning(
-                "%s has no vocab.txt, so %s has none.", file.parent, output_dir
-            )
-        else:
-            vocab = vocab_file.read_bytes()
-            if vocab_file.suffix != ".txt":
-                vocab = "".join(
-                    f"{x}\n" for x in load_vocab(vocab_file)
-                ).encode()
-            (folder / "vocab.txt").write_bytes(vocab)
-        if vocab_file and to != "google_tf1":
-            tokenizer = find_tokenizer_settings(checkpoint)
-            tokenizer = tokenizer or settings_of_vocab(vocab.decode().split())
+    if is_embedder or to == "huggingface":
+        arrays, architecture = to_huggingface(arrays)
+        labels, more = _task_beside(file.parent, config)
+        if not labels and "classifier.bias" in arrays:
+            # transformers derives the number of outputs from the names.
+            (num_labels,) = arrays["classifier.bias"].shape
+            labels = [f"LABEL_{i}" for i in range(num_labels)]
+        values = to_huggingface_config(config, architecture, labels) | more
+        texts["config.json"] = to_json(values)
+    else:
+        texts["bert_config.json"] = config.to_json()
+    vocab_file = vocab_beside(file.parent)
+    if vocab_file is None:
+        logging.warning(
+            "%s has no vocab.txt, so %s has none.", file.parent, output_dir
+        )
+    else:
+        # A vocab.txt stays as it is, byte for byte.
+        vocab = (
+            vocab_file.read_bytes().decode()
+            if vocab_file.suffix == ".txt"
+            else "\n".join(load_vocab(vocab_file)) + "\n"
+        )
+        texts["vocab.txt"] = vocab
+        if to != "google_tf1":
+            tokenizer = resolve_tokenizer_settings(checkpoint, vocab_file)
             texts["tokenizer_config.json"] = tokenizer.to_json(
                 config.max_position_embeddings
             )
-        for name, text in texts.items():
-            (folder / name).parent.mkdir(exist_ok=True)
-            (folder / name).write_text(text, encoding="utf-8", newline="\n")
+    with atomic_path(output_dir) as folder:
+        folder.mkdir()
+        if to == "google_tf1":
+            _warn_if_google_lacks(config)
+            write_tensorflow(folder / "bert_model.ckpt", to_google(arrays))
+        else:
+            write_safetensors(folder / "model.safetensors", arrays)
+        write_texts(folder, texts)
         write_dense_modules(folder, dense)
-
-
-def _to_json(values):
-    text = json.dumps(values, indent=2, ensure_ascii=False, sort_keys=True)
-    return text + "\n"
 
 
 def _task_beside(folder, config):
@@ -166,29 +152,14 @@ def _task_beside(folder, config):
     return spec.labels, get_kind(spec.kind).hub_values(spec.settings)
 
 
-def _numbered_labels(arrays):
-    """The names of a classifier's outputs; transformers derives its size."""
-    for head in known_heads():
-        if head.huggingface == "classifier" and f"{head.path}/bias" in arrays:
-            (num_labels,) = arrays[f"{head.path}/bias"].shape
-            return [f"LABEL_{i}" for i in range(num_labels)]
-    return []
-
-
 def _warn_if_google_lacks(config):
     """Warns of values for which google-research/bert has no code."""
-    for name, value in dataclasses.asdict(config).items():
-        if name in ("directionality", "layer_norm_eps") and value != (
-            getattr(BertConfig, name)
-        ):
+    for name in ("directionality", "layer_norm_eps"):
+        value = getattr(config, name)
+        if value != getattr(BertConfig, name):
             logging.warning(
                 "google-research/bert ignores %s=%s of the config, so its "
                 "outputs will differ.",
                 name,
                 value,
             )
-    if config.hidden_act == "gelu_erf":
-        logging.warning(
-            "google-research/bert has no erf form of gelu; it will refuse "
-            "hidden_act 'gelu_erf'."
-        )

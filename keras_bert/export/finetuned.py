@@ -1,4 +1,4 @@
-"""A fine-tuned model -> a SavedModel that takes raw strings."""
+"""A fine-tuned model -> a folder that a server loads, in any format."""
 
 from __future__ import annotations
 
@@ -7,11 +7,28 @@ from pathlib import Path
 from typing import Any
 
 import keras
+import numpy as np
+import tensorflow as tf
 
 from keras_bert.config import BertConfig
+from keras_bert.export.config import ExportConfig
 from keras_bert.export.model_card import finetuned_card
-from keras_bert.export.saved_model import export_saved_model
+from keras_bert.export.network import write_litert, write_onnx
+from keras_bert.export.saved_model import (
+    describe_signatures,
+    export_saved_model,
+    write_texts,
+)
+from keras_bert.io.whole_files import to_json
 from keras_bert.kinds.kind import Kind
+from keras_bert.kinds.spec import spec_to_json
+from keras_bert.predict.network import load_network
+from keras_bert.predict.versions import DESCRIPTION, MODEL_FILES, new_version
+from keras_bert.text.tokenizer_json import tokenizer_json
+
+# The largest difference of the outputs of a float32 network, relative to the
+# largest output. Kernels add up numbers in different orders.
+_TOLERANCE = 1e-3
 
 
 def export_finetuned(
@@ -21,13 +38,23 @@ def export_finetuned(
     *,
     bert_config: BertConfig,
     training: Mapping[str, Any],
+    config: ExportConfig | None = None,
 ) -> Path:
     """Writes the next version of a fine-tuned model, such as `served/1`.
 
-    The class of the kind, such as `Classification`, says what
-    `serving_default` takes and returns. `serve_ids` takes `input_ids`,
-    `input_mask` and `segment_ids`, and returns the outputs of the network.
-    `export_saved_model` tells of the other signatures and of the files.
+    The folder appears when it is whole. The class of the kind, such as
+    `Classification`, says what `serving_default` of a SavedModel takes and
+    returns. `serve_ids` takes `input_ids`, `input_mask` and `segment_ids`, and
+    returns the outputs of the network. `export_saved_model` tells of the other
+    signatures and of the files. In another format, the folder holds:
+
+        network.tflite or network.onnx: The network, with the names of inputs
+            and outputs that `model` has.
+        README.md: The model card.
+        assets/model.json: The description, with the inputs and outputs.
+        assets/tokenizer.json: The tokenizer, for clients in other languages.
+        assets/: What this package needs to answer strings: `vocab.txt`,
+            `tokenizer_config.json`, `bert_config.json` and `task.json`.
 
     Args:
         model: The network.
@@ -35,33 +62,76 @@ def export_finetuned(
         export_dir: The folder of all versions of the model.
         bert_config: The encoder.
         training: What is known of the training, for the model card.
+        config: The format and the precision; by default a SavedModel. The
+            weights of a SavedModel have the precision of `model`.
 
     Returns:
         The folder of the new version.
+
+    Raises:
+        InputError: If the network has an operation that the format lacks, or
+            a package of the format is not installed.
     """
-    sidecars = kind.tokenizer.sidecars(bert_config.max_position_embeddings)
-    return export_saved_model(
-        export_dir,
-        {**kind.signatures(model), "serve_ids": kind.id_signature(model)},
-        tracked=[model, kind],
-        description=describe(kind),
-        assets={**sidecars, "bert_config.json": bert_config.to_json()},
-        model_card=finetuned_card(
-            export_dir, model, kind, bert_config, training
-        ),
-    )
-
-
-def describe(kind: Kind) -> dict[str, Any]:
-    """Returns what `assets/model.json` says of the task of a model."""
+    config = config or ExportConfig()
     spec = kind.spec
-    return {
+    file_name = MODEL_FILES[config.format]
+    in_saved_model = config.format == "saved_model"
+    assets = {
+        **kind.tokenizer.sidecars(bert_config.max_position_embeddings),
+        "bert_config.json": bert_config.to_json(),
+    }
+    description = {
         "kind": spec.kind,
         "labels": spec.labels,
         "text_fields": spec.text_fields,
         "max_seq_length": spec.settings.max_seq_length,
         **kind.description(),
     }
+    card = finetuned_card(
+        export_dir,
+        model,
+        kind,
+        bert_config,
+        training,
+        file_name="" if in_saved_model else file_name,
+    )
+    signatures = kind.signatures(model)
+    if in_saved_model:
+        return export_saved_model(
+            export_dir,
+            {**signatures, "serve_ids": kind.id_signature(model)},
+            tracked=[model, kind],
+            description=description,
+            assets=assets,
+            model_card=card,
+        )
+    description |= {
+        **describe_signatures(signatures),
+        "precision": config.precision,
+        "network": {
+            side: {
+                name: {"dtype": x.dtype, "shape": list(x.shape)}
+                for name, x in tensors.items()
+            }
+            for side, tensors in (
+                ("inputs", model.input),
+                ("outputs", model.output),
+            )
+        },
+    }
+    assets |= {
+        "tokenizer.json": tokenizer_json(kind.tokenizer),
+        "task.json": spec_to_json(spec),
+        DESCRIPTION: to_json(description),
+    }
+    texts = {f"assets/{name}": text for name, text in assets.items()}
+    write = {"litert": write_litert, "onnx": write_onnx}[config.format]
+    with new_version(export_dir, config.format) as version:
+        write(model, config.precision, version.path / file_name)
+        write_texts(version.path, {"README.md": card, **texts})
+        if config.precision == "float32":
+            _check(model, load_network(version.path), kind)
+    return version.path
 
 
 def in_bfloat16(
@@ -81,3 +151,21 @@ def in_bfloat16(
     for target, source in zip(copy.weights, model.weights, strict=True):
         target.assign(source)
     return copy
+
+
+def _check(model, network, kind):
+    """Raises an error if the outputs differ from the model's."""
+    shape = [2, 3, 5][-len(kind.id_signature(model).inputs[0].shape) :]
+    ids = np.random.default_rng(0).integers(0, kind.tokenizer.vocab_size, shape)
+    arrays = [x.astype("int32") for x in (ids, ids * 0 + 1, ids * 0)]
+    expected, found = (
+        kind.id_signature(x).function(*map(tf.constant, arrays))
+        for x in (model, network)
+    )
+    for name, values in expected.items():
+        values = np.asarray(values, "float64")
+        error = np.abs(np.asarray(found[name], "float64") - values).max()
+        if not error <= _TOLERANCE * max(1.0, np.abs(values).max()):
+            raise RuntimeError(
+                f"The exported network differs by {error:.1e} in {name}."
+            )

@@ -62,27 +62,27 @@ class MaskFiller:
         mask = self.tokenizer.special_tokens.mask
         if mask not in text:
             raise InputError(f"{text!r} has no {mask} to fill.")
-        (pieces,), (probabilities,), how_read = self(tf.constant([text]))
-        if how_read["truncated"][0]:
+        answer = self(tf.constant([text]))
+        if answer["truncated"][0]:
             raise InputError(
                 f"The text has more than the {self.max_seq_length} tokens that "
                 "the model reads; give a shorter one."
             )
+        pieces = answer["masks.pieces"][0].numpy()
+        probabilities = answer["masks.probabilities"][0].numpy()
         return [
             [(piece.decode(), float(p)) for piece, p in zip(*row, strict=True)]
-            for row in zip(pieces.numpy(), probabilities.numpy(), strict=True)
+            for row in zip(pieces, probabilities, strict=True)
         ]
 
-    def __call__(
-        self, texts: tf.Tensor
-    ) -> tuple[tf.Tensor, tf.Tensor, dict[str, tf.Tensor]]:
+    def __call__(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
         """Takes strings [B]; returns guesses for M masks, and how it read.
 
-        These are the pieces, strings [B, M, top_k], the best one first and ""
-        for padding; their probabilities, float32 [B, M, top_k] and 0 for
+        These are `masks.pieces`, strings [B, M, top_k], the best one first and
+        "" for padding; `masks.probabilities`, float32 [B, M, top_k] and 0 for
         padding; and `Packed.how_read`.
         """
-        packed = self._pack(texts)
+        packed = self._pack(text)
         features = packed.features
         is_mask = features["input_ids"] == self.tokenizer.mask_id
         places = tf.ragged.range(is_mask.row_lengths(), dtype=tf.int64)
@@ -94,27 +94,23 @@ class MaskFiller:
         )
         is_found = tf.sequence_mask(positions.row_lengths())[:, :, None]
         vocab = tf.constant(self.tokenizer.vocab)
-        return (
-            tf.where(is_found, tf.gather(vocab, outputs["ids"]), ""),
-            tf.where(is_found, outputs["probabilities"], 0.0),
-            packed.how_read(),
-        )
+        pieces = tf.where(is_found, tf.gather(vocab, outputs["ids"]), "")
+        probabilities = tf.where(is_found, outputs["probabilities"], 0.0)
+        return {
+            "masks.pieces": pieces,
+            "masks.probabilities": probabilities,
+            **packed.how_read(),
+        }
 
     def _pack(self, texts):
         tokenizer = self.tokenizer
         # The tokenizer would split the name of [MASK] like any other text.
         parts = tf.strings.split(texts, tokenizer.special_tokens.mask)
         ids = tokenizer(parts.values)
-        is_last = tf.ragged.range(parts.row_lengths()) == (
-            parts.row_lengths()[:, None] - 1
-        )
-        num_masks = tf.cast(~is_last.values, tf.int64)
-        masks = tf.RaggedTensor.from_row_lengths(
-            tf.fill([tf.reduce_sum(num_masks)], tokenizer.mask_id), num_masks
-        )
+        masks = tf.fill([tf.size(parts.values), 1], tokenizer.mask_id)
         ids = parts.with_values(tf.concat([ids, masks], axis=1))
         return pack_segments(
-            [ids.merge_dims(1, 2)],
+            [ids.merge_dims(1, 2)[:, :-1]],  # no mask after the last part
             max_seq_length=self.max_seq_length,
             cls_id=tokenizer.cls_id,
             sep_id=tokenizer.sep_id,

@@ -1,104 +1,20 @@
-"""A fine-tuned model -> a folder with its network in another format."""
+"""A network -> a file that another runtime computes."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
 from logging import getLogger
 from pathlib import Path
-from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
-from keras_bert.export.config import ExportConfig
-from keras_bert.export.finetuned import describe
-from keras_bert.export.model_card import finetuned_card
-from keras_bert.export.saved_model import describe_signatures, write_texts
-from keras_bert.io.whole_files import to_json
-from keras_bert.kinds.kind import Kind
-from keras_bert.kinds.spec import spec_to_json
-from keras_bert.predict.network import import_engine, load_network, to_specs
-from keras_bert.predict.versions import DESCRIPTION, MODEL_FILES, new_version
-from keras_bert.text.tokenizer_json import tokenizer_json
+from keras_bert.predict.network import import_engine, to_specs
 
 # The version of the operations that tf2onnx writes.
 _OPSET = 17
-# The largest difference of the outputs of a float32 network, relative to the
-# largest output. Kernels add up numbers in different orders.
-_TOLERANCE = 1e-3
-
-
-def export_network(
-    model: keras.Model,
-    kind: Kind,
-    export_dir: str | Path,
-    *,
-    config: ExportConfig,
-    bert_config: BertConfig,
-    training: Mapping[str, Any],
-) -> Path:
-    """Writes the next version of a fine-tuned model, such as `lite/1`.
-
-    The folder appears when it is whole. It holds:
-
-        network.tflite or network.onnx: The network. Its inputs and outputs
-            have the names of those of `model`.
-        README.md: The model card, which tells how to make the inputs.
-        assets/model.json: The description, with the inputs and outputs.
-        assets/tokenizer.json: The tokenizer, for clients in other languages.
-        assets/: What this package needs to answer strings: `vocab.txt`,
-            `tokenizer_config.json`, `bert_config.json` and `task.json`.
-
-    Args:
-        model: The network.
-        kind: Turns strings into its inputs, and its outputs into answers.
-        export_dir: The folder of all versions of the model.
-        config: The format and the precision.
-        bert_config: The encoder.
-        training: What is known of the training, for the model card.
-
-    Returns:
-        The folder of the new version.
-
-    Raises:
-        InputError: If the network has an operation that the format lacks, or
-            a package of the format is not installed.
-    """
-    inputs, outputs = to_specs(model.input), to_specs(model.output)
-    assets = {
-        **kind.tokenizer.sidecars(bert_config.max_position_embeddings),
-        "tokenizer.json": tokenizer_json(kind.tokenizer),
-        "bert_config.json": bert_config.to_json(),
-        "task.json": spec_to_json(kind.spec),
-        DESCRIPTION: to_json(
-            {
-                **describe(kind),
-                **describe_signatures(kind.signatures(model)),
-                "precision": config.precision,
-                "network": {
-                    "inputs": _to_values(inputs),
-                    "outputs": _to_values(outputs),
-                },
-            }
-        ),
-    }
-    write = {"litert": write_litert, "onnx": write_onnx}[config.format]
-    with new_version(export_dir, config.format) as version:
-        file = version.path / MODEL_FILES[config.format]
-        write(model, config.precision, file)
-        (version.path / "assets").mkdir()
-        write_texts(version.path / "assets", assets)
-        card = finetuned_card(
-            export_dir, model, kind, bert_config, training, file_name=file.name
-        )
-        write_texts(version.path, {"README.md": card})
-        if config.precision == "float32":
-            _check(model, load_network(version.path), kind)
-    return version.path
 
 
 def write_litert(model: keras.Model, precision: str, file: Path) -> None:
@@ -183,29 +99,3 @@ def _erfc(graph, node, name, args):
     one = graph.make_const(f"{name}_one", np.float32(1.0))
     node.type = "Sub"
     graph.replace_inputs(node, [one.output[0], erf.output[0]])
-
-
-def _check(model, network, kind):
-    """Raises an error if the outputs are not those of the model."""
-    shape = [2, 3, 5][-len(kind.id_signature(model).inputs[0].shape) :]
-    ids = np.random.default_rng(0).integers(0, kind.tokenizer.vocab_size, shape)
-    arrays = [x.astype("int32") for x in (ids, ids * 0 + 1, ids * 0)]
-    expected, found = (
-        kind.id_signature(x).function(*map(tf.constant, arrays))
-        for x in (model, network)
-    )
-    for name, values in expected.items():
-        expected_values = np.asarray(values, "float64")
-        found_values = np.asarray(found[name], "float64")
-        error = np.abs(found_values - expected_values).max()
-        if not error <= _TOLERANCE * max(1.0, np.abs(expected_values).max()):
-            raise RuntimeError(
-                f"The exported network differs by {error:.1e} in {name}."
-            )
-
-
-def _to_values(specs):
-    return {
-        name: {"dtype": spec.dtype.name, "shape": list(spec.shape)}
-        for name, spec in specs.items()
-    }

@@ -14,12 +14,12 @@ from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.errors import InputError
 from keras_bert.export.config import PretrainedExportConfig
 from keras_bert.export.mask_filler import load_mask_filler
-from keras_bert.export.model_card import encoder_card
+from keras_bert.export.model_card import model_card, network_section
 from keras_bert.export.saved_model import export_saved_model
 from keras_bert.kinds.network_calls import call_on_texts
 from keras_bert.kinds.signatures import Signature, id_signature, one_graph
 from keras_bert.kinds.spec import find_spec, has_spec
-from keras_bert.layers.sequence_pooling import SequencePooling
+from keras_bert.layers.sequences import SequencePooling
 from keras_bert.models.encoder import build_encoder
 from keras_bert.text.packing import BertPreprocessor
 
@@ -116,16 +116,7 @@ def export_pretrained(
             checkpoint, max_seq_length=config.max_seq_length
         )
         tracked.append(filler.model)
-
-        def fill_mask(text):
-            pieces, probabilities, how_read = filler(text)
-            return {
-                "masks.pieces": pieces,
-                "masks.probabilities": probabilities,
-                **how_read,
-            }
-
-        signatures["fill_mask"] = Signature(fill_mask, [_TEXT])
+        signatures["fill_mask"] = Signature(filler.__call__, [_TEXT])
     sidecars = tokenizer.sidecars(bert_config.max_position_embeddings)
     return export_saved_model(
         export_dir,
@@ -138,13 +129,19 @@ def export_pretrained(
             "max_seq_length": config.max_seq_length,
         },
         assets={**sidecars, "bert_config.json": bert_config.to_json()},
-        model_card=encoder_card(
+        model_card=model_card(
             export_dir,
-            encoder,
-            bert_config,
-            tokenizer,
-            config,
-            checkpoint=Path(str(checkpoint)).name,
+            {
+                "Answers": {
+                    "embedding": f"{bert_config.hidden_size} numbers",
+                    "pooling": config.pooling,
+                    "normalize": config.normalize,
+                    "checkpoint": Path(str(checkpoint)).name,
+                },
+                "Network": network_section(
+                    encoder, bert_config, tokenizer, config.max_seq_length
+                ),
+            },
         ),
     )
 

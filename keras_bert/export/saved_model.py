@@ -41,7 +41,8 @@ def export_saved_model(
             texts its inputs with their ranks and `by_label`; `ServedModel`
             reads it.
         assets/: The other assets, such as the vocabulary.
-        assets.extra/tf_serving_warmup_requests: Requests to each signature.
+        assets.extra/tf_serving_warmup_requests: Requests that a server
+            answers before it says that it is ready.
 
     The signature `serve_examples` is `serving_default` for serialized
     tf.Examples. Signatures of the Classify and the Regress API take nothing
@@ -64,13 +65,12 @@ def export_saved_model(
             not installed.
     """
     require_tensorflow_text("A SavedModel that takes strings")
-    exported = {name: _with_graph(x) for name, x in signatures.items()}
-    exported |= {
-        name: _from_examples(signature)
-        for name, signature in exported.items()
-        if _takes_examples(signature)
+    graphs = {name: _with_graph(x) for name, x in signatures.items()}
+    exported = {
+        name: _from_examples(x) if _takes_examples(x) else x
+        for name, x in graphs.items()
     }
-    exported["serve_examples"] = _from_examples(exported["serving_default"])
+    exported["serve_examples"] = _from_examples(graphs["serving_default"])
     functions = {
         name: _with_graph(signature).function
         for name, signature in exported.items()
@@ -98,8 +98,9 @@ def export_saved_model(
 
 
 def write_texts(folder: Path, texts: Mapping[str, str]) -> None:
-    """Writes text files, by name."""
+    """Writes text files, by their paths in a folder."""
     for name, text in texts.items():
+        (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8", newline="\n")
 
 
@@ -113,15 +114,10 @@ def describe_signatures(signatures: Mapping[str, Signature]) -> dict[str, Any]:
                 "by_label": signature.by_label,
             }
             for name, signature in signatures.items()
-            if _takes_texts(signature)
+            if not _takes_examples(signature)
+            and all(spec.dtype == tf.string for spec in signature.inputs)
         }
     }
-
-
-def _takes_texts(signature):
-    return not _takes_examples(signature) and all(
-        spec.dtype == tf.string for spec in signature.inputs
-    )
 
 
 def _takes_examples(signature):
@@ -182,10 +178,7 @@ def _without_keras(tracked):
 
 
 def _write_warm_up(file, signatures):
-    """Writes requests to each signature, as a TFRecord of `PredictionLog`.
-
-    Without the extra `serve`, it only logs what is missing.
-    """
+    """Writes a TFRecord of `PredictionLog`, if the extra `serve` is there."""
     try:
         from tensorflow_serving.apis import prediction_log_pb2
     except ImportError:
@@ -197,26 +190,18 @@ def _write_warm_up(file, signatures):
     file.parent.mkdir()
     with tf.io.TFRecordWriter(str(file)) as writer:
         for name, signature in signatures.items():
+            # Classify and Regress call the graph of serving_default.
+            if _takes_examples(signature):
+                continue
             for text in _WARM_UP_TEXTS:
                 log = prediction_log_pb2.PredictionLog()
-                _fill(log, name, signature, text)
+                request = log.predict_log.request
+                request.model_spec.signature_name = name
+                for spec in signature.inputs:
+                    is_text = spec.dtype == tf.string
+                    shape = [1, 2, 2][: spec.shape.rank]
+                    value = tf.fill(shape, text if is_text else 1)
+                    request.inputs[spec.name].CopyFrom(
+                        tf.make_tensor_proto(value, spec.dtype)
+                    )
                 writer.write(log.SerializeToString(deterministic=True))
-
-
-def _fill(log, name, signature, text):
-    if _takes_examples(signature):
-        is_classify = signature.method == tf.saved_model.CLASSIFY_METHOD_NAME
-        request = (log.classify_log if is_classify else log.regress_log).request
-        features = request.input.example_list.examples.add().features.feature
-        for spec in signature.inputs:
-            texts = [text.encode()] * spec.shape.rank
-            features[spec.name].bytes_list.value.extend(texts)
-    else:
-        request = log.predict_log.request
-        for spec in signature.inputs:
-            value = tf.constant(text if spec.dtype == tf.string else 1)
-            tensor = tf.fill([1, 2, 2][: spec.shape.rank], value)
-            request.inputs[spec.name].CopyFrom(
-                tf.make_tensor_proto(tf.cast(tensor, spec.dtype))
-            )
-    request.model_spec.signature_name = name

@@ -25,7 +25,7 @@ from keras_bert.finetuning.folder import (
     read_model,
 )
 from keras_bert.kinds.kind import Kind
-from keras_bert.models.hidden_states import with_hidden_states
+from keras_bert.models.rewired import with_hidden_states
 from keras_bert.training.losses import soft_squared_error
 from keras_bert.training.objectives import Objective, Teaching
 

@@ -15,8 +15,11 @@ from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.export.config import ExportConfig
-from keras_bert.export.finetuned import export_finetuned, in_bfloat16
-from keras_bert.export.network import export_network, load_network
+from keras_bert.export.finetuned import (
+    export_finetuned,
+    in_bfloat16,
+    load_network,
+)
 from keras_bert.finetuning.config import FinetuningConfig
 from keras_bert.finetuning.data import (
     as_rows,
@@ -364,10 +367,10 @@ class FinetunedModel:
         """Writes the next version of a served model, such as `export_dir/1`.
 
         By default, it is a SavedModel that takes strings; see
-        `export_finetuned`. For other formats, see `export_network`. For
-        another format or precision, or if there are labeled `rows`, a report
-        beside the folder, such as `export_dir/1.report.json`, compares it with
-        this model: its speed, and the metrics on the rows. See
+        `export_finetuned`. For another format or precision, or if there are
+        labeled `rows`, a report beside the folder, such as
+        `export_dir/1.report.json`, compares it with this model: its speed, and
+        the metrics on the rows. See
         `export_report`. Returns the version's folder.
         """
         config = config or ExportConfig()
@@ -379,16 +382,15 @@ class FinetunedModel:
         exported = self.model
         if config.precision == "bfloat16":
             exported = in_bfloat16(self.model, self.kind, self.bert_config)
-        parts: dict[str, Any] = {
-            "bert_config": self.bert_config,
-            "training": self.training,
-        }
-        if config.format == "saved_model":
-            version = export_finetuned(exported, self.kind, export_dir, **parts)
-        else:
-            version = export_network(
-                exported, self.kind, export_dir, config=config, **parts
-            )
+        version = export_finetuned(
+            exported,
+            self.kind,
+            export_dir,
+            bert_config=self.bert_config,
+            training=self.training,
+            config=config,
+        )
+        if config.format != "saved_model":
             exported = load_network(local_copy(version))
         if evaluation or config != ExportConfig():
             report = export_report(self.model, exported, self.kind, evaluation)

@@ -12,10 +12,7 @@ import numpy as np
 from keras_bert.checkpoints.adapters import has_adapters
 from keras_bert.checkpoints.heads import heads_of, without_heads
 from keras_bert.checkpoints.keras_files import arrays_of, config_of_network
-from keras_bert.checkpoints.resize.checkpoint import (
-    Checkpoint,
-    write_checkpoint,
-)
+from keras_bert.checkpoints.resize.checkpoint import write_checkpoint
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.io.whole_files import check_is_new
@@ -126,7 +123,7 @@ def save_pretrained(
         _check_weights(
             *(without_heads(x, heads_of(x)) for x in (arrays, expected))
         )
-    write_checkpoint(output_dir, Checkpoint(arrays, config, tokenizer), texts)
+    write_checkpoint(output_dir, arrays, config, tokenizer, texts)
 
 
 def _kind(network, tokenizer, config, text_fields, labels, settings) -> Kind:

@@ -21,7 +21,7 @@ from keras_bert.kinds.labels import (
 from keras_bert.kinds.reports import write_confusion_matrix, write_worst_errors
 from keras_bert.kinds.settings import ClassificationSettings
 from keras_bert.kinds.text_kind import TextKind
-from keras_bert.models.classifier import build_classifier
+from keras_bert.models.heads import build_classifier
 
 
 class Classification(TextKind):

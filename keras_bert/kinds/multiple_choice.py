@@ -19,7 +19,7 @@ from keras_bert.kinds.signatures import (
     id_inputs,
     one_text_a_row,
 )
-from keras_bert.models.multiple_choice import build_multiple_choice
+from keras_bert.models.heads import build_multiple_choice
 from keras_bert.text.packing import BertPreprocessor, how_read
 
 

@@ -8,7 +8,7 @@ import keras
 import tensorflow as tf
 
 from keras_bert.kinds.packed_rows import Features, pack_texts, take_texts
-from keras_bert.models.packed_rows import can_pack, with_packed_rows
+from keras_bert.models.rewired import can_pack, with_packed_rows
 from keras_bert.text.packing import pad
 
 # The largest number of tokens, with padding, in a call of the network: 32

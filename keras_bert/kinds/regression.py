@@ -15,7 +15,7 @@ from keras_bert.kinds.kind import library_metric
 from keras_bert.kinds.reports import write_worst_errors
 from keras_bert.kinds.settings import RegressionSettings, WindowSettings
 from keras_bert.kinds.text_kind import TextKind
-from keras_bert.models.classifier import build_regressor
+from keras_bert.models.heads import build_regressor
 from keras_bert.training.losses import squared_error
 from keras_bert.training.objectives import Objective
 

@@ -1,10 +1,10 @@
 """The activations that `bert_config.json` names."""
 
+import math
 from collections.abc import Callable
 
 import keras
-
-from keras_bert.layers.gelu import gelu_erf, gelu_tanh
+from keras import ops
 
 
 def get_activation(hidden_act: str) -> Callable:
@@ -25,3 +25,75 @@ def get_activation(hidden_act: str) -> Callable:
             f"Activation {hidden_act!r} is not one of {', '.join(activations)}."
         )
     return activations[hidden_act]
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+def gelu_tanh(x):
+    """x * 0.5 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3)))."""
+    return keras.activations.gelu(x, approximate=True)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+def gelu_erf(x):
+    """x * 0.5 * (1 + erf(x / sqrt(2)))."""
+    return keras.activations.gelu(x, approximate=False)
+
+
+def for_training(activation: Callable) -> Callable:
+    """Returns a version of one of the two that is faster in training.
+
+    It computes in float32, because TensorFlow has no fast bfloat16 kernels of
+    these functions for a CPU, and stores only x for its gradient. Any other
+    activation is returned unchanged. In inference the plain forms are faster:
+    TensorFlow fuses them with the matrix product.
+    """
+    return _FOR_TRAINING.get(activation, activation)
+
+
+def _with_derivative(function, derivative):
+    @ops.custom_gradient
+    def call(x):
+        def gradient(*args, upstream=None):
+            # torch passes the input by position and this by name.
+            if upstream is None:
+                (upstream,) = args
+            slope = derivative(ops.cast(x, "float32"))
+            return ops.cast(ops.cast(upstream, "float32") * slope, x.dtype)
+
+        return ops.cast(function(ops.cast(x, "float32")), x.dtype), gradient
+
+    return call
+
+
+# 0.5 * (1 + tanh(z / 2)) is sigmoid(z). With z = _SCALE * (x + 0.044715 x^3),
+# GELU is x * sigmoid(z) in two thirds of the operations, of which each one
+# reads and writes all of its input.
+_SCALE = 2 * math.sqrt(2 / math.pi)
+
+
+def _logit(x):
+    return x * (_SCALE + 0.044715 * _SCALE * (x * x))
+
+
+def _tanh_slope(x):
+    logit = _logit(x)
+    share = ops.sigmoid(logit)
+    # The second factor of the product is x times the slope of the logit.
+    return share * (1 + (1 - share) * (3 * logit - 2 * _SCALE * x))
+
+
+def _normal_cdf(x):
+    return 0.5 * (1 + ops.erf(x * math.sqrt(0.5)))
+
+
+def _erf_slope(x):
+    density = math.sqrt(0.5 / math.pi) * ops.exp(-0.5 * x * x)
+    return _normal_cdf(x) + x * density
+
+
+_FOR_TRAINING = {
+    gelu_tanh: _with_derivative(
+        lambda x: x * ops.sigmoid(_logit(x)), _tanh_slope
+    ),
+    gelu_erf: _with_derivative(lambda x: x * _normal_cdf(x), _erf_slope),
+}

@@ -33,7 +33,6 @@ class SelfAttention(keras.layers.Layer):
     ):
         super().__init__(**kwargs)
         self.num_heads = num_heads
-        self.dropout_rate = dropout_rate
         self.left_to_right = left_to_right
         self.initializer_range = initializer_range
         self.dropout = Dropout(
@@ -48,18 +47,11 @@ class SelfAttention(keras.layers.Layer):
                 f"of num_heads={self.num_heads}."
             )
         self.head_size = hidden_size // self.num_heads
-        self.query = self._build_dense("query", hidden_size)
-        self.key = self._build_dense("key", hidden_size)
-        self.value = self._build_dense("value", hidden_size)
-        self.output_dense = self._build_dense("output", hidden_size)
-
-    def _build_dense(self, name, hidden_size):
-        return build_dense(
-            name,
-            hidden_size,
-            hidden_size,
-            initializer_range=self.initializer_range,
-            dtype=self.dtype_policy,
+        self.query = build_dense(self, "query", hidden_size, hidden_size)
+        self.key = build_dense(self, "key", hidden_size, hidden_size)
+        self.value = build_dense(self, "value", hidden_size, hidden_size)
+        self.output_dense = build_dense(
+            self, "output", hidden_size, hidden_size
         )
 
     def call(self, x, input_mask, packed=False):
@@ -106,11 +98,3 @@ class SelfAttention(keras.layers.Layer):
 
     def compute_output_spec(self, x, input_mask, packed=False):
         return keras.KerasTensor(x.shape, self.compute_dtype)
-
-    def get_config(self):
-        return super().get_config() | {
-            "num_heads": self.num_heads,
-            "dropout_rate": self.dropout_rate,
-            "left_to_right": self.left_to_right,
-            "initializer_range": self.initializer_range,
-        }

@@ -1,11 +1,11 @@
-"""The dense layer of BERT: a truncated normal kernel and a zero bias."""
+"""The parts of a layer: dense layers and layer norms, as BERT has them."""
 
 from collections.abc import Callable
 
 import keras
 from keras import ops
 
-from keras_bert.layers.gelu import for_training
+from keras_bert.layers.activations import for_training
 
 
 class _Dense(keras.layers.Dense):
@@ -43,23 +43,36 @@ class _Dense(keras.layers.Dense):
 
 
 def build_dense(
+    parent: keras.layers.Layer,
     name: str,
     input_size: int,
     units: int,
-    *,
-    initializer_range: float,
-    dtype: keras.DTypePolicy | str,
     activation: Callable | str | None = None,
 ) -> keras.layers.Dense:
-    """Returns a built layer [T, input_size] -> [T, units]."""
+    """Returns a part of a layer: [T, input_size] -> [T, units].
+
+    Its kernel is truncated normal with the parent's `initializer_range`, and
+    its bias zero. It has the dtypes of the parent.
+    """
     layer = _Dense(
         units,
         activation=activation,
         kernel_initializer=keras.initializers.TruncatedNormal(
-            stddev=initializer_range
+            stddev=parent.initializer_range
         ),
-        dtype=dtype,
+        dtype=parent.dtype_policy,
         name=name,
     )
     layer.build((None, input_size))
+    return layer
+
+
+def build_layer_norm(
+    parent: keras.layers.Layer, name: str, size: int
+) -> keras.layers.LayerNormalization:
+    """Returns a part of a layer that has a `layer_norm_eps`: [..., size]."""
+    layer = keras.layers.LayerNormalization(
+        epsilon=parent.layer_norm_eps, dtype=parent.dtype_policy, name=name
+    )
+    layer.build((None, size))
     return layer

@@ -58,6 +58,3 @@ class Dropout(keras.layers.Layer):
 
     def compute_output_spec(self, x, training=False):
         return keras.KerasTensor(x.shape, x.dtype)
-
-    def get_config(self):
-        return super().get_config() | {"rate": self.rate, "seed": self.seed}

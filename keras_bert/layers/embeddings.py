@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_bert.layers.dense import build_layer_norm
 from keras_bert.layers.dropout import Dropout
 
 
@@ -40,12 +41,8 @@ class BertEmbeddings(keras.layers.Layer):
         self.hidden_size = hidden_size
         self.max_position_embeddings = max_position_embeddings
         self.type_vocab_size = type_vocab_size
-        self.dropout_rate = dropout_rate
         self.initializer_range = initializer_range
         self.layer_norm_eps = layer_norm_eps
-        self.layer_norm = keras.layers.LayerNormalization(
-            epsilon=layer_norm_eps, dtype=self.dtype_policy, name="layer_norm"
-        )
         self.dropout = Dropout(
             dropout_rate, dtype=self.dtype_policy, name="dropout"
         )
@@ -62,7 +59,7 @@ class BertEmbeddings(keras.layers.Layer):
         self.segment_embeddings = self._add_table(
             "segment_embeddings", self.type_vocab_size
         )
-        self.layer_norm.build((*input_ids_shape, self.hidden_size))
+        self.layer_norm = build_layer_norm(self, "layer_norm", self.hidden_size)
 
     def _add_table(self, name, num_rows):
         return self.add_weight(
@@ -111,14 +108,3 @@ class BertEmbeddings(keras.layers.Layer):
                 (self.vocab_size, self.hidden_size), self.variable_dtype
             ),
         )
-
-    def get_config(self):
-        return super().get_config() | {
-            "vocab_size": self.vocab_size,
-            "hidden_size": self.hidden_size,
-            "max_position_embeddings": self.max_position_embeddings,
-            "type_vocab_size": self.type_vocab_size,
-            "dropout_rate": self.dropout_rate,
-            "initializer_range": self.initializer_range,
-            "layer_norm_eps": self.layer_norm_eps,
-        }

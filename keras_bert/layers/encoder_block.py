@@ -4,7 +4,7 @@ import keras
 
 from keras_bert.layers.activations import get_activation
 from keras_bert.layers.attention import SelfAttention
-from keras_bert.layers.dense import build_dense
+from keras_bert.layers.dense import build_dense, build_layer_norm
 from keras_bert.layers.dropout import Dropout
 
 
@@ -58,26 +58,23 @@ class EncoderBlock(keras.layers.Layer):
         )
         self.attention.build(x_shape, input_mask_shape)
         self.attention_dropout = self._dropout("attention_dropout")
-        self.attention_layer_norm = self._layer_norm("attention_layer_norm")
-        self.attention_layer_norm.build(x_shape)
+        self.attention_layer_norm = build_layer_norm(
+            self, "attention_layer_norm", hidden_size
+        )
         self.intermediate = build_dense(
+            self,
             "intermediate",
             hidden_size,
             self.intermediate_size,
-            activation=get_activation(self.activation),
-            initializer_range=self.initializer_range,
-            dtype=self.dtype_policy,
+            get_activation(self.activation),
         )
         self.output_dense = build_dense(
-            "output",
-            self.intermediate_size,
-            hidden_size,
-            initializer_range=self.initializer_range,
-            dtype=self.dtype_policy,
+            self, "output", self.intermediate_size, hidden_size
         )
         self.output_dropout = self._dropout("output_dropout")
-        self.output_layer_norm = self._layer_norm("output_layer_norm")
-        self.output_layer_norm.build(x_shape)
+        self.output_layer_norm = build_layer_norm(
+            self, "output_layer_norm", hidden_size
+        )
 
     def call(self, x, input_mask, packed=False):
         attended = self.attention(x, input_mask, packed=packed)
@@ -89,22 +86,5 @@ class EncoderBlock(keras.layers.Layer):
     def compute_output_spec(self, x, input_mask, packed=False):
         return keras.KerasTensor(x.shape, self.compute_dtype)
 
-    def get_config(self):
-        return super().get_config() | {
-            "num_heads": self.num_heads,
-            "intermediate_size": self.intermediate_size,
-            "activation": self.activation,
-            "dropout_rate": self.dropout_rate,
-            "attention_dropout_rate": self.attention_dropout_rate,
-            "left_to_right": self.left_to_right,
-            "initializer_range": self.initializer_range,
-            "layer_norm_eps": self.layer_norm_eps,
-        }
-
     def _dropout(self, name):
         return Dropout(self.dropout_rate, dtype=self.dtype_policy, name=name)
-
-    def _layer_norm(self, name):
-        return keras.layers.LayerNormalization(
-            epsilon=self.layer_norm_eps, dtype=self.dtype_policy, name=name
-        )

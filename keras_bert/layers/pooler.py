@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_bert.layers.dense import build_dense
-from keras_bert.layers.flat_tokens import tokens_at
+from keras_bert.layers.reshaping import tokens_at
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -37,37 +37,24 @@ class Pooler(keras.layers.Layer):
 
     def build(self, x_shape, input_mask_shape, cls_positions_shape=None):
         self.dense = build_dense(
-            "dense",
-            x_shape[-1],
-            x_shape[-1],
-            activation="tanh",
-            initializer_range=self.initializer_range,
-            dtype=self.dtype_policy,
+            self, "dense", x_shape[-1], x_shape[-1], "tanh"
         )
 
     def call(self, x, input_mask, cls_positions=None):
         is_packed = cls_positions is not None
+        if not is_packed and not self.left_to_right:
+            return self.dense(x[:, 0])  # [B, H]
         num_sequences = ops.shape(cls_positions)[1] if is_packed else 1
         if self.left_to_right:
-            positions = _last_positions(input_mask, num_sequences)
-            pooled = self.dense(tokens_at(positions, x))  # [B*K, H]
-        elif is_packed:
-            pooled = self.dense(tokens_at(cls_positions, x))
-        else:
-            pooled = self.dense(x[:, 0])  # [B, H]
-        if not is_packed:
-            return pooled
-        return ops.reshape(pooled, (-1, num_sequences, x.shape[-1]))
+            cls_positions = _last_positions(input_mask, num_sequences)
+        pooled = self.dense(tokens_at(cls_positions, x))  # [B*K, H]
+        if is_packed:
+            pooled = ops.reshape(pooled, (-1, num_sequences, x.shape[-1]))
+        return pooled
 
     def compute_output_spec(self, x, input_mask, cls_positions=None):
         rows = x.shape[:1] if cls_positions is None else cls_positions.shape
         return keras.KerasTensor((*rows, x.shape[-1]), self.compute_dtype)
-
-    def get_config(self):
-        return super().get_config() | {
-            "left_to_right": self.left_to_right,
-            "initializer_range": self.initializer_range,
-        }
 
 
 def _last_positions(input_mask, num_sequences):

@@ -4,8 +4,8 @@ import keras
 from keras import ops
 
 from keras_bert.layers.activations import get_activation
-from keras_bert.layers.dense import build_dense
-from keras_bert.layers.flat_tokens import tokens_at
+from keras_bert.layers.dense import build_dense, build_layer_norm
+from keras_bert.layers.reshaping import tokens_at
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -37,20 +37,11 @@ class MaskedLMHead(keras.layers.Layer):
 
     def build(self, x_shape, positions_shape, word_embeddings_shape):
         hidden_size = x_shape[-1]
+        activation = get_activation(self.activation)
         self.transform = build_dense(
-            "transform",
-            hidden_size,
-            hidden_size,
-            activation=get_activation(self.activation),
-            initializer_range=self.initializer_range,
-            dtype=self.dtype_policy,
+            self, "transform", hidden_size, hidden_size, activation
         )
-        self.layer_norm = keras.layers.LayerNormalization(
-            epsilon=self.layer_norm_eps,
-            dtype=self.dtype_policy,
-            name="layer_norm",
-        )
-        self.layer_norm.build((None, hidden_size))
+        self.layer_norm = build_layer_norm(self, "layer_norm", hidden_size)
         self.output_bias = self.add_weight(
             name="output_bias",
             shape=(word_embeddings_shape[0],),
@@ -72,13 +63,6 @@ class MaskedLMHead(keras.layers.Layer):
             (*positions.shape, word_embeddings.shape[0]), "float32"
         )
 
-    def get_config(self):
-        return super().get_config() | {
-            "activation": self.activation,
-            "initializer_range": self.initializer_range,
-            "layer_norm_eps": self.layer_norm_eps,
-        }
-
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class NextSentenceHead(keras.layers.Layer):
@@ -94,21 +78,10 @@ class NextSentenceHead(keras.layers.Layer):
         self.initializer_range = initializer_range
 
     def build(self, x_shape):
-        self.dense = build_dense(
-            "dense",
-            x_shape[-1],
-            2,
-            initializer_range=self.initializer_range,
-            dtype=self.dtype_policy,
-        )
+        self.dense = build_dense(self, "dense", x_shape[-1], 2)
 
     def call(self, x):
         return ops.cast(self.dense(x), "float32")
 
     def compute_output_spec(self, x):
         return keras.KerasTensor((*x.shape[:-1], 2), "float32")
-
-    def get_config(self):
-        return super().get_config() | {
-            "initializer_range": self.initializer_range
-        }

@@ -8,13 +8,16 @@ from keras import ops
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.layers.activations import get_activation
-from keras_bert.layers.choices import UnfoldVectors
-from keras_bert.layers.sequence_pooling import POOLINGS, SequencePooling
-from keras_bert.layers.windows import POOLINGS as WINDOW_POOLINGS
-from keras_bert.layers.windows import WindowNumbers
+from keras_bert.layers.reshaping import UnfoldChoices
+from keras_bert.layers.sequences import (
+    POOLINGS,
+    WINDOW_POOLINGS,
+    SequencePooling,
+    WindowNumbers,
+)
 from keras_bert.models.encoder import build_encoder
-from keras_bert.models.folded_inputs import fold_inputs
-from keras_bert.models.output_layer import build_output_layer
+from keras_bert.models.heads import build_output_layer
+from keras_bert.models.window_pooling import fold_inputs
 
 
 def build_embedder(
@@ -28,11 +31,11 @@ def build_embedder(
 ) -> keras.Model:
     """Builds the encoder with a pooling of each text's tokens.
 
-    Reimers and Gurevych 2019, section 3. Inputs: those of `build_encoder` with
-    an axis of texts C, int32 [B, C, S]; each text is a sequence of its own.
-    Output: `embeddings`, float32 [B, C, H]. The weights are those of the
-    encoder, under the same paths, without the pooler unless the pooling is
-    "pooled", and those of the layers `dense_0`, `dense_1` and so on.
+    Reimers and Gurevych 2019, section 3. Inputs: as `build_encoder`, with an
+    axis of texts C, int32 [B, C, S]; each text is a sequence of its own.
+    Output: `embeddings`, float32 [B, C, H]. The weights have the paths that
+    they have in the encoder; the pooler is there only if the pooling is
+    "pooled". The layers `dense_0`, `dense_1` and so on come after it.
 
     Args:
         config: The encoder.
@@ -41,9 +44,9 @@ def build_embedder(
         dense: Layers after the pooling: the size and the activation of each,
             such as (256, "tanh"). H is then the size of the last one.
         normalize: Whether all vectors have the length 1.
-        packed: Whether a row holds K texts. The inputs are then those of a
-            packed encoder with an axis of rows R, as `pack_choices` returns
-            them, and the output is [B, R*K, H].
+        packed: Whether a row holds K texts. The inputs are then as
+            for a packed encoder, with an axis of rows R, as `pack_choices`
+            returns them, and the output is [B, R*K, H].
         window_pooling: With "mean" or "max", a text may have several windows,
             and its vector is the mean or the maximum of theirs. The inputs are
             then the windows of all texts of an example, int32 [B, M, S], those
@@ -62,22 +65,16 @@ def build_embedder(
         >>> model(features | {"segment_ids": ids * 0})["embeddings"].shape
         TensorShape([2, 3, 128])
     """
-    if pooling not in (*POOLINGS, "pooled"):
-        raise InputError(
-            f"pooling is {pooling!r}, but must be one of "
-            f"{', '.join(POOLINGS)}, pooled."
-        )
-    if window_pooling not in ("none", *WINDOW_POOLINGS):
-        raise InputError(
-            f"window_pooling is {window_pooling!r}, but must be one of none, "
-            f"{', '.join(WINDOW_POOLINGS)}."
-        )
-    in_windows = window_pooling != "none"
-    if in_windows and packed:
-        raise InputError(
-            f"window_pooling is {window_pooling!r}, but the texts of a packed "
-            "row have no windows; choose 'none'."
-        )
+    # The texts of packed rows have no windows.
+    windows = ("none",) if packed else ("none", *WINDOW_POOLINGS)
+    for name, value, choices in (
+        ("pooling", pooling, (*POOLINGS, "pooled")),
+        ("window_pooling", window_pooling, windows),
+    ):
+        if value not in choices:
+            raise InputError(
+                f"{name} is {value!r}, but must be one of {', '.join(choices)}."
+            )
     encoder = build_encoder(config, packed=packed)
     inputs, rows = fold_inputs(encoder.input)  # [B, R, S], [B*R, S]
     # A model of this output alone has no weights of the pooler.
@@ -99,13 +96,13 @@ def build_embedder(
         vectors = build_output_layer(
             config, size, f"dense_{i}", get_activation(activation)
         )(vectors)
-    if normalize and not in_windows:
+    if normalize and window_pooling == "none":
         vectors = ops.normalize(vectors)
     # In mixed precision, the layer would cast the vectors back.
-    embeddings = UnfoldVectors(dtype="float32", name="embeddings")(
+    embeddings = UnfoldChoices(dtype="float32", name="embeddings")(
         vectors, inputs["input_ids"]
     )
-    if in_windows:
+    if window_pooling != "none":
         num_windows = keras.Input((None,), dtype="int32", name="num_windows")
         numbers = WindowNumbers(name="window_numbers")(
             num_windows, inputs["input_ids"]

@@ -5,8 +5,8 @@ import keras
 from keras_bert.config import BertConfig, check_config
 from keras_bert.layers.embeddings import BertEmbeddings
 from keras_bert.layers.encoder_block import EncoderBlock
-from keras_bert.layers.flat_tokens import FlattenTokens, UnflattenTokens
 from keras_bert.layers.pooler import Pooler
+from keras_bert.layers.reshaping import FlattenTokens, UnflattenTokens
 
 
 def build_encoder(config: BertConfig, *, packed: bool = False) -> keras.Model:

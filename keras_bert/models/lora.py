@@ -24,15 +24,13 @@ _DENSE_LAYERS = {
 
 def check_lora(config: BertConfig, rank: int, targets: str) -> None:
     """Raises InputError if an encoder cannot have these adapters."""
-    h, f = config.hidden_size, config.intermediate_size
-    sides = dict.fromkeys(_DENSE_LAYERS, h)
-    sides |= {"intermediate": min(h, f), "output": min(h, f)}
-    for name in _choose(targets):
-        if rank > sides[name]:
-            raise InputError(
-                f"lora_rank is {rank}, but {name} is a matrix with a side of "
-                f"{sides[name]}; a rank of 4 to 16 is usual."
-            )
+    _choose(targets)
+    smallest = min(config.hidden_size, config.intermediate_size)
+    if rank > smallest:
+        raise InputError(
+            f"lora_rank is {rank}, but the matrices have a side of {smallest}; "
+            "a rank of 4 to 16 is usual."
+        )
 
 
 def add_lora(model: keras.Model, rank: int, alpha: float, targets: str) -> None:
@@ -42,7 +40,7 @@ def add_lora(model: keras.Model, rank: int, alpha: float, targets: str) -> None:
     an `EncoderBlock`, such as "query", "attention/output", or "output" for
     both layers of that name. A [in, rank] and B [rank, out] are the weights
     `lora_kernel_a` and `lora_kernel_b` of a layer. B begins with zeros, so the
-    outputs are those of the model without adapters. Freezes the kernels.
+    outputs are the same as without adapters. Freezes the kernels.
 
     Raises InputError if the model has no encoder blocks.
     """

@@ -12,13 +12,13 @@ def build_pretraining_model(
 ) -> keras.Model:
     """Builds the encoder with masked LM and next sentence (paper, 3.1).
 
-    Inputs: those of `build_encoder` and `masked_lm_positions`, int32 [B, P].
+    Inputs: as `build_encoder`, and `masked_lm_positions`, int32 [B, P].
     Outputs, float32 logits: `masked_lm` [B, P, V] at these positions, and
     `next_sentence` [B, 2], where 0 = is next and 1 = random. If
     `next_sentence` is False, the model has neither that output nor the pooler
     (paper, 5.1).
 
-    With `packed`, the inputs are those of a packed encoder, the positions
+    With `packed`, the inputs are as a packed encoder has them, the positions
     count from the start of the row, and `next_sentence` is [B, K, 2].
 
     Compile it with a loss `from_logits`; see `build_classifier`.

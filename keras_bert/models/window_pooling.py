@@ -1,9 +1,11 @@
-"""A network of one window -> a network of texts in windows."""
+"""A network of one row -> a network whose examples hold several rows."""
+
+from collections.abc import Iterable
 
 import keras
 
-from keras_bert.layers.windows import WindowPooling
-from keras_bert.models.folded_inputs import fold_inputs
+from keras_bert.layers.reshaping import FoldChoices
+from keras_bert.layers.sequences import WindowPooling
 
 
 def pool_windows(model: keras.Model, pooling: str) -> keras.Model:
@@ -35,3 +37,17 @@ def pool_windows(model: keras.Model, pooling: str) -> keras.Model:
         for name, x in model(windows).items()
     }
     return keras.Model(inputs, outputs, name=f"{model.name}_of_windows")
+
+
+def fold_inputs(
+    names: Iterable[str],
+) -> tuple[dict[str, keras.KerasTensor], dict[str, keras.KerasTensor]]:
+    """Returns inputs by name, int32 [B, R, S], and their rows [B*R, S]."""
+    inputs = {
+        name: keras.Input((None, None), dtype="int32", name=name)
+        for name in names
+    }
+    rows = {
+        name: FoldChoices(name=f"fold_{name}")(x) for name, x in inputs.items()
+    }
+    return inputs, rows

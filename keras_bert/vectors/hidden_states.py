@@ -15,7 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.errors import InputError
-from keras_bert.models.hidden_states import with_hidden_states
+from keras_bert.models.rewired import with_hidden_states
 from keras_bert.text.packing import pad
 from keras_bert.vectors.embedder import Embedder
 

@@ -13,10 +13,9 @@ from keras_bert.checkpoints.find import checkpoint_folder, config_beside
 from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.errors import InputError
 from keras_bert.export.convert import convert_checkpoint
-from keras_bert.models.classifier import build_classifier
 from keras_bert.models.encoder import build_encoder
+from keras_bert.models.heads import build_classifier, build_token_classifier
 from keras_bert.models.pretraining import build_pretraining_model
-from keras_bert.models.token_classifier import build_token_classifier
 
 
 @pytest.fixture
@@ -153,7 +152,7 @@ def test_a_hugging_face_file_in_shards(config, model, tmp_path):
 @pytest.mark.parametrize("weights", ["model.safetensors", "pytorch_model.bin"])
 def test_a_broken_index_is_refused(model, tmp_path, weights, text):
     (tmp_path / f"{weights}.index.json").write_text(text)
-    with pytest.raises(ValueError, match="is not an index of weight"):
+    with pytest.raises(ValueError, match="index.json .*copy it again"):
         load_checkpoint(model, tmp_path)
 
 

@@ -62,8 +62,8 @@ def test_what_does_not_fit_is_refused(checkpoint):
     ("name", "message"),
     [
         ("vocab.txt", "No vocab.txt; give .* weights, but .*pretrained has no"),
-        ("bert_config.json", "pretrained: it has neither bert_config.json nor"),
-        ("model.safetensors", "No checkpoint at .*pretrained; expected a fol"),
+        ("bert_config.json", "pretrained has neither bert_config.json nor"),
+        ("model.safetensors", "No checkpoint at .*pretrained; give a folder"),
     ],
 )
 def test_a_missing_file_is_named(checkpoint, name, message):
@@ -89,7 +89,7 @@ def test_swapped_arguments_are_recognized(checkpoint, config):
     model = build_encoder(config)
     for wrong in (model, None, 3):
         with pytest.raises(
-            InputError, match="but a path was .*: load_checkpoint.model, path"
+            InputError, match="but must be a path; give first the model"
         ):
             load_checkpoint(checkpoint, wrong)
 

@@ -37,20 +37,13 @@ def _save(model, folder, config):
 
 
 @pytest.fixture(scope="module")
-def checkpoint(config, tmp_path_factory):
-    keras.utils.set_random_seed(1)
-    folder = tmp_path_factory.mktemp("checkpoint")
-    _save(build_pretraining_model(config), folder, config)
-    return folder
+def version(exported):
+    return exported("encoder")
 
 
 @pytest.fixture(scope="module")
-def version(checkpoint, tmp_path_factory):
-    return export_pretrained(
-        checkpoint,
-        tmp_path_factory.mktemp("served"),
-        PretrainedExportConfig(pooling="cls", max_seq_length=9),
-    )
+def checkpoint(version):
+    return version.parent.parent
 
 
 @pytest.fixture(scope="module")
@@ -189,11 +182,11 @@ def test_an_embedder_is_exported_as_what_it_is(checkpoint, tmp_path):
 def test_the_card_of_an_encoder(version, checkpoint):
     card = (version / "README.md").read_text()
     for line in (
-        "`embedding`: a vector of 12 numbers for each text, by the pooling "
-        "`cls`.",
-        "- Encoder: 2 layers, hidden size 12, 3 heads",
-        "- Vocabulary: 31 word pieces of lower-cased text",
-        f"- Checkpoint: `{checkpoint.name}`",
-        "- The network reads up to 9 tokens of a text.",
+        "- embedding: `12 numbers`",
+        "- pooling: `cls`",
+        "- hidden size: `12`",
+        "- vocabulary: `31 word pieces of lower-cased text`",
+        f"- checkpoint: `{checkpoint.name}`",
+        "- longest sequence: `9 tokens`",
     ):
         assert line in card, line

@@ -21,7 +21,7 @@ from keras_bert.export.convert import convert_checkpoint
 from keras_bert.finetuning.adaptation import adapt, learning_rate_factors
 from keras_bert.finetuning.finetuned_model import load_finetuned
 from keras_bert.finetuning.run import FinetuningConfig, finetune
-from keras_bert.models.classifier import build_classifier
+from keras_bert.models.heads import build_classifier
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.tasks.base import Task
 from keras_bert.training.distribution import precision
@@ -262,7 +262,9 @@ def test_the_base_may_move_but_not_change(folder, results, tmp_path):
     with pytest.raises(InputError, match=r"not at .*gone.*adapters\.json"):
         load_finetuned(run)
     move(folder / "other")
-    with pytest.raises(InputError, match="were not trained on the weights of"):
+    with pytest.raises(
+        InputError, match="was not trained on .*other; put the ri"
+    ):
         load_finetuned(run)
     # The fingerprint is that of any format, and of any heads.
     convert_checkpoint(folder / "base", tmp_path / "moved", "google_tf1")
@@ -272,7 +274,7 @@ def test_the_base_may_move_but_not_change(folder, results, tmp_path):
     with pytest.raises(InputError, match=r"adapters\.json is damaged"):
         load_finetuned(run)
     (run / "adapters.json").unlink()
-    with pytest.raises(InputError, match="copy the whole folder"):
+    with pytest.raises(FileNotFoundError, match="copy the whole folder"):
         load_finetuned(run)
 
 
@@ -444,7 +446,7 @@ def test_the_factors_of_the_learning_rate():
     ("settings", "message"),
     [
         ({"lora_rank": -1}, "lora_rank is -1, but must be at least 0"),
-        ({"lora_rank": 13}, "lora_rank is 13, but attention/query is a matrix"),
+        ({"lora_rank": 13}, "lora_rank is 13, but the matrices have a side of"),
         ({"lora_rank": 2, "lora_alpha": 0.0}, "lora_alpha is 0.0, but must be"),
         ({"lora_rank": 2, "lora_targets": "querry"}, "lora_targets has 'querr"),
         ({"lora_rank": 2, "lora_targets": " ,"}, "lora_targets is empty"),

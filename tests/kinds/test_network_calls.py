@@ -5,7 +5,7 @@ from conftest import randomize
 
 from keras_bert.kinds import network_calls
 from keras_bert.kinds.network_calls import call_in_pieces
-from keras_bert.models.span_labeler import build_span_labeler
+from keras_bert.models.heads import build_span_labeler
 
 _LENGTHS = [9, 4, 7, 9, 2, 5, 8]  # W=7 windows of up to S=9 tokens
 

@@ -8,7 +8,7 @@ from conftest import randomize
 from keras_bert.kinds import network_calls
 from keras_bert.kinds.network_calls import call_in_pieces, call_on_texts
 from keras_bert.kinds.packed_rows import pack_choices, pack_texts, take_texts
-from keras_bert.models.classifier import build_classifier
+from keras_bert.models.heads import build_classifier
 from keras_bert.models.window_pooling import pool_windows
 from keras_bert.text.packing import pad
 

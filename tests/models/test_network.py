@@ -15,14 +15,17 @@ from conftest import B, P, S, V, randomize
 from reference_bert import bert
 
 from keras_bert.errors import InputError
-from keras_bert.models.classifier import build_classifier, build_regressor
 from keras_bert.models.embedder import build_embedder
 from keras_bert.models.encoder import build_encoder
-from keras_bert.models.hidden_states import with_hidden_states
-from keras_bert.models.multiple_choice import build_multiple_choice
+from keras_bert.models.heads import (
+    build_classifier,
+    build_multiple_choice,
+    build_regressor,
+    build_span_labeler,
+    build_token_classifier,
+)
 from keras_bert.models.pretraining import build_pretraining_model
-from keras_bert.models.span_labeler import build_span_labeler
-from keras_bert.models.token_classifier import build_token_classifier
+from keras_bert.models.rewired import with_hidden_states
 from keras_bert.training.distribution import precision
 
 ROOT = Path(__file__).parent.parent.parent

@@ -12,7 +12,7 @@ from reference_bert import bert
 from keras_bert.kinds import packed_rows as choices
 from keras_bert.layers.attention import SelfAttention
 from keras_bert.models.encoder import build_encoder
-from keras_bert.models.multiple_choice import build_multiple_choice
+from keras_bert.models.heads import build_multiple_choice
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.pretraining.read.pairs_to_batches import pack_sequences
 from keras_bert.text.packing import pad

@@ -10,9 +10,9 @@ from conftest import randomize
 from keras import ops
 
 from keras_bert.kinds.network_calls import call_in_pieces, call_on_texts
-from keras_bert.layers.sequence_pooling import SequencePooling
+from keras_bert.layers.sequences import SequencePooling
 from keras_bert.models.encoder import build_encoder
-from keras_bert.models.packed_rows import can_pack
+from keras_bert.models.rewired import can_pack
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from kind_examples import make_kind
 
 from keras_bert.errors import InputError
 from keras_bert.export.config import ExportConfig
-from keras_bert.export.network import export_network
+from keras_bert.export.finetuned import export_finetuned
 from keras_bert.predict import predict_files as module
 from keras_bert.predict.predict_files import predict_files, predict_lines
 from keras_bert.predict.served_model import ServedModel
@@ -178,7 +178,7 @@ def _export(folder, config, *settings):
     )
     model = kind.build_model(config)
     randomize(model)
-    return export_network(
+    return export_finetuned(
         model,
         kind,
         folder / "model",

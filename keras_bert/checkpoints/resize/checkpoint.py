@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ from keras_bert.checkpoints.find import find_weights
 from keras_bert.checkpoints.load import read_weights
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.checkpoints.names import Arrays, StoredArray
-from keras_bert.checkpoints.safetensors_files import write_safetensors
+from keras_bert.checkpoints.weight_files import write_safetensors
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.io.whole_files import atomic_path, check_is_new
@@ -56,73 +55,55 @@ def extend_positions(
         InputError: If this is not more than before, or `output_dir` exists.
     """
     check_is_new(output_dir)
-    old = read_checkpoint(checkpoint)
-    num_old = old.config.max_position_embeddings
+    arrays, config, tokenizer = read_checkpoint(checkpoint)
+    num_old = config.max_position_embeddings
     if max_position_embeddings <= num_old:
         raise InputError(
             f"max_position_embeddings is {max_position_embeddings}, but "
             f"{checkpoint} has {num_old} already; give a larger number."
         )
-    table = old.arrays[_POSITIONS]
+    table = arrays[_POSITIONS]
     shape = (max_position_embeddings, table.shape[1])
     # np.resize repeats the rows until the new shape is full.
-    longer = StoredArray(shape, lambda: np.resize(table.read(), shape))
+    arrays[_POSITIONS] = StoredArray(
+        shape, lambda: np.resize(table.read(), shape)
+    )
     config = dataclasses.replace(
-        old.config, max_position_embeddings=max_position_embeddings
+        config, max_position_embeddings=max_position_embeddings
     )
-    write_checkpoint(
-        output_dir,
-        Checkpoint(old.arrays | {_POSITIONS: longer}, config, old.tokenizer),
-    )
+    write_checkpoint(output_dir, arrays, config, tokenizer)
 
 
-@dataclasses.dataclass(frozen=True)
-class Checkpoint:
-    """The parts of a checkpoint; the state of an optimizer is none of them.
-
-    Attributes:
-        arrays: The weights under their paths, read on demand.
-        config: The network.
-        tokenizer: With the vocabulary and the settings of the checkpoint.
-    """
-
-    arrays: Arrays
-    config: BertConfig
-    tokenizer: BertTokenizer
-
-    @property
-    def num_weights(self) -> int:
-        return sum(math.prod(array.shape) for array in self.arrays.values())
-
-
-def read_checkpoint(checkpoint: str | Path) -> Checkpoint:
-    """Reads a checkpoint of any format, with its config and vocabulary.
+def read_checkpoint(
+    checkpoint: str | Path,
+) -> tuple[Arrays, BertConfig, BertTokenizer]:
+    """Returns the weights of a checkpoint, its config and its tokenizer.
 
     Raises FileNotFoundError if one of them is missing, and InputError if they
     do not belong together.
     """
     config, tokenizer = load_config_and_tokenizer(checkpoint)
-    arrays = read_weights(find_weights(checkpoint))
-    return Checkpoint(arrays, config, tokenizer)
+    return read_weights(find_weights(checkpoint)), config, tokenizer
 
 
 def write_checkpoint(
     output_dir: str | Path,
-    checkpoint: Checkpoint,
+    arrays: Arrays,
+    config: BertConfig,
+    tokenizer: BertTokenizer,
     changed: Mapping[str, str] | None = None,
 ) -> None:
     """Writes a folder in our own format, whole or not at all.
 
-    `changed` are text files to write instead of those of the tokenizer.
+    `changed` are text files to write instead of the files of the tokenizer.
     """
-    config = checkpoint.config
     texts = {
         "bert_config.json": config.to_json(),
-        **checkpoint.tokenizer.sidecars(config.max_position_embeddings),
+        **tokenizer.sidecars(config.max_position_embeddings),
         **(changed or {}),
     }
     with atomic_path(output_dir) as folder:
         folder.mkdir()
-        write_safetensors(folder / "model.safetensors", checkpoint.arrays)
+        write_safetensors(folder / "model.safetensors", arrays)
         for name, text in texts.items():
             (folder / name).write_text(text, encoding="utf-8", newline="\n")

@@ -13,16 +13,13 @@ class ExtendVocabConfig:
 
     Example:
         >>> keras_bert.checkpoints.ExtendVocabConfig(num_new_pieces=500)
-        ExtendVocabConfig(num_new_pieces=500, pad_vocab_to_multiple=1)
+        ExtendVocabConfig(num_new_pieces=500)
 
     Attributes:
         num_new_pieces: The largest number of pieces to learn from a text.
-        pad_vocab_to_multiple: Fill up the vocabulary to a multiple of this
-            number, such as 64, with pieces that no text has.
     """
 
     num_new_pieces: int = 2000
-    pad_vocab_to_multiple: int = 1
 
     def __post_init__(self):
         check_settings(self)
@@ -41,13 +38,10 @@ class TrimVocabConfig:
         min_count: How often the text must have a piece that is kept.
         keep_characters: Whether to keep all pieces of one character, so that
             words of other texts can still be split.
-        pad_vocab_to_multiple: Fill up the vocabulary to a multiple of this
-            number, such as 64, with pieces that no text has.
     """
 
     min_count: int = 1
     keep_characters: bool = True
-    pad_vocab_to_multiple: int = 1
 
     def __post_init__(self):
         check_settings(self)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -31,9 +30,8 @@ from keras_bert.text.word_counts import (
     count_tokens,
     words_of_texts,
 )
-from keras_bert.text.words import MAX_CHARS_PER_WORD
 
-# One line of so many is held out.
+# One line of 20 is held out.
 _HELD_OUT = 20
 # The weights with one row for each piece, and the axis of the rows.
 _AXES = {
@@ -49,27 +47,25 @@ def extend_vocab(
     lines: Iterable[str] = (),
     *,
     words: Iterable[str] = (),
-    eval_lines: Iterable[str] = (),
     config: ExtendVocabConfig | None = None,
 ) -> dict[str, float]:
     """Adds the pieces that a text needs, or given words, to a checkpoint.
 
-    Of the text, it adds the characters that make words readable, and then the
-    pieces that save the most tokens; see `choose_new_pieces`.
+    From the text, it adds the characters that make words readable, and then
+    the pieces that save the most tokens; see `choose_new_pieces`.
 
-    The new pieces come at the end, so all old ids stay, also those of
-    [unused] pieces. The embedding of a new piece is the mean of those of the
-    old pieces that it replaces, and so is its output bias. These are the
+    The new pieces come at the end, so all old ids stay, also the ids of
+    [unused] pieces. The embedding of a new piece is the mean of the embeddings
+    of the old pieces that it replaces, and so is its output bias. These are the
     pieces into which the tokenizer split it so far, in the middle of a word if
     the new piece begins with ##. A character that no old piece covers counts
     as [UNK]. All other weights stay bit for bit. The state of the optimizer is
     not copied.
 
     Example:
-        >>> with open("corpus.txt") as lines:
-        ...     figures = keras_bert.checkpoints.extend_vocab(
-        ...         "pretrained", "extended", words=["foxes"], eval_lines=lines
-        ...     )
+        >>> figures = keras_bert.checkpoints.extend_vocab(
+        ...     "pretrained", "extended", words=["foxes"]
+        ... )
         >>> figures["vocab_size_before"], figures["vocab_size_after"]
         (31, 32)
         >>> keras_bert.load_tokenizer("extended").vocab[-1]
@@ -81,17 +77,16 @@ def extend_vocab(
         output_dir: A new folder, which gets `model.safetensors`,
             `bert_config.json`, `vocab.txt` and `tokenizer_config.json`. It
             appears when it is whole.
-        lines: The text to learn from, in any order.
+        lines: The text to learn from, in any order. Every 20th line is held
+            out for the figures.
         words: Words to add instead, without blanks or punctuation. A word
             that begins with ## is a piece in the middle of words.
-        eval_lines: Text for the figures that are returned. By default, every
-            20th line of `lines` is held out for them.
         config: The number of pieces.
 
     Returns:
-        `vocab_size_before` and `vocab_size_after`; with held-out text also its
-        `num_words`, and `tokens_per_word` and `unknown_words`, both `_before`
-        and `_after`. A punctuation mark is a word too.
+        `vocab_size_before` and `vocab_size_after`; with held-out lines also
+        their `num_words`, and `tokens_per_word` and `unknown_words`, both
+        `_before` and `_after`. A punctuation mark is a word too.
 
     Raises:
         FileNotFoundError: If the checkpoint, config or vocabulary is missing.
@@ -100,22 +95,22 @@ def extend_vocab(
     """
     config = config or ExtendVocabConfig()
     check_is_new(output_dir)
-    check_lines(lines=lines, words=words, eval_lines=eval_lines)
-    old = read_checkpoint(checkpoint)
-    vocab = list(old.tokenizer.vocab)
-    learned, held_out = _count_words(lines, eval_lines, old.tokenizer.settings)
+    check_lines(lines=lines, words=words)
+    arrays, bert_config, tokenizer = read_checkpoint(checkpoint)
+    vocab = list(tokenizer.vocab)
+    counters = [WordCounter(tokenizer.settings) for _ in range(2)]
+    texts = (line for line in lines if line.strip())
+    for number, line in enumerate(texts, 1):
+        counters[number % _HELD_OUT == 0].add(line)
+    learned, held_out = (counter.counts() for counter in counters)
     words = [word.strip() for word in words if word.strip()]
     if bool(words) == bool(learned):
-        found = (
-            "Both a text and a list of words were given; give either"
-            if words
-            else "No word was given; give"
-        )
+        found = "Both a text and words were" if words else "No word was"
         raise InputError(
-            f"{found} a text to learn new pieces from or words to add."
+            f"{found} given; give a text to learn from, or words to add."
         )
     if words:
-        new = _pieces_of_list(words, old.tokenizer)
+        new = _pieces_of_list(words, tokenizer)
     else:
         new = choose_new_pieces(learned, vocab, config.num_new_pieces)
     if not new:
@@ -127,22 +122,20 @@ def extend_vocab(
     ids = {piece: i for i, piece in enumerate(vocab)}
     sources = [[i] for i in range(len(vocab))]
     sources += [[ids[part] for part in split(piece)] for piece in new]
-    written = _write(
-        output_dir, old, vocab + new, sources, config.pad_vocab_to_multiple
-    )
+    resized = _with_rows(arrays, sources)
+    _write(output_dir, resized, bert_config, tokenizer, vocab + new)
     logging.info("Added %d pieces, such as %s", len(new), ", ".join(new[:10]))
     figures: dict[str, float] = {
         "vocab_size_before": len(vocab),
-        "vocab_size_after": written.config.vocab_size,
+        "vocab_size_after": len(vocab) + len(new),
     }
     if not held_out:
         return figures
-    tokenizer = BertTokenizer.from_settings(
-        to_path(output_dir) / "vocab.txt", old.tokenizer.settings
+    new_tokenizer = BertTokenizer.from_settings(
+        to_path(output_dir) / "vocab.txt", tokenizer.settings
     )
-    before, after = (
-        count_tokens(x, held_out) for x in (old.tokenizer, tokenizer)
-    )
+    before = count_tokens(tokenizer, held_out)
+    after = count_tokens(new_tokenizer, held_out)
     return figures | {
         "num_words": before.num_words,
         "tokens_per_word_before": before.tokens_per_word,
@@ -189,7 +182,7 @@ def trim_vocab(
         config: Which pieces are kept.
 
     Returns:
-        `vocab_size` and `num_weights`, both `_before` and `_after`.
+        `vocab_size_before` and `vocab_size_after`.
 
     Raises:
         FileNotFoundError: If the checkpoint, config or vocabulary is missing.
@@ -198,8 +191,8 @@ def trim_vocab(
     config = config or TrimVocabConfig()
     check_is_new(output_dir)
     check_lines(lines=lines)
-    old = read_checkpoint(checkpoint)
-    counter = WordCounter(old.tokenizer.settings)
+    arrays, bert_config, tokenizer = read_checkpoint(checkpoint)
+    counter = WordCounter(tokenizer.settings)
     for line in lines:
         counter.add(line)
     word_counts = counter.counts()
@@ -208,37 +201,21 @@ def trim_vocab(
             "The text has no word, so no piece would be kept; give the text "
             "that the model is meant to read."
         )
-    used = count_tokens(old.tokenizer, word_counts).per_piece
-    special = set(old.tokenizer.special_tokens)
+    used = count_tokens(tokenizer, word_counts).per_piece
+    special = set(tokenizer.special_tokens)
     kept = {
         piece: [i]
-        for i, piece in enumerate(old.tokenizer.vocab)
+        for i, piece in enumerate(tokenizer.vocab)
         if used[i] >= config.min_count
         or piece in special
         or (config.keep_characters and len(piece.removeprefix(INSIDE)) == 1)
     }
-    new = _write(
-        output_dir, old, [*kept], [*kept.values()], config.pad_vocab_to_multiple
-    )
+    resized = _with_rows(arrays, [*kept.values()])
+    _write(output_dir, resized, bert_config, tokenizer, [*kept])
     return {
-        "vocab_size_before": old.config.vocab_size,
-        "vocab_size_after": new.config.vocab_size,
-        "num_weights_before": old.num_weights,
-        "num_weights_after": new.num_weights,
+        "vocab_size_before": bert_config.vocab_size,
+        "vocab_size_after": len(kept),
     }
-
-
-def _count_words(lines, eval_lines, settings):
-    """Returns the words to learn from and the held-out ones."""
-    learned, held_out = WordCounter(settings), WordCounter(settings)
-    for line in eval_lines:
-        held_out.add(line)
-    separate = held_out.counts()
-    texts = (line for line in lines if line.strip())
-    for number, line in enumerate(texts, 1):
-        is_held_out = not separate and number % _HELD_OUT == 0
-        (held_out if is_held_out else learned).add(line)
-    return learned.counts(), held_out.counts()
 
 
 def _pieces_of_list(words, tokenizer):
@@ -261,42 +238,28 @@ def _pieces_of_list(words, tokenizer):
                 f"{word!r} is not one word: the tokenizer splits it into "
                 f"{row}. Give one word a line, without blanks or punctuation."
             )
-        if len(row[0]) > MAX_CHARS_PER_WORD:
-            raise InputError(
-                f"{word[:20]!r}... has {len(word)} characters, but the "
-                f"tokenizer reads words of up to {MAX_CHARS_PER_WORD}; leave "
-                "it out."
-            )
         new[(INSIDE if word.startswith(INSIDE) else "") + row[0]] = None
     known = set(tokenizer.vocab)
     return [piece for piece in new if piece not in known]
 
 
-def _write(output_dir, old, pieces, sources, multiple):
-    """Writes a checkpoint with other pieces, filled up to a multiple.
+def _write(output_dir, arrays, bert_config, tokenizer, pieces):
+    config = dataclasses.replace(bert_config, vocab_size=len(pieces))
+    changed = {"vocab.txt": "\n".join(pieces) + "\n"}
+    write_checkpoint(output_dir, arrays, config, tokenizer, changed)
+
+
+def _with_rows(arrays, sources):
+    """Returns the arrays of a checkpoint with other pieces.
 
     The row of a piece is the mean of the rows of its `sources`, which are ids
     of the old vocabulary. With one source, it is the same bit for bit.
     """
-    # No text has these names: the tokenizer splits at brackets.
-    names = (f"[unused{i}]" for i in itertools.count())
-    taken = set(pieces)
-    free = (name for name in names if name not in taken)
-    vocab = [*pieces, *itertools.islice(free, -len(pieces) % multiple)]
-    # No text has [PAD] as an answer, so the network never guesses its copies.
-    padding = [[old.tokenizer.pad_id]] * (len(vocab) - len(pieces))
-    resized = {
-        path: _resized(old.arrays[path], axis, [*sources, *padding])
+    return arrays | {
+        path: _resized(arrays[path], axis, sources)
         for path, axis in _AXES.items()
-        if path in old.arrays
+        if path in arrays
     }
-    new = dataclasses.replace(
-        old,
-        arrays=old.arrays | resized,
-        config=dataclasses.replace(old.config, vocab_size=len(vocab)),
-    )
-    write_checkpoint(output_dir, new, {"vocab.txt": "\n".join(vocab) + "\n"})
-    return new
 
 
 def _resized(array, axis, sources):

@@ -21,7 +21,7 @@ from keras_bert.kinds.span.decoding import Decoder
 from keras_bert.kinds.span.labels import label_windows
 from keras_bert.kinds.span.settings import SpanSettings
 from keras_bert.kinds.span.windows import QuestionWindows, Windows
-from keras_bert.models.span_labeler import build_span_labeler
+from keras_bert.models.heads import build_span_labeler
 from keras_bert.text.packing import how_read
 from keras_bert.training.losses import (
     accuracy,

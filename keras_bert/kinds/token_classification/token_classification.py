@@ -31,7 +31,7 @@ from keras_bert.kinds.token_classification.words import (
     Tokens,
     window_words,
 )
-from keras_bert.models.token_classifier import build_token_classifier
+from keras_bert.models.heads import build_token_classifier
 from keras_bert.text.packing import how_read
 
 

@@ -155,31 +155,6 @@ def test_a_list_is_read_as_the_checkpoint_reads_text(config, tmp_path):
     assert BIAS not in _arrays(tmp_path / "new")
 
 
-def test_padding_has_free_names_that_no_text_has(config, tmp_path, vocab_file):
-    vocab = vocab_file.read_text().splitlines()
-    vocab[4:4] = ["[unused0]", "[unused2]"]
-    vocab_file.write_text("\n".join(vocab))
-    config = BertConfig(**{**config.to_dict(), "vocab_size": 33})
-    model = build_pretraining_model(config)
-    randomize(model)
-    folder = _save(model, config, tmp_path / "old", vocab_file)
-    extend_vocab(
-        folder,
-        tmp_path / "new",
-        words=["jumps"],
-        config=ExtendVocabConfig(pad_vocab_to_multiple=9),
-    )
-    tokenizer = BertTokenizer(tmp_path / "new" / "vocab.txt")
-    assert tokenizer.vocab[33:] == ("jumps", "[unused1]", "[unused3]")
-    text = "jumps [unused1] [unused3] unused1"
-    assert max(tokenizer([text]).to_list()[0]) == 33
-    arrays = _arrays(tmp_path / "new")
-    for path in (WORDS, BIAS):
-        assert len(arrays[path]) == 36
-        for row in arrays[path][34:]:
-            np.testing.assert_array_equal(row, arrays[path][0])  # [PAD]
-
-
 def test_an_untied_decoder_grows_too(config, tmp_path, vocab_file):
     folder = _save(build_encoder(config), config, tmp_path / "old", vocab_file)
     arrays = _arrays(folder)
@@ -195,20 +170,6 @@ def test_an_untied_decoder_grows_too(config, tmp_path, vocab_file):
     np.testing.assert_allclose(new[:, 31], decoder[:, parts].mean(1), rtol=1e-6)
 
 
-def test_other_text_gives_the_figures(pretrained, tmp_path):
-    figures = extend_vocab(
-        pretrained,
-        tmp_path / "new",
-        [*LINES, HELD_OUT],
-        eval_lines=["jumps over"],
-        config=ExtendVocabConfig(num_new_pieces=1),
-    )
-    assert figures["vocab_size_after"] == 32
-    assert figures["num_words"] == 2
-    assert figures["tokens_per_word_before"] == 3 / 2
-    assert figures["tokens_per_word_after"] == 3 / 2
-
-
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
@@ -217,7 +178,10 @@ def test_other_text_gives_the_figures(pretrained, tmp_path):
         ({"lines": "corpus.txt"}, "lines is the string 'corpus.txt', but li"),
         ({"words": "foxes"}, "words is the string 'foxes', but lines of text"),
         ({"words": ["", " "]}, "No word was given"),
-        ({"lines": ["the fox"], "words": ["cat"]}, "Both a text and a list"),
+        (
+            {"lines": ["the fox"], "words": ["cat"]},
+            "Both a text and words were",
+        ),
         ({"words": ["the", "Fox"]}, "has a piece for every given word already"),
         ({"lines": ["the fox"] * 9}, "a piece for every frequent word already"),
         (
@@ -227,8 +191,6 @@ def test_other_text_gives_the_figures(pretrained, tmp_path):
         ({"words": ["cats", "New York"]}, r"not one .*into \['new', 'york'\]"),
         ({"words": ["[NEW]"]}, "'.NEW.' is not one word: .*, without blanks"),
         ({"words": ["\u200b"]}, r"not one word: .* splits it into \[\]"),
-        ({"words": ["cats", "a" * 250]}, r"'a+'... has 250 characters, but th"),
-        ({"words": ["##" + "a" * 201]}, "reads words of up to 200; leave it"),
         ({"words": ["caf\ufffd"]}, "has a character that is not UTF-8; conve"),
     ],
 )
@@ -241,8 +203,6 @@ def test_wrong_input_leaves_nothing(pretrained, tmp_path, texts, message):
 def test_wrong_settings_are_refused(pretrained, tmp_path):
     with pytest.raises(ValueError, match="num_new_pieces is 0, but must be"):
         ExtendVocabConfig(num_new_pieces=0)
-    with pytest.raises(ValueError, match="pad_vocab_to_multiple is 0, but"):
-        ExtendVocabConfig(pad_vocab_to_multiple=0)
     (tmp_path / "new").mkdir()
     with pytest.raises(ValueError, match="exists already; give a new folder"):
         extend_vocab(pretrained, tmp_path / "new", words=["cats"])
@@ -295,12 +255,11 @@ def test_korean_film_reviews_in_fewer_tokens(tmp_path, shared):
         "rt",
         encoding="utf-8",
     ) as lines:
-        lines = list(itertools.islice(lines, 3000))
+        lines = list(itertools.islice(filter(str.strip, lines), 3000))
     figures = extend_vocab(
         folder,
         tmp_path / "new",
-        lines[:2000],
-        eval_lines=lines[2000:],
+        lines,
         config=ExtendVocabConfig(num_new_pieces=300),
     )
     assert figures["vocab_size_after"] == 119847
@@ -309,7 +268,7 @@ def test_korean_film_reviews_in_fewer_tokens(tmp_path, shared):
         BertTokenizer(f / "vocab.txt", False)
         for f in (folder, tmp_path / "new")
     ]
-    before, after = (t(lines[2000:]).flat_values.numpy() for t in tokenizers)
+    before, after = (t(lines[19::20]).flat_values.numpy() for t in tokenizers)
     words = figures["num_words"]
     assert figures["tokens_per_word_before"] == len(before) / words
     assert figures["tokens_per_word_after"] == len(after) / words

@@ -60,12 +60,7 @@ def test_the_text_keeps_its_pieces_and_they_keep_their_rows(
             new[path], array[kept] if is_by_piece else array, path
         )
     assert config_beside(tmp_path / "new").vocab_size == 16
-    assert figures == {
-        "vocab_size_before": 19,
-        "vocab_size_after": 16,
-        "num_weights_before": sum(a.size for a in old.values()),
-        "num_weights_after": sum(a.size for a in old.values()) - 3 * (12 + 1),
-    }
+    assert figures == {"vocab_size_before": 19, "vocab_size_after": 16}
     settings = json.loads(
         (tmp_path / "new" / "tokenizer_config.json").read_text()
     )
@@ -97,20 +92,16 @@ def test_words_with_frequent_pieces_are_split_as_before(pretrained, tmp_path):
         pretrained,
         tmp_path / "new",
         TEXTS,
-        config=TrimVocabConfig(min_count=2, pad_vocab_to_multiple=7),
+        config=TrimVocabConfig(min_count=2),
     )
     vocab = (tmp_path / "new" / "vocab.txt").read_text().splitlines()
     # "abab" occurs twice and "the" three times; one "." is a character.
     assert " ".join(vocab) == (
-        "[PAD] [UNK] [CLS] [SEP] [MASK] a b ##a ##b abab . the ##c [unused0]"
+        "[PAD] [UNK] [CLS] [SEP] [MASK] a b ##a ##b abab . the ##c"
     )
     assert _tokens(tmp_path / "new", ["the abab ababa aba ab"]) == [
         ["the", "abab", "abab", "##a", "a", "##b", "##a", "a", "##b"]
     ]
-    old = load_file(pretrained / "model.safetensors")
-    new = load_file(tmp_path / "new" / "model.safetensors")
-    path = "masked_lm/output_bias"
-    np.testing.assert_array_equal(new[path][13], old[path][0])
 
 
 def test_korean_text_keeps_its_pieces(config, tmp_path, shared):
@@ -160,5 +151,5 @@ def test_wrong_input_leaves_nothing(pretrained, tmp_path):
     (tmp_path / "new").mkdir()
     with pytest.raises(ValueError, match="exists already; give a new folder"):
         trim_vocab(pretrained, tmp_path / "new", TEXTS)
-    with pytest.raises(ValueError, match="pad_vocab_to_multiple is -1, but"):
-        TrimVocabConfig(pad_vocab_to_multiple=-1)
+    with pytest.raises(ValueError, match="min_count is -1, but must"):
+        TrimVocabConfig(min_count=-1)

@@ -1,7 +1,8 @@
-"""[B, S, H] <-> the flat token matrix [T, H] that the encoder computes on.
+"""Axes of examples, rows and tokens, joined and split.
 
-For inputs of rank 2, TensorFlow fuses matrix product, bias and activation. It
-does not find the pattern in rank 3.
+The encoder computes on the flat token matrix [T, H]. For inputs of rank 2,
+TensorFlow fuses matrix product, bias and activation; it does not find the
+pattern in rank 3.
 """
 
 import keras
@@ -43,3 +44,30 @@ def tokens_at(positions, x):
     rows = ops.reshape(ops.cast(positions, "int32") + offsets, (-1,))
     tokens = ops.reshape(x, (-1, x.shape[-1]))  # [T, H]
     return ops.take(tokens, rows, axis=0)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class FoldChoices(keras.layers.Layer):
+    """[B, R, S] -> [B*R, S]."""
+
+    def call(self, x):
+        return ops.reshape(x, (-1, ops.shape(x)[-1]))
+
+    def compute_output_spec(self, x):
+        return keras.KerasTensor((None, x.shape[-1]), x.dtype)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class UnfoldChoices(keras.layers.Layer):
+    """[B*R, K] or [B*R, K, H], and a tensor [B, R, S] -> [B, R*K, ...].
+
+    A row holds K choices, and an example has R * K choices. The second tensor
+    gives R; it is an input of `FoldChoices`.
+    """
+
+    def call(self, x, like):
+        num_choices = ops.shape(like)[1] * ops.shape(x)[1]
+        return ops.reshape(x, (-1, num_choices, *x.shape[2:]))
+
+    def compute_output_spec(self, x, like):
+        return keras.KerasTensor((like.shape[0], None, *x.shape[2:]), x.dtype)

@@ -1,0 +1,168 @@
+"""A network -> one of the same layers, with other inputs or outputs."""
+
+from collections.abc import Callable, Collection, Iterable
+
+import keras
+
+from keras_bert.errors import InputError
+from keras_bert.layers.embeddings import BertEmbeddings
+from keras_bert.layers.encoder_block import EncoderBlock
+from keras_bert.layers.pooler import Pooler
+from keras_bert.layers.reshaping import FlattenTokens, UnflattenTokens
+from keras_bert.layers.sequences import RowPositions, SequencePooling
+
+_POOLINGS = Pooler, SequencePooling
+_KEEP_APART = BertEmbeddings, FlattenTokens, EncoderBlock, UnflattenTokens
+
+
+def with_hidden_states(
+    model: keras.Model, layers: Iterable[int]
+) -> keras.Model:
+    """Adds outputs `hidden_1`, `hidden_2` ... to a network with an encoder.
+
+    They are the outputs of encoder layers, which count from 1; `hidden_0` is
+    the output of the embeddings. Their shape is the shape of `input_mask` with
+    one more axis, such as [B, S, H]. The layers and their weights are the
+    model's, computed once.
+
+    The layers themselves compute on the flat tokens of a batch, [B * S, H].
+
+    Raises InputError if the encoder is frozen or has fewer layers.
+
+    Example:
+        >>> bert = keras_bert.load_pretrained("pretrained", max_seq_length=16)
+        >>> network = keras_bert.models.with_hidden_states(bert.encoder, [0, 2])
+        >>> outputs = network(bert.preprocessor(["a good film", "the fox"]))
+        >>> outputs["hidden_0"].shape, outputs["hidden_2"].shape
+        (TensorShape([2, 5, 12]), TensorShape([2, 5, 12]))
+    """
+    names = {
+        f"hidden_{i}": f"layer_{i - 1}" if i else "flatten_tokens"
+        for i in layers
+    }
+    extended = _with_layers(model, names.values())
+    outputs, found = extended.output
+    if missing := set(names.values()) - set(found):
+        raise InputError(
+            f"{model.name} has no {min(missing)} whose hidden states could be "
+            "read; choose other layers, or a model whose encoder is trained."
+        )
+    hidden = {
+        name: UnflattenTokens(name=name)(
+            found[layer], extended.input["input_mask"]
+        )
+        for name, layer in names.items()
+    }
+    return keras.Model(extended.input, {**outputs, **hidden}, name=model.name)
+
+
+def _with_layers(model: keras.Model, names: Collection[str]) -> keras.Model:
+    """Returns a network with the outputs of a model, and of layers by name."""
+    found = {x.name: x.output for x in model.layers if x.name in names}
+    if found:
+        return keras.Model(model.input, (model.output, found))
+
+    # The encoder may be in a network within this one, such as the network of
+    # one row.
+    def call(layer, *args, **kwargs):
+        if not isinstance(layer, keras.Model):
+            return layer(*args, **kwargs)
+        outputs, of_layers = _with_layers(layer, names)(*args, **kwargs)
+        found.update(of_layers)
+        return outputs
+
+    inputs = _new_inputs(model)
+    outer = _call_layers(model, inputs, call)
+    return keras.Model(inputs, (outer.output, found))
+
+
+def can_pack(model: keras.Model) -> bool:
+    """Returns whether a network can read several texts in a row.
+
+    It can if every way from an input to an output has a pooling, and before it
+    only layers that keep the texts of a row apart.
+    """
+    inputs = _new_inputs(model)
+    tokens = list(inputs.values())
+    vectors: list[keras.KerasTensor] = []
+
+    def call(layer, *args, **kwargs):
+        outputs = layer(*args, **kwargs)
+        read = keras.tree.flatten((args, kwargs))
+        if isinstance(layer, _POOLINGS):
+            if len(args) > 1 and _all_in(args[:2], tokens):
+                vectors.append(outputs)
+        elif isinstance(layer, _KEEP_APART):
+            if _all_in(read, tokens):
+                tokens.extend(keras.tree.flatten(outputs))
+        elif _all_in(read, vectors):
+            vectors.extend(keras.tree.flatten(outputs))
+        return outputs
+
+    outputs = _call_layers(model, inputs, call).output
+    return _all_in(keras.tree.flatten(outputs), vectors)
+
+
+def with_packed_rows(model: keras.Model) -> keras.Model:
+    """Makes a network of the same layers in which a row holds several texts.
+
+    A text attends to itself only, so its outputs are the same as in a row of
+    its own, but for the order of sums.
+
+    Inputs: the model's, int32 [R, S], where `input_mask` numbers the K texts of
+    a row from 1. Outputs: the model's, such as `logits` [R, K, L].
+
+    Args:
+        model: A network for which `can_pack` is true.
+
+    Example:
+        >>> from keras_bert.models.rewired import with_packed_rows
+        >>> config = keras_bert.BertConfig.from_name("bert_tiny")
+        >>> model = keras_bert.models.build_classifier(config, num_labels=3)
+        >>> ids = np.array([[2, 5, 3, 2, 9, 8, 3]])
+        >>> mask = np.array([[1, 1, 1, 2, 2, 2, 2]])
+        >>> features = {"input_ids": ids, "input_mask": mask}
+        >>> features["segment_ids"] = ids * 0
+        >>> with_packed_rows(model)(features)["logits"].shape
+        TensorShape([1, 2, 3])
+    """
+    inputs = _new_inputs(model)
+    position_ids, cls_positions = RowPositions(name="row_positions")(
+        inputs["input_mask"]
+    )
+
+    def call(layer, *args, **kwargs):
+        if isinstance(layer, BertEmbeddings):
+            return layer(*args[:2], position_ids)
+        if isinstance(layer, EncoderBlock):
+            return layer(*args, packed=True)
+        if isinstance(layer, _POOLINGS):
+            return layer(*args[:2], cls_positions)
+        return layer(*args, **kwargs)
+
+    return _call_layers(model, inputs, call)
+
+
+def _all_in(values, found):
+    """Returns whether all tensors among the values are among those found."""
+    known = {id(x) for x in found}
+    return all(
+        id(x) in known for x in values if isinstance(x, keras.KerasTensor)
+    )
+
+
+def _new_inputs(model: keras.Model) -> dict[str, keras.KerasTensor]:
+    """Returns inputs like the inputs of a model, by name."""
+    return {
+        name: keras.Input(x.shape[1:], dtype=x.dtype, name=name)
+        for name, x in model.input.items()
+    }
+
+
+def _call_layers(
+    model: keras.Model, inputs: dict[str, keras.KerasTensor], call: Callable
+) -> keras.Model:
+    """Returns a model of the same layers; `call` calls each on its inputs."""
+    return keras.models.clone_model(
+        model, inputs, clone_function=lambda layer: layer, call_function=call
+    )
