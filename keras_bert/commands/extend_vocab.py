@@ -39,7 +39,7 @@ def run(
     words = source(words_file).lines() if words_file else ()
     lines: Iterable[str] = ()
     eval_lines: Iterable[str] = ()
-    if flags.input_file or flags.tfds_name or not words_file:
+    if flags.input_file or not words_file:
         (text,) = flags.configs(source)
         lines = text.lines()
     if eval_file:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import functools
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -44,7 +46,7 @@ class TokenizerBase:
     """The vocabulary, the settings and the special tokens of a tokenizer.
 
     Args:
-        vocab_file: A vocab.txt.
+        vocab_file: A vocab.txt, or the word pieces in the order of their ids.
         do_lower_case: Whether text is lower-cased.
         strip_accents: Whether accents are removed; None does as
             `do_lower_case`.
@@ -62,7 +64,7 @@ class TokenizerBase:
 
     def __init__(
         self,
-        vocab_file: str | Path,
+        vocab_file: str | Path | Sequence[str],
         do_lower_case: bool = True,
         *,
         strip_accents: bool | None = None,
@@ -79,6 +81,14 @@ class TokenizerBase:
         self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = map(
             self.vocab.index, special_tokens
         )
+
+    def __reduce__(self):
+        return functools.partial(
+            type(self),
+            self.vocab,
+            **dataclasses.asdict(self.settings),
+            special_tokens=self.special_tokens,
+        ), ()
 
     @classmethod
     def from_settings(
@@ -108,19 +118,25 @@ class TokenizerBase:
 
 
 def load_vocab(
-    path: str | Path, special_tokens: SpecialTokens = SPECIAL_TOKENS
+    path: str | Path | Sequence[str],
+    special_tokens: SpecialTokens = SPECIAL_TOKENS,
 ) -> list[str]:
     """Reads a `vocab.txt`, or the `tokenizer.json` of a BERT tokenizer.
 
-    Raises InputError if it lacks a special token or has a piece twice.
+    Or takes the word pieces themselves. Raises InputError if one of the
+    special tokens is missing or a piece is there twice.
     """
-    path = to_path(path)
-    if not path.is_file():
-        raise FileNotFoundError(
-            f"No vocabulary at {path}; give the vocab.txt of the checkpoint, "
-            "or learn one with keras-bert build-vocab."
-        )
-    vocab = read_vocab(path) if path.suffix == ".json" else _read_lines(path)
+    if isinstance(path, (list, tuple)):
+        vocab, path = list(path), "that was given"
+    else:
+        path = to_path(path)
+        if not path.is_file():
+            raise FileNotFoundError(
+                f"No vocabulary at {path}; give the vocab.txt of the "
+                "checkpoint, or learn one with keras-bert build-vocab."
+            )
+        is_json = path.suffix == ".json"
+        vocab = read_vocab(path) if is_json else _read_lines(path)
     # Of other families, pieces mark where a word begins, not where it goes on.
     for mark, family in {"\u2581": "SentencePiece", "\u0120": "BPE"}.items():
         if 10 * sum(piece.startswith(mark) for piece in vocab) > len(vocab):
