@@ -47,32 +47,20 @@ class MaskedLMMasker(tf.Module):
         tokenizer: BertTokenizer,
         *,
         max_predictions_per_seq: int = 20,
+        config: MaskingConfig | None = None,
         **settings: Any,
     ):
-        """Takes the fields of `MaskingConfig` as settings."""
+        """Takes a `MaskingConfig`, or its fields as settings."""
         super().__init__(name="masked_lm_masker")
-        self._config = MaskingConfig(**settings)
+        self._config = dataclasses.replace(
+            config or MaskingConfig(), **settings
+        )
         self._max_predictions = max_predictions_per_seq
         self._mask_id = tokenizer.mask_id
         self._never_masked = (tokenizer.cls_id, tokenizer.sep_id)
         self._vocab_size = tokenizer.vocab_size
         self._continues_word = tf.constant(
             [t.startswith("##") for t in tokenizer.vocab]
-        )
-
-    @classmethod
-    def from_config(
-        cls,
-        config: MaskingConfig,
-        tokenizer: BertTokenizer,
-        max_predictions_per_seq: int,
-    ) -> MaskedLMMasker:
-        """Returns a masker with the settings of a `MaskingConfig`."""
-        names = [field.name for field in dataclasses.fields(MaskingConfig)]
-        return cls(
-            tokenizer,
-            max_predictions_per_seq=max_predictions_per_seq,
-            **{name: getattr(config, name) for name in names},
         )
 
     def __call__(

@@ -9,7 +9,6 @@ from __future__ import annotations
 import collections
 import dataclasses
 import functools
-from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -64,7 +63,7 @@ class TokenizerBase:
 
     def __init__(
         self,
-        vocab_file: str | Path | Sequence[str],
+        vocab_file: str | Path | list[str],
         do_lower_case: bool = True,
         *,
         strip_accents: bool | None = None,
@@ -118,7 +117,7 @@ class TokenizerBase:
 
 
 def load_vocab(
-    path: str | Path | Sequence[str],
+    path: str | Path | list[str] | tuple[str, ...],
     special_tokens: SpecialTokens = SPECIAL_TOKENS,
 ) -> list[str]:
     """Reads a `vocab.txt`, or the `tokenizer.json` of a BERT tokenizer.

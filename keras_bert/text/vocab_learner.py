@@ -12,7 +12,7 @@ from keras_bert.io.whole_files import atomic_path
 from keras_bert.text.text_ops import require_tensorflow_text
 from keras_bert.text.tokenizer_settings import TokenizerSettings
 from keras_bert.text.vocab import SPECIAL_TOKENS
-from keras_bert.text.word_counts import WordCounter, check_lines
+from keras_bert.text.word_counts import check_lines, count_words
 
 
 def learn_vocab(
@@ -61,10 +61,7 @@ def learn_vocab(
             "at least 100."
         )
     check_lines(lines=lines)
-    counter = WordCounter(TokenizerSettings(do_lower_case))
-    for line in lines:
-        counter.add(line)
-    counts = counter.counts()
+    counts = count_words(lines, TokenizerSettings(do_lower_case))
     if not counts:
         raise InputError(
             "The text has no word to learn a vocabulary from; give files "
@@ -81,9 +78,6 @@ def learn_vocab(
             len(characters),
             max_characters,
         )
-    logging.info(
-        "Choosing at most %d pieces for %d words", vocab_size, len(counts)
-    )
     vocab = learner.learn(
         counts.items(),
         vocab_size,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import collections
-import dataclasses
 import functools
+import itertools
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -23,42 +23,29 @@ _WORDS_PER_CALL = 100_000
 _MAX_WORDS = 4_000_000
 
 
-class WordCounter:
+def count_words(
+    lines: Iterable[str], settings: TokenizerSettings
+) -> dict[str, int]:
     """Counts words as `BertTokenizer` splits them, before any word piece.
 
     Beyond 4 million different words, it forgets the words that it has seen
     once so far.
     """
-
-    def __init__(self, settings: TokenizerSettings):
-        self._split = _splitter(settings)
-        self._chunk: list[str] = []
-        self._counts: collections.Counter[bytes] = collections.Counter()
-
-    def add(self, line: str) -> None:
-        """Counts the words of a line."""
-        self._chunk.append(line)
-        if len(self._chunk) == _LINES_PER_CALL:
-            self._count_chunk()
-
-    def counts(self) -> dict[str, int]:
-        """Returns the words of all lines so far and their counts."""
-        self._count_chunk()
-        return {word.decode("utf-8"): n for word, n in self._counts.items()}
-
-    def _count_chunk(self):
-        words = self._split(tf.constant(self._chunk, tf.string))
-        self._counts.update(words.flat_values.numpy())
-        self._chunk.clear()
-        if len(self._counts) > _MAX_WORDS:
+    counts: collections.Counter[bytes] = collections.Counter()
+    lines = iter(lines)
+    while chunk := list(itertools.islice(lines, _LINES_PER_CALL)):
+        words = _splitter(settings)(tf.constant(chunk, tf.string))
+        counts.update(words.flat_values.numpy())
+        if len(counts) > _MAX_WORDS:
             logging.warning(
                 "The text has more than %d different words; those that were "
                 "seen once so far are forgotten.",
                 _MAX_WORDS,
             )
-            self._counts = collections.Counter(
-                {word: n for word, n in self._counts.items() if n > 1}
+            counts = collections.Counter(
+                {word: n for word, n in counts.items() if n > 1}
             )
+    return {word.decode("utf-8"): n for word, n in counts.items()}
 
 
 def words_of_texts(
@@ -67,6 +54,15 @@ def words_of_texts(
     """Returns the words of each text."""
     words = _splitter(settings)(tf.constant(texts, tf.string))
     return [[w.decode("utf-8") for w in row] for row in words.to_list()]
+
+
+@functools.cache
+def _splitter(settings):
+    return tf.function(
+        lambda texts: split_words(clean_text(texts, settings), settings)[0],
+        input_signature=[tf.TensorSpec([None], tf.string)],
+        autograph=False,
+    )
 
 
 def check_lines(**texts: Iterable[str]) -> None:
@@ -82,38 +78,10 @@ def check_lines(**texts: Iterable[str]) -> None:
             )
 
 
-@functools.cache
-def _splitter(settings):
-    return tf.function(
-        lambda texts: split_words(clean_text(texts, settings), settings)[0],
-        input_signature=[tf.TensorSpec([None], tf.string)],
-        autograph=False,
-    )
-
-
-@dataclasses.dataclass(frozen=True)
-class TokenCounts:
-    """What a tokenizer makes of a text.
-
-    Attributes:
-        num_words: Words of the text; a punctuation mark is a word.
-        num_unknown_words: Words that are [UNK].
-        per_piece: The number of each piece, by its id.
-    """
-
-    num_words: int
-    num_unknown_words: int
-    per_piece: np.ndarray
-
-    @property
-    def tokens_per_word(self) -> float:
-        return float(self.per_piece.sum() / self.num_words)
-
-
 def count_tokens(
     tokenizer: BertTokenizer, word_counts: Mapping[str, int]
-) -> TokenCounts:
-    """Counts the tokens of the words of a `WordCounter`."""
+) -> np.ndarray:
+    """Returns how often each piece occurs in the words, by its id."""
     words = list(word_counts)
     per_piece = np.zeros(tokenizer.vocab_size, np.int64)
     for begin in range(0, len(words), _WORDS_PER_CALL):
@@ -123,6 +91,4 @@ def count_tokens(
         np.add.at(
             per_piece, ids.values.numpy(), counts[ids.value_rowids().numpy()]
         )
-    return TokenCounts(
-        sum(word_counts.values()), int(per_piece[tokenizer.unk_id]), per_piece
-    )
+    return per_piece

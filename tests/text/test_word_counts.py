@@ -2,16 +2,13 @@ import pytest
 
 from keras_bert.text import word_counts
 from keras_bert.text.tokenizer_settings import TokenizerSettings
-from keras_bert.text.word_counts import WordCounter, words_of_texts
+from keras_bert.text.word_counts import count_words, words_of_texts
 
 TEXTS = ["A Café, a cat.", "", "the CAT 中文"]
 
 
 def test_words_are_counted_over_lines():
-    counter = WordCounter(TokenizerSettings())
-    for text in TEXTS:
-        counter.add(text)
-    assert counter.counts() == {
+    assert count_words(iter(TEXTS), TokenizerSettings()) == {
         "a": 2,
         "cafe": 1,
         ",": 1,
@@ -21,8 +18,6 @@ def test_words_are_counted_over_lines():
         "中": 1,
         "文": 1,
     }
-    counter.add("Cat")
-    assert counter.counts()["cat"] == 3
 
 
 def test_words_of_texts_keep_their_case_on_request():
@@ -36,16 +31,11 @@ def test_words_of_texts_keep_their_case_on_request():
 def test_rare_words_are_forgotten_if_there_are_too_many(monkeypatch, caplog):
     monkeypatch.setattr(word_counts, "_MAX_WORDS", 3)
     monkeypatch.setattr(word_counts, "_LINES_PER_CALL", 2)
-    counter = WordCounter(TokenizerSettings())
-    for line in ["a b", "a c d", "e a", "e"]:
-        counter.add(line)
-    assert counter.counts() == {"a": 3, "e": 2}
+    counts = count_words(["a b", "a c d", "e a", "e"], TokenizerSettings())
+    assert counts == {"a": 3, "e": 2}
     assert "more than 3 different words" in caplog.text
 
 
 @pytest.mark.parametrize("lines", [[], [""], ["  ", "\t"]])
 def test_no_words(lines):
-    counter = WordCounter(TokenizerSettings())
-    for line in lines:
-        counter.add(line)
-    assert counter.counts() == {}
+    assert count_words(lines, TokenizerSettings()) == {}

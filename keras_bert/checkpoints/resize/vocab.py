@@ -23,12 +23,12 @@ from keras_bert.checkpoints.resize.config import (
 from keras_bert.errors import InputError
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import check_is_new
-from keras_bert.text.new_pieces import INSIDE, WordSplitter, choose_new_pieces
+from keras_bert.text.new_pieces import INSIDE, choose_new_pieces, split_word
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.word_counts import (
-    WordCounter,
     check_lines,
     count_tokens,
+    count_words,
     words_of_texts,
 )
 from keras_bert.text.words import MAX_CHARS_PER_WORD
@@ -123,10 +123,9 @@ def extend_vocab(
             f"The vocabulary of {checkpoint} has a piece for every "
             f"{'given' if words else 'frequent'} word already."
         )
-    split = WordSplitter(vocab)
     ids = {piece: i for i, piece in enumerate(vocab)}
     sources = [[i] for i in range(len(vocab))]
-    sources += [[ids[part] for part in split(piece)] for piece in new]
+    sources += [[ids[part] for part in split_word(piece, ids)] for piece in new]
     written = _write(
         output_dir, old, vocab + new, sources, config.pad_vocab_to_multiple
     )
@@ -140,16 +139,12 @@ def extend_vocab(
     tokenizer = BertTokenizer.from_settings(
         to_path(output_dir) / "vocab.txt", old.tokenizer.settings
     )
-    before, after = (
-        count_tokens(x, held_out) for x in (old.tokenizer, tokenizer)
-    )
-    return figures | {
-        "num_words": before.num_words,
-        "tokens_per_word_before": before.tokens_per_word,
-        "tokens_per_word_after": after.tokens_per_word,
-        "unknown_words_before": before.num_unknown_words,
-        "unknown_words_after": after.num_unknown_words,
-    }
+    figures["num_words"] = num_words = sum(held_out.values())
+    for when, x in (("before", old.tokenizer), ("after", tokenizer)):
+        per_piece = count_tokens(x, held_out)
+        figures[f"tokens_per_word_{when}"] = float(per_piece.sum() / num_words)
+        figures[f"unknown_words_{when}"] = int(per_piece[x.unk_id])
+    return figures
 
 
 def trim_vocab(
@@ -199,16 +194,13 @@ def trim_vocab(
     check_is_new(output_dir)
     check_lines(lines=lines)
     old = read_checkpoint(checkpoint)
-    counter = WordCounter(old.tokenizer.settings)
-    for line in lines:
-        counter.add(line)
-    word_counts = counter.counts()
+    word_counts = count_words(lines, old.tokenizer.settings)
     if not word_counts:
         raise InputError(
             "The text has no word, so no piece would be kept; give the text "
             "that the model is meant to read."
         )
-    used = count_tokens(old.tokenizer, word_counts).per_piece
+    used = count_tokens(old.tokenizer, word_counts)
     special = set(old.tokenizer.special_tokens)
     kept = {
         piece: [i]
@@ -230,15 +222,19 @@ def trim_vocab(
 
 def _count_words(lines, eval_lines, settings):
     """Returns the words to learn from and the held-out ones."""
-    learned, held_out = WordCounter(settings), WordCounter(settings)
-    for line in eval_lines:
-        held_out.add(line)
-    separate = held_out.counts()
-    texts = (line for line in lines if line.strip())
-    for number, line in enumerate(texts, 1):
-        is_held_out = not separate and number % _HELD_OUT == 0
-        (held_out if is_held_out else learned).add(line)
-    return learned.counts(), held_out.counts()
+    separate = count_words(eval_lines, settings)
+    held_out = []
+
+    def learned():
+        texts = (line for line in lines if line.strip())
+        for number, line in enumerate(texts, 1):
+            if not separate and number % _HELD_OUT == 0:
+                held_out.append(line)
+            else:
+                yield line
+
+    counts = count_words(learned(), settings)
+    return counts, separate or count_words(held_out, settings)
 
 
 def _pieces_of_list(words, tokenizer):

@@ -41,8 +41,10 @@ class RecordMaker:
         self._corpus = corpus_maker(
             tokenizer, by_punctuation=config.split_sentences
         )
-        self._masker = MaskedLMMasker.from_config(
-            config, tokenizer, config.max_predictions_per_seq
+        self._masker = MaskedLMMasker(
+            tokenizer,
+            max_predictions_per_seq=config.max_predictions_per_seq,
+            config=config,
         )
 
     def make_part(self, block: Block, path: Path, num_files: int) -> int:

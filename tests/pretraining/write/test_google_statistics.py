@@ -99,7 +99,9 @@ def _ours(shared, tmp_path, *, dynamic_masking):
             text.split("\n"), [records], tokenizer, config
         )
         assert counts["tokens"] == GOOGLE["tokens"]
-        masker = MaskedLMMasker.from_config(config, tokenizer, P)
+        masker = MaskedLMMasker(
+            tokenizer, max_predictions_per_seq=P, config=config
+        )
         dataset = read_records(
             [records],
             max_seq_length=S,
