@@ -157,13 +157,12 @@ class BertPreprocessor(tf.Module):
             tf.gather(ids.values, windows.places(ids.row_starts()).values),
             self.tokenizer.sep_id,
         )
-        num_read = tf.math.segment_max(windows.ends, windows.text_numbers)
+        input_ids = windows.numbers.with_values(input_ids)
         features = {
-            "input_ids": windows.numbers.with_values(input_ids),
-            "segment_ids": windows.numbers.with_values(
-                tf.zeros_like(input_ids)
-            ),
+            "input_ids": input_ids,
+            "segment_ids": tf.zeros_like(input_ids),
         }
+        num_read = tf.math.segment_max(windows.ends, windows.text_numbers)
         return Packed(features, num_read < ids.row_lengths())
 
 
@@ -190,17 +189,17 @@ def pack_segments(
         lengths[0] = tf.minimum(first, keep)
         budget -= lengths[0]
     lengths[-1] = tf.minimum(lengths[-1], budget)
-    columns = [
-        tf.RaggedTensor.from_row_lengths(
-            tf.fill([segments[0].nrows()], tf.constant(special, tf.int32)),
-            tf.ones_like(lengths[0]),
-            validate=False,
-        )
+    cls, sep = (
+        tf.RaggedTensor.from_tensor(tf.fill([tf.size(truncated), 1], special))
         for special in (cls_id, sep_id)
-    ]
-    input_ids, segment_ids = columns[:1], [tf.zeros_like(columns[0])]
+    )
+    input_ids, segment_ids = [cls], [tf.zeros_like(cls)]
     for i, ids in enumerate(segments):
-        part = tf.concat([_shorten(ids, lengths[i]), columns[1]], axis=1)
+        starts = ids.row_starts()
+        kept = tf.gather(
+            ids.flat_values, tf.ragged.range(starts, starts + lengths[i])
+        )
+        part = tf.concat([kept, sep], axis=1)
         input_ids.append(part)
         segment_ids.append(tf.ones_like(part) * i)
     features = {
@@ -208,19 +207,6 @@ def pack_segments(
         "segment_ids": tf.concat(segment_ids, axis=1),
     }
     return Packed(features, truncated)
-
-
-def _shorten(ids, lengths):
-    """Keeps the first `lengths` [B] ids of each row."""
-    # As tf.ragged.boolean_mask, with a tenth of its operations.
-    row_ids = ids.value_rowids()
-    places = tf.range(tf.size(row_ids, tf.int64)) - tf.gather(
-        ids.row_starts(), row_ids
-    )
-    kept = places < tf.gather(lengths, row_ids)
-    return tf.RaggedTensor.from_row_lengths(
-        tf.boolean_mask(ids.flat_values, kept), lengths, validate=False
-    )
 
 
 def pad(

@@ -34,22 +34,13 @@ def require_tensorflow_text(what: str) -> None:
         )
 
 
-def library() -> str:
-    """Returns the name and the version of what finds the word pieces."""
-    found = tf_text or import_tokenizers()
-    return f"{found.__name__} {found.__version__}"
-
-
 def wordpiece(
     vocab: Sequence[str], unknown_token: str, *, splits_text: bool
-) -> tuple[Any, bool]:
-    """Returns a tokenizer of clean text, and whether it splits into words.
-
-    If not, it takes words. It splits if `splits_text`, and if it can.
-    """
+) -> Any:
+    """Returns a tokenizer of clean text, or else of its words."""
     if tf_text is None:
-        return _WordPiece(vocab, unknown_token), False
-    tokenizer = tf_text.FastWordpieceTokenizer(
+        return _WordPiece(vocab, unknown_token)
+    return tf_text.FastWordpieceTokenizer(
         list(vocab),
         # Longer words are blanked before; a character has up to 4 bytes.
         max_bytes_per_word=4 * MAX_CHARS_PER_WORD + 1,
@@ -57,7 +48,6 @@ def wordpiece(
         unknown_token=unknown_token,
         no_pretokenization=not splits_text,
     )
-    return tokenizer, splits_text
 
 
 def split(

@@ -10,7 +10,7 @@ import collections
 import dataclasses
 import functools
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from keras_bert.errors import InputError
 from keras_bert.io.paths import to_path
@@ -47,9 +47,7 @@ class TokenizerBase:
     Args:
         vocab_file: A vocab.txt, or the word pieces in the order of their ids.
         do_lower_case: Whether text is lower-cased.
-        strip_accents: Whether accents are removed; None does as
-            `do_lower_case`.
-        tokenize_chinese_chars: Whether each CJK ideograph is a word.
+        settings: The other fields of `TokenizerSettings`.
         special_tokens: The names of the special tokens in the vocabulary. In
             a text, these names are split like any other text, so that no user
             can put a special token into a text.
@@ -66,16 +64,13 @@ class TokenizerBase:
         vocab_file: str | Path | list[str],
         do_lower_case: bool = True,
         *,
-        strip_accents: bool | None = None,
-        tokenize_chinese_chars: bool = True,
         special_tokens: SpecialTokens = SPECIAL_TOKENS,
+        **settings: Any,
     ):
         super().__init__()
         # A tuple: a list would be tracked and stored in every SavedModel.
         self.vocab = tuple(load_vocab(vocab_file, special_tokens))
-        self.settings = TokenizerSettings(
-            do_lower_case, strip_accents, tokenize_chinese_chars
-        )
+        self.settings = TokenizerSettings(do_lower_case, **settings)
         self.special_tokens = special_tokens
         self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = map(
             self.vocab.index, special_tokens

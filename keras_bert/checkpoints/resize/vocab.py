@@ -25,7 +25,7 @@ from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import check_is_new
 from keras_bert.text.new_pieces import INSIDE, choose_new_pieces, split_word
 from keras_bert.text.tokenizer import BertTokenizer
-from keras_bert.text.word_counts import (
+from keras_bert.text.vocab_learner import (
     check_lines,
     count_tokens,
     count_words,
