@@ -23,7 +23,7 @@ from keras_bert.kinds.kind import Kind
 from keras_bert.kinds.spec import spec_to_json
 from keras_bert.predict.network import import_engine, load_network, to_specs
 from keras_bert.predict.versions import DESCRIPTION, MODEL_FILES, new_version
-from keras_bert.text.tokenizer_json import tokenizer_json
+from keras_bert.text.tokenizer_settings import tokenizer_json
 
 # The version of the operations that tf2onnx writes.
 _OPSET = 17

@@ -105,16 +105,15 @@ class _WordPiece:
         Starts and ends are the bytes of each word that a piece is.
         """
         *pieces, lengths = _call(
-            self._pieces,
-            words.flat_values,
-            [tf.int32, tf.int64, tf.int64, tf.int64],
+            self._pieces, words.flat_values, [tf.int64] * 4
         )
-        return tuple(
+        ids, starts, ends = (
             words.with_flat_values(
                 tf.RaggedTensor.from_row_lengths(x, lengths, validate=False)
             )
             for x in pieces
         )
+        return tf.cast(ids, tf.int32), starts, ends
 
     def _pieces(self, words):
         """Words, bytes [W] -> flat ids, starts, ends; how many a word has."""
@@ -128,11 +127,7 @@ class _WordPiece:
         rows = [pieces[word] for word in words]
         flat = [[x for row in rows for x in row[i]] for i in range(3)]
         lengths = [len(ids) for ids, _, _ in rows]
-        dtypes = "int32", "int64", "int64", "int64"
-        return [
-            np.array(x, dtype)
-            for x, dtype in zip((*flat, lengths), dtypes, strict=True)
-        ]
+        return [np.array(x, "int64") for x in (*flat, lengths)]
 
 
 def _call(

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple, Self
 
 from keras_bert.errors import InputError
 from keras_bert.io.paths import to_path
-from keras_bert.text.tokenizer_json import read_vocab
-from keras_bert.text.tokenizer_settings import TokenizerSettings
+from keras_bert.text.tokenizer_settings import TokenizerSettings, read_vocab
 
 
 class SpecialTokens(NamedTuple):

@@ -9,8 +9,12 @@ from keras_bert.pretraining.write.config import (
     check_max_seq_length,
 )
 from keras_bert.pretraining.write.documents_to_pairs import pack_pairs
-from keras_bert.text.masking import MaskedLMMasker
-from keras_bert.text.row_random import row_bits, to_integers, to_uniform
+from keras_bert.text.masking import (
+    MaskedLMMasker,
+    row_bits,
+    to_integers,
+    to_uniform,
+)
 from keras_bert.text.tokenizer import BertTokenizer
 
 

@@ -24,8 +24,6 @@ from keras_bert.pretraining.records.files import make_index, save_index
 from keras_bert.pretraining.write.config import digest
 from keras_bert.pretraining.write.text_to_blocks import Block
 
-_KEYS = {"settings", "text_digest", "counts"}  # of the .json
-
 
 class OutputFiles:
     """The record files of one run and, beside the first, a `.json` about them.
@@ -135,16 +133,16 @@ class OutputFiles:
             return None
         try:
             finished = json.loads(self._json.read_bytes())
-        except ValueError:
-            finished = None
-        if not isinstance(finished, dict) or set(finished) != _KEYS:
+            before, _, _ = (
+                finished[key] for key in ("settings", "text_digest", "counts")
+            )
+        except (KeyError, TypeError, ValueError) as error:
             raise InputError(
                 f"{self._json} does not describe records and would be "
                 "replaced; move it away, or choose another output file."
-            )
+            ) from error
         if not any(file.exists() for file in self._files):
             return None
-        before = finished["settings"]
         differing = [
             f"{name} {before.get(name)!r}, now {self._settings.get(name)!r}"
             for name in before | self._settings

@@ -10,6 +10,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pytest
 from read_records import read_records
 
 from keras_bert.pretraining.read.records_to_pairs import InstanceDrawer
@@ -144,6 +145,7 @@ def test_pairs_are_distributed_as_googles(shared, tmp_path):
     assert max(deviations.values()) < _MOST, deviations
 
 
+@pytest.mark.slow  # test_lengths_are_those_of_static_pairs is the short one
 def test_pairs_drawn_during_training_differ_by_what_is_not_put_back(
     shared, tmp_path
 ):

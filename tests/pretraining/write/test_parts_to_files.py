@@ -63,7 +63,10 @@ def test_a_finished_run_is_not_repeated(tmp_path):
     assert _contents(tmp_path) == (b"not touched", CONTENTS[1])
 
 
-@pytest.mark.parametrize("begin", ["nothing", "one file missing"])
+@pytest.mark.parametrize(
+    "begin",
+    ["nothing", pytest.param("one file missing", marks=pytest.mark.slow)],
+)
 def test_a_kill_at_any_moment_changes_no_byte(tmp_path, begin):
     """Each run is killed at a later change of a file than the run before."""
     if begin == "one file missing":
