@@ -120,7 +120,7 @@ def test_wrong_input_is_a_sentence(script_folder, tmp_path):
         input_file=folder / "corpus.txt",
         output_file=tmp_path / "x.tfrecord",
     )
-    assert "Give either an input_file or a tfds_name" in error_of(
+    assert "Give an input_file" in error_of(
         "extend_vocab",
         checkpoint=folder,
         output_dir=tmp_path / "x",

@@ -1,6 +1,6 @@
 """Run in a process of its own: what works without tensorflow-text.
 
-    python without_tensorflow_text.py FOLDER [SHARED]
+    python without_tensorflow_text.py data|training FOLDER [SHARED]
 
 FOLDER holds what tests/test_without_tensorflow_text.py made of the same
 functions with tensorflow-text. Each check prints its name when it has passed.
@@ -107,7 +107,7 @@ def write_records(folder, file, *, dynamic_masking):
     return file.read_bytes()
 
 
-def check_ids():
+def data_ids():
     for shared in SHARED:
         file = shared / "golden/tokenizer/expected_ids.jsonl.gz"
         with gzip.open(file) as lines:
@@ -122,12 +122,12 @@ def check_ids():
             assert tokenizer(texts).to_list() == [row[key] for row in rows]
 
 
-def check_places_and_vectors():
+def data_places_and_vectors():
     assert offsets(FOLDER) == EXPECTED["offsets"]
     np.testing.assert_array_equal(embed(FOLDER), EXPECTED["embed"])
 
 
-def check_preprocessor():
+def data_preprocessor():
     pretrained = keras_bert.load_pretrained(FOLDER / "pretrained")
     texts = ["The fox jumped.", "a bad film"]
     ids = [[2, 5, 9, 10, 12, 16, 3], [2, 6, 26, 23, 3, 0, 0]]
@@ -140,7 +140,7 @@ def check_preprocessor():
     assert features["input_ids"].numpy().tolist() == ids
 
 
-def check_finetuning():
+def training_finetuning():
     for kind in TASKS:
         results = finetune(kind, FOLDER, FOLDER / f"{kind}-without")
         assert results == EXPECTED[kind]
@@ -150,16 +150,28 @@ def check_finetuning():
     assert sorted(model.evaluate(rows)) == ["accuracy", "loss"]
     message = "A SavedModel that takes strings needs tensorflow-text"
     refuses(message, lambda: model.export(FOLDER / "served"))
-    message = "take strings need tensorflow-text"
-    refuses(message, lambda: load_saved_model(FOLDER / "exported"))
 
 
-def check_pretraining():
+def data_records():
     for dynamic_masking in (False, True):
         name = f"records-{dynamic_masking}"
         file = FOLDER / f"{name}-without"
         written = write_records(FOLDER, file, dynamic_masking=dynamic_masking)
         assert written == (FOLDER / name).read_bytes()
+
+
+def data_what_needs_tensorflow_text():
+    message = "take strings need tensorflow-text"
+    refuses(message, lambda: load_saved_model(FOLDER / "exported"))
+    refuses(
+        "Learning a vocabulary needs tensorflow-text",
+        lambda: keras_bert.text.learn_vocab(["a"], "v.txt", vocab_size=100),
+    )
+
+
+def training_pretraining():
+    file = FOLDER / "dynamic"
+    write_records(FOLDER, file, dynamic_masking=True)
     figures = keras_bert.pretrain(
         keras_bert.BertConfig.from_json(FOLDER / "pretrained/bert_config.json"),
         str(file),
@@ -174,10 +186,6 @@ def check_pretraining():
         ),
     )
     assert figures["masked_lm_loss"] > 0
-    refuses(
-        "Learning a vocabulary needs tensorflow-text",
-        lambda: keras_bert.text.learn_vocab(["a"], "v.txt", vocab_size=100),
-    )
 
 
 def refuses(message, function):
@@ -190,9 +198,10 @@ def refuses(message, function):
 
 
 if __name__ == "__main__":
-    FOLDER, *SHARED = map(Path, sys.argv[1:])
+    PART = sys.argv[1]
+    FOLDER, *SHARED = map(Path, sys.argv[2:])
     EXPECTED = json.loads((FOLDER / "expected.json").read_text())
     for name, check in list(globals().items()):
-        if name.startswith("check_"):
+        if name.startswith(f"{PART}_"):
             check()
             print(name)

@@ -14,10 +14,10 @@ from keras_bert.checkpoints.find import (
     read_json,
     vocab_beside,
 )
-from keras_bert.text.tokenizer_json import read_settings
 from keras_bert.text.tokenizer_settings import (
     TokenizerSettings,
     check_tokenizer_class,
+    read_settings,
 )
 from keras_bert.text.vocab import load_vocab
 from keras_bert.text.without_tensorflow import make_tokenizer

@@ -1,8 +1,7 @@
 r"""Writes pre-training records from text: sentence pairs with masked tokens.
 
 The text has one sentence per line and a blank line between documents. With
---split_sentences it may be raw text. With a --runner, the workers of Apache
-Beam make the same files.
+--split_sentences it may be raw text.
 
     keras-bert create-pretraining-data --input_file=corpus.txt.gz \
         --output_file=a.tfrecord,b.tfrecord --vocab_file=vocab.txt
@@ -15,11 +14,7 @@ Args:
         says, or else as the vocabulary suggests: it is cased if a piece has a
         capital.
     num_workers: The number of processes; it does not change the records.
-    runner: An Apache Beam runner.
-    beam_options: Options of Beam.
 """
-
-import shlex
 
 import keras_bert
 
@@ -32,19 +27,11 @@ def run(
     vocab_file: str | None = None,
     do_lower_case: bool | None = None,
     num_workers: int = 1,
-    runner: str = "",
-    beam_options: str = "",
 ):
     tokenizer = keras_bert.load_tokenizer(
         checkpoint, vocab_file=vocab_file, do_lower_case=do_lower_case
     )
-    if runner:
-        options = [f"--runner={runner}", *shlex.split(beam_options)]
-        counts = keras_bert.pretraining.create_pretraining_data_with_beam(
-            source, output_file, tokenizer, config, pipeline_options=options
-        )
-    else:
-        counts = keras_bert.create_pretraining_data(
-            source, output_file, tokenizer, config, num_workers=num_workers
-        )
+    counts = keras_bert.create_pretraining_data(
+        source, output_file, tokenizer, config, num_workers=num_workers
+    )
     print(", ".join(f"{number} {name}" for name, number in counts.items()))

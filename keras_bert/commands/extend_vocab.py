@@ -35,7 +35,7 @@ def run(
     source = keras_bert.pretraining.TextSource
     words = source(words_file).lines() if words_file else ()
     lines: Iterable[str] = ()
-    if flags.input_file or flags.tfds_name or not words_file:
+    if flags.input_file or not words_file:
         (text,) = flags.configs(source)
         lines = text.lines()
     figures = keras_bert.checkpoints.extend_vocab(

@@ -9,7 +9,6 @@ from keras_bert.kinds.settings import WindowSettings
 from keras_bert.models.window_pooling import pool_windows
 from keras_bert.text.packing import BertPreprocessor
 from keras_bert.text.tokenizer import BertTokenizer
-from keras_bert.text.windows import WindowPreprocessor
 
 # The feature that says how many windows each text of an example has.
 NUM_WINDOWS = "num_windows"
@@ -17,14 +16,12 @@ NUM_WINDOWS = "num_windows"
 
 def text_preprocessor(
     settings: WindowSettings, tokenizer: BertTokenizer
-) -> BertPreprocessor | WindowPreprocessor:
+) -> BertPreprocessor:
     """Returns what packs texts, in windows if the settings say so."""
-    if not settings.in_windows:
-        return BertPreprocessor(tokenizer, settings.max_seq_length)
-    return WindowPreprocessor(
+    return BertPreprocessor(
         tokenizer,
         settings.max_seq_length,
-        doc_stride=settings.doc_stride,
+        doc_stride=settings.doc_stride if settings.in_windows else 0,
         max_num_windows=settings.max_num_windows,
     )
 
@@ -42,7 +39,7 @@ def join_windows(
     """Puts the windows of the C texts of an example one after the other.
 
     Takes `input_ids` and `segment_ids` [B*C, (W), (tokens)] of
-    `WindowPreprocessor.pack`. Returns the ragged inputs of
+    `BertPreprocessor.pack`. Returns the ragged inputs of
     `build_embedder(window_pooling=...)`: int32 [B, (M), (tokens)], and
     `num_windows`, int32 [B, C], the number of windows of each text.
     """

@@ -3,7 +3,4 @@ from .read.records_to_pairs import InstanceDrawer as InstanceDrawer
 from .run import pretrain as pretrain
 from .write.config import PretrainingDataConfig as PretrainingDataConfig
 from .write.run import create_pretraining_data as create_pretraining_data
-from .write.run import (
-    create_pretraining_data_with_beam as create_pretraining_data_with_beam,
-)
-from .write.source_to_lines import TextSource as TextSource
+from .write.text_to_blocks import TextSource as TextSource

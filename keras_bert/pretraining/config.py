@@ -50,3 +50,6 @@ class PretrainingConfig(TrainConfig, MaskingConfig):
     pack_sequences: bool = False
     init_moments: bool = False
     skip_corrupt_records: bool = False
+
+    def __post_init__(self):
+        MaskingConfig.__post_init__(self)

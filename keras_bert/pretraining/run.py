@@ -180,8 +180,10 @@ def _open(files, config, tokenizer):
     """Returns records; the tokenizer masks those that have no masks."""
     drawer = tokenizer and InstanceDrawer(
         tokenizer,
-        MaskedLMMasker.from_config(
-            config, tokenizer, config.max_predictions_per_seq
+        MaskedLMMasker(
+            tokenizer,
+            max_predictions_per_seq=config.max_predictions_per_seq,
+            config=config,
         ),
         max_seq_length=config.max_seq_length,
         random_seed=config.random_seed,

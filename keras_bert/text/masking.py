@@ -1,22 +1,23 @@
-"""Chooses the tokens that the masked LM predicts, and replaces them."""
+"""Chooses the tokens that the masked LM predicts, and replaces them.
+
+The random numbers depend on a row only, not on its batch. (A seed of
+`tf.random.stateless_uniform` is for a whole batch.) The generator is SplitMix64
+(Steele, Lea and Flood 2014), which is a function of a counter.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
-from keras_bert.errors import InputError
 from keras_bert.text.masking_config import MaskingConfig
-from keras_bert.text.row_random import (
-    row_bits,
-    to_integers,
-    to_order,
-    to_uniform,
-)
 from keras_bert.text.tokenizer import BertTokenizer
-from keras_bert.text.whole_words import choose_spans, positions_of
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_FACTORS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
 class MaskedLMMasker(tf.Module):
@@ -29,10 +30,9 @@ class MaskedLMMasker(tf.Module):
     stay.
 
     With `do_whole_word_mask`, a word is chosen with all its pieces, or skipped
-    if it would exceed the number. Each piece is still replaced by itself. With
-    a `max_ngram_size` over 1, up to that many neighbouring words are chosen
-    together, n words with a weight of 1/n, and all are replaced the same way
-    (tensorflow/models, official/nlp).
+    if it would exceed the number. Each piece is still replaced by itself. A
+    word is a piece without ## and all following pieces with ##. After [CLS],
+    [SEP] or a cut, a piece with ## also starts a word.
 
     Example:
         >>> tokenizer = keras_bert.BertTokenizer("vocab.txt")
@@ -50,52 +50,20 @@ class MaskedLMMasker(tf.Module):
         tokenizer: BertTokenizer,
         *,
         max_predictions_per_seq: int = 20,
+        config: MaskingConfig | None = None,
         **settings: Any,
     ):
-        """Takes the fields of `MaskingConfig` as settings."""
+        """Takes a `MaskingConfig`, or its fields as settings."""
         super().__init__(name="masked_lm_masker")
-        self._config = config = MaskingConfig(**settings)
-        if config.mask_rate + config.random_rate > 1 or (
-            min(config.mask_rate, config.random_rate) < 0
-        ):
-            raise InputError(
-                f"mask_rate is {config.mask_rate} and random_rate is "
-                f"{config.random_rate}, but both must be at least 0 and their "
-                "sum at most 1; the paper has 0.8 and 0.1."
-            )
-        if not 0 < config.masked_lm_prob < 1:
-            raise InputError(
-                f"masked_lm_prob is {config.masked_lm_prob}, but must be "
-                "between 0 and 1; the paper has 0.15."
-            )
-        if config.max_ngram_size < 1 or (
-            config.max_ngram_size > 1 and not config.do_whole_word_mask
-        ):
-            raise InputError(
-                f"max_ngram_size is {config.max_ngram_size}, but must be 1, or "
-                "more with do_whole_word_mask: n-grams consist of whole words."
-            )
+        self._config = dataclasses.replace(
+            config or MaskingConfig(), **settings
+        )
         self._max_predictions = max_predictions_per_seq
         self._mask_id = tokenizer.mask_id
         self._never_masked = (tokenizer.cls_id, tokenizer.sep_id)
         self._vocab_size = tokenizer.vocab_size
         self._continues_word = tf.constant(
             [t.startswith("##") for t in tokenizer.vocab]
-        )
-
-    @classmethod
-    def from_config(
-        cls,
-        config: MaskingConfig,
-        tokenizer: BertTokenizer,
-        max_predictions_per_seq: int,
-    ) -> MaskedLMMasker:
-        """Returns a masker with the settings of a `MaskingConfig`."""
-        names = [field.name for field in dataclasses.fields(MaskingConfig)]
-        return cls(
-            tokenizer,
-            max_predictions_per_seq=max_predictions_per_seq,
-            **{name: getattr(config, name) for name in names},
         )
 
     def __call__(
@@ -125,32 +93,26 @@ class MaskedLMMasker(tf.Module):
             tf.cast(tf.round(share), tf.int32), 1, self._max_predictions
         )
         if self._config.do_whole_word_mask:
-            positions, drawn_at = choose_spans(
-                candidate,
-                tf.gather(self._continues_word, input_ids),
-                num_to_predict,
-                seeds,
-                self._config.max_ngram_size,
-                self._max_predictions,
+            continues_word = tf.gather(self._continues_word, input_ids)
+            chosen = _choose_words(
+                candidate, continues_word, num_to_predict, seeds
             )
         else:
-            positions = self._choose_tokens(candidate, num_to_predict, seeds)
-            drawn_at = positions
+            chosen = self._choose_tokens(candidate, num_to_predict, seeds)
+        positions = self._positions_of(chosen)
         # Until here, an unused prediction has the position seq_length.
         is_used = positions < seq_length
         weights = tf.cast(is_used, tf.int32)
         positions *= weights
         ids = tf.gather(input_ids, positions, batch_dims=1) * weights
 
-        draw = to_uniform(row_bits(seeds, 1, drawn_at))
+        draw = to_uniform(row_bits(seeds, 1, positions))
         random_ids = to_integers(
             row_bits(seeds, 2, positions), self._vocab_size
         )
-        mask_rate, random_rate = (
-            self._config.mask_rate,
-            self._config.random_rate,
-        )
-        replaced = tf.where(draw < mask_rate + random_rate, random_ids, ids)
+        mask_rate = self._config.mask_rate
+        changed_rate = mask_rate + self._config.random_rate
+        replaced = tf.where(draw < changed_rate, random_ids, ids)
         replaced = tf.where(draw < mask_rate, self._mask_id, replaced)
         used = tf.where(is_used)  # (row, prediction)
         places = tf.cast(tf.gather_nd(positions, used), tf.int64)
@@ -166,7 +128,7 @@ class MaskedLMMasker(tf.Module):
         }
 
     def _choose_tokens(self, candidate, num_to_predict, seeds):
-        """Returns [B, P]: sorted positions, padded with S.
+        """Returns which tokens are chosen, bool [B, S].
 
         Two equal random numbers at the cut add a token, in about one row of
         ten million.
@@ -185,6 +147,95 @@ class MaskedLMMasker(tf.Module):
             n=num_predictions - 1,
             reverse=True,
         )
-        return positions_of(
-            candidate & (order >= cut[:, None]), num_predictions
-        )
+        return candidate & (order >= cut[:, None])
+
+    def _positions_of(self, chosen):
+        """Bool [B, S] -> the first P positions that are True, padded with S."""
+        num_rows, seq_length = tf.unstack(tf.shape(chosen))
+        places = tf.where(chosen)  # (row, position)
+        return tf.RaggedTensor.from_value_rowids(
+            tf.cast(places[:, 1], tf.int32),
+            places[:, 0],
+            nrows=tf.cast(num_rows, tf.int64),
+            validate=False,
+        ).to_tensor(seq_length, shape=[None, self._max_predictions])
+
+
+def _choose_words(candidate, continues_word, num_to_predict, seeds):
+    """Returns which tokens are chosen, bool [B, S], in whole words.
+
+    The words are tried in a random order, until none is left.
+    """
+    seq_length = tf.shape(candidate)[1]  # at least the number of words
+    before = tf.pad(candidate[:, :-1], [[0, 0], [1, 0]])
+    begins = candidate & ~(continues_word & before)
+    word = tf.cumsum(tf.cast(begins, tf.int32), axis=1) - 1  # [B, S]
+    # The last number is for the tokens outside of words.
+    word = tf.where(candidate, word, seq_length)
+    size = seq_length + 1
+    sizes = tf.math.bincount(word, minlength=size, maxlength=size, axis=-1)
+    sizes = sizes[:, :-1]  # [B, S], 0 for no word
+
+    words = tf.range(seq_length)
+    order = to_order(row_bits(seeds, 0, words))
+    order = tf.where(sizes > 0, order, order.dtype.max)  # no words come last
+    order = tf.argsort(order, axis=1)
+    sizes = tf.gather(sizes, order, batch_dims=1)
+    num_words = tf.reduce_max(tf.math.count_nonzero(sizes, 1, dtype=tf.int32))
+
+    def not_done(step, total, _):
+        return (step < num_words) & tf.reduce_any(total < num_to_predict)
+
+    def take(step, total, is_taken):
+        size = sizes[:, step]
+        fits = (size > 0) & (total + size <= num_to_predict)
+        takes = fits[:, None] & (words == order[:, step, None])
+        return step + 1, total + tf.where(fits, size, 0), is_taken | takes
+
+    start = (0, tf.zeros_like(num_to_predict), tf.zeros_like(candidate))
+    is_taken = tf.while_loop(not_done, take, start, parallel_iterations=1)[2]
+    is_taken = tf.pad(is_taken, [[0, 0], [0, 1]])
+    return tf.gather(is_taken, word, batch_dims=1)
+
+
+def row_bits(seeds: tf.Tensor, stream: int, columns: tf.Tensor) -> tf.Tensor:
+    """Draws 64 random bits for each column of each row: uint64 [B, columns].
+
+    Args:
+        seeds: Integers [B, any number], such as (seed, epoch, record).
+        stream: Each number gives independent bits.
+        columns: Integers [columns] or [B, columns]; the same column of the
+            same row always has the same bits.
+    """
+    seeds = tf.cast(seeds, tf.uint64)
+    key = tf.fill([tf.shape(seeds)[0]], np.uint64(stream))
+    for seed in tf.unstack(seeds, axis=1):
+        key = _mix(key + _GOLDEN) ^ seed
+    key = _mix(key + _GOLDEN)[:, None]
+    return _mix(key + (tf.cast(columns, tf.uint64) + 1) * _GOLDEN)
+
+
+def to_uniform(bits: tf.Tensor) -> tf.Tensor:
+    """Random bits -> float32, at least 0 and below 1."""
+    return tf.cast(_right(bits, 40), tf.float32) * 2.0**-24
+
+
+def to_integers(bits: tf.Tensor, limit: int | tf.Tensor) -> tf.Tensor:
+    """Random bits -> int32, at least 0 and below `limit`."""
+    limit = tf.cast(limit, tf.uint64)
+    return tf.cast(_right(_right(bits, 32) * limit, 32), tf.int32)
+
+
+def to_order(bits: tf.Tensor) -> tf.Tensor:
+    """Random bits -> int32 that are at least 0, as keys for sorting."""
+    return tf.cast(_right(bits, 33), tf.int32)
+
+
+def _mix(x):
+    x = (x ^ _right(x, 30)) * _FACTORS[0]
+    x = (x ^ _right(x, 27)) * _FACTORS[1]
+    return x ^ _right(x, 31)
+
+
+def _right(x, places):
+    return tf.bitwise.right_shift(x, np.uint64(places))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from keras_bert.settings import setting
+from keras_bert.errors import InputError
+from keras_bert.settings import check_settings, setting
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,12 +18,18 @@ class MaskingConfig:
         random_rate: Share of the tokens to predict that become a random
             token; the rest stay unchanged.
         do_whole_word_mask: Whether a word is masked with all its pieces.
-        max_ngram_size: Most neighbouring words masked together; over 1 only
-            with do_whole_word_mask.
     """
 
-    masked_lm_prob: float = setting(0.15, maximum=1)
+    masked_lm_prob: float = setting(0.15, below=1)
     mask_rate: float = setting(0.8, minimum=0)
     random_rate: float = setting(0.1, minimum=0)
     do_whole_word_mask: bool = False
-    max_ngram_size: int = 1
+
+    def __post_init__(self):
+        check_settings(self)
+        if self.mask_rate + self.random_rate > 1:
+            raise InputError(
+                f"mask_rate is {self.mask_rate} and random_rate is "
+                f"{self.random_rate}, but their sum must be at most 1; the "
+                "paper has 0.8 and 0.1."
+            )

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from keras_bert.errors import InputError
-from keras_bert.text.string_tensors import to_columns
 from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.text.windows import lay_out_windows
+
+_FOR_PAIRS = (
+    "for pairs, give the first and the second texts: "
+    "preprocessor(firsts, seconds)"
+)
+_FOR_LABELS = (
+    "in a dataset with labels, write "
+    "dataset.map(lambda texts, labels: (preprocessor(texts), labels))"
+)
 
 
 class Packed(NamedTuple):
@@ -61,6 +71,10 @@ class BertPreprocessor(tf.Module):
     Training, evaluation and serving use the same object, so they cannot
     differ. It works eagerly, in `dataset.map` and in a SavedModel.
 
+    With a `doc_stride`, it cuts texts into overlapping windows, [CLS] tokens
+    [SEP]. The windows of a long text are full: the last one ends with the
+    text. A text that fits into one window has the same features as without.
+
     Example:
         >>> tokenizer = keras_bert.BertTokenizer("vocab.txt")
         >>> preprocessor = keras_bert.BertPreprocessor(tokenizer, 16)
@@ -72,9 +86,19 @@ class BertPreprocessor(tf.Module):
     Attributes:
         tokenizer: The `BertTokenizer`.
         max_seq_length: The longest sequence; longer texts are cut.
+        doc_stride: Tokens from the start of one window to the start of the
+            next; fewer if a window has room for fewer. 0 for no windows.
+        max_num_windows: Most windows of a text, the first ones; 0 for all.
     """
 
-    def __init__(self, tokenizer: BertTokenizer, max_seq_length: int = 128):
+    def __init__(
+        self,
+        tokenizer: BertTokenizer,
+        max_seq_length: int = 128,
+        *,
+        doc_stride: int = 0,
+        max_num_windows: int = 0,
+    ):
         super().__init__(name="bert_preprocessor")
         if max_seq_length < 4:
             raise InputError(
@@ -83,9 +107,11 @@ class BertPreprocessor(tf.Module):
             )
         self.tokenizer = tokenizer
         self.max_seq_length = max_seq_length
+        self.doc_stride = doc_stride
+        self.max_num_windows = max_num_windows
 
     def __call__(self, first: Any, second: Any = None) -> dict[str, tf.Tensor]:
-        """Packs texts, or pairs of texts, to int32 [B, S].
+        """Packs texts, or pairs of texts, to int32 [B, S], or [B, W, S].
 
         S is the length of the longest row, so short texts cost little.
 
@@ -104,13 +130,40 @@ class BertPreprocessor(tf.Module):
     # it. It makes a graph for each list that it gets, but one for all tensors.
     @functools.partial(tf.function, autograph=False, reduce_retracing=True)
     def pack(self, first: tf.Tensor, second: tf.Tensor | None = None) -> Packed:
-        """Packs strings [B], or pairs of them, without padding."""
+        """Packs strings [B], or pairs of them, without padding.
+
+        Pairs have no windows.
+        """
+        segments = [self.tokenizer(x) for x in to_columns(first, second)]
+        if self.doc_stride:
+            (ids,) = segments
+            return self._pack_windows(ids)
         return pack_segments(
-            [self.tokenizer(texts) for texts in to_columns(first, second)],
+            segments,
             max_seq_length=self.max_seq_length,
             cls_id=self.tokenizer.cls_id,
             sep_id=self.tokenizer.sep_id,
         )
+
+    def _pack_windows(self, ids):
+        windows = lay_out_windows(
+            ids.row_lengths(),
+            size=self.max_seq_length - 2,
+            step=self.doc_stride,
+            max_num_windows=self.max_num_windows,
+        )
+        input_ids = windows.surround(
+            self.tokenizer.cls_id,
+            tf.gather(ids.values, windows.places(ids.row_starts()).values),
+            self.tokenizer.sep_id,
+        )
+        input_ids = windows.numbers.with_values(input_ids)
+        features = {
+            "input_ids": input_ids,
+            "segment_ids": tf.zeros_like(input_ids),
+        }
+        num_read = tf.math.segment_max(windows.ends, windows.text_numbers)
+        return Packed(features, num_read < ids.row_lengths())
 
 
 def pack_segments(
@@ -136,17 +189,17 @@ def pack_segments(
         lengths[0] = tf.minimum(first, keep)
         budget -= lengths[0]
     lengths[-1] = tf.minimum(lengths[-1], budget)
-    columns = [
-        tf.RaggedTensor.from_row_lengths(
-            tf.fill([segments[0].nrows()], tf.constant(special, tf.int32)),
-            tf.ones_like(lengths[0]),
-            validate=False,
-        )
+    cls, sep = (
+        tf.RaggedTensor.from_tensor(tf.fill([tf.size(truncated), 1], special))
         for special in (cls_id, sep_id)
-    ]
-    input_ids, segment_ids = columns[:1], [tf.zeros_like(columns[0])]
+    )
+    input_ids, segment_ids = [cls], [tf.zeros_like(cls)]
     for i, ids in enumerate(segments):
-        part = tf.concat([_shorten(ids, lengths[i]), columns[1]], axis=1)
+        starts = ids.row_starts()
+        kept = tf.gather(
+            ids.flat_values, tf.ragged.range(starts, starts + lengths[i])
+        )
+        part = tf.concat([kept, sep], axis=1)
         input_ids.append(part)
         segment_ids.append(tf.ones_like(part) * i)
     features = {
@@ -154,19 +207,6 @@ def pack_segments(
         "segment_ids": tf.concat(segment_ids, axis=1),
     }
     return Packed(features, truncated)
-
-
-def _shorten(ids, lengths):
-    """Keeps the first `lengths` [B] ids of each row."""
-    # As tf.ragged.boolean_mask, with a tenth of its operations.
-    row_ids = ids.value_rowids()
-    places = tf.range(tf.size(row_ids, tf.int64)) - tf.gather(
-        ids.row_starts(), row_ids
-    )
-    kept = places < tf.gather(lengths, row_ids)
-    return tf.RaggedTensor.from_row_lengths(
-        tf.boolean_mask(ids.flat_values, kept), lengths, validate=False
-    )
 
 
 def pad(
@@ -182,3 +222,65 @@ def pad(
         name: x.to_tensor() if isinstance(x, tf.RaggedTensor) else x
         for name, x in (mask | packed).items()
     }
+
+
+def to_columns(first: Any, second: Any) -> list[tf.Tensor]:
+    """Returns the texts, or the first and the second texts of pairs.
+
+    All are string tensors [B]. `first` may also be a tuple of both columns.
+    """
+    if isinstance(first, tuple):
+        has_strings = any(isinstance(x, (str, bytes)) for x in first)
+        if second is None:
+            # Two strings in a tuple may be a pair or two texts.
+            if has_strings or len(first) != 2:
+                raise _refusal(f"A tuple of {len(first)} was given", _FOR_PAIRS)
+            first, second = first
+        elif not has_strings:
+            raise _refusal(
+                "Two columns of texts and a third thing were given", _FOR_LABELS
+            )
+    given = (first,) if second is None else (first, second)
+    columns = [_to_strings(texts) for texts in given]
+    sizes = [texts.shape[0] for texts in columns]
+    if None not in sizes and sizes[0] != sizes[-1]:
+        raise InputError(
+            f"{sizes[0]} first texts and {sizes[1]} second texts were given, "
+            "but a pair has one of each; give equally many."
+        )
+    return columns
+
+
+def _to_strings(texts):
+    """Returns a string tensor [B] of a list, a tuple, an array or a tensor."""
+    try:
+        strings = tf.convert_to_tensor(texts, tf.string)
+    except (TypeError, ValueError) as error:
+        raise _refusal(*_fault(texts)) from error
+    rank = strings.shape.rank
+    if rank == 0:
+        raise _refusal(
+            "One string was given",
+            "put it into a list, or in a dataset, call batch before map",
+        )
+    if rank is not None and rank > 1:
+        raise _refusal(f"Texts of shape {strings.shape} were given", _FOR_PAIRS)
+    return tf.ensure_shape(strings, [None])
+
+
+def _fault(texts):
+    """Says what is wrong with texts that are not strings, and what to do."""
+    dtype = getattr(texts, "dtype", object)
+    if dtype not in (object, tf.string):
+        name = tf.as_dtype(dtype).name
+        return f"Numbers of type {name} were given", _FOR_LABELS
+    if not isinstance(texts, Sequence) and not hasattr(texts, "tolist"):
+        return f"A {type(texts).__name__} was given", "write list(texts)"
+    for number, text in enumerate(texts):
+        if not isinstance(text, (str, bytes)):
+            return f"Text {number} is {text!r}", _FOR_PAIRS
+    return "A text is not valid Unicode", "remove its surrogates"
+
+
+def _refusal(what, advice):
+    return InputError(f"{what}, but a list of strings was expected; {advice}.")

@@ -34,22 +34,13 @@ def require_tensorflow_text(what: str) -> None:
         )
 
 
-def library() -> str:
-    """Returns the name and the version of what finds the word pieces."""
-    found = tf_text or import_tokenizers()
-    return f"{found.__name__} {found.__version__}"
-
-
 def wordpiece(
     vocab: Sequence[str], unknown_token: str, *, splits_text: bool
-) -> tuple[Any, bool]:
-    """Returns a tokenizer of clean text, and whether it splits into words.
-
-    If not, it takes words. It splits if `splits_text`, and if it can.
-    """
+) -> Any:
+    """Returns a tokenizer of clean text, or else of its words."""
     if tf_text is None:
-        return _WordPiece(vocab, unknown_token), False
-    tokenizer = tf_text.FastWordpieceTokenizer(
+        return _WordPiece(vocab, unknown_token)
+    return tf_text.FastWordpieceTokenizer(
         list(vocab),
         # Longer words are blanked before; a character has up to 4 bytes.
         max_bytes_per_word=4 * MAX_CHARS_PER_WORD + 1,
@@ -57,7 +48,6 @@ def wordpiece(
         unknown_token=unknown_token,
         no_pretokenization=not splits_text,
     )
-    return tokenizer, splits_text
 
 
 def split(
@@ -108,49 +98,36 @@ class _WordPiece:
             max_input_chars_per_word=MAX_CHARS_PER_WORD,
         )
         self._tokenizer = tokenizers.Tokenizer(model)
-        self._unk_id = vocab.index(unknown_token)
-        self._sizes = tf.constant(
-            [len(piece.removeprefix("##").encode()) for piece in vocab]
-        )
 
     def tokenize_with_offsets(self, words: tf.RaggedTensor) -> tuple:
         """Words [B, (words)] -> ids, starts and ends [B, (words), (pieces)].
 
         Starts and ends are the bytes of each word that a piece is.
         """
-        ids, lengths = _call(self._ids, words.flat_values, [tf.int32, tf.int64])
-        ids = tf.RaggedTensor.from_row_lengths(ids, lengths, validate=False)
-        word_sizes = tf.gather(
-            tf.strings.length(words.flat_values), ids.value_rowids()
+        *pieces, lengths = _call(
+            self._pieces, words.flat_values, [tf.int64] * 4
         )
-        sizes = tf.where(
-            ids.flat_values == self._unk_id,
-            word_sizes,
-            tf.gather(self._sizes, ids.flat_values),
+        ids, starts, ends = (
+            words.with_flat_values(
+                tf.RaggedTensor.from_row_lengths(x, lengths, validate=False)
+            )
+            for x in pieces
         )
-        # A word is as long as its pieces, so the pieces of all words touch.
-        ends = tf.cumsum(sizes)
-        word_starts = tf.gather(
-            tf.cumsum(tf.strings.length(words.flat_values), exclusive=True),
-            ids.value_rowids(),
-        )
-        starts, ends = (
-            ids.with_flat_values(tf.cast(x - word_starts, tf.int64))
-            for x in (ends - sizes, ends)
-        )
-        return tuple(words.with_flat_values(x) for x in (ids, starts, ends))
+        return tf.cast(ids, tf.int32), starts, ends
 
-    def _ids(self, words):
-        """Words, an array of bytes [W] -> flat ids, and how many a word has."""
-        numbers: dict[bytes, int] = {}
-        index = [numbers.setdefault(word, len(numbers)) for word in words]
-        encoded = self._tokenizer.encode_batch_fast(
-            [word.decode() for word in numbers], add_special_tokens=False
-        )
-        rows = [x.ids for x in encoded]
-        lengths = np.array([len(row) for row in rows], "int64")
-        ids = [i for number in index for i in rows[number]]
-        return np.array(ids, "int32"), lengths[index].astype("int64")
+    def _pieces(self, words):
+        """Words, bytes [W] -> flat ids, starts, ends; how many a word has."""
+        unique = [word.decode() for word in dict.fromkeys(words)]
+        pieces = {}
+        for word, x in zip(
+            unique, self._tokenizer.encode_batch(unique), strict=True
+        ):
+            ends = [len(word[:end].encode()) for _, end in x.offsets]
+            pieces[word.encode()] = x.ids, [0, *ends[:-1]], ends
+        rows = [pieces[word] for word in words]
+        flat = [[x for row in rows for x in row[i]] for i in range(3)]
+        lengths = [len(ids) for ids, _, _ in rows]
+        return [np.array(x, "int64") for x in (*flat, lengths)]
 
 
 def _call(

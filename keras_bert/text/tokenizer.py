@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from keras_bert.text import text_ops
 from keras_bert.text.vocab import TokenizerBase
+from keras_bert.text.without_tensorflow import import_tokenizers
 from keras_bert.text.words import blank_long_words, clean_text, split_words
 
 
@@ -43,8 +44,14 @@ class BertTokenizer(TokenizerBase, tf.Module):
     ):
         super().__init__(vocab_file, do_lower_case, **options)
         # What finds the word pieces; with another one, ids may differ.
-        self.implementation = text_ops.library()
-        self._wordpiece, self._takes_text = text_ops.wordpiece(
+        library = text_ops.tf_text or import_tokenizers()
+        self.implementation = f"{library.__name__} {library.__version__}"
+        # The op's own splitting always splits ideographs.
+        self._takes_text = (
+            text_ops.tf_text is not None
+            and self.settings.tokenize_chinese_chars
+        )
+        self._wordpiece = text_ops.wordpiece(
             # White space ends a word, so a piece that contains white space
             # must match nothing; this op would find it.
             [
@@ -52,8 +59,7 @@ class BertTokenizer(TokenizerBase, tf.Module):
                 for i, p in enumerate(self.vocab)
             ],
             self.special_tokens.unk,
-            # The op's own splitting always splits ideographs.
-            splits_text=self.settings.tokenize_chinese_chars,
+            splits_text=self._takes_text,
         )
 
     def __call__(self, texts: tf.Tensor) -> tf.RaggedTensor:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import functools
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from keras_bert.errors import InputError
 from keras_bert.io.paths import to_path
-from keras_bert.text.tokenizer_json import read_vocab
-from keras_bert.text.tokenizer_settings import TokenizerSettings
+from keras_bert.text.tokenizer_settings import TokenizerSettings, read_vocab
 
 
 class SpecialTokens(NamedTuple):
@@ -44,11 +44,9 @@ class TokenizerBase:
     """The vocabulary, the settings and the special tokens of a tokenizer.
 
     Args:
-        vocab_file: A vocab.txt.
+        vocab_file: A vocab.txt, or the word pieces in the order of their ids.
         do_lower_case: Whether text is lower-cased.
-        strip_accents: Whether accents are removed; None does as
-            `do_lower_case`.
-        tokenize_chinese_chars: Whether each CJK ideograph is a word.
+        settings: The other fields of `TokenizerSettings`.
         special_tokens: The names of the special tokens in the vocabulary. In
             a text, these names are split like any other text, so that no user
             can put a special token into a text.
@@ -62,23 +60,28 @@ class TokenizerBase:
 
     def __init__(
         self,
-        vocab_file: str | Path,
+        vocab_file: str | Path | list[str],
         do_lower_case: bool = True,
         *,
-        strip_accents: bool | None = None,
-        tokenize_chinese_chars: bool = True,
         special_tokens: SpecialTokens = SPECIAL_TOKENS,
+        **settings: Any,
     ):
         super().__init__()
         # A tuple: a list would be tracked and stored in every SavedModel.
         self.vocab = tuple(load_vocab(vocab_file, special_tokens))
-        self.settings = TokenizerSettings(
-            do_lower_case, strip_accents, tokenize_chinese_chars
-        )
+        self.settings = TokenizerSettings(do_lower_case, **settings)
         self.special_tokens = special_tokens
         self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = map(
             self.vocab.index, special_tokens
         )
+
+    def __reduce__(self):
+        return functools.partial(
+            type(self),
+            self.vocab,
+            **dataclasses.asdict(self.settings),
+            special_tokens=self.special_tokens,
+        ), ()
 
     @classmethod
     def from_settings(
@@ -108,19 +111,25 @@ class TokenizerBase:
 
 
 def load_vocab(
-    path: str | Path, special_tokens: SpecialTokens = SPECIAL_TOKENS
+    path: str | Path | list[str] | tuple[str, ...],
+    special_tokens: SpecialTokens = SPECIAL_TOKENS,
 ) -> list[str]:
     """Reads a `vocab.txt`, or the `tokenizer.json` of a BERT tokenizer.
 
-    Raises InputError if it lacks a special token or has a piece twice.
+    Or takes the word pieces themselves. Raises InputError if one of the
+    special tokens is missing or a piece is there twice.
     """
-    path = to_path(path)
-    if not path.is_file():
-        raise FileNotFoundError(
-            f"No vocabulary at {path}; give the vocab.txt of the checkpoint, "
-            "or learn one with keras-bert build-vocab."
-        )
-    vocab = read_vocab(path) if path.suffix == ".json" else _read_lines(path)
+    if isinstance(path, (list, tuple)):
+        vocab, path = list(path), "that was given"
+    else:
+        path = to_path(path)
+        if not path.is_file():
+            raise FileNotFoundError(
+                f"No vocabulary at {path}; give the vocab.txt of the "
+                "checkpoint, or learn one with keras-bert build-vocab."
+            )
+        is_json = path.suffix == ".json"
+        vocab = read_vocab(path) if is_json else _read_lines(path)
     # Of other families, pieces mark where a word begins, not where it goes on.
     for mark, family in {"\u2581": "SentencePiece", "\u0120": "BPE"}.items():
         if 10 * sum(piece.startswith(mark) for piece in vocab) > len(vocab):

@@ -2,77 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 from typing import NamedTuple
 
 import tensorflow as tf
-
-from keras_bert.errors import InputError
-from keras_bert.text.packing import Packed
-from keras_bert.text.tokenizer import BertTokenizer
-
-
-class WindowPreprocessor(tf.Module):
-    """Strings -> overlapping windows of each, [CLS] tokens [SEP].
-
-    The windows of a long text are full: the last one ends with the text. A
-    text that fits into one window makes what `BertPreprocessor` makes of it.
-
-    Attributes:
-        tokenizer: The `BertTokenizer`.
-        max_seq_length: The largest number of tokens of a window.
-        doc_stride: Tokens from the start of one window to the start of the
-            next; fewer if a window has room for fewer.
-        max_num_windows: Most windows of a text, the first ones; 0 for all.
-    """
-
-    def __init__(
-        self,
-        tokenizer: BertTokenizer,
-        max_seq_length: int,
-        *,
-        doc_stride: int,
-        max_num_windows: int = 0,
-    ):
-        super().__init__(name="window_preprocessor")
-        if max_seq_length < 3:
-            raise InputError(
-                f"max_seq_length is {max_seq_length}, but must be at least 3: "
-                "a window has two special tokens."
-            )
-        self.tokenizer = tokenizer
-        self.max_seq_length = max_seq_length
-        self.doc_stride = doc_stride
-        self.max_num_windows = max_num_windows
-
-    # A tf.function for the reason that BertPreprocessor.pack is one.
-    @functools.partial(tf.function, autograph=False, reduce_retracing=True)
-    def pack(self, texts: tf.Tensor) -> Packed:
-        """Cuts strings [B] into windows, [B, (W), (tokens)].
-
-        A text is truncated if it has more windows than `max_num_windows`.
-        """
-        ids = self.tokenizer(texts)
-        windows = lay_out_windows(
-            ids.row_lengths(),
-            size=self.max_seq_length - 2,
-            step=self.doc_stride,
-            max_num_windows=self.max_num_windows,
-        )
-        input_ids = windows.surround(
-            self.tokenizer.cls_id,
-            tf.gather(ids.values, windows.places(ids.row_starts()).values),
-            self.tokenizer.sep_id,
-        )
-        features = {
-            "input_ids": input_ids,
-            "segment_ids": tf.zeros_like(input_ids),
-        }
-        num_read = tf.math.segment_max(windows.ends, windows.text_numbers)
-        return Packed(
-            {n: windows.numbers.with_values(x) for n, x in features.items()},
-            num_read < ids.row_lengths(),
-        )
 
 
 class WindowLayout(NamedTuple):

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from keras_bert.errors import InputError
-from keras_bert.text.tokenizer_json import tokenizer_json
-from keras_bert.text.tokenizer_settings import TokenizerSettings
+from keras_bert.text.tokenizer_settings import TokenizerSettings, tokenizer_json
 from keras_bert.text.vocab import TokenizerBase
 
 

@@ -26,7 +26,6 @@ from keras_bert.kinds.windows import join_windows, text_preprocessor
 from keras_bert.models.embedder import build_embedder
 from keras_bert.progress import Progress
 from keras_bert.text.packing import BertPreprocessor
-from keras_bert.text.windows import WindowPreprocessor
 
 # The number of texts that are sorted by length together.
 _TEXTS_PER_CHUNK = 16_384
@@ -44,8 +43,7 @@ class Embedder:
 
     Attributes:
         model: The network of `build_embedder`.
-        preprocessor: The `BertPreprocessor`, or the `WindowPreprocessor` of a
-            model that reads long texts in windows.
+        preprocessor: The `BertPreprocessor`.
         settings: `pooling`, `normalize`, `max_seq_length`, `similarity` and
             `named_prompts`, among others.
         size: The number of numbers of a vector, D.
@@ -54,7 +52,7 @@ class Embedder:
     def __init__(
         self,
         model: keras.Model,
-        preprocessor: BertPreprocessor | WindowPreprocessor,
+        preprocessor: BertPreprocessor,
         settings: EmbeddingSettings,
         dimensions: int | None = None,
     ):

@@ -24,8 +24,7 @@ from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.predict.predict_files import predict_files
 from keras_bert.predict.versions import find_versions, new_version
 from keras_bert.pretraining.write import run as write_run
-from keras_bert.pretraining.write.lines_to_blocks import cut_blocks
-from keras_bert.pretraining.write.source_to_lines import TextSource
+from keras_bert.pretraining.write.text_to_blocks import TextSource, cut_blocks
 from keras_bert.server.config import ServerConfig
 from keras_bert.server.run import load_models
 from keras_bert.tasks.registry import get_task

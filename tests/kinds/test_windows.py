@@ -278,7 +278,7 @@ def test_wrong_settings(config, vocab_file, build):
         ({"doc_stride": 0}, "doc_stride is 0, but must be above 0"),
         ({"max_num_windows": -2}, "max_num_windows is -2, but must be above"),
         ({"pooling": "sum"}, "window_pooling is 'sum', but must be one of"),
-        ({"max_seq_length": 2}, "max_seq_length is 2, but must be at least 3"),
+        ({"max_seq_length": 2}, "max_seq_length is 2, but must be at least 4"),
     ):
         with pytest.raises(InputError, match=message):
             build(**settings)

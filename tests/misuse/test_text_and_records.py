@@ -58,7 +58,7 @@ _JSON = '{"text": "the fox"}\n'
     ("a folder", lambda x: list(TextSource(x.folder).lines()),
      Says("is a folder; give the files in it")),
     ("nothing", lambda x: keras_bert.pretraining.TextSource(),
-     Says("Give either an input_file or a tfds_name")),
+     Says("Give an input_file")),
     ("text_field and document_per_file", lambda x: TextSource(
         "a", text_field="text", document_per_file=True),
      Says("give one of the two")),

@@ -104,6 +104,7 @@ def test_texts_in_any_form(preprocessor, texts):
     assert preprocessor(texts)["input_ids"].numpy().tolist() == ids
 
 
+@pytest.mark.usefixtures("eagerly")
 @pytest.mark.parametrize("name", ["a list", "a tensor"])
 def test_pairs_in_two_forms(preprocessor, name):
     texts = SINGLE[name]
@@ -113,11 +114,13 @@ def test_pairs_in_two_forms(preprocessor, name):
     assert pairs.to_list() == seconds.to_list()
 
 
+@pytest.mark.usefixtures("eagerly")
 def test_lists_can_be_packed(preprocessor):
     packed = preprocessor.pack(["a fox"], ["the"])
     assert packed.features["segment_ids"].to_list() == [[0, 0, 0, 0, 1, 1]]
 
 
+@pytest.mark.usefixtures("eagerly")
 def test_no_text_makes_no_row(preprocessor):
     assert preprocessor([])["input_ids"].shape == (0, 0)
 
@@ -182,6 +185,7 @@ def test_columns_that_are_not_pairs_are_refused(
         preprocessor(first, second)
 
 
+@pytest.mark.usefixtures("eagerly")
 def test_a_dataset_of_pairs_with_labels(preprocessor):
     """The elements of keras-hub's examples: ((first, second), label)."""
     pairs = ["the fox", "a"], ["dog", "movie"]

@@ -1,7 +1,7 @@
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.text.row_random import (
+from keras_bert.text.masking import (
     row_bits,
     to_integers,
     to_order,

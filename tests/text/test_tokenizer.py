@@ -1,5 +1,6 @@
 import gzip
 import json
+import pickle
 
 import pytest
 import tensorflow as tf
@@ -180,3 +181,24 @@ def test_the_bytes_of_a_vocabulary(tmp_path, vocab_file):
         file.write_bytes((text + "\xe9t\xe9\n").encode(encoding))
         with pytest.raises(InputError, match="other.txt is not UTF-8"):
             load_vocab(file)
+
+
+def test_another_process_gets_the_whole_tokenizer(vocab_file):
+    tokenizer = BertTokenizer(
+        vocab_file,
+        do_lower_case=False,
+        strip_accents=True,
+        special_tokens=SpecialTokens(mask="."),
+    )
+    again = pickle.loads(pickle.dumps(tokenizer))
+    texts = ["the [SEP] Fóx", "a dog ."]
+    assert again(texts).to_list() == tokenizer(texts).to_list()
+    assert again.settings == tokenizer.settings
+    assert again.mask_id == tokenizer.mask_id == tokenizer.vocab.index(".")
+
+
+def test_word_pieces_in_place_of_a_file():
+    pieces = [*SPECIAL_TOKENS, "fox"]
+    assert BertTokenizer(pieces)(["fox"]).to_list() == [[5]]
+    with pytest.raises(InputError, match="that was given has 'fox' on 2 lines"):
+        BertTokenizer([*pieces, "fox"])

@@ -8,7 +8,7 @@ from tokenizers import Tokenizer
 
 from keras_bert.text.packing import BertPreprocessor
 from keras_bert.text.tokenizer import BertTokenizer
-from keras_bert.text.tokenizer_json import tokenizer_json
+from keras_bert.text.tokenizer_settings import tokenizer_json
 
 
 @pytest.mark.usefixtures("eagerly")
@@ -32,7 +32,9 @@ def test_ids_of_texts_and_pairs(vocab_file, do_lower_case):
 @pytest.mark.parametrize(
     ("vocab", "column", "num_different"),
     [
-        ("bert-base-uncased", "uncased", 53),
+        pytest.param(
+            *("bert-base-uncased", "uncased", 53), marks=pytest.mark.slow
+        ),
         ("bert-base-multilingual-cased", "multilingual_cased", 54),
     ],
 )

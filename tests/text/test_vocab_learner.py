@@ -1,8 +1,14 @@
 import pytest
 
+from keras_bert.text import vocab_learner
 from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.text.tokenizer_settings import TokenizerSettings
 from keras_bert.text.vocab import SPECIAL_TOKENS
-from keras_bert.text.vocab_learner import learn_vocab
+from keras_bert.text.vocab_learner import (
+    count_words,
+    learn_vocab,
+    words_of_texts,
+)
 
 TEXT = ["The cat sat on the mat.", "A cat, a Café and 中文."] * 40
 
@@ -49,3 +55,40 @@ def test_wrong_input_leaves_no_file(tmp_path, lines, size, message):
     with pytest.raises(ValueError, match=message):
         learn_vocab(lines, tmp_path / "vocab.txt", vocab_size=size)
     assert not list(tmp_path.iterdir())
+
+
+LINES = ["A Café, a cat.", "", "the CAT 中文"]
+
+
+def test_words_are_counted_over_lines():
+    assert count_words(iter(LINES), TokenizerSettings()) == {
+        "a": 2,
+        "cafe": 1,
+        ",": 1,
+        "cat": 2,
+        ".": 1,
+        "the": 1,
+        "中": 1,
+        "文": 1,
+    }
+
+
+def test_words_of_texts_keep_their_case_on_request():
+    assert words_of_texts(LINES, TokenizerSettings(False)) == [
+        ["A", "Café", ",", "a", "cat", "."],
+        [],
+        ["the", "CAT", "中", "文"],
+    ]
+
+
+def test_rare_words_are_forgotten_if_there_are_too_many(monkeypatch, caplog):
+    monkeypatch.setattr(vocab_learner, "_MAX_WORDS", 3)
+    monkeypatch.setattr(vocab_learner, "_LINES_PER_CALL", 2)
+    counts = count_words(["a b", "a c d", "e a", "e"], TokenizerSettings())
+    assert counts == {"a": 3, "e": 2}
+    assert "more than 3 different words" in caplog.text
+
+
+@pytest.mark.parametrize("lines", [[], [""], ["  ", "\t"]])
+def test_no_words(lines):
+    assert count_words(lines, TokenizerSettings()) == {}

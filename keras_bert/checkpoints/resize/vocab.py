@@ -22,12 +22,12 @@ from keras_bert.checkpoints.resize.config import (
 from keras_bert.errors import InputError
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import check_is_new
-from keras_bert.text.new_pieces import INSIDE, WordSplitter, choose_new_pieces
+from keras_bert.text.new_pieces import INSIDE, choose_new_pieces, split_word
 from keras_bert.text.tokenizer import BertTokenizer
-from keras_bert.text.word_counts import (
-    WordCounter,
+from keras_bert.text.vocab_learner import (
     check_lines,
     count_tokens,
+    count_words,
     words_of_texts,
 )
 
@@ -98,11 +98,9 @@ def extend_vocab(
     check_lines(lines=lines, words=words)
     arrays, bert_config, tokenizer = read_checkpoint(checkpoint)
     vocab = list(tokenizer.vocab)
-    counters = [WordCounter(tokenizer.settings) for _ in range(2)]
-    texts = (line for line in lines if line.strip())
-    for number, line in enumerate(texts, 1):
-        counters[number % _HELD_OUT == 0].add(line)
-    learned, held_out = (counter.counts() for counter in counters)
+    held_out_lines: list[str] = []
+    learned = count_words(_without(held_out_lines, lines), tokenizer.settings)
+    held_out = count_words(held_out_lines, tokenizer.settings)
     words = [word.strip() for word in words if word.strip()]
     if bool(words) == bool(learned):
         found = "Both a text and words were" if words else "No word was"
@@ -118,10 +116,9 @@ def extend_vocab(
             f"The vocabulary of {checkpoint} has a piece for every "
             f"{'given' if words else 'frequent'} word already."
         )
-    split = WordSplitter(vocab)
     ids = {piece: i for i, piece in enumerate(vocab)}
     sources = [[i] for i in range(len(vocab))]
-    sources += [[ids[part] for part in split(piece)] for piece in new]
+    sources += [[ids[part] for part in split_word(piece, ids)] for piece in new]
     resized = _with_rows(arrays, sources)
     _write(output_dir, resized, bert_config, tokenizer, vocab + new)
     logging.info("Added %d pieces, such as %s", len(new), ", ".join(new[:10]))
@@ -134,15 +131,12 @@ def extend_vocab(
     new_tokenizer = BertTokenizer.from_settings(
         to_path(output_dir) / "vocab.txt", tokenizer.settings
     )
-    before = count_tokens(tokenizer, held_out)
-    after = count_tokens(new_tokenizer, held_out)
-    return figures | {
-        "num_words": before.num_words,
-        "tokens_per_word_before": before.tokens_per_word,
-        "tokens_per_word_after": after.tokens_per_word,
-        "unknown_words_before": before.num_unknown_words,
-        "unknown_words_after": after.num_unknown_words,
-    }
+    figures["num_words"] = num_words = sum(held_out.values())
+    for when, x in (("before", tokenizer), ("after", new_tokenizer)):
+        per_piece = count_tokens(x, held_out)
+        figures[f"tokens_per_word_{when}"] = float(per_piece.sum() / num_words)
+        figures[f"unknown_words_{when}"] = int(per_piece[x.unk_id])
+    return figures
 
 
 def trim_vocab(
@@ -192,16 +186,13 @@ def trim_vocab(
     check_is_new(output_dir)
     check_lines(lines=lines)
     arrays, bert_config, tokenizer = read_checkpoint(checkpoint)
-    counter = WordCounter(tokenizer.settings)
-    for line in lines:
-        counter.add(line)
-    word_counts = counter.counts()
+    word_counts = count_words(lines, tokenizer.settings)
     if not word_counts:
         raise InputError(
             "The text has no word, so no piece would be kept; give the text "
             "that the model is meant to read."
         )
-    used = count_tokens(tokenizer, word_counts).per_piece
+    used = count_tokens(tokenizer, word_counts)
     special = set(tokenizer.special_tokens)
     kept = {
         piece: [i]
@@ -216,6 +207,16 @@ def trim_vocab(
         "vocab_size_before": bert_config.vocab_size,
         "vocab_size_after": len(kept),
     }
+
+
+def _without(held_out, lines):
+    """Yields lines, and puts every 20th one into a list instead."""
+    texts = (line for line in lines if line.strip())
+    for number, line in enumerate(texts, 1):
+        if number % _HELD_OUT:
+            yield line
+        else:
+            held_out.append(line)
 
 
 def _pieces_of_list(words, tokenizer):

@@ -8,9 +8,13 @@ from keras_bert.pretraining.write.config import (
     STRETCH_NAMES,
     check_max_seq_length,
 )
-from keras_bert.pretraining.write.ids_to_pairs import pack_pairs
-from keras_bert.text.masking import MaskedLMMasker
-from keras_bert.text.row_random import row_bits, to_integers, to_uniform
+from keras_bert.pretraining.write.documents_to_pairs import pack_pairs
+from keras_bert.text.masking import (
+    MaskedLMMasker,
+    row_bits,
+    to_integers,
+    to_uniform,
+)
 from keras_bert.text.tokenizer import BertTokenizer
 
 
@@ -22,9 +26,9 @@ class InstanceDrawer(tf.Module):
     and the masks. All follow from (`random_seed`, epoch, record), so they do
     not depend on the batch or on what runs in parallel.
 
-    The rules are those of `draw_pairs`, but sentences that a pair does not use
+    The rules are those of `draw_rows`, but sentences that a pair does not use
     are not put back, and all epochs share the stretches with their target
-    lengths. So an epoch has fewer pairs than a pass of `draw_pairs`: 0.74
+    lengths. So an epoch has fewer pairs than a pass of `draw_rows`: 0.74
     times as many, of novels with 128 tokens. Those pairs have the same share
     of random next sentences, the same masks and nearly the same lengths: of
     eight equal ranges, each holds the same share of segments within 0.01.
@@ -111,7 +115,7 @@ class InstanceDrawer(tf.Module):
             tf.reduce_sum(lengths, axis=1) - first,
         )
 
-        # The longer segment loses tokens; see `ids_to_pairs._truncate`.
+        # The longer segment loses tokens; see `documents_to_pairs._truncate`.
         budget = self._seq_length - 3
         keep_first = tf.minimum(
             first, tf.maximum(budget - second, (budget + 1) // 2)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from keras_bert.errors import InputError
 from keras_bert.io.input_files import expand_globs
 from keras_bert.io.paths import to_path
-from keras_bert.pretraining.write.config import digest_of_vocab
+from keras_bert.pretraining.write.config import digest
 
 _WEIGHTED = re.compile(r"(.+):(\d+\.?\d*|\.\d+)")
 
@@ -76,9 +76,9 @@ def check_vocab_of_records(
     vocab_file: str | Path,
 ) -> None:
     """Raises InputError if records were made with another vocabulary."""
-    digest = digest_of_vocab(vocab)
+    expected = digest("\n".join(vocab))
     for file, settings in settings_of_records(corpora):
-        if settings.get("vocab", digest) != digest:
+        if settings.get("vocab", expected) != expected:
             raise InputError(
                 f"{file} was made with another vocabulary than {vocab_file}; "
                 "create the records again with this one, or give the one that "

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import collections
-import functools
 import itertools
 import random
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,18 +14,13 @@ import tensorflow as tf
 from keras_bert.io.whole_files import full_disk_named, shared_path, write_json
 from keras_bert.pretraining.write.arrays_to_records import serialize_examples
 from keras_bert.pretraining.write.config import V2_NAMES, PretrainingDataConfig
-from keras_bert.pretraining.write.documents_to_ids import (
+from keras_bert.pretraining.write.documents_to_pairs import (
     corpus_maker,
-    split_lines,
-    split_sentences,
-)
-from keras_bert.pretraining.write.ids_to_pairs import (
-    draw_pairs,
-    draw_stretches,
+    draw_rows,
     pack_pairs,
     stretch_features,
 )
-from keras_bert.pretraining.write.lines_to_blocks import Block
+from keras_bert.pretraining.write.text_to_blocks import Block
 from keras_bert.text.masking import MaskedLMMasker
 from keras_bert.text.tokenizer import BertTokenizer
 
@@ -39,28 +32,19 @@ class RecordMaker:
     """Makes the records of one block after another, with the same graphs.
 
     They depend only on the block, its number and the config, so blocks can be
-    made anywhere and in any order. A worker can get a maker: its process
-    builds the graphs once.
+    made in any process and in any order.
     """
 
     def __init__(self, tokenizer: BertTokenizer, config: PretrainingDataConfig):
         self._tokenizer = tokenizer
         self._config = config
         self._corpus = corpus_maker(
+            tokenizer, by_punctuation=config.split_sentences
+        )
+        self._masker = MaskedLMMasker(
             tokenizer,
-            split_sentences if config.split_sentences else split_lines,
-        )
-        self._masker = MaskedLMMasker.from_config(
-            config, tokenizer, config.max_predictions_per_seq
-        )
-
-    def __reduce__(self):
-        tokenizer = self._tokenizer
-        return _maker_of_process, (
-            tokenizer.vocab,
-            tokenizer.settings,
-            tokenizer.special_tokens,
-            self._config,
+            max_predictions_per_seq=config.max_predictions_per_seq,
+            config=config,
         )
 
     def make_part(self, block: Block, path: Path, num_files: int) -> int:
@@ -102,8 +86,7 @@ class RecordMaker:
         corpus = self._corpus(block.documents)
         # Python hashes the text of a seed alike everywhere.
         generator = random.Random(f"{config.random_seed}/{block.number}")
-        draw = draw_stretches if config.dynamic_masking else draw_pairs
-        rows = draw(corpus, config, generator)
+        rows = draw_rows(corpus, config, generator)
         order = np.random.default_rng(generator.getrandbits(64))
         rows = rows[order.permutation(len(rows))]
         counts.update(
@@ -163,18 +146,3 @@ class RecordMaker:
         )
         labels = tf.cast(is_random[:, None], tf.int32)
         return self._masker(features | {"next_sentence_labels": labels}, seeds)
-
-
-@functools.lru_cache(maxsize=1)
-def _maker_of_process(vocab, settings, special_tokens, config):
-    with tempfile.TemporaryDirectory() as folder:
-        vocab_file = Path(folder) / "vocab.txt"
-        vocab_file.write_bytes(("\n".join(vocab) + "\n").encode())
-        tokenizer = BertTokenizer(
-            vocab_file,
-            settings.do_lower_case,
-            strip_accents=settings.strip_accents,
-            tokenize_chinese_chars=settings.tokenize_chinese_chars,
-            special_tokens=special_tokens,
-        )
-    return RecordMaker(tokenizer, config)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Iterable
 
 from keras_bert.errors import InputError
-from keras_bert.settings import check_settings, setting
+from keras_bert.settings import setting
 from keras_bert.text.masking_config import MaskingConfig
 
 # Names in google-research/bert -> names in tensorflow/models, official/nlp.
@@ -58,20 +57,15 @@ class PretrainingDataConfig(MaskingConfig):
     max_predictions_per_seq: int = 20
     random_seed: int = setting(12345, minimum=0)
     dupe_factor: int = 10
-    short_seq_prob: float = setting(0.1, minimum=0)
+    short_seq_prob: float = setting(0.1, minimum=0, maximum=1)
     dynamic_masking: bool = False
     split_sentences: bool = False
     gzip_compress: bool = False
     use_v2_feature_names: bool = False
 
     def __post_init__(self):
-        check_settings(self)
+        super().__post_init__()
         check_max_seq_length(self.max_seq_length)
-        if self.short_seq_prob > 1:
-            raise InputError(
-                f"short_seq_prob is {self.short_seq_prob}, but a probability "
-                "must be at most 1."
-            )
 
 
 def check_max_seq_length(max_seq_length: int) -> None:
@@ -83,8 +77,6 @@ def check_max_seq_length(max_seq_length: int) -> None:
         )
 
 
-def digest_of_vocab(vocab: Iterable[str]) -> str:
-    """Returns what the `.json` beside records says of their vocabulary."""
-    return hashlib.blake2b(
-        "\n".join(vocab).encode(), digest_size=16
-    ).hexdigest()
+def digest(text: str) -> str:
+    """Returns what stands for a text in the names of parts and in a `.json`."""
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

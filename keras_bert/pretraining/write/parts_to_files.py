@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -22,9 +21,8 @@ from keras_bert.io.whole_files import (
     write_json,
 )
 from keras_bert.pretraining.records.files import make_index, save_index
-from keras_bert.pretraining.write.lines_to_blocks import Block
-
-_KEYS = {"settings", "text_digest", "counts"}  # of the .json
+from keras_bert.pretraining.write.config import digest
+from keras_bert.pretraining.write.text_to_blocks import Block
 
 
 class OutputFiles:
@@ -32,13 +30,11 @@ class OutputFiles:
 
     The parts are in a hidden folder beside the first file. When all parts are
     there, `join` makes the files of them, each with its index, then the
-    `.json`, and deletes the parts. If some files of a finished run are missing,
-    it makes only these.
+    `.json`, and deletes the parts.
 
     Attributes:
         num_files: The number of files.
-        missing: The numbers of the files that must be made.
-        folder: Where the parts are.
+        is_finished: Whether a run before has made all files.
     """
 
     def __init__(self, files: list[str | Path], settings: dict[str, Any]):
@@ -57,16 +53,14 @@ class OutputFiles:
         self.num_files = len(files)
         first = self._files[0]
         self._json = first.with_name(f"{first.name}.json")
-        self.folder = first.with_name(f".{first.name}.parts")
-        if not is_whole(self.folder):
-            remove(self.folder)  # a killed process has begun to do so
+        self._folder = first.with_name(f".{first.name}.parts")
+        if not is_whole(self._folder):
+            remove(self._folder)  # a killed process has begun to do so
         self._settings = settings
         self._finished = self._read_json()
-        self.missing = [
-            i
-            for i, file in enumerate(self._files)
-            if not (self._finished and file.exists())
-        ]
+        self.is_finished = self._finished is not None and all(
+            file.exists() for file in self._files
+        )
 
     def part(self, block: Block) -> Path:
         """Returns where the part of a block is, once it is made.
@@ -76,39 +70,40 @@ class OutputFiles:
         is never taken for this one.
         """
         name = json.dumps([self._settings, block.digest], sort_keys=True)
-        return self.folder / _digest(name)
+        return self._folder / digest(name)
 
     def join(self, parts: list[Path]) -> dict[str, float]:
-        """Joins the parts into the missing files; returns the counts.
+        """Joins the parts into the files; returns the counts.
 
         Takes a part for each block of the text, in order.
         """
         finished = self._finished
-        text_digest = _digest(" ".join(part.name for part in parts))
+        text_digest = digest(" ".join(part.name for part in parts))
         if finished and finished["text_digest"] != text_digest:
-            remove(self.folder)
+            remove(self._folder)
             raise InputError(
                 f"The text is not the one that {self._files[0]} was made of; "
                 f"delete {self._json} to make the files again, or choose "
                 "another output file."
             )
-        if self.missing:
+        if not self.is_finished:
             finished = {
                 "settings": self._settings,
                 "text_digest": text_digest,
                 "counts": self._sum_of_counts(parts),
             }
+            remove(self._json)
             indexes = {}
             with contextlib.ExitStack() as stack:
-                for i in self.missing:
-                    path = stack.enter_context(atomic_path(self._files[i]))
+                for i, file in enumerate(self._files):
+                    path = stack.enter_context(atomic_path(file))
                     _concatenate([part / str(i) for part in parts], path)
                     if not self._settings["gzip_compress"]:
-                        indexes[self._files[i]] = make_index(path)
+                        indexes[file] = make_index(path)
             for file, index in indexes.items():
                 save_index(file, index)
             write_json(self._json, finished)
-        remove(self.folder)
+        remove(self._folder)
         counts = finished["counts"]
         if counts["documents"] == 1:
             logging.warning(
@@ -122,7 +117,7 @@ class OutputFiles:
         for part in parts:
             counts.update(json.loads((part / "counts.json").read_bytes()))
         if not counts["instances"]:
-            remove(self.folder)
+            remove(self._folder)
             raise InputError(
                 "The text holds no sentence; give one sentence a line and a "
                 "blank line between documents."
@@ -138,16 +133,16 @@ class OutputFiles:
             return None
         try:
             finished = json.loads(self._json.read_bytes())
-        except ValueError:
-            finished = None
-        if not isinstance(finished, dict) or set(finished) != _KEYS:
+            before, _, _ = (
+                finished[key] for key in ("settings", "text_digest", "counts")
+            )
+        except (KeyError, TypeError, ValueError) as error:
             raise InputError(
                 f"{self._json} does not describe records and would be "
                 "replaced; move it away, or choose another output file."
-            )
+            ) from error
         if not any(file.exists() for file in self._files):
             return None
-        before = finished["settings"]
         differing = [
             f"{name} {before.get(name)!r}, now {self._settings.get(name)!r}"
             for name in before | self._settings
@@ -167,7 +162,3 @@ def _concatenate(sources, path):
         for file in sources:
             with file.open("rb") as source:
                 shutil.copyfileobj(source, target)
-
-
-def _digest(text):
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

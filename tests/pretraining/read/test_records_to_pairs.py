@@ -12,10 +12,9 @@ from keras_bert.pretraining.read.records_to_pairs import (
     _gathered,
 )
 from keras_bert.pretraining.write.arrays_to_records import serialize_examples
-from keras_bert.pretraining.write.documents_to_ids import Corpus
-from keras_bert.pretraining.write.ids_to_pairs import (
-    draw_pairs,
-    draw_stretches,
+from keras_bert.pretraining.write.documents_to_pairs import (
+    Corpus,
+    draw_rows,
     stretch_features,
 )
 from keras_bert.pretraining.write.run import (
@@ -55,15 +54,15 @@ def corpus():
     )
 
 
-def _rows(draw, corpus, seed=3, **kwargs):
+def _rows(corpus, seed=3, **kwargs):
     config = PretrainingDataConfig(
         **{"max_seq_length": S, "dupe_factor": 1} | kwargs
     )
-    return draw(corpus, config, random.Random(seed))
+    return draw_rows(corpus, config, random.Random(seed))
 
 
 def _stretches(corpus, **kwargs):
-    return _rows(draw_stretches, corpus, **kwargs)
+    return _rows(corpus, dynamic_masking=True, **kwargs)
 
 
 class _NoMasks:
@@ -171,9 +170,7 @@ def test_lengths_are_those_of_static_pairs(corpus, tokenizer):
     stretches = _stretches(corpus, dupe_factor=30, short_seq_prob=0.0)
     serialized = serialize_examples(stretch_features(corpus, stretches))
     drawn = _pairs(tokenizer, serialized, 0)
-    pairs = _rows(
-        draw_pairs, corpus, seed=1, short_seq_prob=0.0, dupe_factor=30
-    )
+    pairs = _rows(corpus, seed=1, short_seq_prob=0.0, dupe_factor=30)
     lengths = drawn["input_mask"].sum(1) - 3
     static = (pairs[:, [1, 3]] - pairs[:, [0, 2]]).sum(1)
     assert abs(lengths.mean() / static.mean() - 1) < 0.05
@@ -244,7 +241,7 @@ def _batches(files, drawer, count=None, **kwargs):
 
 def test_each_epoch_draws_other_pairs_and_masks(files, tokenizer):
     names, static, num_records = files
-    drawer = _drawer(tokenizer, do_whole_word_mask=True, max_ngram_size=2)
+    drawer = _drawer(tokenizer, do_whole_word_mask=True)
     once = _batches(names, drawer)
     assert sum(len(batch["input_ids"]) for batch in once) == num_records
     again = _batches(names, drawer)

@@ -10,6 +10,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pytest
 from read_records import read_records
 
 from keras_bert.pretraining.read.records_to_pairs import InstanceDrawer
@@ -99,7 +100,9 @@ def _ours(shared, tmp_path, *, dynamic_masking):
             text.split("\n"), [records], tokenizer, config
         )
         assert counts["tokens"] == GOOGLE["tokens"]
-        masker = MaskedLMMasker.from_config(config, tokenizer, P)
+        masker = MaskedLMMasker(
+            tokenizer, max_predictions_per_seq=P, config=config
+        )
         dataset = read_records(
             [records],
             max_seq_length=S,
@@ -142,6 +145,7 @@ def test_pairs_are_distributed_as_googles(shared, tmp_path):
     assert max(deviations.values()) < _MOST, deviations
 
 
+@pytest.mark.slow  # test_lengths_are_those_of_static_pairs is the short one
 def test_pairs_drawn_during_training_differ_by_what_is_not_put_back(
     shared, tmp_path
 ):

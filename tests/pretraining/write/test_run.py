@@ -1,8 +1,6 @@
-import collections
 import functools
 import itertools
 import json
-import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -14,11 +12,11 @@ from read_records import read_records
 from keras_bert.pretraining.records.files import _load_index, make_index
 from keras_bert.pretraining.write import run as write_run
 from keras_bert.pretraining.write.blocks_to_parts import RecordMaker
-from keras_bert.pretraining.write.lines_to_blocks import cut_blocks
 from keras_bert.pretraining.write.run import (
     PretrainingDataConfig,
     create_pretraining_data,
 )
+from keras_bert.pretraining.write.text_to_blocks import cut_blocks
 from keras_bert.text.tokenizer import BertTokenizer
 
 S, P = 23, 4
@@ -176,20 +174,6 @@ def test_the_number_of_workers_changes_no_byte(
 ):
     _write(lines, tmp_path, tokenizer, num_workers=2)
     assert _contents(tmp_path) == _contents(written[0])
-
-
-def test_a_worker_gets_the_whole_tokenizer(tmp_path):
-    tokenizer = BertTokenizer(
-        write_vocab(tmp_path), do_lower_case=False, strip_accents=True
-    )
-    maker = RecordMaker(tokenizer, CONFIG)
-    block = next(cut_blocks(["the [SEP] Fox", "a dog .", "", "a film"]))
-    again = pickle.loads(pickle.dumps(maker))
-    found, expected = (
-        list(m.records(block, collections.Counter())) for m in (again, maker)
-    )
-    assert found == expected
-    assert pickle.loads(pickle.dumps(maker)) is again
 
 
 def test_records_are_divided_evenly_among_the_files(lines, written):

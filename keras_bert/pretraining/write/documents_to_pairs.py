@@ -1,0 +1,282 @@
+"""Documents -> ids of sentences -> pairs, or stretches to draw pairs from.
+
+A pair is masked when it is written. From a stretch, each epoch of the training
+draws another pair (`dynamic_masking`).
+"""
+
+from __future__ import annotations
+
+import random
+from bisect import bisect_left
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from keras_bert.pretraining.write.config import PretrainingDataConfig
+from keras_bert.text.tokenizer import BertTokenizer
+
+# Bounds the memory of the tokenizer's graph.
+_CHARACTERS_PER_CALL = 500_000
+# Bounds the memory of the records' arrays, whose rows are all as long as the
+# longest one.
+_MAX_SENTENCE_LENGTH = 10_000
+
+# A dot after an initial or an abbreviation does not end the sentence.
+_ABBREVIATION = (
+    r"\b(\p{Lu}|Mr|Mrs|Ms|Dr|St|Prof|Rev|Hon|Gen|Col|Capt|Lt|Sgt|Jr|Sr|Messrs"
+    r"|Mme|Mlle|vs|etc|No|Nos|Vol|Fig|cf|e\.g|i\.e|ca|pp?)\.[\s]+"
+)
+_NO_END = "\ue000"  # replaces the space after them; for private use
+_CLOSING = "\"'”’»)\\]"
+_END = (
+    rf"([.!?…؟۔]+[{_CLOSING}]*)\s+"
+    # The next sentence begins with a capital, a letter of a script without
+    # capitals, or a digit.
+    r"([\"'“‘«(\[¿¡—-]*[\p{Lu}\p{Lt}\p{Lo}\p{N}])"
+)
+# Scripts without a space after the end of a sentence.
+_END_WITHOUT_SPACE = r"([。！？｡।॥]+[」』”’）]*)"
+
+
+class Corpus(NamedTuple):
+    """All ids in one array, so that neighbouring sentences are a slice.
+
+    Sentence i is ids[sentence_ends[i]:sentence_ends[i + 1]]. Document d has the
+    sentences document_ends[d] to document_ends[d + 1] - 1. No sentence and no
+    document is empty.
+    """
+
+    ids: np.ndarray
+    sentence_ends: np.ndarray
+    document_ends: np.ndarray
+
+
+def corpus_maker(
+    tokenizer: BertTokenizer, *, by_punctuation: bool = False
+) -> Callable[[list[str]], Corpus]:
+    """Returns a function from documents to a Corpus; its graph is built once.
+
+    A sentence is a line, or ends as `split_sentences` says. One of more than
+    10,000 tokens is cut and counts as several.
+    """
+
+    @tf.function(
+        input_signature=[tf.TensorSpec([None], tf.string)], autograph=False
+    )
+    def tokenize(documents):
+        if by_punctuation:
+            sentences = split_sentences(documents)
+        else:
+            sentences = tf.strings.split(documents, "\n")
+        ids = tokenizer(sentences.flat_values)
+        return ids.flat_values, ids.row_lengths(), sentences.row_lengths()
+
+    def make(documents: list[str]) -> Corpus:
+        calls = np.cumsum([*map(len, documents)]) // _CHARACTERS_PER_CALL
+        chunks = np.split(
+            np.array(documents, object), np.flatnonzero(np.diff(calls)) + 1
+        )
+        results = [
+            [array.numpy() for array in tokenize(tf.constant(chunk))]
+            for chunk in chunks
+        ]
+        ids, lengths, counts = map(np.concatenate, zip(*results, strict=True))
+        ends = np.append(0, lengths).cumsum()
+        # np.unique leaves out what is empty.
+        document_ends = np.unique(ends[np.append(0, counts).cumsum()])
+        cuts = [
+            np.arange(ends[i], ends[i + 1], _MAX_SENTENCE_LENGTH)
+            for i in np.flatnonzero(lengths > _MAX_SENTENCE_LENGTH)
+        ]
+        ends = np.unique(np.concatenate([ends, *cuts]))
+        return Corpus(ids, ends, ends.searchsorted(document_ends))
+
+    return make
+
+
+def split_sentences(documents: tf.Tensor) -> tf.RaggedTensor:
+    """Strings [B] -> ragged [B, (sentences)], split by their punctuation.
+
+    A blank line ends a sentence. A line break alone does not, because text is
+    often wrapped. A wrong guess joins two sentences or splits one; no text is
+    lost.
+    """
+    texts = tf.strings.regex_replace(documents, r"\n\s*\n\s*", "\x00")
+    texts = tf.strings.regex_replace(texts, r"\s+", " ")
+    texts = tf.strings.regex_replace(texts, _ABBREVIATION, rf"\1.{_NO_END}")
+    texts = tf.strings.regex_replace(texts, _END, "\\1\n\\2")
+    texts = tf.strings.regex_replace(texts, _END_WITHOUT_SPACE, "\\1\n")
+    texts = tf.strings.regex_replace(texts, _NO_END, " ")
+    texts = tf.strings.regex_replace(texts, r"\x00", "\n")
+    sentences = tf.strings.split(texts, "\n")
+    sentences = sentences.with_flat_values(
+        tf.strings.strip(sentences.flat_values)
+    )
+    return tf.ragged.boolean_mask(sentences, sentences != "")
+
+
+def draw_rows(
+    corpus: Corpus, config: PretrainingDataConfig, generator: random.Random
+) -> np.ndarray:
+    """Draws pairs in `dupe_factor` passes over the corpus (paper, A.2).
+
+    The rules are those of create_pretraining_data.py in google-research/bert.
+    For each document and pass, the target length is a full sequence or, with
+    `short_seq_prob`, a random shorter one. Sentences are gathered up to the
+    target. A random number of them, from the front, is the first segment.
+    With an even chance, the rest is the second segment. Otherwise it is taken
+    from another document, and the rest is put back for the next pair. If a
+    pair is too long, its longer segment loses tokens at either end.
+
+    Returns int64 [N, 5]: begin and end of the first segment, begin and end of
+    the second one, all as positions in `corpus.ids`, and 1 for a random
+    second segment.
+
+    With `dynamic_masking`, cuts the corpus into stretches with such target
+    lengths. Returns begin and end of the stretch, begin and end of the random
+    sentences, all as positions in `corpus.sentence_ends`, and the target
+    length without special tokens.
+    """
+    # Lists and bisection are faster here than NumPy. The rows are flat, because
+    # tuples would keep the garbage collector busy.
+    ends = corpus.sentence_ends.tolist()
+    document_ends = corpus.document_ends.tolist()
+    budget = config.max_seq_length - 3  # [CLS], [SEP] and [SEP]
+    uniform = generator.random
+    rows: list[int] = []
+    for document in [*range(len(document_ends) - 1)] * config.dupe_factor:
+        target = budget
+        if uniform() < config.short_seq_prob:
+            target = 2 + int(uniform() * (budget - 1))
+        begin, last = document_ends[document], document_ends[document + 1]
+        while begin < last:
+            end = _gather(ends, begin, last, target)
+            if config.dynamic_masking:
+                start, stop = _random_start(document_ends, document, generator)
+                stop = _gather(ends, start, stop, target - 1)
+                rows += begin, end, start, stop, target
+                begin = end
+                continue
+            middle = begin + 1
+            if end > middle:
+                middle += int(uniform() * (end - middle))
+            first = ends[begin], ends[middle]
+            is_random = end == begin + 1 or uniform() < 0.5
+            if is_random:
+                start, stop = _random_start(document_ends, document, generator)
+                rest = target - (first[1] - first[0])
+                stop = _gather(ends, start, stop, rest)
+                second = ends[start], ends[stop]
+                end = middle  # puts back the sentences that are not used
+            else:
+                second = ends[middle], ends[end]
+            rows += _truncate(first, second, budget, generator)
+            rows.append(is_random)
+            begin = end
+    return np.array(rows, np.int64).reshape(-1, 5)
+
+
+def _gather(ends, begin, last, target):
+    """Returns the end of the sentences that a sequence takes.
+
+    It takes one at least, and more until it has `target` tokens or is at
+    `last`.
+    """
+    # The search stops before `last`, so that the result is at most `last`.
+    return bisect_left(ends, ends[begin] + target, begin + 1, last)
+
+
+def _random_start(document_ends, document, generator):
+    """Returns a random sentence of another document, and the end of that."""
+    for _ in range(10):  # If there is just one document, take it.
+        other = int(generator.random() * (len(document_ends) - 1))
+        if other != document:
+            break
+    begin, last = document_ends[other], document_ends[other + 1]
+    return begin + int(generator.random() * (last - begin)), last
+
+
+def _truncate(first, second, budget, generator):
+    """Shortens the longer segment, at its front or end, until both fit."""
+    length, other = first[1] - first[0], second[1] - second[0]
+    if length + other <= budget:
+        return *first, *second
+    # Equal to removing one token at a time from the longer segment, or from
+    # the second one if both are equally long.
+    keep = min(length, max(budget - other, (budget + 1) // 2))
+    return (
+        *_shorten(first[0], length, keep, generator),
+        *_shorten(second[0], other, min(other, budget - keep), generator),
+    )
+
+
+def _shorten(begin, length, keep, generator):
+    if length > keep:
+        # Each lost token is at the front or at the end with an even chance.
+        begin += generator.getrandbits(length - keep).bit_count()
+    return begin, begin + keep
+
+
+def pack_pairs(
+    ids: tf.Tensor,
+    begin: tf.Tensor,
+    length: tf.Tensor,
+    second_begin: tf.Tensor,
+    second_length: tf.Tensor,
+    *,
+    max_seq_length: int,
+    cls_id: int,
+    sep_id: int,
+) -> dict[str, tf.Tensor]:
+    """Packs pairs into [CLS] first [SEP] second [SEP], padded with 0.
+
+    Takes ids, int32 [any number], and the positions in it and lengths of the
+    segments, integers [B]. Returns `input_ids`, `input_mask` and `segment_ids`,
+    int32 [B, max_seq_length].
+    """
+    column = tf.range(max_seq_length, dtype=begin.dtype)
+    middle = length[:, None] + 1  # position of the first [SEP]
+    last = middle + second_length[:, None] + 1  # and of the second one
+    is_second = column > middle
+    places = column - 1
+    places += tf.where(
+        is_second, second_begin[:, None] - middle, begin[:, None]
+    )
+    places = tf.clip_by_value(places, 0, tf.size(ids, begin.dtype) - 1)
+    input_ids = tf.where(column == 0, cls_id, tf.gather(ids, places))
+    is_end = (column == middle) | (column == last)
+    input_ids = tf.where(is_end, sep_id, input_ids)
+    input_mask = tf.cast(column <= last, tf.int32)
+    return {
+        "input_ids": input_ids * input_mask,
+        "input_mask": input_mask,
+        "segment_ids": tf.cast(is_second, tf.int32) * input_mask,
+    }
+
+
+def stretch_features(
+    corpus: Corpus, stretches: np.ndarray
+) -> dict[str, np.ndarray | tuple[np.ndarray, np.ndarray]]:
+    """Returns the features of `STRETCH_NAMES` for `serialize_examples`."""
+    begin, end, random_begin, random_end, _ = stretches.T
+    ends = corpus.sentence_ends
+    lengths = np.diff(ends)
+    return {
+        "sentence_ids": _slices(corpus.ids, ends[begin], ends[end]),
+        "sentence_lengths": _slices(lengths, begin, end),
+        "random_sentence_ids": _slices(
+            corpus.ids, ends[random_begin], ends[random_end]
+        ),
+        "random_sentence_lengths": _slices(lengths, random_begin, random_end),
+        "target_length": stretches[:, 4:],
+    }
+
+
+def _slices(values, begins, ends):
+    """Returns slices of `values`, padded with 0, and their lengths."""
+    lengths = ends - begins
+    columns = np.arange(lengths.max())
+    slices = values.take(begins[:, None] + columns, mode="clip")
+    return slices * (columns < lengths[:, None]), lengths

@@ -1,0 +1,237 @@
+"""Text files -> lines -> documents -> blocks of neighbouring documents.
+
+A worker gets one block at a time, and random next sentences come from the same
+block. So the size of a block bounds the memory. Only the text of a unit (a
+large file, or several small ones) decides where its blocks end.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import itertools
+import json
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from absl import logging
+
+from keras_bert.errors import InputError
+from keras_bert.io.input_files import expand_globs, open_text
+from keras_bert.io.paths import to_path
+
+# 4 million characters are about 250 chapters of a novel or 1,500 encyclopedia
+# articles to draw random next sentences from, and 1 million tokens.
+_BLOCK_SIZE = 4_000_000
+# In bytes; about the size of a block.
+_UNIT_SIZE = 4_000_000
+# A longer document is cut between two lines and counts as two, because text
+# without blank lines would be one document of unlimited size. A longer line is
+# cut at white space.
+_MAX_DOCUMENT_SIZE = 1_000_000
+# A unit has far fewer blocks. This is a prime, so that the first blocks of the
+# units begin at different output files (see `RecordMaker.make_part`).
+_NUMBERS_PER_UNIT = 1_000_000_007
+
+
+@dataclasses.dataclass(frozen=True)
+class TextSource:
+    """Text of files, plain or compressed (.gz).
+
+    Example:
+        >>> source = keras_bert.pretraining.TextSource("corpus.txt")
+        >>> next(source.lines())
+        'the fox jumped over a dog .'
+
+    Attributes:
+        input_file: Text files, as comma-separated names or globs. By default
+            they hold one sentence a line and a blank line between documents.
+        document_per_file: Whether each file is one document, in which blank
+            lines separate paragraphs.
+        text_field: The field that holds a document, in files of one JSON
+            object a line.
+    """
+
+    input_file: str = ""
+    document_per_file: bool = False
+    text_field: str = ""
+
+    def __post_init__(self):
+        if not self.input_file:
+            raise InputError("Give an input_file to read text from.")
+        if self.document_per_file and self.text_field:
+            raise InputError(
+                "With a text_field each text is a document, and "
+                "document_per_file is for plain text; give one of the two."
+            )
+
+    def lines(self) -> Iterator[str]:
+        """Yields the lines of the text, with a blank line between documents.
+
+        Bytes that are not UTF-8 become U+FFFD, which the tokenizer drops; the
+        log counts their lines.
+        """
+        return itertools.chain.from_iterable(self.units())
+
+    def units(self) -> list[Iterator[str]]:
+        """Returns the lines of each unit of the text."""
+        files = expand_globs(self.input_file)
+        for file in files:
+            if ".jsonl" in Path(file).suffixes and not self.text_field:
+                raise InputError(
+                    f"{file} is not plain text by its name; set text_field to "
+                    "the field that holds the text."
+                )
+        return [self._read(unit) for unit in group_files(files)]
+
+    def _read(self, files):
+        for file in files:
+            if self.text_field:
+                yield from _read_json(file, self.text_field)
+                continue
+            lines = _read_lines(file)
+            if self.document_per_file:
+                lines = _join_paragraphs(lines)
+            yield from lines
+            yield ""
+
+
+def group_files(files: list[str]) -> list[list[str]]:
+    """Groups neighbouring files into units of at least `_UNIT_SIZE` bytes.
+
+    The last unit has at least half of that size, unless it is the only one.
+    """
+    units: list[list[str]] = []
+    size = _UNIT_SIZE
+    for file in files:
+        if size >= _UNIT_SIZE:
+            units.append([])
+            size = 0
+        units[-1].append(file)
+        size += to_path(file).stat().st_size
+    if size < _UNIT_SIZE / 2 and len(units) > 1:
+        rest = units.pop()
+        units[-1] += rest
+    return units
+
+
+def _read_lines(file):
+    num_broken = 0
+    with open_text(file, errors="replace") as lines:
+        for line in lines:
+            num_broken += "\ufffd" in line
+            yield line.rstrip("\n")
+    if num_broken:
+        logging.warning(
+            "%d lines of %s have bytes that are not UTF-8, which are left out; "
+            "if the text has another encoding, save it as UTF-8.",
+            num_broken,
+            file,
+        )
+
+
+def _join_paragraphs(lines):
+    """Moves a blank line, which would end the document, into the next line."""
+    before = ""
+    for line in lines:
+        if not line or line.isspace():
+            before = "\n"
+        else:
+            yield before + line
+            before = ""
+
+
+def _read_json(file, text_field):
+    for number, line in enumerate(_read_lines(file), 1):
+        if not line or line.isspace():
+            continue
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise InputError(
+                f"{file}:{number} is not JSON ({error}); give one JSON object "
+                "a line."
+            ) from error
+        text = row.get(text_field) if isinstance(row, dict) else None
+        if not isinstance(text, str):
+            raise InputError(
+                f"{file}:{number} has no text under {text_field!r}; set "
+                "text_field to the field that holds the text."
+            )
+        yield text
+        yield ""
+
+
+class Block(NamedTuple):
+    """Neighbouring documents, each one string of lines.
+
+    `number` tells the block from all others, and seeds its records. `digest`
+    is a hash of the unit's number and text up to the end of this block.
+    """
+
+    number: int
+    documents: list[str]
+    digest: str
+
+
+def cut_blocks(
+    lines: Iterable[str], unit: int = 0, *, block_size: int = _BLOCK_SIZE
+) -> Iterator[Block]:
+    """Yields the blocks of a unit, each of about `block_size` characters.
+
+    The last block has between half of that and one and a half, unless the unit
+    is shorter.
+    """
+    digest = str(unit)
+    first = unit * _NUMBERS_PER_UNIT
+    for number, documents in enumerate(_cut(lines, block_size), first):
+        state = hashlib.blake2b(digest.encode(), digest_size=16)
+        for document in documents:
+            state.update(document.encode("utf-8", errors="replace") + b"\0")
+        digest = state.hexdigest()
+        yield Block(number, documents, digest)
+
+
+def _cut(lines, block_size):
+    block, size = [], 0
+    for document in _documents(lines, min(_MAX_DOCUMENT_SIZE, block_size // 4)):
+        block.append(document)
+        size += len(document)
+        if size >= block_size * 3 / 2:
+            end = first = 0
+            while first < block_size:
+                first += len(block[end])
+                end += 1
+            yield block[:end]
+            block, size = block[end:], size - first
+    if block:
+        yield block
+
+
+def _documents(lines, max_size):
+    document, size = [], 0
+    for line in itertools.chain(_short_lines(lines), [""]):
+        if not line or line.isspace():
+            size = max_size  # ends the document
+        else:
+            document.append(line)
+            size += len(line)
+        if size >= max_size:
+            if document:
+                yield "\n".join(document)
+            document, size = [], 0
+
+
+def _short_lines(lines):
+    size = _MAX_DOCUMENT_SIZE
+    # Cut before white space, or anywhere if there is none.
+    pattern = re.compile(rf"(?s).{{1,{size}}}(?!\S)|.{{{size}}}")
+    for line in lines:
+        if not isinstance(line, str):
+            raise InputError(f"A line of the text is {line!r}; give strings.")
+        if len(line) <= size:
+            yield line
+        else:
+            yield from pattern.findall(line)
