@@ -19,9 +19,8 @@ from keras_bert.checkpoints.find import (
     vocab_beside,
 )
 from keras_bert.checkpoints.load import load_checkpoint
-from keras_bert.checkpoints.load_tokenizer import (
-    resolve_tokenizer_settings,
-)
+from keras_bert.checkpoints.load_tokenizer import resolve_tokenizer_settings
+from keras_bert.checkpoints.read import fingerprint_of
 from keras_bert.config import BertConfig, check_config
 from keras_bert.errors import InputError
 from keras_bert.io.paths import to_path
@@ -29,7 +28,6 @@ from keras_bert.io.whole_files import write_json
 from keras_bert.models.flops import count_work
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.pretraining.config import PretrainingConfig
-from keras_bert.pretraining.fingerprint import pretraining_fingerprint
 from keras_bert.pretraining.read.files_to_records import PretrainingRecords
 from keras_bert.pretraining.read.pairs_to_batches import pretraining_batches
 from keras_bert.pretraining.read.records_to_pairs import InstanceDrawer
@@ -43,9 +41,13 @@ from keras_bert.text.masking import MaskedLMMasker
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.tokenizer_settings import TokenizerSettings
 from keras_bert.training.distribution import get_strategy, is_chief
+from keras_bert.training.fingerprint import Fingerprint, digest_of
 from keras_bert.training.losses import accuracy, cross_entropy
 from keras_bert.training.objectives import Objective
 from keras_bert.training.run import Plan, Run, Trainee
+
+# What the fingerprint reads at each end of a file of records.
+_NUM_BYTES = 1 << 16
 
 
 @shown_log()
@@ -151,7 +153,7 @@ def pretrain(
             config=config,
             output_dir=output_dir,
             sidecars=sidecars,
-            fingerprint=pretraining_fingerprint(
+            fingerprint=_fingerprint(
                 config, files, held_out_files, sidecars, checkpoint
             ),
             callbacks=callbacks,
@@ -191,7 +193,6 @@ def _open(files, config, tokenizer):
         max_seq_length=config.max_seq_length,
         max_predictions_per_seq=config.max_predictions_per_seq,
         drawer=drawer,
-        skip_corrupt_records=config.skip_corrupt_records,
     )
 
 
@@ -259,6 +260,35 @@ def _plan(records, held_out, bert_config, config, checkpoint):
         held_out_batches=held_out_batches if held_out else None,
         evaluates_first=checkpoint is not None,
     )
+
+
+def _fingerprint(config, files, held_out_files, sidecars, checkpoint):
+    return Fingerprint(
+        config.fixed_settings(),
+        {
+            "training records": _digest_of_files(files),
+            "held-out records": _digest_of_files(held_out_files),
+            "initial weights": fingerprint_of(checkpoint) if checkpoint else "",
+            **{name: digest_of(text) for name, text in sidecars.items()},
+        },
+    )
+
+
+def _digest_of_files(corpora):
+    """Of each file count the size, the beginning and the end.
+
+    A corpus may be larger than what can be read at the start.
+    """
+    parts: list[str | bytes] = []
+    for corpus in corpora:
+        parts.append(str(corpus.weight))
+        for name in corpus.files:
+            with to_path(name).open("rb") as file:
+                begin = file.read(_NUM_BYTES)
+                size = file.seek(0, 2)
+                file.seek(max(0, size - _NUM_BYTES))
+                parts += [str(size), begin, file.read()]
+    return digest_of(*parts)
 
 
 def _tokenizer_settings(config, input_files, checkpoint, vocab_file):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -39,7 +39,7 @@ class Callbacks:
         callbacks: Sequence[keras.callbacks.Callback],
         model: keras.Model,
         optimizer: keras.optimizers.Optimizer,
-        params: Mapping[str, Any],
+        **params: int,
     ):
         self._callbacks = list(callbacks)
         self._model = model
@@ -60,12 +60,8 @@ class Callbacks:
         for callback in self._callbacks:
             getattr(callback, method)(*arguments)
 
-    def end_batch(self, number: int, figures: Mapping[str, Any]) -> None:
-        if self._callbacks:
-            self.call("on_train_batch_end", number, _Figures(figures))
 
-
-class _Figures(collections.UserDict):
+class Figures(collections.UserDict):
     """Figures that are read from the device when they are looked at."""
 
     def __getitem__(self, name):

@@ -1,16 +1,17 @@
-"""The devices and the precision of a run, and what its workers agree on."""
+"""The devices, replicas and workers of a run, and its precision."""
 
 from __future__ import annotations
 
 import contextlib
+import signal
 from collections.abc import Callable, Iterator
 
 import keras
 import tensorflow as tf
+from absl import logging
 
 from keras_bert.errors import InputError
 from keras_bert.training.config import TrainConfig
-from keras_bert.training.interruption import ends_without_workers
 
 
 def get_strategy(config: TrainConfig) -> tf.distribute.Strategy:
@@ -31,15 +32,22 @@ def get_strategy(config: TrainConfig) -> tf.distribute.Strategy:
         )
         return tf.distribute.MirroredStrategy([d.name for d in devices])
     if name == "multi_worker_mirrored":
+        seconds = config.worker_timeout_seconds
+        logging.info(
+            "Waiting at most %d seconds for the other workers", seconds
+        )
+        # TensorFlow waits without letting Python run, and it ignores SIGTERM.
+        signal.alarm(seconds)
         try:
-            with ends_without_workers(config.worker_timeout_seconds):
-                return tf.distribute.MultiWorkerMirroredStrategy()
+            return tf.distribute.MultiWorkerMirroredStrategy()
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise InputError(
                 "TF_CONFIG does not describe a cluster; set it as "
                 "https://www.tensorflow.org/guide/distributed_training says. "
                 f"TensorFlow says: {_first_line(error)}"
             ) from error
+        finally:
+            signal.alarm(0)
     try:
         resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu)
         tf.config.experimental_connect_to_cluster(resolver)
@@ -117,3 +125,25 @@ def uses_xla(
         return False
     specs = tf.nest.flatten(make_batches().element_spec)
     return all(spec.shape.is_fully_defined() for spec in specs)
+
+
+@contextlib.contextmanager
+def lost_worker_named(strategy: tf.distribute.Strategy) -> Iterator[None]:
+    """Raises ConnectionError with one sentence if another worker is lost.
+
+    TensorFlow notices within seconds, also if the worker merely hangs.
+    """
+    try:
+        yield
+    except (
+        tf.errors.AbortedError,
+        tf.errors.DeadlineExceededError,
+        tf.errors.UnavailableError,
+    ) as error:
+        if not has_workers(strategy):
+            raise
+        raise ConnectionError(
+            "Another worker has ended or cannot be reached; start all workers "
+            "with the same commands again, and they resume from the last "
+            f"checkpoint. TensorFlow says: {error.message.splitlines()[0]}"
+        ) from error

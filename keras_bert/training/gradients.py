@@ -17,6 +17,7 @@ from keras_bert.training.replicas import (
     rows_of_replica,
     sum_over_replicas,
 )
+from keras_bert.training.share import Share
 
 # Added to a seed once per replica. A prime, so that it shares no factor with
 # the number by which Keras reduces a seed: no two replicas get the same one.
@@ -237,19 +238,7 @@ class BatchGradients:
         )
 
     def _part(self, values, i):
-        """The i-th of the parts of each tensor; their sizes differ by 1."""
-
-        def cut(x):
-            num_rows = x.shape[0] or tf.shape(x)[0]
-            begin = i * num_rows // self._num_parts
-            if x.shape[0] and x.shape[0] % self._num_parts == 0:
-                size = x.shape[0] // self._num_parts  # known, as XLA wants it
-            else:
-                size = (i + 1) * num_rows // self._num_parts - begin
-            rest = len(x.shape) - 1
-            return tf.slice(x, [begin] + [0] * rest, [size] + [-1] * rest)
-
-        return tf.nest.map_structure(cut, values)
+        return Share(tf.cast(i, tf.int64), self._num_parts).cut(values)
 
 
 def _sums(objectives, labels, outputs, weights):

@@ -130,12 +130,6 @@ class Steps:
         self._work.assign(tf.zeros(len(WORK)))
         return dict(zip(WORK, map(float, amounts), strict=True))
 
-    @property
-    def first_device(self) -> str:
-        """The device of the first replica of this process."""
-        results = self._strategy.experimental_local_results
-        return results(self._work)[0].device
-
     def train_step(self, data: Any) -> Figures:
         """One step, in the context of a replica."""
         features, labels, weights = self._unpack(data)

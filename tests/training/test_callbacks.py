@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 from small_run import CONFIG, history_rows, train_small
 
-from keras_bert.training.callbacks import Callbacks
+from keras_bert.training.callbacks import Callbacks, Figures
 
 # Two intervals of 4 steps, and one of 2.
 LONG = dataclasses.replace(CONFIG, save_checkpoints_steps=4)
@@ -98,8 +98,9 @@ def test_the_device_is_not_waited_for_unless_a_callback_looks():
     see = keras.callbacks.LambdaCallback(
         on_train_batch_end=lambda batch, logs: logs_seen.append(logs)
     )
-    callbacks = Callbacks([see], keras.Model(inputs, inputs), None, {})
-    callbacks.end_batch(0, {"loss": Figure()})
+    callbacks = Callbacks([see], keras.Model(inputs, inputs), None)
+    figures = Figures({"loss": Figure()})
+    callbacks.call("on_train_batch_end", 0, figures)
     (logs,) = logs_seen
     assert "loss" in logs and len(logs) == 1
     with pytest.raises(AssertionError, match="read from the device"):

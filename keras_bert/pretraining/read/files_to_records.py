@@ -41,16 +41,12 @@ class PretrainingRecords:
         max_seq_length: int,
         max_predictions_per_seq: int,
         drawer: InstanceDrawer | None = None,
-        skip_corrupt_records: bool = False,
     ):
         """Opens the files and checks the first record of each.
 
         Records made with `dynamic_masking` need a `drawer`, which draws other
         pairs and masks in each epoch. They depend on its seed, the epoch and
         the record.
-
-        With `skip_corrupt_records`, all files are read once, and damaged
-        records are left out with a warning.
 
         Raises:
             InputError: A file is not a TFRecord file, all files of a corpus
@@ -60,14 +56,14 @@ class PretrainingRecords:
         if not corpora:
             raise InputError("There is no file of records; give at least one.")
         names = [file for corpus in corpora for file in corpus.files]
-        self._files = RecordFiles(names, skip_damaged=skip_corrupt_records)
+        self._files = RecordFiles(names)
         self._numbers = dict(zip(names, self._files.numbers, strict=True))
         self._counts, self._weights = [], []
         for files, weight in corpora:
             count = sum(len(self._numbers[file]) for file in files)
             if not count:
                 raise InputError(
-                    f"There is no sound record in {', '.join(files)}; create "
+                    f"There is no record in {', '.join(files)}; create "
                     "the data again."
                 )
             self._counts.append(count)
@@ -110,12 +106,9 @@ class PretrainingRecords:
             made_for = settings["max_seq_length"]
             if self._drawer and made_for != max_seq_length:
                 logging.warning(
-                    "The records of %s are made for a max_seq_length of %d, "
-                    "but are read with %d: longer pairs lose tokens, and "
-                    "shorter pairs are padded.",
-                    file,
-                    made_for,
-                    max_seq_length,
+                    f"The records of {file} are made for a max_seq_length of "
+                    f"{made_for}, but are read with {max_seq_length}: longer "
+                    "pairs lose tokens, and shorter pairs are padded."
                 )
 
     def batches(
