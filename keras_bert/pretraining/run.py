@@ -74,8 +74,8 @@ def pretrain(
             names and globs with commas between them. Weights after the names,
             as in "novels*:0.7,wiki*:0.3", set the share of each. If the
             records have no masks, each epoch draws new ones.
-        output_dir: Gets `checkpoints/`, `history.csv`, `curves.png`,
-            `tensorboard/` and, at the end, `eval_results.json`.
+        output_dir: Gets `checkpoints/`, `history.csv`, `tensorboard/` and, at
+            the end, `eval_results.json`.
         eval_files: Held-out records, evaluated after each interval, and
             before the first step if the run starts from checkpoint.
         checkpoint: The weights to start from, instead of random ones.

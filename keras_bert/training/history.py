@@ -1,4 +1,4 @@
-"""The figures of a run: a table, a picture and files for TensorBoard."""
+"""The figures of a run: a table, and files for TensorBoard."""
 
 from __future__ import annotations
 
@@ -20,9 +20,8 @@ HELD_OUT = "val_"
 class History:
     """Rows of figures by step.
 
-    The files are `history.csv`, `curves.png` and, for TensorBoard,
-    `tensorboard/`. An empty cell of the table is a figure that was not taken
-    at that step.
+    The files are `history.csv` and, for TensorBoard, `tensorboard/`. An empty
+    cell of the table is a figure that was not taken at that step.
     """
 
     def __init__(self, output_dir: Path, last_step: int):
@@ -32,7 +31,6 @@ class History:
         """
         self._last_step = last_step
         self._csv = output_dir / "history.csv"
-        self._png = output_dir / "curves.png"
         self._board = output_dir / "tensorboard"
         # TensorFlow writes its files here.
         self._copied = TemporaryFolder() if is_remote(output_dir) else None
@@ -60,62 +58,22 @@ class History:
         return row.get("step") == self._last_step and not is_evaluated
 
     def add(self, row: Row) -> None:
-        """Adds a row, or adds its figures to the last row if that has its step.
-
-        `write` writes the files.
-        """
+        """Adds a row, or its figures to the last row if that has its step."""
         if self.rows and self.rows[-1]["step"] == row["step"]:
             self.rows[-1] |= row
         else:
             self.rows.append(row)
 
-    def write(self) -> None:
-        """Writes all files anew; no row that was written may change."""
-        self.write_table()
-        self._write_events()
-        self._plot()
-
     def write_table(self) -> None:
-        """Writes the table alone, from which a resumed run takes the rows."""
+        """Writes the table anew; a resumed run takes the rows from it."""
         with atomic_path(self._csv) as path, path.open("w", newline="") as file:
-            writer = csv.DictWriter(file, self._names())
+            names = dict.fromkeys(name for row in self.rows for name in row)
+            writer = csv.DictWriter(file, list(names))
             writer.writeheader()
             writer.writerows(self.rows)
 
-    def _names(self):
-        return list(dict.fromkeys(name for row in self.rows for name in row))
-
-    def _plot(self):
-        """Draws a panel for each figure that held-out data have too."""
-        from matplotlib.figure import Figure
-
-        names = self._names()
-        names = [n for n in names if HELD_OUT + n in names] or ["loss"]
-        figure = Figure(figsize=(4.5 * len(names), 3.5), layout="constrained")
-        panels = figure.subplots(1, len(names), squeeze=False)[0]
-        for axes, name in zip(panels, names, strict=True):
-            for key, label, size in (
-                (name, "training", 3),
-                (HELD_OUT + name, "held out", 7),
-            ):
-                points = [(r["step"], r[key]) for r in self.rows if key in r]
-                if points:
-                    axes.plot(
-                        *zip(*points, strict=True),
-                        marker=".",
-                        markersize=size,
-                        label=label,
-                    )
-            if name.endswith("perplexity"):
-                axes.set_yscale("log")  # it falls by orders of magnitude
-            axes.set(title=name.replace("_", " "), xlabel="step")
-            axes.grid(alpha=0.3)
-            axes.legend()
-        with atomic_path(self._png) as path:
-            figure.savefig(path, format="png", dpi=120)
-
-    def _write_events(self):
-        """Writes the new rows for TensorBoard.
+    def write_events(self) -> None:
+        """Writes the new rows for TensorBoard; they may not change any more.
 
         Training and held-out figures share a chart. The first call removes the
         files of an earlier run, which may hold steps that are taken again.

@@ -155,8 +155,7 @@ class Run:
             strategy: From `get_strategy`, by the config. For several workers
                 and TPUs, make it before anything else in TensorFlow.
             config: All other settings.
-            output_dir: Gets `checkpoints/`, `history.csv`, `curves.png` and
-                `tensorboard/`.
+            output_dir: Gets `checkpoints/`, `history.csv` and `tensorboard/`.
             sidecars: Text files to save beside the weights of each checkpoint.
             fingerprint: All that decides on the result. A run resumes only
                 from checkpoints with the same one.
@@ -433,7 +432,8 @@ class Run:
             {f"{HELD_OUT}{name}": float(x) for name, x in figures.items()}
         )
         if self._writes:
-            self.history.write()
+            self.history.write_table()
+            self.history.write_events()
         parts = []
         if "loss" in self.history.last:
             parts.append(f"training loss {self.history.last['loss']:.4g}")

@@ -48,7 +48,6 @@ def test_the_files_of_a_run(tmp_path):
     ]
     arrays = load_file(last / "model.safetensors")
     assert arrays.keys() == {weight.path for weight in model.weights}
-    assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
 
 
 def _events(folder):
