@@ -25,9 +25,13 @@ _CLASSES = {
     "layers.row_positions": ["RowPositions"],
     "layers.sequence_pooling": ["SequencePooling"],
     "layers.windows": ["WindowPooling", "WindowNumbers"],
-    "training.optimizers.adam": ["AdamWeightDecay", "AdamW", "Lamb"],
+    "training.optimizers.adam": [
+        "AdamWeightDecay",
+        "AdamW",
+        "Lamb",
+        "WarmupDecay",
+    ],
     "training.optimizers.build": ["LossScaleOptimizer"],
-    "training.optimizers.schedule": ["WarmupDecay"],
 }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 from collections.abc import Sequence
@@ -28,14 +27,14 @@ from keras_bert.io.whole_files import write_json
 from keras_bert.models.flops import count_work
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.pretraining.config import PretrainingConfig
-from keras_bert.pretraining.read.files_to_records import PretrainingRecords
-from keras_bert.pretraining.read.pairs_to_batches import pretraining_batches
-from keras_bert.pretraining.read.records_to_pairs import InstanceDrawer
-from keras_bert.pretraining.read.weighted_files import (
+from keras_bert.pretraining.read.files_to_records import (
+    PretrainingRecords,
     check_vocab_of_records,
-    find_weighted_files,
+    find_files,
     settings_of_records,
 )
+from keras_bert.pretraining.read.pairs_to_batches import pretraining_batches
+from keras_bert.pretraining.read.records_to_pairs import InstanceDrawer
 from keras_bert.progress import shown_log
 from keras_bert.text.masking import MaskedLMMasker
 from keras_bert.text.tokenizer import BertTokenizer
@@ -69,11 +68,11 @@ def pretrain(
     weights, and refuses to continue any other.
 
     Args:
-        bert_config: The network; None for that of checkpoint.
+        bert_config: The network; None for the one of checkpoint.
         input_files: TFRecords of `create_pretraining_data`, as a list or as
-            names and globs with commas between them. Weights after the names,
-            as in "novels*:0.7,wiki*:0.3", set the share of each. If the
-            records have no masks, each epoch draws new ones.
+            names and globs with commas between them. A file that is named
+            twice is read twice an epoch. If the records have no masks, each
+            epoch draws new ones.
         output_dir: Gets `checkpoints/`, `history.csv`, `tensorboard/` and, at
             the end, `eval_results.json`.
         eval_files: Held-out records, evaluated after each interval, and
@@ -129,8 +128,8 @@ def pretrain(
     _check(config, bert_config, checkpoint)
     # First of all: workers must find each other before TensorFlow is used.
     strategy = get_strategy(config)
-    files = find_weighted_files(input_files)
-    held_out_files = find_weighted_files(eval_files)
+    files = find_files(input_files)
+    held_out_files = find_files(eval_files)
     sidecars = {"bert_config.json": bert_config.to_json()}
     tokenizer = None
     if vocab_file:
@@ -143,9 +142,11 @@ def pretrain(
         sidecars |= tokenizer.sidecars(bert_config.max_position_embeddings)
     records = _open(files, config, tokenizer)
     held_out = held_out_files and _open(held_out_files, config, tokenizer)
-    with contextlib.ExitStack() as stack:
-        for opened in filter(None, (records, held_out)):
-            stack.enter_context(opened.errors_named(bert_config.vocab_size))
+    vocab_size = bert_config.vocab_size
+    with (
+        records.errors_named(vocab_size),
+        (held_out or records).errors_named(vocab_size),
+    ):
         figures = Run(
             _trainee(bert_config, config, checkpoint),
             _plan(records, held_out, bert_config, config, checkpoint),
@@ -179,7 +180,7 @@ def _check(config, bert_config, checkpoint):
 
 
 def _open(files, config, tokenizer):
-    """Returns records; the tokenizer masks those that have no masks."""
+    """Returns records; the tokenizer masks records without masks."""
     drawer = tokenizer and InstanceDrawer(
         tokenizer,
         MaskedLMMasker.from_config(
@@ -274,20 +275,19 @@ def _fingerprint(config, files, held_out_files, sidecars, checkpoint):
     )
 
 
-def _digest_of_files(corpora):
-    """Of each file count the size, the beginning and the end.
+def _digest_of_files(names):
+    """Returns a hash of the size, the beginning and the end of each file.
 
     A corpus may be larger than what can be read at the start.
     """
-    parts: list[str | bytes] = []
-    for corpus in corpora:
-        parts.append(str(corpus.weight))
-        for name in corpus.files:
-            with to_path(name).open("rb") as file:
-                begin = file.read(_NUM_BYTES)
-                size = file.seek(0, 2)
-                file.seek(max(0, size - _NUM_BYTES))
-                parts += [str(size), begin, file.read()]
+    # When there were weights of corpora, this was the weight.
+    parts: list[str | bytes] = ["None"] if names else []
+    for name in names:
+        with to_path(name).open("rb") as file:
+            begin = file.read(_NUM_BYTES)
+            size = file.seek(0, 2)
+            file.seek(max(0, size - _NUM_BYTES))
+            parts += [str(size), begin, file.read()]
     return digest_of(*parts)
 
 

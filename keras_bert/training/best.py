@@ -45,7 +45,7 @@ def best_of(folder: Path) -> dict[str, Any]:
 
 
 def is_better(score: float, best: Mapping[str, Any]) -> bool:
-    """Returns whether a score is higher than that of `best_of`.
+    """Returns whether a score is higher than the best one, from `best_of`.
 
     NaN, such as the correlation with a constant, is worse than any other
     score, but better than no checkpoint at all.

@@ -6,8 +6,8 @@ weights that only training needs), the sidecars of the run, and the checksums
 of what a run resumes from. Folders with other names, such as a copy
 `step-00001000-good`, are left alone.
 
-A run may choose to hold a part of the weights: those that it trains. The others
-must then have their values before the checkpoint is restored.
+A run may choose to hold only the weights that it trains. All other weights must
+then have their values before the checkpoint is restored.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class TrainingState:
     def restore(self, checkpoint: Path) -> None:
         """Assigns what a checkpoint holds.
 
-        Raises InputError if the checkpoint is that of another model.
+        Raises InputError if another model wrote the checkpoint.
         """
         for name, variables in self.variables().items():
             file = checkpoint / name
@@ -113,14 +113,10 @@ class TrainingState:
                 f"{checkpoint} has no {_STATE}, so there is no optimizer to "
                 "take over; give an output_dir of keras-bert pretrain."
             )
+        name = type(self.optimizer).__name__
         moments, arrays = (
             # All other variables of an optimizer are scalars.
-            {
-                name: x
-                for name, x in state.items()
-                if len(x.shape)
-                and not name.startswith((_DROPOUT, _TRAINING_ONLY))
-            }
+            {n: x for n, x in state.items() if n.startswith(name) and x.shape}
             for state in (self._optimizer_variables(), _load(file))
         )
         _assign(moments, arrays, file)
@@ -238,11 +234,9 @@ def latest_step(folder: Path) -> int:
             return int(checkpoint.name.removeprefix("step-"))
         aside = checkpoint.with_name(f"{checkpoint.name}-damaged")
         logging.warning(
-            "The checkpoint %s cannot be used: %s. It is moved to %s, and the "
-            "run resumes from the checkpoint before it.",
-            checkpoint,
-            damage,
-            aside.name,
+            f"The checkpoint {checkpoint} cannot be used: {damage}. It is "
+            f"moved to {aside.name}, and the run resumes from the checkpoint "
+            "before it."
         )
         remove(aside)
         checkpoint.replace(aside)  # local: on a store, nothing is found damaged

@@ -52,7 +52,7 @@ class History:
 
     @property
     def lacks_held_out_figures(self) -> bool:
-        """Whether the last row is that of `last_step`, without evaluation."""
+        """Whether the last row has `last_step`, but no held-out figures."""
         row = self.rows[-1] if self.rows else {}
         is_evaluated = any(name.startswith(HELD_OUT) for name in row)
         return row.get("step") == self._last_step and not is_evaluated

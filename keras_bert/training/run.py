@@ -24,7 +24,7 @@ from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import atomic_path, remove, whole_folder
 from keras_bert.progress import Progress
 from keras_bert.training.best import SCORE_FILE, Selection, best_of, is_better
-from keras_bert.training.callbacks import Callbacks, Figures
+from keras_bert.training.callbacks import Callbacks, LazyFigures
 from keras_bert.training.checkpoint import (
     Holds,
     TrainingState,
@@ -66,9 +66,9 @@ class Trainee:
         objectives: By the name of the model's output.
         count_work: Features -> sequences, tokens and flops of the batch, in
             graph; see `WORK`. They are reported per second.
-        learning_rate_factors: Those of `build_optimizer`.
+        learning_rate_factors: See `build_optimizer`.
         holds: Whether a checkpoint holds the weight of a path. `build_model`
-            must return the others with the values that they keep.
+            must give all other weights the values that they keep.
         teach: Takes the model, and returns the network that is trained in its
             place and shares its weights. The model alone is evaluated, kept
             and the result.
@@ -125,8 +125,8 @@ class Run:
     that is not finite then raises InputError, which names the step. Weights
     that are not finite are not saved, and the last checkpoint stays.
 
-    Speeds are those of the training steps alone. `minutes` continue from the
-    last row and include evaluation and checkpoints.
+    Speeds count the training steps alone. `minutes` continue from the last
+    row and include evaluation and checkpoints.
 
     Attributes:
         step: The number of steps that were taken.
@@ -179,7 +179,6 @@ class Run:
                 remove(self._output_dir / name)
         keras.utils.set_random_seed(config.random_seed)
         checkpoint = self._find_checkpoint(fingerprint)
-        self._check_steps()
         with strategy.scope(), precision(config.precision):
             self._build(trainee, checkpoint)
         self.history = History(self._output_dir, self.step)
@@ -204,27 +203,43 @@ class Run:
         is_due = self._is_evaluation_due()
         if self._is_over() and not is_due:
             logging.warning(
-                "The run in %s is finished, at step %d, with the same inputs; "
-                "it is not run again. To start over, give "
-                "overwrite_output_dir.",
-                self._output_dir,
-                self.step,
+                f"The run in {self._output_dir} is finished, at step "
+                f"{self.step}, with the same inputs; it is not run again. To "
+                "start over, give overwrite_output_dir."
             )
             return self.history.last
-        # Whoever cannot write there must not learn it after hours.
-        with atomic_path(self._output_dir / ".writable") as path:
-            path.touch()
-        remove(self._output_dir / ".writable")
-        with self._open():
+        if self._writes:
+            # A folder that is read-only must not be noticed after hours.
+            with atomic_path(self._output_dir / ".writable") as path:
+                path.touch()
+            remove(self._output_dir / ".writable")
+        num_steps = self._plan.num_train_steps
+        minutes_before = self.history.last.get("minutes", 0.0)
+        self._begin = time.monotonic() - 60 * minutes_before
+        self._row_begin = self.step
+        self._shown: dict[str, float] = {}
+        with (
+            lost_worker_named(self._strategy),
+            checkpoint_writer(
+                self._state,
+                self._output_dir / "checkpoints",
+                sidecars={_CONFIG: self._config.to_json(), **self._sidecars},
+                keep_max=self._config.keep_checkpoint_max,
+            ) as self._save,
+            Progress(
+                "Training", num_steps, initial=self.step
+            ) as self._progress,
+            _sigterm_noted() as self._signals,
+        ):
             self._callbacks.call("on_train_begin")
             if is_due:
                 self._end_interval()
             while not self._is_over():
                 self._train_interval()
             self._callbacks.call("on_train_end")
-        if self.step < self._plan.num_train_steps:
+        if self.step < num_steps:
             why = "A callback" if self._callbacks.stops else "The patience"
-            logging.info("%s has ended the run early.", why)
+            logging.info(f"{why} has ended the run early.")
         return self.history.last
 
     def write_weights(
@@ -241,6 +256,7 @@ class Run:
         self.step = value_of_chief(
             self._strategy, latest_step(checkpoints) if self._writes else 0
         )
+        self._check_steps()
         if self.step:
             checkpoint = checkpoint_of_step(checkpoints, self.step)
             fingerprint.check_is_that_of(checkpoint, self._output_dir)
@@ -254,7 +270,11 @@ class Run:
 
     def _check_steps(self):
         """Raises InputError if batches or steps cannot be divided evenly."""
-        config, num_steps = self._config, self._plan.num_train_steps
+        config, plan = self._config, self._plan
+        num_steps, num_warmup_steps = (
+            plan.num_train_steps,
+            plan.num_warmup_steps,
+        )
         num_devices = self._strategy.num_replicas_in_sync
         num_parts = num_devices * config.gradient_accumulation_steps
         if config.train_batch_size % num_parts:
@@ -273,13 +293,12 @@ class Run:
                     "steps of the run, the steps left and "
                     "save_checkpoints_steps."
                 )
-        if self._plan.num_warmup_steps > num_steps or num_steps == 1:
+        if num_warmup_steps > num_steps or num_steps == 1:
             logging.warning(
-                "The run has %d steps, of which the warm-up takes %d: the "
-                "learning rate does not reach its peak, and a run of one step "
-                "trains nothing. Give it more steps.",
-                num_steps,
-                self._plan.num_warmup_steps,
+                f"The run has {num_steps} steps, of which the warm-up takes "
+                f"{num_warmup_steps}: the learning rate does not reach its "
+                "peak, and a run of one step trains nothing. Give it more "
+                "steps."
             )
 
     def _build(self, trainee, checkpoint):
@@ -303,39 +322,15 @@ class Run:
             ),
             teaching=teaching,
         )
+        network, optimizer = self._steps.network, self._steps.optimizer
         self._state = TrainingState(
-            self._steps.network,
-            self._steps.optimizer,
-            self.model,
-            trainee.holds,
+            network, optimizer, self.model, trainee.holds
         )
         if checkpoint:
             self._state.restore(checkpoint)
-            logging.info("Resuming from the checkpoint of step %d", self.step)
+            logging.info(f"Resuming from the checkpoint of step {self.step}")
         elif trainee.init_moments:
             self._state.restore_moments(trainee.init_moments)
-
-    @contextlib.contextmanager
-    def _open(self):
-        """Opens what the steps need: files, progress, signals, clocks."""
-        with (
-            lost_worker_named(self._strategy),
-            checkpoint_writer(
-                self._state,
-                self._output_dir / "checkpoints",
-                sidecars={_CONFIG: self._config.to_json(), **self._sidecars},
-                keep_max=self._config.keep_checkpoint_max,
-            ) as self._save,
-            Progress(
-                "Training", self._plan.num_train_steps, initial=self.step
-            ) as self._progress,
-            _sigterm_noted() as self._signals,
-        ):
-            minutes_before = self.history.last.get("minutes", 0.0)
-            self._begin = time.monotonic() - 60 * minutes_before
-            self._row_begin = self.step
-            self._shown: dict[str, float] = {}
-            yield
 
     @functools.cached_property
     def _batches(self):
@@ -364,7 +359,7 @@ class Run:
         is_over = False
         while not is_over:
             self._callbacks.call("on_train_batch_begin", self.step - first_step)
-            figures = Figures(self._steps.train(self._batches))
+            figures = LazyFigures(self._steps.train(self._batches))
             self.step += size
             self._callbacks.call(
                 "on_train_batch_end", self.step - first_step - 1, figures
@@ -440,12 +435,8 @@ class Run:
         if figures:
             shown = (f"{name} {float(x):.4g}" for name, x in figures.items())
             parts.append(f"held out: {', '.join(shown).replace('_', ' ')}")
-        logging.info(
-            "Step %d of %d: %s",
-            self.step,
-            self._plan.num_train_steps,
-            "; ".join(parts),
-        )
+        num_steps = self._plan.num_train_steps
+        logging.info(f"Step {self.step} of {num_steps}: {'; '.join(parts)}")
         self._exit_if_terminated()
 
     def _is_evaluation_due(self):
@@ -465,10 +456,7 @@ class Run:
             return self._select(self._plan.selection)
         if not self._plan.held_out_batches:
             return {}
-        batches, num_batches = self._held_out
-        with Progress("Evaluating", num_batches, "batches") as progress:
-            after_batch = functools.partial(progress.update, 1)
-            return self._steps.evaluate(batches, num_batches, after_batch)
+        return self._steps.evaluate(*self._held_out)
 
     def _select(self, selection):
         """Evaluates the model, and keeps its weights if they are the best."""
@@ -493,11 +481,10 @@ class Run:
 
     def _exit_if_terminated(self):
         if self._signals:
+            saved = " and saved" if self._writes else ""
             logging.warning(
-                "Stopped by SIGTERM%s at step %d; the same command resumes "
-                "from the last checkpoint.",
-                " and saved" if self._writes else "",
-                self.step,
+                f"Stopped by SIGTERM{saved} at step {self.step}; the same "
+                "command resumes from the last checkpoint."
             )
             sys.exit(_STATUS)
 

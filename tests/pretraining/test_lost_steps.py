@@ -181,4 +181,4 @@ def test_a_worker_without_the_other_ends_in_time(script_folder, tmp_path):
             timeout=120,
         )
         assert done.returncode == -signal.SIGALRM
-        assert "Waiting at most 5 seconds for the other" in done.stderr
+        assert "Waiting at most 5 seconds for other" in done.stderr

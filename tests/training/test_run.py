@@ -26,8 +26,27 @@ from keras_bert.training.best import Selection
 from keras_bert.training.steps import Steps
 
 
-def test_the_files_of_a_run(tmp_path):
-    model, figures = train_small(tmp_path, 7)
+@pytest.fixture(scope="module")
+def seven(tmp_path_factory):
+    """A run of 7 steps: its folder, its model, its figures, and its traces."""
+    folder = tmp_path_factory.mktemp("seven")
+    traced = []
+    count_work = small_run._count_work
+
+    def count(features):
+        traced.append(features["x"])
+        return count_work(features)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(small_run, "_count_work", count)
+        model, figures = train_small(folder, 7)
+    return SimpleNamespace(
+        folder=folder, model=model, figures=figures, traced=traced
+    )
+
+
+def test_the_files_of_a_run(seven):
+    tmp_path, model, figures = seven.folder, seven.model, seven.figures
     rows = history_rows(tmp_path)
     assert [int(row["step"]) for row in rows] == [1, 2, 3, 4, 5, 6, 7]
     assert [bool(row["val_loss"]) for row in rows] == [0, 1, 0, 1, 0, 1, 1]
@@ -184,17 +203,8 @@ def test_the_data_are_asked_for_once_after_the_steps_taken(tmp_path):
     assert asked == [2]
 
 
-def test_the_step_is_traced_once(tmp_path, monkeypatch):
-    traced = []
-    count_work = small_run._count_work
-
-    def count(features):
-        traced.append(features["x"])
-        return count_work(features)
-
-    monkeypatch.setattr(small_run, "_count_work", count)
-    train_small(tmp_path, 7)
-    assert len(traced) == 1
+def test_the_step_is_traced_once(seven):
+    assert len(seven.traced) == 1
 
 
 def test_a_finished_run_is_not_trained_again(tmp_path, caplog):
@@ -322,6 +332,13 @@ def test_steps_left_that_cannot_be_divided(tmp_path):
         train_small(tmp_path, 6, config)
 
 
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    """The model after 4 steps without dropout."""
+    folder = tmp_path_factory.mktemp("plain")
+    return train_small(folder, 4, build_model=build_plain_model)[0]
+
+
 @pytest.mark.parametrize(
     "changes",
     [
@@ -332,10 +349,9 @@ def test_steps_left_that_cannot_be_divided(tmp_path):
     ],
     ids=str,
 )
-def test_other_settings_compute_the_same(tmp_path, changes):
-    plain, _ = train_small(tmp_path / "plain", 4, build_model=build_plain_model)
+def test_other_settings_compute_the_same(plain, tmp_path, changes):
     model, figures = train_small(
-        tmp_path / "other",
+        tmp_path,
         4,
         dataclasses.replace(CONFIG, **changes),
         build_model=build_plain_model,

@@ -200,9 +200,8 @@ def _is_compressed(path):
 def _unpacked(path):
     """Unpacks a file to a temporary one, which is deleted at the end."""
     logging.warning(
-        "%s is compressed, so it is unpacked before the first step of every "
-        "run; unpack it once to start faster.",
-        path,
+        f"{path} is compressed, so it is unpacked before the first step of "
+        "every run; unpack it once to start faster."
     )
     handle, name = tempfile.mkstemp(suffix=".tfrecord")
     atexit.register(os.remove, name)

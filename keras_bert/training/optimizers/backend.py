@@ -15,7 +15,7 @@ from keras import ops
 if keras.backend.backend() == "tensorflow":
     import tensorflow as tf
 
-    from keras_bert.training.replicas import sum_over_replicas
+    from keras_bert.training.distribution import sum_over_replicas
 
     def sum_dense(gradients):
         """Returns the sums over the replicas.
@@ -38,7 +38,7 @@ if keras.backend.backend() == "tensorflow":
 
         `update` returns new values of the first variables, which are assigned,
         and a tensor, which is returned. All have the dtype of the variables;
-        one of the inputs has their shape, the others are scalars.
+        one of the inputs has their shape, all other inputs are scalars.
         """
         dtype, counts = variables[0].dtype, (len(variables), len(inputs))
         run = _runner(update, constants, dtype, *counts, is_compiled)
@@ -77,7 +77,7 @@ if keras.backend.backend() == "tensorflow":
 else:
 
     def sum_dense(gradients):
-        return gradients  # one process has those of the whole batch, dense
+        return gradients  # of the whole batch already, and dense
 
     def half_square_sum(x):
         return 0.5 * ops.sum(ops.square(x))

@@ -134,7 +134,7 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
                 stacklevel=2,
             )
         slots = [slot for slot, grad in pairs if grad is not None]
-        # The reference makes the gradient of an embedding dense as well: its
+        # The reference also makes the gradient of an embedding dense: its
         # moments decay for every row at every step.
         grads = sum_dense([grad for _, grad in pairs if grad is not None])
         scale = self.clip_scale(grads) if self.global_clipnorm else 1.0

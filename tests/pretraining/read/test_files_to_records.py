@@ -9,8 +9,10 @@ import tensorflow as tf
 from read_records import read_records
 
 from keras_bert.errors import InputError
-from keras_bert.pretraining.read.files_to_records import PretrainingRecords
-from keras_bert.pretraining.read.weighted_files import WeightedFiles
+from keras_bert.pretraining.read.files_to_records import (
+    PretrainingRecords,
+    find_files,
+)
 from keras_bert.pretraining.write.arrays_to_records import serialize_examples
 from keras_bert.training.share import Share
 
@@ -140,12 +142,21 @@ for _ in range(20):
     )
 
 
-def test_corpora_have_their_weights(files):
-    names, features = files
-    weighted = f"{names[0]}:1,{names[1]}:3"
-    ids = _ids(_dataset(weighted, shuffle_seed=3, batch_size=100).take(100))
-    second = {row.tobytes() for row in features["input_ids"][30:].astype("i4")}
-    assert sum(row.tobytes() in second for row in ids) == 7500
+def test_a_file_that_is_named_twice_is_read_twice_an_epoch(files):
+    (first, second), features = files
+    ids = _ids(_dataset([first, second, second], shuffle_seed=3).take(44))
+    rows = {row.tobytes() for row in features["input_ids"][30:].astype("i4")}
+    assert sum(row.tobytes() in rows for row in ids) == 140
+
+
+def test_files_are_a_list_or_names_and_globs(tmp_path):
+    for name in ("a1", "a2", "b"):
+        (tmp_path / name).touch()
+    first, second, other = (str(tmp_path / name) for name in ("a1", "a2", "b"))
+    assert find_files(None) == find_files("") == []
+    assert find_files([other, tmp_path / "a1"]) == [other, first]
+    assert find_files(f"{tmp_path}/a*, {other}") == [first, second, other]
+    assert find_files(tmp_path / "b") == [other]
 
 
 def test_records_of_another_length_are_refused(files):
@@ -173,13 +184,12 @@ def test_a_file_without_examples_is_named(tmp_path):
             _dataset([str(file)])
 
 
-def test_empty_files_are_left_out(files, tmp_path, caplog):
+def test_empty_files_are_left_out(files, tmp_path):
     names, features = files
     (tmp_path / "empty").touch()
     empty = str(tmp_path / "empty")
     ids = _ids(_dataset([empty, *names]))
     np.testing.assert_array_equal(ids, features["input_ids"])
-    assert caplog.messages == [f"{empty} holds no record and is left out."]
     with pytest.raises(ValueError, match="There is no record in"):
         _dataset([empty])
 
@@ -201,7 +211,7 @@ def _damage(file, *places):
 
 def _read_all(files):
     """Reads all records; errors are named."""
-    records = PretrainingRecords([WeightedFiles(files)], **SIZES)
+    records = PretrainingRecords(files, **SIZES)
     with records.errors_named(vocab_size=200_000):
         _ids(records.batches(10))
 
