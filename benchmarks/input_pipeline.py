@@ -19,10 +19,12 @@ from absl import app, flags
 
 from keras_bert.config import BertConfig
 from keras_bert.models.flops import count_work
-from keras_bert.pretraining.read.files_to_records import PretrainingRecords
+from keras_bert.pretraining.read.files_to_records import (
+    PretrainingRecords,
+    find_files,
+)
 from keras_bert.pretraining.read.pairs_to_batches import pretraining_batches
 from keras_bert.pretraining.read.records_to_pairs import InstanceDrawer
-from keras_bert.pretraining.read.weighted_files import find_weighted_files
 from keras_bert.text.masking import MaskedLMMasker
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.training.share import Share, without_tuning
@@ -59,7 +61,7 @@ def main(_):
         )
     begin = time.perf_counter()
     records = PretrainingRecords(
-        find_weighted_files(INPUT_FILE.value),
+        find_files(INPUT_FILE.value),
         max_seq_length=SEQ_LENGTH.value,
         max_predictions_per_seq=PREDICTIONS.value,
         drawer=drawer,

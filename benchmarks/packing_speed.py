@@ -20,9 +20,11 @@ from absl import app, flags
 
 from keras_bert.config import BertConfig
 from keras_bert.models.pretraining import build_pretraining_model
-from keras_bert.pretraining.read.files_to_records import PretrainingRecords
+from keras_bert.pretraining.read.files_to_records import (
+    PretrainingRecords,
+    find_files,
+)
 from keras_bert.pretraining.read.pairs_to_batches import pack_sequences
-from keras_bert.pretraining.read.weighted_files import find_weighted_files
 from keras_bert.training.losses import cross_entropy, weighted_mean
 from keras_bert.training.optimizers.adam import AdamWeightDecay
 
@@ -38,7 +40,7 @@ _ROUNDS = flags.DEFINE_integer("rounds", 30, "Timed steps per kind.")
 
 def main(_):
     records = PretrainingRecords(
-        find_weighted_files(_INPUT_FILE.value),
+        find_files(_INPUT_FILE.value),
         max_seq_length=_SEQ_LENGTH.value,
         max_predictions_per_seq=_PREDICTIONS.value,
     )

@@ -40,8 +40,8 @@ from keras_bert.checkpoints.find import checkpoint_folder, config_beside
 from keras_bert.checkpoints.load_tokenizer import find_vocab
 from keras_bert.finetuning.batches import evaluation_batches, training_batches
 from keras_bert.kinds.spec import build_kind, make_spec
+from keras_bert.training.optimizers.adam import WarmupDecay
 from keras_bert.training.optimizers.build import build_optimizer
-from keras_bert.training.optimizers.schedule import WarmupDecay
 from keras_bert.training.steps import WORK, Steps
 
 _PEER_PYTHON = flags.DEFINE_string(

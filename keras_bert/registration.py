@@ -26,9 +26,10 @@ _CLASSES = {
     "layers.sequences": [
         *("RowPositions", "SequencePooling", "WindowPooling", "WindowNumbers")
     ],
-    "training.optimizers.adam": ["AdamWeightDecay", "AdamW", "Lamb"],
+    "training.optimizers.adam": [
+        *("AdamWeightDecay", "AdamW", "Lamb", "WarmupDecay")
+    ],
     "training.optimizers.build": ["LossScaleOptimizer"],
-    "training.optimizers.schedule": ["WarmupDecay"],
 }
 
 

@@ -119,8 +119,7 @@ def run(output_dir: str = "demo_output"):
         ("  if always the largest", f"{baseline:.3f}"),
     ):
         print(f"{name:32}{value:>8}")
-    for name in ("pretrained/curves.png", "finetuned/confusion_matrix.png"):
-        print(out / name)
+    print(out / "finetuned/confusion_matrix.png")
     print(out / "served")
 
 

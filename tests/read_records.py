@@ -1,7 +1,6 @@
 """Pre-training records, read as a run reads them."""
 
 from keras_bert.pretraining.read.files_to_records import PretrainingRecords
-from keras_bert.pretraining.read.weighted_files import find_weighted_files
 
 
 def read_records(files, *, batch_size, **kwargs):
@@ -11,5 +10,5 @@ def read_records(files, *, batch_size, **kwargs):
         for name in ("share", "shuffle_seed", "first_batch")
         if name in kwargs
     }
-    records = PretrainingRecords(find_weighted_files(files), **kwargs)
+    records = PretrainingRecords(files, **kwargs)
     return records.batches(batch_size, **reading)

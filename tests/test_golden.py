@@ -14,8 +14,7 @@ from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.text.packing import BertPreprocessor
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.training.losses import cross_entropy, weighted_mean
-from keras_bert.training.optimizers.adam import AdamWeightDecay
-from keras_bert.training.optimizers.schedule import WarmupDecay
+from keras_bert.training.optimizers.adam import AdamWeightDecay, WarmupDecay
 
 
 def _outputs(model, features, num_layers):

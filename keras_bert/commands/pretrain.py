@@ -5,9 +5,8 @@ r"""Pre-trains BERT on records. Repeat the command to resume a stopped run.
         --bert_config_file=configs/models/bert_tiny.json --output_dir=out
 
 Args:
-    input_file: TFRecords to train on: globs, separated by commas, perhaps with
-        weights: a*:0.7,b*:0.3.
-    output_dir: The folder for checkpoints, logs and curves.
+    input_file: TFRecords to train on: globs, separated by commas.
+    output_dir: The folder for checkpoints and figures.
     eval_file: Held-out TFRecords: globs, separated by commas.
     bert_config_file: The network: a bert_config.json; by default, that of
         checkpoint.

@@ -66,8 +66,8 @@ def finetune(
         task: A `Task`, or an argument of `get_task`: "glue/sst2", "my_task.py".
         data_dir: The folder of the task's files.
         output_dir: Gets `checkpoints/`; `best/`, the checkpoint with the best
-            first metric of the task; `history.csv`, `curves.png`; and for the
-            best checkpoint `eval_results.json`, `predictions.jsonl`, the
+            first metric of the task; `history.csv`; and for the best
+            checkpoint `eval_results.json`, `predictions.jsonl`, the
             reports of the kind and the predictions for the test sets.
         checkpoint: The pre-trained weights, any checkpoint that
             `load_checkpoint` takes; None starts from random weights. With 0

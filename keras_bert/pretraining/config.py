@@ -29,8 +29,6 @@ class PretrainingConfig(TrainConfig, MaskingConfig):
             losses. With jit_compile=on, every new shape is compiled.
         init_moments: Whether to take over the optimizer's moments from
             checkpoint too, for a second phase of longer sequences.
-        skip_corrupt_records: Whether to leave out damaged records, with a
-            warning that counts them, instead of stopping.
 
     Example:
         >>> config = keras_bert.PretrainingConfig(max_seq_length=512)
@@ -49,7 +47,6 @@ class PretrainingConfig(TrainConfig, MaskingConfig):
     next_sentence: bool = True
     pack_sequences: bool = False
     init_moments: bool = False
-    skip_corrupt_records: bool = False
 
     def __post_init__(self):
         MaskingConfig.__post_init__(self)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 from collections.abc import Sequence
@@ -19,9 +18,8 @@ from keras_bert.checkpoints.find import (
     vocab_beside,
 )
 from keras_bert.checkpoints.load import load_checkpoint
-from keras_bert.checkpoints.load_tokenizer import (
-    resolve_tokenizer_settings,
-)
+from keras_bert.checkpoints.load_tokenizer import resolve_tokenizer_settings
+from keras_bert.checkpoints.read import fingerprint_of
 from keras_bert.config import BertConfig, check_config
 from keras_bert.errors import InputError
 from keras_bert.io.paths import to_path
@@ -29,23 +27,26 @@ from keras_bert.io.whole_files import write_json
 from keras_bert.models.flops import count_work
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.pretraining.config import PretrainingConfig
-from keras_bert.pretraining.fingerprint import pretraining_fingerprint
-from keras_bert.pretraining.read.files_to_records import PretrainingRecords
-from keras_bert.pretraining.read.pairs_to_batches import pretraining_batches
-from keras_bert.pretraining.read.records_to_pairs import InstanceDrawer
-from keras_bert.pretraining.read.weighted_files import (
+from keras_bert.pretraining.read.files_to_records import (
+    PretrainingRecords,
     check_vocab_of_records,
-    find_weighted_files,
+    find_files,
     settings_of_records,
 )
+from keras_bert.pretraining.read.pairs_to_batches import pretraining_batches
+from keras_bert.pretraining.read.records_to_pairs import InstanceDrawer
 from keras_bert.progress import shown_log
 from keras_bert.text.masking import MaskedLMMasker
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.tokenizer_settings import TokenizerSettings
 from keras_bert.training.distribution import get_strategy, is_chief
+from keras_bert.training.fingerprint import Fingerprint, digest_of
 from keras_bert.training.losses import accuracy, cross_entropy
 from keras_bert.training.objectives import Objective
 from keras_bert.training.run import Plan, Run, Trainee
+
+# What the fingerprint reads at each end of a file of records.
+_NUM_BYTES = 1 << 16
 
 
 @shown_log()
@@ -67,13 +68,13 @@ def pretrain(
     weights, and refuses to continue any other.
 
     Args:
-        bert_config: The network; None for that of checkpoint.
+        bert_config: The network; None for the one of checkpoint.
         input_files: TFRecords of `create_pretraining_data`, as a list or as
-            names and globs with commas between them. Weights after the names,
-            as in "novels*:0.7,wiki*:0.3", set the share of each. If the
-            records have no masks, each epoch draws new ones.
-        output_dir: Gets `checkpoints/`, `history.csv`, `curves.png`,
-            `tensorboard/` and, at the end, `eval_results.json`.
+            names and globs with commas between them. A file that is named
+            twice is read twice an epoch. If the records have no masks, each
+            epoch draws new ones.
+        output_dir: Gets `checkpoints/`, `history.csv`, `tensorboard/` and, at
+            the end, `eval_results.json`.
         eval_files: Held-out records, evaluated after each interval, and
             before the first step if the run starts from checkpoint.
         checkpoint: The weights to start from, instead of random ones.
@@ -127,8 +128,8 @@ def pretrain(
     _check(config, bert_config, checkpoint)
     # First of all: workers must find each other before TensorFlow is used.
     strategy = get_strategy(config)
-    files = find_weighted_files(input_files)
-    held_out_files = find_weighted_files(eval_files)
+    files = find_files(input_files)
+    held_out_files = find_files(eval_files)
     sidecars = {"bert_config.json": bert_config.to_json()}
     tokenizer = None
     if vocab_file:
@@ -141,9 +142,11 @@ def pretrain(
         sidecars |= tokenizer.sidecars(bert_config.max_position_embeddings)
     records = _open(files, config, tokenizer)
     held_out = held_out_files and _open(held_out_files, config, tokenizer)
-    with contextlib.ExitStack() as stack:
-        for opened in filter(None, (records, held_out)):
-            stack.enter_context(opened.errors_named(bert_config.vocab_size))
+    vocab_size = bert_config.vocab_size
+    with (
+        records.errors_named(vocab_size),
+        (held_out or records).errors_named(vocab_size),
+    ):
         figures = Run(
             _trainee(bert_config, config, checkpoint),
             _plan(records, held_out, bert_config, config, checkpoint),
@@ -151,7 +154,7 @@ def pretrain(
             config=config,
             output_dir=output_dir,
             sidecars=sidecars,
-            fingerprint=pretraining_fingerprint(
+            fingerprint=_fingerprint(
                 config, files, held_out_files, sidecars, checkpoint
             ),
             callbacks=callbacks,
@@ -177,7 +180,7 @@ def _check(config, bert_config, checkpoint):
 
 
 def _open(files, config, tokenizer):
-    """Returns records; the tokenizer masks those that have no masks."""
+    """Returns records; the tokenizer masks records without masks."""
     drawer = tokenizer and InstanceDrawer(
         tokenizer,
         MaskedLMMasker(
@@ -193,7 +196,6 @@ def _open(files, config, tokenizer):
         max_seq_length=config.max_seq_length,
         max_predictions_per_seq=config.max_predictions_per_seq,
         drawer=drawer,
-        skip_corrupt_records=config.skip_corrupt_records,
     )
 
 
@@ -261,6 +263,34 @@ def _plan(records, held_out, bert_config, config, checkpoint):
         held_out_batches=held_out_batches if held_out else None,
         evaluates_first=checkpoint is not None,
     )
+
+
+def _fingerprint(config, files, held_out_files, sidecars, checkpoint):
+    return Fingerprint(
+        config.fixed_settings(),
+        {
+            "training records": _digest_of_files(files),
+            "held-out records": _digest_of_files(held_out_files),
+            "initial weights": fingerprint_of(checkpoint) if checkpoint else "",
+            **{name: digest_of(text) for name, text in sidecars.items()},
+        },
+    )
+
+
+def _digest_of_files(names):
+    """Returns a hash of the size, the beginning and the end of each file.
+
+    A corpus may be larger than what can be read at the start.
+    """
+    # When there were weights of corpora, this was the weight.
+    parts: list[str | bytes] = ["None"] if names else []
+    for name in names:
+        with to_path(name).open("rb") as file:
+            begin = file.read(_NUM_BYTES)
+            size = file.seek(0, 2)
+            file.seek(max(0, size - _NUM_BYTES))
+            parts += [str(size), begin, file.read()]
+    return digest_of(*parts)
 
 
 def _tokenizer_settings(config, input_files, checkpoint, vocab_file):

@@ -2,4 +2,4 @@ from .objectives import BatchObjective as BatchObjective
 from .objectives import Objective as Objective
 from .optimizers.adam import AdamWeightDecay as AdamWeightDecay
 from .optimizers.adam import Lamb as Lamb
-from .optimizers.schedule import WarmupDecay as WarmupDecay
+from .optimizers.adam import WarmupDecay as WarmupDecay

@@ -13,7 +13,7 @@ import keras
 
 from keras_bert.io.whole_files import is_whole, whole_folder
 
-_SCORE = "score.json"
+SCORE_FILE = "score.json"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,57 +32,24 @@ class Selection:
     patience: int = 0
 
 
-class KeepsBest:
-    """Evaluates a model and keeps the weights with the best score.
+def best_of(folder: Path) -> dict[str, Any]:
+    """Returns `step` and `score` of the checkpoint in a folder.
 
-    The folder holds `model.safetensors`, the sidecars and `score.json` with
-    the `score` and its `step`. A resumed run reads the score; one that starts
-    does not.
-
-    A score that is NaN, such as the correlation with a constant, is worse than
-    any other.
+    The step is 0 if there is no checkpoint, and the score None if it is NaN.
     """
+    folder = whole_folder(folder)
+    file = folder / SCORE_FILE
+    if is_whole(folder) and file.is_file():
+        return json.loads(file.read_text(encoding="utf-8"))
+    return {"step": 0, "score": None}
 
-    def __init__(
-        self,
-        selection: Selection,
-        folder: Path,
-        *,
-        step: int,
-        interval: int,
-        write: Callable[[Path, Mapping[str, str]], None],
-    ):
-        """`write` takes the folder and a sidecar, and writes the weights."""
-        self._selection = selection
-        self._folder = folder
-        self._patience = selection.patience * interval
-        self._write = write
-        self._best: dict[str, Any] = {"step": 0, "score": None}
-        folder = whole_folder(folder)
-        file = folder / _SCORE
-        if step and file.is_file() and is_whole(folder):
-            self._best = json.loads(file.read_text(encoding="utf-8"))
 
-    def evaluate(self, model: keras.Model, step: int) -> Mapping[str, float]:
-        """Returns the figures of the model, and keeps it if it is better."""
-        figures = self._selection.evaluate(model)
-        score = figures[self._selection.metric]
-        # Ruined weights may guess the right labels.
-        is_sound = math.isfinite(figures.get("loss", 0.0))
-        if is_sound and self._is_better(score):
-            self._best = {
-                "step": step,
-                "score": None if math.isnan(score) else score,
-            }
-            text = json.dumps(self._best) + "\n"
-            self._write(self._folder, {_SCORE: text})
-        return figures
+def is_better(score: float, best: Mapping[str, Any]) -> bool:
+    """Returns whether a score is higher than the best one, from `best_of`.
 
-    def is_past(self, step: int) -> bool:
-        """Returns whether the score has not risen for too long."""
-        return 0 < self._patience <= step - self._best["step"]
-
-    def _is_better(self, score):
-        if math.isnan(score):
-            return not self._best["step"]  # there must be a result
-        return self._best["score"] is None or score > self._best["score"]
+    NaN, such as the correlation with a constant, is worse than any other
+    score, but better than no checkpoint at all.
+    """
+    if math.isnan(score):
+        return not best["step"]
+    return best["score"] is None or score > best["score"]

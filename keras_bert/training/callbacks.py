@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -14,16 +14,16 @@ class Callbacks:
 
     An epoch is the interval between two checkpoints: in fine-tuning one pass
     over the training rows, unless the config has `save_checkpoints_steps`. Its
-    number is that of the interval in the whole run, so a resumed run goes on
-    counting. A batch is a training step.
+    number counts the intervals of the whole run, also in a resumed one. A
+    batch is a training step.
 
-    Called are `on_train_begin` and `on_train_end`, `on_epoch_begin` and
-    `on_epoch_end`, `on_train_batch_begin` and `on_train_batch_end`; with
+    The methods are `on_train_begin` and `on_train_end`, `on_epoch_begin` and
+    `on_epoch_end`, `on_train_batch_begin` and `on_train_batch_end`. With
     several steps an execution, one call stands for all of these steps.
 
     The logs of an epoch are the last row of `history.csv`: means over the last
     steps, `val_` figures, speeds, the step. The logs of a batch have `loss`,
-    `learning_rate` and the other figures of the training, as means over the
+    `learning_rate` and all other figures of the training, as means over the
     steps since the last row of the history. They are read from the device when
     the callback looks at one, which then waits for the step; a callback that
     does not look costs nothing.
@@ -39,7 +39,7 @@ class Callbacks:
         callbacks: Sequence[keras.callbacks.Callback],
         model: keras.Model,
         optimizer: keras.optimizers.Optimizer,
-        params: Mapping[str, Any],
+        **params: int,
     ):
         self._callbacks = list(callbacks)
         self._model = model
@@ -60,12 +60,8 @@ class Callbacks:
         for callback in self._callbacks:
             getattr(callback, method)(*arguments)
 
-    def end_batch(self, number: int, figures: Mapping[str, Any]) -> None:
-        if self._callbacks:
-            self.call("on_train_batch_end", number, _Figures(figures))
 
-
-class _Figures(collections.UserDict):
+class LazyFigures(collections.UserDict):
     """Figures that are read from the device when they are looked at."""
 
     def __getitem__(self, name):

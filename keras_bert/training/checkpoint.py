@@ -6,16 +6,17 @@ weights that only training needs), the sidecars of the run, and the checksums
 of what a run resumes from. Folders with other names, such as a copy
 `step-00001000-good`, are left alone.
 
-A run may choose to hold a part of the weights: those that it trains. The others
-must then have their values before the checkpoint is restored.
+A run may choose to hold only the weights that it trains. All other weights must
+then have their values before the checkpoint is restored.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
-from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -75,19 +76,18 @@ class TrainingState:
             if v.name == "seed_generator_state"
         ]
         paths = {w.path for w in self.result.weights}
-        further = {
-            f"{_TRAINING_ONLY}/{w.path}": w
-            for w in self.network.weights
-            if w.path not in paths
-        }
         return {
             _WEIGHTS: _weights(self.result, self.holds),
-            _STATE: self.optimizer_variables()
+            _STATE: self._optimizer_variables()
             | _numbered(_DROPOUT, seeds)
-            | further,
+            | {
+                f"{_TRAINING_ONLY}/{w.path}": w
+                for w in self.network.weights
+                if w.path not in paths
+            },
         }
 
-    def optimizer_variables(self) -> dict[str, Any]:
+    def _optimizer_variables(self):
         # The class tells optimizers apart whose variables have the same shapes.
         name = type(self.optimizer).__name__
         return _numbered(name, self.optimizer.variables)
@@ -95,7 +95,7 @@ class TrainingState:
     def restore(self, checkpoint: Path) -> None:
         """Assigns what a checkpoint holds.
 
-        Raises InputError if the checkpoint is that of another model.
+        Raises InputError if another model wrote the checkpoint.
         """
         for name, variables in self.variables().items():
             file = checkpoint / name
@@ -113,75 +113,57 @@ class TrainingState:
                 f"{checkpoint} has no {_STATE}, so there is no optimizer to "
                 "take over; give an output_dir of keras-bert pretrain."
             )
+        name = type(self.optimizer).__name__
         moments, arrays = (
             # All other variables of an optimizer are scalars.
-            {
-                name: x
-                for name, x in state.items()
-                if len(x.shape)
-                and not name.startswith((_DROPOUT, _TRAINING_ONLY))
-            }
-            for state in (self.optimizer_variables(), _load(file))
+            {n: x for n, x in state.items() if n.startswith(name) and x.shape}
+            for state in (self._optimizer_variables(), _load(file))
         )
         _assign(moments, arrays, file)
 
 
-class CheckpointWriter:
-    """Writes checkpoints in the background while training continues.
+@contextlib.contextmanager
+def checkpoint_writer(
+    state: TrainingState,
+    folder: Path,
+    *,
+    sidecars: Mapping[str, str],
+    keep_max: int,
+) -> Iterator[Callable[[int], None]]:
+    """Yields a function that writes the checkpoint of a step.
 
-    Use it in a `with` statement, which ends after the last checkpoint is
-    written. The next `save`, or the end of the statement, raises the error of
-    a checkpoint that could not be written.
+    It copies the present state and writes it in the background while training
+    continues, and removes all but the last `keep_max` checkpoints. `sidecars`
+    are text files to save beside the weights, by name.
+
+    The next call of the function, or the end of the block, waits for the
+    checkpoint and raises the error if it could not be written.
     """
 
-    def __init__(
-        self,
-        state: TrainingState,
-        folder: Path,
-        *,
-        sidecars: Mapping[str, str],
-        keep_max: int,
-    ):
-        """`sidecars` are text files to save beside the weights, by name."""
-        self._state = state
-        self._folder = folder
-        self._sidecars = sidecars
-        self._keep_max = keep_max
-        self._thread = ThreadPoolExecutor(1)
-        self._writing: Future[None] | None = None
+    def write(step, files):
+        write_checkpoint(_checkpoint(folder, step), files, sidecars)
+        kept = _checkpoints(folder)[-keep_max:]
+        for checkpoint in _folders(folder):
+            if checkpoint not in kept:
+                remove(checkpoint)
 
-    def __enter__(self) -> CheckpointWriter:
-        return self
-
-    def __exit__(self, kind, error, trace):
-        try:
-            self._wait()
-        finally:
-            self._thread.shutdown()
-
-    def save(self, step: int) -> None:
-        """Copies the state of the model and writes it in the background.
-
-        Removes all but the last `keep_max` checkpoints.
-        """
+    def save(step):
         # Copies, because the next step may write to the memory of an array.
         files = {
             file: {name: np.array(v) for name, v in variables.items()}
-            for file, variables in self._state.variables().items()
+            for file, variables in state.variables().items()
         }
-        self._wait()
-        self._writing = self._thread.submit(self._write, step, files)
+        while writing:
+            writing.pop().result()
+        writing.append(thread.submit(write, step, files))
 
-    def _wait(self):
-        if self._writing is not None:
-            self._writing.result()
-
-    def _write(self, step, files):
-        write_checkpoint(_checkpoint(self._folder, step), files, self._sidecars)
-        kept = _checkpoints(self._folder)[-self._keep_max :]
-        for folder in _folders(self._folder):
-            if folder not in kept:
-                remove(folder)
+    writing: list = []
+    with ThreadPoolExecutor(1) as thread:
+        try:
+            yield save
+        finally:
+            while writing:
+                writing.pop().result()
 
 
 def write_checkpoint(
@@ -252,11 +234,9 @@ def latest_step(folder: Path) -> int:
             return int(checkpoint.name.removeprefix("step-"))
         aside = checkpoint.with_name(f"{checkpoint.name}-damaged")
         logging.warning(
-            "The checkpoint %s cannot be used: %s. It is moved to %s, and the "
-            "run resumes from the checkpoint before it.",
-            checkpoint,
-            damage,
-            aside.name,
+            f"The checkpoint {checkpoint} cannot be used: {damage}. It is "
+            f"moved to {aside.name}, and the run resumes from the checkpoint "
+            "before it."
         )
         remove(aside)
         checkpoint.replace(aside)  # local: on a store, nothing is found damaged

@@ -1,16 +1,18 @@
-"""The devices and the precision of a run, and what its workers agree on."""
+"""The devices, replicas and workers of a run, and its precision."""
 
 from __future__ import annotations
 
 import contextlib
+import signal
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import keras
 import tensorflow as tf
+from absl import logging
 
 from keras_bert.errors import InputError
 from keras_bert.training.config import TrainConfig
-from keras_bert.training.interruption import ends_without_workers
 
 
 def get_strategy(config: TrainConfig) -> tf.distribute.Strategy:
@@ -31,15 +33,20 @@ def get_strategy(config: TrainConfig) -> tf.distribute.Strategy:
         )
         return tf.distribute.MirroredStrategy([d.name for d in devices])
     if name == "multi_worker_mirrored":
+        seconds = config.worker_timeout_seconds
+        logging.info(f"Waiting at most {seconds} seconds for other workers")
+        # TensorFlow waits without letting Python run, and it ignores SIGTERM.
+        signal.alarm(seconds)
         try:
-            with ends_without_workers(config.worker_timeout_seconds):
-                return tf.distribute.MultiWorkerMirroredStrategy()
+            return tf.distribute.MultiWorkerMirroredStrategy()
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise InputError(
                 "TF_CONFIG does not describe a cluster; set it as "
                 "https://www.tensorflow.org/guide/distributed_training says. "
                 f"TensorFlow says: {_first_line(error)}"
             ) from error
+        finally:
+            signal.alarm(0)
     try:
         resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu)
         tf.config.experimental_connect_to_cluster(resolver)
@@ -74,12 +81,7 @@ def precision(name: str) -> Iterator[None]:
 
 def is_chief(strategy: tf.distribute.Strategy) -> bool:
     """Returns whether this process writes the files: one of all workers."""
-    if not has_workers(strategy):
-        return True
-    resolver = strategy.cluster_resolver
-    if "chief" in resolver.cluster_spec().jobs:
-        return resolver.task_type == "chief"
-    return not resolver.task_id
+    return strategy.extended.should_checkpoint
 
 
 def has_workers(strategy: tf.distribute.Strategy) -> bool:
@@ -95,15 +97,12 @@ def value_of_chief(strategy: tf.distribute.Strategy, value: int) -> int:
     """
     if not has_workers(strategy):
         return value
-
-    def of_first_replica():
-        context = tf.distribute.get_replica_context()
-        is_first = tf.equal(context.replica_id_in_sync_group, 0)
-        number = tf.where(is_first, tf.constant(value, tf.int64), 0)
-        return context.all_reduce(tf.distribute.ReduceOp.SUM, number)
-
-    results = tf.function(lambda: strategy.run(of_first_replica))()
-    return int(strategy.experimental_local_results(results)[0])
+    values = strategy.experimental_distribute_values_from_function(
+        lambda context: tf.constant(
+            0 if context.replica_id_in_sync_group else value, tf.int64
+        )
+    )
+    return int(strategy.reduce("SUM", values, axis=None))
 
 
 def uses_xla(
@@ -117,3 +116,79 @@ def uses_xla(
         return False
     specs = tf.nest.flatten(make_batches().element_spec)
     return all(spec.shape.is_fully_defined() for spec in specs)
+
+
+@contextlib.contextmanager
+def lost_worker_named(strategy: tf.distribute.Strategy) -> Iterator[None]:
+    """Raises ConnectionError with one sentence if another worker is lost.
+
+    TensorFlow notices within seconds, also if the worker merely hangs.
+    """
+    try:
+        yield
+    except (
+        tf.errors.AbortedError,
+        tf.errors.DeadlineExceededError,
+        tf.errors.UnavailableError,
+    ) as error:
+        if not has_workers(strategy):
+            raise
+        raise ConnectionError(
+            "Another worker has ended or cannot be reached; start all workers "
+            "with the same commands again, and they resume from the last "
+            f"checkpoint. TensorFlow says: {error.message.splitlines()[0]}"
+        ) from error
+
+
+# The functions below are for the context of a replica, in `strategy.run`.
+
+
+def replica_id() -> tf.Tensor:
+    return tf.distribute.get_replica_context().replica_id_in_sync_group
+
+
+def num_replicas() -> int:
+    return tf.distribute.get_replica_context().num_replicas_in_sync
+
+
+def sum_over_replicas(values: Any) -> Any:
+    """Returns the sums of nested tensors, equal on all replicas."""
+    context = tf.distribute.get_replica_context()
+    return context.all_reduce(tf.distribute.ReduceOp.SUM, values)
+
+
+def gather_rows(values: Any) -> Any:
+    """Joins the rows of all replicas, in the order of the global batch.
+
+    Each replica pads its rows with zeros, and these are summed: all_gather
+    fails where several workers have one device each (TensorFlow 2.21).
+    """
+    if num_replicas() == 1 or not tf.nest.flatten(values):
+        return values
+
+    def gather(x):  # one by one: a call takes tensors of one dtype
+        before, after = _num_other_rows(tf.shape(x)[0])
+        rest = [[0, 0]] * (len(x.shape) - 1)
+        padded = tf.pad(x, [[before, after], *rest])
+        padded = tf.ensure_shape(padded, [None, *x.shape[1:]])
+        return sum_over_replicas(padded)
+
+    return tf.nest.map_structure(gather, values)
+
+
+def rows_of_replica(x: tf.Tensor, num_rows: tf.Tensor) -> tf.Tensor:
+    """Returns the rows that this replica gave to `gather_rows`."""
+    if num_replicas() == 1:
+        return x
+    before, _ = _num_other_rows(num_rows)
+    return x[before : before + num_rows]
+
+
+def _num_other_rows(num_rows):
+    """The numbers of rows of the replicas before this one, and after it."""
+    replica = replica_id()
+    own = tf.one_hot(replica, num_replicas(), dtype=tf.float32)
+    counts = tf.cast(
+        sum_over_replicas(own * tf.cast(num_rows, tf.float32)), tf.int32
+    )
+    return tf.reduce_sum(counts[:replica]), tf.reduce_sum(counts[replica + 1 :])

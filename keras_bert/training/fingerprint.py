@@ -32,8 +32,7 @@ class Fingerprint:
 
     def check_is_that_of(self, folder: Path, output_dir: Path) -> None:
         """Raises InputError if a checkpoint belongs to another run."""
-        changes = self._changes(folder)
-        if changes:
+        if changes := self._changes(folder):
             raise InputError(
                 f"The run in {output_dir} was started with "
                 f"{', '.join(changes)}; give the same as then to resume it, "
@@ -49,9 +48,9 @@ class Fingerprint:
         now = Fingerprint(**json.loads(self.to_json()))  # lists, no tuples
         return [
             f"{name} {reprlib.repr(before.settings.get(name))} instead of "
-            f"{reprlib.repr(now.settings.get(name))}"
-            for name in {**now.settings, **before.settings}
-            if now.settings.get(name) != before.settings.get(name)
+            f"{reprlib.repr(value)}"
+            for name, value in now.settings.items()
+            if before.settings.get(name) != value
         ] + [
             f"other {name}"
             for name in {**now.digests, **before.digests}

@@ -8,15 +8,16 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from keras_bert.training.losses import weighted_mean
-from keras_bert.training.objectives import BatchObjective, Objective
-from keras_bert.training.replicas import (
+from keras_bert.training.distribution import (
     gather_rows,
     num_replicas,
     replica_id,
     rows_of_replica,
     sum_over_replicas,
 )
+from keras_bert.training.losses import weighted_mean
+from keras_bert.training.objectives import BatchObjective, Objective
+from keras_bert.training.share import Share
 
 # Added to a seed once per replica. A prime, so that it shares no factor with
 # the number by which Keras reduces a seed: no two replicas get the same one.
@@ -45,7 +46,7 @@ class BatchGradients:
         num_parts: int,
         jit_compile: bool,
     ):
-        """`all_labels` takes features and labels and adds those of a teacher.
+        """`all_labels` takes features and labels and adds a teacher's labels.
 
         `num_parts` is the number of micro-batches.
         """
@@ -157,44 +158,31 @@ class BatchGradients:
     def _accumulate(self, data, totals, seeds, slopes):
         """As `_of_part` of the whole batch, one micro-batch at a time."""
 
-        def add(i, seeds, gradients, sums):
-            part, slopes_of_part = self._part((data, slopes or {}), i)
-            more_gradients, more_sums, seeds = self._take_gradients(
-                part, totals, seeds, slopes_of_part
+        def add(i, part, seeds, so_far):
+            gradients, sums, seeds = self._take_gradients(
+                part[0], totals, seeds, part[1]
             )
-            return (
-                i + 1,
-                seeds,
-                list(map(tf.add, gradients, more_gradients)),
-                tf.nest.map_structure(tf.add, sums, more_sums),
-            )
+            more = gradients, sums
+            return seeds, tf.nest.map_structure(tf.add, so_far, more)
 
-        no_gradients = [
-            tf.zeros_like(v) for v in self._network.trainable_variables
-        ]
-        no_sums = {
-            (name, figure): (tf.constant(0.0),) * 2
-            for name, objective in self.label_objectives.items()
-            for figure in ("loss", *objective.metrics)
-        }
-        _, seeds, gradients, sums = tf.while_loop(
-            lambda i, *_: i < self._num_parts,
-            add,
-            (tf.constant(0), seeds, no_gradients, no_sums),
+        none = (
+            [tf.zeros_like(v) for v in self._network.trainable_variables],
+            {
+                (name, figure): (tf.constant(0.0),) * 2
+                for name, objective in self.label_objectives.items()
+                for figure in ("loss", *objective.metrics)
+            },
         )
-        return gradients, sums, seeds
+        seeds, total = self._over_parts(add, (data, slopes or {}), seeds, none)
+        return *total, seeds
 
     def _all_outputs(self, features, seeds):
         """The outputs of `batch_objectives` for all rows of this replica."""
         specs = self._network.output
 
-        def add(i, seeds, arrays):
-            outputs, seeds = self._take_outputs(self._part(features, i), seeds)
-            return (
-                i + 1,
-                seeds,
-                {n: arrays[n].write(i, outputs[n]) for n in arrays},
-            )
+        def add(i, part, seeds, arrays):
+            outputs, seeds = self._take_outputs(part, seeds)
+            return seeds, {n: arrays[n].write(i, outputs[n]) for n in arrays}
 
         arrays = {
             name: tf.TensorArray(
@@ -202,15 +190,29 @@ class BatchGradients:
             )
             for name in self.batch_objectives
         }
-        _, _, arrays = tf.while_loop(
-            lambda i, *_: i < self._num_parts,
-            add,
-            (tf.constant(0), seeds, arrays),
-        )
+        _, arrays = self._over_parts(add, features, seeds, arrays)
         return {
             name: tf.ensure_shape(array.concat(), specs[name].shape)
             for name, array in arrays.items()
         }
+
+    def _over_parts(self, add, values, seeds, result):
+        """Lets `add` take one micro-batch of the values after the other.
+
+        Takes its number, its values, the seeds and the result so far; returns
+        new seeds and a new result.
+        """
+
+        def step(i, seeds, result):
+            share = Share(tf.cast(i, tf.int64), self._num_parts)
+            return i + 1, *add(i, share.cut(values), seeds, result)
+
+        _, seeds, result = tf.while_loop(
+            lambda i, *_: i < self._num_parts,
+            step,
+            (tf.constant(0), seeds, result),
+        )
+        return seeds, result
 
     def _outputs_only(self, features, seeds):
         outputs, seeds, _ = self._forward(features, seeds)
@@ -235,21 +237,6 @@ class BatchGradients:
         return gather_rows(
             [{n: v[n] for n in self.batch_objectives} for v in values]
         )
-
-    def _part(self, values, i):
-        """The i-th of the parts of each tensor; their sizes differ by 1."""
-
-        def cut(x):
-            num_rows = x.shape[0] or tf.shape(x)[0]
-            begin = i * num_rows // self._num_parts
-            if x.shape[0] and x.shape[0] % self._num_parts == 0:
-                size = x.shape[0] // self._num_parts  # known, as XLA wants it
-            else:
-                size = (i + 1) * num_rows // self._num_parts - begin
-            rest = len(x.shape) - 1
-            return tf.slice(x, [begin] + [0] * rest, [size] + [-1] * rest)
-
-        return tf.nest.map_structure(cut, values)
 
 
 def _sums(objectives, labels, outputs, weights):

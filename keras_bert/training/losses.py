@@ -90,8 +90,8 @@ def weighted_mean(
 ) -> Tensor:
     """sum(weights * values) / (total + 1e-5), as google-research/bert.
 
-    `total` is sum(weights) by default; pass that of the whole batch if this
-    is a part of it. If all weights are 0, so is the mean.
+    `total` is sum(weights) by default; for a part of a batch, pass the sum of
+    the whole batch. If all weights are 0, so is the mean.
     """
     weights = ops.cast(weights, "float32")
     if total is None:

@@ -97,7 +97,7 @@ class Teaching(NamedTuple):
     Attributes:
         network: The network of the run with more outputs. Its further weights
             are only for training.
-        objectives: Those of all outputs.
+        objectives: The objectives of all outputs.
         labels: Returns the labels of the further outputs, from the features of
             a batch or a part of it.
         weights: Returns the weights of these labels, from the features and the

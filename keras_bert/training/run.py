@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import json
 import math
+import signal
 import sys
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import keras
@@ -18,40 +21,30 @@ from absl import logging
 
 from keras_bert.errors import InputError
 from keras_bert.io.paths import to_path
-from keras_bert.io.whole_files import remove, whole_folder
+from keras_bert.io.whole_files import atomic_path, remove, whole_folder
 from keras_bert.progress import Progress
-from keras_bert.training.best import KeepsBest, Selection
-from keras_bert.training.callbacks import Callbacks
+from keras_bert.training.best import SCORE_FILE, Selection, best_of, is_better
+from keras_bert.training.callbacks import Callbacks, LazyFigures
 from keras_bert.training.checkpoint import (
-    CheckpointWriter,
     Holds,
     TrainingState,
     checkpoint_of_step,
+    checkpoint_writer,
     every_weight,
     latest_step,
     write_weights,
-)
-from keras_bert.training.checks import (
-    check_divisions,
-    make_writable,
-    warn_of_a_short_run,
 )
 from keras_bert.training.config import TrainConfig
 from keras_bert.training.distribution import (
     has_workers,
     is_chief,
+    lost_worker_named,
     precision,
     uses_xla,
     value_of_chief,
 )
 from keras_bert.training.fingerprint import FINGERPRINT_FILE, Fingerprint
-from keras_bert.training.history import History, describe_run, held_out_figures
-from keras_bert.training.interruption import (
-    STATUS,
-    TerminationSignal,
-    lost_worker_named,
-)
-from keras_bert.training.matmul_speed import measure_matmul_speed
+from keras_bert.training.history import HELD_OUT, History
 from keras_bert.training.objectives import Objective, Teaching
 from keras_bert.training.optimizers.build import build_optimizer
 from keras_bert.training.share import WHOLE, Share, distribute
@@ -60,6 +53,8 @@ from keras_bert.training.steps import CountWork, Steps
 _CONFIG = "train_config.json"
 # A run has at least this number of rows of training figures.
 _NUM_ROWS = 100
+# The status that a shell reports for a process ended by SIGTERM.
+_STATUS = 128 + signal.SIGTERM
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -71,9 +66,9 @@ class Trainee:
         objectives: By the name of the model's output.
         count_work: Features -> sequences, tokens and flops of the batch, in
             graph; see `WORK`. They are reported per second.
-        learning_rate_factors: Those of `build_optimizer`.
+        learning_rate_factors: See `build_optimizer`.
         holds: Whether a checkpoint holds the weight of a path. `build_model`
-            must return the others with the values that they keep.
+            must give all other weights the values that they keep.
         teach: Takes the model, and returns the network that is trained in its
             place and shares its weights. The model alone is evaluated, kept
             and the result.
@@ -130,8 +125,8 @@ class Run:
     that is not finite then raises InputError, which names the step. Weights
     that are not finite are not saved, and the last checkpoint stays.
 
-    Speeds are those of the training steps alone. `minutes` continue from the
-    last row and include evaluation and checkpoints.
+    Speeds count the training steps alone. `minutes` continue from the last
+    row and include evaluation and checkpoints.
 
     Attributes:
         step: The number of steps that were taken.
@@ -160,8 +155,7 @@ class Run:
             strategy: From `get_strategy`, by the config. For several workers
                 and TPUs, make it before anything else in TensorFlow.
             config: All other settings.
-            output_dir: Gets `checkpoints/`, `history.csv`, `curves.png` and
-                `tensorboard/`.
+            output_dir: Gets `checkpoints/`, `history.csv` and `tensorboard/`.
             sidecars: Text files to save beside the weights of each checkpoint.
             fingerprint: All that decides on the result. A run resumes only
                 from checkpoints with the same one.
@@ -188,21 +182,12 @@ class Run:
         with strategy.scope(), precision(config.precision):
             self._build(trainee, checkpoint)
         self.history = History(self._output_dir, self.step)
-        self._best = plan.selection and KeepsBest(
-            plan.selection,
-            self._output_dir / "best",
-            step=self.step,
-            interval=self._interval,
-            write=self.write_weights,
-        )
         self._callbacks = Callbacks(
             callbacks,
             self.model,
             self._steps.optimizer,
-            {
-                "epochs": math.ceil(plan.num_train_steps / self._interval),
-                "steps": self._interval,
-            },
+            epochs=math.ceil(plan.num_train_steps / self._interval),
+            steps=self._interval,
         )
 
     def train(self) -> dict[str, float]:
@@ -218,28 +203,43 @@ class Run:
         is_due = self._is_evaluation_due()
         if self._is_over() and not is_due:
             logging.warning(
-                "The run in %s is finished, at step %d, with the same inputs; "
-                "it is not run again. To start over, give "
-                "overwrite_output_dir.",
-                self._output_dir,
-                self.step,
+                f"The run in {self._output_dir} is finished, at step "
+                f"{self.step}, with the same inputs; it is not run again. To "
+                "start over, give overwrite_output_dir."
             )
             return self.history.last
-        make_writable(self._output_dir)
-        with self._open():
+        if self._writes:
+            # A folder that is read-only must not be noticed after hours.
+            with atomic_path(self._output_dir / ".writable") as path:
+                path.touch()
+            remove(self._output_dir / ".writable")
+        num_steps = self._plan.num_train_steps
+        minutes_before = self.history.last.get("minutes", 0.0)
+        self._begin = time.monotonic() - 60 * minutes_before
+        self._row_begin = self.step
+        self._shown: dict[str, float] = {}
+        with (
+            lost_worker_named(self._strategy),
+            checkpoint_writer(
+                self._state,
+                self._output_dir / "checkpoints",
+                sidecars={_CONFIG: self._config.to_json(), **self._sidecars},
+                keep_max=self._config.keep_checkpoint_max,
+            ) as self._save,
+            Progress(
+                "Training", num_steps, initial=self.step
+            ) as self._progress,
+            _sigterm_noted() as self._signals,
+        ):
             self._callbacks.call("on_train_begin")
             if is_due:
                 self._end_interval()
             while not self._is_over():
                 self._train_interval()
             self._callbacks.call("on_train_end")
-        if self.step < self._plan.num_train_steps:
+        if self.step < num_steps:
             why = "A callback" if self._callbacks.stops else "The patience"
-            logging.info("%s has ended the run early.", why)
-        if self._writes:
-            selection = self._plan.selection
-            metric = selection.metric if selection else None
-            logging.info("%s", describe_run(self.history.rows, metric))
+            logging.info(f"{why} has ended the run early.")
         return self.history.last
 
     def write_weights(
@@ -252,21 +252,11 @@ class Run:
 
     def _find_checkpoint(self, fingerprint):
         """Returns the checkpoint from which the run continues, or None."""
-        num_train_steps = self._plan.num_train_steps
         checkpoints = self._output_dir / "checkpoints"
         self.step = value_of_chief(
             self._strategy, latest_step(checkpoints) if self._writes else 0
         )
-        check_divisions(
-            self._config,
-            self._strategy,
-            [
-                self._interval,
-                num_train_steps,
-                max(0, num_train_steps - self.step),
-            ],
-        )
-        warn_of_a_short_run(num_train_steps, self._plan.num_warmup_steps)
+        self._check_steps()
         if self.step:
             checkpoint = checkpoint_of_step(checkpoints, self.step)
             fingerprint.check_is_that_of(checkpoint, self._output_dir)
@@ -277,6 +267,39 @@ class Run:
             fingerprint.check_is_that_of(best, self._output_dir)
             remove(best)
         return None
+
+    def _check_steps(self):
+        """Raises InputError if batches or steps cannot be divided evenly."""
+        config, plan = self._config, self._plan
+        num_steps, num_warmup_steps = (
+            plan.num_train_steps,
+            plan.num_warmup_steps,
+        )
+        num_devices = self._strategy.num_replicas_in_sync
+        num_parts = num_devices * config.gradient_accumulation_steps
+        if config.train_batch_size % num_parts:
+            raise InputError(
+                f"train_batch_size {config.train_batch_size} cannot be split "
+                f"evenly over {num_devices} devices times "
+                f"{config.gradient_accumulation_steps} "
+                "gradient_accumulation_steps; choose a multiple of "
+                f"{num_parts}."
+            )
+        for number in self._interval, num_steps, max(0, num_steps - self.step):
+            if number % config.steps_per_execution:
+                raise InputError(
+                    f"steps_per_execution {config.steps_per_execution} does "
+                    f"not divide {number} steps; choose one that divides the "
+                    "steps of the run, the steps left and "
+                    "save_checkpoints_steps."
+                )
+        if num_warmup_steps > num_steps or num_steps == 1:
+            logging.warning(
+                f"The run has {num_steps} steps, of which the warm-up takes "
+                f"{num_warmup_steps}: the learning rate does not reach its "
+                "peak, and a run of one step trains nothing. Give it more "
+                "steps."
+            )
 
     def _build(self, trainee, checkpoint):
         config, plan = self._config, self._plan
@@ -299,43 +322,15 @@ class Run:
             ),
             teaching=teaching,
         )
+        network, optimizer = self._steps.network, self._steps.optimizer
         self._state = TrainingState(
-            self._steps.network,
-            self._steps.optimizer,
-            self.model,
-            trainee.holds,
+            network, optimizer, self.model, trainee.holds
         )
         if checkpoint:
             self._state.restore(checkpoint)
-            logging.info("Resuming from the checkpoint of step %d", self.step)
+            logging.info(f"Resuming from the checkpoint of step {self.step}")
         elif trainee.init_moments:
             self._state.restore_moments(trainee.init_moments)
-
-    @contextlib.contextmanager
-    def _open(self):
-        """Opens what the steps need: files, progress, signals, clocks."""
-        with (
-            lost_worker_named(self._strategy),
-            CheckpointWriter(
-                self._state,
-                self._output_dir / "checkpoints",
-                sidecars={_CONFIG: self._config.to_json(), **self._sidecars},
-                keep_max=self._config.keep_checkpoint_max,
-            ) as self._writer,
-            Progress(
-                "Training", self._plan.num_train_steps, initial=self.step
-            ) as self._progress,
-            TerminationSignal() as self._terminated,
-        ):
-            speed = measure_matmul_speed(
-                self._config.precision, self._steps.first_device
-            )
-            self._matmul_speed = self._strategy.num_replicas_in_sync * speed
-            minutes_before = self.history.last.get("minutes", 0.0)
-            self._begin = time.monotonic() - 60 * minutes_before
-            self._row_begin = self.step
-            self._shown: dict[str, float] = {}
-            yield
 
     @functools.cached_property
     def _batches(self):
@@ -344,9 +339,12 @@ class Run:
 
     def _is_over(self):
         """Whether this step is the last one; all workers must call this."""
-        is_early = self._callbacks.stops or (
-            self._best is not None and self._best.is_past(self.step)
-        )
+        is_early = self._callbacks.stops
+        selection = self._plan.selection
+        if selection and self._writes:
+            patience = selection.patience * self._interval
+            best = best_of(self._output_dir / "best")
+            is_early |= 0 < patience <= self.step - best["step"]
         return self.step >= self._plan.num_train_steps or bool(
             value_of_chief(self._strategy, int(is_early))
         )
@@ -354,26 +352,32 @@ class Run:
     def _train_interval(self):
         begin = time.monotonic()
         size = self._steps.steps_per_execution
+        row_interval = max(1, self._plan.num_train_steps // _NUM_ROWS)
         epoch = self.step // self._interval
         first_step = epoch * self._interval
         self._callbacks.call("on_epoch_begin", epoch)
         is_over = False
         while not is_over:
             self._callbacks.call("on_train_batch_begin", self.step - first_step)
-            figures = self._steps.train(self._batches)
+            figures = LazyFigures(self._steps.train(self._batches))
             self.step += size
-            self._callbacks.end_batch(self.step - first_step - 1, figures)
+            self._callbacks.call(
+                "on_train_batch_end", self.step - first_step - 1, figures
+            )
             is_over = self._ends_interval()
             # A row of figures waits for the device.
-            if is_over or self.step % self._row_interval < size:
+            if is_over or self.step % row_interval < size:
                 self._add_row(figures)
             self._progress.update(size, **self._shown)
-        speeds = self._speeds(time.monotonic() - begin)
+        seconds = time.monotonic() - begin
+        work = self._steps.take_work()
         self._check_weights()
-        self._add_to_row(speeds)
+        self._add_to_row(
+            {f"{name}_per_second": x / seconds for name, x in work.items()}
+        )
         if self._writes:
             self.history.write_table()
-            self._writer.save(self.step)
+            self._save(self.step)
         self._exit_if_terminated()
         self._end_interval()
         self._callbacks.call("on_epoch_end", epoch, dict(self.history.last))
@@ -382,14 +386,10 @@ class Run:
         return (
             self.step % self._interval == 0
             or self.step >= self._plan.num_train_steps
-            or self._terminated.is_set
+            or bool(self._signals)
             # Several workers must take the same number of steps.
             or (self._callbacks.stops and not has_workers(self._strategy))
         )
-
-    @property
-    def _row_interval(self):
-        return max(1, self._plan.num_train_steps // _NUM_ROWS)
 
     def _add_row(self, figures):
         """Adds the figures of the steps since the row before."""
@@ -399,21 +399,12 @@ class Run:
             )
         self._steps.reset_figures()
         self._row_begin = self.step
-        row = {name: float(value) for name, value in figures.items()}
-        self.history.add({"step": self.step} | row)
-        self._shown = {"loss": row["loss"]}
+        self.history.add({"step": self.step, **figures})
+        self._shown = {"loss": figures["loss"]}
 
     def _add_to_row(self, figures):
         minutes = (time.monotonic() - self._begin) / 60
         self.history.add({"step": self.step, **figures, "minutes": minutes})
-
-    def _speeds(self, seconds):
-        work = self._steps.take_work()
-        speeds = {f"{name}_per_second": x / seconds for name, x in work.items()}
-        return speeds | {
-            "utilization_of_matmul_speed": speeds["flops_per_second"]
-            / self._matmul_speed
-        }
 
     def _check_weights(self):
         for weight in self._steps.network.weights:
@@ -432,21 +423,20 @@ class Run:
         figures = self._evaluate()
         if not math.isfinite(figures.get("loss", 0.0)):
             self._refuse("The held-out loss is not finite", self.step)
-        row = {f"val_{name}": float(x) for name, x in figures.items()}
-        self._add_to_row(row)
+        self._add_to_row(
+            {f"{HELD_OUT}{name}": float(x) for name, x in figures.items()}
+        )
         if self._writes:
-            self.history.write()
+            self.history.write_table()
+            self.history.write_events()
         parts = []
         if "loss" in self.history.last:
             parts.append(f"training loss {self.history.last['loss']:.4g}")
-        if row:
-            parts.append(f"held out: {held_out_figures(row)}")
-        logging.info(
-            "Step %d of %d: %s",
-            self.step,
-            self._plan.num_train_steps,
-            "; ".join(parts),
-        )
+        if figures:
+            shown = (f"{name} {float(x):.4g}" for name, x in figures.items())
+            parts.append(f"held out: {', '.join(shown).replace('_', ' ')}")
+        num_steps = self._plan.num_train_steps
+        logging.info(f"Step {self.step} of {num_steps}: {'; '.join(parts)}")
         self._exit_if_terminated()
 
     def _is_evaluation_due(self):
@@ -462,15 +452,26 @@ class Run:
         return bool(value_of_chief(self._strategy, int(lacks))) or is_first
 
     def _evaluate(self):
-        if self._best:
-            # The model itself, not the network that trains it.
-            return self._best.evaluate(self.model, self.step)
+        if self._plan.selection:
+            return self._select(self._plan.selection)
         if not self._plan.held_out_batches:
             return {}
-        batches, num_batches = self._held_out
-        with Progress("Evaluating", num_batches, "batches") as progress:
-            after_batch = functools.partial(progress.update, 1)
-            return self._steps.evaluate(batches, num_batches, after_batch)
+        return self._steps.evaluate(*self._held_out)
+
+    def _select(self, selection):
+        """Evaluates the model, and keeps its weights if they are the best."""
+        # The model itself, not the network that trains it.
+        figures = selection.evaluate(self.model)
+        score, folder = figures[selection.metric], self._output_dir / "best"
+        # Ruined weights may guess the right labels.
+        is_sound = math.isfinite(figures.get("loss", 0.0))
+        if self._writes and is_sound and is_better(score, best_of(folder)):
+            best = {
+                "step": self.step,
+                "score": None if math.isnan(score) else score,
+            }
+            self.write_weights(folder, {SCORE_FILE: json.dumps(best) + "\n"})
+        return figures
 
     @functools.cached_property
     def _held_out(self):
@@ -479,17 +480,36 @@ class Run:
         return distribute(self._strategy, batches), num_batches
 
     def _exit_if_terminated(self):
-        if self._terminated.is_set:
+        if self._signals:
+            saved = " and saved" if self._writes else ""
             logging.warning(
-                "Stopped by SIGTERM%s at step %d; the same command resumes "
-                "from the last checkpoint.",
-                " and saved" if self._writes else "",
-                self.step,
+                f"Stopped by SIGTERM{saved} at step {self.step}; the same "
+                "command resumes from the last checkpoint."
             )
-            sys.exit(STATUS)
+            sys.exit(_STATUS)
 
     def _refuse(self, what, step):
         raise InputError(
             f"{what} at step {step}; the last checkpoint is kept. Lower the "
             "learning rate or lengthen the warm-up."
         )
+
+
+@contextlib.contextmanager
+def _sigterm_noted() -> Iterator[list[int]]:
+    """Notes SIGTERM in a list, instead of ending the process.
+
+    A scheduler sends it before it takes the machine away.
+    """
+    signals: list[int] = []
+    # Python delivers signals to its main thread only.
+    if threading.current_thread() is not threading.main_thread():
+        yield signals
+        return
+    before = signal.signal(
+        signal.SIGTERM, lambda number, frame: signals.append(number)
+    )
+    try:
+        yield signals
+    finally:
+        signal.signal(signal.SIGTERM, before)

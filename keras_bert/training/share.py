@@ -21,28 +21,29 @@ class Share(NamedTuple):
 
     def rows(self, batch_size: int) -> range:
         """Returns the rows of a batch that belong to the part."""
-        begin, end = (
-            batch_size * i // self.num_shares
-            for i in (self.number, self.number + 1)
-        )
-        return range(begin, end)
+        return range(*self._ends(batch_size))
 
     def cut(self, batch: Any) -> Any:
-        """Returns these rows of all tensors of a batch."""
+        """Returns these rows of all tensors of a batch.
+
+        The number of the part may be a tensor.
+        """
 
         def cut(x):
-            num_rows = tf.shape(x, tf.int64)[0]
-            begin, end = (
-                num_rows * i // self.num_shares
-                for i in (self.number, self.number + 1)
-            )
-            rows = x[begin:end]
+            begin, end = self._ends(x.shape[0] or tf.shape(x, tf.int64)[0])
+            size = end - begin
             if x.shape[0] and x.shape[0] % self.num_shares == 0:
-                size = x.shape[0] // self.num_shares
-                rows.set_shape([size, *x.shape[1:]])
-            return rows
+                size = x.shape[0] // self.num_shares  # known, as XLA wants it
+            rest = len(x.shape) - 1
+            return tf.slice(x, [begin] + [0] * rest, [size] + [-1] * rest)
 
         return tf.nest.map_structure(cut, batch)
+
+    def _ends(self, num_rows):
+        return (
+            num_rows * i // self.num_shares
+            for i in (self.number, self.number + 1)
+        )
 
 
 WHOLE = Share(0, 1)

@@ -9,9 +9,10 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from keras_bert.progress import Progress
+from keras_bert.training.distribution import sum_over_replicas
 from keras_bert.training.gradients import BatchGradients
 from keras_bert.training.objectives import Objective, Teaching
-from keras_bert.training.replicas import sum_over_replicas
 
 # Features of a batch -> the amounts of WORK in it, by name.
 CountWork = Callable[[Mapping[str, tf.Tensor]], Mapping[str, tf.Tensor]]
@@ -28,9 +29,8 @@ class Steps:
     the last two by output. By default every label has the weight 1. See
     `BatchGradients` for the loss and the dropout.
 
-    The figure of the output `logits` has its own name, that of another output
-    has the name of the output as a prefix. Figures are means over all labels
-    since `reset_figures`.
+    The names of figures begin with the name of their output, unless that is
+    `logits`. Figures are means over all labels since `reset_figures`.
     """
 
     def __init__(
@@ -90,19 +90,15 @@ class Steps:
         """Takes `steps_per_execution` steps, and does not wait for them."""
         return self._take_steps(batches)
 
-    def evaluate(
-        self,
-        batches: Iterable,
-        num_batches: int,
-        after_batch: Callable[[], None] = lambda: None,
-    ) -> dict[str, float]:
-        """Returns the figures of the first batches."""
+    def evaluate(self, batches: Iterable, num_batches: int) -> dict[str, float]:
+        """Returns the figures of the first batches, and shows its progress."""
         self.reset_figures()
         iterator = iter(batches)
         figures: Figures = {}
-        for _ in range(num_batches):
-            figures = self._take_test_step(next(iterator))
-            after_batch()
+        with Progress("Evaluating", num_batches, "batches") as progress:
+            for _ in range(num_batches):
+                figures = self._take_test_step(next(iterator))
+                progress.update(1)
         self.reset_figures()
         return {name: float(value) for name, value in figures.items()}
 
@@ -124,17 +120,11 @@ class Steps:
     def take_work(self) -> dict[str, float]:
         """Returns the work of all training steps since the last call.
 
-        It is that of all replicas. All workers must call this.
+        It is the work of all replicas. All workers must call this.
         """
         amounts = self._work.numpy()
         self._work.assign(tf.zeros(len(WORK)))
         return dict(zip(WORK, map(float, amounts), strict=True))
-
-    @property
-    def first_device(self) -> str:
-        """The device of the first replica of this process."""
-        results = self._strategy.experimental_local_results
-        return results(self._work)[0].device
 
     def train_step(self, data: Any) -> Figures:
         """One step, in the context of a replica."""

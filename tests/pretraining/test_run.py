@@ -205,7 +205,6 @@ def test_a_run_from_a_checkpoint_is_evaluated_first(
                     name: row[name]
                     for name in row
                     if "minutes" not in name and "per_second" not in name
-                    if "utilization" not in name
                 }
                 for row in csv.DictReader(file)
             }

@@ -67,11 +67,10 @@ def test_a_resumed_run_remembers_the_best(tmp_path):
     assert score == {"step": 2, "score": 0.75}
 
 
-@pytest.mark.parametrize("again", [False, True])
-def test_ends_after_its_patience(tmp_path, again):
+def test_ends_after_its_patience(tmp_path):
     _train(tmp_path, [0.5, 0.75, 0.25, 0.5], patience=2)
-    if again:  # the run has ended and does not evaluate again
-        _train(tmp_path, [], patience=2)
+    assert _scores(tmp_path) == [0.5, 0.75, 0.25, 0.5]
+    _train(tmp_path, [], patience=2)  # has ended: does not evaluate again
     assert _scores(tmp_path) == [0.5, 0.75, 0.25, 0.5]
 
 

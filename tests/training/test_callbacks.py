@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 from small_run import CONFIG, history_rows, train_small
 
-from keras_bert.training.callbacks import Callbacks
+from keras_bert.training.callbacks import Callbacks, LazyFigures
 
 # Two intervals of 4 steps, and one of 2.
 LONG = dataclasses.replace(CONFIG, save_checkpoints_steps=4)
@@ -98,8 +98,9 @@ def test_the_device_is_not_waited_for_unless_a_callback_looks():
     see = keras.callbacks.LambdaCallback(
         on_train_batch_end=lambda batch, logs: logs_seen.append(logs)
     )
-    callbacks = Callbacks([see], keras.Model(inputs, inputs), None, {})
-    callbacks.end_batch(0, {"loss": Figure()})
+    callbacks = Callbacks([see], keras.Model(inputs, inputs), None)
+    figures = LazyFigures({"loss": Figure()})
+    callbacks.call("on_train_batch_end", 0, figures)
     (logs,) = logs_seen
     assert "loss" in logs and len(logs) == 1
     with pytest.raises(AssertionError, match="read from the device"):
@@ -131,11 +132,17 @@ def test_the_files_of_loggers(tmp_path):
     assert "epoch_loss" in tags
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The model after 10 steps without callbacks."""
+    return train_small(tmp_path_factory.mktemp("whole"), 10, LONG)[0]
+
+
 @pytest.mark.parametrize(
     ("moment", "steps"),
     [("on_train_batch_end", ["6"]), ("on_epoch_end", ["4", "8"])],
 )
-def test_a_callback_ends_the_run(tmp_path, moment, steps, logged):
+def test_a_callback_ends_the_run(whole, tmp_path, moment, steps, logged):
     """After the step, or the epoch: saved and evaluated; resumed if asked."""
 
     class Stops(keras.callbacks.Callback):
@@ -151,7 +158,6 @@ def test_a_callback_ends_the_run(tmp_path, moment, steps, logged):
     assert "A callback has ended the run early" in logged.text
     names = {path.name for path in (tmp_path / "checkpoints").iterdir()}
     assert f"step-{figures['step']:08d}" in names
-    whole, _ = train_small(tmp_path / "whole", 10, LONG)
     model, figures = train_small(tmp_path, 10, LONG)
     assert figures["step"] == 10
     for a, b in zip(whole.weights, model.weights, strict=True):

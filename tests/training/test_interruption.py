@@ -1,4 +1,5 @@
 import dataclasses
+import functools
 import os
 import shutil
 import signal
@@ -31,6 +32,18 @@ def _kill(patch, method, step):
     patch.setattr(Steps, method, killed)
 
 
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory):
+    """Takes steps and a config; returns the folder and the model of a run."""
+
+    @functools.cache
+    def run(steps, config=CONFIG):
+        folder = tmp_path_factory.mktemp("whole")
+        return folder, train_small(folder, steps, config)[0]
+
+    return run
+
+
 @pytest.mark.parametrize(
     "optimizer",
     [
@@ -40,10 +53,10 @@ def _kill(patch, method, step):
     ],
 )
 def test_interrupted_and_resumed_equals_uninterrupted(
-    tmp_path, monkeypatch, optimizer
+    uninterrupted, tmp_path, monkeypatch, optimizer
 ):
     config = dataclasses.replace(CONFIG, optimizer=optimizer)
-    whole, _ = train_small(tmp_path / "whole", 7, config)
+    folder, whole = uninterrupted(7, config)
 
     with monkeypatch.context() as patch, pytest.raises(_Killed):
         _kill(patch, "train", step=5)
@@ -51,7 +64,7 @@ def test_interrupted_and_resumed_equals_uninterrupted(
     resumed, _ = train_small(tmp_path / "killed", 7, config)
     for a, b in zip(whole.weights, resumed.weights, strict=True):
         np.testing.assert_array_equal(a.numpy(), b.numpy(), a.path)
-    _assert_same_history(tmp_path / "killed", tmp_path / "whole")
+    _assert_same_history(tmp_path / "killed", folder)
 
 
 @pytest.fixture
@@ -78,9 +91,9 @@ def train_until_sigterm(monkeypatch):
 
 
 def test_sigterm_saves_the_step_and_exits(
-    tmp_path, train_until_sigterm, caplog
+    uninterrupted, tmp_path, train_until_sigterm, caplog
 ):
-    whole, _ = train_small(tmp_path / "whole", 7)
+    _, whole = uninterrupted(7)
     train_until_sigterm(5, tmp_path / "left", 7)
     assert "Stopped by SIGTERM and saved at step 5" in caplog.text
     assert (tmp_path / "left/checkpoints/step-00000005/note.txt").is_file()
@@ -97,25 +110,24 @@ def _assert_same_history(output_dir, expected_dir):
 
 
 def test_intervals_end_where_they_would_have_without_sigterm(
-    tmp_path, train_until_sigterm
+    uninterrupted, tmp_path, train_until_sigterm
 ):
     config = dataclasses.replace(CONFIG, save_checkpoints_steps=4)
-    train_small(tmp_path / "whole", 11, config)
-    assert [r["step"] for r in history_rows(tmp_path / "whole")] == [
+    folder, _ = uninterrupted(11, config)
+    assert [r["step"] for r in history_rows(folder)] == [
         str(step) for step in range(1, 12)
     ]
     train_until_sigterm(3, tmp_path / "left", 11, config)
     train_until_sigterm(6, tmp_path / "left", 11, config)
     train_small(tmp_path / "left", 11, config)
-    _assert_same_history(tmp_path / "left", tmp_path / "whole")
+    _assert_same_history(tmp_path / "left", folder)
 
 
 @pytest.mark.parametrize("step", [2, 4])
 def test_sigterm_in_the_last_step_of_an_interval_skips_the_evaluation(
-    tmp_path, train_until_sigterm, step
+    uninterrupted, tmp_path, train_until_sigterm, step
 ):
     """The resumed run begins with it, also at the end of the run."""
-    train_small(tmp_path / "whole", 4)
     train_until_sigterm(step, tmp_path / "left", 4)
     checkpoint = tmp_path / f"left/checkpoints/step-{step:08d}"
     assert (checkpoint / "note.txt").is_file()
@@ -123,23 +135,24 @@ def test_sigterm_in_the_last_step_of_an_interval_skips_the_evaluation(
     assert last["step"] == str(step) and not last.get("val_loss")
     _, figures = train_small(tmp_path / "left", 4)
     assert figures["val_loss"] > 0
-    _assert_same_history(tmp_path / "left", tmp_path / "whole")
+    _assert_same_history(tmp_path / "left", uninterrupted(4)[0])
 
 
 def test_sigterm_in_the_last_evaluation_loses_nothing(
-    tmp_path, train_until_sigterm
+    uninterrupted, tmp_path, train_until_sigterm
 ):
-    train_small(tmp_path / "whole", 4)
     train_until_sigterm(4, tmp_path / "left", 4, method="evaluate")
     checkpoint = tmp_path / "left/checkpoints/step-00000004"
     assert (checkpoint / "note.txt").is_file()
-    _assert_same_history(tmp_path / "left", tmp_path / "whole")
+    _assert_same_history(tmp_path / "left", uninterrupted(4)[0])
 
 
 @pytest.mark.parametrize("step", [2, 4])
-def test_a_kill_in_an_evaluation_loses_no_step(tmp_path, monkeypatch, step):
+def test_a_kill_in_an_evaluation_loses_no_step(
+    uninterrupted, tmp_path, monkeypatch, step
+):
     """The resumed run begins with the evaluation."""
-    whole, _ = train_small(tmp_path / "whole", 5)
+    folder, whole = uninterrupted(5)
     with monkeypatch.context() as patch, pytest.raises(_Killed):
         _kill(patch, "evaluate", step)
         train_small(tmp_path / "killed", 5)
@@ -156,7 +169,7 @@ def test_a_kill_in_an_evaluation_loses_no_step(tmp_path, monkeypatch, step):
     assert steps_before == list(range(step, 5))
     for a, b in zip(whole.weights, resumed.weights, strict=True):
         np.testing.assert_array_equal(a.numpy(), b.numpy(), a.path)
-    _assert_same_history(tmp_path / "killed", tmp_path / "whole")
+    _assert_same_history(tmp_path / "killed", folder)
 
 
 def test_a_copy_under_another_name_is_kept(tmp_path):

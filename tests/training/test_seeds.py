@@ -65,7 +65,10 @@ def _masks(strategy, layer_class=Dropout, steps=3, **settings):
     )
 
 
-@pytest.mark.parametrize("layer_class", [Dropout, keras.layers.Dropout])
+@pytest.mark.parametrize(
+    "layer_class",
+    [Dropout, pytest.param(keras.layers.Dropout, marks=pytest.mark.slow)],
+)
 @pytest.mark.parametrize(
     "settings",
     [

@@ -4,8 +4,10 @@ import pytest
 import tensorflow as tf
 
 from keras_bert.training.checkpoint import checkpoint_of_step
-from keras_bert.training.distribution import value_of_chief
-from keras_bert.training.interruption import lost_worker_named
+from keras_bert.training.distribution import (
+    lost_worker_named,
+    value_of_chief,
+)
 
 ONE_DEVICE = tf.distribute.get_strategy()
 

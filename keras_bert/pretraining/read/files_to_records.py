@@ -5,9 +5,12 @@ from __future__ import annotations
 import atexit
 import contextlib
 import itertools
+import json
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -15,15 +18,17 @@ from absl import logging
 from google.protobuf.message import DecodeError
 
 from keras_bert.errors import InputError
+from keras_bert.io.input_files import expand_globs
+from keras_bert.io.paths import to_path
 from keras_bert.pretraining.read.pairs_to_batches import UNKNOWN_ID
 from keras_bert.pretraining.read.records_to_pairs import InstanceDrawer
-from keras_bert.pretraining.read.weighted_files import (
-    WeightedFiles,
-    settings_of_records,
-)
 from keras_bert.pretraining.records.files import RecordFiles
 from keras_bert.pretraining.records.order import ShuffledOrder
-from keras_bert.pretraining.write.config import STRETCH_NAMES, V2_NAMES
+from keras_bert.pretraining.write.config import (
+    STRETCH_NAMES,
+    V2_NAMES,
+    digest,
+)
 from keras_bert.training.share import WHOLE, Share
 
 
@@ -36,12 +41,11 @@ class PretrainingRecords:
 
     def __init__(
         self,
-        corpora: Sequence[WeightedFiles],
+        files: Sequence[str],
         *,
         max_seq_length: int,
         max_predictions_per_seq: int,
         drawer: InstanceDrawer | None = None,
-        skip_corrupt_records: bool = False,
     ):
         """Opens the files and checks the first record of each.
 
@@ -49,35 +53,25 @@ class PretrainingRecords:
         pairs and masks in each epoch. They depend on its seed, the epoch and
         the record.
 
-        With `skip_corrupt_records`, all files are read once, and damaged
-        records are left out with a warning.
-
         Raises:
-            InputError: A file is not a TFRecord file, all files of a corpus
-                are empty, or the first record of a file does not have the
-                lengths asked for.
+            InputError: A file is not a TFRecord file, all files are empty, or
+                the first record of a file does not have the lengths asked for.
         """
-        if not corpora:
+        if not files:
             raise InputError("There is no file of records; give at least one.")
-        names = [file for corpus in corpora for file in corpus.files]
-        self._files = RecordFiles(names, skip_damaged=skip_corrupt_records)
-        self._numbers = dict(zip(names, self._files.numbers, strict=True))
-        self._counts, self._weights = [], []
-        for files, weight in corpora:
-            count = sum(len(self._numbers[file]) for file in files)
-            if not count:
-                raise InputError(
-                    f"There is no sound record in {', '.join(files)}; create "
-                    "the data again."
-                )
-            self._counts.append(count)
-            self._weights.append(count if weight is None else weight)
-        first_records = {}
-        for file, numbers in self._numbers.items():
-            if numbers:
-                first_records[file] = self._features(file, numbers[0])
-            else:
-                logging.warning("%s holds no record and is left out.", file)
+        self._files = RecordFiles(files)
+        self._numbers = dict(zip(files, self._files.numbers, strict=True))
+        self._num_records = sum(map(len, self._files.numbers))
+        if not self._num_records:
+            raise InputError(
+                f"There is no record in {', '.join(files)}; create the data "
+                "again."
+            )
+        first_records = {
+            file: self._features(file, numbers[0])
+            for file, numbers in self._numbers.items()
+            if numbers
+        }
         first_file, first = next(iter(first_records.items()))
         self._drawer = None
         # The sizes of the features, under their names in the files.
@@ -106,16 +100,13 @@ class PretrainingRecords:
             }
         for file, features in first_records.items():
             self._check(features, file)
-        for file, settings in settings_of_records(corpora):
+        for file, settings in settings_of_records(files):
             made_for = settings["max_seq_length"]
             if self._drawer and made_for != max_seq_length:
                 logging.warning(
-                    "The records of %s are made for a max_seq_length of %d, "
-                    "but are read with %d: longer pairs lose tokens, and "
-                    "shorter pairs are padded.",
-                    file,
-                    made_for,
-                    max_seq_length,
+                    f"The records of {file} are made for a max_seq_length of "
+                    f"{made_for}, but are read with {max_seq_length}: longer "
+                    "pairs lose tokens, and shorter pairs are padded."
                 )
 
     def batches(
@@ -135,15 +126,13 @@ class PretrainingRecords:
         It starts at `first_batch` without reading the batches before, and
         reads only the `share` of this worker in the rows of each batch.
         """
-        num_records = sum(self._counts)
+        num_records = self._num_records
         num_batches, num_rows = -(-num_records // batch_size), None
         order = None
         if shuffle_seed is not None:
             num_batches = 2**40  # more than any run takes
             num_rows = len(share.rows(batch_size))
-            order = ShuffledOrder(
-                self._counts, self._weights, seed=shuffle_seed
-            )
+            order = ShuffledOrder(num_records, seed=shuffle_seed)
 
         def read(batch):
             _count_call()
@@ -232,9 +221,50 @@ class PretrainingRecords:
                 raise InputError(
                     f"{name_of_record} has {name} of length {found}, but the "
                     f"model reads length {size}; set max_seq_length and "
-                    "max_predictions_per_seq to those of the records, or "
+                    "max_predictions_per_seq as in the records, or "
                     "create the records again."
                 )
+
+
+def find_files(
+    input_files: str | Path | Sequence[str | Path] | None,
+) -> list[str]:
+    """Returns the files of a list, or of comma-separated names and globs.
+
+    None and "" stand for no files. Raises FileNotFoundError if a glob matches
+    no file.
+    """
+    if not input_files:
+        return []
+    if isinstance(input_files, (str, Path)):
+        return expand_globs(input_files)
+    return [str(file) for file in input_files]
+
+
+def settings_of_records(
+    files: Iterable[str],
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yields the files with a `.json`, and the settings in it."""
+    for file in files:
+        description = to_path(f"{file}.json")
+        if description.is_file():
+            yield file, json.loads(description.read_bytes())["settings"]
+
+
+def check_vocab_of_records(
+    files: Iterable[str],
+    vocab: Sequence[str],
+    vocab_file: str | Path,
+) -> None:
+    """Raises InputError if records were made with another vocabulary."""
+    expected = digest("\n".join(vocab))
+    for file, settings in settings_of_records(files):
+        if settings.get("vocab", expected) != expected:
+            raise InputError(
+                f"{file} was made with another vocabulary than {vocab_file}; "
+                "create the records again with this one, or give the one that "
+                "they were made with."
+            )
 
 
 # tf.data calls Python in the background, before the results are asked for. A

@@ -121,7 +121,7 @@ class InstanceDrawer(tf.Module):
             first, tf.maximum(budget - second, (budget + 1) // 2)
         )
         keep_second = tf.minimum(second, budget - keep_first)
-        # The ids of each row follow those before, in it first the stretch.
+        # One row after the other, and in each the stretch comes first.
         ids = features["sentence_ids"]
         second_begin = tf.where(is_random, tf.shape(ids)[1], first)
         ids = tf.concat([ids, features["random_sentence_ids"]], axis=1)

@@ -2,8 +2,7 @@
 
 A record is the length of its data (8 bytes), a checksum of the length (4),
 the data and a checksum of the data (4). The index of a file says where the
-data of each record is. If only the data is damaged, the length tells where the
-next record begins.
+data of each record is.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ import contextlib
 import gzip
 import io
 import os
+import shutil
 import struct
 import tempfile
 import zlib
@@ -45,34 +45,27 @@ class RecordFiles:
         numbers: The numbers of the records of each file.
     """
 
-    def __init__(self, files: Sequence[str], *, skip_damaged: bool = False):
+    def __init__(self, files: Sequence[str]):
         """Loads the index of each file, or makes and saves it.
 
-        With `skip_damaged`, all files are read once, and damaged records are
-        left out with a warning. Raises InputError if a file is not a TFRecord
-        file.
+        Raises InputError if a file is not a TFRecord file.
         """
         self._files = files
-        self._sources = [to_path(file) for file in files]
-        self._places = []
-        for i, file in enumerate(files):
-            path = self._sources[i]
+        self._sources, self._places = [], []
+        for file in files:
+            path = to_path(file)
             if path.is_dir():
                 raise InputError(
                     f"{path} is a folder; give the files in it, such as "
                     f"{path}/*."
                 )
-            places = None
             if _is_compressed(path):
-                self._sources[i] = _unpacked(path, skip_damaged)
-            elif not skip_damaged:
-                places = _load_index(path)
-            if places is None:
-                places = make_index(
-                    self._sources[i], skip_damaged=skip_damaged, name=file
-                )
-                if not skip_damaged and self._sources[i] is path:
-                    save_index(path, places)
+                path = _unpacked(path)
+                places = make_index(path, name=file)
+            elif (places := _load_index(path)) is None:
+                places = make_index(path)
+                save_index(path, places)
+            self._sources.append(path)
             self._places.append(places)
         self._ends = np.cumsum([len(places) for places in self._places])
         self.numbers = [
@@ -117,58 +110,24 @@ class RecordFiles:
         return records
 
 
-def make_index(
-    path: Path, *, skip_damaged: bool = False, name: str | Path = ""
-) -> np.ndarray:
+def make_index(path: Path, *, name: str | Path = "") -> np.ndarray:
     """Returns the begin and the end of the data of each record, int64 [n, 2].
 
-    Only lengths are read. With `skip_damaged`, all data is read, and damaged
-    records are left out with a warning. Messages call the file by the `name`,
-    by default its path.
-
-    Raises InputError, without `skip_damaged`, if a length is damaged or the
-    file is cut off.
+    Only lengths are read. Messages call the file by the `name`, by default its
+    path. Raises InputError if a length is damaged or the file is cut off.
     """
-    name = name or path
-    places, damaged = array.array("q"), []
-    size = path.stat().st_size
-    number = place = 0
+    places = array.array("q")
+    size, place = path.stat().st_size, 0
     with path.open("rb") as file:
         while header := file.read(_HEADER.size):
-            number += 1
             begin = place + _HEADER.size
-            is_sound = _is_sound(header) and len(header) == _HEADER.size
-            if is_sound:
+            if is_sound := len(header) == _HEADER.size and _is_sound(header):
                 end = begin + _HEADER.unpack(header)[0]
                 place = end + _CHECKSUM.size
-                if skip_damaged:
-                    is_sound = _is_sound(file.read(place - begin))
-                else:
-                    is_sound = place <= size
-                    file.seek(place)
-            elif skip_damaged and begin < size:
-                logging.warning(
-                    "%s: the length of a record is damaged, so no record can "
-                    "be found in the last %d bytes.",
-                    name,
-                    size - place,
-                )
-                file.seek(size)
-            if is_sound:
-                places.extend((begin, end))
-            elif skip_damaged:
-                damaged.append(number)
-            else:
-                raise _damage_error(name, number)
-    if damaged:
-        numbers = ", ".join(map(str, damaged[:10]))
-        logging.warning(
-            "%s: %d damaged records are left out (number %s), %d are read.",
-            name,
-            len(damaged),
-            numbers + ", ..." if len(damaged) > 10 else numbers,
-            len(places) // 2,
-        )
+            if not is_sound or place > size:
+                raise _damage_error(name or path, len(places) // 2 + 1)
+            places.extend((begin, end))
+            file.seek(place)
     return np.array(places, np.int64).reshape(-1, 2)
 
 
@@ -226,8 +185,7 @@ def _damage_error(path, number):
         )
     return InputError(
         f"{path} is damaged or cut off at record {number}; copy the file or "
-        "create the data again, or set skip_corrupt_records to leave out "
-        "damaged records."
+        "create the data again."
     )
 
 
@@ -239,31 +197,20 @@ def _is_compressed(path):
         return file.read(len(_GZIP)) == _GZIP
 
 
-def _unpacked(path, skip_damaged):
+def _unpacked(path):
     """Unpacks a file to a temporary one, which is deleted at the end."""
     logging.warning(
-        "%s is compressed, so it is unpacked before the first step of every "
-        "run; unpack it once to start faster.",
-        path,
+        f"{path} is compressed, so it is unpacked before the first step of "
+        "every run; unpack it once to start faster."
     )
     handle, name = tempfile.mkstemp(suffix=".tfrecord")
     atexit.register(os.remove, name)
     with os.fdopen(handle, "wb") as target, path.open("rb") as source:
         try:
-            packed = gzip.open(source)
-            # `read` would lose what comes shortly before the damage.
-            while data := packed.read1():
-                target.write(data)
+            shutil.copyfileobj(gzip.open(source), target)
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            if not skip_damaged:
-                raise InputError(
-                    f"{path} is damaged or cut off ({error}); copy the file "
-                    "or create the data again, or set skip_corrupt_records to "
-                    "read the records before the damage."
-                ) from error
-            logging.warning(
-                "%s: the file is compressed, so no record can be found after "
-                "its damage.",
-                path,
-            )
+            raise InputError(
+                f"{path} is damaged or cut off ({error}); copy the file or "
+                "create the data again."
+            ) from error
     return Path(name)

@@ -12,77 +12,31 @@ a part of the files that fits into the memory of the disk cache.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 
 import numpy as np
 
-from keras_bert.errors import InputError
-
 _BLOCK = 256
 _WINDOW = 2048  # blocks, so 524,288 records
-# Each stretch of this many positions holds every corpus by its weight.
-_STRETCH = 10_000
 
 
 class ShuffledOrder:
-    """An endless order of the records of one or several corpora.
+    """An endless order of records, numbered from 0 through all files.
 
-    The records are numbered through all corpora. Every corpus has epochs of
-    its own: each of its records comes once before any comes twice.
+    Each record comes once before any comes twice.
     """
 
-    def __init__(
-        self, sizes: Sequence[int], weights: Sequence[float], *, seed: int
-    ):
-        """Takes the number of records of each corpus, and their weights.
-
-        The weights are the shares of the corpora in the order, up to a common
-        factor and to 1/10,000. Raises InputError if a share is 0.
-        """
-        self._corpora = [
-            _Corpus(size, (seed, i)) for i, size in enumerate(sizes)
-        ]
-        self._begins = np.cumsum([0, *sizes])
-        self._shares = _shares(weights)
-        self._seed = (seed, len(sizes))
-        self._stretch = functools.lru_cache(maxsize=4)(self._draw_stretch)
+    def __init__(self, num_records: int, *, seed: int):
+        self._size = num_records
+        # When there were several corpora, 0 was the number of the first.
+        self._seed = (seed, 0)
+        self._epoch = functools.lru_cache(maxsize=2)(self._draw_epoch)
+        self._window = functools.lru_cache(maxsize=4)(self._draw_window)
 
     def __call__(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Returns the numbers of the records and their epochs, int64 [n].
 
         Takes the positions int64 [n], from 0.
         """
-        records, epochs = np.empty_like(positions), np.empty_like(positions)
-        stretches, places = np.divmod(positions, _STRETCH)
-        for stretch, chosen in _groups(stretches):
-            corpora, before = self._stretch(stretch)
-            for i, of_corpus in _groups(corpora[places[chosen]]):
-                of_corpus = chosen[of_corpus]
-                numbers = stretch * self._shares[i] + before[places[of_corpus]]
-                found, epochs[of_corpus] = self._corpora[i](numbers)
-                records[of_corpus] = self._begins[i] + found
-        return records, epochs
-
-    def _draw_stretch(self, stretch):
-        """The corpus at each place, and how often it came before."""
-        corpora = np.repeat(np.arange(len(self._shares)), self._shares)
-        corpora = _generator(*self._seed, stretch).permutation(corpora)
-        before = np.empty_like(corpora)
-        for i, share in enumerate(self._shares):
-            before[corpora == i] = np.arange(share)
-        return corpora, before
-
-
-class _Corpus:
-    """The endless order of the records of one corpus."""
-
-    def __init__(self, size, seed):
-        self._size = size
-        self._seed = seed
-        self._epoch = functools.lru_cache(maxsize=2)(self._draw_epoch)
-        self._window = functools.lru_cache(maxsize=4)(self._draw_window)
-
-    def __call__(self, positions):
         epochs, places = np.divmod(positions, self._size)
         records = np.empty_like(places)
         for epoch, in_epoch in _groups(epochs):
@@ -121,16 +75,3 @@ def _groups(values):
 
 def _generator(*seed):
     return np.random.default_rng(seed)
-
-
-def _shares(weights):
-    """The positions of each corpus in a stretch; they add up to _STRETCH."""
-    weights = np.asarray(weights, np.float64)
-    ends = np.round(np.cumsum(weights) / weights.sum() * _STRETCH)
-    shares = np.diff(ends, prepend=0).astype(np.int64)
-    if not shares.all():
-        raise InputError(
-            f"The weight {weights[shares == 0][0]:g} of a corpus is less than "
-            f"1/{_STRETCH} of all weights; raise it, or leave the corpus out."
-        )
-    return shares

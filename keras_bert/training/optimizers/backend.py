@@ -15,13 +15,14 @@ from keras import ops
 if keras.backend.backend() == "tensorflow":
     import tensorflow as tf
 
-    def sum_over_replicas(gradients):
-        context = tf.distribute.get_replica_context()
-        return context.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
+    from keras_bert.training.distribution import sum_over_replicas
 
-    def to_dense(gradient):
-        """The gradient of an embedding is a list of rows."""
-        return tf.convert_to_tensor(gradient)
+    def sum_dense(gradients):
+        """Returns the sums over the replicas.
+
+        The gradient of an embedding is a list of rows, and becomes dense.
+        """
+        return sum_over_replicas([tf.convert_to_tensor(g) for g in gradients])
 
     def half_square_sum(x):
         return tf.nn.l2_loss(x)
@@ -37,17 +38,19 @@ if keras.backend.backend() == "tensorflow":
 
         `update` returns new values of the first variables, which are assigned,
         and a tensor, which is returned. All have the dtype of the variables;
-        one of the inputs has their shape, the others are scalars.
+        one of the inputs has their shape, all other inputs are scalars.
         """
-        make = _compiled if is_compiled else _plain
-        dtype = variables[0].dtype
-        run = make(update, constants, dtype, len(variables), len(inputs))
+        dtype, counts = variables[0].dtype, (len(variables), len(inputs))
+        run = _runner(update, constants, dtype, *counts, is_compiled)
         return run(
             *(variable.value.handle for variable in variables),
             *(tf.cast(x, dtype) for x in inputs),
         )
 
-    def _plain(update, constants, dtype, num_variables, num_inputs):
+    @functools.cache
+    def _runner(
+        update, constants, dtype, num_variables, num_inputs, is_compiled
+    ):
         def run(*arguments):
             handles = arguments[:num_variables]
             values = (
@@ -61,12 +64,10 @@ if keras.backend.backend() == "tensorflow":
                 tf.raw_ops.AssignVariableOp(resource=handle, value=value)
             return result
 
-        return run
-
-    @functools.cache
-    def _compiled(update, constants, dtype, num_variables, num_inputs):
+        if not is_compiled:
+            return run
         return tf.function(
-            _plain(update, constants, dtype, num_variables, num_inputs),
+            run,
             input_signature=[tf.TensorSpec((), tf.resource)] * num_variables
             + [tf.TensorSpec(None, dtype)] * num_inputs,
             autograph=False,
@@ -75,11 +76,8 @@ if keras.backend.backend() == "tensorflow":
 
 else:
 
-    def sum_over_replicas(gradients):
-        return gradients  # one process holds the gradient of the whole batch
-
-    def to_dense(gradient):
-        return gradient
+    def sum_dense(gradients):
+        return gradients  # of the whole batch already, and dense
 
     def half_square_sum(x):
         return 0.5 * ops.sum(ops.square(x))

@@ -9,9 +9,13 @@ import keras
 import tensorflow as tf
 
 from keras_bert.training.config import TrainConfig
-from keras_bert.training.optimizers.adam import AdamW, AdamWeightDecay, Lamb
-from keras_bert.training.optimizers.schedule import WarmupDecay
-from keras_bert.training.replicas import sum_over_replicas
+from keras_bert.training.distribution import sum_over_replicas
+from keras_bert.training.optimizers.adam import (
+    AdamW,
+    AdamWeightDecay,
+    Lamb,
+    WarmupDecay,
+)
 
 _CLASSES: dict[str, tuple[type, dict[str, Any]]] = {
     "adam_weight_decay": (AdamWeightDecay, {}),
@@ -62,7 +66,7 @@ def build_optimizer(
 class LossScaleOptimizer(keras.optimizers.LossScaleOptimizer):
     """Scales the loss in float16; checks the gradients of all replicas.
 
-    Keras' own optimizer checks those of the first replica only.
+    Keras' own optimizer checks the gradients of the first replica only.
     """
 
     def check_finite(self, grads):

@@ -14,8 +14,7 @@ from keras import ops
 from keras_bert.training.optimizers.backend import (
     half_square_sum,
     run_update,
-    sum_over_replicas,
-    to_dense,
+    sum_dense,
 )
 
 # Options of a Keras optimizer that ours would ignore.
@@ -82,21 +81,20 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
         self.beta_2 = beta_2
         self.epsilon = epsilon
         self.learning_rate_factors = dict(learning_rate_factors or {})
-        self.exclude_from_weight_decay(var_names=exclude_from_weight_decay)
+        self.exclude_from_weight_decay(exclude_from_weight_decay)
 
-    def exclude_from_weight_decay(self, var_list=None, var_names=None):
+    def exclude_from_weight_decay(self, var_names):
         """Replaces the exclusions, before the optimizer is built.
 
         Differs from Keras in that `var_names` are searched for in the path of
         a variable (`layer_0/output/bias`), not in its last part only.
         """
-        if getattr(self, "built", False):
+        if self.built:
             raise ValueError(
                 "exclude_from_weight_decay must be called before the optimizer "
                 "is built."
             )
-        self._excluded_ids = frozenset(id(v) for v in var_list or ())
-        self._excluded_names = tuple(var_names or ())
+        self._excluded_names = tuple(var_names)
 
     def build(self, variables):
         if self.built:
@@ -105,27 +103,27 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
         moments = self.add_optimizer_variables(
             variables, ["momentum", "velocity"]
         )
-        self._slots = _Slots(
-            Slot(
+        self._slots = {
+            id(variable): Slot(
                 variable,
                 momentum,
                 velocity,
-                is_excluded=self._is_excluded(variable),
+                is_excluded=any(
+                    re.search(name, variable.path)
+                    for name in self._excluded_names
+                ),
                 factor=self._factor_of(variable.path),
             )
             for variable, momentum, velocity in zip(
                 variables, *moments, strict=True
             )
-        )
+        }
 
     def apply(self, grads, trainable_variables=None):
         """Updates the variables; call it in the context of a replica."""
         if not len(grads):
             return
-        if trainable_variables is not None:
-            trainable_variables = list(trainable_variables)
-            self.build(trainable_variables)
-        slots = self._slots.of(trainable_variables)
+        slots = self._slots_of(trainable_variables)
         pairs = list(zip(slots, grads, strict=True))
         if absent := [s.variable.path for s, grad in pairs if grad is None]:
             if len(absent) == len(pairs):
@@ -136,11 +134,9 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
                 stacklevel=2,
             )
         slots = [slot for slot, grad in pairs if grad is not None]
-        # The reference makes the gradient of an embedding dense as well: its
+        # The reference also makes the gradient of an embedding dense: its
         # moments decay for every row at every step.
-        grads = sum_over_replicas(
-            [to_dense(g) for _, g in pairs if g is not None]
-        )
+        grads = sum_dense([grad for _, grad in pairs if grad is not None])
         scale = self.clip_scale(grads) if self.global_clipnorm else 1.0
         learning_rate = self.learning_rate
         for slot, grad in zip(slots, grads, strict=True):
@@ -162,14 +158,10 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
         It is called with the moments and the variable, the inputs, and the
         decay, beta_1, beta_2 and epsilon.
         """
+        decay = 0.0 if slot.is_excluded else self.weight_decay_rate
         return run_update(
             update,
-            (
-                0.0 if slot.is_excluded else self.weight_decay_rate,
-                self.beta_1,
-                self.beta_2,
-                self.epsilon,
-            ),
+            (decay, self.beta_1, self.beta_2, self.epsilon),
             (slot.momentum, slot.velocity, slot.variable),
             *inputs,
             is_compiled=is_compiled,
@@ -194,10 +186,18 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
             "learning_rate_factors": dict(self.learning_rate_factors),
         }
 
-    def _is_excluded(self, variable):
-        return id(variable) in self._excluded_ids or any(
-            re.search(name, variable.path) for name in self._excluded_names
-        )
+    def _slots_of(self, variables):
+        if variables is None:
+            return list(self._slots.values())
+        variables = list(variables)
+        self.build(variables)
+        try:
+            return [self._slots[id(variable)] for variable in variables]
+        except KeyError:
+            raise ValueError(
+                "The optimizer was built for other variables; make a new one "
+                "for these."
+            ) from None
 
     def _factor_of(self, path):
         for pattern, factor in self.learning_rate_factors.items():
@@ -223,21 +223,3 @@ class Slot:
     velocity: Any
     is_excluded: bool
     factor: float
-
-
-class _Slots:
-    """Hides the slots from Keras, which would take the weights for its own."""
-
-    def __init__(self, slots):
-        self._slots = {id(slot.variable): slot for slot in slots}
-
-    def of(self, variables):
-        if variables is None:
-            return list(self._slots.values())
-        try:
-            return [self._slots[id(variable)] for variable in variables]
-        except KeyError:
-            raise ValueError(
-                "The optimizer was built for other variables; make a new one "
-                "for these."
-            ) from None

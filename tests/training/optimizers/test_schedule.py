@@ -1,6 +1,6 @@
 import pytest
 
-from keras_bert.training.optimizers.schedule import WarmupDecay
+from keras_bert.training.optimizers.adam import WarmupDecay
 
 
 @pytest.mark.parametrize(
