@@ -6,8 +6,13 @@ import tensorflow as tf
 from conftest import randomize
 
 from keras_bert.kinds import network_calls
-from keras_bert.kinds.network_calls import call_in_pieces, call_on_texts
-from keras_bert.kinds.packed_rows import pack_choices, pack_texts, take_texts
+from keras_bert.kinds.network_calls import (
+    call_in_pieces,
+    call_on_texts,
+    pack_choices,
+    pack_texts,
+    take_texts,
+)
 from keras_bert.models.classifier import build_classifier
 from keras_bert.models.window_pooling import pool_windows
 from keras_bert.text.packing import pad
