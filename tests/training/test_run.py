@@ -26,6 +26,7 @@ from keras_bert.training.best import Selection
 from keras_bert.training.steps import Steps
 
 
+@pytest.mark.pictures
 def test_the_files_of_a_run(tmp_path):
     model, figures = train_small(tmp_path, 7)
     rows = history_rows(tmp_path)
