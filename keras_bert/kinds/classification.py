@@ -115,13 +115,9 @@ class Classification(TextKind):
 
     def write_reports(self, folder, rows, answers):
         """Writes `confusion_matrix.png` and `errors.tsv`."""
-        fields = self.spec.text_fields
-        write_confusion_matrix(
-            folder / "confusion_matrix.png",
-            self.gold(rows),
-            self.predicted(answers),
-            self.spec.labels,
-        )
+        fields, labels = self.spec.text_fields, self.spec.labels
+        pairs = self.gold(rows), self.predicted(answers)
+        write_confusion_matrix(folder / "confusion_matrix.png", *pairs, labels)
         write_worst_errors(
             folder / "errors.tsv",
             ("gold", "predicted", "score", *fields),
@@ -164,10 +160,8 @@ class NextSentence(Classification):
         model = build_pretraining_model(bert_config)
         inputs = dict(model.input)
         del inputs["masked_lm_positions"]
-        logits = model.output["next_sentence"]
-        return keras.Model(
-            inputs, {"logits": logits}, name="bert_next_sentence"
-        )
+        outputs = {"logits": model.output["next_sentence"]}
+        return keras.Model(inputs, outputs, name="bert_next_sentence")
 
 
 def parse_class_weights(text: str, labels: Sequence[str]) -> np.ndarray:

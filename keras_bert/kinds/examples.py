@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.kinds.network_calls import choices_fit, pack_choices
+from keras_bert.kinds.network_calls import Tensors, choices_fit, pack_choices
 from keras_bert.kinds.windows import NUM_WINDOWS
 from keras_bert.text.packing import how_read, pad
 
@@ -53,11 +53,9 @@ class Examples:
         ['[CLS]', 'a', 'dog', '[SEP]']
     """
 
-    features: dict[str, tf.Tensor | tf.RaggedTensor]
+    features: Tensors
     rows: np.ndarray
-    labels: dict[str, tf.Tensor | tf.RaggedTensor] = dataclasses.field(
-        default_factory=dict
-    )
+    labels: Tensors = dataclasses.field(default_factory=dict)
     weights: dict[str, tf.Tensor] = dataclasses.field(default_factory=dict)
     truncated: np.ndarray | None = None
     are_choices: bool = False
@@ -133,9 +131,7 @@ class Examples:
             for row in zip(*columns, strict=True)
         ]
 
-    def grouped(
-        self, size: int, labels: dict[str, tf.Tensor | tf.RaggedTensor]
-    ) -> Examples:
+    def grouped(self, size: int, labels: Tensors) -> Examples:
         """Joins `size` examples of one row each to an example of choices."""
         assert self.truncated is not None
         return Examples(

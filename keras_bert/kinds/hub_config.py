@@ -40,14 +40,6 @@ class HubConfig:
         name = str(names[0]) if isinstance(names, list) and names else ""
         return cls(folder, values, name.removeprefix("TF").removeprefix("Flax"))
 
-    def described(self) -> str:
-        """Returns what the config says of the head, for messages."""
-        if not self.architecture:
-            return "no config.json names its architecture"
-        said = f"config.json says {self.architecture}"
-        is_clear = self.values.get("problem_type") is None
-        return said if is_clear else f"{said}, {self.problem_type}"
-
     @property
     def problem_type(self) -> str:
         """What a classifier of texts is trained on.
@@ -55,12 +47,10 @@ class HubConfig:
         If the config does not say it, a model of several outputs chooses one
         of them, and a model of one output is a CrossEncoder, "ranking".
         """
-        count, said = len(self.labels), self.values.get("problem_type")
-        if said is None:
-            return "ranking" if count == 1 else "single_label_classification"
-        if said == "regression" and count != 1:
-            return f"regression of {count} outputs"
-        return said
+        by_default = "single_label_classification"
+        if len(self.labels) == 1:
+            by_default = "ranking"
+        return self.values.get("problem_type") or by_default
 
     @property
     def labels(self) -> tuple[str, ...]:

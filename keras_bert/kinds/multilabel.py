@@ -112,11 +112,8 @@ class MultiLabel(Classification):
         model = super().build_model(bert_config)
         logits = model.output["logits"]
         is_given = LabelThresholds(name="label_thresholds")(logits)
-        return keras.Model(
-            model.input,
-            {"logits": logits, "is_given": is_given},
-            name="bert_multilabel",
-        )
+        outputs = {"logits": logits, "is_given": is_given}
+        return keras.Model(model.input, outputs, name="bert_multilabel")
 
     def _count_labels(self, rows):
         return self.gold(rows).sum(axis=0)
@@ -177,12 +174,11 @@ class MultiLabel(Classification):
 
     def write_reports(self, folder, rows, answers):
         """Writes `labels.tsv`, the scores of each label."""
-        tabulate = library_metric(
-            "sklearn.metrics",
-            "precision_recall_fscore_support",
-            zero_division=0,
-        )
-        columns = tabulate(self.gold(rows) > 0, self.predicted(answers) > 0)
+        # Late, because this import takes a second.
+        from sklearn.metrics import precision_recall_fscore_support as tabulate
+
+        gold, predicted = self.gold(rows) > 0, self.predicted(answers) > 0
+        columns = tabulate(gold, predicted, zero_division=0)
         lines = zip(self.spec.labels, *columns, strict=True)
         header = ("label", "precision", "recall", "f1", "rows")
         write_table(folder / "labels.tsv", [header, *lines])

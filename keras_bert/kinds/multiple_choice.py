@@ -38,9 +38,8 @@ class MultipleChoice(Kind):
 
     def __init__(self, spec, tokenizer):
         super().__init__(spec, tokenizer)
-        self._preprocessor = BertPreprocessor(
-            tokenizer, spec.settings.max_seq_length
-        )
+        length = spec.settings.max_seq_length
+        self._preprocessor = BertPreprocessor(tokenizer, length)
 
     def build_model(self, bert_config):
         return build_multiple_choice(bert_config, packed=True)
@@ -89,12 +88,11 @@ class MultipleChoice(Kind):
             _, outputs = call_in_pieces(model, features)
             logits = outputs["logits"]
             truncated = tf.reshape(pairs.truncated, tf.shape(endings))
+            truncated = tf.reduce_any(truncated, axis=1)
             return {
                 "choice": tf.argmax(logits, axis=-1, output_type=tf.int32),
                 "scores": tf.nn.softmax(logits),
-                **how_read(
-                    features["input_ids"], tf.reduce_any(truncated, axis=1)
-                ),
+                **how_read(features["input_ids"], truncated),
             }
 
         context, endings = self.string_inputs()

@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras_bert.models.packed_rows import can_pack, with_packed_rows
 from keras_bert.text.packing import pad
 
-Features = dict[str, tf.Tensor | tf.RaggedTensor]
+Tensors = dict[str, tf.Tensor | tf.RaggedTensor]
 
 # Attention compares all tokens of a row, also of different texts. Up
 # to this size, that takes no longer than the padding that is saved.
@@ -22,7 +22,7 @@ _TOKENS_PER_CALL = 16_384
 
 def call_on_texts(
     model: keras.Model,
-) -> Callable[[Features], dict[str, tf.Tensor]]:
+) -> Callable[[Tensors], dict[str, tf.Tensor]]:
     """Returns a function that calls a network on any number of texts.
 
     It takes ragged features [N, (tokens)], or [N, W, (tokens)] for texts in
@@ -44,7 +44,7 @@ def call_on_texts(
 
 def call_in_pieces(
     model: keras.Model,
-    features: dict[str, tf.Tensor | tf.RaggedTensor],
+    features: Tensors,
     *,
     tokens_per_call: int | None = None,
 ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
@@ -86,7 +86,7 @@ def call_in_pieces(
     return features, {name: array.concat() for name, array in arrays.items()}
 
 
-def pack_rows(texts: Features, counts: tf.Tensor) -> tuple[Features, tf.Tensor]:
+def pack_rows(texts: Tensors, counts: tf.Tensor) -> tuple[Tensors, tf.Tensor]:
     """Packs the first counts[0] texts into a row, and so on for R rows.
 
     Takes `input_ids` and `segment_ids` [N, (tokens)], and the number of texts
@@ -133,8 +133,8 @@ def choices_fit(num_tokens, num_examples):
 
 
 def pack_choices(
-    choices: Features, num_choices: int | tf.Tensor, packed: bool | None = None
-) -> Features:
+    choices: Tensors, num_choices: int | tf.Tensor, packed: bool | None = None
+) -> Tensors:
     """Packs the C choices of an example into one row if they are short.
 
     With a row for each choice, a batch [B, C, S] is padded to its longest
@@ -159,7 +159,7 @@ def pack_choices(
     }
 
 
-def pack_texts(texts: Features) -> tuple[Features, tf.Tensor]:
+def pack_texts(texts: Tensors) -> tuple[Tensors, tf.Tensor]:
     """Packs N texts into R rows of about the same length, up to K in each.
 
     From the longest text to the shortest one, each row gets a text; then again,

@@ -31,12 +31,10 @@ _ACTIVATIONS = {
 
 def _correlation(name):
     correlate = library_metric("scipy.stats", name)
-
-    def of_numbers(gold, predicted):
-        # The correlation of a single row is undefined.
-        return correlate(gold, predicted)[0] if len(gold) > 1 else math.nan
-
-    return of_numbers
+    # The correlation of a single row is undefined.
+    return lambda gold, predicted: (
+        correlate(gold, predicted)[0] if len(gold) > 1 else math.nan
+    )
 
 
 class Regression(TextKind):
@@ -128,10 +126,8 @@ class Reranker(Regression):
         name = name or values.get("sbert_ce_default_activation_function")
         for activation, theirs in _ACTIVATIONS.items():
             if name in (None, theirs):
-                return {
-                    "max_seq_length": max_seq_length,
-                    "score_activation": activation,
-                }
+                settings = super().hub_settings(config, max_seq_length)
+                return settings | {"score_activation": activation}
         raise InputError(
             f"config.json in {config.folder} has the activation {name!r}, but "
             f"only {' and '.join(_ACTIVATIONS.values())} can be read here; "

@@ -9,6 +9,8 @@ import keras
 import tensorflow as tf
 from tensorflow.saved_model import PREDICT_METHOD_NAME
 
+Call = Callable[..., dict[str, tf.Tensor]]
+
 
 class Signature(NamedTuple):
     """A function of a SavedModel.
@@ -33,16 +35,13 @@ class Signature(NamedTuple):
         array([6], dtype=int32)
     """
 
-    function: Callable[..., dict[str, tf.Tensor]]
+    function: Call
     inputs: Sequence[tf.TensorSpec]
     by_label: tuple[str, ...] = ()
     method: str = PREDICT_METHOD_NAME
 
 
-def one_graph(
-    function: Callable[..., dict[str, tf.Tensor]],
-    inputs: Sequence[tf.TensorSpec],
-) -> Callable[..., dict[str, tf.Tensor]]:
+def one_graph(function: Call, inputs: Sequence[tf.TensorSpec]) -> Call:
     """Returns the function with a graph of its own.
 
     All signatures that call it have this graph, traced and saved once.

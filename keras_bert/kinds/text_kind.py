@@ -66,12 +66,10 @@ class TextKind(Kind):
         return pool_windows(model, settings.window_pooling)
 
     def encode(self, rows, *, labeled):
-        labels = None
+        fields, labels = self.spec.text_fields, None
         if labeled:
             labels = np.array(self.gold(rows), self.label_dtype)
-        return encode_texts(
-            rows, self.spec.text_fields, self._preprocessor, labels
-        )
+        return encode_texts(rows, fields, self._preprocessor, labels)
 
     def signatures(self, model):
         call = call_on_texts(model)
