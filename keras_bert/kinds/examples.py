@@ -63,7 +63,7 @@ class Examples:
 
     @functools.cached_property
     def _sizes(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Tokens of the longest sequence and of all, and their number."""
+        """Tokens of the longest sequence, all tokens, sequences: each [N]."""
         with tf.init_scope():  # also if a graph of batches is built
             lengths = self.features["input_ids"].row_lengths(axis=-1)
             if not isinstance(lengths, tf.RaggedTensor):

@@ -1,4 +1,4 @@
-"""config.json of transformers -> what the head of its model is for."""
+"""A config.json of transformers -> what the head of the model is for."""
 
 from __future__ import annotations
 
