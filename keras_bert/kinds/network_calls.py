@@ -1,4 +1,4 @@
-"""Calls a network on any number of texts: several in a row, a part at a time."""
+"""Calls a network on many texts: several in a row, and some rows at a time."""
 
 from __future__ import annotations
 
