@@ -42,11 +42,12 @@ def make_kind(
 ) -> Kind:
     """Returns one object for equal arguments: its graphs are traced once."""
     vocab = Path(vocab_file).read_text(encoding="utf-8")
-    return _make_kind(make_spec(name, **spec), vocab, config, do_lower_case)
+    spec = make_spec(name, **spec)
+    return _make_kind(get_kind(name), spec, vocab, config, do_lower_case)
 
 
 @functools.cache
-def _make_kind(spec, vocab, config, do_lower_case):
+def _make_kind(kind, spec, vocab, config, do_lower_case):
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "vocab.txt"
         file.write_text(vocab, encoding="utf-8")
