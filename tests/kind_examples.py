@@ -1,5 +1,7 @@
 """Builds kinds of tasks with a small vocabulary."""
 
+import functools
+import tempfile
 from pathlib import Path
 
 import keras
@@ -38,8 +40,19 @@ def make_spec(name, *, text_fields=None, labels=(), metrics=(), **settings):
 def make_kind(
     name, vocab_file, config: BertConfig, *, do_lower_case=True, **spec
 ) -> Kind:
-    tokenizer = BertTokenizer(vocab_file, do_lower_case)
-    return build_kind(make_spec(name, **spec), tokenizer, config)
+    """Returns one object for equal arguments: its graphs are traced once."""
+    vocab = Path(vocab_file).read_text(encoding="utf-8")
+    spec = make_spec(name, **spec)
+    return _make_kind(get_kind(name), spec, vocab, config, do_lower_case)
+
+
+@functools.cache
+def _make_kind(kind, spec, vocab, config, do_lower_case):
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "vocab.txt"
+        file.write_text(vocab, encoding="utf-8")
+        tokenizer = BertTokenizer(file, do_lower_case)
+    return build_kind(spec, tokenizer, config)
 
 
 def export(model: keras.Model, kind: Kind, export_dir: Path) -> Path:

@@ -14,7 +14,7 @@ from fit_steps import count_nothing, fit
 from kind_examples import make_spec
 
 from keras_bert.config import BertConfig
-from keras_bert.kinds.packed_rows import pack_choices
+from keras_bert.kinds.network_calls import pack_choices
 from keras_bert.kinds.registry import get_kind
 from keras_bert.models.embedder import build_embedder
 from keras_bert.text.packing import pad

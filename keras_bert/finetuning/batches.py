@@ -50,7 +50,7 @@ def training_batches(
         for epoch in itertools.islice(epochs, skipped, None)
         for batch in epoch()
     ]
-    _log_padding(examples.sizes, batches[:num_batches], static_shapes)
+    _log_padding(examples, batches[:num_batches], static_shapes)
     ends = tf.constant(np.cumsum([0, *map(len, batches)]))
     order = tf.constant(np.concatenate(batches), tf.int32)
     longest = tf.constant([np.argmax(lengths)], tf.int32)
@@ -98,7 +98,7 @@ def evaluation_batches(
             f"batch_size is {batch_size!r}, but must be a whole number above 0."
         )
     order = np.argsort(examples.lengths, kind="stable")
-    batches = examples.sizes.cut(order, batch_size)
+    batches = examples.cut(order, batch_size)
     indices = tf.RaggedTensor.from_row_lengths(
         np.concatenate(batches), [len(batch) for batch in batches]
     )
@@ -158,8 +158,8 @@ def _epochs(lengths, batch_size, num_epochs, seed, by_length):
         )
 
 
-def _log_padding(sizes, batches, static_shapes):
-    lengths = sizes.lengths
+def _log_padding(examples, batches, static_shapes):
+    lengths = examples.lengths
     if static_shapes:
         num_rows = len(batches) * max(map(len, batches))
         rate = lengths.mean() / lengths.max() * (len(lengths) / num_rows)
@@ -169,7 +169,7 @@ def _log_padding(sizes, batches, static_shapes):
         "%d examples of %.0f tokens on average; %.1f %% of the positions in "
         "the batches are tokens, not padding",
         len(lengths),
-        sizes.mean_length,
+        examples.totals.mean(),
         # The sequences of an example are padded to its longest one.
-        100 * rate * (sizes.totals.sum() / lengths.sum()),
+        100 * rate * (examples.totals.sum() / lengths.sum()),
     )

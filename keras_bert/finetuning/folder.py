@@ -100,10 +100,11 @@ def finetuned_folder(path: str | Path | None) -> Path:
     config = HubConfig.beside(folder)
     check_is_bert(config.values)
     raise InputError(
-        f"{folder} has no task.json, and {config.described()}, so it is not a "
-        "fine-tuned model: train it with finetune, or take the hidden states "
-        "from load_pretrained, the vectors from load_embedder or the guesses "
-        "at [MASK] from keras_bert.export.load_mask_filler."
+        f"{folder} has no task.json, and its config.json names the "
+        f"architecture {config.architecture!r}, so it is not a fine-tuned "
+        "model: train it with finetune, or take the hidden states from "
+        "load_pretrained, the vectors from load_embedder or the guesses at "
+        "[MASK] from keras_bert.export.load_mask_filler."
     )
 
 

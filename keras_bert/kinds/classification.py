@@ -1,27 +1,27 @@
-"""A task with one label for a text or a pair of texts."""
+"""Tasks with one label for a text or a pair of texts."""
 
 from __future__ import annotations
 
+import dataclasses
+import math
+from collections.abc import Sequence
 from typing import ClassVar
 
+import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.checkpoints.heads import CLASSIFIER, HeadNames
+from keras_bert.checkpoints.heads import CLASSIFIER, NEXT_SENTENCE, HeadNames
 from keras_bert.errors import InputError
 from keras_bert.kinds.fields import find_label, in_chunks, numbered
-from keras_bert.kinds.kind import library_metric
-from keras_bert.kinds.labels import (
-    BALANCED,
-    ONE_LABEL,
-    format_class_weights,
-    parse_class_weights,
-    smooth,
-)
+from keras_bert.kinds.kind import ONE_LABEL, library_metric
 from keras_bert.kinds.reports import write_confusion_matrix, write_worst_errors
 from keras_bert.kinds.settings import ClassificationSettings
 from keras_bert.kinds.text_kind import TextKind
 from keras_bert.models.heads import build_classifier
+from keras_bert.models.pretraining import build_pretraining_model
+
+_BALANCED = "balanced"
 
 
 class Classification(TextKind):
@@ -46,6 +46,7 @@ class Classification(TextKind):
         "f1": library_metric("sklearn.metrics", "f1_score"),
         "matthews": library_metric("sklearn.metrics", "matthews_corrcoef"),
     }
+    main_part = "label"
     objectives = ONE_LABEL
     head_names: ClassVar[tuple[HeadNames, ...]] = (CLASSIFIER,)
     problem_type: ClassVar[str | None] = "single_label_classification"
@@ -65,14 +66,6 @@ class Classification(TextKind):
             )
 
     @classmethod
-    def has_head_of(cls, config):
-        return (
-            super().has_head_of(config)
-            and config.problem_type in (None, cls.problem_type)
-            and config.num_outputs > 1
-        )
-
-    @classmethod
     def hub_values(cls, settings):
         if settings.pooling != "pooled":
             raise InputError(
@@ -90,24 +83,21 @@ class Classification(TextKind):
         )
 
     def settings_from_data(self, rows):
-        if self.spec.settings.class_weights != BALANCED:
+        if self.spec.settings.class_weights != _BALANCED:
             return {}
         num_rows, counts = 0, np.zeros(len(self.spec.labels))
         for chunk in in_chunks(rows):
             num_rows += len(chunk)
             counts += self._count_labels(chunk)
         weights = self._balanced_weights(num_rows, counts)
-        return {"class_weights": format_class_weights(weights)}
+        text = ",".join(f"{weight:.6g}" for weight in weights)
+        return {"class_weights": text}
 
     def _count_labels(self, rows):
         return np.bincount(self.gold(rows), minlength=len(self.spec.labels))
 
     def _balanced_weights(self, num_rows, counts):
         return num_rows / len(counts) / np.maximum(counts, 1)
-
-    @property
-    def training_objectives(self):
-        return smooth(self.objectives, self.spec.settings.label_smoothing)
 
     def training_weights(self, labels):
         if not self.spec.settings.class_weights:
@@ -137,26 +127,19 @@ class Classification(TextKind):
         ids = self.label_ids()
         return [ids[answer["label"]] for answer in answers]
 
-    def submission(self, answer):
-        return answer["label"]
-
     def write_reports(self, folder, rows, answers):
         """Writes `confusion_matrix.png` and `errors.tsv`."""
-        write_confusion_matrix(
-            folder / "confusion_matrix.png",
-            self.gold(rows),
-            self.predicted(answers),
-            self.spec.labels,
-        )
-        fields = self.spec.text_fields
+        fields, labels = self.spec.text_fields, self.spec.labels
+        pairs = self.gold(rows), self.predicted(answers)
+        write_confusion_matrix(folder / "confusion_matrix.png", *pairs, labels)
         write_worst_errors(
             folder / "errors.tsv",
             ("gold", "predicted", "score", *fields),
             [
-                (row["label"], label, answer["scores"][label])
+                (row["label"], answer["label"], max(answer["scores"].values()))
                 + tuple(row[field] for field in fields)
                 for row, answer in zip(rows, answers, strict=True)
-                if (label := answer["label"]) != row["label"]
+                if answer["label"] != row["label"]
             ],
         )
 
@@ -167,3 +150,64 @@ class Classification(TextKind):
             "label": tf.gather(labels, tf.argmax(logits, axis=-1)),
             "scores": tf.nn.softmax(logits),
         }
+
+
+class NextSentence(Classification):
+    """A classification of pairs with the head that pre-training has trained.
+
+    There are two labels: the second text comes next, or it is a random one.
+    """
+
+    name = "next_sentence"
+    num_text_fields = (2,)
+    head_names = (NEXT_SENTENCE,)
+    hub_text_fields = ("text", "next_text")
+    problem_type = None
+
+    @classmethod
+    def read_spec(cls, config, bert_config):
+        spec = super().read_spec(config, bert_config)
+        # The config has no names for these outputs, whatever it says.
+        return dataclasses.replace(spec, labels=("is_next", "random"))
+
+    def _check(self):
+        super()._check()
+        if self.spec.settings.pooling != "pooled":
+            raise InputError(
+                "A next_sentence model has learned from the pooler; leave out "
+                f"pooling={self.spec.settings.pooling}."
+            )
+
+    def build_network(self, bert_config):
+        model = build_pretraining_model(bert_config)
+        inputs = dict(model.input)
+        del inputs["masked_lm_positions"]
+        outputs = {"logits": model.output["next_sentence"]}
+        return keras.Model(inputs, outputs, name="bert_next_sentence")
+
+
+def parse_class_weights(text: str, labels: Sequence[str]) -> np.ndarray:
+    """Returns a weight for each label; 1 for "" and "balanced".
+
+    Raises InputError if the text is wrong.
+    """
+    weights = dict.fromkeys(labels, 1.0)
+    if text in ("", _BALANCED):  # settings_from_data replaces "balanced"
+        return np.array(list(weights.values()))
+    parts = [part.strip().rpartition("=") for part in text.split(",")]
+    names: Sequence[str] = [name for name, _, _ in parts]
+    if len(parts) == len(labels) and not any(sign for _, sign, _ in parts):
+        names = labels
+    try:
+        numbers = [float(number) for _, _, number in parts]
+    except ValueError:
+        numbers = [math.nan]
+    given = dict(zip(names, numbers, strict=False))
+    are_numbers = all(0 < number < math.inf for number in numbers)
+    if not are_numbers or len(given) < len(parts) or given.keys() - weights:
+        raise InputError(
+            f"class_weights is {text!r}; give balanced, label=number for some "
+            f"of the labels {', '.join(labels)}, or a number for each of them; "
+            "numbers are above 0, with commas between."
+        )
+    return np.array(list((weights | given).values()))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.kinds.packed_rows import choices_fit, pack_choices
+from keras_bert.kinds.network_calls import Tensors, choices_fit, pack_choices
 from keras_bert.kinds.windows import NUM_WINDOWS
 from keras_bert.text.packing import how_read, pad
 
@@ -53,42 +53,70 @@ class Examples:
         ['[CLS]', 'a', 'dog', '[SEP]']
     """
 
-    features: dict[str, tf.Tensor | tf.RaggedTensor]
+    features: Tensors
     rows: np.ndarray
-    labels: dict[str, tf.Tensor | tf.RaggedTensor] = dataclasses.field(
-        default_factory=dict
-    )
+    labels: Tensors = dataclasses.field(default_factory=dict)
     weights: dict[str, tf.Tensor] = dataclasses.field(default_factory=dict)
     truncated: np.ndarray | None = None
     are_choices: bool = False
     tokens: Any = None
 
     @functools.cached_property
-    def sizes(self) -> Sizes:
-        """The numbers of tokens of the examples."""
+    def _sizes(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Tokens of the longest sequence, all tokens, sequences: each [N]."""
         with tf.init_scope():  # also if a graph of batches is built
             lengths = self.features["input_ids"].row_lengths(axis=-1)
-            longest = totals = lengths
-            counts = tf.ones_like(lengths)
-            if isinstance(lengths, tf.RaggedTensor):
-                longest = tf.reduce_max(lengths, axis=-1)
-                totals = tf.reduce_sum(lengths, axis=-1)
-                counts = lengths.row_lengths()
-        num_texts = 1
-        if NUM_WINDOWS in self.features:
-            num_texts = self.features[NUM_WINDOWS].shape[1]
-        return Sizes(
-            longest.numpy(),
-            totals.numpy(),
-            counts.numpy(),
-            self.are_choices,
-            num_texts,
-        )
+            if not isinstance(lengths, tf.RaggedTensor):
+                lengths = tf.RaggedTensor.from_uniform_row_length(lengths, 1)
+            return (
+                tf.reduce_max(lengths, axis=-1).numpy(),
+                tf.reduce_sum(lengths, axis=-1).numpy(),
+                lengths.row_lengths().numpy(),
+            )
 
     @property
+    def totals(self) -> np.ndarray:
+        """The numbers of tokens of all sequences of each example, [N]."""
+        return self._sizes[1]
+
+    @functools.cached_property
+    def packed(self) -> bool | None:
+        """Whether a row holds all choices; None if there are no choices."""
+        if not self.are_choices:
+            return None
+        return bool(choices_fit(self.totals.sum(), len(self.totals)))
+
+    @functools.cached_property
     def lengths(self) -> np.ndarray:
-        """As in `Sizes`."""
-        return self.sizes.lengths
+        """The length of each example with its padding, in all its rows, [N].
+
+        In a batch, the longest example has the most rows and the longest row:
+        either all examples have the same number of rows, or, as windows of
+        texts, a row is full if an example has more rows than texts.
+        """
+        longest, totals, counts = self._sizes
+        return totals if self.packed else longest * counts
+
+    def cut(self, order: np.ndarray, batch_size: int) -> list[np.ndarray]:
+        """Cuts the places of sorted examples into batches of bounded memory.
+
+        A batch has fewer than `batch_size` examples if their texts have
+        several windows.
+        """
+        if self.are_choices:
+            return np.split(order, range(batch_size, len(order), batch_size))
+        max_rows, counts = batch_size, self._sizes[2]
+        if NUM_WINDOWS in self.features:
+            max_rows *= self.features[NUM_WINDOWS].shape[1]
+        batches = []
+        while len(order):
+            # All examples are padded to the rows of the last one.
+            num_rows = counts[order[:batch_size]]
+            num_rows *= np.arange(1, len(num_rows) + 1)
+            size = max(1, np.searchsorted(num_rows, max_rows, "right"))
+            batches.append(order[:size])
+            order = order[size:]
+        return batches
 
     def how_read(self) -> list[dict[str, Any]]:
         """Returns what an answer says of each row that it was given.
@@ -103,9 +131,7 @@ class Examples:
             for row in zip(*columns, strict=True)
         ]
 
-    def grouped(
-        self, size: int, labels: dict[str, tf.Tensor | tf.RaggedTensor]
-    ) -> Examples:
+    def grouped(self, size: int, labels: Tensors) -> Examples:
         """Joins `size` examples of one row each to an example of choices."""
         assert self.truncated is not None
         return Examples(
@@ -120,106 +146,26 @@ class Examples:
         )
 
     def batch(self, indices: tf.Tensor) -> tuple[dict[str, tf.Tensor], ...]:
-        """Returns features, labels and weights of the examples at `indices`."""
-        taken = (
+        """Returns features, labels and weights of the examples at `indices`.
+
+        Labels without weights get some: 0 for padding and `IGNORED`, or else 1.
+        """
+        features, labels, weights = (
             {name: tf.gather(x, indices) for name, x in tensors.items()}
             for tensors in (self.features, self.labels, self.weights)
         )
-        return pad_batch(*taken, packed=self.sizes.packed)
-
-
-class Sizes(NamedTuple):
-    """The numbers of tokens of the examples of a data set.
-
-    Attributes:
-        longest: Of the longest sequence of each example, [N].
-        totals: Of all sequences of each example, [N].
-        counts: The number of sequences of each example, [N].
-        are_choices: As in `Examples`.
-        num_texts: The number of texts of an example that have windows.
-    """
-
-    longest: np.ndarray
-    totals: np.ndarray
-    counts: np.ndarray
-    are_choices: bool
-    num_texts: int = 1
-
-    @property
-    def packed(self) -> bool | None:
-        """Whether a row holds all choices; None if there are no choices."""
-        if not self.are_choices:
-            return None
-        return bool(choices_fit(self.totals.sum(), len(self.totals)))
-
-    @property
-    def num_rows(self) -> np.ndarray:
-        """The number of rows of each example, [N]."""
-        return np.ones_like(self.counts) if self.packed else self.counts
-
-    @property
-    def lengths(self) -> np.ndarray:
-        """The length of each example with its padding, in all its rows, [N].
-
-        In a batch, the longest example has the most rows and the longest row:
-        either all examples have the same number of rows, or, as windows of
-        texts, a row is full if an example has more rows than texts.
-        """
-        if self.packed:
-            return self.totals
-        return self.longest * self.counts
-
-    @property
-    def mean_length(self) -> float:
-        """The mean number of tokens of all rows of the network's input."""
-        return float(self.totals.sum() / self.num_rows.sum())
-
-    def cut(self, order: np.ndarray, batch_size: int) -> list[np.ndarray]:
-        """Cuts the places of sorted examples into batches of bounded memory.
-
-        A batch has fewer than `batch_size` examples if their texts have
-        several windows.
-        """
-        if self.are_choices:
-            return np.split(order, range(batch_size, len(order), batch_size))
-        max_rows = batch_size * self.num_texts
-        batches = []
-        while len(order):
-            # All examples are padded to the rows of the last one.
-            num_rows = self.num_rows[order[:batch_size]]
-            num_rows *= np.arange(1, len(num_rows) + 1)
-            size = max(1, np.searchsorted(num_rows, max_rows, "right"))
-            batches.append(order[:size])
-            order = order[size:]
-        return batches
-
-
-def pad_batch(
-    features: dict[str, tf.Tensor | tf.RaggedTensor],
-    labels: dict[str, tf.Tensor | tf.RaggedTensor],
-    weights: dict[str, tf.Tensor],
-    *,
-    packed: bool | None,
-) -> tuple[dict[str, tf.Tensor], ...]:
-    """Pads some examples; see `Examples` and `Sizes.packed`.
-
-    Labels without weights get some: 0 for padding and `IGNORED`, or else 1.
-    """
-    if packed is not None:
-        num_examples = features["input_ids"].nrows()
-        sequences = {name: x.values for name, x in features.items()}
-        num_choices = sequences["input_ids"].nrows() // num_examples
-        features = pack_choices(sequences, num_choices, packed)
-    padded, padded_weights = {}, {}
-    for name, values in labels.items():
-        if isinstance(values, tf.RaggedTensor):
-            values = values.to_tensor(IGNORED)
-        if name in weights:
-            padded_weights[name] = weights[name]
-        elif values.dtype.is_integer:
-            padded_weights[name] = tf.cast(values != IGNORED, tf.float32)
-            values = tf.maximum(values, 0)
-        else:
-            padded_weights[name] = tf.ones_like(values, tf.float32)
-        padded[name] = values
-    return pad(features), padded, padded_weights
+        if self.packed is not None:
+            num_examples = features["input_ids"].nrows()
+            sequences = {name: x.values for name, x in features.items()}
+            num_choices = sequences["input_ids"].nrows() // num_examples
+            features = pack_choices(sequences, num_choices, self.packed)
+        for name, values in labels.items():
+            if isinstance(values, tf.RaggedTensor):
+                values = values.to_tensor(IGNORED)
+            if name not in weights and values.dtype.is_integer:
+                weights[name] = tf.cast(values != IGNORED, tf.float32)
+                values = tf.maximum(values, 0)
+            elif name not in weights:
+                weights[name] = tf.ones_like(values, tf.float32)
+            labels[name] = values
+        return pad(features), labels, weights

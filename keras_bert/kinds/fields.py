@@ -61,11 +61,10 @@ def encode_texts(
     # One graph for any number of rows.
     specs = [tf.TensorSpec([None], tf.string)] * len(text_fields)
     pack = preprocessor.pack.get_concrete_function(*specs)
-    chunks = []
-    for i in range(0, len(rows), _ROWS_PER_CHUNK):
-        chunk = rows[i : i + _ROWS_PER_CHUNK]
-        texts = ([row[field] for row in chunk] for field in text_fields)
-        chunks.append(pack(*map(tf.constant, texts)))
+    chunks = [
+        pack(*(tf.constant([row[x] for row in chunk]) for x in text_fields))
+        for chunk in in_chunks(rows)
+    ]
     features = [chunk.features for chunk in chunks]
     return Examples(
         {n: tf.concat([f[n] for f in features], 0) for n in features[0]},
@@ -97,13 +96,7 @@ def check_texts(
         for field in fields:
             check_text(row[field], f"The {field} of example {number}")
         for field in lists:
-            if not isinstance(row[field], (list, tuple)):
-                raise InputError(
-                    f"The {field} of example {number} are {row[field]!r}; "
-                    "give a list of strings."
-                )
-            for text in row[field]:
-                check_text(text, f"One of the {field} of example {number}")
+            check_text_list(row[field], f"{field} of example {number}")
 
 
 def check_text(value: Any, name: str) -> None:
@@ -120,16 +113,18 @@ def check_text(value: Any, name: str) -> None:
 
 
 def check_text_list(values: Any, name: str) -> tuple[str, ...]:
-    """Returns texts, such as the labels; raises InputError for anything else.
+    """Returns texts in their order; raises InputError for anything else.
 
     `name` is what they are, such as "labels".
     """
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        raise InputError(f"The {name} are {values!r:.80}; give a list of them.")
-    values = tuple(values)
+    has_no_order = isinstance(values, (str, Mapping, set, frozenset))
+    if has_no_order or not hasattr(values, "__len__"):
+        raise InputError(
+            f"The {name} are {values!r:.80}; give a list of strings."
+        )
     for value in values:
         check_text(value, f"One of the {name}")
-    return values
+    return tuple(values)
 
 
 def find_label(label: Any, ids: Mapping[str, int], number: int) -> int:

@@ -1,4 +1,4 @@
-"""config.json of transformers -> what the head of its model is for."""
+"""A config.json of transformers -> what the head of the model is for."""
 
 from __future__ import annotations
 
@@ -11,54 +11,46 @@ from keras_bert.checkpoints.find import read_json
 from keras_bert.checkpoints.sentence_transformers import modules_folder
 from keras_bert.errors import InputError
 
+# The architecture of a folder with the modules of sentence-transformers.
+SENTENCE_TRANSFORMER = "SentenceTransformer"
+
 
 @dataclasses.dataclass(frozen=True)
 class HubConfig:
     """The values of a `config.json`; none if there is no such file.
 
-    There are none either if the model is one of sentence-transformers, whose
-    other files say what it is for.
+    Attributes:
+        folder: The folder with the weights.
+        values: The config.
+        architecture: The class of the model in PyTorch; "" if the config names
+            none.
     """
 
-    file: Path
+    folder: Path
     values: Mapping[str, Any]
+    architecture: str
 
     @classmethod
     def beside(cls, folder: Path) -> HubConfig:
         """Reads the config beside the weights."""
-        file = folder / "config.json"
+        values = read_json(folder / "config.json", is_needed=False)
         if modules_folder(folder):
-            return cls(file, {})
-        return cls(file, read_json(file, is_needed=False))
-
-    @property
-    def architecture(self) -> str:
-        """The class of the model in PyTorch; "" if the config names none."""
-        names = self.values.get("architectures")
+            return cls(folder, values, SENTENCE_TRANSFORMER)
+        names = values.get("architectures")
         name = str(names[0]) if isinstance(names, list) and names else ""
-        return name.removeprefix("TF").removeprefix("Flax")
+        return cls(folder, values, name.removeprefix("TF").removeprefix("Flax"))
 
     @property
-    def problem_type(self) -> str | None:
-        """What a classifier of texts is trained on, if the config says it."""
-        return self.values.get("problem_type")
+    def problem_type(self) -> str:
+        """What a classifier of texts is trained on.
 
-    @property
-    def num_outputs(self) -> int:
-        """The number of outputs, as transformers finds it."""
-        names = self.values.get("id2label")
-        if names is None:
-            return self.values.get("num_labels", 2)
-        return len(names) if isinstance(names, dict) else 0
-
-    def described(self) -> str:
-        """Returns what the config says of the head, for messages."""
-        if not self.architecture:
-            return "no config.json names its architecture"
-        said = f"config.json says {self.architecture}"
-        if "id2label" in self.values:
-            said += f" of {self.num_outputs} outputs ({self.problem_type})"
-        return said
+        If the config does not say it, a model of several outputs chooses one
+        of them, and a model of one output is a CrossEncoder, "ranking".
+        """
+        by_default = "single_label_classification"
+        if len(self.labels) == 1:
+            by_default = "ranking"
+        return self.values.get("problem_type") or by_default
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -66,14 +58,14 @@ class HubConfig:
 
         Raises InputError if the names do not belong to numbers from 0.
         """
-        count = self.num_outputs
         names = self.values.get("id2label")
+        count = self.values.get("num_labels", 2)
         if names is None and isinstance(count, int):
             names = {str(i): f"LABEL_{i}" for i in range(count)}
         numbers = [str(i) for i in range(len(names or ()))]
         if not isinstance(names, dict) or set(names) != set(numbers):
             raise InputError(
-                f"id2label in {self.file} is {names!r:.80}, but must name the "
-                'outputs "0", "1" and so on; copy the file again.'
+                f"config.json in {self.folder} has the id2label {names!r:.80}, "
+                'but must name the outputs "0", "1" and so on; copy it again.'
             )
         return tuple(str(names[number]) for number in numbers)

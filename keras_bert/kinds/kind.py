@@ -25,12 +25,23 @@ from keras_bert.kinds.signatures import Signature, id_signature
 from keras_bert.models.flops import count_work
 from keras_bert.tasks.base import Row
 from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.training import losses
 from keras_bert.training.objectives import Objective
 from keras_bert.training.steps import CountWork
 
 Answer = Mapping[str, Any]
+# By the name of an output, an array for each example.
+Outputs = Mapping[str, Sequence[np.ndarray]]
 # Called with the gold and the predicted answers of all rows.
 Metric = Callable[..., Any]
+# The objectives of a kind whose answer is one of several labels.
+ONE_LABEL = {
+    "logits": Objective(
+        losses.cross_entropy,
+        {"accuracy": losses.accuracy},
+        soft_loss=losses.soft_cross_entropy,
+    )
+}
 
 
 def library_metric(module: str, name: str, **options: Any) -> Metric:
@@ -41,6 +52,19 @@ def library_metric(module: str, name: str, **options: Any) -> Metric:
         return function(gold, predicted, **options)
 
     return metric
+
+
+def smoothed_cross_entropy(
+    labels: tf.Tensor, logits: tf.Tensor, *, label_smoothing: float
+) -> tf.Tensor:
+    """As `cross_entropy`, with a share of each label divided among all.
+
+    Szegedy et al. 2016 (arXiv 1512.00567), section 7.
+    """
+    log_scores = tf.nn.log_softmax(tf.cast(logits, tf.float32))
+    of_all = -tf.reduce_mean(log_scores, axis=-1)
+    of_label = losses.cross_entropy(labels, logits)
+    return (1 - label_smoothing) * of_label + label_smoothing * of_all
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,12 +104,20 @@ class Kind(tf.Module):
         num_text_fields: The numbers of text fields that a task may have.
         has_labels: Whether a task of this kind has `labels`.
         metrics: Functions of (gold, predicted) by name; larger is better.
+        main_part: The name of the part of an answer that metrics and files of
+            predictions take, unless `predicted` and `submission` say otherwise.
         objectives: The losses of the network's outputs, by name; an
             attribute of the instance if they follow from the settings.
         head_names: The names of the output layers in several formats.
         hub_text_fields: The text fields of a model of transformers, whose
             files do not name them.
-        problem_type: What transformers calls the kind in `config.json`.
+        problem_type: What `config.json` of transformers says of a classifier
+            of texts of this kind; None for a kind with a head of its own.
+        smoothed_loss: The loss of labels of which the share `label_smoothing`
+            is divided among all labels.
+        batches_by_length: Whether training batches have examples of like
+            length only. That saves padding, but a loss that ranks the examples
+            of a batch does not learn to rank a short one and a long one then.
         inherited_settings: The settings that training takes from the model of
             this kind that it starts from, if nobody else sets them.
 
@@ -112,10 +144,13 @@ class Kind(tf.Module):
     num_text_fields: ClassVar[tuple[int, ...]] = (1, 2)
     has_labels: ClassVar[bool] = False
     metrics: ClassVar[Mapping[str, Metric]]
+    main_part: ClassVar[str]
     objectives: ClassVar[Mapping[str, Objective]]
     head_names: ClassVar[tuple[HeadNames, ...]] = ()
     hub_text_fields: ClassVar[tuple[str, ...]] = ("text",)
     problem_type: ClassVar[str | None] = None
+    smoothed_loss: ClassVar[Callable] = staticmethod(smoothed_cross_entropy)
+    batches_by_length: bool = True
     inherited_settings: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, spec: TaskSpec, tokenizer: BertTokenizer):
@@ -134,18 +169,15 @@ class Kind(tf.Module):
     # The files of a model.
 
     @classmethod
-    def recognizes(cls, folder: Path) -> bool:
-        """Returns whether another library wrote a model of this kind there.
+    def recognizes(cls, config: HubConfig) -> bool:
+        """Returns whether a model of another library is of this kind.
 
-        Its files say what the network is for. If so, `read_spec` reads them.
+        If so, `read_spec` reads the files of the model.
         """
-        return cls.has_head_of(HubConfig.beside(folder))
-
-    @classmethod
-    def has_head_of(cls, config: HubConfig) -> bool:
-        """Returns whether a config of transformers is of this kind."""
-        known = {head.architecture for head in cls.head_names}
-        return config.architecture in known - {""}
+        known = {head.architecture for head in cls.head_names} - {""}
+        return config.architecture in known and (
+            cls.problem_type in (None, config.problem_type)
+        )
 
     @classmethod
     def hub_settings(
@@ -158,13 +190,12 @@ class Kind(tf.Module):
         return {"max_seq_length": max_seq_length}
 
     @classmethod
-    def read_spec(cls, folder: Path, bert_config: BertConfig) -> TaskSpec:
+    def read_spec(cls, config: HubConfig, bert_config: BertConfig) -> TaskSpec:
         """Returns the spec of a model that the kind recognizes.
 
         Raises InputError if the model has what this package does not have.
         """
-        config = HubConfig.beside(folder)
-        length = length_beside(folder, bert_config)
+        length = length_beside(config.folder, bert_config)
         return TaskSpec(
             cls.name,
             cls.hub_text_fields,
@@ -192,18 +223,19 @@ class Kind(tf.Module):
         return {}
 
     @property
-    def batches_by_length(self) -> bool:
-        """Whether training batches may have examples of like length only.
-
-        That saves padding. But a loss that ranks the examples of a batch does
-        not learn to rank a short one and a long one then.
-        """
-        return True
-
-    @property
     def training_objectives(self) -> Mapping[str, Objective]:
-        """The losses to train on. The evaluation uses `objectives`."""
-        return self.objectives
+        """The losses to train on, with smoothed labels if the settings say so.
+
+        The evaluation uses `objectives`.
+        """
+        share = getattr(self.spec.settings, "label_smoothing", 0)
+        if not share:
+            return self.objectives
+        loss = functools.partial(self.smoothed_loss, label_smoothing=share)
+        return {
+            name: dataclasses.replace(objective, loss=loss)
+            for name, objective in self.objectives.items()
+        }
 
     def training_weights(
         self, labels: Mapping[str, tf.Tensor]
@@ -218,10 +250,9 @@ class Kind(tf.Module):
         """Returns a function that counts the work of a batch."""
         # An output layer on all tokens is counted as if it were on the pooled
         # output. The difference is small.
+        size = len(self.spec.labels) or 1
         return functools.partial(
-            count_work,
-            config=bert_config,
-            num_labels=len(self.spec.labels) or 1,
+            count_work, config=bert_config, num_labels=size
         )
 
     # Rows -> inputs of the network; its outputs -> answers.
@@ -248,31 +279,23 @@ class Kind(tf.Module):
         return outputs
 
     def decode(
-        self,
-        rows: Sequence[Row],
-        examples: Examples,
-        outputs: Mapping[str, Sequence[np.ndarray]],
+        self, rows: Sequence[Row], examples: Examples, outputs: Outputs
     ) -> list[Answer]:
         """Turns outputs into an answer for each row.
 
-        `outputs` has, by name, an array for each example; an array with an
-        axis of tokens is at least as long as the example. An answer can be
-        written as JSON, and the served model's answer has the same keys.
+        An array with an axis of tokens is at least as long as its example. An
+        answer can be written as JSON, and the served model's answer has the
+        same keys.
         """
         raise NotImplementedError
 
     def answer(
-        self,
-        rows: Sequence[Row],
-        examples: Examples,
-        outputs: Mapping[str, Sequence[np.ndarray]],
+        self, rows: Sequence[Row], examples: Examples, outputs: Outputs
     ) -> list[Answer]:
         """Returns the decoded answers, with `truncated` and `num_tokens`."""
         answers = self.decode(rows, examples, outputs)
-        return [
-            {**answer, **read}
-            for answer, read in zip(answers, examples.how_read(), strict=True)
-        ]
+        read = examples.how_read()
+        return [{**x, **y} for x, y in zip(answers, read, strict=True)]
 
     # Answers -> metrics and reports.
 
@@ -280,7 +303,7 @@ class Kind(tf.Module):
         self,
         rows: Sequence[Row],
         answers: Sequence[Answer],
-        metrics: Sequence[str],
+        metrics: Iterable[str],
     ) -> dict[str, float]:
         """Returns the metrics of the answers to labeled rows."""
         gold, predicted = self.gold(rows), self.predicted(answers)
@@ -297,11 +320,11 @@ class Kind(tf.Module):
 
     def predicted(self, answers: Sequence[Answer]) -> Sequence:
         """Returns answers in the form that the metrics take."""
-        raise NotImplementedError
+        return [answer[self.main_part] for answer in answers]
 
     def submission(self, answer: Answer) -> str:
         """Returns an answer as text, for a file that a server scores."""
-        raise NotImplementedError
+        return str(answer[self.main_part])
 
     def write_reports(
         self, folder: Path, rows: Sequence[Row], answers: Sequence[Answer]
@@ -334,35 +357,27 @@ class Kind(tf.Module):
 
     def string_inputs(self) -> list[tf.TensorSpec]:
         """Returns the specification of each text field, strings [B]."""
-        return [
-            tf.TensorSpec([None], tf.string, field)
-            for field in self.spec.text_fields
-        ]
+        fields = self.spec.text_fields
+        return [tf.TensorSpec([None], tf.string, field) for field in fields]
 
     def _check(self):
-        spec, name = self.spec, self.name
-        if len(spec.text_fields) not in self.num_text_fields:
-            counts = " or ".join(map(str, self.num_text_fields))
+        fields, labels = self.spec.text_fields, self.spec.labels
+        numbers = self.num_text_fields
+        counts = f"has {' or '.join(map(str, numbers))} text_fields"
+        two = "needs at least two labels"
+        once = "has labels of which none occurs twice"
+        for is_right, what, given in (
+            (len(fields) in numbers, counts, fields),
+            (len(set(labels)) == len(labels), once, labels),
+            (len(labels) > 1 or not self.has_labels, two, labels),
+            (self.has_labels or not labels, "has no labels", labels),
+        ):
+            if not is_right:
+                raise InputError(
+                    f"A {self.name} task {what}, but this one has {given}."
+                )
+        if unknown := [x for x in self.spec.metrics if x not in self.metrics]:
             raise InputError(
-                f"A {name} task has {counts} text_fields, but this one has "
-                f"{spec.text_fields}."
-            )
-        if len(set(spec.labels)) < len(spec.labels):
-            raise InputError(
-                f"One of the labels {spec.labels} occurs twice; give labels "
-                "that differ."
-            )
-        if self.has_labels and len(spec.labels) < 2:
-            raise InputError(
-                f"A {name} task needs at least two labels, but this one has "
-                f"{spec.labels}."
-            )
-        if spec.labels and not self.has_labels:
-            raise InputError(
-                f"A {name} task has no labels, but this one has {spec.labels}."
-            )
-        if unknown := [m for m in spec.metrics if m not in self.metrics]:
-            raise InputError(
-                f"A {name} task has no metric {unknown[0]!r}; choose from "
+                f"A {self.name} task has no metric {unknown[0]!r}; choose from "
                 f"{', '.join(self.metrics)}."
             )

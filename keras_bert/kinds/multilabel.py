@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import keras
 import numpy as np
 import tensorflow as tf
@@ -12,8 +14,7 @@ from keras_bert.errors import InputError
 from keras_bert.kinds.classification import Classification
 from keras_bert.kinds.fields import find_label, numbered
 from keras_bert.kinds.kind import library_metric
-from keras_bert.kinds.labels import smooth
-from keras_bert.kinds.reports import write_table, write_worst_errors
+from keras_bert.kinds.reports import write_table
 from keras_bert.training.losses import soft_sigmoid_cross_entropy
 from keras_bert.training.objectives import Objective
 
@@ -38,9 +39,6 @@ class LabelThresholds(keras.layers.Layer):
 
     def call(self, logits):
         return ops.sigmoid(logits) >= self.thresholds
-
-    def compute_output_spec(self, logits):
-        return keras.KerasTensor(logits.shape, "bool")
 
 
 def _sigmoid_cross_entropy(labels, logits):
@@ -108,35 +106,20 @@ class MultiLabel(Classification):
     head_names = (*Classification.head_names, LABEL_THRESHOLDS)
     label_dtype = "float32"
     problem_type = "multi_label_classification"
-
-    @classmethod
-    def has_head_of(cls, config):
-        is_multilabel = config.problem_type == cls.problem_type
-        return is_multilabel and super().has_head_of(config)
+    smoothed_loss = staticmethod(_smoothed_sigmoid_cross_entropy)
 
     def build_model(self, bert_config):
         model = super().build_model(bert_config)
         logits = model.output["logits"]
         is_given = LabelThresholds(name="label_thresholds")(logits)
-        return keras.Model(
-            model.input,
-            {"logits": logits, "is_given": is_given},
-            name="bert_multilabel",
-        )
+        outputs = {"logits": logits, "is_given": is_given}
+        return keras.Model(model.input, outputs, name="bert_multilabel")
 
     def _count_labels(self, rows):
         return self.gold(rows).sum(axis=0)
 
     def _balanced_weights(self, num_rows, counts):
         return np.maximum(num_rows - counts, 1) / np.maximum(counts, 1)
-
-    @property
-    def training_objectives(self):
-        return smooth(
-            self.objectives,
-            self.spec.settings.label_smoothing,
-            _smoothed_sigmoid_cross_entropy,
-        )
 
     def training_weights(self, labels):
         weights = np.where(labels["logits"] > 0, self._class_weights, 1)
@@ -145,12 +128,9 @@ class MultiLabel(Classification):
     def tune(self, model, examples, outputs):
         gold = examples.labels["logits"].numpy() > 0
         scores = _scores(outputs["logits"])
+        columns = zip(gold.T, scores.T, strict=True)
         thresholds = np.array(
-            [
-                _best_threshold(gold[:, i], scores[:, i])
-                for i in range(gold.shape[1])
-            ],
-            "float32",
+            [_best_threshold(*column) for column in columns], "float32"
         )
         model.get_layer("label_thresholds").thresholds.assign(thresholds)
         return outputs | {"is_given": list(scores >= thresholds)}
@@ -159,17 +139,11 @@ class MultiLabel(Classification):
         labels = self.spec.labels
         return [
             {
-                "labels": [
-                    label
-                    for label, given in zip(labels, is_given, strict=True)
-                    if given
-                ],
+                "labels": list(itertools.compress(labels, is_given)),
                 "scores": dict(zip(labels, scores.tolist(), strict=True)),
             }
             for scores, is_given in zip(
-                _scores(outputs["logits"]),
-                outputs["is_given"],
-                strict=True,
+                _scores(outputs["logits"]), outputs["is_given"], strict=True
             )
         ]
 
@@ -189,46 +163,25 @@ class MultiLabel(Classification):
 
     def predicted(self, answers):
         """Returns scores, float64 [rows, L], negative for labels not given."""
-        return np.array(
-            [
-                [
-                    score if label in answer["labels"] else -score
-                    for label, score in answer["scores"].items()
-                ]
-                for answer in answers
-            ]
-        )
+        signs = [
+            [1 if x in answer["labels"] else -1 for x in self.spec.labels]
+            for answer in answers
+        ]
+        return signs * np.array([[*a["scores"].values()] for a in answers])
 
     def submission(self, answer):
         return " ".join(answer["labels"])
 
     def write_reports(self, folder, rows, answers):
-        """Writes `labels.tsv`, the scores of each label, and `errors.tsv`."""
-        gold = self.gold(rows) > 0
-        predicted = self.predicted(answers)
-        tabulate = library_metric(
-            "sklearn.metrics",
-            "precision_recall_fscore_support",
-            zero_division=0,
-        )
-        columns = tabulate(gold, predicted > 0)
+        """Writes `labels.tsv`, the scores of each label."""
+        # Late, because this import takes a second.
+        from sklearn.metrics import precision_recall_fscore_support as tabulate
+
+        gold, predicted = self.gold(rows) > 0, self.predicted(answers) > 0
+        columns = tabulate(gold, predicted, zero_division=0)
         lines = zip(self.spec.labels, *columns, strict=True)
         header = ("label", "precision", "recall", "f1", "rows")
         write_table(folder / "labels.tsv", [header, *lines])
-        fields = self.spec.text_fields
-        write_worst_errors(
-            folder / "errors.tsv",
-            ("label", "gold", "score", *fields),
-            [
-                (
-                    self.spec.labels[label],
-                    "yes" if gold[row, label] else "no",
-                    abs(predicted[row, label]),
-                    *(rows[row][field] for field in fields),
-                )
-                for row, label in np.argwhere(gold != (predicted > 0))
-            ],
-        )
 
     def served_answer(self, outputs):
         is_given = outputs["is_given"]

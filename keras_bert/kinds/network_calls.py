@@ -1,4 +1,4 @@
-"""Calls a network on any number of texts, in bounded memory."""
+"""Calls a network on many texts: several in a row, and some rows at a time."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from collections.abc import Callable
 import keras
 import tensorflow as tf
 
-from keras_bert.kinds.packed_rows import Features, pack_texts, take_texts
 from keras_bert.models.rewired import can_pack, with_packed_rows
 from keras_bert.text.packing import pad
 
+Tensors = dict[str, tf.Tensor | tf.RaggedTensor]
+
+# Attention compares all tokens of a row, also of different texts. Up
+# to this size, that takes no longer than the padding that is saved.
+TOKENS_PER_ROW = 128
 # The largest number of tokens, with padding, in a call of the network: 32
 # windows of 512. A larger number is not faster on a CPU.
 _TOKENS_PER_CALL = 16_384
@@ -18,7 +22,7 @@ _TOKENS_PER_CALL = 16_384
 
 def call_on_texts(
     model: keras.Model,
-) -> Callable[[Features], dict[str, tf.Tensor]]:
+) -> Callable[[Tensors], dict[str, tf.Tensor]]:
     """Returns a function that calls a network on any number of texts.
 
     It takes ragged features [N, (tokens)], or [N, W, (tokens)] for texts in
@@ -40,7 +44,7 @@ def call_on_texts(
 
 def call_in_pieces(
     model: keras.Model,
-    features: dict[str, tf.Tensor | tf.RaggedTensor],
+    features: Tensors,
     *,
     tokens_per_call: int | None = None,
 ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
@@ -52,9 +56,9 @@ def call_in_pieces(
     """
     features = pad(features)
     num_examples, *sizes = tf.unstack(tf.shape(features["input_ids"]))
-    tokens_per_example = tf.maximum(tf.reduce_prod(sizes), 1)
-    tokens_per_call = tokens_per_call or _TOKENS_PER_CALL
-    size = tf.maximum(tokens_per_call // tokens_per_example, 1)
+    num_tokens = tf.maximum(tf.reduce_prod(sizes), 1)
+    size = (tokens_per_call or _TOKENS_PER_CALL) // num_tokens
+    size = tf.maximum(size, 1)
     num_calls = tf.maximum(-(-num_examples // size), 1)
     arrays = {
         name: tf.TensorArray(
@@ -80,3 +84,111 @@ def call_in_pieces(
         parallel_iterations=1,
     )
     return features, {name: array.concat() for name, array in arrays.items()}
+
+
+def pack_rows(texts: Tensors, counts: tf.Tensor) -> tuple[Tensors, tf.Tensor]:
+    """Packs the first counts[0] texts into a row, and so on for R rows.
+
+    Takes `input_ids` and `segment_ids` [N, (tokens)], and the number of texts
+    of each row, int64 [R], up to K. Returns the inputs of a packed encoder:
+
+        input_ids, segment_ids: int32 [R, (tokens)], one text after the other.
+        input_mask: int32 [R, (tokens)], the number of a token's text in its
+            row. The last text of each row has the number K.
+        position_ids: int32 [R, (tokens)], from 0 in each text.
+        cls_positions: int32 [R, K], the first token of each text.
+
+    and the places of the texts in the rows, int64 [N, 2].
+    """
+    lengths = texts["input_ids"].row_lengths()  # [N]
+    most = tf.maximum(tf.reduce_max(counts), 0)  # K, 0 without a row
+    numbers = tf.ragged.range(most - counts + 1, most + 1)  # [R, (texts)]
+    num_tokens = tf.reduce_sum(numbers.with_values(lengths), axis=1)  # [R]
+    row_starts = tf.repeat(tf.cumsum(num_tokens, exclusive=True), counts)
+    begins = tf.cumsum(lengths, exclusive=True) - row_starts
+    tokens = {name: x.flat_values for name, x in texts.items()} | {
+        "input_mask": tf.repeat(numbers.values, lengths),
+        "position_ids": tf.ragged.range(lengths).flat_values,
+    }
+    rows = {
+        name: tf.RaggedTensor.from_row_lengths(
+            tf.cast(x, tf.int32), num_tokens, validate=False
+        )
+        for name, x in tokens.items()
+    }
+    shape = tf.stack([tf.size(counts, tf.int64), most])
+    places = tf.stack([numbers.value_rowids(), numbers.values - 1], axis=1)
+    rows["cls_positions"] = tf.scatter_nd(
+        places, tf.cast(begins, tf.int32), shape
+    )
+    return rows, places
+
+
+def choices_fit(num_tokens, num_examples):
+    """Returns whether all choices of an example fit into one row.
+
+    That is so if the rows then have up to 128 tokens on average.
+    """
+    return num_tokens <= TOKENS_PER_ROW * num_examples
+
+
+def pack_choices(
+    choices: Tensors, num_choices: int | tf.Tensor, packed: bool | None = None
+) -> Tensors:
+    """Packs the C choices of an example into one row if they are short.
+
+    With a row for each choice, a batch [B, C, S] is padded to its longest
+    choice. `packed` says whether one row holds all choices of an example, as
+    in all batches of a data set; None decides for these examples.
+
+    Takes `input_ids` and `segment_ids` [B*C, (tokens)]. Returns the tensors of
+    `pack_rows` as [B, R, (tokens)] and [B, R, K], the inputs of
+    `build_multiple_choice(packed=True)`, where K is C or 1, and R * K = C.
+    """
+    num_choices = tf.cast(num_choices, tf.int64)
+    lengths = choices["input_ids"].row_lengths()  # [B*C]
+    num_examples = tf.size(lengths, tf.int64) // num_choices
+    if packed is None:
+        packed = choices_fit(tf.reduce_sum(lengths), num_examples)
+    row_size = tf.where(packed, num_choices, 1)  # K
+    num_rows = num_choices // row_size  # R
+    rows, _ = pack_rows(choices, tf.fill([num_examples * num_rows], row_size))
+    return {
+        name: tf.RaggedTensor.from_uniform_row_length(x, num_rows)
+        for name, x in rows.items()
+    }
+
+
+def pack_texts(texts: Tensors) -> tuple[Tensors, tf.Tensor]:
+    """Packs N texts into R rows of about the same length, up to K in each.
+
+    From the longest text to the shortest one, each row gets a text; then again,
+    from the last row to the first one; and so on. Rows are as long as the
+    longest text, or as 128 tokens if that is longer, and a little longer if the
+    texts do not fit together.
+
+    Takes `input_ids` and `segment_ids` [N, (tokens)]. Returns the tensors of
+    `pack_rows`, and the places of the texts, for `take_texts`.
+    """
+    lengths = texts["input_ids"].row_lengths()
+    num_texts = tf.size(lengths, tf.int64)
+    row_size = tf.maximum(tf.reduce_max(lengths), TOKENS_PER_ROW)
+    num_rows = -(-tf.reduce_sum(lengths) // row_size)  # 0 without a text
+    num_turns = tf.maximum(-(-num_texts // tf.maximum(num_rows, 1)), 1)  # K
+    ranks = tf.reshape(tf.range(num_rows * num_turns), [num_turns, num_rows])
+    is_odd = tf.range(num_turns)[:, None] % 2 == 1
+    ranks = tf.where(is_odd, tf.reverse(ranks, [1]), ranks)
+    ranks = tf.transpose(ranks)  # [R, K], by length
+    is_text = ranks < num_texts
+    by_length = tf.argsort(lengths, direction="DESCENDING", stable=True)
+    order = tf.gather(by_length, tf.boolean_mask(ranks, is_text))  # [N]
+    rows, places = pack_rows(
+        {name: tf.gather(x, order) for name, x in texts.items()},
+        tf.reduce_sum(tf.cast(is_text, tf.int64), axis=1),
+    )
+    return rows, tf.gather(places, tf.argsort(order))
+
+
+def take_texts(outputs: tf.Tensor, places: tf.Tensor) -> tf.Tensor:
+    """Outputs of rows [R, K, ...] -> outputs of texts [N, ...]."""
+    return tf.gather_nd(outputs, places)

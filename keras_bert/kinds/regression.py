@@ -1,4 +1,4 @@
-"""A task with a number for a text or a pair of texts."""
+"""Tasks with a number for a text or a pair of texts."""
 
 from __future__ import annotations
 
@@ -12,22 +12,29 @@ from keras_bert.checkpoints.heads import REGRESSOR
 from keras_bert.errors import InputError
 from keras_bert.kinds.fields import find_number, numbered
 from keras_bert.kinds.kind import library_metric
-from keras_bert.kinds.reports import write_worst_errors
-from keras_bert.kinds.settings import RegressionSettings, WindowSettings
+from keras_bert.kinds.settings import (
+    RegressionSettings,
+    RerankerSettings,
+    WindowSettings,
+)
 from keras_bert.kinds.text_kind import TextKind
 from keras_bert.models.heads import build_regressor
 from keras_bert.training.losses import squared_error
 from keras_bert.training.objectives import Objective
 
+# What sentence-transformers calls the activations; the first is its default.
+_ACTIVATIONS = {
+    "sigmoid": "torch.nn.modules.activation.Sigmoid",
+    "linear": "torch.nn.modules.linear.Identity",
+}
+
 
 def _correlation(name):
     correlate = library_metric("scipy.stats", name)
-
-    def of_numbers(gold, predicted):
-        # The correlation of a single row is undefined.
-        return correlate(gold, predicted)[0] if len(gold) > 1 else math.nan
-
-    return of_numbers
+    # The correlation of a single row is undefined.
+    return lambda gold, predicted: (
+        correlate(gold, predicted)[0] if len(gold) > 1 else math.nan
+    )
 
 
 class Regression(TextKind):
@@ -43,22 +50,11 @@ class Regression(TextKind):
         "pearson": _correlation("pearsonr"),
         "spearman": _correlation("spearmanr"),
     }
+    main_part = "score"
     objectives = {"logits": Objective(squared_error)}
     head_names = (REGRESSOR,)
     label_dtype = "float32"
-    problem_type = "regression"
-
-    def __init__(self, spec, tokenizer):
-        super().__init__(spec, tokenizer)
-        self._range = self._label_range()
-
-    @classmethod
-    def has_head_of(cls, config):
-        return (
-            super().has_head_of(config)
-            and config.problem_type == cls.problem_type
-            and config.num_outputs == 1
-        )
+    problem_type: ClassVar[str | None] = "regression"
 
     def build_network(self, bert_config):
         return build_regressor(bert_config)
@@ -68,7 +64,7 @@ class Regression(TextKind):
         return [{"score": score} for score in scores.tolist()]
 
     def gold(self, rows):
-        smallest, largest = self._range
+        smallest, largest = self._label_range()
         values = []
         for number, row in numbered(rows):
             value = find_number(row.get("label"), number)
@@ -81,24 +77,8 @@ class Regression(TextKind):
             values.append(value)
         return values
 
-    def predicted(self, answers):
-        return [answer["score"] for answer in answers]
-
     def submission(self, answer):
         return f"{answer['score']:.3f}"
-
-    def write_reports(self, folder, rows, answers):
-        """Writes `errors.tsv`, the largest differences first."""
-        fields = self.spec.text_fields
-        found = zip(self.gold(rows), self.predicted(answers), rows, strict=True)
-        write_worst_errors(
-            folder / "errors.tsv",
-            ("gold", "predicted", "difference", *fields),
-            [
-                (gold, score, score - gold, *(row[field] for field in fields))
-                for gold, score, row in found
-            ],
-        )
 
     def served_answer(self, outputs):
         return {"score": self._scores(outputs["logits"][:, 0])}
@@ -111,4 +91,57 @@ class Regression(TextKind):
         )
 
     def _scores(self, logits):
-        return tf.clip_by_value(logits, *self._range)
+        return tf.clip_by_value(logits, *self._label_range())
+
+
+def _binary_cross_entropy(labels, logits):
+    logits = tf.cast(logits[:, 0], tf.float32)
+    labels = tf.cast(tf.reshape(labels, [-1]), tf.float32)
+    return tf.nn.sigmoid_cross_entropy_with_logits(labels, logits)
+
+
+class Reranker(Regression):
+    """Answers with `score`, how well two texts fit, such as query and document.
+
+    The score is the sigmoid of the network's output, or the output itself, as
+    the setting `score_activation` says. `FinetunedModel.rank` sorts documents
+    by it. The label of a row is a number from 0, for texts that do not fit, to
+    1. The loss is the cross-entropy of the sigmoid.
+
+    The SavedModel takes the text fields [B] and returns `score`, float32 [B].
+    Its signature `regress` follows the Regress API of TensorFlow Serving.
+    """
+
+    name = "reranker"
+    Settings = RerankerSettings
+    objectives = {"logits": Objective(_binary_cross_entropy)}
+    hub_text_fields = ("query", "document")
+    problem_type = "ranking"
+
+    @classmethod
+    def hub_settings(cls, config, max_seq_length):
+        values = config.values
+        # sentence-transformers since its release 4, and before it.
+        name = (values.get("sentence_transformers") or {}).get("activation_fn")
+        name = name or values.get("sbert_ce_default_activation_function")
+        for activation, theirs in _ACTIVATIONS.items():
+            if name in (None, theirs):
+                settings = super().hub_settings(config, max_seq_length)
+                return settings | {"score_activation": activation}
+        raise InputError(
+            f"config.json in {config.folder} has the activation {name!r}, but "
+            f"only {' and '.join(_ACTIVATIONS.values())} can be read here; "
+            "choose another model."
+        )
+
+    @classmethod
+    def hub_values(cls, settings):
+        name = _ACTIVATIONS[settings.score_activation]
+        return {"sentence_transformers": {"activation_fn": name}}
+
+    def _label_range(self):
+        return 0.0, 1.0
+
+    def _scores(self, logits):
+        is_linear = self.spec.settings.score_activation == "linear"
+        return logits if is_linear else tf.sigmoid(logits)

@@ -7,14 +7,9 @@ from typing import NamedTuple
 
 import keras
 import tensorflow as tf
-from tensorflow.saved_model import (
-    CLASSIFY_METHOD_NAME,
-    CLASSIFY_OUTPUT_CLASSES,
-    CLASSIFY_OUTPUT_SCORES,
-    PREDICT_METHOD_NAME,
-    REGRESS_METHOD_NAME,
-    REGRESS_OUTPUTS,
-)
+from tensorflow.saved_model import PREDICT_METHOD_NAME
+
+Call = Callable[..., dict[str, tf.Tensor]]
 
 
 class Signature(NamedTuple):
@@ -40,16 +35,13 @@ class Signature(NamedTuple):
         array([6], dtype=int32)
     """
 
-    function: Callable[..., dict[str, tf.Tensor]]
+    function: Call
     inputs: Sequence[tf.TensorSpec]
     by_label: tuple[str, ...] = ()
     method: str = PREDICT_METHOD_NAME
 
 
-def one_graph(
-    function: Callable[..., dict[str, tf.Tensor]],
-    inputs: Sequence[tf.TensorSpec],
-) -> Callable[..., dict[str, tf.Tensor]]:
+def one_graph(function: Call, inputs: Sequence[tf.TensorSpec]) -> Call:
     """Returns the function with a graph of its own.
 
     All signatures that call it have this graph, traced and saved once.
@@ -57,57 +49,20 @@ def one_graph(
     return tf.function(function, input_signature=inputs, autograph=False)
 
 
-def classify_signature(
-    answer: Callable[..., dict[str, tf.Tensor]],
-    inputs: Sequence[tf.TensorSpec],
-    labels: Sequence[str],
-) -> Signature:
-    """Returns the signature for the Classify API.
-
-    `answer` returns `scores` [B, L]. The signature returns `classes`, the
-    labels, and `scores`, both [B, L].
-    """
-
-    def classify(*texts):
-        scores = answer(*texts)["scores"]
-        classes = tf.broadcast_to(tf.constant(labels), tf.shape(scores))
-        return {
-            CLASSIFY_OUTPUT_CLASSES: classes,
-            CLASSIFY_OUTPUT_SCORES: scores,
-        }
-
-    return Signature(classify, inputs, method=CLASSIFY_METHOD_NAME)
-
-
-def regress_signature(
-    answer: Callable[..., dict[str, tf.Tensor]],
-    inputs: Sequence[tf.TensorSpec],
-) -> Signature:
-    """Returns the signature for the Regress API; `answer` returns `score`."""
-
-    def regress(*texts):
-        return {REGRESS_OUTPUTS: answer(*texts)["score"]}
-
-    return Signature(regress, inputs, method=REGRESS_METHOD_NAME)
-
-
 def id_signature(model: keras.Model) -> Signature:
     """Returns the signature of a network that takes ids.
 
-    They are int32 [B, S], or [B, W, S] for texts in windows.
+    They are int32 [B, S], or [B, R, S] for texts in windows or for choices.
     """
 
-    def call(input_ids, input_mask, segment_ids):
-        return model(
-            {
-                "input_ids": input_ids,
-                "input_mask": input_mask,
-                "segment_ids": segment_ids,
-            }
-        )
+    def call(*ids):
+        if "cls_positions" in model.input:
+            return model(one_text_a_row(*ids))
+        names = (x.name for x in inputs)
+        return model(dict(zip(names, ids, strict=True)))
 
-    shape = model.input["input_ids"].shape
-    return Signature(call, id_inputs([None] * len(shape)))
+    inputs = id_inputs([None] * len(model.input["input_ids"].shape))
+    return Signature(call, inputs)
 
 
 def id_inputs(shape: Sequence[int | None]) -> list[tf.TensorSpec]:
@@ -123,10 +78,11 @@ def one_text_a_row(
 ) -> dict[str, tf.Tensor]:
     """Ids [B, R, S] -> the inputs of a packed network, one text in each row."""
     shape = tf.shape(input_ids)
+    positions = tf.broadcast_to(tf.range(shape[2]), shape)
     return {
         "input_ids": input_ids,
         "input_mask": input_mask,
         "segment_ids": segment_ids,
-        "position_ids": tf.broadcast_to(tf.range(shape[2]), shape),
+        "position_ids": positions,
         "cls_positions": tf.zeros_like(input_ids[:, :, :1]),
     }

@@ -11,6 +11,7 @@ from typing import Any
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.io.whole_files import to_json
+from keras_bert.kinds.hub_config import HubConfig
 from keras_bert.kinds.kind import Kind, TaskSpec
 from keras_bert.kinds.registry import get_kind, known_kinds
 from keras_bert.kinds.settings import KindSettings
@@ -67,12 +68,13 @@ def find_spec(folder: Path, bert_config: BertConfig) -> TaskSpec:
         return read_spec(folder / _TASK)
     kind = _kind_of(folder)
     assert kind is not None
-    return kind.read_spec(folder, bert_config)
+    return kind.read_spec(HubConfig.beside(folder), bert_config)
 
 
 def _kind_of(folder):
     """Returns the kind that recognizes the files of another library."""
-    found = [kind for kind in known_kinds().values() if kind.recognizes(folder)]
+    config = HubConfig.beside(folder)
+    found = [kind for kind in known_kinds().values() if kind.recognizes(config)]
     # A kind of the user's own may be a subclass of the one that is meant.
     return min(found, key=lambda kind: len(kind.__mro__), default=None)
 
@@ -89,7 +91,6 @@ def settings_of(
 
     Raises InputError if it is a model of another kind, or a setting is wrong.
     """
-    found = {}
     if has_spec(folder):
         spec = find_spec(folder, bert_config)
         if spec.kind != kind.name:
@@ -97,8 +98,8 @@ def settings_of(
                 f"{folder} is a model of the kind {spec.kind}; give one of the "
                 f"kind {kind.name}, or a pre-trained model."
             )
-        found = dataclasses.asdict(spec.settings)
-    settings = make_settings(kind.name, {**found, **values})
+        values = {**dataclasses.asdict(spec.settings), **values}
+    settings = make_settings(kind.name, values)
     bert_config.check_max_seq_length(settings.max_seq_length)
     return settings
 
@@ -108,11 +109,13 @@ def read_spec(file: Path) -> TaskSpec:
     values = json.loads(file.read_text(encoding="utf-8"))
     for name in ("text_fields", "labels", "metrics"):
         values[name] = tuple(values[name])
-    kind, settings = get_kind(values["kind"]), values["settings"]
+    kind = get_kind(values["kind"])
     known = {field.name for field in dataclasses.fields(kind.Settings)}
-    for name, unused in _OLD_SETTINGS.items():
-        if name not in known and settings.get(name) == unused:
-            del settings[name]
+    settings = {
+        name: value
+        for name, value in values["settings"].items()
+        if name in known or _OLD_SETTINGS.get(name) != value
+    }
     values["settings"] = make_settings(kind.name, settings)
     return TaskSpec(**values)
 

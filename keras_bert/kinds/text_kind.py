@@ -8,19 +8,16 @@ from typing import ClassVar
 import keras
 import numpy as np
 import tensorflow as tf
+from tensorflow import saved_model
 
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.kinds.fields import encode_texts
 from keras_bert.kinds.kind import Kind
 from keras_bert.kinds.network_calls import call_on_texts
-from keras_bert.kinds.signatures import (
-    Signature,
-    classify_signature,
-    one_graph,
-    regress_signature,
-)
-from keras_bert.kinds.windows import over_windows, text_preprocessor
+from keras_bert.kinds.signatures import Signature, one_graph
+from keras_bert.kinds.windows import text_preprocessor
+from keras_bert.models.window_pooling import pool_windows
 
 
 class TextKind(Kind):
@@ -63,16 +60,16 @@ class TextKind(Kind):
         raise NotImplementedError
 
     def build_model(self, bert_config):
-        model = self.build_network(bert_config)
-        return over_windows(model, self.spec.settings)
+        model, settings = self.build_network(bert_config), self.spec.settings
+        if not settings.in_windows:
+            return model
+        return pool_windows(model, settings.window_pooling)
 
     def encode(self, rows, *, labeled):
-        labels = None
+        fields, labels = self.spec.text_fields, None
         if labeled:
             labels = np.array(self.gold(rows), self.label_dtype)
-        return encode_texts(
-            rows, self.spec.text_fields, self._preprocessor, labels
-        )
+        return encode_texts(rows, fields, self._preprocessor, labels)
 
     def signatures(self, model):
         call = call_on_texts(model)
@@ -82,14 +79,24 @@ class TextKind(Kind):
             outputs = call(packed.features)
             return {**self.served_answer(outputs), **packed.how_read()}
 
+        def classify(*texts):
+            scores = answer(*texts)["scores"]
+            classes = tf.broadcast_to(tf.constant(labels), tf.shape(scores))
+            return {
+                saved_model.CLASSIFY_OUTPUT_CLASSES: classes,
+                saved_model.CLASSIFY_OUTPUT_SCORES: scores,
+            }
+
+        def regress(*texts):
+            return {saved_model.REGRESS_OUTPUTS: answer(*texts)["score"]}
+
         inputs, labels = self.string_inputs(), self.spec.labels
         answer = one_graph(answer, inputs)
-        if not labels:
-            return {
-                "serving_default": Signature(answer, inputs),
-                "regress": regress_signature(answer, inputs),
-            }
-        return {
-            "serving_default": Signature(answer, inputs, by_label=("scores",)),
-            "classify": classify_signature(answer, inputs, labels),
-        }
+        if labels:
+            method = saved_model.CLASSIFY_METHOD_NAME
+            more = {"classify": Signature(classify, inputs, method=method)}
+        else:
+            method = saved_model.REGRESS_METHOD_NAME
+            more = {"regress": Signature(regress, inputs, method=method)}
+        by_label = ("scores",) if labels else ()
+        return {"serving_default": Signature(answer, inputs, by_label), **more}

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import keras
 import tensorflow as tf
 
 from keras_bert.kinds.settings import WindowSettings
-from keras_bert.models.window_pooling import pool_windows
 from keras_bert.text.packing import BertPreprocessor
 from keras_bert.text.tokenizer import BertTokenizer
 
@@ -24,13 +22,6 @@ def text_preprocessor(
         doc_stride=settings.doc_stride if settings.in_windows else 0,
         max_num_windows=settings.max_num_windows,
     )
-
-
-def over_windows(model: keras.Model, settings: WindowSettings) -> keras.Model:
-    """Returns the network of a text for what `text_preprocessor` packs."""
-    if not settings.in_windows:
-        return model
-    return pool_windows(model, settings.window_pooling)
 
 
 def join_windows(

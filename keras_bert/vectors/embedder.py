@@ -126,7 +126,7 @@ class Embedder:
             truncated[start : start + len(chunk)] = packed.truncated.numpy()
             examples = Examples(self._inputs(packed), np.arange(len(chunk)))
             order = np.argsort(examples.lengths, kind="stable")
-            for places in examples.sizes.cut(order, batch_size):
+            for places in examples.cut(order, batch_size):
                 batch, *_ = examples.batch(tf.constant(places))
                 vectors[start + places] = self._embed(batch).numpy()
                 if progress:

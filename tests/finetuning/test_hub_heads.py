@@ -278,9 +278,9 @@ def _assert_same(found, wanted):
         ("next_sentence", {"text_fields": ["a"]}, "has 2 text_fields"),
         ("sentiment", {"settings": {"size": 1}}, "has no setting 'size'"),
         ("sentiment", {"settings": {"max_seq_length": 65}}, "64"),
-        ("sentiment", {"config": {"problem_type": "regression"}}, "3 outputs"),
+        ("sentiment", {"config": {"problem_type": "regression"}}, "regressor"),
         ("sentiment", {"config": {"architectures": ["BertModel"]}}, "BertMod"),
-        ("sentiment", {"config": {"architectures": None}}, "no config.json"),
+        ("sentiment", {"config": {"architectures": None}}, "architecture ''"),
         ("sentiment", {"config": {"model_type": "electra"}}, "the family"),
         ("sentiment", {"config": {"id2label": {"0": "a", "2": "b"}}}, "id2lab"),
         (

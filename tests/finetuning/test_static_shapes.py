@@ -12,7 +12,7 @@ from span_examples import span_row
 
 from keras_bert.finetuning import engine, run
 from keras_bert.finetuning.batches import training_batches
-from keras_bert.kinds import packed_rows
+from keras_bert.kinds import network_calls
 from keras_bert.kinds.examples import Examples
 from keras_bert.kinds.kind import Kind
 from keras_bert.tasks.base import Task
@@ -62,7 +62,7 @@ def _examples(name, config, folder):
 
 def _epoch(examples, *, batch_size=4, **how):
     """Returns the batches of the first epoch, of which the last is small."""
-    num_examples = len(examples.sizes.lengths)
+    num_examples = len(examples.lengths)
     assert num_examples % batch_size
     return training_batches(
         examples, batch_size=batch_size, num_epochs=1, seed=3, **how
@@ -94,13 +94,13 @@ def epochs(request, config, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         if name not in _KINDS:
             name = "multiple_choice"
-            patch.setattr(packed_rows, "TOKENS_PER_ROW", 0)
+            patch.setattr(network_calls, "TOKENS_PER_ROW", 0)
         folder = tmp_path_factory.mktemp(name)
         kind, examples = _examples(name, config, folder)
         static = _epoch(examples, static_shapes=True)
         dynamic = _epoch(examples)
         assert not _are_known(dynamic.element_spec)
-        assert examples.sizes.packed in (None, request.param == name)
+        assert examples.packed in (None, request.param == name)
         return _Epochs(
             kind, examples, static.element_spec, list(static), list(dynamic)
         )

@@ -8,7 +8,7 @@ from scipy.special import log_softmax
 
 from keras_bert.errors import InputError
 from keras_bert.finetuning.encoding import encode_rows
-from keras_bert.kinds.labels import parse_class_weights
+from keras_bert.kinds.classification import parse_class_weights
 from keras_bert.training.losses import weighted_mean
 
 LABELS = ("no", "yes", "a=b")
@@ -84,13 +84,13 @@ def test_weights_by_label(text, expected):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"class_weights": "ye=2"}, "the label 'ye', but the labels are no, y"),
+        ({"class_weights": "ye=2"}, "some of the labels no, yes, a=b"),
         ({"class_weights": "yes=0"}, "class_weights is 'yes=0'; give balanced"),
-        ({"class_weights": "yes=2,yes=3"}, "label=number for some labels"),
-        ({"class_weights": "yes=2,3,1"}, "a number for each of the 3 labels"),
+        ({"class_weights": "yes=2,yes=3"}, "label=number for some of the"),
+        ({"class_weights": "yes=2,3,1"}, "or a number for each of them"),
         ({"class_weights": "yes=inf"}, "numbers are above 0"),
         ({"class_weights": "yes=high"}, "numbers are above 0"),
-        ({"class_weights": "2"}, "a number for each of the 3 labels"),
+        ({"class_weights": "2"}, "or a number for each of them"),
         ({"label_smoothing": 1.0}, "label_smoothing is 1.0, but must be below"),
         ({"label_smoothing": -0.1}, "is -0.1, but must be at least 0"),
     ],

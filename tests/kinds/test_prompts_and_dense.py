@@ -24,12 +24,6 @@ ACTIVATION = "torch.nn.modules.activation."
 
 
 @pytest.fixture(scope="module")
-def config(config):
-    # One layer makes a smaller graph. The encoder is not tested here.
-    return dataclasses.replace(config, num_hidden_layers=1)
-
-
-@pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory, config):
     return write_checkpoint(tmp_path_factory.mktemp("m") / "encoder", config)
 

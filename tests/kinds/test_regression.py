@@ -46,16 +46,6 @@ def test_metrics():
         assert math.isnan(metric([2.5], [1.0]))
 
 
-def test_reports(kind, tmp_path):
-    rows = [{"text": t, "label": x} for t, x in (("a", "1"), ("b", "4.5"))]
-    kind.write_reports(tmp_path, rows, [{"score": 1.25}, {"score": 2.0}])
-    assert (tmp_path / "errors.tsv").read_text() == (
-        "gold\tpredicted\tdifference\ttext\n"
-        "4.5000\t2.0000\t-2.5000\tb\n"
-        "1.0000\t1.2500\t0.2500\ta\n"
-    )
-
-
 @pytest.mark.slow
 def test_the_served_model_answers_as_predict_does(config, vocab_file, tmp_path):
     kind = make_kind("regression", vocab_file, config)

@@ -67,14 +67,11 @@ def test_the_confusion_matrix_of_a_thousand_labels_is_small(tmp_path, drawn):
     assert max(width, height) < 2700
     (display,) = drawn
     names, matrix = display.display_labels, display.confusion_matrix
-    assert len(names) == 30 and matrix.sum() == 5000
-    assert names[-1] == "(other labels)"
+    assert len(names) == 30
     counts = np.bincount(gold, minlength=1000)
-    kept = [labels.index(name) for name in names[:-1]]
-    assert sorted(counts[kept]) == sorted(counts)[-29:]
+    kept = [labels.index(name) for name in names]
+    assert sorted(counts[kept]) == sorted(counts)[-30:]
     for i, label in enumerate(kept):
         for j, other in enumerate(kept):
             pairs = (gold == label) & (predicted == other)
             assert matrix[i, j] == pairs.sum()
-        assert matrix[i].sum() == counts[label]
-        assert matrix[:, i].sum() == (predicted == label).sum()

@@ -145,7 +145,7 @@ def _config(**values):
      Says("class_weights is {'0': 2}, but must be a string")),
     ("the weight of no class",
      lambda x: x.finetune(_TASK, settings={"class_weights": "yes=2"}),
-     Says("class_weights has the label 'yes'")),
+     Says("class_weights is 'yes=2'; give balanced")),
     ("more tokens than positions",
      lambda x: x.finetune(_TASK, settings={"max_seq_length": 17}),
      Says("max_seq_length 17 is over the max_position_embeddings 16")),

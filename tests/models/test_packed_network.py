@@ -9,7 +9,7 @@ import tensorflow as tf
 from conftest import V, randomize
 from reference_bert import bert
 
-from keras_bert.kinds import packed_rows as choices
+from keras_bert.kinds import network_calls as choices
 from keras_bert.layers.attention import SelfAttention
 from keras_bert.models.encoder import build_encoder
 from keras_bert.models.heads import build_multiple_choice

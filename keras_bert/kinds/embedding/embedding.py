@@ -14,16 +14,17 @@ from keras_bert.kinds.embedding.rows import (
     check_rows,
     form_of,
 )
-from keras_bert.kinds.embedding.sentence_transformers import (
-    has_modules,
-    read_settings,
-)
+from keras_bert.kinds.embedding.sentence_transformers import read_settings
 from keras_bert.kinds.embedding.settings import EmbeddingSettings
 from keras_bert.kinds.examples import Examples
 from keras_bert.kinds.fields import encode_texts, find_number, numbered
+from keras_bert.kinds.hub_config import SENTENCE_TRANSFORMER
 from keras_bert.kinds.kind import Kind, TaskSpec
-from keras_bert.kinds.network_calls import call_in_pieces
-from keras_bert.kinds.packed_rows import pack_texts, take_texts
+from keras_bert.kinds.network_calls import (
+    call_in_pieces,
+    pack_texts,
+    take_texts,
+)
 from keras_bert.kinds.regression import Regression
 from keras_bert.kinds.reports import write_worst_errors
 from keras_bert.kinds.signatures import (
@@ -92,16 +93,18 @@ class Embedding(Kind):
         self._prompt = spec.settings.prompt()
         self._needs = NEEDS_OF_LOSS[spec.settings.loss]
         self.objectives = {"embeddings": objective(spec.settings)}
+        self.batches_by_length = spec.settings.loss != "cosent"
 
     @classmethod
-    def recognizes(cls, folder):
-        return has_modules(folder)
+    def recognizes(cls, config):
+        return config.architecture == SENTENCE_TRANSFORMER
 
     @classmethod
-    def read_spec(cls, folder, bert_config):
+    def read_spec(cls, config, bert_config):
         # The second field is for the similarity of two texts.
         fields = ("text", "other_text")
-        return TaskSpec(cls.name, fields, read_settings(folder, bert_config))
+        settings = read_settings(config.folder, bert_config)
+        return TaskSpec(cls.name, fields, settings)
 
     def build_model(self, bert_config):
         settings = self.spec.settings
@@ -120,10 +123,6 @@ class Embedding(Kind):
                 f"vectors have {size} numbers."
             )
         return model
-
-    @property
-    def batches_by_length(self):
-        return self.spec.settings.loss != "cosent"
 
     def settings_from_data(self, rows):
         """Checks that the loss fits the training rows and the settings."""

@@ -46,11 +46,6 @@ _ACTIVATIONS = {
 }
 
 
-def has_modules(folder: Path) -> bool:
-    """Returns whether the weights in a folder are of sentence-transformers."""
-    return modules_folder(folder) is not None
-
-
 def read_settings(folder: Path, bert_config: BertConfig) -> EmbeddingSettings:
     """Returns the settings of the model whose weights are in a folder.
 

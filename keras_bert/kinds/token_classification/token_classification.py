@@ -14,8 +14,7 @@ from keras_bert.kinds.fields import (
     find_label,
     numbered,
 )
-from keras_bert.kinds.kind import Kind
-from keras_bert.kinds.labels import ONE_LABEL, smooth
+from keras_bert.kinds.kind import ONE_LABEL, Kind
 from keras_bert.kinds.network_calls import call_in_pieces
 from keras_bert.kinds.reports import write_confusion_matrix
 from keras_bert.kinds.signatures import Signature
@@ -83,10 +82,6 @@ class TokenClassification(Kind):
         return build_token_classifier(
             bert_config, num_labels=len(self.spec.labels)
         )
-
-    @property
-    def training_objectives(self):
-        return smooth(self.objectives, self.spec.settings.label_smoothing)
 
     def encode(self, rows, *, labeled):
         if not labeled and _have_texts(rows, self.spec.text_fields[0]):

@@ -14,7 +14,7 @@ from keras_bert.errors import InputError
 from keras_bert.finetuning.evaluation import Evaluation
 from keras_bert.finetuning.finetuned_model import FinetunedModel, load_finetuned
 from keras_bert.finetuning.run import FinetuningConfig, finetune
-from keras_bert.kinds import packed_rows
+from keras_bert.kinds import network_calls
 from keras_bert.kinds.embedding import rows
 from keras_bert.models.encoder import build_encoder
 from keras_bert.tasks.base import Task
@@ -107,7 +107,7 @@ def test_answers_are_cosines_of_the_networks_vectors(
     build, config, monkeypatch, max_tokens
 ):
     """Whether the texts share a row or not."""
-    monkeypatch.setattr(packed_rows, "TOKENS_PER_ROW", max_tokens)
+    monkeypatch.setattr(network_calls, "TOKENS_PER_ROW", max_tokens)
     kind = build(normalize=False)
     finetuned = FinetunedModel(_model(kind, config), kind, config)
     texts = [text for row in TRIPLETS for text in row.values()]
