@@ -47,9 +47,6 @@ class Task:
             the best checkpoint.
         test_files: For each split without labels, the name of the file that
             its predictions are written to.
-        tfds_name: The name in tensorflow-datasets, such as "glue/mnli", if
-            the data set is there with the same fields, `label` and splits.
-        examples: Some labeled rows, for tests.
 
     Example:
         >>> from keras_bert.tasks import readers
@@ -74,8 +71,6 @@ class Task:
     test_files: Mapping[str, str] = dataclasses.field(
         default_factory=lambda: {"test": "test_predictions.tsv"}
     )
-    tfds_name: str = ""
-    examples: tuple[Row, ...] = ()
 
     def __post_init__(self):
         for name in ("text_fields", "labels", "metrics", "validation_splits"):
@@ -92,8 +87,6 @@ class Task:
                 f"The read of the task is {self.read!r}; give a function, such "
                 "as keras_bert.tasks.readers.tsv returns."
             )
-        if len(set(self.labels)) < len(self.labels):
-            raise InputError(f"One of the labels {self.labels} occurs twice.")
         if not self.metrics:
             raise InputError("The task has no metrics; give at least one.")
         stems = [Path(file).stem for file in self.test_files.values()]
@@ -107,9 +100,3 @@ class Task:
     def validation_rows(self, data_dir: str | Path) -> list[Row]:
         """Returns the rows of the first validation split."""
         return list(self.read(to_path(data_dir), self.validation_splits[0]))
-
-
-def make_examples(fields: Iterable[str], *rows: tuple) -> tuple[Row, ...]:
-    """Returns rows whose values are in the order of the fields."""
-    fields = tuple(fields)
-    return tuple(dict(zip(fields, row, strict=True)) for row in rows)

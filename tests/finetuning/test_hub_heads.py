@@ -8,8 +8,8 @@ import pytest
 
 from keras_bert.errors import InputError
 from keras_bert.export.mask_filler import load_mask_filler
+from keras_bert.finetuning import load_finetuned
 from keras_bert.finetuning.evaluation import Predictor
-from keras_bert.finetuning.finetuned_model import load_finetuned
 from keras_bert.finetuning.run import finetune
 from keras_bert.predict.served_model import ServedModel
 from keras_bert.tasks.base import Task
@@ -243,6 +243,7 @@ def test_it_is_saved_and_exported(load, tmp_path, name):
     assert again.kind.spec == model.kind.spec
     assert again.predict(rows) == answers
     model.export(tmp_path / "served")
+    assert not (tmp_path / "served/1.report.json").exists()
     served = ServedModel(tmp_path / "served").answer(rows)
     for ours, theirs in zip(answers, served, strict=True):
         for key in theirs.keys() & ours.keys():
