@@ -265,13 +265,9 @@ def test_training_stops_if_the_metric_does_not_rise(checkpoint, tmp_path):
         assert steps == ["2", "4", "6", "8"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eagerly")
-@pytest.mark.parametrize(
-    "do_lower_case", [None, pytest.param(True, marks=pytest.mark.slow)]
-)
-def test_the_casing_comes_from_the_checkpoint(
-    checkpoint, tmp_path, do_lower_case
-):
+def test_the_config_may_choose_another_casing(checkpoint, tmp_path):
     settings = TokenizerSettings(do_lower_case=False, strip_accents=True)
     (checkpoint / "tokenizer_config.json").write_text(settings.to_json(16))
     finetune(
@@ -280,17 +276,17 @@ def test_the_casing_comes_from_the_checkpoint(
         tmp_path / "out",
         checkpoint=checkpoint,
         config=dataclasses.replace(
-            CONFIG, num_train_epochs=0.1, do_lower_case=do_lower_case
+            CONFIG, num_train_epochs=0.1, do_lower_case=True
         ),
     )
     found = load_finetuned(tmp_path / "out").kind.tokenizer.settings
-    assert found == dataclasses.replace(
-        settings, do_lower_case=bool(do_lower_case)
-    )
+    assert found == dataclasses.replace(settings, do_lower_case=True)
 
 
 @pytest.mark.usefixtures("eagerly")
 def test_a_second_validation_set_and_named_test_files(checkpoint, tmp_path):
+    settings = TokenizerSettings(do_lower_case=False, strip_accents=True)
+    (checkpoint / "tokenizer_config.json").write_text(settings.to_json(16))
     task = _task(
         validation_splits=("matched", "mismatched"),
         test_files={"test_matched": "A-m.tsv", "test_absent": "A-x.tsv"},
@@ -317,6 +313,8 @@ def test_a_second_validation_set_and_named_test_files(checkpoint, tmp_path):
         for name in ("accuracy", "f1", "loss")
     )
     finetuned = load_finetuned(out)
+    # The casing comes from the checkpoint.
+    assert finetuned.kind.tokenizer.settings == settings
     answers = finetuned.predict(task.read(tmp_path, "train"))
     right = [
         a["label"] == r["label"]

@@ -48,8 +48,8 @@ def test_every_task_can_be_learned(config, vocab_file):
             settings |= {"max_query_length": 6, "doc_stride": 3}
         spec = make_spec(task, settings)
         kind = build_kind(spec, tokenizer, config)
-        gold = kind.gold(rows)
-        assert len(gold) == len(rows), name
+        if "label" in rows[0]:
+            assert len(kind.gold(rows)) == len(rows), name
         form = (task.kind, len(task.text_fields), spec.settings)
         if form in seen:  # another task shows how it is encoded
             continue
