@@ -29,7 +29,7 @@ def training_batches(
 ) -> tf.data.Dataset:
     """Every example once an epoch, in shuffled batches of similar length.
 
-    What lies before `first_batch` is not read. The dataset has the rows of a
+    The batches before `first_batch` are not read. The dataset has the rows of a
     `share` of each batch, as wide as if they were padded with the other rows.
 
     Without `by_length`, a batch has examples of all lengths, and more padding.

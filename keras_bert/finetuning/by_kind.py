@@ -149,10 +149,11 @@ class MultipleChoiceModel(FinetunedModel):
 
 
 class TextEmbedder(FinetunedModel):
-    """Turns texts into vectors, and learns from texts of like meaning.
+    """Turns texts into vectors, and learns from texts of similar meaning.
 
-    It learns from pairs, or triplets of a text, a like one and another one;
-    with `loss="cosent"`, from pairs with their similarity as the label.
+    It learns from pairs, or from triplets of a text, a similar one and a
+    different one; with `loss="cosent"`, from pairs with their similarity as the
+    label.
 
     Example:
         >>> model = keras_bert.TextEmbedder.from_pretrained("pretrained")

@@ -11,7 +11,7 @@ from keras_bert.training.config import TrainConfig
 
 @dataclasses.dataclass(frozen=True)
 class AdaptationConfig(TrainConfig):
-    """What of a pre-trained model is trained, and at which rate.
+    """Which weights of a pre-trained model are trained, and at which rate.
 
     The head is everything but the embeddings and the encoder blocks: also the
     pooler.
@@ -29,9 +29,10 @@ class AdaptationConfig(TrainConfig):
             encoder blocks, from the lowest one; 0 trains all.
         freeze_embeddings: Whether the embeddings stay as they are.
         head_learning_rate: The learning_rate of the head, if it is another.
-        layer_decay: The top encoder block has learning_rate times this
-            number, and each block, and at last the embeddings, the rate above
-            it times this number again (0.8 in ELECTRA); 1 for one rate.
+        layer_decay: The top encoder block has the learning_rate times this
+            number; each lower block, and below them the embeddings, has the
+            rate of the block above times this number (0.8 in ELECTRA). With
+            1, all have the same rate.
     """
 
     lora_rank: int = setting(0, minimum=0)

@@ -23,8 +23,8 @@ def as_rows(
     The data are a column of texts; a tuple of such columns; a list of tuples
     of texts; columns with names, as in a DataFrame; rows with names; or a
     `tf.data.Dataset`. A column is a list, an array or what pandas and its like
-    call a series. Texts without names get those of `text_fields`. If a row
-    cannot have two texts, a list in a column is one value.
+    call a series. Texts without names get the `text_fields` as names. If a
+    row cannot have two texts, a list in a column is one value.
 
     Raises InputError for anything else.
     """

@@ -87,8 +87,8 @@ def distill(
 
     Each trained output, such as `logits`, gets a second one, `soft_logits`,
     whose labels are the outputs of the teacher; a layer i that learns hidden
-    states gets the output `hidden_i`. The labels weigh what those of the task
-    weigh; hidden states have the weight 1 at every token.
+    states gets the output `hidden_i`. The labels have the weights of the task's
+    labels; hidden states have the weight 1 at every token.
     """
     its_kind, its_config = read_kind(teacher)
     large = its_kind.build_model(its_config)

@@ -2,7 +2,7 @@
 
 The name of a file says what it was made from: the rows of its chunk, the kind
 with its settings, the tokenizer, and our code. So a run finds the files of an
-earlier or killed one, and never those of anything else.
+earlier or killed run, and no other files.
 
 A file holds the examples of one chunk of rows, as safetensors: the values of
 each tensor of `Examples`, such as `features/input_ids`, and the lengths of its

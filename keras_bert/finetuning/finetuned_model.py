@@ -123,7 +123,7 @@ class FinetunedModel:
                 default, the labels of the first rows that `fit` gets, in
                 sorted order.
             text_fields: The names of the texts in rows with names; by default
-                those of the first rows that `fit` gets.
+                the names in the first rows that `fit` gets.
             do_lower_case: By default, as the checkpoint was trained.
             settings: The settings of the kind, such as `max_seq_length`.
 
@@ -197,7 +197,8 @@ class FinetunedModel:
         With validation data, the result is the model of the epoch with the best
         first metric of `kind.spec`; without, the model of the last step. Ctrl-C
         ends the training early and without an error: the result is the best
-        model so far if an epoch was evaluated, or else that of the last step.
+        model so far if an epoch was evaluated, or else the model of the last
+        step.
 
         Args:
             x: Texts or rows; see the class.
@@ -205,7 +206,7 @@ class FinetunedModel:
                 or booleans, which become strings. `Task.read` lists the labels
                 of each kind.
             validation_data: `(x, y)`, or rows with their labels.
-            epochs, batch_size, learning_rate: In place of those of the config.
+            epochs, batch_size, learning_rate: These replace the config's.
             config: All other settings; see `FinetuningConfig`.
             callbacks: Callbacks of Keras, as in `finetune`.
             output_dir: Gets checkpoints, from which the same call resumes, the

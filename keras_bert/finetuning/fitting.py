@@ -39,7 +39,7 @@ def config_of_fit(
 def history_of(
     rows: Iterable[Figures], model: keras.Model
 ) -> keras.callbacks.History:
-    """Returns the figures of each epoch; those of training are its means."""
+    """Returns the figures of each epoch; figures of training are means."""
     history = keras.callbacks.History()
     history.set_model(model)
     history.on_train_begin()

@@ -51,7 +51,9 @@ def changed_spec(
     text_fields: Sequence[str] | None,
     settings: Mapping[str, Any] | None,
 ) -> TaskSpec:
-    """Returns a spec with what is not None; labels become strings.
+    """Returns a spec with the changes that are not None.
+
+    Labels become strings.
 
     Raises InputError if something has a wrong form.
     """
@@ -122,7 +124,7 @@ def sidecars(
 def read_training(folder: Path) -> dict[str, Any]:
     """Reads `training.json`, and the metrics that `finetune` wrote at the end.
 
-    The metrics are those of the best checkpoint.
+    The metrics belong to the best checkpoint.
     """
     training: dict[str, Any] = {}
     if (folder / _TRAINING).is_file():

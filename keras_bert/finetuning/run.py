@@ -72,7 +72,7 @@ def finetune(
         vocab_file: The vocabulary; by default the one beside the weights.
         config: Learning rate, batch size, epochs and so on.
         settings: Settings of the kind of task, such as `max_seq_length`, that
-            replace those of the task.
+            replace the settings of the task.
         cache_dir: A local folder for the encoded training set, which is read
             from there in every epoch and by later runs; by default `encoded`
             in output_dir. Runs, also at the same time, can share a folder.
@@ -87,8 +87,8 @@ def finetune(
             training set; see `keras_bert.training.callbacks`.
 
     Returns:
-        The task's metrics and `loss` on the first validation split; those of
-        further splits have the name of the split before them. With several
+        The task's metrics and `loss` on the first validation split. The names
+        of the figures on further splits begin with the split. With several
         workers, only the chief evaluates the best checkpoint and writes files;
         the other workers return the last row of the history.
 

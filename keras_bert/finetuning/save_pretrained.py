@@ -60,8 +60,8 @@ def save_pretrained(
         ['bad', 'good']
 
     Args:
-        network: What a function `build_*` returned, or Keras loaded.
-        tokenizer: What the texts were tokenized with in training.
+        network: A network that a function `build_*` returned or Keras loaded.
+        tokenizer: The tokenizer of the texts in training.
         output_dir: A new folder; it appears when it is whole.
         text_fields: The names of the fields that the network reads, in order:
             one, or two for pairs.

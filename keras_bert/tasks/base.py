@@ -27,9 +27,9 @@ class Task:
         text_fields: The fields of a row that the model reads: one text, or
             the two texts of a pair; for multiple choice a text and a list of
             endings; for token classification a list of words; for a span the
-            question and the context; for embedding a text, one of like
-            meaning, and any of other meanings, of which a row has the first
-            ones. The served model takes the same names.
+            question and the context; for embedding a text, one of similar
+            meaning, and any number of different meaning, of which a row may
+            leave out the last ones. The served model takes the same names.
         metrics: Names of the kind's metrics, the most important one first.
         read: Called with the data folder (a pathlib.Path, or a UPath for a
             URL) and a split; returns or yields rows, each a dict with the
