@@ -18,16 +18,14 @@ from .config import BertConfig as BertConfig
 from .errors import InputError as InputError
 from .export.config import ExportConfig as ExportConfig
 from .export.convert import convert_checkpoint as convert_checkpoint
+from .finetuning.by_kind import MultiLabelClassifier as MultiLabelClassifier
+from .finetuning.by_kind import QuestionAnswerer as QuestionAnswerer
+from .finetuning.by_kind import TextClassifier as TextClassifier
+from .finetuning.by_kind import TextEmbedder as TextEmbedder
+from .finetuning.by_kind import TextRegressor as TextRegressor
+from .finetuning.by_kind import TokenClassifier as TokenClassifier
+from .finetuning.by_kind import load_finetuned as load_finetuned
 from .finetuning.config import FinetuningConfig as FinetuningConfig
-from .finetuning.finetuned_model import (
-    MultiLabelClassifier as MultiLabelClassifier,
-)
-from .finetuning.finetuned_model import QuestionAnswerer as QuestionAnswerer
-from .finetuning.finetuned_model import TextClassifier as TextClassifier
-from .finetuning.finetuned_model import TextEmbedder as TextEmbedder
-from .finetuning.finetuned_model import TextRegressor as TextRegressor
-from .finetuning.finetuned_model import TokenClassifier as TokenClassifier
-from .finetuning.finetuned_model import load_finetuned as load_finetuned
 from .finetuning.run import finetune as finetune
 from .finetuning.save_pretrained import save_pretrained as save_pretrained
 from .predict.predict_files import predict_files as predict_files

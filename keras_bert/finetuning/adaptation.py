@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import keras
@@ -42,13 +43,9 @@ def adapt(model: keras.Model, config: AdaptationConfig) -> None:
         if _is_frozen(weight.path, config):
             weight.trainable = False
     if not all(weight.trainable for weight in model.weights):
-        logging.info(
-            "%d of %d weights are trained",
-            *(
-                sum(weight.value.shape.num_elements() for weight in weights)
-                for weights in (model.trainable_weights, model.weights)
-            ),
-        )
+        trained = sum(math.prod(x.shape) for x in model.trainable_weights)
+        count = model.count_params()
+        logging.info("%d of %d weights are trained", trained, count)
 
 
 def learning_rate_factors(

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import functools
-import itertools
 import math
 
 import numpy as np
 import tensorflow as tf
-from absl import logging
 
 from keras_bert.errors import InputError
 from keras_bert.kinds.examples import Examples
@@ -32,7 +29,7 @@ def training_batches(
 ) -> tf.data.Dataset:
     """Every example once an epoch, in shuffled batches of similar length.
 
-    What lies before `first_batch` is not read. The dataset has the rows of a
+    The batches before `first_batch` are not read. The dataset has the rows of a
     `share` of each batch, as wide as if they were padded with the other rows.
 
     Without `by_length`, a batch has examples of all lengths, and more padding.
@@ -42,15 +39,16 @@ def training_batches(
     last batch of an epoch.
     """
     lengths = examples.lengths
-    epochs = _epochs(lengths, batch_size, num_epochs, seed, by_length)
     num_batches = math.ceil(len(lengths) / batch_size)
     skipped = min(first_batch // num_batches, num_epochs - 1)
-    batches = [
-        batch
-        for epoch in itertools.islice(epochs, skipped, None)
-        for batch in epoch()
-    ]
-    _log_padding(examples, batches[:num_batches], static_shapes)
+    batches: list[np.ndarray] = []
+    random = np.random.default_rng(seed)
+    for epoch in range(num_epochs):
+        order = random.permutation(len(lengths))
+        order_of_batches = random.permutation(num_batches)
+        if epoch >= skipped:
+            found = _cut(lengths, order, batch_size, by_length)
+            batches += [found[i] for i in order_of_batches]
     ends = tf.constant(np.cumsum([0, *map(len, batches)]))
     order = tf.constant(np.concatenate(batches), tf.int32)
     longest = tf.constant([np.argmax(lengths)], tf.int32)
@@ -109,14 +107,8 @@ def evaluation_batches(
     ), order
 
 
-def fill_rate(lengths: np.ndarray, batches: list[np.ndarray]) -> float:
-    """Returns the share of the positions in batches that is not padding."""
-    num_positions = sum(lengths[b].max() * len(b) for b in batches)
-    return sum(lengths[b].sum() for b in batches) / num_positions
-
-
 def _filled(batch, num_rows):
-    """Replaces the last row by copies of weight 0, up to so many rows."""
+    """Replaces the last row by copies of weight 0, to `num_rows` rows."""
     features, labels, weights = batch
     weights = {
         name: tf.concat([x[:-1], tf.zeros_like(x[-1:])], axis=0)
@@ -131,45 +123,15 @@ def _filled(batch, num_rows):
     )
 
 
-def _epochs(lengths, batch_size, num_epochs, seed, by_length):
-    """Yields, for each epoch, a function that returns its batches.
-
-    A batch is an array of the places of examples, sorted by their length.
-    """
-    random = np.random.default_rng(seed)
-    # Pools of similar size: a small one would leave more padding.
+def _cut(lengths, order, batch_size, by_length):
+    """Returns batches, each with the places of examples, sorted by length."""
     num_batches = math.ceil(len(lengths) / batch_size)
+    # Pools of similar size: a small one would leave more padding.
     batches_per_pool = _BATCHES_PER_POOL if by_length else 1
     num_pools = max(1, round(num_batches / batches_per_pool))
     bounds = num_batches * np.arange(1, num_pools) // num_pools * batch_size
-
-    def cut(order, order_of_batches):
-        batches = []
-        for pool in np.split(order, bounds):
-            pool = pool[np.argsort(lengths[pool], kind="stable")]
-            batches += np.split(pool, range(batch_size, len(pool), batch_size))
-        return [batches[i] for i in order_of_batches]
-
-    for _ in range(num_epochs):
-        yield functools.partial(
-            cut,
-            random.permutation(len(lengths)),
-            random.permutation(num_batches),
-        )
-
-
-def _log_padding(examples, batches, static_shapes):
-    lengths = examples.lengths
-    if static_shapes:
-        num_rows = len(batches) * max(map(len, batches))
-        rate = lengths.mean() / lengths.max() * (len(lengths) / num_rows)
-    else:
-        rate = fill_rate(lengths, batches)
-    logging.info(
-        "%d examples of %.0f tokens on average; %.1f %% of the positions in "
-        "the batches are tokens, not padding",
-        len(lengths),
-        examples.totals.mean(),
-        # The sequences of an example are padded to its longest one.
-        100 * rate * (examples.totals.sum() / lengths.sum()),
-    )
+    batches: list[np.ndarray] = []
+    for pool in np.split(order, bounds):
+        pool = pool[np.argsort(lengths[pool], kind="stable")]
+        batches += np.split(pool, range(batch_size, len(pool), batch_size))
+    return batches

@@ -11,7 +11,7 @@ from keras_bert.training.config import TrainConfig
 
 @dataclasses.dataclass(frozen=True)
 class AdaptationConfig(TrainConfig):
-    """What of a pre-trained model is trained, and at which rate.
+    """Which weights of a pre-trained model are trained, and at which rate.
 
     The head is everything but the embeddings and the encoder blocks: also the
     pooler.
@@ -29,9 +29,10 @@ class AdaptationConfig(TrainConfig):
             encoder blocks, from the lowest one; 0 trains all.
         freeze_embeddings: Whether the embeddings stay as they are.
         head_learning_rate: The learning_rate of the head, if it is another.
-        layer_decay: The top encoder block has learning_rate times this
-            number, and each block, and at last the embeddings, the rate above
-            it times this number again (0.8 in ELECTRA); 1 for one rate.
+        layer_decay: The top encoder block has the learning_rate times this
+            number; each lower block, and below them the embeddings, has the
+            rate of the block above times this number (0.8 in ELECTRA). With
+            1, all have the same rate.
     """
 
     lora_rank: int = setting(0, minimum=0)
@@ -61,8 +62,8 @@ class AdaptationConfig(TrainConfig):
             or self.lora_targets != AdaptationConfig.lora_targets
         ):
             raise InputError(
-                "lora_alpha and lora_targets are for adapters, and without a "
-                "lora_rank there are none; give a lora_rank, or leave them out."
+                "lora_alpha and lora_targets are for adapters, but without a "
+                "lora_rank there are none; give one, or leave them out."
             )
 
 
@@ -72,24 +73,19 @@ class DistillationConfig(TrainConfig):
 
     Attributes:
         distillation_weight: Share of the losses that compare with the teacher,
-            from 0 to 1; that of the labels' loss is the rest.
+            from 0 to 1; the loss of the labels has the rest.
         distillation_temperature: Divides the logits of both networks before
             they are compared; a higher one weighs unlikely labels more.
         hidden_layer_map: Layers of the network and layers of the teacher whose
             hidden states they learn, such as 1:3,2:6; 0 is the embeddings.
     """
 
-    distillation_weight: float = setting(0.5, minimum=0)
+    distillation_weight: float = setting(0.5, minimum=0, maximum=1)
     distillation_temperature: float = 2.0
     hidden_layer_map: str = ""
 
     def __post_init__(self):
         super().__post_init__()
-        if self.distillation_weight > 1:
-            raise InputError(
-                f"distillation_weight is {self.distillation_weight}, but must "
-                "be at most 1."
-            )
         parse_layer_map(self.hidden_layer_map)
 
 
@@ -98,8 +94,6 @@ class FinetuningConfig(AdaptationConfig, DistillationConfig):
     """A fine-tuning run; defaults as in google-research/bert.
 
     Attributes:
-        data_source: "files" for the official files; "tfds" if data_dir is a
-            folder of tensorflow-datasets.
         do_lower_case: Whether to lower-case the text; by default as the
             checkpoint says, or else as its vocabulary suggests.
         save_checkpoints_steps: Steps from one evaluation and checkpoint to
@@ -118,9 +112,8 @@ class FinetuningConfig(AdaptationConfig, DistillationConfig):
     """
 
     # The rows and the settings of the tokenizer say more.
-    changeable = TrainConfig.changeable | {"data_source", "do_lower_case"}
+    changeable = TrainConfig.changeable | {"do_lower_case"}
 
-    data_source: str = setting("files", choices=("files", "tfds"))
     do_lower_case: bool | None = None
     learning_rate: float = 5e-5
     save_checkpoints_steps: int = setting(0, minimum=0)
@@ -135,18 +128,15 @@ def parse_layer_map(text: str) -> dict[int, int]:
     Raises InputError if it is not such a map.
     """
     pairs = [pair.split(":") for pair in text.split(",")] if text else []
-    if not all(
-        len(pair) == 2 and all(x.strip().isdecimal() for x in pair)
-        for pair in pairs
+    layers = {pair[0].strip(): pair[-1].strip() for pair in pairs}
+    numbers = [*layers, *layers.values()]
+    if (
+        any(len(pair) != 2 for pair in pairs)
+        or not all(map(str.isdecimal, numbers))
+        or len(layers) < len(pairs)
     ):
         raise InputError(
             f"hidden_layer_map is {text!r}; give pairs of a layer of the "
-            "network and a layer of the teacher, such as 1:3,2:6."
+            "network, each once, and a layer of the teacher, such as 1:3,2:6."
         )
-    layers = {int(layer): int(of_teacher) for layer, of_teacher in pairs}
-    if len(layers) < len(pairs):
-        raise InputError(
-            f"hidden_layer_map is {text!r}, but a layer of the network can "
-            "learn the hidden states of one layer only."
-        )
-    return layers
+    return {int(layer): int(teacher) for layer, teacher in layers.items()}

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 from keras_bert.errors import InputError
 from keras_bert.kinds.fields import numbered
 from keras_bert.tasks.base import Row
 
-# Takes the number of texts of a row, and returns their names.
-NameTexts = Callable[[int], Sequence[str]]
-
 
 def as_rows(
     data: Any,
     labels: Any = None,
     *,
-    name_texts: NameTexts,
+    text_fields: Sequence[str],
     has_pairs: bool = True,
 ) -> list[Row]:
     """Returns rows of texts, which may have labels inside or beside them.
@@ -26,8 +23,10 @@ def as_rows(
     The data are a column of texts; a tuple of such columns; a list of tuples
     of texts; columns with names, as in a DataFrame; rows with names; or a
     `tf.data.Dataset`. A column is a list, an array or what pandas and its like
-    call a series. If a row cannot have two texts, a list in a column is one
-    value. Raises InputError for anything else.
+    call a series. Texts without names get the `text_fields` as names. If a
+    row cannot have two texts, a list in a column is one value.
+
+    Raises InputError for anything else.
     """
     if hasattr(data, "as_numpy_iterator"):
         if labels is not None:
@@ -41,21 +40,23 @@ def as_rows(
         items = [dict(zip(columns, row, strict=True)) for row in values]
     elif has_pairs and isinstance(data, tuple) and _are_columns(data):
         texts = [_values(column) for column in data]
-        _check_lengths({f"column {i}": x for i, x in enumerate(texts, 1)})
+        if len(set(map(len, texts))) > 1:
+            raise InputError(
+                f"The columns have the lengths {[*map(len, texts)]}; give "
+                "columns of equal length."
+            )
         items = list(zip(*texts, strict=True))
     else:
-        items = _checked_items(data, name_texts)
+        items = _checked_items(data, text_fields)
     are_texts = any(isinstance(item, str) for item in items)
-    rows = [_row(x, name_texts, has_pairs, are_texts) for x in items]
+    rows = [_row(x, text_fields, has_pairs, are_texts) for x in items]
     if labels is None:
-        return [_with_label(row) for row in rows]
-    if not is_list(labels):
+        return rows
+    if not is_list(labels) or len(labels := _values(labels)) != len(rows):
         raise InputError(
-            f"The labels are {reprlib.repr(labels)}; give a list with a label "
-            "for each row."
+            f"The labels of {len(rows)} rows are {reprlib.repr(labels)}; give "
+            "a list with a label for each row."
         )
-    labels = _values(labels)
-    _check_lengths({"texts": rows, "labels": labels})
     return [
         {**row, "label": _plain(x)} if isinstance(row, Mapping) else row
         for row, x in zip(rows, labels, strict=True)
@@ -77,11 +78,11 @@ def learn_labels(rows: Sequence[Row]) -> tuple[str, ...]:
     found: dict[Any, None] = {}
     for number, row in numbered(rows):
         found.update(dict.fromkeys(_leaves(row.get("label"), number)))
-    types = {type(label) for label in found}
+    types = {type(label).__name__ for label in found}
     if len(types) > 1:
-        names = " and ".join(sorted(x.__name__ for x in types))
         raise InputError(
-            f"The labels have the types {names}; give labels of one type."
+            f"The labels have the types {' and '.join(sorted(types))}; give "
+            "labels of one type."
         )
     return tuple(map(str, sorted(found)))
 
@@ -115,15 +116,6 @@ def is_list(values: Any) -> bool:
     return isinstance(values, Iterable) and not is_one
 
 
-def names_of_texts(row: Row) -> list[str]:
-    """Returns the names of the fields of a row that may be texts."""
-    return [
-        name
-        for name, value in row.items()
-        if name != "label" and isinstance(value, (str, list, tuple))
-    ]
-
-
 def _named_columns(data):
     """Returns columns by name, or None if the data are something else."""
     if getattr(data, "ndim", 2) != 2:
@@ -134,15 +126,10 @@ def _named_columns(data):
     if names is None:
         return None
     columns = {name: data[name] for name in names}
-    lengths = {
-        len(x)
-        if hasattr(x, "__len__") and not isinstance(x, (str, bytes))
-        else None
-        for x in columns.values()
-    }
-    if None in lengths or len(lengths) > 1:
+    if not _are_columns(columns.values()):
         return None
-    return {name: _values(column) for name, column in columns.items()}
+    columns = {name: _values(column) for name, column in columns.items()}
+    return None if len(set(map(len, columns.values()))) > 1 else columns
 
 
 def _values(column):
@@ -154,28 +141,28 @@ def _values(column):
 
 
 def _are_columns(parts):
-    return bool(parts) and not any(
-        isinstance(part, (str, bytes, Mapping)) or not hasattr(part, "__len__")
+    return all(
+        hasattr(part, "__len__") and not isinstance(part, (str, bytes, Mapping))
         for part in parts
     )
 
 
-def _checked_items(data, name_texts):
-    is_texts = isinstance(data, tuple) and any(isinstance(x, str) for x in data)
+def _checked_items(data, text_fields):
     if not is_list(data):
-        form = "{" + ", ".join(f"{x!r}: ..." for x in name_texts(1)) + "}"
         raise InputError(
             f"The rows are {reprlib.repr(data)}; give a list of dicts such as "
-            f"{form}, or a dict of lists of equal length, or a list of texts."
+            f"{{{text_fields[0]!r}: ...}}, or a dict of lists of equal length, "
+            "or a list of texts."
         )
     items = _values(data)
-    two = (
+    is_texts = isinstance(data, tuple) and any(isinstance(x, str) for x in data)
+    is_two_lists_of_two = (
         isinstance(data, list)
         and len(data) == 2
         and all(isinstance(x, list) and len(x) == 2 for x in data)
         and all(isinstance(x[0], str) for x in data)
     )
-    if is_texts or (two and len(name_texts(2)) == 2):
+    if is_texts or (is_two_lists_of_two and len(text_fields) > 1):
         raise InputError(
             f"{reprlib.repr(data)} may be pairs or columns; give a list of "
             "texts, a list of tuples (pairs), or a tuple of lists (columns)."
@@ -183,43 +170,31 @@ def _checked_items(data, name_texts):
     return items
 
 
-def _row(item, name_texts, has_pairs, is_text):
+def _row(item, text_fields, has_pairs, is_text):
     """Returns an item as a row; anything else as it is, for the kind."""
-    if isinstance(item, Mapping):
-        return {name: _plain(value) for name, value in item.items()}
     item = _plain(item)
+    if isinstance(item, Mapping):
+        return item
     if has_pairs and isinstance(item, (list, tuple)):
-        return dict(zip(name_texts(len(item)), item, strict=True))
-    if is_text or isinstance(item, (list, tuple, bytes)):
-        (name,) = name_texts(1)[:1]
-        return {name: item}
-    return item
-
-
-def _with_label(row):
-    """Returns a row whose labels, by the plural, are its label."""
-    if isinstance(row, dict) and "labels" in row and "label" not in row:
-        row = {**row, "label": row["labels"]}
-        del row["labels"]
-    return row
+        if len(item) > len(text_fields):
+            raise InputError(
+                f"A row has {len(item)} texts, but the model reads "
+                f"{', '.join(text_fields)}; give from_pretrained the "
+                "text_fields, one name for each text."
+            )
+        return dict(zip(text_fields, item, strict=False))
+    is_text = is_text or isinstance(item, (list, tuple, bytes))
+    return {text_fields[0]: item} if is_text else item
 
 
 def _plain(value):
+    """Returns a value without arrays and scalars of NumPy."""
     value = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(value, Mapping):
+        return {name: _plain(x) for name, x in value.items()}
     if isinstance(value, (list, tuple)):
         return type(value)(map(_plain, value))
     return value
-
-
-def _check_lengths(columns):
-    lengths = {name: len(column) for name, column in columns.items()}
-    if len(set(lengths.values())) > 1:
-        found = ", ".join(f"{n} {name}" for name, n in lengths.items())
-        raise InputError(
-            f"There are {found}; give as many labels as texts."
-            if "labels" in columns
-            else f"The lengths are {lengths}; give columns of equal length."
-        )
 
 
 def _elements(dataset, rank):
@@ -238,31 +213,23 @@ def _elements(dataset, rank):
     ]
     if ranks and None not in ranks and min(ranks) >= rank:
         dataset = dataset.unbatch()
-    items, labels = [], []
-    for element in dataset.as_numpy_iterator():
-        element = _decoded(element)
-        if isinstance(element, tuple):
-            if len(element) != 2:
-                raise InputError(
-                    f"An element of the tf.data.Dataset has {len(element)} "
-                    "parts; give (text, label), or ((text, text), label)."
-                )
-            element, label = element
-            labels.append(label)
-        items.append(element)
-    return items, labels if labels else None
+    elements = [
+        tf.nest.map_structure(_decoded, _plain(element))
+        for element in dataset.as_numpy_iterator()
+    ]
+    if not any(isinstance(element, tuple) for element in elements):
+        return elements, None
+    if len(elements[0]) != 2:
+        raise InputError(
+            f"An element of the tf.data.Dataset has {len(elements[0])} parts; "
+            "give (text, label), or ((text, text), label)."
+        )
+    return [x for x, _ in elements], [label for _, label in elements]
 
 
 def _decoded(value):
-    if isinstance(value, Mapping):
-        return {name: _decoded(x) for name, x in value.items()}
-    value = _plain(value)
-    if isinstance(value, (list, tuple)):
-        return type(value)(map(_decoded, value))
-    if not isinstance(value, bytes):
-        return value
     try:
-        return value.decode()
+        return value.decode() if isinstance(value, bytes) else value
     except UnicodeDecodeError as error:
         raise InputError(
             f"The text {reprlib.repr(value)} is not UTF-8; decode it first."
@@ -280,17 +247,12 @@ def _is_matrix(labels):
 
 
 def _leaves(label, number):
-    """Yields the labels in a label, which may be a list."""
+    """Returns the labels in a label, which may be a list."""
     if isinstance(label, (list, tuple)):
         return [x for part in label for x in _leaves(part, number)]
-    if label is None or label != label:  # noqa: PLR0124 - only NaN differs
+    if not isinstance(label, (str, int)):  # such as None or NaN
         raise InputError(
-            f"The label of example {number} is {label!r}; give y or a "
-            "column label, and leave out rows without a label."
-        )
-    if not isinstance(label, (str, int)):
-        raise InputError(
-            f"Label {label!r} of example {number} is a "
-            f"{type(label).__name__}; give strings, integers or booleans."
+            f"The label of example {number} is {label!r}; give y or a column "
+            "label, of strings, integers or booleans, one for each row."
         )
     return [label]

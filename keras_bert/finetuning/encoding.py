@@ -2,7 +2,11 @@
 
 The name of a file says what it was made from: the rows of its chunk, the kind
 with its settings, the tokenizer, and our code. So a run finds the files of an
-earlier or killed one, and never those of anything else.
+earlier or killed run, and no other files.
+
+A file holds the examples of one chunk of rows, as safetensors: the values of
+each tensor of `Examples`, such as `features/input_ids`, and the lengths of its
+rows if it is ragged. A checksum of four bytes follows.
 """
 
 from __future__ import annotations
@@ -14,34 +18,35 @@ import hashlib
 import inspect
 import os
 import pickle
-import time
-from collections.abc import Iterable
+import tempfile
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import tensorflow as tf
 from absl import logging
+from safetensors import numpy as safetensors_numpy
 
 from keras_bert.errors import InputError
-from keras_bert.finetuning.encoded_files import (
-    CHOICES,
-    form,
-    map_examples,
-    read_arrays,
-    write_examples,
-)
 from keras_bert.io.paths import is_remote, to_path
+from keras_bert.io.whole_files import shared_path
 from keras_bert.kinds.examples import Examples
 from keras_bert.kinds.fields import NumberedRows, in_chunks
 from keras_bert.kinds.kind import Kind
 from keras_bert.kinds.spec import spec_to_json
+from keras_bert.kinds.windows import NUM_WINDOWS
 from keras_bert.progress import Progress
 from keras_bert.tasks.base import Row
 
+Arrays = dict[str, np.ndarray]
 # TensorFlow encodes without Python's lock. Python's share of the work, a third
 # for short texts, keeps more threads from helping.
 _MAX_THREADS = 4
-_SECONDS_TO_WRITE = 3600
 _PICKLE = 5  # the protocol
+_GROUPS = ("features", "labels", "weights")
+_MAX_LEVELS = 2  # of a ragged tensor: choices or windows, and tokens
 
 
 def encoded_folder(
@@ -72,7 +77,6 @@ def encode_rows(kind: Kind, rows: Iterable[Row], folder: Path) -> Examples:
     """
     key = _key(kind)
     paths: list[Path] = []
-    first_form: dict[str, tuple] = {}
     waiting: collections.deque = collections.deque()
     num_threads = min(_MAX_THREADS, os.cpu_count() or 1)
     with (
@@ -81,54 +85,83 @@ def encode_rows(kind: Kind, rows: Iterable[Row], folder: Path) -> Examples:
     ):
 
         def finish_one():
-            chunk, future = waiting.popleft()
-            path, its_form = future.result()
-            _check_agree(first_form or its_form, its_form, chunk.first_number)
-            first_form.update(its_form)
-            paths.append(path)
-            progress.update(len(chunk))
+            size, future = waiting.popleft()
+            paths.append(future.result())
+            progress.update(size)
 
         try:
             for chunk in in_chunks(rows):
                 if len(waiting) > num_threads:
                     finish_one()
                 future = executor.submit(_encode, kind, chunk, folder, key)
-                waiting.append((chunk, future))
+                waiting.append((len(chunk), future))
             while waiting:
                 finish_one()
         finally:
             executor.shutdown(cancel_futures=True)
-    _remove_remains(folder)
-    return map_examples(paths, folder)
+    return _map_examples(paths, folder)
 
 
-def _encode(
-    kind: Kind, rows: NumberedRows, folder: Path, key: bytes
-) -> tuple[Path, dict[str, tuple]]:
-    """Returns the file of a chunk, which it makes if needed, and its form."""
+def write_examples(path: Path, examples: Examples) -> None:
+    """Writes examples to a file that appears when it is whole.
+
+    Several processes may write the same file.
+    """
+    arrays = {
+        "rows": np.asarray(examples.rows, "int64"),
+        "are_choices": np.array(examples.are_choices),
+    }
+    for group in _GROUPS:
+        for key, tensor in getattr(examples, group).items():
+            name = f"{group}/{key}"
+            if isinstance(tensor, tf.RaggedTensor):
+                for level, lengths in enumerate(tensor.nested_row_lengths()):
+                    arrays[_lengths(level, name)] = lengths.numpy()
+                tensor = tensor.flat_values
+            arrays[name] = np.ascontiguousarray(tensor)
+    content = safetensors_numpy.save(arrays)
+    with shared_path(path) as partial:
+        partial.write_bytes(content + _checksum(content))
+
+
+def read_arrays(path: Path) -> Arrays | None:
+    """Returns the arrays of a file; None if it is absent or damaged."""
+    if not path.is_file():
+        return None
+    whole = path.read_bytes()
+    content, checksum = whole[:-4], whole[-4:]
+    if checksum != _checksum(content):
+        return None
+    return safetensors_numpy.load(content)
+
+
+def _checksum(content):
+    return zlib.crc32(content).to_bytes(4, "little")
+
+
+def _lengths(level, name):
+    return f"lengths{level}/{name}"
+
+
+def _encode(kind: Kind, rows: NumberedRows, folder: Path, key: bytes) -> Path:
+    """Returns the file of a chunk, which it makes if needed."""
     # Unlike a printed form, no two different rows have the same pickle.
     digest = hashlib.blake2b(pickle.dumps(list(rows), _PICKLE), key=key)
-    path = folder / f"{digest.hexdigest()[:32]}.safetensors"
-    arrays = read_arrays(path)
-    if arrays is None:
+    path = folder / f"{digest.hexdigest()[:32]}.examples"
+    if read_arrays(path) is None:
         if path.exists():
             logging.warning("%s is damaged, so it is made again.", path)
         examples = kind.encode(rows, labeled=True)
         examples.weights.update(kind.training_weights(examples.labels))
         write_examples(path, examples)
-        arrays = read_arrays(path)
-        if arrays is None:
-            raise OSError(f"{path} cannot be read back; check the disk.")
-    return path, form(arrays)
+    return path
 
 
 def _key(kind):
     """Returns a hash of all that the encoding of a row depends on."""
-    sources = [
-        file
-        for part in ("kinds", "text")
-        for file in sorted((Path(__file__).parents[1] / part).rglob("*.py"))
-    ]
+    package = Path(__file__).parents[1]
+    parts = (package / "kinds", package / "text")
+    sources = [file for part in parts for file in sorted(part.rglob("*.py"))]
     # The file of a kind that a user wrote.
     own = inspect.getsourcefile(inspect.unwrap(type(kind).encode))
     if own:
@@ -140,34 +173,101 @@ def _key(kind):
         kind.tokenizer.settings,
         tf.__version__,
         kind.tokenizer.implementation,
-        *(hashlib.blake2b(file.read_bytes()).digest() for file in sources),
+        *(file.read_bytes() for file in sources),
     ):
         digest.update(pickle.dumps(part, _PICKLE))
     return digest.digest()
 
 
+def _form(arrays: Arrays) -> dict[str, Any]:
+    """Returns what all files of a data set have in common.
+
+    The dtype and the shape of a value, for each array; and how many sequences
+    the examples hold if they are choices, or texts if these have windows.
+    """
+    form: dict[str, Any] = {
+        name: (array.dtype.name, array.shape[1:])
+        for name, array in arrays.items()
+    }
+    if arrays["are_choices"]:
+        lengths = arrays[_lengths(0, "features/input_ids")]
+        form["choices"] = int(lengths[0])
+    elif (name := f"features/{NUM_WINDOWS}") in arrays:
+        form["texts"] = arrays[name].shape[1]
+    return form
+
+
 def _check_agree(first_form, form, number):
-    if first_form == form:
-        return
-    (first_count,), (count,) = (
-        x.get(CHOICES, (None,)) for x in (first_form, form)
-    )
-    if first_count != count:
-        raise InputError(
-            f"Example {number} has {count} choices, or texts, but example 1 "
-            f"has {first_count}; all rows of a data set must have the same "
-            "number."
-        )
-    raise InputError(
-        f"`encode` of the kind makes {form} of the rows from number {number} "
-        f"on, but {first_form} of the first rows; make a tensor ragged if its "
-        "size depends on the rows."
+    for name in {**first_form, **form}:
+        if first_form.get(name) != form.get(name):
+            raise InputError(
+                f"From example {number} on, the {name} are {form.get(name)}, "
+                f"but {first_form.get(name)} before; all rows must have as "
+                "many choices or texts, and `encode` of a kind must make "
+                "ragged what depends on the rows."
+            )
+
+
+def _map_examples(paths: Sequence[Path], folder: Path) -> Examples:
+    """Joins the examples of files, in a copy that is not in memory.
+
+    The copy is in the folder, without a name: it vanishes with the process.
+    """
+    num_rows = 0
+    form: dict[str, Any] = {}
+    with contextlib.ExitStack() as stack:
+        files: dict = {}
+        arrays: Arrays = {}
+        for path in paths:
+            arrays = read_arrays(path) or {}
+            if not arrays:
+                raise OSError(
+                    f"{path} is gone or damaged; check the disk, and start "
+                    "again."
+                )
+            form = form or _form(arrays)
+            _check_agree(form, _form(arrays), num_rows + 1)
+            arrays["rows"] = arrays["rows"] + num_rows
+            num_rows = int(arrays["rows"][-1]) + 1
+            for name, array in arrays.items():
+                if name not in files:
+                    files[name] = stack.enter_context(
+                        tempfile.TemporaryFile(dir=folder)
+                    )
+                files[name].write(array.tobytes())
+        are_choices = bool(arrays.pop("are_choices"))
+        mapped = {
+            name: _map(files[name], array.dtype, array.shape[1:])
+            for name, array in arrays.items()
+        }
+    groups: dict[str, dict] = {group: {} for group in _GROUPS}
+    for name in mapped:
+        group, _, key = name.partition("/")
+        if group in groups:
+            groups[group][key] = _ragged(name, mapped)
+    return Examples(
+        groups["features"],
+        mapped["rows"],
+        groups["labels"],
+        groups["weights"],
+        are_choices=are_choices,
     )
 
 
-def _remove_remains(folder):
-    """Removes what killed processes left, but not what others write now."""
-    for file in folder.glob(".*.partial"):
-        with contextlib.suppress(FileNotFoundError):
-            if time.time() - file.stat().st_mtime > _SECONDS_TO_WRITE:
-                file.unlink()
+def _map(file, dtype, shape):
+    file.flush()
+    size = file.tell() // (dtype.itemsize * int(np.prod(shape)))
+    if not size:
+        return np.zeros((0, *shape), dtype)
+    # TensorFlow takes arrays only if they can be written to. Nobody does, and
+    # "c" would keep it out of the file.
+    return np.asarray(np.memmap(file, dtype, "c", shape=(size, *shape)))
+
+
+def _ragged(name: str, mapped: Mapping[str, np.ndarray]):
+    # A tensor in the same memory.
+    values = tf.experimental.dlpack.from_dlpack(mapped[name].__dlpack__())
+    levels = [_lengths(level, name) for level in range(_MAX_LEVELS)]
+    return tf.RaggedTensor.from_nested_row_lengths(
+        values, [mapped[x] for x in levels if x in mapped], validate=False
+    )

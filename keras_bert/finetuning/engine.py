@@ -5,29 +5,31 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
-from absl import logging
 
 from keras_bert.checkpoints.adapters import (
     ADAPTERS_FILE,
     BaseModel,
     is_stored_with_adapters,
 )
-from keras_bert.checkpoints.heads import heads_of
-from keras_bert.checkpoints.load import heads_in, load_checkpoint
+from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.checkpoints.read import fingerprint_of
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
-from keras_bert.finetuning.adaptation import adapt, learning_rate_factors
+from keras_bert.finetuning.adaptation import (
+    adapt,
+    check_adaptation,
+    learning_rate_factors,
+)
 from keras_bert.finetuning.batches import training_batches
 from keras_bert.finetuning.config import FinetuningConfig
-from keras_bert.finetuning.distillation import distill
+from keras_bert.finetuning.distillation import check_distillation, distill
 from keras_bert.finetuning.encoding import encode_rows, encoded_folder
 from keras_bert.finetuning.evaluation import Evaluation
 from keras_bert.finetuning.folder import sidecars
@@ -47,6 +49,8 @@ from keras_bert.training.run import Plan, Run, Trainee
 class Engine:
     """Trains a network for a kind of task; knows no data set.
 
+    Raises InputError if the parts do not fit together.
+
     Attributes:
         kind: Encodes rows, builds the network and scores its answers.
         bert_config: The encoder.
@@ -61,33 +65,26 @@ class Engine:
     checkpoint: str | Path | None = None
     teacher: str | Path | None = None
 
-    def with_learned_settings(
-        self, read: Callable[[], Iterable[Row]]
-    ) -> tuple[Engine, Iterable[Row]]:
-        """Returns an engine with the settings that follow from the rows.
+    def __post_init__(self):
+        check_adaptation(self.config, self.bert_config, self.checkpoint)
+        check_distillation(
+            self.teacher, self.kind, self.bert_config, self.config
+        )
 
-        Also returns the rows. They may be an iterator, which a kind reads to
-        the end; then they are read once more.
-        """
-        engine, rows = self, read()
-        if learned := self.kind.settings_from_data(rows):
-            settings = dataclasses.replace(self.kind.spec.settings, **learned)
-            spec = dataclasses.replace(self.kind.spec, settings=settings)
-            kind = build_kind(spec, self.kind.tokenizer, self.bert_config)
-            engine = dataclasses.replace(self, kind=kind)
-        return engine, rows if isinstance(rows, Sequence) else read()
+    def with_learned_settings(self, rows: Iterable[Row]) -> Engine:
+        """Returns an engine with the settings that follow from the rows."""
+        learned = self.kind.settings_from_data(rows)
+        if not learned:
+            return self
+        settings = dataclasses.replace(self.kind.spec.settings, **learned)
+        spec = dataclasses.replace(self.kind.spec, settings=settings)
+        kind = build_kind(spec, self.kind.tokenizer, self.bert_config)
+        return dataclasses.replace(self, kind=kind)
 
-    def build_model(self) -> keras.Model:
-        model = self.kind.build_model(self.bert_config)
-        if self.checkpoint:
-            load_checkpoint(model, self.checkpoint)
-        return model
-
-    def train(
+    def start(
         self,
         rows: Iterable[Row],
         evaluations: Mapping[str, Evaluation],
-        metric: str,
         *,
         strategy: tf.distribute.Strategy,
         output_dir: Path,
@@ -95,15 +92,12 @@ class Engine:
         origin: Mapping[str, Any],
         callbacks: Sequence[keras.callbacks.Callback],
         starts_over: bool,
-        is_interactive: bool = False,
     ) -> Run:
-        """Trains on labeled rows, and keeps the best model as `best/`.
+        """Returns a run on labeled rows, which keeps its best model as `best/`.
 
-        The first of the evaluations, by split, chooses it by a metric; without
-        one, it is the last model. `origin` says where task, rows and weights
-        come from. Returns the run, with the last model and the history.
-
-        If it `is_interactive`, a KeyboardInterrupt ends the run early.
+        The first of the evaluations, by split, chooses the best model by the
+        first metric of the task; without one, nothing is kept. `origin` says
+        where task, rows and weights come from.
         """
         config = self.config
         examples = encode_rows(
@@ -112,20 +106,18 @@ class Engine:
         num_batches = math.ceil(len(examples.lengths) / config.train_batch_size)
         num_steps = max(1, round(num_batches * config.num_train_epochs))
         training = {
-            **{name: origin[name] for name in ("task", "data", "checkpoint")},
+            **origin,
             "num_train_examples": int(examples.rows[-1]) + 1,
-            **({"teacher": origin["teacher"]} if self.teacher else {}),
             "num_train_steps": num_steps,
             "config": dataclasses.asdict(config),
         }
         files = sidecars(self.kind, self.bert_config, training)
-        base = None
-        if self.checkpoint and config.lora_rank:
+        if self.config.lora_rank:
+            assert self.checkpoint  # `check_adaptation` has looked at it
             base = BaseModel.of(self.checkpoint, config.alpha)
             files[ADAPTERS_FILE] = base.to_json()
-        selection = self._selection(evaluations, metric)
-        run = Run(
-            self._trainee(base),
+        return Run(
+            self._trainee(),
             Plan(
                 num_train_steps=num_steps,
                 num_warmup_steps=int(num_steps * config.warmup_proportion),
@@ -139,7 +131,7 @@ class Engine:
                     static_shapes=config.distribution_strategy == "tpu",
                     by_length=self.kind.batches_by_length,
                 ),
-                selection=selection,
+                selection=self._selection(evaluations),
             ),
             strategy=strategy,
             config=dataclasses.replace(
@@ -153,18 +145,6 @@ class Engine:
             callbacks=callbacks,
             starts_over=starts_over,
         )
-        is_whole = False
-        try:
-            run.train()
-            is_whole = True
-        except KeyboardInterrupt:
-            if not is_interactive:
-                raise
-            logging.warning("Interrupted at step %d.", run.step)
-        best = output_dir / "best"
-        if not (selection and (is_whole or whole_folder(best).is_dir())):
-            run.write_weights(best)
-        return run
 
     def load_best(self, output_dir: Path, model: keras.Model) -> keras.Model:
         """Loads the best weights of a run into its model, and returns it.
@@ -177,56 +157,44 @@ class Engine:
                 f"{folder} cannot be used: {damage}; start over with "
                 "overwrite_output_dir."
             )
-        if self.checkpoint and self.config.lora_rank:
+        if self.config.lora_rank:
             with precision(self.config.precision):
                 model = self.kind.build_model(self.bert_config)
         load_checkpoint(model, folder)
         return model
 
-    def load_finetuned(self) -> keras.Model:
-        """Returns the model of the checkpoint as it is.
-
-        Raises InputError if a layer of the model is not in the checkpoint.
-        """
-        assert self.checkpoint  # `finetune` has looked at it
-        with precision(self.config.precision):
-            model = self.build_model()
-        heads = heads_of(weight.path for weight in model.weights)
-        if absent := sorted(heads - heads_in(self.checkpoint)):
-            raise InputError(
-                f"{self.checkpoint} has no {absent[0]}, so the model cannot be "
-                "evaluated as it is; train it, or choose settings without this "
-                "layer."
-            )
+    def _build_model(self):
+        model = self.kind.build_model(self.bert_config)
+        if self.checkpoint:
+            load_checkpoint(model, self.checkpoint)
+        adapt(model, self.config)
         return model
 
-    def _selection(self, evaluations, metric):
+    def _teach(self, model):
+        return distill(model, self.teacher, self.kind, self.config)
+
+    def _selection(self, evaluations):
         if not evaluations:
             return None
         evaluation, *_ = evaluations.values()
         return Selection(
             lambda model: evaluation(model, tune=True)[1],
-            metric,
+            self.kind.spec.metrics[0],
             self.config.early_stopping_patience,
         )
 
-    def _trainee(self, base):
-        def build_adapted_model():
-            model = self.build_model()
-            adapt(model, self.config)
-            return model
-
+    def _trainee(self):
         return Trainee(
-            build_model=build_adapted_model,
+            build_model=self._build_model,
             objectives=self.kind.training_objectives,
             count_work=self.kind.work_counter(self.bert_config),
             learning_rate_factors=learning_rate_factors(
                 self.config, self.bert_config.num_hidden_layers
             ),
-            holds=is_stored_with_adapters if base else every_weight,
-            teach=distill(self.teacher, self.kind, self.config)
-            if self.teacher
-            else None,
+            holds=is_stored_with_adapters
+            if self.config.lora_rank
+            else every_weight,
+            teach=self._teach if self.teacher else None,
         )
 
     def _fingerprint(self, examples, evaluations):
@@ -235,7 +203,7 @@ class Engine:
         The training rows count as the network sees them, the validation rows
         as they are read.
         """
-        tokenizer, teacher = self.kind.tokenizer, self.teacher
+        tokenizer = self.kind.tokenizer
         spec = dataclasses.asdict(self.kind.spec)
         digests = {
             "training rows": _digest_of_examples(examples),
@@ -245,11 +213,12 @@ class Engine:
             "vocabulary": digest_of(*tokenizer.vocab),
             "settings of the tokenizer": digest_of(repr(tokenizer.settings)),
             "network": digest_of(self.bert_config.to_json()),
-            "initial weights": self.checkpoint
-            and fingerprint_of(self.checkpoint)
-            or "",
-            "teacher": fingerprint_of(teacher) if teacher else "",
         }
+        for name, checkpoint in (
+            ("initial weights", self.checkpoint),
+            ("teacher", self.teacher),
+        ):
+            digests[name] = fingerprint_of(checkpoint) if checkpoint else ""
         return Fingerprint(
             self.config.fixed_settings() | spec.pop("settings") | spec, digests
         )

@@ -1,10 +1,8 @@
-"""The answers of a model to rows: their score, and their files."""
+"""A model and rows -> its answers, and their score."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import keras
 import numpy as np
@@ -12,7 +10,6 @@ import tensorflow as tf
 
 from keras_bert.errors import InputError
 from keras_bert.finetuning.batches import evaluation_batches
-from keras_bert.io.whole_files import atomic_path
 from keras_bert.kinds.examples import Examples
 from keras_bert.kinds.kind import Answer, Kind
 from keras_bert.progress import Progress
@@ -112,31 +109,6 @@ class Predictor:
             )
             for name in labels
         }
-
-
-def write_predictions(
-    file: Path, rows: Sequence[Mapping], answers: Sequence[Mapping]
-) -> None:
-    """Writes each row with its answer as JSON lines; its label is `gold`."""
-    with atomic_path(file) as path, path.open("w", encoding="utf-8") as lines:
-        for row, answer in zip(rows, answers, strict=True):
-            row = {
-                "gold" if name == "label" else name: value
-                for name, value in row.items()
-            }
-            lines.write(
-                json.dumps({**row, **answer}, ensure_ascii=False) + "\n"
-            )
-
-
-def write_submission(
-    file: Path, kind: Kind, answers: Sequence[Mapping]
-) -> None:
-    """Writes `index` and `prediction`, as the GLUE server takes them."""
-    with atomic_path(file) as path, path.open("w", encoding="utf-8") as tsv:
-        tsv.write("index\tprediction\n")
-        for i, answer in enumerate(answers):
-            tsv.write(f"{i}\t{kind.submission(answer)}\n")
 
 
 def _of_any_size(spec):

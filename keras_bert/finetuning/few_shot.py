@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import keras
@@ -13,17 +15,19 @@ import tensorflow as tf
 from keras_bert.errors import InputError
 from keras_bert.finetuning.engine import Engine
 from keras_bert.finetuning.evaluation import Predictor
-from keras_bert.finetuning.fitting import fit_rows
+from keras_bert.finetuning.fitting import history_of
+from keras_bert.finetuning.folder import name_without_folders, read_training
 from keras_bert.kinds.classification import Classification
 from keras_bert.tasks.base import Row
+from keras_bert.training.distribution import get_strategy
 from keras_bert.training.objectives import BatchObjective
 
 _VECTORS = "vectors"
 
 
-def fit_few_shot_rows(
-    engine: Engine, rows: Sequence[Row], network: keras.Model | None
-) -> tuple[keras.Model, Any, keras.callbacks.History]:
+def contrast_and_solve(
+    engine: Engine, rows: Sequence[Row]
+) -> tuple[keras.Model, Mapping[str, Any], keras.callbacks.History]:
     """Trains the encoder on all pairs of rows, and then solves for the layer.
 
     This is SetFit (Tunstall et al. 2022, arXiv 2209.11055, section 3) with two
@@ -32,12 +36,16 @@ def fit_few_shot_rows(
 
     Returns the network, what is known of the training, and its history.
     """
-    kind = engine.kind
+    kind, config = engine.kind, engine.config
     settings: Any = kind.spec.settings
     if type(kind) is not Classification or settings.in_windows:
         raise InputError(
             "Few-shot training takes a classifier whose texts are not read in "
             "windows; train another model with fit."
+        )
+    if config.lora_rank:
+        raise InputError(
+            "Few-shot training changes all weights; leave out lora_rank."
         )
     if len({row["label"] for row in rows}) < len(kind.spec.labels):
         raise InputError(
@@ -48,29 +56,39 @@ def fit_few_shot_rows(
     contrast = _Contrast(
         dataclasses.replace(kind.spec, settings=settings), kind.tokenizer
     )
-    trained, _, training, history = fit_rows(
-        dataclasses.replace(engine, kind=contrast),
-        rows,
-        [],
-        network=network,
-        callbacks=(),
-        output_dir=None,
-        starts_over=False,
-    )
+    origin = name_without_folders(engine.checkpoint)
+    with tempfile.TemporaryDirectory(prefix="keras_bert-") as folder:
+        run = dataclasses.replace(
+            engine,
+            kind=contrast,
+            config=dataclasses.replace(config, keep_checkpoint_max=1),
+        ).start(
+            rows,
+            {},
+            strategy=get_strategy(config),
+            output_dir=Path(folder),
+            cache_dir=None,
+            origin={"task": None, "data": None, "checkpoint": origin},
+            callbacks=(),
+            starts_over=False,
+        )
+        run.train()
+        run.write_weights(Path(folder) / "best")
+        training = read_training(Path(folder) / "best")
     model = kind.build_model(engine.bert_config)
-    values = {weight.path: weight for weight in trained.weights}
+    values = {weight.path: weight for weight in run.model.weights}
     for weight in model.weights:
         if weight.path in values:
             weight.assign(values[weight.path])
     examples = contrast.encode(rows, labeled=True)
-    outputs, _ = Predictor(trained, {_VECTORS: contrast.objectives[_VECTORS]})(
-        examples, batch_size=32
+    outputs, _ = Predictor(run.model, contrast.objectives)(
+        examples, batch_size=config.eval_batch_size
     )
     kernel, bias = _solve(np.stack(outputs[_VECTORS]), kind.gold(rows))
     layer = model.get_layer("classifier")
     layer.kernel.assign(kernel)
     layer.bias.assign(bias)
-    return model, training, history
+    return model, training, history_of(run.history.rows, model)
 
 
 class _Contrast(Classification):

@@ -1,104 +1,26 @@
-"""Rows in memory and an engine -> a trained network and its history."""
+"""What `fit` of a fine-tuned model shares with Keras: arguments, a history."""
 
 from __future__ import annotations
 
 import dataclasses
-import tempfile
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Any
 
 import keras
 import numpy as np
 
-from keras_bert.checkpoints.find import check_output_dir
 from keras_bert.errors import InputError
-from keras_bert.finetuning.adaptation import check_adaptation
 from keras_bert.finetuning.config import FinetuningConfig
-from keras_bert.finetuning.engine import Engine
-from keras_bert.finetuning.evaluation import Evaluation
-from keras_bert.finetuning.folder import (
-    name_without_folders,
-    read_training,
-    sidecars,
-)
-from keras_bert.io.paths import to_path
-from keras_bert.kinds.kind import Kind
-from keras_bert.tasks.base import Row
-from keras_bert.training.checkpoint import write_weights
-from keras_bert.training.distribution import get_strategy
 from keras_bert.training.history import Row as Figures
 
 
-def fit_rows(
-    engine: Engine,
-    rows: Sequence[Row],
-    held_out: Sequence[Row],
-    *,
-    network: keras.Model | None,
-    callbacks: Sequence[keras.callbacks.Callback],
-    output_dir: str | Path | None,
-    starts_over: bool,
-) -> tuple[keras.Model, Kind, Mapping[str, Any], keras.callbacks.History]:
-    """Trains a network that starts with the weights of the engine's checkpoint.
-
-    If there is a `network`, it starts with the weights of this one, and the
-    checkpoint only has the name of where they are from. Returns the network,
-    the kind with what it learned, and what is known of the training.
-    """
-    config, origin = engine.config, name_without_folders(engine.checkpoint)
-    if output_dir is not None:
-        check_output_dir(to_path(output_dir))
-        if network is not None and config.lora_rank:
-            raise InputError(
-                "Adapters in an output_dir need their base model in a folder; "
-                "save the model and go on from from_pretrained(folder)."
-            )
-    with tempfile.TemporaryDirectory(prefix="keras_bert-") as temporary:
-        folder = to_path(output_dir or temporary)
-        if output_dir is None:
-            config = dataclasses.replace(config, keep_checkpoint_max=1)
-            engine = dataclasses.replace(engine, config=config)
-        if network is not None:
-            start = Path(temporary) / "start"
-            files = sidecars(engine.kind, engine.bert_config, {})
-            write_weights(network, start, files)
-            engine = dataclasses.replace(engine, checkpoint=start)
-        check_adaptation(config, engine.bert_config, engine.checkpoint)
-        strategy = get_strategy(config)
-        engine, _ = engine.with_learned_settings(lambda: rows)
-        kind, evaluations = engine.kind, {}
-        if held_out:
-            evaluations["validation"] = Evaluation(
-                kind, held_out, batch_size=config.eval_batch_size
-            )
-        run = engine.train(
-            rows,
-            evaluations,
-            kind.spec.metrics[0],
-            strategy=strategy,
-            output_dir=folder,
-            cache_dir=None,
-            origin={"task": None, "data": None, "checkpoint": origin},
-            callbacks=callbacks,
-            starts_over=starts_over,
-            is_interactive=True,
-        )
-        model = engine.load_best(folder, run.model)
-        training = read_training(folder / "best")
-    return model, kind, training, _history(run.history.rows, model)
-
-
-def checked_config(
-    config: FinetuningConfig | None, optimizer: Any, **changes: Any
+def config_of_fit(
+    config: FinetuningConfig | None, **changes: Any
 ) -> FinetuningConfig:
-    """Returns the config with the changes that are not None."""
-    if optimizer is not None:
-        raise InputError(
-            "fit makes the optimizer, which decays the learning rate to 0; "
-            "choose it by FinetuningConfig(optimizer=..., learning_rate=...), "
-            "or train model.model with compile and fit of Keras."
-        )
+    """Returns the config with the changes that are not None.
+
+    Raises InputError if `fit` cannot train in this way.
+    """
     config = FinetuningConfig.checked(config)
     changes = {name: x for name, x in changes.items() if x is not None}
     config = dataclasses.replace(config, **changes)
@@ -114,8 +36,10 @@ def checked_config(
     return config
 
 
-def _history(rows: Iterable[Figures], model):
-    """Returns the figures of each epoch; those of training are its means."""
+def history_of(
+    rows: Iterable[Figures], model: keras.Model
+) -> keras.callbacks.History:
+    """Returns the figures of each epoch; figures of training are means."""
     history = keras.callbacks.History()
     history.set_model(model)
     history.on_train_begin()

@@ -8,17 +8,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import keras
-
 from keras_bert.checkpoints.find import checkpoint_folder
-from keras_bert.checkpoints.load import load_whole
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.config import BertConfig, check_is_bert
 from keras_bert.errors import InputError
+from keras_bert.finetuning.data import is_list
 from keras_bert.io.whole_files import to_json
-from keras_bert.kinds.fields import check_text_list
 from keras_bert.kinds.hub_config import HubConfig
-from keras_bert.kinds.kind import Kind
+from keras_bert.kinds.kind import Kind, TaskSpec
 from keras_bert.kinds.spec import (
     build_kind,
     find_spec,
@@ -30,44 +27,49 @@ from keras_bert.kinds.spec import (
 _TRAINING = "training.json"
 
 
-def read_model(
-    path: str | Path,
-    labels: Sequence[str] | None = None,
-    text_fields: Sequence[str] | None = None,
-    settings: Mapping[str, Any] | None = None,
-) -> tuple[keras.Model, Kind, BertConfig]:
-    """Reads all of a fine-tuned model but what is known of its training."""
-    kind, bert_config = read_kind(path, labels, text_fields, settings)
-    model = kind.build_model(bert_config)
-    load_whole(model, path)
-    return model, kind, bert_config
-
-
 def read_kind(
     path: str | Path,
-    labels: Sequence[str] | None = None,
+    labels: Sequence | None = None,
     text_fields: Sequence[str] | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> tuple[Kind, BertConfig]:
     """Reads all of a fine-tuned model but its weights; see `load_finetuned`."""
     bert_config, tokenizer = load_config_and_tokenizer(path)
-    spec = find_spec(finetuned_folder(path), bert_config)
-    if labels is not None:
-        labels = check_text_list(labels, "labels")
-        if spec.labels and len(labels) != len(spec.labels):
+    found = find_spec(finetuned_folder(path), bert_config)
+    spec = changed_spec(found, labels, text_fields, settings)
+    if found.labels and len(spec.labels) != len(found.labels):
+        raise InputError(
+            f"The labels are {spec.labels}, but the model has "
+            f"{len(found.labels)}: {found.labels}; give as many, in this order."
+        )
+    return build_kind(spec, tokenizer, bert_config), bert_config
+
+
+def changed_spec(
+    spec: TaskSpec,
+    labels: Sequence | None,
+    text_fields: Sequence[str] | None,
+    settings: Mapping[str, Any] | None,
+) -> TaskSpec:
+    """Returns a spec with the changes that are not None.
+
+    Labels become strings.
+
+    Raises InputError if something has a wrong form.
+    """
+    changes: dict[str, Any] = {}
+    for name, names in (("labels", labels), ("text_fields", text_fields)):
+        if names is None:
+            continue
+        if not is_list(names):
             raise InputError(
-                f"The labels are {labels}, but the model has {len(spec.labels)}"
-                f": {spec.labels}; give as many, in this order."
+                f'The {name} are {names!r:.80}; give a list such as ["a", "b"].'
             )
-        spec = dataclasses.replace(spec, labels=labels)
-    if text_fields is not None:
-        names = check_text_list(text_fields, "text_fields")
-        spec = dataclasses.replace(spec, text_fields=names)
+        changes[name] = tuple(map(str, names))
     if settings:
         values = dataclasses.asdict(spec.settings) | dict(settings)
-        changed = make_settings(spec.kind, values)
-        spec = dataclasses.replace(spec, settings=changed)
-    return build_kind(spec, tokenizer, bert_config), bert_config
+        changes["settings"] = make_settings(spec.kind, values)
+    return dataclasses.replace(spec, **changes)
 
 
 def is_finetuned(path: str | Path) -> bool:
@@ -123,7 +125,7 @@ def sidecars(
 def read_training(folder: Path) -> dict[str, Any]:
     """Reads `training.json`, and the metrics that `finetune` wrote at the end.
 
-    The metrics are those of the best checkpoint.
+    The metrics belong to the best checkpoint.
     """
     training: dict[str, Any] = {}
     if (folder / _TRAINING).is_file():

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +13,13 @@ import keras
 from absl import logging
 
 from keras_bert.checkpoints.find import check_output_dir
+from keras_bert.checkpoints.load import load_whole
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
-from keras_bert.finetuning.adaptation import check_adaptation
 from keras_bert.finetuning.config import FinetuningConfig
-from keras_bert.finetuning.distillation import check_distillation
 from keras_bert.finetuning.engine import Engine
-from keras_bert.finetuning.evaluation import (
-    Evaluation,
-    write_predictions,
-    write_submission,
-)
+from keras_bert.finetuning.evaluation import Evaluation
 from keras_bert.finetuning.finetuned_model import FinetunedModel
 from keras_bert.finetuning.folder import (
     finetuned_folder,
@@ -31,14 +27,13 @@ from keras_bert.finetuning.folder import (
     name_without_folders,
 )
 from keras_bert.io.paths import to_path
-from keras_bert.io.whole_files import write_json
+from keras_bert.io.whole_files import atomic_path, write_json
 from keras_bert.kinds.registry import get_kind
 from keras_bert.kinds.spec import build_kind, find_spec, make_spec
 from keras_bert.progress import shown_log
 from keras_bert.tasks.base import Row, Task
 from keras_bert.tasks.registry import get_task
-from keras_bert.tasks.tfds_reader import read_tfds
-from keras_bert.training.distribution import get_strategy, is_chief
+from keras_bert.training.distribution import get_strategy, is_chief, precision
 
 
 @shown_log()
@@ -77,7 +72,7 @@ def finetune(
         vocab_file: The vocabulary; by default the one beside the weights.
         config: Learning rate, batch size, epochs and so on.
         settings: Settings of the kind of task, such as `max_seq_length`, that
-            replace those of the task.
+            replace the settings of the task.
         cache_dir: A local folder for the encoded training set, which is read
             from there in every epoch and by later runs; by default `encoded`
             in output_dir. Runs, also at the same time, can share a folder.
@@ -92,8 +87,8 @@ def finetune(
             training set; see `keras_bert.training.callbacks`.
 
     Returns:
-        The task's metrics and `loss` on the first validation split; those of
-        further splits have the name of the split before them. With several
+        The task's metrics and `loss` on the first validation split. The names
+        of the figures on further splits begin with the split. With several
         workers, only the chief evaluates the best checkpoint and writes files;
         the other workers return the last row of the history.
 
@@ -115,73 +110,104 @@ def finetune(
     config = FinetuningConfig.checked(config)
     output_dir, data_dir = to_path(output_dir), to_path(data_dir)
     check_output_dir(output_dir)
-    if teacher and not config.num_train_epochs:
+    is_trained = config.num_train_epochs > 0
+    if teacher and not is_trained:
         raise InputError(
             "With num_train_epochs=0 nothing is trained; leave the teacher out."
         )
     # First of all: workers must find each other before TensorFlow is used.
     strategy = get_strategy(config)
-    read = reader(task, data_dir, config.data_source)
     bert_config, tokenizer = load_config_and_tokenizer(
         checkpoint,
         bert_config=bert_config,
         vocab_file=vocab_file,
         do_lower_case=config.do_lower_case,
     )
-    check_adaptation(config, bert_config, checkpoint)
-    settings = _settings(task, settings, config, checkpoint, bert_config)
+    settings = _settings(task, settings, is_trained, checkpoint, bert_config)
     kind = build_kind(make_spec(task, settings), tokenizer, bert_config)
-    check_distillation(teacher, kind, config)
     engine = Engine(kind, bert_config, config, checkpoint, teacher)
-    rows: Iterable[Row] = ()
-    if config.num_train_epochs:
-        engine, rows = engine.with_learned_settings(lambda: read("train"))
+    if is_trained:
+        rows = read_split(task, data_dir, "train")
+        engine = engine.with_learned_settings(rows)
+    kind = engine.kind
     evaluations = {
         split: Evaluation(
-            engine.kind, list(read(split)), batch_size=config.eval_batch_size
+            kind,
+            list(read_split(task, data_dir, split)),
+            batch_size=config.eval_batch_size,
         )
         for split in task.validation_splits
     }
-    if config.num_train_epochs:
-        run = engine.train(
-            rows,
+    if is_trained:
+        # The folders mean nothing on another machine.
+        origin = {"task": task_name, "data": data_dir.name}
+        origin["checkpoint"] = name_without_folders(checkpoint)
+        if teacher:
+            origin["teacher"] = name_without_folders(teacher)
+        run = engine.start(
+            read_split(task, data_dir, "train"),
             evaluations,
-            task.metrics[0],
             strategy=strategy,
             output_dir=output_dir,
             cache_dir=cache_dir,
-            origin={
-                # The folders mean nothing on another machine.
-                "task": task_name,
-                "data": data_dir.name,
-                "checkpoint": name_without_folders(checkpoint),
-                "teacher": name_without_folders(teacher),
-            },
+            origin=origin,
             callbacks=callbacks,
             starts_over=overwrite_output_dir,
         )
+        run.train()
         if not is_chief(strategy):
             return run.history.last
         model = engine.load_best(output_dir, run.model)
     else:
-        model = engine.load_finetuned()
-    results = _evaluate(model, engine.kind, evaluations, output_dir)
-    finetuned = FinetunedModel(model, engine.kind, bert_config)
-    _predict_test_sets(finetuned, task, read, output_dir)
+        with precision(config.precision):
+            model = kind.build_model(bert_config)
+        assert checkpoint  # `_settings` has looked at it
+        load_whole(model, checkpoint)
+    results = _evaluate(model, kind, evaluations, output_dir)
+    finetuned = FinetunedModel(model, kind, bert_config)
+    _predict_test_sets(finetuned, task, data_dir, output_dir)
     return results
 
 
-def _settings(task, settings, config, checkpoint, bert_config):
-    """Returns the settings of a kind: the user's, the task's, the model's."""
+def read_split(task: Task, data_dir: Path, split: str) -> Iterable[Row]:
+    """Returns the rows of a split, which must have some."""
+    rows = iter(task.read(data_dir, split))
+    for first in rows:
+        return itertools.chain([first], rows)
+    raise InputError(
+        f"The reader of the task found no rows of the split {split} in "
+        f"{data_dir}."
+    )
+
+
+def _settings(task, settings, is_trained, checkpoint, bert_config):
+    """Returns the settings of a kind: the user's, the task's, the model's.
+
+    Training takes only the kind's `inherited_settings` of a model. Raises
+    InputError if the model is evaluated and is not one of this task.
+    """
     if not isinstance(settings or {}, Mapping):
         raise InputError(
             f"The settings are {settings!r:.80}, but must be a dict such as "
             '{"max_seq_length": 64}.'
         )
-    if config.num_train_epochs:
-        inherited = _inherited_settings(task, checkpoint, bert_config)
-        return {**inherited, **task.settings, **(settings or {})}
-    found = _settings_of_model(task, checkpoint, bert_config)
+    kind = get_kind(task.kind)
+    found: dict[str, Any] = {}
+    needs_model = not is_trained and (kind.head_names or not checkpoint)
+    if needs_model or (checkpoint and is_finetuned(checkpoint)):
+        folder = finetuned_folder(checkpoint)
+        spec = find_spec(folder, bert_config)
+        if is_trained:
+            names = kind.inherited_settings if spec.kind == task.kind else ()
+            found = {name: getattr(spec.settings, name) for name in names}
+            found |= task.settings
+        elif (spec.kind, spec.labels) == (task.kind, task.labels):
+            found = dataclasses.asdict(spec.settings)
+        else:
+            raise InputError(
+                f"{folder} is a model for {spec.kind} {spec.labels}, but the "
+                f"task is {task.kind} {task.labels}; give a model of this task."
+            )
     return {**found, **(settings or {})}
 
 
@@ -193,80 +219,34 @@ def _evaluate(model, kind, evaluations, output_dir):
         _, figures = other(model)
         results |= {f"{split}_{name}": x for name, x in figures.items()}
     write_json(output_dir / "eval_results.json", results)
-    write_predictions(
+    _write_predictions(
         output_dir / "predictions.jsonl", evaluation.rows, answers
     )
     kind.write_reports(output_dir, evaluation.rows, answers)
     return results
 
 
-def reader(
-    task: Task, data_dir: Path, data_source: str
-) -> Callable[[str], Iterable[Row]]:
-    """Returns a function that reads a split, which must have rows."""
-
-    def read(split):
-        if data_source == "tfds":
-            rows = read_tfds(task, data_dir, split)
-        else:
-            rows = task.read(data_dir, split)
-        if isinstance(rows, Sequence):
-            first_rows = rows[:1]
-        else:
-            rows = iter(rows)
-            first_rows = list(itertools.islice(rows, 1))
-            rows = itertools.chain(first_rows, rows)
-        if not first_rows:
-            raise InputError(
-                f"The reader of the task found no rows of the split {split} "
-                f"in {data_dir}."
-            )
-        return rows
-
-    return read
-
-
-def _settings_of_model(task, checkpoint, bert_config):
-    """Returns the settings that a fine-tuned model was trained with.
-
-    There are none for a pre-trained model, which is an answer if the kind has
-    no output layer. Raises InputError if it is not a model of this task.
-    """
-    if (
-        checkpoint
-        and not get_kind(task.kind).head_names
-        and not is_finetuned(checkpoint)
-    ):
-        return {}
-    folder = finetuned_folder(checkpoint)
-    spec = find_spec(folder, bert_config)
-    if (spec.kind, spec.labels) != (task.kind, task.labels):
-        raise InputError(
-            f"{folder} is a model for {spec.kind} {spec.labels}, but the task "
-            f"is {task.kind} {task.labels}; give a model of this task."
-        )
-    return dataclasses.asdict(spec.settings)
-
-
-def _inherited_settings(task, checkpoint, bert_config):
-    """Returns what training keeps of the model that it starts from."""
-    if not (checkpoint and is_finetuned(checkpoint)):
-        return {}
-    spec = find_spec(finetuned_folder(checkpoint), bert_config)
-    if spec.kind != task.kind:
-        return {}
-    names = get_kind(task.kind).inherited_settings
-    return {name: getattr(spec.settings, name) for name in names}
-
-
-def _predict_test_sets(finetuned, task, read, output_dir):
+def _predict_test_sets(finetuned, task, data_dir, output_dir):
     for split, file in task.test_files.items():
         try:
-            rows = list(read(split))
+            rows = list(read_split(task, data_dir, split))
         except FileNotFoundError as error:
             logging.info("No predictions for a test set: %s", error)
             continue
         answers = finetuned.predict(rows)
-        path = output_dir / file
-        write_predictions(path.with_suffix(".jsonl"), rows, answers)
-        write_submission(path, finetuned.kind, answers)
+        file = output_dir / file
+        _write_predictions(file.with_suffix(".jsonl"), rows, answers)
+        # As the GLUE server takes them.
+        with atomic_path(file) as path, path.open("w", encoding="utf-8") as tsv:
+            tsv.write("index\tprediction\n")
+            for i, answer in enumerate(answers):
+                tsv.write(f"{i}\t{finetuned.kind.submission(answer)}\n")
+
+
+def _write_predictions(file, rows, answers):
+    """Writes each row with its answer as JSON lines; its label is `gold`."""
+    with atomic_path(file) as path, path.open("w", encoding="utf-8") as lines:
+        for row, answer in zip(rows, answers, strict=True):
+            row = {"gold" if x == "label" else x: row[x] for x in row}
+            line = json.dumps({**row, **answer}, ensure_ascii=False)
+            lines.write(f"{line}\n")

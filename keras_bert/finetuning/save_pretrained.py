@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import keras
 import numpy as np
 
-from keras_bert.checkpoints.adapters import has_adapters
 from keras_bert.checkpoints.heads import heads_of, without_heads
 from keras_bert.checkpoints.keras_files import arrays_of, config_of_network
 from keras_bert.checkpoints.resize.checkpoint import write_checkpoint
-from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.io.whole_files import check_is_new
 from keras_bert.models.encoder import build_encoder
-
-if TYPE_CHECKING:
-    from keras_bert.kinds.kind import Kind
 
 # Parts of a network that no kind of task has as its own.
 _PRETRAINED_HEADS = {"pooler", "masked_lm", "next_sentence"}
@@ -62,8 +57,8 @@ def save_pretrained(
         ['bad', 'good']
 
     Args:
-        network: What a function `build_*` returned, or Keras loaded.
-        tokenizer: What the texts were tokenized with in training.
+        network: A network that a function `build_*` returned or Keras loaded.
+        tokenizer: The tokenizer of the texts in training.
         output_dir: A new folder; it appears when it is whole.
         text_fields: The names of the fields that the network reads, in order:
             one, or two for pairs.
@@ -87,11 +82,6 @@ def save_pretrained(
             "keras_bert.load_tokenizer(vocab_file=path)."
         )
     text_fields = [text_fields] if isinstance(text_fields, str) else text_fields
-    if isinstance(labels, str) or not all(isinstance(x, str) for x in labels):
-        raise InputError(
-            f"The labels are {labels!r:.80}, but must be a list of names, in "
-            "the order of their ids."
-        )
     if (labels or settings) and not text_fields:
         raise InputError(
             "Labels or settings were given without text_fields; name the "
@@ -101,12 +91,6 @@ def save_pretrained(
     config = config_of_network(network)
     config.check_vocab_size(tokenizer.vocab_size, "The tokenizer")
     arrays = arrays_of(network)
-    if has_adapters(arrays):
-        raise InputError(
-            "The network has adapters, which Keras merges into the weights of "
-            "a .keras file; save it with network.save, load it with "
-            "keras.saving.load_model, and give the result."
-        )
     texts = {}
     if text_fields:
         from keras_bert.kinds.spec import spec_to_json
@@ -126,10 +110,11 @@ def save_pretrained(
     write_checkpoint(output_dir, arrays, config, tokenizer, texts)
 
 
-def _kind(network, tokenizer, config, text_fields, labels, settings) -> Kind:
+def _kind(network, tokenizer, config, text_fields, labels, settings):
+    from keras_bert.kinds.fields import check_text_list
+    from keras_bert.kinds.kind import TaskSpec
     from keras_bert.kinds.registry import known_kinds
-    from keras_bert.kinds.spec import build_kind, make_spec
-    from keras_bert.tasks.base import Task
+    from keras_bert.kinds.spec import build_kind, make_settings
 
     heads = heads_of(arrays_of(network)) - _PRETRAINED_HEADS
     outputs = network.output if isinstance(network.output, dict) else {}
@@ -145,15 +130,14 @@ def _kind(network, tokenizer, config, text_fields, labels, settings) -> Kind:
             "import the file that defines your kind."
         )
     length = min(kind.Settings().max_seq_length, config.max_position_embeddings)
-    task = Task(
-        kind=kind.name,
-        text_fields=tuple(text_fields),
-        labels=tuple(labels),
-        metrics=tuple(kind.metrics)[:1],
-        read=lambda data_dir, split: [],
-        settings={"max_seq_length": length},
+    spec = TaskSpec(
+        kind.name,
+        tuple(text_fields),
+        make_settings(kind.name, {"max_seq_length": length, **settings}),
+        check_text_list(labels, "labels"),
+        tuple(kind.metrics)[:1],
     )
-    return build_kind(make_spec(task, settings), tokenizer, config)
+    return build_kind(spec, tokenizer, config)
 
 
 def _check_weights(arrays, expected):
@@ -166,12 +150,12 @@ def _check_weights(arrays, expected):
         raise InputError(
             f"The weight {wrong[0]} of the network has the shape "
             f"{given.get(wrong[0])}, but {wanted.get(wrong[0])} is expected "
-            "from its layers, the labels and the settings; None means that "
-            "there is no such weight. Do the labels belong to this network?"
+            "(None is no such weight); check labels and settings, and merge "
+            "adapters."
         )
 
 
-def _check_outputs(network, built, config: BertConfig, kind: Kind) -> None:
+def _check_outputs(network, built, config, kind):
     """Raises InputError unless both networks compute the same."""
     weights = {weight.path: weight for weight in network.weights}
     for weight in built.weights:

@@ -18,13 +18,17 @@ from keras_bert.errors import InputError
 from keras_bert.finetuning.config import FinetuningConfig
 from keras_bert.finetuning.encoding import encoded_folder
 from keras_bert.finetuning.engine import text_of_rows
-from keras_bert.finetuning.run import finetune, reader
+from keras_bert.finetuning.run import finetune, read_split
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import atomic_path, remove, write_json
 from keras_bert.progress import shown_log
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.registry import get_task
-from keras_bert.training.fingerprint import digest_of
+from keras_bert.training.fingerprint import (
+    FINGERPRINT_FILE,
+    Fingerprint,
+    digest_of,
+)
 
 _VARIED_IN_THE_PAPER = (
     "learning_rate",
@@ -86,37 +90,57 @@ def search_hyperparameters(
         >>> best["learning_rate"] in (1e-4, 3e-5)
         True
     """
-    found_task = task if isinstance(task, Task) else get_task(task)
-    output_dir = to_path(output_dir)
     configs = [
         dataclasses.replace(config, random_seed=config.random_seed + i)
         for config in configs
         for i in range(num_restarts)
     ]
     configs = list(dict.fromkeys(configs))  # no duplicates
-    _check(configs)
-    varied = _varied_fields(configs)
+    if not configs or not all(config.num_train_epochs for config in configs):
+        raise InputError(
+            "There is nothing to run; give a value for each flag, epochs above "
+            "0, and at least one restart."
+        )
+    if any(c.distribution_strategy == "multi_worker_mirrored" for c in configs):
+        raise InputError(
+            "A search cannot use several workers; call finetune once for each "
+            "setting."
+        )
+    output_dir = to_path(output_dir)
     cache_dir = encoded_folder(output_dir, cache_dir)
+    found_task = task if isinstance(task, Task) else get_task(task)
     metric = found_task.metrics[0]
-    inputs = _inputs(found_task, data_dir, configs[0], kwargs)
+    inputs = _inputs(found_task, to_path(data_dir), kwargs)
+    varied = [
+        field.name
+        for field in dataclasses.fields(FinetuningConfig)
+        if field.name in _VARIED_IN_THE_PAPER
+        or len({getattr(config, field.name) for config in configs}) > 1
+    ]
     rows: list[dict[str, Any]] = []
-    best: tuple[dict[str, Any], Path] | None = None
 
     def rank(row):
         # The correlation with a constant is undefined.
         return -math.inf if math.isnan(row[metric]) else row[metric]
 
-    for number, config in enumerate(configs, 1):
-        settings = {name: getattr(config, name) for name in varied}
-        name = ",".join(f"{k}={v}" for k, v in settings.items())
-        logging.info("Run %d of %d: %s", number, len(configs), name)
-        folder = output_dir / name
-        if kwargs.get("overwrite_output_dir"):
-            remove(folder / "run.json")
-        asked = dataclasses.asdict(config) | inputs
+    def folder_of(row):
+        return output_dir / ",".join(f"{x}={row[x]}" for x in varied)
 
-        def run(config=config, folder=folder):
-            return finetune(
+    for number, config in enumerate(configs, 1):
+        row = {name: getattr(config, name) for name in varied}
+        folder = folder_of(row)
+        logging.info("Run %d of %d: %s", number, len(configs), folder.name)
+        done = folder / "run.json"
+        if kwargs.get("overwrite_output_dir"):
+            remove(done)
+        fingerprint = dataclasses.replace(
+            inputs, settings={**dataclasses.asdict(config), **inputs.settings}
+        )
+        if done.is_file():
+            fingerprint.check_is_that_of(folder, folder)
+        else:
+            begin = time.monotonic()
+            figures = finetune(
                 task,
                 data_dir,
                 folder,
@@ -124,90 +148,44 @@ def search_hyperparameters(
                 cache_dir=cache_dir,
                 **kwargs,
             )
-
-        row = settings | _run(run, folder, asked)
+            figures["minutes"] = (time.monotonic() - begin) / 60
+            write_json(folder / FINGERPRINT_FILE, vars(fingerprint))
+            write_json(done, figures)
+        # A finished run does not need its last checkpoints, which are large.
+        remove(folder / "checkpoints")
+        figures = json.loads(done.read_bytes())
+        # JSON has no NaN, the score of an undefined metric.
+        row |= {n: math.nan if x is None else x for n, x in figures.items()}
         rows.append(row)
-        if best is None or rank(row) > rank(best[0]):
-            best, worse = (row, folder), best
-        else:
-            worse = row, folder
-        if worse:
-            remove(worse[1] / "best")
         rows.sort(key=rank, reverse=True)
+        for worse in rows[1:]:
+            remove(folder_of(worse) / "best")
         _write_table(output_dir / "search.csv", rows)
-        _plot(output_dir / "search.png", rows, varied, metric)
-    assert best  # there is at least one config
-    logging.info("The best model is in %s", best[1])
-    return best[0]
+    _plot(output_dir / "search.png", rows, varied, metric)
+    logging.info("The best model is in %s", folder_of(rows[0]))
+    return rows[0]
 
 
-def _check(configs):
-    if not configs:
-        raise InputError(
-            "There is nothing to run; give a value for each flag, and at least "
-            "one restart."
-        )
-    if not all(config.num_train_epochs for config in configs):
-        raise InputError(
-            "With num_train_epochs=0 nothing is trained, so there is nothing "
-            "to search; leave the 0 out."
-        )
-    if any(c.distribution_strategy == "multi_worker_mirrored" for c in configs):
-        raise InputError(
-            "A search cannot use several workers; call finetune once for each "
-            "setting."
-        )
-
-
-def _varied_fields(configs):
-    """The fields that the paper varies, and those in which configs differ."""
-    return [
-        field.name
-        for field in dataclasses.fields(FinetuningConfig)
-        if field.name in _VARIED_IN_THE_PAPER
-        or len({getattr(config, field.name) for config in configs}) > 1
-    ]
-
-
-def _inputs(task, data_dir, config, kwargs):
-    """Returns what all runs of a search are made from."""
-    splits = ("train", task.validation_splits[0])
-    read = reader(task, to_path(data_dir), config.data_source)
-    inputs = {
-        "task": str((task.kind, task.text_fields, task.labels, task.settings)),
-        "data_dir": str(data_dir),
-        "rows": digest_of(*(text_of_rows(read(split)) for split in splits)),
+def _inputs(task, data_dir, kwargs):
+    """Returns the fingerprint of what all runs of a search are made from."""
+    rows = (
+        text_of_rows(read_split(task, data_dir, split))
+        for split in ("train", task.validation_splits[0])
+    )
+    checkpoint = kwargs.get("checkpoint")
+    settings = {
+        **{x: getattr(task, x) for x in ("kind", "text_fields", "labels")},
+        "settings of the task": str(task.settings),
+        **{name: str(value) for name, value in kwargs.items()},
     }
-    if checkpoint := kwargs.get("checkpoint"):
-        inputs["initial weights"] = fingerprint_of(checkpoint)
-    return inputs | {
-        name: str(value)
-        for name, value in kwargs.items()
-        if name != "overwrite_output_dir"
-    }
-
-
-def _run(run, folder, asked) -> dict[str, Any]:
-    """Returns the figures of a run; runs it unless an earlier call has."""
-    done = folder / "run.json"
-    if not done.is_file():
-        begin = time.monotonic()
-        figures = run()
-        figures["minutes"] = (time.monotonic() - begin) / 60
-        write_json(done, {"asked": asked, "figures": figures})
-    # A finished run does not need its last checkpoints, which are large.
-    remove(folder / "checkpoints")
-    values = json.loads(done.read_text(encoding="utf-8"))
-    for name, value in asked.items():
-        if (before := values["asked"].get(name)) != value:
-            raise InputError(
-                f"{folder} was run with {name}={before!r}, not {value!r}; "
-                "give another output_dir, or overwrite_output_dir to start "
-                "over."
-            )
-    # JSON has no NaN, the score of an undefined metric.
-    figures = values["figures"]
-    return {n: math.nan if x is None else x for n, x in figures.items()}
+    settings.pop("overwrite_output_dir", None)
+    return Fingerprint(
+        settings,
+        {
+            "rows": digest_of(*rows),
+            "initial weights": fingerprint_of(checkpoint) if checkpoint else "",
+        },
+    )
 
 
 def _write_table(file, rows):

@@ -27,9 +27,9 @@ class Task:
         text_fields: The fields of a row that the model reads: one text, or
             the two texts of a pair; for multiple choice a text and a list of
             endings; for token classification a list of words; for a span the
-            question and the context; for embedding a text, one of like
-            meaning, and any of other meanings, of which a row has the first
-            ones. The served model takes the same names.
+            question and the context; for embedding a text, one of similar
+            meaning, and any number of different meaning, of which a row may
+            leave out the last ones. The served model takes the same names.
         metrics: Names of the kind's metrics, the most important one first.
         read: Called with the data folder (a pathlib.Path, or a UPath for a
             URL) and a split; returns or yields rows, each a dict with the
@@ -47,9 +47,6 @@ class Task:
             the best checkpoint.
         test_files: For each split without labels, the name of the file that
             its predictions are written to.
-        tfds_name: The name in tensorflow-datasets, such as "glue/mnli", if
-            the data set is there with the same fields, `label` and splits.
-        examples: Some labeled rows, for tests.
 
     Example:
         >>> from keras_bert.tasks import readers
@@ -74,8 +71,6 @@ class Task:
     test_files: Mapping[str, str] = dataclasses.field(
         default_factory=lambda: {"test": "test_predictions.tsv"}
     )
-    tfds_name: str = ""
-    examples: tuple[Row, ...] = ()
 
     def __post_init__(self):
         for name in ("text_fields", "labels", "metrics", "validation_splits"):
@@ -92,8 +87,6 @@ class Task:
                 f"The read of the task is {self.read!r}; give a function, such "
                 "as keras_bert.tasks.readers.tsv returns."
             )
-        if len(set(self.labels)) < len(self.labels):
-            raise InputError(f"One of the labels {self.labels} occurs twice.")
         if not self.metrics:
             raise InputError("The task has no metrics; give at least one.")
         stems = [Path(file).stem for file in self.test_files.values()]
@@ -107,9 +100,3 @@ class Task:
     def validation_rows(self, data_dir: str | Path) -> list[Row]:
         """Returns the rows of the first validation split."""
         return list(self.read(to_path(data_dir), self.validation_splits[0]))
-
-
-def make_examples(fields: Iterable[str], *rows: tuple) -> tuple[Row, ...]:
-    """Returns rows whose values are in the order of the fields."""
-    fields = tuple(fields)
-    return tuple(dict(zip(fields, row, strict=True)) for row in rows)

@@ -35,7 +35,6 @@ def conll(
             for sentence in _sentences(path)
         ),
         {"train": train, "validation": validation, "test": test},
-        what="sentence",
     )
 
 
@@ -54,8 +53,7 @@ def _sentences(path):
             if len(columns) != num_columns:
                 raise InputError(
                     f"Line {number} of {path} has {len(columns)} columns, but "
-                    f"the lines before have {num_columns}; check its spaces "
-                    "and tabs."
+                    f"others have {num_columns}; check its spaces and tabs."
                 )
             sentence.append((number, columns))
     if sentence:
@@ -79,10 +77,8 @@ def _row(sentence, path, labels, word_column, tag_column):
             tag = f"B-{tag[2:]}"
         if tag not in labels:
             raise InputError(
-                f"Line {number} of {path} has the tag "
-                f"{columns[tag_column]!r}, but the labels are "
-                f"{', '.join(labels)}; check the labels and the tag_column "
-                "of the task."
+                f"Line {number} of {path} has the tag {columns[tag_column]!r}, "
+                f"but the task has the labels {', '.join(labels)}; check both."
             )
         tags.append(tag)
     words = [columns[word_column] for _, columns in sentence]
@@ -106,12 +102,5 @@ TASKS = {
         # The test set has labels, so it is scored too.
         validation_splits=("validation", "test"),
         test_files={},
-        examples=tuple(
-            {"words": words.split(), "label": tags.split()}
-            for words, tags in (
-                ("John Smith was in York .", "B-PER I-PER O O B-LOC O"),
-                ("The German film of the BBC", "O B-MISC O O O B-ORG"),
-            )
-        ),
     ),
 }

@@ -1,21 +1,18 @@
 """GLUE (Wang et al. 2018), from the official folders.
 
-The text fields have the names of tensorflow-datasets. The files of predictions
-have the names that the GLUE server expects in its zip file.
+The files of predictions have the names that the GLUE server expects in its zip
+file.
 """
 
 import dataclasses
 
 from keras_bert.io.paths import to_path
 from keras_bert.tasks import readers
-from keras_bert.tasks.base import Task, make_examples
+from keras_bert.tasks.base import Task
 
 
-def _task(file_name, columns, *examples, reading=None, **fields):
-    """Returns a task with the files train.tsv, dev.tsv and test.tsv.
-
-    An example has its texts in the order of the columns, then its label.
-    """
+def _task(file_name, columns, *, reading=None, **fields):
+    """Returns a task with the files train.tsv, dev.tsv and test.tsv."""
     fields = {"kind": "classification", "metrics": ("accuracy",)} | fields
     return Task(
         text_fields=tuple(field for field in columns if field != "label"),
@@ -27,7 +24,6 @@ def _task(file_name, columns, *examples, reading=None, **fields):
             **(reading or {}),
         ),
         test_files={"test": file_name},
-        examples=make_examples(columns, *examples),
         **fields,
     )
 
@@ -75,42 +71,25 @@ _MNLI = Task(
         "test_mismatched": "MNLI-mm.tsv",
         "diagnostic": "AX.tsv",
     },
-    examples=make_examples(
-        _MNLI_COLUMNS,
-        ("The dog jumped over the fox.", "The dog moved.", "entailment"),
-        ("The film was good.", "The film was bad.", "contradiction"),
-    ),
 )
-_TASKS = {
+TASKS = {
     "glue/cola": _task(
         "CoLA.tsv",
         {"sentence": 3, "label": 1},
-        ("The dog is good.", "1"),
-        ("Dog the good is.", "0"),
         labels=_NO_YES,
         metrics=("matthews", "accuracy"),
         reading={"header": False, "test_columns": _same("sentence")},
     ),
-    "glue/sst2": _task(
-        "SST-2.tsv",
-        _same("sentence", "label"),
-        ("a very good film", "1"),
-        ("a bad movie", "0"),
-        labels=_NO_YES,
-    ),
+    "glue/sst2": _task("SST-2.tsv", _same("sentence", "label"), labels=_NO_YES),
     "glue/mrpc": _task(
         "MRPC.tsv",
         dict(sentence1="#1 String", sentence2="#2 String", label="Quality"),
-        ("The dog jumped.", "A dog was jumping.", "1"),
-        ("The fox is lazy.", "The movie was bad.", "0"),
         labels=_NO_YES,
         metrics=("f1", "accuracy"),
     ),
     "glue/qqp": _task(
         "QQP.tsv",
         _same("question1", "question2") | {"label": "is_duplicate"},
-        ("Is the film good?", "Is it a good film?", "1"),
-        ("Is the film good?", "Is the dog lazy?", "0"),
         labels=_NO_YES,
         metrics=("f1", "accuracy"),
         # A line break inside of a question splits some lines of the official
@@ -120,8 +99,6 @@ _TASKS = {
     "glue/stsb": _task(
         "STS-B.tsv",
         SCORED_PAIR,
-        ("The dog jumped.", "A dog was jumping.", "4.800"),
-        ("The fox is lazy.", "The movie was bad.", "0.200"),
         kind="regression",
         metrics=("pearson", "spearman"),
         settings={"min_value": 0.0, "max_value": 5.0},
@@ -142,28 +119,8 @@ _TASKS = {
         test_files={"test": "AX.tsv"},
     ),
     "glue/qnli": _task(
-        "QNLI.tsv",
-        _same("question", "sentence", "label"),
-        ("Was the fox quick?", "The fox was quick.", "entailment"),
-        ("Was the fox quick?", "The fox was brown.", "not_entailment"),
-        labels=_ENTAILMENT,
+        "QNLI.tsv", _same("question", "sentence", "label"), labels=_ENTAILMENT
     ),
-    "glue/rte": _task(
-        "RTE.tsv",
-        _SENTENCE_PAIR,
-        ("The quick dog jumped.", "The dog is quick.", "entailment"),
-        ("The quick dog jumped.", "The dog is lazy.", "not_entailment"),
-        labels=_ENTAILMENT,
-    ),
-    "glue/wnli": _task(
-        "WNLI.tsv",
-        _SENTENCE_PAIR,
-        ("The fox saw the dog, and it jumped.", "The dog jumped.", "1"),
-        ("The fox saw the dog, and it jumped.", "The film jumped.", "0"),
-        labels=_NO_YES,
-    ),
-}
-TASKS = {
-    name: dataclasses.replace(task, tfds_name=name)
-    for name, task in _TASKS.items()
+    "glue/rte": _task("RTE.tsv", _SENTENCE_PAIR, labels=_ENTAILMENT),
+    "glue/wnli": _task("WNLI.tsv", _SENTENCE_PAIR, labels=_NO_YES),
 }

@@ -36,20 +36,20 @@ def tsv(
     columns: Columns,
     header: bool = True,
     test_columns: Columns | None = None,
-    test_header: bool = True,
     leave_out_broken: bool = False,
     **files: str,
 ) -> Reader:
     """Reads tab-separated files without quotes, such as those of GLUE.
 
     A quote is a character of the text. But a field that begins and ends with
-    a quote and has quotes inside, all of them doubled, is one that Excel
-    wrote: it is read without the outer quotes. `csv` reads a file of which
-    all fields are quoted so, or which has line breaks inside of quotes.
+    a quote and has quotes inside, all of them doubled, was written by Excel:
+    it is read without the outer quotes. `csv` reads files in which all fields
+    have such quotes, or line breaks inside of quotes.
 
     `columns` maps a field to its column: its number from 0, or its name in
     the header. Splits without labels have the columns `test_columns`, if
-    given. A line with a wrong number of columns raises InputError. With
+    given. Without a `header`, only files whose columns have names begin with
+    one. A line with a wrong number of columns raises InputError. With
     `leave_out_broken`, such lines of splits with labels are skipped, and the
     log counts them; a split without labels must keep its number of rows.
     """
@@ -58,9 +58,8 @@ def tsv(
         return _table_rows(
             enumerate(map(_split_tsv, read_lines(path)), 1),
             path,
-            columns=columns if labeled else test_columns or columns,
-            header=header if labeled else test_header,
-            labeled=labeled,
+            _needed(columns if labeled else test_columns or columns, labeled),
+            header=header,
             leave_out_broken=leave_out_broken and labeled,
         )
 
@@ -75,8 +74,9 @@ def csv(*, columns: Columns, **files: str) -> Reader:
     """
 
     def rows(path, labeled):
-        table = _csv_table(path, _delimiter(path, columns, labeled))
-        return _table_rows(table, path, columns=columns, labeled=labeled)
+        needed = _needed(columns, labeled)
+        table = _csv_table(path, _delimiter(path, needed))
+        return _table_rows(table, path, needed)
 
     return reader(rows, files)
 
@@ -107,14 +107,12 @@ def parquet(*, columns: Mapping[str, str], **files: str) -> Reader:
 def reader(
     rows: Callable[[Path, bool], Iterable[Row]],
     files: Mapping[str, str | None],
-    *,
-    what: str = "example",
 ) -> Reader:
     """Returns a reader that checks the file of a split and yields its rows.
 
     `rows` is called with the file and whether the split has labels. The reader
     raises FileNotFoundError if the file is absent, and InputError if it has no
-    row, which the message calls by `what` a row is.
+    row.
     """
 
     def read(data_dir, split):
@@ -127,7 +125,7 @@ def reader(
                 "task?"
             )
         found = rows(path, split.startswith(("train", "validation")))
-        return not_empty(found, f"{path} contains no {what}.")
+        return not_empty(found, f"{path} contains no example.")
 
     return read
 
@@ -209,12 +207,11 @@ def _split_tsv(line):
     ]
 
 
-def _delimiter(path, columns, labeled):
+def _delimiter(path, columns):
     """Returns the one that splits the header into the columns; else ","."""
-    needed = _needed(columns, labeled).values()
     for delimiter in ",;\t":
         _, names = next(_csv_table(path, delimiter), (0, []))
-        if all(c in names or c in range(len(names)) for c in needed):
+        if all(c in names or c in range(len(names)) for c in columns.values()):
             return delimiter
     return ","
 
@@ -239,33 +236,23 @@ def _csv_table(path, delimiter):
             ) from error
 
 
-def _table_rows(
-    table: Iterator[tuple[int, list[str]]],
-    path: Path,
-    *,
-    columns: Columns,
-    labeled: bool,
-    header: bool = True,
-    leave_out_broken: bool = False,
-):
+def _table_rows(table, path, columns, *, header=True, leave_out_broken=False):
     """Yields the rows of numbered lines, which are split into columns."""
-    _, names = next(table, (0, [])) if header else (0, [])
-    if header and not names:
-        raise InputError(f"{path} is empty.")
-    places = {
-        field: _place(column, names, path)
-        for field, column in _needed(columns, labeled).items()
-    }
+    names = []
+    if header or any(isinstance(x, str) for x in columns.values()):
+        _, names = next(table, (0, []))
+        if not names:
+            raise InputError(f"{path} is empty.")
+    places = {f: _place(c, names, path) for f, c in columns.items()}
     num_columns = len(names)
     last_place = max(places.values())
-    num_broken = first_broken = 0
+    num_broken = 0
     for number, line in table:
         num_columns = num_columns or len(line)
         if len(line) == num_columns > last_place:
             yield {field: line[i] for field, i in places.items()}
         elif leave_out_broken:
             num_broken += 1
-            first_broken = first_broken or number
         else:
             expected = max(num_columns, last_place + 1)
             raise InputError(
@@ -274,12 +261,8 @@ def _table_rows(
             )
     if num_broken:
         logging.warning(
-            "%d lines of %s do not have %d columns, so they are skipped; the "
-            "first is line %d.",
-            num_broken,
-            path,
-            num_columns,
-            first_broken,
+            f"{num_broken} lines of {path} do not have {num_columns} columns, "
+            "so they are skipped."
         )
 
 
@@ -289,7 +272,7 @@ def _place(column, names, path):
     if column not in names:
         raise InputError(
             f"{path} has no column {column!r}; its header is {names}. Check "
-            "the header, the separators and the columns of the task."
+            "its separators, and the columns of the task."
         )
     if names.count(column) > 1:
         raise InputError(

@@ -33,7 +33,7 @@ def get_task(name: str | Path) -> Task:
     name = str(name)
     path, _, chosen = name.partition(":")
     if path.endswith(".py"):
-        return _choose(_load_file(path), chosen, path)
+        return _task_of_file(path, chosen)
     tasks = known_tasks()
     if name not in tasks:
         raise InputError(
@@ -52,7 +52,7 @@ def known_tasks() -> dict[str, Task]:
     return tasks
 
 
-def _load_file(path):
+def _task_of_file(path, chosen):
     if not Path(path).is_file():
         raise FileNotFoundError(
             f"No task file at {path}; give a Python file that defines TASKS."
@@ -66,10 +66,6 @@ def _load_file(path):
             f"TASKS of {path} is a {type(tasks).__name__}; give a dict of "
             "tasks by name."
         )
-    return tasks
-
-
-def _choose(tasks, chosen, path):
     if chosen in tasks:
         return tasks[chosen]
     if len(tasks) == 1 and not chosen:

@@ -19,7 +19,7 @@ from pathlib import Path
 from keras_bert.errors import InputError
 from keras_bert.io.paths import to_path
 from keras_bert.tasks import glue, readers
-from keras_bert.tasks.base import Row, Task, make_examples
+from keras_bert.tasks.base import Row, Task
 
 # Annotators of SNLI did not agree on the label "-".
 _LABELS = ("entailment", "neutral", "contradiction", "-")
@@ -91,12 +91,6 @@ _KORSTS = dataclasses.replace(
     ),
     validation_splits=("validation", "validation_test"),
     test_files={},
-    tfds_name="",
-    examples=make_examples(
-        glue.SCORED_PAIR,
-        ("한 남자가 춤을 추고 있다.", "남자가 춤을 춘다.", "4.500"),
-        ("비행기가 이륙하고 있다.", "아이가 말을 타고 있다.", "0.200"),
-    ),
 )
 
 
@@ -120,10 +114,5 @@ TASKS = {
         read=_read_nli,
         test_files={},
         settings={"loss": "multiple_negatives"},
-        examples=make_examples(
-            _TRIPLET,
-            ("The dog jumped over the fox.", "The dog was jumping.", "A fox."),
-            ("The film was very good.", "It is not bad.", "The film was bad."),
-        ),
     ),
 }

@@ -49,8 +49,6 @@ def read_squad(
                         "where answers may be missing."
                     )
                 rows.append(row)
-    if not rows:
-        raise InputError(f"{file} contains no question.")
     return rows
 
 
@@ -85,47 +83,26 @@ def _label(question, context, place):
     return label
 
 
-def _task(version, *, answers_may_be_missing, examples):
+def _task(version, *, answers_may_be_missing):
+    def read(path, labeled):
+        return read_squad(path, answers_may_be_missing=answers_may_be_missing)
+
     return Task(
         kind="span",
         text_fields=("question", "context"),
         metrics=("f1", "exact_match"),
         read=reader(
-            lambda path, labeled: read_squad(
-                path, answers_may_be_missing=answers_may_be_missing
-            ),
+            read,
             {
                 "train": f"train-v{version}.json",
                 "validation": f"dev-v{version}.json",
             },
         ),
         settings={"answers_may_be_missing": answers_may_be_missing},
-        examples=examples,
     )
 
 
-_FOX = {
-    "id": "1",
-    "question": "What is lazy?",
-    "context": "The quick fox jumped over the lazy dog.",
-    "label": [
-        {"text": "dog", "answer_start": 35},
-        {"text": "the lazy dog", "answer_start": 26},
-    ],
-}
-_FILM = {
-    "id": "2",
-    "question": "Was the film good?",
-    "context": "The film was not very good!",
-    "label": [{"text": "not very good", "answer_start": 13}],
-}
 TASKS = {
-    "squad/v1": _task(
-        "1.1", answers_may_be_missing=False, examples=(_FOX, _FILM)
-    ),
-    "squad/v2": _task(
-        "2.0",
-        answers_may_be_missing=True,
-        examples=(_FOX, _FILM | {"label": []}),
-    ),
+    "squad/v1": _task("1.1", answers_may_be_missing=False),
+    "squad/v2": _task("2.0", answers_may_be_missing=True),
 }

@@ -7,7 +7,7 @@ second.
 import zlib
 
 from keras_bert.tasks import readers
-from keras_bert.tasks.base import Task, make_examples
+from keras_bert.tasks.base import Task
 
 _ENDINGS = [f"ending{i}" for i in range(4)]
 
@@ -68,11 +68,6 @@ def _task(read, **options):
         text_fields=("context", "endings"),
         metrics=("accuracy",),
         read=read,
-        examples=make_examples(
-            ("context", "endings", "label"),
-            ("The dog jumped.", ["It ran.", "A fox.", "No.", "A film."], "0"),
-            ("A bad film.", ["It ran.", "A fox.", "It was over.", "A."], "2"),
-        ),
         **options,
     )
 

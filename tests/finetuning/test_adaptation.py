@@ -18,8 +18,8 @@ from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.export.convert import convert_checkpoint
+from keras_bert.finetuning import load_finetuned
 from keras_bert.finetuning.adaptation import adapt, learning_rate_factors
-from keras_bert.finetuning.finetuned_model import load_finetuned
 from keras_bert.finetuning.run import FinetuningConfig, finetune
 from keras_bert.models.heads import build_classifier
 from keras_bert.models.pretraining import build_pretraining_model
@@ -106,7 +106,11 @@ def _finetune(folder, name, config, base="base", **kwargs):
 @pytest.fixture(scope="module")
 def results(folder):
     """The results of a run with LoRA, in `lora`, of 2 epochs of 3 steps."""
-    return _finetune(folder, "lora", LORA)
+    tf.config.run_functions_eagerly(True)
+    try:
+        return _finetune(folder, "lora", LORA)
+    finally:
+        tf.config.run_functions_eagerly(False)
 
 
 def _weights(folder):
@@ -203,6 +207,7 @@ def test_merged_equals_unmerged(folder, results, precision, atol):
         np.testing.assert_allclose(logits, expected, atol=atol, rtol=0)
 
 
+@pytest.mark.usefixtures("eagerly")
 def test_a_resumed_run_is_bit_equal(folder, results):
     shutil.copytree(folder / "lora", folder / "resumed")
     shutil.rmtree(folder / "resumed/checkpoints/step-00000006")
@@ -251,7 +256,7 @@ def test_adapters_of_a_model_with_adapters(folder, results):
 def test_the_base_may_move_but_not_change(folder, results, tmp_path):
     run = tmp_path / "best"
     shutil.copytree(folder / "lora/best", run)
-    scores = load_finetuned(run).predict(SPLITS["validation"])
+    weights = [w.numpy() for w in load_finetuned(run).model.weights]
     described = json.loads((run / "adapters.json").read_text())
 
     def move(place):
@@ -269,7 +274,9 @@ def test_the_base_may_move_but_not_change(folder, results, tmp_path):
     # The fingerprint is that of any format, and of any heads.
     convert_checkpoint(folder / "base", tmp_path / "moved", "google_tf1")
     move(tmp_path / "moved")
-    assert load_finetuned(run).predict(SPLITS["validation"]) == scores
+    again = load_finetuned(run).model.weights
+    for weight, expected in zip(again, weights, strict=True):
+        np.testing.assert_array_equal(weight.numpy(), expected)
     (run / "adapters.json").write_text('{"base": 3}')
     with pytest.raises(InputError, match=r"adapters\.json is damaged"):
         load_finetuned(run)

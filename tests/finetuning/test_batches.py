@@ -2,11 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert.finetuning.batches import (
-    evaluation_batches,
-    fill_rate,
-    training_batches,
-)
+from keras_bert.finetuning.batches import evaluation_batches, training_batches
 from keras_bert.kinds.examples import IGNORED, Examples
 from keras_bert.kinds.fields import encode_texts
 from keras_bert.text.packing import BertPreprocessor
@@ -85,12 +81,6 @@ def test_pools_have_similar_sizes(examples):
     masks = [features["input_mask"].numpy() for features, *_ in batches]
     assert len(masks) == 72
     assert sum(m.sum() for m in masks) / sum(m.size for m in masks) > 0.985
-
-
-def test_fill_rate_is_the_share_of_real_tokens():
-    lengths = np.array([3, 5, 2, 4])
-    batches = [np.array([0, 1]), np.array([2]), np.array([3])]
-    assert fill_rate(lengths, batches) == 14 / (10 + 2 + 4)
 
 
 def test_more_epochs_begin_with_the_same_batches(examples):

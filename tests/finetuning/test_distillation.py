@@ -17,14 +17,11 @@ from span_examples import span_row
 
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
+from keras_bert.finetuning import FinetunedModel, load_finetuned
 from keras_bert.finetuning.distillation import (
     check_distillation,
     distill,
     parse_layer_map,
-)
-from keras_bert.finetuning.finetuned_model import (
-    FinetunedModel,
-    load_finetuned,
 )
 from keras_bert.finetuning.run import FinetuningConfig, finetune
 from keras_bert.tasks.base import Task
@@ -153,6 +150,7 @@ def hidden_states(model, features, layer):
     return np.reshape(x, (*shape, x.shape[-1])).astype("float64")
 
 
+@pytest.mark.usefixtures("eagerly")
 @pytest.mark.parametrize("name", KINDS)
 def test_the_loss_of_every_kind(name, config, tmp_path):
     kind = kind_of(name, tmp_path, config)
@@ -160,8 +158,8 @@ def test_the_loss_of_every_kind(name, config, tmp_path):
     teacher = load_finetuned(folder).model
     model = kind.build_model(config)
     randomize(model)
-    check_distillation(folder, kind, CONFIG)
-    teaching = distill(folder, kind, CONFIG)(model)
+    check_distillation(folder, kind, config, CONFIG)
+    teaching = distill(model, folder, kind, CONFIG)
     trained = Steps(
         teaching.network,
         teaching.objectives,
@@ -206,6 +204,7 @@ def test_the_loss_of_every_kind(name, config, tmp_path):
     }
 
 
+@pytest.mark.usefixtures("eagerly")
 @pytest.mark.parametrize("loss", ["multiple_negatives", "cosent"])
 def test_vectors_of_texts(config, tmp_path, loss):
     """The losses of the task look at the whole batch."""
@@ -223,7 +222,7 @@ def test_vectors_of_texts(config, tmp_path, loss):
     model = kind.build_model(config)
     randomize(model)
     run = dataclasses.replace(CONFIG, hidden_layer_map="")
-    teaching = distill(tmp_path / "teacher", kind, run)(model)
+    teaching = distill(model, tmp_path / "teacher", kind, run)
     trained = Steps(
         teaching.network,
         teaching.objectives,
@@ -253,7 +252,7 @@ def train(strategy, kind, config, folder, bert_config, **settings):
     keras.utils.set_random_seed(5)
     with strategy.scope():
         model = kind.build_model(bert_config)
-        teaching = distill(folder, kind, config)(model)
+        teaching = distill(model, folder, kind, config)
         trained = Steps(
             teaching.network,
             teaching.objectives,
@@ -322,7 +321,7 @@ def test_a_teacher_with_the_same_weights_pulls_nowhere(tmp_path):
     config = dataclasses.replace(
         CONFIG, distillation_weight=1.0, hidden_layer_map="0:0,2:2,3:3"
     )
-    teaching = distill(folder, kind, config)(model)
+    teaching = distill(model, folder, kind, config)
     trained = Steps(
         teaching.network,
         teaching.objectives,
@@ -435,7 +434,7 @@ def test_half_precision(config, tmp_path, precision):
         ("1:2:3", "give pairs of a layer"),
         ("1:-2", "give pairs of a layer"),
         ("a:b", "give pairs of a layer"),
-        ("1:2,1:3", "can learn the hidden states of one layer only"),
+        ("1:2,1:3", "give pairs of a layer of the network, each once,"),
     ],
 )
 def test_wrong_layer_maps(text, message):
@@ -462,8 +461,8 @@ def test_a_teacher_that_does_not_fit(config, tmp_path):
 
     def check(kind=kind, teacher=folder, **settings):
         settings = dataclasses.replace(CONFIG, **settings)
-        check_distillation(teacher, kind, settings)
-        distill(teacher, kind, settings)(kind.build_model(config))
+        check_distillation(teacher, kind, config, settings)
+        distill(kind.build_model(config), teacher, kind, settings)
 
     check()
     vocab = tmp_path / "other"
@@ -504,13 +503,13 @@ def test_a_teacher_that_does_not_fit(config, tmp_path):
                     "classification", tmp_path, config, do_lower_case=False
                 )
             },
-            "they must be the same",
+            "has the tokenizer settings",
         ),
         ({"hidden_layer_map": "1:4"}, "layer 4 of the teacher, which has 3"),
         ({"hidden_layer_map": "3:1"}, "layer 3 of the network, which has 2"),
         (
             {"kind": kind_of("windows", tmp_path, config)},
-            "give both the same window_pooling",
+            "has the window_pooling 'none'",
         ),
     ):
         with pytest.raises((InputError, FileNotFoundError), match=message):

@@ -16,7 +16,7 @@ from small_checkpoint import write_checkpoint
 import keras_bert
 from keras_bert.finetuning import FinetunedModel, MultipleChoiceModel
 from keras_bert.finetuning.data import as_rows, learn_labels, with_label_names
-from keras_bert.finetuning.fitting import _history
+from keras_bert.finetuning.fitting import history_of
 
 TEXTS = ["a good film", "a bad film", "the dog is bad", "the fox is good"] * 3
 LABELS = ["good", "bad", "bad", "good"] * 3
@@ -242,10 +242,7 @@ def test_an_output_dir_resumes_equal_data_only(checkpoint, tmp_path):
 
 
 def _as_rows(x, y=None, fields=("text", "other"), has_pairs=True):
-    def name_texts(n):
-        return fields[:n]
-
-    return as_rows(x, y, name_texts=name_texts, has_pairs=has_pairs)
+    return as_rows(x, y, text_fields=fields, has_pairs=has_pairs)
 
 
 ROWS = [{"text": "a", "label": 1}, {"text": "b", "label": 0}]
@@ -290,7 +287,6 @@ class _DataSet:
         (PAIRS, ((pd.Series(["a", "b"]), np.array(["c", "d"])),)),
         (PAIRS, (np.array([["a", "c"], ["b", "d"]]),)),
         ([{**PAIRS[0], "label": 2}], (_dataset(((["a"], ["c"]), [2])),)),
-        ([{"text": "a", "label": ["x"]}], ([{"text": "a", "labels": ["x"]}],)),
         ([], ([],)),
         ([], ([], [])),
     ],
@@ -316,7 +312,7 @@ def test_words(words):
 
 @cases(
     ("more labels", lambda x: _as_rows(["a"], [1, 2]),
-     Says("1 texts, 2 labels; give as many labels as texts")),
+     Says("The labels of 1 rows are [1, 2]; give a list with a label for")),
     ("a string of labels", lambda x: _as_rows(["a"], "1"),
      Says("give a list with a label for each row")),
     ("a number of labels", lambda x: _as_rows(["a"], 1), Says("give a list")),
@@ -343,7 +339,7 @@ def test_words(words):
     ("a label that is NaN", lambda x: learn_labels([ROWS[0], {"label": NAN}]),
      Says("The label of example 2 is nan")),
     ("a fraction", lambda x: learn_labels([{"label": 0.5}]),
-     Says("is a float; give strings, integers or booleans")),
+     Says("is 0.5; give y or a column label, of strings, integers or bool")),
     ("the number of a name", lambda x: with_label_names(ROWS, ["no", "yes"]),
      Says("Label 1 of example 1 is not one of the strings 'no', 'yes'; if it")),
 )  # fmt: skip
@@ -370,8 +366,6 @@ ONE_LABEL = Says("needs at least two labels")
     ("three texts", _fit([("a", "b", "c")], [1]), Says("A row has 3 texts")),
     ("many fields", _fit([{"id": "1", "review": "a", "label": 1}]),
      Says("The rows have the texts id, review; say which the model reads")),
-    ("an optimizer", _fit(TEXTS, LABELS, optimizer="adam"),
-     Says("choose it by FinetuningConfig")),
     ("no epoch", _fit(TEXTS, LABELS, epochs=0), Says("epochs is 0")),
     ("casing", _fit(TEXTS, LABELS, config=keras_bert.FinetuningConfig(
         do_lower_case=True)), Says("give do_lower_case to from_pretrained")),
@@ -393,7 +387,7 @@ ONE_LABEL = Says("needs at least two labels")
     ("a long sequence", _make(["a", "b"], max_seq_length=99), Says("99")),
     ("no kind", lambda c: FinetunedModel.from_pretrained(c),
      Says("FinetunedModel has no kind")),
-    ("no checkpoint", lambda c: _classifier(None), Says("give a folder")),
+    ("no checkpoint", lambda c: _classifier(None), Says("or a checkpoint")),
     ("labels of a number", lambda c: keras_bert.TextRegressor.from_pretrained(
         c, labels=["a", "b"]), Says("has no labels")),
     ("fields of the data", lambda c: _classifier(c)._learn(
@@ -430,6 +424,6 @@ def test_figures_of_training_are_means_over_the_epoch():
         {"step": 3, "loss": 6.0, "learning_rate": 0.1, "minutes": 1},
         {"step": 5, "loss": 1.0, "learning_rate": 0.0, "minutes": 2},
     ]
-    history = _history(rows, keras.Sequential())
+    history = history_of(rows, keras.Sequential())
     assert history.history["loss"] == [4.0, 1.0]
     assert history.history["learning_rate"] == [0.1, 0.0]

@@ -103,7 +103,9 @@ def test_finished_runs_are_not_repeated(tmp_path, runs):
 def test_a_search_with_changed_settings_is_refused(tmp_path, runs):
     _search(tmp_path)
     changed = [dataclasses.replace(c, eval_batch_size=7) for c in CONFIGS]
-    with pytest.raises(ValueError, match="run with eval_batch_size=64, not 7"):
+    with pytest.raises(
+        ValueError, match="with eval_batch_size 64 instead of 7"
+    ):
         _search(tmp_path, changed)
 
 
@@ -113,7 +115,7 @@ def test_a_search_on_other_rows_is_refused_or_starts_over(tmp_path, runs):
     changed = dataclasses.replace(
         TASK, read=lambda data_dir, split: [{"text": split, "label": "no"}]
     )
-    with pytest.raises(InputError, match="was run with rows="):
+    with pytest.raises(InputError, match="was started with other rows"):
         _search(tmp_path, CONFIGS[:1], changed)
     assert len(runs) == before
     _search(tmp_path, CONFIGS[:1], changed, overwrite_output_dir=True)
@@ -123,7 +125,7 @@ def test_a_search_on_other_rows_is_refused_or_starts_over(tmp_path, runs):
 def test_a_search_that_reads_other_fields_is_refused(tmp_path, runs):
     _search(tmp_path, CONFIGS[:1])
     changed = dataclasses.replace(TASK, text_fields=("title",))
-    with pytest.raises(InputError, match="was run with task=.*'text'"):
+    with pytest.raises(InputError, match="with text_fields .'text'"):
         _search(tmp_path, CONFIGS[:1], changed)
 
 
@@ -157,7 +159,7 @@ def test_a_score_of_nan_is_not_the_best(tmp_path, monkeypatch):
             [FinetuningConfig(distribution_strategy="multi_worker_mirrored")],
             "cannot use several workers",
         ),
-        ([FinetuningConfig(num_train_epochs=0)], "nothing is trained"),
+        ([FinetuningConfig(num_train_epochs=0)], "epochs above 0"),
     ],
 )
 def test_impossible_searches_are_refused(tmp_path, runs, configs, message):

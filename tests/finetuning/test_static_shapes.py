@@ -1,7 +1,6 @@
 """The batches of a TPU beside those of other devices."""
 
 import dataclasses
-import logging
 
 import numpy as np
 import pytest
@@ -88,7 +87,14 @@ class _Epochs:
     dynamic: list
 
 
-@pytest.fixture(scope="module", params=[*_KINDS, "a row for each choice"])
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param("classification", marks=pytest.mark.slow),
+        *list(_KINDS)[1:],
+        "a row for each choice",
+    ],
+)
 def epochs(request, config, tmp_path_factory):
     name = request.param
     with pytest.MonkeyPatch.context() as patch:
@@ -197,15 +203,6 @@ def test_the_parts_of_two_devices_have_known_shapes(config, tmp_path, mirrored):
     assert len(specs) == 2 * 5
     assert _are_known(specs)
     assert {spec.shape[0] for spec in specs} == {2}
-
-
-def test_the_log_tells_the_share_of_padding(config, tmp_path, caplog):
-    _, examples = _examples("classification", config, tmp_path)
-    with caplog.at_level(logging.INFO, "absl"):
-        _epoch(examples, static_shapes=True)
-    lengths = [text.count("fox") + 2 for text in _TEXTS]
-    rate = sum(lengths) / (2 * 4 * max(lengths))
-    assert f"; {100 * rate:.1f} % of the positions" in caplog.text
 
 
 @pytest.mark.parametrize("strategy", ["tpu", "one_device"])

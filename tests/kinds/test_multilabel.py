@@ -11,7 +11,7 @@ from sklearn import metrics
 
 from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.errors import InputError
-from keras_bert.finetuning.finetuned_model import FinetunedModel, load_finetuned
+from keras_bert.finetuning import FinetunedModel, load_finetuned
 from keras_bert.kinds.examples import Examples
 from keras_bert.models.encoder import build_encoder
 

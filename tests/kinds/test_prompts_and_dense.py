@@ -11,8 +11,8 @@ from small_checkpoint import write_checkpoint
 
 from keras_bert.errors import InputError
 from keras_bert.export.convert import convert_checkpoint
+from keras_bert.finetuning import load_finetuned
 from keras_bert.finetuning.config import FinetuningConfig
-from keras_bert.finetuning.finetuned_model import load_finetuned
 from keras_bert.finetuning.run import finetune
 from keras_bert.tasks.base import Task
 from keras_bert.vectors.embed_files import embed_files

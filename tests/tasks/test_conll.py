@@ -66,8 +66,8 @@ def test_iob1_becomes_bio(tmp_path, iob1, bio):
     [
         ("a NN O\n\nb O\n", "Line 3 of .*a.txt has 2 columns, but .* 3"),
         ("a O\nb I-ORG\n", "Line 2 of .*a.txt has the tag 'I-ORG', but"),
-        ("", "a.txt contains no sentence"),
-        ("-DOCSTART- O\n\n", "a.txt contains no sentence"),
+        ("", "a.txt contains no example"),
+        ("-DOCSTART- O\n\n", "a.txt contains no example"),
     ],
 )
 def test_a_wrong_file_is_named(tmp_path, text, message):

@@ -62,7 +62,6 @@ def test_all_gold_answers_are_read(tmp_path):
     [
         ([], "has no list 'data'"),
         ({"data": {}}, "has no list 'data'"),
-        ({"data": []}, "contains no question"),
         ({"data": [{"title": "A"}]}, "Article 1 of .* has no list 'paragr"),
         (_content(id=None), "Article 1 of .* has no string 'id'"),
         (_content(question=None), "Question q1 of .* no string 'question'"),

@@ -11,8 +11,8 @@ from safetensors.numpy import save_file
 from scipy import stats
 
 from keras_bert.errors import InputError
+from keras_bert.finetuning import FinetunedModel, load_finetuned
 from keras_bert.finetuning.evaluation import Evaluation
-from keras_bert.finetuning.finetuned_model import FinetunedModel, load_finetuned
 from keras_bert.finetuning.run import FinetuningConfig, finetune
 from keras_bert.kinds import network_calls
 from keras_bert.kinds.embedding import rows

@@ -12,7 +12,7 @@ from small_checkpoint import write_checkpoint
 from keras_bert.checkpoints.load_pretrained import load_pretrained
 from keras_bert.errors import InputError
 from keras_bert.export.convert import convert_checkpoint
-from keras_bert.finetuning.finetuned_model import load_finetuned
+from keras_bert.finetuning import load_finetuned
 from keras_bert.finetuning.folder import is_finetuned
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.vectors.embedder import load_embedder

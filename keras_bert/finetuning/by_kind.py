@@ -1,0 +1,280 @@
+"""A class for each kind of task, and what makes one of a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import keras
+
+from keras_bert.checkpoints.load import load_whole
+from keras_bert.errors import InputError
+from keras_bert.finetuning.config import FinetuningConfig
+from keras_bert.finetuning.engine import Engine
+from keras_bert.finetuning.few_shot import contrast_and_solve
+from keras_bert.finetuning.finetuned_model import FinetunedModel
+from keras_bert.finetuning.fitting import config_of_fit
+from keras_bert.finetuning.folder import (
+    finetuned_folder,
+    read_kind,
+    read_training,
+)
+from keras_bert.kinds.classification import Classification
+from keras_bert.kinds.embedding.embedding import Embedding
+from keras_bert.kinds.kind import Answer
+from keras_bert.kinds.multilabel import MultiLabel
+from keras_bert.kinds.multiple_choice import MultipleChoice
+from keras_bert.kinds.regression import Regression
+from keras_bert.kinds.span.span import Span
+from keras_bert.kinds.spec import build_kind
+from keras_bert.kinds.token_classification.token_classification import (
+    TokenClassification,
+)
+from keras_bert.progress import shown_log
+
+
+class TextClassifier(FinetunedModel):
+    """Chooses one of several labels for a text or a pair of texts.
+
+    Example:
+        >>> model = keras_bert.TextClassifier.from_pretrained("pretrained")
+        >>> texts = ["a good film", "a bad film"]
+        >>> history = model.fit(texts, ["good", "bad"], epochs=2)
+        >>> len(history.history["loss"])
+        2
+        >>> model.kind.spec.labels
+        ('bad', 'good')
+        >>> (answer,) = model.predict(["the movie was good"])
+        >>> list(answer["scores"])
+        ['bad', 'good']
+    """
+
+    kind_class = Classification
+    text_fields = ("text", "other_text")
+    metrics = ("accuracy",)
+
+    @shown_log()
+    def fit_few_shot(
+        self,
+        x: Any,
+        y: Any = None,
+        *,
+        epochs: float = 20,
+        batch_size: int = 32,
+        learning_rate: float = 2e-5,
+        config: FinetuningConfig | None = None,
+    ) -> keras.callbacks.History:
+        """Trains on 8 to 64 examples of each label.
+
+        First, the encoder learns that texts of one label are near each other,
+        from all pairs of texts; then a logistic regression is the output layer
+        (SetFit, Tunstall et al. 2022, arXiv 2209.11055). Start from an encoder
+        of sentences, such as all-MiniLM-L6-v2, with `pooling="mean"`. It starts
+        from the checkpoint, whatever the model has learned since.
+
+        The arguments and the result are as in `fit`.
+
+        Example:
+            >>> model = keras_bert.TextClassifier.from_pretrained(
+            ...     "pretrained", pooling="mean"
+            ... )
+            >>> texts = ["a good film", "good", "a bad film", "bad"]
+            >>> labels = ["good", "good", "bad", "bad"]
+            >>> history = model.fit_few_shot(texts, labels, epochs=2)
+            >>> sorted(model.predict(["the movie was good"])[0]["scores"])
+            ['bad', 'good']
+        """
+        config = config_of_fit(
+            config,
+            num_train_epochs=epochs,
+            train_batch_size=batch_size,
+            learning_rate=learning_rate,
+        )
+        spec, rows = self._learn(x, y)
+        if not self._checkpoint:
+            raise InputError(
+                "Few-shot training starts from a checkpoint; make the model "
+                "with TextClassifier.from_pretrained."
+            )
+        kind = build_kind(spec, self._tokenizer, self.bert_config)
+        engine = Engine(kind, self.bert_config, config, self._checkpoint)
+        self._model, self.training, history = contrast_and_solve(engine, rows)
+        self._kind, self._spec, self._learns_fields = kind, spec, False
+        return history
+
+
+class MultiLabelClassifier(FinetunedModel):
+    """Gives any number of labels to a text or a pair of texts.
+
+    The label of a text is a list of labels, which may be empty.
+
+    Example:
+        >>> model = keras_bert.MultiLabelClassifier.from_pretrained(
+        ...     "pretrained", labels=["funny", "sad"]
+        ... )
+        >>> (answer,) = model.predict(["a good film"])
+        >>> list(answer["scores"])
+        ['funny', 'sad']
+    """
+
+    kind_class = MultiLabel
+    text_fields = TextClassifier.text_fields
+    metrics = ("micro_f1", "macro_f1")
+
+
+class TextRegressor(FinetunedModel):
+    """Gives a number to a text or a pair of texts.
+
+    Example:
+        >>> model = keras_bert.TextRegressor.from_pretrained(
+        ...     "pretrained", max_value=5.0
+        ... )
+        >>> (answer,) = model.predict(["a good film"])
+        >>> type(answer["score"])
+        <class 'float'>
+    """
+
+    kind_class = Regression
+    text_fields = TextClassifier.text_fields
+    metrics = ("pearson", "spearman")
+
+
+class TokenClassifier(FinetunedModel):
+    """Chooses a label for each word of a text, and finds its entities.
+
+    A text is a list of words; `predict` takes strings too.
+
+    Example:
+        >>> model = keras_bert.TokenClassifier.from_pretrained(
+        ...     "pretrained", labels=["O", "B-DOG", "I-DOG"]
+        ... )
+        >>> (answer,) = model.predict([["the", "lazy", "dog"]])
+        >>> len(answer["tags"])
+        3
+    """
+
+    kind_class = TokenClassification
+    text_fields = ("words",)
+    metrics = ("f1", "precision", "recall", "accuracy")
+
+    def predict(self, x: Any, *, batch_size: int = 64) -> list[Answer]:
+        """Answers lists of words, or strings, which have entities only."""
+        rows, (field,) = self._read(x), self._spec.text_fields
+        if rows and all(
+            isinstance(row, Mapping) and isinstance(row.get(field), str)
+            for row in rows
+        ):
+            rows = [{"text": row[field]} for row in rows]
+        return super().predict(rows, batch_size=batch_size)
+
+
+class QuestionAnswerer(FinetunedModel):
+    """Finds the part of a text that answers a question.
+
+    The label is a list of answers, each a dict with `text` and `answer_start`.
+
+    Example:
+        >>> model = keras_bert.QuestionAnswerer.from_pretrained(
+        ...     "pretrained", doc_stride=4, max_query_length=4
+        ... )
+        >>> (answer,) = model.predict([("what is lazy", "a lazy dog")])
+        >>> answer["answer"] in "a lazy dog"
+        True
+    """
+
+    kind_class = Span
+    text_fields = ("question", "context")
+    metrics = ("f1", "exact_match")
+
+
+class MultipleChoiceModel(FinetunedModel):
+    """Chooses one of several endings of a text.
+
+    The label is the number of the right ending, from 0.
+
+    Example:
+        >>> models = keras_bert.finetuning
+        >>> model = models.MultipleChoiceModel.from_pretrained("pretrained")
+        >>> (answer,) = model.predict([("the film is", ["good", "a dog"])])
+        >>> answer["choice"] in (0, 1)
+        True
+    """
+
+    kind_class = MultipleChoice
+    text_fields = ("context", "endings")
+    metrics = ("accuracy",)
+
+
+class TextEmbedder(FinetunedModel):
+    """Turns texts into vectors, and learns from texts of similar meaning.
+
+    It learns from pairs, or from triplets of a text, a similar one and a
+    different one; with `loss="cosent"`, from pairs with their similarity as the
+    label.
+
+    Example:
+        >>> model = keras_bert.TextEmbedder.from_pretrained("pretrained")
+        >>> (answer,) = model.predict(["a good film"])
+        >>> len(answer["embedding"])
+        12
+    """
+
+    kind_class = Embedding
+    text_fields = ("text", "other_text", "negative")
+
+    def _default_metrics(self, held_out):
+        is_scored = not held_out or "label" in held_out[0]
+        return ("spearman",) if is_scored else ("triplet_accuracy",)
+
+
+_CLASSES = {
+    x.kind_class.name: x
+    for x in FinetunedModel.__subclasses__()
+    if x.kind_class
+}
+
+
+def load_finetuned(
+    path: str | Path,
+    *,
+    labels: Sequence[str] | None = None,
+    text_fields: Sequence[str] | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> FinetunedModel:
+    """Loads a model with its task: a result of `finetune`, or one of the Hub.
+
+    The `config.json` of transformers says what a model of the Hub is for. A
+    folder of sentence-transformers is a model of the kind `embedding`. The
+    result is an instance of the class of its kind, such as `TextClassifier`.
+
+    Example:
+        >>> model = keras_bert.load_finetuned("finetuned")
+        >>> type(model).__name__, model.kind.spec.labels
+        ('TextClassifier', ('0', '1'))
+        >>> model = keras_bert.load_finetuned("finetuned", labels=["no", "yes"])
+        >>> model.kind.spec.labels
+        ('no', 'yes')
+
+    Args:
+        path: An output_dir of `finetune` or one of its checkpoints; a folder
+            of transformers or sentence-transformers, such as
+            "hf://owner/name". If the model is of a kind of your own, import
+            the file that defines the kind first.
+        labels: Other names of the labels, in the order of their ids.
+        text_fields: Other names of the fields that the model reads. A
+            classifier of the Hub reads one text, `text`, if there are no two
+            names here.
+        settings: Settings of the kind that replace the model's own.
+
+    Raises:
+        FileNotFoundError: If there is no checkpoint.
+        InputError: If the files do not say what the task is, if they do not
+            have all of its weights, or if an argument does not fit.
+    """
+    folder = finetuned_folder(path)
+    kind, bert_config = read_kind(path, labels, text_fields, settings)
+    model = kind.build_model(bert_config)
+    load_whole(model, path)
+    of_kind = _CLASSES.get(kind.name, FinetunedModel)
+    return of_kind(model, kind, bert_config, read_training(folder))
