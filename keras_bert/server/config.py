@@ -18,7 +18,6 @@ class ServerConfig:
         max_batch_size: The most rows that the model answers at once.
         batch_timeout_ms: How long the first row of a batch waits for others.
         num_batch_threads: How many batches the model answers at a time.
-        num_request_threads: How many parts of requests may wait for a batch.
         max_body_bytes: The largest body of a request.
         max_texts: The most texts (rows) in a request.
         max_text_chars: The most characters in a text; all strings of a row
@@ -45,7 +44,6 @@ class ServerConfig:
     max_batch_size: int = 32
     batch_timeout_ms: float = setting(1.0, minimum=0)
     num_batch_threads: int = 2
-    num_request_threads: int = 128
     max_body_bytes: int = 4_000_000
     max_texts: int = 1_000
     max_text_chars: int = 100_000

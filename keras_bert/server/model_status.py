@@ -87,12 +87,7 @@ def readiness_json(models: Mapping[str, ModelVersions]) -> str:
     }
     for name, model in models.items():
         if not model.is_ready():
-            why = (
-                f", because its folder cannot be read ({failed[name]}); the "
-                "server's log has more, and the server tries again."
-                if name in failed
-                else "."
-            )
-            raise Refusal(f"The model {name} is not loaded{why}", 503)
+            reason = failed.get(name, "the server's log has more")
+            raise Refusal(f"The model {name} is not loaded ({reason}).", 503)
     polls = {"failed_polls": failed} if failed else {}
     return json.dumps({"status": "ready", **polls})

@@ -89,7 +89,7 @@ def test_wrong_flags(slow_model, tmp_path):
     def error(**flags):
         return error_of("serve", **{"model_dir": slow_model, **flags})
 
-    assert "not a folder" in error(model_dir=tmp_path / "no")
+    assert "has no version" in error(model_dir=tmp_path / "no")
     assert "need a name each" in error(model_name="a,b")
     assert "not a label" in error(version_labels="stable")
     (tmp_path / "key").write_text("\n")
@@ -117,12 +117,16 @@ def test_wrong_settings(changes, reason):
 def test_wrong_models(slow_model, tmp_path):
     def fail(reason, models, labels=None):
         with pytest.raises(InputError, match=reason):
-            load_models(models, ServerConfig(), labels or {})
+            load_models(models, labels or {})
 
     fail("no model to serve", {})
-    fail("not a folder", {"a": tmp_path / "no"})
+    fail("has no version", {"a": tmp_path / "no"})
     fail("has no version", {"a": tmp_path})
     fail("has no version", {"a": slow_model / "1"})
-    fail("cannot name a model", {"a:b": slow_model})
+    fail("cannot be in a URL", {"a:b": slow_model})
     fail("has only 1", {"a": slow_model}, {"a": {"stable": 2}})
-    fail("belongs to no model", {"a": slow_model}, {"b": {"stable": 1}})
+    fail(
+        "'b' has a label; the models are a",
+        {"a": slow_model},
+        {"b": {"stable": 1}},
+    )

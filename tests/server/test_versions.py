@@ -254,9 +254,7 @@ def test_an_outage_at_the_start(watched, monkeypatch):
     response = watched.get("/readyz")
     assert response.status_code == 503
     assert response.json()["error"] == (
-        "The model small is not loaded, because its folder cannot be read "
-        "(_Outage, 1 times); the server's log has more, and the server "
-        "tries again."
+        "The model small is not loaded (_Outage, 1 times)."
     )
     monkeypatch.undo()
     _poll(watched)
