@@ -96,6 +96,9 @@ def write_embeddings(
         {"object": "embedding", "index": i, "embedding": vector}
         for i, vector in enumerate(written)
     ]
+    if "truncated" in outputs:  # which is not in OpenAI's form
+        for row, truncated in zip(data, outputs["truncated"], strict=True):
+            row["truncated"] = bool(truncated)
     rest = _dump({"model": model, "usage": usage})
     return f'{{"object": "list", "data": {_list(data)}, {rest[1:]}'
 

@@ -29,7 +29,7 @@ def serve(
     *,
     version_labels: Mapping[str, Mapping[str, int]] | None = None,
     api_key: str | None = None,
-) -> None:
+) -> int:
     """Answers TensorFlow Serving's REST requests until SIGTERM or SIGINT.
 
     Then /readyz says that the server is not ready, requests that have begun
@@ -45,6 +45,9 @@ def serve(
             versions. Such versions stay loaded.
         api_key: If given, requests must have it as their bearer token. Only
             /healthz, /readyz and the page need no key.
+
+    Returns:
+        The number of requests that were cut off by the end.
 
     Raises:
         InputError: If a folder has no version, or a name cannot be in a URL.
@@ -66,6 +69,7 @@ def serve(
         _Server(app, config).run(sockets=[listener])
     app.close()
     log("ended", cut_off=app.num_cut_off)
+    return app.num_cut_off
 
 
 def listen(config: ServerConfig) -> socket.socket:

@@ -261,6 +261,18 @@ def test_an_unusual_request_for_embeddings(client, body, vector):
     assert response.json()["data"][0]["embedding"] == vector
 
 
+def test_a_text_that_was_cut_is_reported(client):
+    texts = ["aa", "a" * 40]
+    for more, expected in (
+        ({"prompt_name": "query"}, [False, True]),
+        ({"prompt_name": "query", "encoding_format": "base64"}, [False, True]),
+        ({}, [None, None]),  # this signature does not tell
+    ):
+        response = _post(client, *_embed(input=texts, **more))
+        found = [x.get("truncated") for x in response.json()["data"]]
+        assert found == expected
+
+
 def test_dimensions_are_checked_before_the_model_runs(client, monkeypatch):
     signatures = client.model.versions()[0].servable.signatures
     monkeypatch.setattr(signatures["serving_default"], "split", None)

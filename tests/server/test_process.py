@@ -7,7 +7,9 @@ from script_runs import error_of
 from small_saved_model import save_small_model
 from small_server import running_server, wait_until
 
+from keras_bert.commands import serve as serve_command
 from keras_bert.errors import InputError
+from keras_bert.server import run as server_run
 from keras_bert.server.config import ServerConfig
 from keras_bert.server.run import load_models
 
@@ -112,6 +114,17 @@ def test_wrong_flags(slow_model, tmp_path):
 def test_wrong_settings(changes, reason):
     with pytest.raises(InputError, match=reason):
         ServerConfig(**changes)
+
+
+def test_requests_that_were_cut_off_are_an_error(slow_model, monkeypatch):
+    def run_server(server, sockets):
+        server._app.num_cut_off = 2
+
+    monkeypatch.setattr(server_run, "write_logs_as_json", lambda: None)
+    monkeypatch.setattr(server_run._Server, "run", run_server)
+    config = ServerConfig(host="127.0.0.1", port=0)
+    with pytest.raises(SystemExit, match="2 requests were not answered"):
+        serve_command.run([str(slow_model)], config)
 
 
 def test_wrong_models(slow_model, tmp_path):

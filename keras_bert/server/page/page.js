@@ -25,20 +25,36 @@ page.request.addEventListener("keydown", (event) => {
   event.preventDefault();
   page.request.requestSubmit();
 });
-page.keyForm.addEventListener("submit", (event) => {
+page.keyForm.addEventListener("submit", async (event) => {
   event.preventDefault();
   apiKey = page.key.value;
-  attempt(afterKey);
+  await attempt(afterKey);
+  if (page.keyForm.hidden) page.fields.querySelector("textarea")?.focus();
 });
 attempt(loadModels);
 
 // ---- Requests.
 
 async function loadModels() {
-  models = await fetchJson("page/models");
-  if (!models.length) throw new Error("No model is ready; reload this page.");
-  page.names.replaceChildren(...models.map(({ name }) => new Option(name)));
-  chooseModel(models[0]);
+  const { models: found, loading } = await fetchJson("page/models");
+  if (loading.length) setTimeout(loadMore, 1000);
+  else if (!found.length) throw new Error("No model here takes texts.");
+  models = found;
+  page.names.replaceChildren(
+    ...models.map(({ name }) => {
+      const option = new Option(name);
+      option.selected = name === model?.name;
+      return option;
+    }),
+  );
+  if (!models.length) show(element("p", "hint", "The models are loading…"));
+  else if (model) showName();
+  else chooseModel(models[0]);
+}
+
+// The form stays as it is.
+function loadMore() {
+  loadModels().catch(() => setTimeout(loadMore, 1000));
 }
 
 async function askModel() {
@@ -130,11 +146,7 @@ function plainTask(title, signature, { inputs }) {
 
 function chooseModel(chosen) {
   model = chosen;
-  const isOne = models.length === 1;
-  page.choose.hidden = isOne;
-  const name = isOne ? model.name : "";
-  page.about.textContent = `${name} version ${model.version}`;
-  document.title = model.name;
+  showName();
   const tasks = tasksOf(model);
   const choices = tasks.map((task, i) => {
     const radio = element("input", "");
@@ -147,6 +159,14 @@ function chooseModel(chosen) {
   page.request.hidden = !tasks.length;
   if (tasks.length) chooseTask(tasks[0]);
   else show(element("p", "error", "This model does not take texts."));
+}
+
+function showName() {
+  const isOne = models.length === 1;
+  page.choose.hidden = isOne;
+  const name = isOne ? model.name : "";
+  page.about.textContent = `${name} version ${model.version}`;
+  document.title = model.name;
 }
 
 function chooseTask(chosen) {
