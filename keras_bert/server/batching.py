@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
@@ -62,18 +61,19 @@ class Batcher:
         self._seconds = config.batch_timeout_ms / 1000
         self._turns = asyncio.Semaphore(config.num_batch_threads)
         self._threads = ThreadPoolExecutor(config.num_batch_threads)
-        self._queues: dict[Hashable, deque] = {}
+        # What waits, the oldest first; each queue has at least one entry.
+        self._queues: dict[Hashable, dict[asyncio.Future, Rows]] = {}
         self._tasks: set[asyncio.Task] = set()
 
     async def answer(self, rows: Rows) -> Answered:
         """Waits for the answer; raises what the function raises."""
         answer = asyncio.get_running_loop().create_future()
-        name = object() if rows.queue is None else rows.queue
-        queue = self._queues.setdefault(name, deque())
-        queue.append((rows, answer))
+        name = answer if rows.queue is None else rows.queue
+        queue = self._queues.setdefault(name, {})
+        queue[answer] = rows
         is_full = max(len(queue), len(rows.places)) >= self._max_rows
         seconds = 0 if is_full or rows.queue is None else self._seconds
-        task = asyncio.create_task(self._answer_some(name, seconds))
+        task = asyncio.create_task(self._see_to(answer, name, queue, seconds))
         self._tasks.add(task)  # the loop itself does not keep it
         task.add_done_callback(self._tasks.discard)
         return await answer
@@ -82,34 +82,36 @@ class Batcher:
         """Drops what still waits."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def _answer_some(self, name, seconds):
+    async def _see_to(self, answer, name, queue, seconds):
+        """Asks the model until a call has this entry of a queue."""
         await asyncio.sleep(seconds)
-        async with self._turns:
-            batch = self._taken_from(name)
-            if not batch:  # an earlier call took all
-                return
-            loop = asyncio.get_running_loop()
-            answered = await loop.run_in_executor(
-                self._threads, _answers, [rows for rows, _ in batch]
-            )
-        for (_, answer), found in zip(batch, answered, strict=True):
-            if answer.done():  # the client has left
-                continue
-            if isinstance(found, BaseException):
-                answer.set_exception(found)
-            else:
-                answer.set_result(found)
+        while answer in queue:
+            async with self._turns:
+                if answer not in queue:
+                    return
+                batch = self._taken_from(queue)
+                if not queue:
+                    del self._queues[name]
+                loop = asyncio.get_running_loop()
+                answered = await loop.run_in_executor(
+                    self._threads, _answers, list(batch.values())
+                )
+            for waiting, found in zip(batch, answered, strict=True):
+                if waiting.done():  # the client has left
+                    continue
+                if isinstance(found, BaseException):
+                    waiting.set_exception(found)
+                else:
+                    waiting.set_result(found)
 
-    def _taken_from(self, name):
-        queue, batch, num_rows = self._queues.get(name, deque()), [], 0
-        while queue:
-            num_rows += len(queue[0][0].places)
+    def _taken_from(self, queue):
+        batch: dict[asyncio.Future, Rows] = {}
+        num_rows = 0
+        for answer, rows in list(queue.items()):
+            num_rows += len(rows.places)
             if batch and num_rows > self._max_rows:
-                return batch
-            rows, answer = queue.popleft()
-            if not answer.done():
-                batch.append((rows, answer))
-        self._queues.pop(name, None)
+                break
+            batch[answer] = queue.pop(answer)
         return batch
 
 

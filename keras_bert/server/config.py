@@ -28,7 +28,8 @@ class ServerConfig:
         client_seconds: How long a client may take to send a request, or to
             read on in an answer.
         poll_seconds: How often the folders are searched for new versions;
-            each time is one request to a store for each model.
+            each time is one request to a store for each model. A version is
+            loaded when it has not changed between two times.
         drain_seconds: How long the server accepts requests after SIGTERM,
             while /readyz says that it is not ready. Each answer then closes
             its connection.

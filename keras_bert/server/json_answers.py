@@ -105,8 +105,6 @@ def write_embeddings(
 
 def _values(array, name=""):
     """Returns what JSON can hold, as nested lists."""
-    if array.dtype.kind == "c":
-        raise Refusal(f"The output {name!r} is complex; JSON has no such.")
     if array.dtype != object:
         return array.tolist()
     read = _base64 if name.endswith("_bytes") else _text

@@ -14,7 +14,6 @@ from typing import Any
 from keras_bert.errors import InputError
 from keras_bert.io.folders import file_states
 from keras_bert.io.local_copy import brief_copy
-from keras_bert.io.paths import is_remote
 from keras_bert.predict.versions import (
     find_versions,
     format_of,
@@ -25,8 +24,6 @@ from keras_bert.server.json_logs import log
 from keras_bert.server.refusal import Refusal
 
 _MAX_ENDED = 10  # of these many versions that ended, the status is kept
-# Nobody writes in a folder in which nothing has changed for so many seconds.
-_SETTLED_SECONDS = 5
 
 
 @dataclasses.dataclass
@@ -188,7 +185,8 @@ class ModelVersions:
         if number in self._loaded():
             return True
         files = file_states(folder)
-        is_settled = self._seen.get(number) == files or _is_old(folder)
+        # Nobody writes in a folder in which nothing changes between two polls.
+        is_settled = self._seen.get(number) == files
         self._seen[number] = files
         has_failed = self._failed.get(number) == files
         if not is_version(files) or not is_settled or has_failed:
@@ -264,17 +262,6 @@ def polling(models: list[ModelVersions], seconds: float) -> Iterator[None]:
     finally:
         is_stopped.set()
         thread.join()  # after what it is loading
-
-
-def _is_old(folder):
-    """Returns whether nothing has changed for some time.
-
-    Only a local folder can tell when something was copied to it.
-    """
-    if is_remote(folder):
-        return False
-    newest = max(x.stat().st_ctime for x in [folder, *folder.rglob("*")])
-    return newest < time.time() - _SETTLED_SECONDS
 
 
 def _shown(error):

@@ -215,7 +215,6 @@ def test_an_outage_of_the_store_is_told_and_outlived(
 ):
     events = []
     monkeypatch.setattr(versions, "log", lambda *x, **y: events.append((x, y)))
-    monkeypatch.setattr(versions, "_is_old", lambda folder: True)
     _poll(watched)
     assert watched.get("/readyz").json() == {"status": "ready"}
     assert _failed_polls(watched) == 0
