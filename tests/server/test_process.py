@@ -119,6 +119,7 @@ def test_wrong_settings(changes, reason):
 def test_requests_that_were_cut_off_are_an_error(slow_model, monkeypatch):
     def run_server(server, sockets):
         server._app.num_cut_off = 2
+        sockets[0].close()
 
     monkeypatch.setattr(server_run, "write_logs_as_json", lambda: None)
     monkeypatch.setattr(server_run._Server, "run", run_server)

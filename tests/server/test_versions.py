@@ -221,6 +221,7 @@ def test_an_outage_of_the_store_is_told_and_outlived(
     (watched.folder / "2" / "later").rename(
         watched.folder / "2" / "saved_model.pb"
     )
+    _poll(watched, times=1)
     with monkeypatch.context() as patches:
         patches.setattr(versions, function, _fail)
         events.clear()
