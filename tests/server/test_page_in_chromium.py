@@ -496,7 +496,7 @@ def test_the_keyboard_is_enough(page):
     names = []
     for _ in range(3):
         page.focused().send_keys(Keys.TAB)
-        names.append(page.focused().accessible_name)
+        names.append(page.focused().accessible_name.strip())
         outline = page.focused().value_of_css_property("outline-style")
         assert outline == "solid"
     assert names == ["Model", "Text", "Ask the model"]

@@ -35,8 +35,9 @@ attempt(loadModels);
 
 // ---- Requests.
 
-async function loadModels() {
-  const { models: found, loading } = await fetchJson("page/models");
+async function loadModels(signal) {
+  const list = await fetchJson("page/models", undefined, signal);
+  const { models: found, loading } = list;
   if (loading.length) setTimeout(loadMore, 1000);
   else if (!found.length) throw new Error("No model here takes texts.");
   models = found;
@@ -52,9 +53,10 @@ async function loadModels() {
   else chooseModel(models[0]);
 }
 
-// The form stays as it is.
+// The form stays as it is, and what the user does does not end this request.
 function loadMore() {
-  loadModels().catch(() => setTimeout(loadMore, 1000));
+  const { signal } = new AbortController();
+  loadModels(signal).catch(() => setTimeout(loadMore, 1000));
 }
 
 async function askModel() {
@@ -68,10 +70,10 @@ async function askModel() {
   page.answer.parentElement.scrollIntoView({ block: "nearest" });
 }
 
-async function fetchJson(path, body) {
+async function fetchJson(path, body, signal = running.signal) {
   const headers = { "Content-Type": "application/json" };
   if (apiKey) headers.Authorization = `Bearer ${apiKey}`;
-  const options = { headers, signal: running.signal };
+  const options = { headers, signal };
   if (body)
     Object.assign(options, { method: "POST", body: JSON.stringify(body) });
   const response = await fetch(path, options).catch(() => {
