@@ -51,7 +51,8 @@ def _signatures(module):
         }
 
     def embed_query(text):
-        return embed(tf.strings.join(["ask ", text]))
+        whole = tf.strings.join(["ask ", text])
+        return {**embed(whole), "truncated": tf.strings.length(text) > 20}
 
     def upper(text):
         return {"upper": tf.strings.upper(text, encoding="utf-8")}

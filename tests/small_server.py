@@ -25,9 +25,7 @@ SCRIPT = Path(__file__).parent.parent / "run_scripts" / "serve.py"
 def client_of(folder, api_key=None, labels=None, **changes):
     """Yields a client of an App in this process, which has `app`, `model`."""
     config = ServerConfig(**changes)
-    models = load_models(
-        {"small": folder}, config, {"small": labels} if labels else {}
-    )
+    models = load_models({"small": folder}, {"small": labels} if labels else {})
     for _ in range(2):  # the second time, nothing has changed in the folder
         models["small"].poll()
     app = App(models, config, api_key)

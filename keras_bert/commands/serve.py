@@ -18,6 +18,7 @@ Args:
 """
 
 import os
+import sys
 from pathlib import Path
 
 import keras_bert
@@ -55,9 +56,14 @@ def run(
         key = Path(api_key_file).read_text(encoding="utf-8").strip()
     if key == "":
         raise keras_bert.InputError("The API key is empty.")
-    keras_bert.serve(
+    num_cut_off = keras_bert.serve(
         dict(zip(names, model_dir, strict=True)),
         config,
         version_labels=labels,
         api_key=key,
     )
+    if num_cut_off:
+        sys.exit(
+            f"Error: {num_cut_off} requests were not answered before the end; "
+            "see --shutdown_seconds."
+        )

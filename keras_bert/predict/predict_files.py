@@ -6,6 +6,7 @@ import hashlib
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from keras_bert.errors import InputError
 from keras_bert.io.input_files import expand_globs
@@ -71,7 +72,11 @@ def predict_files(
     """
     if input_file is None:
         model = ServedModel(model_dir, signature)
-        lines = _read_stdin(model.inputs)
+        stdin: Any = sys.stdin
+        stdin.reconfigure(
+            encoding="utf-8", errors="surrogateescape", newline="\n"
+        )
+        lines = read_request_lines(stdin, model.inputs)
         return _predict(model, signature, lines, output_file)
     files = expand_globs(input_file)
     model = ServedModel(model_dir, signature)
@@ -177,14 +182,3 @@ def _fingerprint(folder):
                 digest = hashlib.file_digest(content, hashlib.blake2b)
             hashed.update(digest.digest())
     return hashed.hexdigest()
-
-
-def _read_stdin(inputs):
-    with open(
-        sys.stdin.fileno(),
-        encoding="utf-8",
-        errors="surrogateescape",
-        newline="\n",
-        closefd=False,
-    ) as lines:
-        yield from read_request_lines(lines, inputs)

@@ -7,6 +7,7 @@ package, unless the model is a network in another format.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -125,9 +126,8 @@ class ServedModel:
         ]
         answers: dict[int, dict] = {}
         for call in _calls(requests):
-            answers |= zip(
-                call, self._answer([requests[i] for i in call]), strict=True
-            )
+            found = self._answer([requests[i] for i in call])
+            answers |= zip(call, found, strict=True)
         return [answers[i] for i in range(len(requests))]
 
     @property
@@ -251,32 +251,26 @@ def _calls(requests: Sequence[Mapping[str, Any]]) -> Iterator[list[int]]:
     """Yields the places of the requests that go into a call.
 
     All rows of a call are padded to the longest one, so texts of like length
-    go together.
+    go together. A tensor of lists has the same number of strings in every row.
     """
-    list_lengths = [
-        [len(value) for value in request.values() if not isinstance(value, str)]
-        for request in requests
-    ]
-    sizes = [
-        sum(
-            len(part.encode())
-            for value in request.values()
-            for part in ([value] if isinstance(value, str) else value)
-        )
-        for request in requests
-    ]
+    sizes = []
+    for request in requests:
+        lists = [x for x in request.values() if not isinstance(x, str)]
+        texts = [x for x in request.values() if isinstance(x, str)]
+        num_bytes = sum(len(x.encode()) for x in itertools.chain(texts, *lists))
+        sizes.append(([len(x) for x in lists], num_bytes))
     call: list[int] = []
-    for i in sorted(
-        range(len(requests)), key=lambda i: (list_lengths[i], sizes[i])
-    ):
+    size = 0
+    for i in sorted(range(len(requests)), key=lambda i: sizes[i]):
+        list_lengths, num_bytes = sizes[i]
+        size += num_bytes
         if call and (
             len(call) == _REQUESTS_PER_CALL
-            or sum(sizes[j] for j in call) + sizes[i] > _BYTES_PER_CALL
-            # A tensor of lists has the same number of strings in every row.
-            or list_lengths[i] != list_lengths[call[0]]
+            or size > _BYTES_PER_CALL
+            or list_lengths != sizes[call[0]][0]
         ):
             yield call
-            call = []
+            call, size = [], num_bytes
         call.append(i)
     if call:
         yield call

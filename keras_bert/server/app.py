@@ -6,6 +6,7 @@ import asyncio
 import hmac
 import inspect
 import json
+import mimetypes
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -17,6 +18,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Router
 
+from keras_bert.server.batching import Batcher
 from keras_bert.server.config import ServerConfig
 from keras_bert.server.json_logs import frames_of, log
 from keras_bert.server.json_requests import read_call, read_json, shown
@@ -40,23 +42,17 @@ _OPENAI_CODES = {
     429: "rate_limit_exceeded",
 }
 _MODEL_PATH = re.compile(
-    "/v1/models/([^/:]+)(?:/versions/([0-9]+)|/labels/([^/:]+))?"
+    # TensorFlow Serving's versions are integers of 64 bits.
+    "/v1/models/([^/:]+)(?:/versions/([0-9]{1,19})|/labels/([^/:]+))?"
     "(?:/(metadata)|:(classify|regress|predict))?",
     re.IGNORECASE | re.ASCII,
 )
-_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 # JSON of so many bytes or values takes milliseconds: a thread does it.
 _LARGE = 50_000
 _PAGE = Path(__file__).parent / "page"
 # Only these files are served, whatever a path says.
-_PAGE_FILES = {
-    "/": ("index.html", "text/html"),
-    "/page/index.html": ("index.html", "text/html"),
-    "/page/page.css": ("page.css", "text/css"),
-    "/page/page.js": ("page.js", "text/javascript"),
-    "/page/answers.js": ("answers.js", "text/javascript"),
-    "/page/icon.svg": ("icon.svg", "image/svg+xml"),
-}
+_PAGE_FILES = {f"/page/{file.name}": file for file in _PAGE.iterdir()}
+_PAGE_FILES["/"] = _PAGE / "index.html"
 _PAGE_HEADERS = {
     "Cache-Control": "no-cache",
     "Content-Security-Policy": "default-src 'self'; base-uri 'none'; "
@@ -106,7 +102,8 @@ class App:
         self._api_key = api_key
         self._limits = Limits(config)
         self._metrics = Metrics(self._limits, models.values())
-        self._callers = ThreadPoolExecutor(config.num_request_threads)
+        self._config = config
+        self._batcher = Batcher(config)
         self._json_thread = ThreadPoolExecutor(1)
         self._other_protocols = Router()
         started = int(time.time())
@@ -135,7 +132,7 @@ class App:
 
     def close(self) -> None:
         """Drops what still waits for the models."""
-        self._callers.shutdown(wait=False, cancel_futures=True)
+        self._batcher.close()
         self._json_thread.shutdown(wait=False, cancel_futures=True)
 
     async def _respond(self, request: Request) -> Response:
@@ -209,8 +206,6 @@ class App:
     async def _ask(self, request, record):
         """Answers TensorFlow Serving's requests."""
         method, path = request.method, request.scope["path"]
-        if method not in _METHODS:
-            raise Refusal("Method Not Allowed.", 405)
         if not path.lower().startswith("/v1/"):
             raise Refusal(
                 "There is nothing here; docs/server.md lists the routes.", 404
@@ -220,10 +215,6 @@ class App:
         if match is None or method not in methods:
             raise Refusal(f"Malformed request: {method} {path[:200]}")
         name, number, label, metadata, verb = match.groups()
-        if number and (len(number) > 19 or int(number) >= 2**63):
-            raise Refusal(
-                f"Failed to convert version: {number[:100]} to numeric."
-            )
         wanted = int(number) if number else None
         action = (verb or metadata or "status").lower()
         model = self._models.get(name)
@@ -261,19 +252,20 @@ class App:
         """Asks a version of a model, and returns JSON."""
         with model.use(number) as version:
             record["version"] = version.number
-            servable, loop = version.servable, asyncio.get_running_loop()
             name, columns, write = await self._soon(
-                size, read_call, record["route"], values, servable
+                size, read_call, record["route"], values, version.servable
             )
             record["signature"] = name
-            signature = servable.signatures[name]
+            signature = version.servable.signatures[name]
             with self._limits.texts(columns) as record["texts"]:
-                submitted = time.time()
-                parts = [
-                    loop.run_in_executor(self._callers, part)
-                    for part in signature.parts(columns)
-                ]
-                answered = await asyncio.gather(*parts, return_exceptions=True)
+                submitted = time.monotonic()
+                answered = await asyncio.gather(
+                    *map(
+                        self._batcher.answer,
+                        signature.split(columns, self._config.max_batch_size),
+                    ),
+                    return_exceptions=True,
+                )
             for part in answered:
                 if isinstance(part, BaseException):
                     raise refusal_of(part) or part
@@ -295,9 +287,9 @@ def _alive(request, record):
 
 
 def _page_file(request, record):
-    name, media_type = _PAGE_FILES[request.scope["path"]]
-    content = (_PAGE / name).read_bytes()
-    return Response(content, 200, _PAGE_HEADERS, media_type)
+    file = _PAGE_FILES[request.scope["path"]]
+    media_type, _ = mimetypes.guess_type(file)
+    return Response(file.read_bytes(), 200, _PAGE_HEADERS, media_type)
 
 
 def _error_response(path, refusal):

@@ -1,118 +1,153 @@
-"""Rows of many requests go through the model together.
-
-The batcher is TensorFlow's own, the one of tf.nondifferentiable_batch_function.
-That function makes new threads for each function that it wraps; the operation
-beneath it lets all signatures of all models share the same few.
-"""
+"""Rows of many requests go through the model together."""
 
 from __future__ import annotations
 
-import functools
-import threading
+import asyncio
 import time
-import uuid
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 import numpy as np
-import tensorflow as tf
 
 from keras_bert.server.config import ServerConfig
 
 Columns = Mapping[str, np.ndarray]
 
 
-class Batcher:
-    """Calls functions, as many at a time as there are batch threads.
+class Rows(NamedTuple):
+    """Some rows of a request.
 
-    `times` are float64 [rows, 4]: when the batch started and ended, in seconds
-    since 1970, the row's place in the batch, and the batch's size.
+    Attributes:
+        function: Answers them, and those of other requests in the same queue.
+        places: Their places in the request.
+        columns: Their values, by name.
+        queue: Rows of one queue may be answered together; None if these rows
+            are answered alone.
+    """
+
+    function: Callable[[Columns], Columns]
+    places: np.ndarray
+    columns: Columns
+    queue: Hashable = None
+
+
+class Answered(NamedTuple):
+    """What the model answered to some rows of a request.
+
+    Attributes:
+        places: Their places in the request.
+        outputs: Arrays, by name.
+        begin: When the model began.
+        batch: The seconds that the model took, and its number of rows. Of the
+            requests that share a call, only the first one has it.
+    """
+
+    places: np.ndarray
+    outputs: Columns
+    begin: float
+    batch: tuple[float, int] | None
+
+
+class Batcher:
+    """Answers rows in threads, and those of one queue together.
+
+    A call begins when a thread is free and the first row has waited for
+    `batch_timeout_ms`, or when there are `max_batch_size` rows.
     """
 
     def __init__(self, config: ServerConfig):
-        self.max_batch_size = config.max_batch_size
-        self._turn = threading.Semaphore(config.num_batch_threads)
-        self._options: dict[str, Any] = {
-            "num_batch_threads": config.num_batch_threads,
-            "max_batch_size": config.max_batch_size,
-            "batch_timeout_micros": round(1000 * config.batch_timeout_ms),
-            # The server itself limits what waits.
-            "max_enqueued_batches": 1_000_000,
-            "enable_large_batch_splitting": False,
-        }
-        # A process has one set of threads for each set of options.
-        self._options["shared_name"] = "/".join(
-            map(str, ["keras_bert", *self._options.values()])
-        )
+        self._max_rows = config.max_batch_size
+        self._seconds = config.batch_timeout_ms / 1000
+        self._turns = asyncio.Semaphore(config.num_batch_threads)
+        self._threads = ThreadPoolExecutor(config.num_batch_threads)
+        # What waits, the oldest first; each queue has at least one entry.
+        self._queues: dict[Hashable, dict[asyncio.Future, Rows]] = {}
+        self._tasks: set[asyncio.Task] = set()
 
-    def queued(self, function, inputs, num_queues: int):
-        """Returns a function of a queue and tensors, whose rows wait in it.
+    async def answer(self, rows: Rows) -> Answered:
+        """Waits for the answer; raises what the function raises."""
+        answer = asyncio.get_running_loop().create_future()
+        name = answer if rows.queue is None else rows.queue
+        queue = self._queues.setdefault(name, {})
+        queue[answer] = rows
+        is_full = max(len(queue), len(rows.places)) >= self._max_rows
+        seconds = 0 if is_full or rows.queue is None else self._seconds
+        task = asyncio.create_task(self._see_to(answer, name, queue, seconds))
+        self._tasks.add(task)  # the loop itself does not keep it
+        task.add_done_callback(self._tasks.discard)
+        return await answer
 
-        It returns the outputs, and their times.
+    def close(self) -> None:
+        """Drops what still waits."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
 
-        Args:
-            function: A function of tensors, whose first axis has the rows.
-            inputs: Their specifications.
-            num_queues: Rows in different queues are never in one batch.
-        """
-        # A process has one queue of a name.
-        name = uuid.uuid4().hex
-        timed = tf.function(
-            functools.partial(_with_times, function),
-            input_signature=inputs,
-            autograph=False,
-        ).get_concrete_function()
+    async def _see_to(self, answer, name, queue, seconds):
+        """Asks the model until a call has this entry of a queue."""
+        await asyncio.sleep(seconds)
+        while answer in queue:
+            async with self._turns:
+                if answer not in queue:
+                    return
+                batch = self._taken_from(queue)
+                if not queue:
+                    del self._queues[name]
+                loop = asyncio.get_running_loop()
+                answered = await loop.run_in_executor(
+                    self._threads, _answers, list(batch.values())
+                )
+            for waiting, found in zip(batch, answered, strict=True):
+                if waiting.done():  # the client has left
+                    continue
+                if isinstance(found, BaseException):
+                    waiting.set_exception(found)
+                else:
+                    waiting.set_result(found)
 
-        def wait_in(number, tensors):
-            return tf.raw_ops.BatchFunction(
-                in_tensors=tensors,
-                captured_tensors=timed.captured_inputs,
-                f=timed,
-                Tout=[output.dtype for output in timed.outputs],
-                batching_queue=f"{name}/{number}",
-                **self._options,
-            )
-
-        # One function for all queues, because TensorFlow optimizes the graph
-        # of the model again for each function that calls it.
-        return tf.function(
-            lambda queue, *tensors: tf.switch_case(
-                queue,
-                [
-                    functools.partial(wait_in, number, list(tensors))
-                    for number in range(num_queues)
-                ],
-            ),
-            input_signature=[tf.TensorSpec([], tf.int32), *inputs],
-            autograph=False,
-        ).get_concrete_function()
-
-    def call_alone(self, function, columns: Columns) -> tuple[dict, np.ndarray]:
-        """Calls a signature on all rows of a request; returns outputs, times"""
-        with self._turn:
-            start = time.time()
-            outputs = function(
-                **{name: tf.constant(x) for name, x in columns.items()}
-            )
-            outputs = {name: x.numpy() for name, x in outputs.items()}
-            end = time.time()
-        size = num_rows(columns)
-        times = np.array([[start, end, row, size] for row in range(size)])
-        return outputs, times.reshape(size, 4)
+    def _taken_from(self, queue):
+        batch: dict[asyncio.Future, Rows] = {}
+        num_rows = 0
+        for answer, rows in list(queue.items()):
+            num_rows += len(rows.places)
+            if batch and num_rows > self._max_rows:
+                break
+            batch[answer] = queue.pop(answer)
+        return batch
 
 
-def _with_times(function, *tensors):
-    start = tf.timestamp()
-    with tf.control_dependencies([start]):
-        tensors = [tf.identity(x) for x in tensors]
-    outputs = function(*tensors)
-    with tf.control_dependencies(outputs):
-        end = tf.timestamp()
-    size = tf.shape(tensors[0])[0]
-    position = tf.cast(tf.range(size), tf.float64)
-    times = [start, end, position, tf.cast(size, tf.float64)]
-    times = [x + tf.zeros_like(position) for x in times]
-    return [*outputs, tf.stack(times, axis=1)]
+def _answers(batch: Sequence[Rows]) -> list[Answered | BaseException]:
+    """Answers rows in one call; if that fails, in one call for each request."""
+    start = time.monotonic()
+    sizes = [len(rows.places) for rows in batch]
+    try:
+        if len(batch) == 1:
+            outputs = [batch[0].function(batch[0].columns)]
+        else:
+            joined = {
+                name: np.concatenate([rows.columns[name] for rows in batch])
+                for name in batch[0].columns
+            }
+            outputs = _split(batch[0].function(joined), sizes)
+    except BaseException as error:
+        if len(batch) == 1:
+            return [error]
+        return [x for rows in batch for x in _answers([rows])]
+    calls = [(time.monotonic() - start, sum(sizes)), *[None] * len(batch)]
+    return [
+        Answered(rows.places, mine, start, call)
+        for rows, mine, call in zip(batch, outputs, calls, strict=False)
+    ]
+
+
+def _split(outputs, sizes):
+    """Returns the outputs of each request."""
+    if any(len(x) != sum(sizes) for x in outputs.values()):
+        raise ValueError("The outputs are not one for each row.")
+    ends = np.cumsum(sizes)
+    return [
+        {name: x[end - size : end] for name, x in outputs.items()}
+        for end, size in zip(ends, sizes, strict=True)
+    ]
 
 
 def num_rows(columns: Columns) -> int:
@@ -120,7 +155,7 @@ def num_rows(columns: Columns) -> int:
     return max(x.shape[0] if x.ndim else 1 for x in columns.values())
 
 
-def row_bytes(column: np.ndarray) -> np.ndarray:
-    """Returns how many bytes the strings of each row have."""
-    lengths = np.array([len(x) for x in column.ravel()], int)
+def row_lengths(column: np.ndarray, length: Callable = len) -> np.ndarray:
+    """Returns how long the strings of each row are, in bytes by default."""
+    lengths = np.array([length(x) for x in column.ravel()], int)
     return lengths.reshape(column.shape).sum(axis=tuple(range(1, column.ndim)))

@@ -18,7 +18,6 @@ class ServerConfig:
         max_batch_size: The most rows that the model answers at once.
         batch_timeout_ms: How long the first row of a batch waits for others.
         num_batch_threads: How many batches the model answers at a time.
-        num_request_threads: How many parts of requests may wait for a batch.
         max_body_bytes: The largest body of a request.
         max_texts: The most texts (rows) in a request.
         max_text_chars: The most characters in a text; all strings of a row
@@ -29,7 +28,8 @@ class ServerConfig:
         client_seconds: How long a client may take to send a request, or to
             read on in an answer.
         poll_seconds: How often the folders are searched for new versions;
-            each time is one request to a store for each model.
+            each time is one request to a store for each model. A version is
+            loaded when it has not changed between two times.
         drain_seconds: How long the server accepts requests after SIGTERM,
             while /readyz says that it is not ready. Each answer then closes
             its connection.
@@ -45,7 +45,6 @@ class ServerConfig:
     max_batch_size: int = 32
     batch_timeout_ms: float = setting(1.0, minimum=0)
     num_batch_threads: int = 2
-    num_request_threads: int = 128
     max_body_bytes: int = 4_000_000
     max_texts: int = 1_000
     max_text_chars: int = 100_000

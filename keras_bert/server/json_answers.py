@@ -1,57 +1,64 @@
 """The outputs of a model -> the JSON of an answer.
 
-As TensorFlow Serving writes it, and of embeddings as OpenAI does.
+As TensorFlow Serving writes it, and of embeddings as OpenAI does. Each row
+becomes JSON by itself, because no other thread can run meanwhile.
 """
 
 from __future__ import annotations
 
 import base64
+import functools
 import json
-import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
 from keras_bert.server.refusal import Refusal
 
 Outputs = Mapping[str, np.ndarray]
-_SPECIAL = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+_dump = functools.partial(json.dumps, ensure_ascii=False)
 
 
 def write_rows(outputs: Outputs) -> str:
     """Returns `predictions`: an object for each row, or its only value."""
-    sizes = {name: x.shape[:1] for name, x in outputs.items()}
-    if not sizes or () in sizes.values() or len(set(sizes.values())) > 1:
+    sizes = {x.shape[:1] for x in outputs.values()}
+    if len(sizes) != 1 or () in sizes:
         raise Refusal(
             "The outputs of this signature differ in their first size, so "
             "they have no rows; send 'inputs' instead of 'instances'."
         )
-    columns = [_values(x, name, depth=1) for name, x in outputs.items()]
-    rows = [_joined(outputs, row) for row in zip(*columns, strict=True)]
-    return f'{{"predictions": {_list(rows)}}}'
+    columns = [map(_dump, _values(x, name)) for name, x in outputs.items()]
+    rows = zip(*columns, strict=True)
+    objects = [_joined(dict(zip(outputs, row, strict=True))) for row in rows]
+    return f'{{"predictions": [{", ".join(objects)}]}}'
 
 
 def write_columns(outputs: Outputs) -> str:
     """Returns `outputs`: an object of all outputs, or the only one."""
-    columns = [_values(x, name, depth=0)[0] for name, x in outputs.items()]
-    return f'{{"outputs": {_joined(outputs, columns)}}}'
+    columns = {}
+    for name, array in outputs.items():
+        values = _values(array, name)
+        columns[name] = _list(values) if array.ndim else _dump(values)
+    return f'{{"outputs": {_joined(columns)}}}'
 
 
 def write_classes(outputs: Outputs, num_rows: int) -> str:
     """Returns `results`: [[label, score], ...] of each row."""
-    classes, scores = outputs.get("classes"), outputs.get("scores")
-    shapes = {x.shape for x in (classes, scores) if x is not None}
-    shape = shapes.pop() if len(shapes) == 1 else ()
-    if len(shape) != 2 or shape[0] != num_rows:
+    labels, scores = outputs.get("classes"), outputs.get("scores")
+    if (
+        labels is None
+        or scores is None
+        or labels.shape != scores.shape
+        or labels.shape != (num_rows, labels.size // num_rows)
+    ):
         raise Refusal(
-            "Expected the outputs classes and scores, or one of them, of "
-            "shape: [batch_size num_classes]"
+            "Expected the outputs classes and scores of shape: "
+            "[batch_size num_classes]"
         )
-    # A protobuf field that is not set reads as 0, or as "".
-    names = _strings(np.full(shape, b"") if classes is None else classes)
-    values = _decimals(np.zeros(shape) if scores is None else scores)
-    pairs = [_list(pair) for pair in zip(names, values, strict=True)]
-    return _results(_nested(pairs, shape, depth=1))
+    rows = zip(_values(labels), _values(scores), strict=True)
+    pairs = (list(zip(*row, strict=True)) for row in rows)
+    return f'{{"results": {_list(pairs)}}}'
 
 
 def write_values(outputs: Outputs, num_rows: int) -> str:
@@ -62,7 +69,7 @@ def write_values(outputs: Outputs, num_rows: int) -> str:
             "Expected the output outputs of shape: [batch_size] or "
             "[batch_size, 1]"
         )
-    return _results(_decimals(values))
+    return f'{{"results": {_list(_values(values.ravel()))}}}'
 
 
 def write_embeddings(
@@ -79,89 +86,47 @@ def write_embeddings(
             np.linalg.norm(kept, axis=1), 1e-12
         )
         vectors = kept * lengths[:, None]
+    written: Iterable[Any] = vectors.tolist()
     if is_base64:
-        data = [x.astype("<f4").tobytes() for x in vectors]
-        written = [f'"{base64.b64encode(x).decode()}"' for x in data]
-    else:
-        written = _values(vectors, "embedding", depth=1)
+        rows = vectors.astype("<f4")
+        written = [base64.b64encode(x.tobytes()).decode() for x in rows]
     num_tokens = int(np.sum(outputs.get("num_tokens", 0)))
     usage = {"prompt_tokens": num_tokens, "total_tokens": num_tokens}
     data = [
-        f'{{"object": "embedding", "index": {i}, "embedding": {vector}}}'
+        {"object": "embedding", "index": i, "embedding": vector}
         for i, vector in enumerate(written)
     ]
+    if "truncated" in outputs:  # which is not in OpenAI's form
+        for row, truncated in zip(data, outputs["truncated"], strict=True):
+            row["truncated"] = bool(truncated)
+    rest = _dump({"model": model, "usage": usage})
+    return f'{{"object": "list", "data": {_list(data)}, {rest[1:]}'
+
+
+def _values(array, name=""):
+    """Returns what JSON can hold, as nested lists."""
+    if array.dtype != object:
+        return array.tolist()
+    read = _base64 if name.endswith("_bytes") else _text
+    return np.array(np.frompyfunc(read, 1, 1)(array), object).tolist()
+
+
+def _base64(data):
+    return {"b64": base64.b64encode(data).decode()}
+
+
+def _text(data):
+    return data.decode("utf-8", "replace")
+
+
+def _joined(texts):
+    """Returns an object of JSON, or its only value."""
+    if len(texts) == 1:
+        return next(iter(texts.values()))
     return (
-        f'{{"object": "list", "data": {_list(data)}, '
-        f'"model": {json.dumps(model)}, "usage": {json.dumps(usage)}}}'
+        f"{{{', '.join(f'{_dump(name)}: {x}' for name, x in texts.items())}}}"
     )
 
 
-def _values(array, name, depth):
-    """Returns the JSON of each part that the first `depth` axes count."""
-    return _nested(_scalars(array, name), array.shape, depth)
-
-
-def _nested(texts, shape, depth):
-    for axis in range(len(shape) - 1, depth - 1, -1):
-        size = shape[axis]
-        texts = [
-            _list(texts[i * size : (i + 1) * size])
-            for i in range(math.prod(shape[:axis]))
-        ]
-    return texts
-
-
-def _scalars(array, name):
-    if array.dtype == object:
-        if name.endswith("_bytes"):
-            data = [base64.b64encode(x).decode() for x in array.ravel()]
-            return [f'{{"b64": "{x}"}}' for x in data]
-        return _strings(array)
-    if array.dtype == bool or np.issubdtype(array.dtype, np.integer):
-        return [json.dumps(x) for x in array.ravel().tolist()]
-    if array.dtype.kind == "c":
-        raise Refusal(f"The output {name!r} is complex; JSON has no such.")
-    return _decimals(array)
-
-
-def _strings(array):
-    return [
-        json.dumps(x.decode("utf-8", "replace"), ensure_ascii=False)
-        for x in array.ravel().tolist()
-    ]
-
-
-def _decimals(array):
-    """Writes floats with 6 digits, or more if they would not be the same.
-
-    A whole number ends with .0, so that a reader takes it for a float.
-    """
-    array = array.ravel()
-    if array.dtype != np.float64:
-        array = array.astype(np.float32)
-    values = array.tolist()
-    texts = [f"{x:.6g}" for x in values]
-    digits = 17 if array.dtype == np.float64 else 9
-    exact = np.array(texts, "S").astype(array.dtype) == array
-    for i in np.flatnonzero(~exact & np.isfinite(array)):
-        texts[i] = f"{values[i]:.{digits}g}"
-    return [
-        text if "." in text or "e" in text else _SPECIAL.get(text, f"{text}.0")
-        for text in texts
-    ]
-
-
-def _joined(names, values):
-    """Returns an object, or its only value."""
-    if len(values) == 1:
-        return values[0]
-    pairs = zip(names, values, strict=True)
-    return f"{{{', '.join(f'{json.dumps(name)}: {x}' for name, x in pairs)}}}"
-
-
-def _results(rows):
-    return f'{{"results": {_list(rows)}}}'
-
-
-def _list(texts):
-    return f"[{', '.join(texts)}]"
+def _list(values):
+    return f"[{', '.join(map(_dump, values))}]"

@@ -3,61 +3,36 @@
 from __future__ import annotations
 
 import base64
-import json
+import math
+import reprlib
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import tensorflow as tf
 
 from keras_bert.server.refusal import Refusal
 
-# The largest integer before the first one that the type cannot hold.
-_LARGEST_INTEGER = {4: 2**24 - 1, 8: 2**53 - 1}
+shown = reprlib.repr  # a value, cut short
 
 
-def to_array(value, spec, name):
+def to_array(value: Any, spec: tf.TensorSpec, name: str) -> np.ndarray:
     """Returns nested lists as an array of the input's type and shape."""
     array = np.array(value, object)
     values = array.ravel().tolist()
     if not spec.shape.is_compatible_with(array.shape):
         expected = ["?" if size is None else size for size in spec.shape]
-        if array.ndim < len(expected) and any(type(x) is list for x in values):
-            raise Refusal(
-                f"The lists of the input {name!r} differ in length or depth: "
-                f"expected shape {expected}."
-            )
         raise Refusal(
             f"The input {name!r} has the shape {list(array.shape)}, expected "
-            f"{expected}."
+            f"{expected}; lists in a list must have the same length."
         )
-    dtype = spec.dtype
-    if dtype == tf.string:
-        values = [to_bytes(x) for x in values]
+    if spec.dtype == tf.string:
+        read: Any = np.array([to_bytes(x) for x in values], object)
     else:
-        is_right = _check_of(dtype)
-        for x in values:
-            if not is_right(x):
-                raise _wrong_type(x, dtype)
-            if dtype.is_floating:
-                _check_lossless(x, max(4, dtype.size))
-    return np.array(values, dtype.as_numpy_dtype).reshape(array.shape)
+        read = _to_numbers(values, spec.dtype)
+    return read.reshape(array.shape)
 
 
-def _check_of(dtype):
-    """Returns a function that tells if a value is one of a type."""
-    if dtype.is_bool:
-        return lambda value: type(value) is bool
-    if dtype.is_integer:
-        limits = ml_dtypes.iinfo(dtype.as_numpy_dtype)
-        low, high = int(limits.min), int(limits.max)
-        return lambda value: type(value) is int and low <= value <= high
-    if dtype.is_floating:
-        return lambda value: type(value) in (int, float)
-    raise Refusal(f"An input of type {dtype.name} cannot be JSON.")
-
-
-def to_bytes(value):
+def to_bytes(value: Any) -> bytes:
     """Returns the bytes of a string, or of {"b64": ...}."""
     if isinstance(value, str):
         try:
@@ -75,7 +50,8 @@ def to_bytes(value):
         raise Refusal("Unable to base64 decode") from None
 
 
-def is_base64(value):
+def is_base64(value: Any) -> bool:
+    """Returns whether a value is bytes, as TensorFlow Serving writes them."""
     return (
         isinstance(value, dict)
         and list(value) == ["b64"]
@@ -83,78 +59,60 @@ def is_base64(value):
     )
 
 
-def _check_lossless(value, bytes_per_number):
-    """Raises Refusal if a float of this size cannot hold a number."""
-    is_double = bytes_per_number == 8
-    largest = float(np.finfo(np.float64 if is_double else np.float32).max)
-    if isinstance(value, int):
-        largest = _LARGEST_INTEGER[bytes_per_number]
-    if abs(value) > largest and value not in (np.inf, -np.inf):
-        raise Refusal(
-            f"Cannot convert JSON value: {shown(value)} to "
-            f"{'double' if is_double else 'float'} without loss of precision."
-        )
-
-
-def to_example(features):
+def to_example(features: Any) -> bytes:
+    """Returns a serialized tf.Example of an object of features."""
     if not isinstance(features, dict):
         raise Refusal("Example must be JSON object")
     example = tf.train.Example()
     for name, value in features.items():
         to_bytes(name)  # refuses half of a surrogate pair
         values = value if isinstance(value, list) else [value]
-        kinds = {_kind(x, name) for x in values}
-        if len(kinds) > 1:
-            raise Refusal(
-                f"Unexpected element type in feature: {name}: it mixes "
-                f"{' and '.join(sorted(kinds))}"
-            )
+        types = {type(x) for x in values}
         feature = example.features.feature[name]
-        if kinds == {"bytes"}:
+        if types <= {str, dict}:
             feature.bytes_list.value.extend(map(to_bytes, values))
-        elif kinds == {"float"}:
-            for number in values:
-                _check_lossless(number, 4)
-            feature.float_list.value.extend(values)
-        elif kinds == {"int64"}:
-            feature.int64_list.value.extend(map(int, values))  # true is 1
+        elif types == {float}:
+            feature.float_list.value.extend(_to_numbers(values, tf.float32))
+        elif types <= {int, bool}:
+            numbers = _to_numbers([int(x) for x in values], tf.int64)
+            feature.int64_list.value.extend(numbers)
+        else:
+            raise Refusal(
+                f"The feature {name} has {shown(value)}; it must be strings, "
+                "integers or decimals, and not a mix."
+            )
     return example.SerializeToString()
 
 
-def _kind(value, name):
-    if isinstance(value, str) or is_base64(value):
-        return "bytes"
-    if isinstance(value, float):
-        return "float"
-    if isinstance(value, int) and -(2**63) <= value < 2**63:  # or a bool
-        return "int64"
-    raise Refusal(
-        f"Feature: {name} has element with unexpected JSON type: {shown(value)}"
-    )
-
-
-def shown(value: Any) -> str:
-    """Returns a value as JSON, cut short."""
-    if isinstance(value, (dict, list)) and len(value) > 3:
-        return f"a JSON {_json_type(value)} of {len(value)} values"
-    if isinstance(value, int) and abs(value) > 2**64:
-        return "an integer beyond 64 bits"
+def _to_numbers(values, dtype):
+    types = {bool} if dtype.is_bool else {int}
+    if dtype.is_floating:
+        types.add(float)
+    for value in values:
+        if type(value) not in types:
+            raise _wrong_type(value, dtype)
     try:
-        text = json.dumps(value)
-    except RecursionError:
-        return f"a deeply nested JSON {_json_type(value)}"
-    return text if len(text) <= 100 else text[:100] + "..."
+        with np.errstate(over="ignore"):
+            array = np.array(values, dtype.as_numpy_dtype)
+    except OverflowError:
+        array = np.array([])
+    if len(array) != len(values) or not all(
+        map(_is_same, array.tolist(), values)
+    ):
+        raise Refusal(
+            f"Cannot convert JSON values to {dtype.name} without loss of "
+            "precision."
+        )
+    return array
+
+
+def _is_same(number, value):
+    """Returns whether a number is a JSON value; a float may be rounded."""
+    is_rounded = isinstance(value, float) and math.isfinite(number)
+    return number == value or is_rounded or not math.isfinite(value)
 
 
 def _wrong_type(value, dtype):
     return Refusal(
-        f"JSON Value: {shown(value)} Type: {_json_type(value)} is not of "
-        f"expected type: {dtype.name}"
+        f"JSON Value: {shown(value)} is not of expected type: {dtype.name}"
     )
-
-
-def _json_type(value):
-    if value is None:
-        return "Null"
-    names = {bool: "Bool", dict: "Object", list: "Array", str: "String"}
-    return names.get(type(value), "Number")

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 from starlette.requests import Request
 
-from keras_bert.server.batching import Columns, num_rows, row_bytes
+from keras_bert.server.batching import Columns, num_rows, row_lengths
 from keras_bert.server.config import ServerConfig
 from keras_bert.server.refusal import Refusal
 
@@ -40,17 +40,16 @@ class Limits:
             )
         body = bytearray()
         try:
-            self._check_size(int(request.headers.get("content-length", 0)))
+            self._take(0, int(request.headers.get("content-length", 0)))
             try:
                 async with asyncio.timeout(seconds):
                     async for chunk in request.stream():
-                        self._check_size(len(body) + len(chunk))
-                        self._take(len(chunk))
+                        self._take(len(chunk), len(body) + len(chunk))
                         body += chunk
             except TimeoutError:
                 raise Refusal(
                     f"The request took longer than {seconds:g} seconds to "
-                    "arrive; see the server's flag --client_seconds.",
+                    "arrive (--client_seconds).",
                     408,
                     {"Connection": "close"},
                 ) from None
@@ -66,16 +65,14 @@ class Limits:
         if size > config.max_texts:
             raise Refusal(
                 f"The request has {size} texts, but the limit is "
-                f"{config.max_texts}; send fewer at a time, or start the "
-                "server with a larger --max_texts.",
+                f"{config.max_texts} (--max_texts); send fewer at a time.",
                 413,
             )
         self._check_lengths(columns, size)
         if self.waiting_texts + size > config.max_queue_texts:
             raise Refusal(
-                f"{self.waiting_texts} texts are waiting already, and the "
-                f"limit is {config.max_queue_texts} (--max_queue_texts); try "
-                "again in a second.",
+                f"{self.waiting_texts} texts are waiting, and the limit is "
+                f"{config.max_queue_texts} (--max_queue_texts); try again.",
                 429,
             )
         self.waiting_texts += size
@@ -84,43 +81,37 @@ class Limits:
         finally:
             self.waiting_texts -= size
 
-    def _check_size(self, size):
+    def _take(self, num_bytes, size):
+        """Counts more bytes of a body that has this size."""
         if size > self._config.max_body_bytes:
             raise Refusal(
-                f"The body is larger than {self._config.max_body_bytes} bytes; "
-                "send fewer texts at a time, or start the server with a larger "
-                "--max_body_bytes.",
+                f"The body is larger than {self._config.max_body_bytes} bytes "
+                "(--max_body_bytes); send fewer texts at a time.",
                 413,
             )
-
-    def _take(self, size):
-        if self.waiting_bytes + size > self._config.max_queue_bytes:
+        limit = self._config.max_queue_bytes
+        if self.waiting_bytes + num_bytes > limit:
             raise Refusal(
-                f"The requests in the server have {self.waiting_bytes} bytes, "
-                f"and the limit is {self._config.max_queue_bytes} "
-                "(--max_queue_bytes); try again in a second.",
+                "The requests in the server have more than "
+                f"{limit} bytes (--max_queue_bytes); try again.",
                 429,
             )
-        self.waiting_bytes += size
+        self.waiting_bytes += num_bytes
 
     def _check_lengths(self, columns, size):
         limit = self._config.max_text_chars
-        strings = [
-            np.atleast_1d(x) for x in columns.values() if x.dtype == object
-        ]
-        num_bytes = np.zeros(size, int)
-        for column in strings:
-            num_bytes[: len(column)] += row_bytes(column)
-        for row in np.flatnonzero(num_bytes > limit):  # at least as many
-            num_chars = sum(
-                len(text.decode("utf-8", "ignore"))
-                for column in strings
-                for text in column[row : row + 1].ravel()
+        num_chars = np.zeros(size, int)
+        for column in columns.values():
+            if column.dtype == object:
+                rows = np.atleast_1d(column)
+                num_chars[: len(rows)] += row_lengths(rows, _num_chars)
+        for row in np.flatnonzero(num_chars > limit):
+            raise Refusal(
+                f"Text {row + 1} has {num_chars[row]} characters, but the "
+                f"limit is {limit} (--max_text_chars); split it.",
+                413,
             )
-            if num_chars > limit:
-                raise Refusal(
-                    f"Text {row + 1} has {num_chars} characters, but the limit "
-                    f"is {limit}; split it, or start the server with a larger "
-                    "--max_text_chars.",
-                    413,
-                )
+
+
+def _num_chars(text):
+    return len(text.decode("utf-8", "ignore"))

@@ -10,8 +10,8 @@ import numpy as np
 import prometheus_client
 from prometheus_client import Counter, Gauge, Histogram
 
+from keras_bert.server.batching import Answered
 from keras_bert.server.limits import Limits
-from keras_bert.server.signature import Answered
 from keras_bert.server.versions import ModelVersions
 
 CONTENT_TYPE = prometheus_client.CONTENT_TYPE_LATEST
@@ -20,9 +20,8 @@ _SECONDS = (
     *(0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0),
 )
 _POWERS_OF_TWO = tuple(2**i for i in range(13))
-# What is observed of each request, and of each call of a signature.
-_OF_REQUESTS = {"request_seconds": "From the head of a request to its answer."}
-_OF_CALLS = {
+_HISTOGRAMS = {
+    "request_seconds": "From the head of a request to its answer.",
     "queue_seconds": "How long a text waited for the model.",
     "compute_seconds": "How long the model took for a batch.",
     "batch_texts": "Texts answered together.",
@@ -38,35 +37,32 @@ class Metrics:
         # Otherwise each counter has a second one, with the time of its start.
         prometheus_client.disable_created_metrics()
         prometheus_client.ProcessCollector(registry=self._registry)
-        options: dict[str, Any] = {
-            "namespace": "keras_bert",
-            "registry": self._registry,
-        }
+        of_us: Any = {"namespace": "keras_bert", "registry": self._registry}
         labels = ("model", "route", "status")
         self._requests = Counter(
-            "requests", "Requests answered.", labels, **options
+            "requests", "Requests answered.", labels, **of_us
         )
         self._histograms = {
             name: Histogram(
                 name,
                 help_text,
-                ("model", "route" if name in _OF_REQUESTS else "signature"),
+                ("model", "route" if "request" in name else "signature"),
                 buckets=_SECONDS if "seconds" in name else _POWERS_OF_TWO,
-                **options,
+                **of_us,
             )
-            for name, help_text in {**_OF_REQUESTS, **_OF_CALLS}.items()
+            for name, help_text in _HISTOGRAMS.items()
         }
-        for name, help_text in (
-            ("waiting_texts", "Texts that wait or are being answered."),
-            ("waiting_bytes", "Bytes of all bodies in the server."),
-        ):
-            gauge = Gauge(name, help_text, **options)
-            gauge.set_function(functools.partial(getattr, limits, name))
+        texts = Gauge(
+            "waiting_texts", "Texts that wait or are being answered.", **of_us
+        )
+        texts.set_function(lambda: limits.waiting_texts)
+        size = Gauge("waiting_bytes", "Bytes of all bodies.", **of_us)
+        size.set_function(lambda: limits.waiting_bytes)
         failed = Gauge(
             "failed_polls",
             "Failures in a row to look for new versions of a model.",
             ("model",),
-            **options,
+            **of_us,
         )
         for model in models:
             read = functools.partial(getattr, model, "failed_polls")
@@ -81,23 +77,24 @@ class Metrics:
     ) -> None:
         """Counts a request; model and route are "" if unknown."""
         self._requests.labels(model, route, status).inc()
-        histogram = self._histograms["request_seconds"]
-        histogram.labels(model, route).observe(seconds)
+        self._observe("request_seconds", model, route, [seconds])
 
     def count_answer(
-        self, model: str, signature: str, submitted: float, answered: Answered
+        self, model: str, signature: str, submitted: float, part: Answered
     ) -> None:
-        """Counts a part of a request that waited since `submitted`."""
-        queue, compute, batch, text_tokens = (
-            self._histograms[name].labels(model, signature)
-            for name in _OF_CALLS
-        )
-        for start, end, position, size in answered.times.tolist():
-            queue.observe(max(0.0, start - submitted))
-            if position == 0:  # so that a batch counts once
-                compute.observe(end - start)
-                batch.observe(size)
-        tokens = answered.outputs.get("num_tokens")
+        """Counts a part of a request that has waited since `submitted`."""
+        observe = functools.partial(self._observe, model=model, of=signature)
+        waited = part.begin - submitted
+        observe("queue_seconds", values=[waited] * len(part.places))
+        if part.batch:
+            seconds, num_rows = part.batch
+            observe("compute_seconds", values=[seconds])
+            observe("batch_texts", values=[num_rows])
+        tokens = part.outputs.get("num_tokens")
         if tokens is not None and np.issubdtype(tokens.dtype, np.integer):
-            for count in tokens.ravel().tolist():
-                text_tokens.observe(count)
+            observe("text_tokens", values=tokens.ravel().tolist())
+
+    def _observe(self, name, model, of, values):
+        histogram = self._histograms[name].labels(model, of)
+        for value in values:
+            histogram.observe(value)

@@ -53,17 +53,17 @@ def metadata_json(name: str, version: Version) -> str:
 
 
 def page_json(models: Mapping[str, ModelVersions]) -> str:
-    """Returns the models that are loaded and that the page can ask."""
+    """Returns the models that the page can ask, and those still loading."""
     found = []
     for model in models.values():
-        # Nothing is told of a model that is not loaded yet.
         with contextlib.suppress(Refusal), model.use() as version:
             description = version.servable.description
             if all(field in description for field in _PAGE_FIELDS):
                 fields = {x: description[x] for x in _PAGE_FIELDS}
                 number = version.number
                 found.append({"name": model.name, "version": number, **fields})
-    return json.dumps(found)
+    loading = [name for name, model in models.items() if not model.is_ready()]
+    return json.dumps({"models": found, "loading": loading})
 
 
 def openai_json(names: Iterable[str], since: int) -> str:
@@ -87,12 +87,7 @@ def readiness_json(models: Mapping[str, ModelVersions]) -> str:
     }
     for name, model in models.items():
         if not model.is_ready():
-            why = (
-                f", because its folder cannot be read ({failed[name]}); the "
-                "server's log has more, and the server tries again."
-                if name in failed
-                else "."
-            )
-            raise Refusal(f"The model {name} is not loaded{why}", 503)
+            reason = failed.get(name, "the server's log has more")
+            raise Refusal(f"The model {name} is not loaded ({reason}).", 503)
     polls = {"failed_polls": failed} if failed else {}
     return json.dumps({"status": "ready", **polls})

@@ -33,11 +33,8 @@ class LimitedProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         limit = self._server_config.max_connections
         if len(self.connections) > limit:
-            self._refuse(
-                429,
-                f"The server has {limit} connections already, which is the "
-                "limit (--max_connections); try again in a second.",
-            )
+            reason = f"There are {limit} connections (--max_connections)."
+            self._refuse(429, f"{reason} Try again.")
         else:
             self._expect_request()
 

@@ -14,7 +14,6 @@ import uvicorn
 from keras_bert.errors import InputError
 from keras_bert.io.paths import to_path
 from keras_bert.server.app import App
-from keras_bert.server.batching import Batcher
 from keras_bert.server.config import ServerConfig
 from keras_bert.server.json_logs import log, write_logs_as_json
 from keras_bert.server.protocol import LimitedProtocol
@@ -30,7 +29,7 @@ def serve(
     *,
     version_labels: Mapping[str, Mapping[str, int]] | None = None,
     api_key: str | None = None,
-) -> None:
+) -> int:
     """Answers TensorFlow Serving's REST requests until SIGTERM or SIGINT.
 
     Then /readyz says that the server is not ready, requests that have begun
@@ -47,17 +46,20 @@ def serve(
         api_key: If given, requests must have it as their bearer token. Only
             /healthz, /readyz and the page need no key.
 
+    Returns:
+        The number of requests that were cut off by the end.
+
     Raises:
         InputError: If a folder has no version, or a name cannot be in a URL.
-        OSError: If a folder is missing, or the port is taken.
+        OSError: If the port is taken.
 
     Example:
         >>> keras_bert.serve({"sst2": "no_such_folder"})
         Traceback (most recent call last):
-        keras_bert.errors.InputError: no_such_folder is not a folder; ...
+        keras_bert.errors.InputError: no_such_folder has no version ...
     """
     config = config or ServerConfig()
-    loaded = load_models(models, config, version_labels or {})
+    loaded = load_models(models, version_labels or {})
     app = App(loaded, config, api_key)
     listener = listen(config)
     write_logs_as_json()
@@ -67,6 +69,7 @@ def serve(
         _Server(app, config).run(sockets=[listener])
     app.close()
     log("ended", cut_off=app.num_cut_off)
+    return app.num_cut_off
 
 
 def listen(config: ServerConfig) -> socket.socket:
@@ -80,7 +83,6 @@ def listen(config: ServerConfig) -> socket.socket:
 
 def load_models(
     models: Mapping[str, str | Path],
-    config: ServerConfig,
     version_labels: Mapping[str, Mapping[str, int]],
 ) -> dict[str, ModelVersions]:
     """Returns the models; their first `poll` loads them."""
@@ -88,28 +90,17 @@ def load_models(
         raise InputError("There is no model to serve; name a folder.")
     for name in version_labels:
         if name not in models:
-            raise InputError(
-                f"The label of {name!r} belongs to no model; these are "
-                f"{', '.join(models)}."
-            )
-    batcher, loaded = Batcher(config), {}
+            known = ", ".join(models)
+            raise InputError(f"{name!r} has a label; the models are {known}.")
+    loaded = {}
     for name, folder in models.items():
         if not name or set(name) & set("/:"):
             raise InputError(
-                f"{name!r} cannot name a model in a URL; give a name without "
-                "/ and : with --model_name."
-            )
-        folder = to_path(folder)
-        if not folder.is_dir():
-            raise InputError(
-                f"{folder} is not a folder; give the folder that "
-                "keras-bert export wrote."
+                f"{name!r} cannot be in a URL; give a --model_name without / "
+                "and :."
             )
         loaded[name] = ModelVersions(
-            name,
-            folder,
-            functools.partial(Servable, batcher=batcher),
-            version_labels.get(name, {}),
+            name, to_path(folder), Servable, version_labels.get(name, {})
         )
     return loaded
 

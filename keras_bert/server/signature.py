@@ -3,41 +3,34 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
 from keras_bert.predict.served_model import load_saved_model
-from keras_bert.predict.versions import WARM_UP, read_description
-from keras_bert.server.batching import Batcher, Columns, row_bytes
+from keras_bert.predict.versions import read_description
+from keras_bert.server.batching import (
+    Answered,
+    Columns,
+    Rows,
+    num_rows,
+    row_lengths,
+)
 from keras_bert.server.refusal import Refusal
 
 # Texts of up to 32 bytes share a queue, and so do those above 16,384.
 _LOG2_BYTES = range(5, 15)
-# Rows wait together only if their lists are as long.
-_NUM_SHAPES = 4
-_MAX_WARMUP_RECORDS = 1000  # the limit of TensorFlow Serving
+# It fills most of a sequence. The first answer of a model takes seconds.
+_WARM_UP_TEXT = b"warm up " * 60
 # Lines of an error that say where the operation was made, not what is wrong.
 _PLACE = re.compile(
     r"Graph execution error|Detected at node|<stack traces|\s+File |\s*$"
 )
-# What TensorFlow Serving answers to errors of TensorFlow; else 500.
-_STATUSES = {
-    tf.errors.INVALID_ARGUMENT: 400,
-    tf.errors.FAILED_PRECONDITION: 400,
-    tf.errors.OUT_OF_RANGE: 400,
-    tf.errors.PERMISSION_DENIED: 403,
-    tf.errors.NOT_FOUND: 404,
-    tf.errors.ALREADY_EXISTS: 409,
-    tf.errors.ABORTED: 409,
-    tf.errors.RESOURCE_EXHAUSTED: 429,
-}
 
 
 class Servable:
@@ -49,8 +42,8 @@ class Servable:
         description: What `assets/model.json` says; empty if there is none.
     """
 
-    def __init__(self, folder: Path, batcher: Batcher):
-        """Loads a SavedModel, and runs its warm-up requests.
+    def __init__(self, folder: Path):
+        """Loads a SavedModel, and asks each signature that takes strings.
 
         Raises what TensorFlow raises if anything fails.
         """
@@ -66,31 +59,12 @@ class Servable:
         # The model is kept: its variables live only as long as it does.
         self._model = load_saved_model(folder)
         self.signatures = {
-            name: Signature(
-                function, self.definitions[name].method_name, batcher
-            )
+            name: Signature(function, self.definitions[name].method_name)
             for name, function in self._model.signatures.items()
         }
         self.description = read_description(folder)
         for signature in self.signatures.values():
             signature.warm_up()
-        for name, columns in _warm_up_requests(folder / WARM_UP):
-            self.signatures[name or "serving_default"].answer(columns)
-
-
-class Answered(NamedTuple):
-    """What the model answered to some rows of a request.
-
-    Attributes:
-        rows: Their places in the request.
-        outputs: Arrays whose first axis has these rows; but if the signature
-            does not answer by row, `rows` are all, and it may have any shape.
-        times: See `Batcher`.
-    """
-
-    rows: np.ndarray
-    outputs: dict[str, np.ndarray]
-    times: np.ndarray
 
 
 class Signature:
@@ -106,43 +80,53 @@ class Signature:
         is_batched: Whether rows of several requests go together.
     """
 
-    def __init__(self, function: Any, method_name: str, batcher: Batcher):
+    def __init__(self, function: Any, method_name: str):
         self.method_name = method_name
         self.inputs = dict(
             sorted(function.structured_input_signature[1].items())
         )
         self.outputs = dict(sorted(function.structured_outputs.items()))
-        self.is_batched = _can_be_batched(self.inputs, self.outputs)
+        wide = [
+            name
+            for name, spec in self.outputs.items()
+            if spec.shape.rank and spec.shape.rank > 1 and spec.shape[1] is None
+        ]
+        are_lists = any(spec.shape.rank == 2 for spec in self.inputs.values())
+        self.is_batched = _have_rows(self.inputs, self.outputs) and (
+            are_lists
+            or not wide
+            or any(self.outputs[name].dtype == tf.string for name in wide)
+        )
+        # These outputs are as wide as the widest row of a batch.
+        self._padded = wide if self.is_batched and not are_lists else []
         self._function = function
-        self._batcher = batcher
-        self._padded: list[str] = []
-        self._queues: dict[tuple, int] = {}
-        if self.is_batched:
-            self._num_queues = len(_LOG2_BYTES)
-            if any(spec.shape.rank > 1 for spec in self.inputs.values()):
-                self._num_queues *= _NUM_SHAPES
-            else:
-                self._padded = _of_any_width(self.outputs)
-            self._queued = batcher.queued(
-                self._call, list(self.inputs.values()), self._num_queues
-            )
+
+    def __call__(self, columns: Columns) -> dict[str, np.ndarray]:
+        """Answers rows in one call."""
+        tensors = {name: tf.constant(columns[name]) for name in self.inputs}
+        outputs = self._function(**tensors)
+        return {name: outputs[name].numpy() for name in self.outputs}
 
     def warm_up(self) -> None:
-        """Answers an empty text; the first answer takes seconds."""
-        if self.is_batched:
-            shapes = {x: spec.shape for x, spec in self.inputs.items()}
-            empty = {
-                name: np.full([size or 1 for size in shape], b"", object)
-                for name, shape in shapes.items()
-            }
-            # Not every signature reads an empty string.
+        """Answers a text, if the signature takes strings."""
+        shapes = {
+            name: [size or 1 for size in spec.shape]
+            for name, spec in self.inputs.items()
+            if spec.dtype == tf.string and spec.shape.rank is not None
+        }
+        if shapes.keys() == self.inputs.keys():
+            # Not every signature reads any string.
             with contextlib.suppress(tf.errors.OpError):
-                self._answer_rows(empty, np.arange(1), 0)
+                self(
+                    {
+                        name: np.full(shape, _WARM_UP_TEXT, object)
+                        for name, shape in shapes.items()
+                    }
+                )
 
-    def parts(self, columns: Columns) -> list[Callable[[], Answered]]:
-        """Returns functions that together answer all rows of a request.
+    def split(self, columns: Columns, max_rows: int) -> Iterator[Rows]:
+        """Yields the rows of a request; those of like length together.
 
-        They may run at the same time, and should: each waits for a batch.
         Raises Refusal if the inputs have different numbers of rows.
         """
         sizes = {name: x.shape[:1] for name, x in columns.items()}
@@ -152,118 +136,55 @@ class Signature:
             )
             raise Refusal(f"The inputs differ in their number of rows: {rows}.")
         if not self.is_batched or (0,) in sizes.values():
-            return [functools.partial(self._answer_alone, columns)]
-        return [
-            functools.partial(self._answer_rows, columns, rows, queue)
-            for rows, queue in self._split(columns)
-        ]
+            yield Rows(self, np.arange(num_rows(columns)), columns)
+            return
+        shape = tuple(columns[name].shape[1:] for name in self.inputs)
+        num_bytes = np.sum([row_lengths(columns[x]) for x in self.inputs], 0)
+        bits = [(int(n) - 1).bit_length() for n in num_bytes]
+        lengths = np.clip(bits, _LOG2_BYTES[0], _LOG2_BYTES[-1])
+        for length in np.unique(lengths).tolist():
+            places = np.flatnonzero(lengths == length)
+            for i in range(0, len(places), max_rows):
+                part = places[i : i + max_rows]
+                mine = {name: x[part] for name, x in columns.items()}
+                yield Rows(self, part, mine, (self, shape, length))
 
     def join(self, answered: list[Answered]) -> dict[str, np.ndarray]:
         """Returns the outputs of all rows, in the order of the request."""
-        outputs = answered[0].outputs
+        outputs = dict(answered[0].outputs)
         if len(answered) > 1:
-            order = np.argsort(np.concatenate([part.rows for part in answered]))
-            outputs = {
-                name: _stacked([part.outputs[name] for part in answered])[order]
-                for name in self.outputs
-            }
-        padded = {name: outputs[name] for name in self._padded}
-        return {**outputs, **_cut(padded)}
-
-    def answer(self, columns: Columns) -> dict[str, np.ndarray]:
-        """Answers all rows of a request, part after part."""
-        return self.join([part() for part in self.parts(columns)])
-
-    def _call(self, *tensors):
-        outputs = self._function(**dict(zip(self.inputs, tensors, strict=True)))
-        return [outputs[name] for name in self.outputs]
-
-    def _split(self, columns) -> Iterator[tuple[np.ndarray, int | None]]:
-        """Yields parts of a request: places of rows, and their queue."""
-        shape = tuple(columns[name].shape[1:] for name in self.inputs)
-        num_bytes = np.sum([row_bytes(columns[x]) for x in self.inputs], axis=0)
-        lengths = [(int(n) - 1).bit_length() for n in num_bytes]
-        sizes = np.clip(lengths, _LOG2_BYTES[0], _LOG2_BYTES[-1])
-        step = self._batcher.max_batch_size
-        for size in np.unique(sizes):
-            kind = shape, int(size)
-            # A queue is of rows of the same shape. A client chooses the
-            # shapes, so there may be too many.
-            if len(self._queues) < self._num_queues:
-                self._queues.setdefault(kind, len(self._queues))
-            rows = np.flatnonzero(sizes == size)
-            for i in range(0, len(rows), step):
-                yield rows[i : i + step], self._queues.get(kind)
-
-    def _answer_rows(self, columns, rows, queue):
-        columns = {name: x[rows] for name, x in columns.items()}
-        if queue is not None:
-            tensors = [tf.constant(columns[name]) for name in self.inputs]
-            # An error of whatever type: another row may be to blame.
-            with contextlib.suppress(Exception):
-                *outputs, times = self._queued(
-                    tf.constant(queue, tf.int32), *tensors
-                )
-                outputs = [x.numpy() for x in outputs]
-                outputs = dict(zip(self.outputs, outputs, strict=True))
-                return Answered(rows, outputs, times.numpy())
-        return self._answer_alone(columns, rows)
-
-    def _answer_alone(self, columns, rows=None):
-        outputs, times = self._batcher.call_alone(self._function, columns)
-        outputs = {name: outputs[name] for name in self.outputs}
-        rows = np.arange(len(times)) if rows is None else rows
-        return Answered(rows, outputs, times)
+            places = np.concatenate([part.places for part in answered])
+            order = np.argsort(places)
+            for name in outputs:
+                whole = _stacked([part.outputs[name] for part in answered])
+                if len(whole) != len(order):
+                    raise Refusal(
+                        f"The output {name!r} has no rows, so a request must "
+                        "fit into one batch; send one text at a time."
+                    )
+                outputs[name] = whole[order]
+        return outputs | _cut({name: outputs[name] for name in self._padded})
 
 
 def refusal_of(error: Any) -> Refusal | None:
-    """Returns what TensorFlow Serving answers, or None if that is a 5xx."""
+    """Returns what is wrong with an input; None for any other error."""
     if isinstance(error, UnicodeDecodeError):
         # Python could not read TensorFlow's message, which quotes an input.
         return Refusal(
             "The model cannot read this input; it has bytes that are not UTF-8 "
             "where the model reads text or a tf.Example."
         )
-    status = _STATUSES.get(getattr(error, "error_code", None))
-    if status is None:
+    if not isinstance(
+        error, (tf.errors.InvalidArgumentError, tf.errors.OutOfRangeError)
+    ):
         return None
     lines = error.message.split("\n\t [[")[0].splitlines()
     reason = " ".join(x.strip() for x in lines if not _PLACE.match(x))
-    return Refusal(
-        f"The model cannot read this input: {reason.strip()[:300]}", status
-    )
+    return Refusal(f"The model cannot read this input: {reason.strip()[:300]}")
 
 
-def _warm_up_requests(file):
-    """Yields the signature and the arrays of each request in a file."""
-    if not file.is_file():
-        return
-    from tensorflow_serving.apis import prediction_log_pb2
-
-    records = tf.data.TFRecordDataset(str(file)).take(_MAX_WARMUP_RECORDS)
-    for record in records.as_numpy_iterator():
-        log = prediction_log_pb2.PredictionLog.FromString(record)
-        kind = log.WhichOneof("log_type")
-        if kind not in ("predict_log", "classify_log", "regress_log"):
-            continue
-        request = getattr(log, kind).request
-        if kind == "predict_log":
-            columns = {
-                name: tf.make_ndarray(tensor)
-                for name, tensor in request.inputs.items()
-            }
-        else:
-            examples = getattr(request.input, request.input.WhichOneof("kind"))
-            context = b""
-            if hasattr(examples, "context"):
-                context = examples.context.SerializeToString()
-            rows = [context + x.SerializeToString() for x in examples.examples]
-            columns = {"inputs": np.array(rows, object)}
-        yield request.model_spec.signature_name, columns
-
-
-def _can_be_batched(inputs, outputs):
-    wide = _of_any_width(outputs)
+def _have_rows(inputs, outputs):
+    """Returns whether all inputs are rows of strings, and all outputs rows."""
     return (
         bool(inputs)
         and all(
@@ -278,21 +199,7 @@ def _can_be_batched(inputs, outputs):
             and None not in spec.shape[2:]
             for spec in outputs.values()
         )
-        and (
-            any(spec.shape.rank == 2 for spec in inputs.values())
-            or not wide
-            or any(outputs[name].dtype == tf.string for name in wide)
-        )
     )
-
-
-def _of_any_width(outputs):
-    """Returns outputs that are as wide as the widest row of a batch."""
-    return [
-        name
-        for name, spec in outputs.items()
-        if spec.shape.rank and spec.shape.rank > 1 and spec.shape[1] is None
-    ]
 
 
 def _stacked(arrays):

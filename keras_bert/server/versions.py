@@ -14,7 +14,6 @@ from typing import Any
 from keras_bert.errors import InputError
 from keras_bert.io.folders import file_states
 from keras_bert.io.local_copy import brief_copy
-from keras_bert.io.paths import is_remote
 from keras_bert.predict.versions import (
     find_versions,
     format_of,
@@ -25,8 +24,6 @@ from keras_bert.server.json_logs import log
 from keras_bert.server.refusal import Refusal
 
 _MAX_ENDED = 10  # of these many versions that ended, the status is kept
-# Nobody writes in a folder in which nothing has changed for so many seconds.
-_SETTLED_SECONDS = 5
 
 
 @dataclasses.dataclass
@@ -87,18 +84,16 @@ class ModelVersions:
         self._seen: dict[int, dict] = {}
         self._failed: dict[int, dict] = {}
         self._has_changed = False
-        self._errors: list[BaseException] = []
         folders = find_versions(folder)
         if not folders:
             raise InputError(
-                f"{folder} has no version of a model, such as {folder}/1; "
-                "make one with keras-bert export."
+                f"{folder} has no version of a model; run keras-bert export."
             )
         model_format = format_of(next(iter(folders.values())))
         if model_format != "saved_model":
             raise InputError(
-                f"{folder} has versions of the format {model_format}, but the "
-                "server takes SavedModels; export the model without --format."
+                f"{folder} has versions of the format {model_format}; export "
+                "a SavedModel, which is what the server reads."
             )
         for label, number in labels.items():
             if number not in folders:
@@ -116,9 +111,7 @@ class ModelVersions:
         with self._lock:
             loaded = self._loaded()
             if number is None and not loaded and not self._failed:
-                raise Refusal(
-                    f"The model {self.name} is still being loaded.", 503
-                )
+                raise Refusal(f"{self.name} is still being loaded.", 503)
             newest = max(loaded, default=None)
             version = loaded.get(newest if number is None else number)
             if version is None:
@@ -139,16 +132,12 @@ class ModelVersions:
 
     def versions(self) -> list[Version]:
         """Returns all versions that are known, the newest first."""
-        with self._lock:
-            return [
-                dataclasses.replace(self._versions[number])
-                for number in sorted(self._versions, reverse=True)
-            ]
+        versions = list(self._versions.values())
+        return sorted(versions, key=lambda version: -version.number)
 
     def is_ready(self) -> bool:
         """Returns whether a version is loaded, and all that have a label."""
-        with self._lock:
-            loaded = self._loaded()
+        loaded = self._loaded()
         return bool(loaded) and loaded.keys() >= set(self.labels.values())
 
     def poll(self) -> bool:
@@ -157,34 +146,23 @@ class ModelVersions:
         What the store raises is logged and counted; the next call tries again.
         Returns whether a version was loaded, or let go since the last call.
         """
-        self._errors = []
         try:
             self._update()
+            self.failed_polls, self.store_error = 0, ""
         except BaseException as error:  # each store's library has its own
-            self._errors.append(error)
-        if self._errors:
             self.failed_polls += 1
-            self.store_error = type(self._errors[0]).__name__
+            self.store_error = type(error).__name__
             log(
                 "poll_failed",
                 model=self.name,
                 times=self.failed_polls,
-                error=_shown(self._errors[0]),
+                error=_shown(error),
             )
-        else:
-            self.failed_polls, self.store_error = 0, ""
-        if self._has_changed:
-            self._has_changed = False
-            return True
-        return False
+        has_changed, self._has_changed = self._has_changed, False
+        return has_changed
 
     def _update(self):
-        # The number of a version is an int64 in TensorFlow Serving's messages.
-        folders = {
-            number: path
-            for number, path in numbered_folders(self._folder).items()
-            if number < 2**63
-        }
+        folders = numbered_folders(self._folder)
         wanted = {
             number
             for number in self.labels.values()
@@ -198,7 +176,7 @@ class ModelVersions:
     def _loaded(self):
         return {
             number: version
-            for number, version in self._versions.items()
+            for number, version in list(self._versions.items())
             if version.state == "AVAILABLE"
         }
 
@@ -206,17 +184,15 @@ class ModelVersions:
         """Returns whether a version is loaded, or can be and now is."""
         if number in self._loaded():
             return True
-        try:
-            files = file_states(folder)
-            is_settled = self._seen.get(number) == files or _is_old(folder)
-            self._seen[number] = files
-            has_failed = self._failed.get(number) == files
-            if is_version(files) and is_settled and not has_failed:
-                with brief_copy(folder) as copy:
-                    return self._read(number, copy, files)
-        except BaseException as error:  # of the store; a lower version may do
-            self._errors.append(error)
-        return False
+        files = file_states(folder)
+        # Nobody writes in a folder in which nothing changes between two polls.
+        is_settled = self._seen.get(number) == files
+        self._seen[number] = files
+        has_failed = self._failed.get(number) == files
+        if not is_version(files) or not is_settled or has_failed:
+            return False
+        with brief_copy(folder) as copy:
+            return self._read(number, copy, files)
 
     def _read(self, number, folder, files):
         """Loads a version, and returns whether it could."""
@@ -229,14 +205,11 @@ class ModelVersions:
             version.servable = self._load(folder)
         except Exception as error:  # whatever a damaged folder leads to
             self._failed[number] = files
-            with self._lock:
-                version.state, version.error = "END", _shown(error)
+            version.error, version.state = _shown(error), "END"
             log("load_failed", **place, error=version.error)
             return False
-        self._failed.pop(number, None)
         self._has_changed = True
-        with self._lock:
-            version.state = "AVAILABLE"
+        version.state = "AVAILABLE"
         seconds = round(time.monotonic() - start, 3)
         log("loaded", **place, seconds=seconds)
         return True
@@ -289,17 +262,6 @@ def polling(models: list[ModelVersions], seconds: float) -> Iterator[None]:
     finally:
         is_stopped.set()
         thread.join()  # after what it is loading
-
-
-def _is_old(folder):
-    """Returns whether nothing has changed for some time.
-
-    Only a local folder can tell when something was copied to it.
-    """
-    if is_remote(folder):
-        return False
-    newest = max(x.stat().st_ctime for x in [folder, *folder.rglob("*")])
-    return newest < time.time() - _SETTLED_SECONDS
 
 
 def _shown(error):

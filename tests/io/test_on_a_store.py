@@ -25,7 +25,6 @@ from keras_bert.predict.predict_files import predict_files
 from keras_bert.predict.versions import find_versions, new_version
 from keras_bert.pretraining.write import run as write_run
 from keras_bert.pretraining.write.text_to_blocks import TextSource, cut_blocks
-from keras_bert.server.config import ServerConfig
 from keras_bert.server.run import load_models
 from keras_bert.tasks.registry import get_task
 from keras_bert.text.tokenizer import BertTokenizer
@@ -211,7 +210,7 @@ def test_a_server_loads_whole_versions_only(remote, tmp_path, monkeypatch):
         return version.path
 
     assert write() == remote / "1"
-    model = load_models({"small": str(remote)}, ServerConfig(), {})["small"]
+    model = load_models({"small": str(remote)}, {})["small"]
     for _ in range(2):
         model.poll()
     with model.use() as version:

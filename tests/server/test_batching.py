@@ -1,11 +1,15 @@
 """Batches: what a text is answered does not depend on the others."""
 
+import asyncio
 import random
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from small_server import client_of
+
+from keras_bert.server.batching import Batcher
+from keras_bert.server.config import ServerConfig
 
 
 def _ask(client, instances, **body):
@@ -45,20 +49,31 @@ def _comparable(answer):
     return answer
 
 
+async def _answered(client, name, texts, batcher):
+    """Returns what a signature answers to a request, and its parts."""
+    signature = client.model.versions()[0].servable.signatures[name]
+    columns = {"text": np.array(texts, object)}
+    rows = signature.split(columns, max_rows=32)
+    parts = await asyncio.gather(*map(batcher.answer, rows))
+    return signature.join(parts), parts
+
+
 def test_padding_of_other_requests_is_cut(client):
-    signature = client.model.versions()[0].servable.signatures["split"]
-    texts = np.array([b"a b", b"", b"c d e"], object)
-    together = signature.answer({"text": texts})
-    assert together["words.text"].shape == (3, 3)
-    signature._queues.clear()
-    with ThreadPoolExecutor(20) as pool:
-        answers = list(
-            pool.map(
-                lambda i: signature.answer({"text": texts[i % 3 : i % 3 + 1]}),
-                range(60),
-            )
+    texts = [b"a b", b"", b"c d e"]
+
+    async def ask():
+        batcher = Batcher(ServerConfig())
+        requests = [texts, *([texts[i % 3]] for i in range(60))]
+        return await asyncio.gather(
+            *(_answered(client, "split", x, batcher) for x in requests)
         )
-    for i, answer in enumerate(answers):
+
+    answers = asyncio.run(ask())
+    calls = [part.batch for _, (part,) in answers if part.batch]
+    assert [num_rows for _, num_rows in calls] == [32, 31]
+    (together, _), *answers = answers
+    assert together["words.text"].shape == (3, 3)
+    for i, (answer, _) in enumerate(answers):
         width = (2, 0, 3)[i % 3]
         assert answer["words.text"].shape == (1, width)
         assert answer["words.start"].tolist() == [[1] * width]
@@ -92,17 +107,18 @@ def test_rows_wait_together_if_their_lists_are_as_long(client):
         assert answer == ["B-x"] * width
 
 
-def test_times_tell_of_batches(client):
-    signature = client.model.versions()[0].servable.signatures["upper"]
-    texts = np.array([b"a"] * 70 + [b"b" * 500] * 3, object)
-    parts = [part() for part in signature.parts({"text": texts})]
-    sizes = [len(part.rows) for part in parts]
+def test_a_request_is_cut_into_batches(client):
+    texts = [b"a"] * 70 + [b"b" * 500] * 3
+
+    async def ask():
+        batcher = Batcher(ServerConfig())
+        return await _answered(client, "upper", texts, batcher)
+
+    outputs, parts = asyncio.run(ask())
+    assert outputs["upper"].tolist() == [text.upper() for text in texts]
+    sizes = [len(part.places) for part in parts]
     assert sizes == [32, 32, 6, 3]
-    for part in parts:
-        start, end, position, size = part.times.T
-        assert (end >= start).all()
-        assert (size >= len(part.rows)).all()
-        assert len(set(position)) == len(part.rows)
+    assert [part.batch[1] for part in parts] == sizes
 
 
 def test_batches_of_one(upper_model):

@@ -60,11 +60,11 @@ def test_a_request_that_is_cut_off_gets_json(app, monkeypatch):
     signature = app._models["small"].versions()[0].servable.signatures["upper"]
     is_waiting, go_on = threading.Event(), threading.Event()
 
-    def wait():
+    def wait(**tensors):
         is_waiting.set()
         go_on.wait(60)
 
-    monkeypatch.setattr(signature, "parts", lambda columns: [wait])
+    monkeypatch.setattr(signature, "_function", wait)
     body = b'{"instances": ["a"], "signature_name": "upper"}'
     answers = []
     with listening(app, shutdown_seconds=1) as (address, server):

@@ -103,18 +103,14 @@ def test_the_queue(limited, monkeypatch):
     version = limited.model.versions()[0]
     signature = version.servable.signatures["upper"]
     is_waiting, go_on = threading.Event(), threading.Event()
-    parts = signature.parts
+    function = signature._function
 
-    def wait(part):
+    def wait(**tensors):
         is_waiting.set()
         go_on.wait(60)
-        return part()
+        return function(**tensors)
 
-    monkeypatch.setattr(
-        signature,
-        "parts",
-        lambda columns: [lambda p=p: wait(p) for p in parts(columns)],
-    )
+    monkeypatch.setattr(signature, "_function", wait)
     body = _texts(4)
     answers = []
     thread = threading.Thread(

@@ -6,6 +6,8 @@ import pytest
 from small_saved_model import DESCRIPTION
 
 from keras_bert.server import app
+from keras_bert.server.signature import Servable
+from keras_bert.server.versions import ModelVersions
 
 TYPES = {
     ".css": "text/css",
@@ -15,18 +17,26 @@ TYPES = {
 }
 
 
-def test_the_models(client):
-    response = client.get("/page/models")
-    assert response.json() == [
-        {
-            "name": "small",
-            "version": 1,
-            **{
-                name: DESCRIPTION[name]
-                for name in ("kind", "labels", "text_fields", "signatures")
-            },
-        }
-    ]
+def test_the_models(client, small_model):
+    loading = ModelVersions("later", small_model, Servable, {})
+    client.server._models["later"] = loading
+    try:
+        response = client.get("/page/models")
+    finally:
+        del client.server._models["later"]
+    assert response.json() == {
+        "models": [
+            {
+                "name": "small",
+                "version": 1,
+                **{
+                    name: DESCRIPTION[name]
+                    for name in ("kind", "labels", "text_fields", "signatures")
+                },
+            }
+        ],
+        "loading": ["later"],
+    }
 
 
 @pytest.mark.parametrize(

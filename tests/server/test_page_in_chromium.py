@@ -5,7 +5,9 @@ import json
 import os
 import shutil
 import subprocess
+import threading
 import time
+import types
 
 import httpx
 import keras
@@ -15,6 +17,7 @@ from conftest import SPECIAL_TOKENS, WORDS, randomize
 from kind_examples import export, make_kind
 from safetensors.numpy import save_file
 from script_runs import command
+from small_server import listening, wait_until
 
 from keras_bert.config import BertConfig
 from keras_bert.export.pretrained import (
@@ -22,6 +25,10 @@ from keras_bert.export.pretrained import (
     export_pretrained,
 )
 from keras_bert.models.pretraining import build_pretraining_model
+from keras_bert.server.app import App
+from keras_bert.server.config import ServerConfig
+from keras_bert.server.signature import Servable
+from keras_bert.server.versions import ModelVersions, polling
 
 webdriver = pytest.importorskip("selenium.webdriver")
 from selenium.webdriver.common.by import By  # noqa: E402
@@ -426,9 +433,38 @@ def test_a_key_is_asked_for(folder, browser):
             field.clear()
             page.press(field, key, Keys.ENTER)
         assert not page.one("#key").is_displayed()
+        assert page.focused().tag_name == "textarea"
         page.ask("a good film")
         assert page.all(".bars")
         assert page.one("#about").text == "film version 1"
+
+
+def test_models_appear_when_they_are_loaded(folder, browser):
+    may_load = {"film": threading.Event(), "topics": threading.Event()}
+
+    def load(version):
+        may_load[version.parent.name].wait(60)
+        return Servable(version)
+
+    models = {x: ModelVersions(x, folder / x, load, {}) for x in may_load}
+    app = App(models, ServerConfig())
+    with (
+        listening(app) as ((host, port), _),
+        polling(list(models.values()), 0.1),
+    ):
+        url = f"http://{host}:{port}"
+        page = Page(browser, types.SimpleNamespace(base_url=url))
+        assert page.texts(".hint")[-1] == "The models are loading…"
+        may_load["film"].set()
+        wait_until(lambda: page.all("textarea"))
+        page.one("textarea").send_keys("a good")
+        may_load["topics"].set()
+        wait_until(lambda: page.texts("#names option") == ["film", "topics"])
+        page.one("textarea").send_keys(" film")
+        assert page.one("textarea").get_property("value") == "a good film"
+        page.choose("topics")
+        assert page.one("#about").text == "version 1"
+    app.close()
 
 
 def test_a_second_request_ends_the_first(page):
@@ -460,7 +496,7 @@ def test_the_keyboard_is_enough(page):
     names = []
     for _ in range(3):
         page.focused().send_keys(Keys.TAB)
-        names.append(page.focused().accessible_name)
+        names.append(page.focused().accessible_name.strip())
         outline = page.focused().value_of_css_property("outline-style")
         assert outline == "solid"
     assert names == ["Model", "Text", "Ask the model"]

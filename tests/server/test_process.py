@@ -7,7 +7,9 @@ from script_runs import error_of
 from small_saved_model import save_small_model
 from small_server import running_server, wait_until
 
+from keras_bert.commands import serve as serve_command
 from keras_bert.errors import InputError
+from keras_bert.server import run as server_run
 from keras_bert.server.config import ServerConfig
 from keras_bert.server.run import load_models
 
@@ -89,7 +91,7 @@ def test_wrong_flags(slow_model, tmp_path):
     def error(**flags):
         return error_of("serve", **{"model_dir": slow_model, **flags})
 
-    assert "not a folder" in error(model_dir=tmp_path / "no")
+    assert "has no version" in error(model_dir=tmp_path / "no")
     assert "need a name each" in error(model_name="a,b")
     assert "not a label" in error(version_labels="stable")
     (tmp_path / "key").write_text("\n")
@@ -114,15 +116,31 @@ def test_wrong_settings(changes, reason):
         ServerConfig(**changes)
 
 
+def test_requests_that_were_cut_off_are_an_error(slow_model, monkeypatch):
+    def run_server(server, sockets):
+        server._app.num_cut_off = 2
+        sockets[0].close()
+
+    monkeypatch.setattr(server_run, "write_logs_as_json", lambda: None)
+    monkeypatch.setattr(server_run._Server, "run", run_server)
+    config = ServerConfig(host="127.0.0.1", port=0)
+    with pytest.raises(SystemExit, match="2 requests were not answered"):
+        serve_command.run([str(slow_model)], config)
+
+
 def test_wrong_models(slow_model, tmp_path):
     def fail(reason, models, labels=None):
         with pytest.raises(InputError, match=reason):
-            load_models(models, ServerConfig(), labels or {})
+            load_models(models, labels or {})
 
     fail("no model to serve", {})
-    fail("not a folder", {"a": tmp_path / "no"})
+    fail("has no version", {"a": tmp_path / "no"})
     fail("has no version", {"a": tmp_path})
     fail("has no version", {"a": slow_model / "1"})
-    fail("cannot name a model", {"a:b": slow_model})
+    fail("cannot be in a URL", {"a:b": slow_model})
     fail("has only 1", {"a": slow_model}, {"a": {"stable": 2}})
-    fail("belongs to no model", {"a": slow_model}, {"b": {"stable": 1}})
+    fail(
+        "'b' has a label; the models are a",
+        {"a": slow_model},
+        {"b": {"stable": 1}},
+    )

@@ -1,5 +1,9 @@
 """An exported classifier: the server answers as ServedModel does."""
 
+import gc
+import shutil
+from pathlib import Path
+
 import pytest
 from conftest import randomize
 from kind_examples import export, make_kind
@@ -61,3 +65,23 @@ def test_an_exported_classifier(folder):
         metadata = client.get("/v1/models/small/metadata").json()
         signatures = metadata["metadata"]["signature_def"]["signature_def"]
         assert set(servable.signatures) <= set(signatures)
+
+
+@pytest.mark.slow
+def test_swapped_versions_leave_no_memory(folder):
+    """A batch operation of TensorFlow kept 30 MB of each version."""
+    sizes = []
+    with client_of(folder) as client:
+        for number in range(2, 11):
+            shutil.copytree(folder / "1", folder / str(number))
+            for _ in range(2):
+                client.model.poll()
+            answer = client.post(
+                "/v1/models/small:predict", json={"instances": TEXTS * 9}
+            )
+            assert answer.status_code == 200
+            assert client.model.versions()[0].number == number
+            gc.collect()
+            pages = Path("/proc/self/statm").read_text().split()[1]
+            sizes.append(int(pages) * 4096)
+    assert sizes[-1] - sizes[2] < 60e6, sizes

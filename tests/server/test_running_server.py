@@ -1,21 +1,39 @@
-"""The openai client, Prometheus' own parser and SIGTERM, on a process."""
+"""The openai client and Prometheus' own parser; SIGTERM, to a process."""
 
 import math
 import signal
 import threading
 from pathlib import Path
 
+import httpx
 import openai
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from small_server import read_log, running_server, wait_until
+from small_server import listening, read_log, running_server, wait_until
+
+from keras_bert.server.app import App
+from keras_bert.server.config import ServerConfig
 
 TEXTS = ["aa", "", "a" * 40]
 VECTORS = [[n, n / 3, 1 / (n + 1)] for n in (2, 0, 40)]
 
 
 @pytest.fixture(scope="module")
-def server(small_model):
+def server(client):
+    app = App({"small": client.model}, ServerConfig(), "key")
+    with (
+        listening(app) as ((host, port), _),
+        httpx.Client(
+            base_url=f"http://{host}:{port}",
+            headers={"Authorization": "Bearer key"},
+        ) as server,
+    ):
+        yield server
+    app.close()
+
+
+@pytest.fixture(scope="module")
+def process(small_model):
     with running_server(small_model, {"KERAS_BERT_API_KEY": "key"}) as client:
         client.headers["Authorization"] = "Bearer key"
         yield client
@@ -93,7 +111,7 @@ def test_errors_in_the_form_of_openai(openai_client, server):
     for wrong in ([], [1, 2], [[1]], None, {"a": 1}, ["a", None]):
         with pytest.raises(openai.BadRequestError, match="must be a string"):
             openai_client.embeddings.create(model="small", input=wrong)
-    with pytest.raises(openai.BadRequestError, match="must be float or base64"):
+    with pytest.raises(openai.BadRequestError, match="give float or base64"):
         openai_client.embeddings.create(
             model="small", input="a", encoding_format="hex"
         )
@@ -140,37 +158,39 @@ def test_metrics(server):
     assert after[("process_resident_memory_bytes",)] > 1e8
 
 
-def test_tensorflow_writes_no_text_of_a_user(server):
+@pytest.mark.slow
+def test_tensorflow_writes_no_text_of_a_user(process):
     body = {"instances": ["a hidden text"], "signature_name": "regress"}
-    answer = server.post("/v1/models/small:predict", json=body)
+    answer = process.post("/v1/models/small:predict", json=body)
     assert answer.status_code == 400 and "a hidden text" in answer.text
-    for file in (server.log_file, server.error_file):
+    for file in (process.log_file, process.error_file):
         assert "hidden" not in Path(file).read_text()
 
 
-# The last test of this file: it ends the server.
-def test_requests_in_flight_are_answered_after_sigterm(server):
+# The last test of this file: it ends the process.
+@pytest.mark.slow
+def test_requests_in_flight_are_answered_after_sigterm(process):
     body = {"instances": ["a"], "signature_name": "slow"}
     answers = []
 
     def ask():
-        answers.append(server.post("/v1/models/small:predict", json=body))
+        answers.append(process.post("/v1/models/small:predict", json=body))
 
     threads = [threading.Thread(target=ask) for _ in range(3)]
     for thread in threads:
         thread.start()
     gauge = "keras_bert_waiting_texts 0.0"
     path = "/monitoring/prometheus/metrics"
-    wait_until(lambda: gauge not in server.get(path).text)
-    server.process.send_signal(signal.SIGTERM)
-    wait_until(lambda: server.get("/readyz").status_code == 503)
-    alive = server.get("/healthz")
+    wait_until(lambda: gauge not in process.get(path).text)
+    process.process.send_signal(signal.SIGTERM)
+    wait_until(lambda: process.get("/readyz").status_code == 503)
+    alive = process.get("/healthz")
     assert alive.status_code == 200
     assert alive.headers["connection"] == "close"
     for thread in threads:
         thread.join()
     assert [x.json() for x in answers] == [{"predictions": [1]}] * 3
-    assert server.process.wait(timeout=60) == 0
-    events = read_log(server.log_file)
+    assert process.process.wait(timeout=60) == 0
+    events = read_log(process.log_file)
     assert (events[-1]["event"], events[-1]["cut_off"]) == ("ended", 0)
     assert [x for x in events if x.get("signal") == "SIGTERM"]

@@ -25,20 +25,38 @@ page.request.addEventListener("keydown", (event) => {
   event.preventDefault();
   page.request.requestSubmit();
 });
-page.keyForm.addEventListener("submit", (event) => {
+page.keyForm.addEventListener("submit", async (event) => {
   event.preventDefault();
   apiKey = page.key.value;
-  attempt(afterKey);
+  await attempt(afterKey);
+  if (page.keyForm.hidden) page.fields.querySelector("textarea")?.focus();
 });
 attempt(loadModels);
 
 // ---- Requests.
 
-async function loadModels() {
-  models = await fetchJson("page/models");
-  if (!models.length) throw new Error("No model is ready; reload this page.");
-  page.names.replaceChildren(...models.map(({ name }) => new Option(name)));
-  chooseModel(models[0]);
+async function loadModels(signal) {
+  const list = await fetchJson("page/models", undefined, signal);
+  const { models: found, loading } = list;
+  if (loading.length) setTimeout(loadMore, 1000);
+  else if (!found.length) throw new Error("No model here takes texts.");
+  models = found;
+  page.names.replaceChildren(
+    ...models.map(({ name }) => {
+      const option = new Option(name);
+      option.selected = name === model?.name;
+      return option;
+    }),
+  );
+  if (!models.length) show(element("p", "hint", "The models are loading…"));
+  else if (model) showName();
+  else chooseModel(models[0]);
+}
+
+// The form stays as it is, and what the user does does not end this request.
+function loadMore() {
+  const { signal } = new AbortController();
+  loadModels(signal).catch(() => setTimeout(loadMore, 1000));
 }
 
 async function askModel() {
@@ -52,10 +70,10 @@ async function askModel() {
   page.answer.parentElement.scrollIntoView({ block: "nearest" });
 }
 
-async function fetchJson(path, body) {
+async function fetchJson(path, body, signal = running.signal) {
   const headers = { "Content-Type": "application/json" };
   if (apiKey) headers.Authorization = `Bearer ${apiKey}`;
-  const options = { headers, signal: running.signal };
+  const options = { headers, signal };
   if (body)
     Object.assign(options, { method: "POST", body: JSON.stringify(body) });
   const response = await fetch(path, options).catch(() => {
@@ -130,11 +148,7 @@ function plainTask(title, signature, { inputs }) {
 
 function chooseModel(chosen) {
   model = chosen;
-  const isOne = models.length === 1;
-  page.choose.hidden = isOne;
-  const name = isOne ? model.name : "";
-  page.about.textContent = `${name} version ${model.version}`;
-  document.title = model.name;
+  showName();
   const tasks = tasksOf(model);
   const choices = tasks.map((task, i) => {
     const radio = element("input", "");
@@ -147,6 +161,14 @@ function chooseModel(chosen) {
   page.request.hidden = !tasks.length;
   if (tasks.length) chooseTask(tasks[0]);
   else show(element("p", "error", "This model does not take texts."));
+}
+
+function showName() {
+  const isOne = models.length === 1;
+  page.choose.hidden = isOne;
+  const name = isOne ? model.name : "";
+  page.about.textContent = `${name} version ${model.version}`;
+  document.title = model.name;
 }
 
 function chooseTask(chosen) {
