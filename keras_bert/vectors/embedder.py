@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import reprlib
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 
 import keras
@@ -64,9 +64,7 @@ class Embedder:
         InputError if the network has fewer.
         """
         whole_size = model.output["embeddings"].shape[-1]
-        if dimensions is not None and dimensions not in range(
-            1, whole_size + 1
-        ):
+        if dimensions not in (None, *range(1, whole_size + 1)):
             raise InputError(
                 f"dimensions is {dimensions!r}, but must be from 1 to "
                 f"{whole_size}, the size of the vectors of this model."
@@ -124,16 +122,35 @@ class Embedder:
         truncated = np.zeros(len(texts), bool)
         for start in range(0, len(texts), _TEXTS_PER_CHUNK):
             chunk = texts[start : start + _TEXTS_PER_CHUNK]
-            packed = self.preprocessor.pack(tf.constant(chunk))
-            truncated[start : start + len(chunk)] = packed.truncated.numpy()
-            examples = Examples(self._inputs(packed), np.arange(len(chunk)))
-            order = np.argsort(examples.lengths, kind="stable")
-            for places in examples.sizes.cut(order, batch_size):
-                batch, *_ = examples.batch(tf.constant(places))
+            for places, batch, are_cut in self.batches(chunk, size=batch_size):
                 vectors[start + places] = self._embed(batch).numpy()
+                truncated[start + places] = are_cut
                 if progress:
                     progress.update(len(places))
         return vectors, truncated
+
+    def batches(
+        self, *texts: Sequence[str], size: int
+    ) -> Iterator[tuple[np.ndarray, dict[str, tf.Tensor], np.ndarray]]:
+        """Yields batches of texts of like length, or of pairs of texts.
+
+        A batch is the places of its texts, the inputs of the network, and
+        whether each text was cut.
+        """
+        packed = self.preprocessor.pack(*map(tf.constant, texts))
+        truncated = packed.truncated.numpy()
+        if self.settings.in_windows:
+            features = join_windows(packed.features, 1)
+        else:
+            features = {
+                name: tf.RaggedTensor.from_uniform_row_length(x, 1)
+                for name, x in packed.features.items()
+            }
+        examples = Examples(features, np.arange(len(truncated)))
+        order = np.argsort(examples.lengths, kind="stable")
+        for places in examples.sizes.cut(order, size):
+            batch, *_ = examples.batch(tf.constant(places))
+            yield places, batch, truncated[places]
 
     def log_truncated(self, num_truncated: int, num_texts: int) -> None:
         """Says in the log that texts were cut, if any were."""
@@ -150,24 +167,12 @@ class Embedder:
 
     def fingerprint(self) -> str:
         """Returns a hash of all that a vector depends on but the text."""
-        hashed = hashlib.blake2b(digest_size=16)
         tokenizer = self.preprocessor.tokenizer
-        hashed.update(
-            ascii(
-                (self.settings, self.size, tokenizer.settings, tokenizer.vocab)
-            ).encode()
-        )
+        read = self.settings, self.size, tokenizer.settings, tokenizer.vocab
+        hashed = hashlib.blake2b(ascii(read).encode(), digest_size=16)
         for weight in self.model.weights:
-            hashed.update(np.ascontiguousarray(weight.numpy()).tobytes())
+            hashed.update(weight.numpy().tobytes())
         return hashed.hexdigest()
-
-    def _inputs(self, packed):
-        if self.settings.in_windows:
-            return join_windows(packed.features, 1)
-        return {
-            name: tf.RaggedTensor.from_uniform_row_length(x, 1)
-            for name, x in packed.features.items()
-        }
 
     def _vectors(self, features):
         vectors = self.model(features, training=False)["embeddings"][:, 0]
