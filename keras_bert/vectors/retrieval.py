@@ -88,26 +88,28 @@ def evaluate_retrieval(
     queries = embed(list(collection.queries.values()), of_queries)
     # One more, for a document that is left out.
     num_found = config.top_k + config.ignore_identical_ids
-    found = TopVectors(queries, num_found, similarity=similarity)
+    search = TopVectors(queries, num_found, similarity=similarity)
     ids: list[str] = []
     documents = collection.documents()
     with Progress("Searching", None, "documents") as progress:
         while chunk := list(itertools.islice(documents, _DOCUMENTS_PER_CHUNK)):
-            found.add(embed([x.text for x in chunk], of_documents))
-            ids += [document.id for document in chunk]
+            new_ids, texts = zip(*chunk, strict=True)
+            search.add(embed(texts, of_documents))
+            ids += new_ids
             progress.update(len(chunk))
     collection.check_ids(ids)
     embedder.log_truncated(num_cut, len(ids) + len(queries))
     run = {}
-    for query, places, scores in zip(
-        collection.queries, *found.result(), strict=True
-    ):
-        ranked = {
-            ids[place]: float(score)
-            for place, score in zip(places, scores, strict=True)
-            if not (config.ignore_identical_ids and ids[place] == query)
+    found = zip(collection.queries, *search.found, strict=True)
+    for query, places, scores in found:
+        ranked = zip((ids[place] for place in places), scores, strict=True)
+        run[query] = {
+            document: float(score)
+            for document, score in ranked
+            if not (config.ignore_identical_ids and document == query)
         }
-        run[query] = dict(itertools.islice(ranked.items(), config.top_k))
+        if len(run[query]) > config.top_k:
+            run[query].popitem()
     results = score_run(collection.qrels, run)
     if output_dir is not None:
         write_run(to_path(output_dir) / "run.trec", run, "keras_bert")
