@@ -48,7 +48,7 @@ def run(
             document_per_file=flags.document_per_file,
             text_field=flags.text_field,
         ).lines()
-    figures = keras_bert.checkpoints.extend_vocab(
+    return keras_bert.checkpoints.extend_vocab(
         checkpoint,
         output_dir,
         lines,
@@ -56,5 +56,3 @@ def run(
         eval_lines=eval_lines,
         config=config,
     )
-    for name, value in figures.items():
-        print(f"{name} = {round(value, 4)}")
