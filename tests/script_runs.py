@@ -7,11 +7,9 @@ import json
 import runpy
 import subprocess
 import sys
-from logging import getLogger
 from pathlib import Path
 
 import pytest
-from absl import logging
 from absl.testing import flagsaver
 
 ROOT = Path(__file__).parent.parent
@@ -68,7 +66,6 @@ def _run_here(argv):
     with (
         pytest.MonkeyPatch.context() as patch,
         flagsaver.flagsaver(),
-        _log_handlers_kept(),
         contextlib.redirect_stdout(printed),
     ):
         patch.setattr(sys, "argv", argv)
@@ -80,17 +77,6 @@ def _run_here(argv):
         finally:
             gc.unfreeze()  # the scripts freeze what was imported
     return printed.buffer.getvalue().decode(), code
-
-
-@contextlib.contextmanager
-def _log_handlers_kept():
-    handler = logging.get_absl_handler()
-    handlers, filters = list(getLogger().handlers), list(handler.filters)
-    try:
-        yield
-    finally:
-        getLogger().handlers[:] = handlers
-        handler.filters[:] = filters
 
 
 def pretraining_flags(folder, output_dir, **changes):

@@ -16,7 +16,6 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from logging import getLogger
-from pathlib import Path
 from types import ModuleType
 
 from absl import logging
@@ -76,8 +75,6 @@ def _module(command):
 
 
 def run(name: str, module: ModuleType, arguments: Sequence[str]) -> None:
-    logging.use_absl_handler()
-    logging.get_absl_handler().addFilter(_is_from_keras_bert_or_a_warning)
     getLogger("tensorflow").setLevel("WARNING")
     with exit_on_wrong_input():
         flags = Flags(name, arguments, module.run, module.__doc__ or "")
@@ -91,9 +88,11 @@ def run(name: str, module: ModuleType, arguments: Sequence[str]) -> None:
         if hasattr(module, "translate"):
             module.translate(flags)
         flags.check_required()
-        logging.set_verbosity(max(flags.verbosity, logging.INFO))
         import_tensorflow()  # not before: --help and wrong flags need not wait
-        figures = module.run(*texts, **flags.arguments())
+        from keras_bert.progress import shown_log
+
+        with shown_log():
+            figures = module.run(*texts, **flags.arguments())
     for figure, value in (figures or {}).items():
         print(figure, "=", value if isinstance(value, int) else f"{value:.6g}")
 
@@ -148,10 +147,3 @@ def exit_on_wrong_input() -> Iterator[None]:
             raise
         logging.debug("Raised here:", exc_info=True)
         sys.exit(f"Error: {error}")
-
-
-def _is_from_keras_bert_or_a_warning(record):
-    package = Path(keras_bert.__file__).parent
-    return (
-        record.levelname != "INFO" or package in Path(record.pathname).parents
-    )

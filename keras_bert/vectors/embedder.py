@@ -6,6 +6,7 @@ import hashlib
 import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
+from typing import Any
 
 import keras
 import numpy as np
@@ -200,15 +201,11 @@ def _checked(texts) -> list[str]:
 def load_embedder(
     checkpoint: str | Path,
     *,
-    pooling: str | None = None,
-    normalize: bool | None = None,
-    max_seq_length: int | None = None,
-    prompts: Mapping[str, str] | str | None = None,
-    default_prompt_name: str | None = None,
     dimensions: int | None = None,
     bert_config: BertConfig | None = None,
     vocab_file: str | Path | None = None,
     do_lower_case: bool | None = None,
+    **settings: Any,
 ) -> Embedder:
     """Loads a model that turns texts into vectors.
 
@@ -231,15 +228,6 @@ def load_embedder(
         checkpoint: A fine-tuned model of the kind `embedding`, a folder of
             sentence-transformers, or a pre-trained model in any format that
             `load_checkpoint` takes, with its config and vocabulary.
-        pooling: The vector of a text: "mean", "max", "cls" or "pooled". By
-            default, as for the four settings below, the value of the model,
-            or the default of the kind if it is a pre-trained model.
-        normalize: Whether all vectors have the length 1.
-        max_seq_length: Longest sequence, in tokens with [CLS] and [SEP].
-        prompts: The prompts, by the names of their roles, such as
-            {"query": "question: "}; also as JSON.
-        default_prompt_name: The prompt before each text for which `embed` is
-            given none; "" for none.
         dimensions: The first numbers of each vector to keep, all by default; a
             model can be trained for such short vectors (Kusupati et al. 2022).
             With `normalize`, the shorter vectors have the length 1.
@@ -247,43 +235,40 @@ def load_embedder(
         vocab_file: The vocabulary; by default the one beside the weights.
         do_lower_case: Whether to lower-case the text; by default as the
             checkpoint was trained.
+        **settings: Settings of the kind `embedding`; by default, or if None,
+            the values of the model, or the defaults of the kind if it is a
+            pre-trained model. `pooling`: the vector of a text, "mean", "max",
+            "cls" or "pooled". `normalize`: whether all vectors have the length
+            1. `max_seq_length`: the longest sequence, in tokens with [CLS] and
+            [SEP]. `prompts`: by the names of their roles, such as {"query":
+            "question: "}; also as JSON. `default_prompt_name`: the prompt
+            before each text for which `embed` is given none; "" for none.
 
     Raises:
         FileNotFoundError: If the checkpoint, config or vocabulary is missing.
         InputError: If a setting is wrong, or the model is of another kind.
     """
-    given = {
-        "pooling": pooling,
-        "normalize": normalize,
-        "max_seq_length": max_seq_length,
-        "prompts": prompts,
-        "default_prompt_name": default_prompt_name,
-    }
     bert_config, tokenizer = load_config_and_tokenizer(
         checkpoint,
         bert_config=bert_config,
         vocab_file=vocab_file,
         do_lower_case=do_lower_case,
     )
-    settings = settings_of(
-        checkpoint_folder(checkpoint),
-        bert_config,
-        Embedding,
-        {name: value for name, value in given.items() if value is not None},
-    )
-    if settings.pooling == "pooled" and "pooler" not in heads_in(checkpoint):
+    given = {name: x for name, x in settings.items() if x is not None}
+    folder = checkpoint_folder(checkpoint)
+    found = settings_of(folder, bert_config, Embedding, given)
+    if found.pooling == "pooled" and "pooler" not in heads_in(checkpoint):
         raise InputError(
             f"{checkpoint} has no pooler, so there is no pooling 'pooled'; "
             "choose mean, max or cls."
         )
     model = build_embedder(
         bert_config,
-        pooling=settings.pooling,
-        dense=settings.dense_layers,
-        normalize=settings.normalize,
-        window_pooling=settings.window_pooling,
+        pooling=found.pooling,
+        dense=found.dense_layers,
+        normalize=found.normalize,
+        window_pooling=found.window_pooling,
     )
     load_checkpoint(model, checkpoint)
-    return Embedder(
-        model, text_preprocessor(settings, tokenizer), settings, dimensions
-    )
+    preprocessor = text_preprocessor(found, tokenizer)
+    return Embedder(model, preprocessor, found, dimensions)
