@@ -13,7 +13,6 @@ import importlib
 import itertools
 import os
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from logging import getLogger
 from types import ModuleType
@@ -112,27 +111,16 @@ def import_tensorflow() -> None:
     # Modules are not garbage, but there are so many objects in them that
     # looking for some takes an eighth of the time of the import.
     gc.disable()
-    with _stderr_held_back():
+    stderr = os.dup(2)
+    with open(os.devnull, "w") as nothing:
+        os.dup2(nothing.fileno(), 2)
+    try:
         import tensorflow  # noqa: F401
+    finally:
+        os.dup2(stderr, 2)
+        os.close(stderr)
     gc.freeze()
     gc.enable()
-
-
-@contextlib.contextmanager
-def _stderr_held_back():
-    """Discards standard error, but shows it if an exception is raised."""
-    stderr = os.dup(2)
-    with tempfile.TemporaryFile() as held_back:
-        os.dup2(held_back.fileno(), 2)
-        try:
-            yield
-        except BaseException:
-            held_back.seek(0)
-            os.write(stderr, held_back.read())
-            raise
-        finally:
-            os.dup2(stderr, 2)
-            os.close(stderr)
 
 
 @contextlib.contextmanager

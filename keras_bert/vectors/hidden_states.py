@@ -15,7 +15,6 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.errors import InputError
-from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.models.hidden_states import with_hidden_states
 from keras_bert.vectors.embedder import Embedder
 
@@ -37,7 +36,7 @@ class HiddenStates:
         (encoder,) = (
             x for x in embedder.model.layers if isinstance(x, keras.Model)
         )
-        count = sum(isinstance(x, EncoderBlock) for x in encoder.layers)
+        count = sum(x.name.startswith("layer_") for x in encoder.layers)
         for number in layers:
             if number not in range(-count, count):
                 raise InputError(

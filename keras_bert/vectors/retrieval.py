@@ -141,18 +141,17 @@ def _prompt_names(settings) -> list[str | None]:
         next((name for name in names if name in prompts), None)
         for names in (("query",), ("document", "passage", "corpus"))
     ]
-    if any(prompts.values()):
-        logging.info(
-            "The queries are read with the prompt %r, the documents with %r.",
-            *map(settings.prompt, found),
+    logging.info(
+        "The queries are read with the prompt %r, the documents with %r.",
+        *map(settings.prompt, found),
+    )
+    if any(prompts.values()) and found == [None, None]:
+        logging.warning(
+            "The model has the prompts %s, but none is named query, document, "
+            "passage or corpus, so the default one is taken. Give prompts "
+            "with these names to take others.",
+            ", ".join(prompts),
         )
-        if found == [None, None]:
-            logging.warning(
-                "The model has the prompts %s, but none is named query, "
-                "document, passage or corpus, so the default one is taken. "
-                "Give prompts with these names to take others.",
-                ", ".join(prompts),
-            )
     return found
 
 

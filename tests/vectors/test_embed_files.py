@@ -52,16 +52,6 @@ def test_a_field_is_a_column_of_the_header(embedder, tmp_path):
     np.testing.assert_allclose(np.load(out), embedder.embed(TEXTS), atol=1e-6)
 
 
-@pytest.mark.slow
-def test_files_may_be_on_a_store(embedder, files, tmp_path, remote):
-    (remote / "in.txt").write_text("\n".join(TEXTS))
-    assert embed_files(embedder, f"{remote}/*.txt", remote / "out.npy") == 17
-    embed_files(embedder, files, tmp_path / "out.npy")
-    expected = (tmp_path / "out.npy").read_bytes()
-    assert (remote / "out.npy").read_bytes() == expected
-    assert {path.name for path in remote.iterdir()} == {"in.txt", "out.npy"}
-
-
 class _Killed(BaseException):
     pass
 

@@ -110,6 +110,7 @@ def test_a_model_in_windows_is_refused(checkpoint, texts, tmp_path):
         embed_files(embedder, texts, tmp_path / "out.jsonl", layers=[-1])
 
 
+@pytest.mark.slow
 def test_every_layer_of_a_real_model(shared, tmp_path):
     """Equal to transformers; see golden/minilm."""
     folder = shared / "golden" / "minilm"
