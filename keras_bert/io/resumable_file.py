@@ -26,8 +26,8 @@ class ResumableFile:
 
     Attributes:
         folder: The hidden folder.
-        state: What the last `append` was given, even by an earlier process;
-            None at the start.
+        state: The state of the last `append`, even by an earlier process; None
+            at the start.
     """
 
     def __init__(self, path: str | Path):

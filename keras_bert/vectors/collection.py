@@ -31,11 +31,11 @@ class RetrievalConfig:
 
     Attributes:
         similarity: cosine, or dot for the dot product of two vectors; model
-            for the one that the model was trained for.
+            means the similarity for which the model was trained.
         top_k: The number of documents found for each query.
         split: The name of the judgments: test for qrels/test.tsv.
-        ignore_identical_ids: Whether a document with the id of the query is
-            left out. In some collections, it is the query itself.
+        ignore_identical_ids: Whether to leave out a document with the id of
+            the query. In some collections, it is the query itself.
         batch_size: Number of texts in a batch.
     """
 

@@ -138,13 +138,7 @@ class TopVectors:
             )
 
     def _read(self, vectors, name):
-        """Returns float32 [N, D], with the length 1 for the cosine."""
         vectors = _as_numbers(vectors, name)
-        if vectors.ndim != 2 or not np.isfinite(vectors).all():
-            raise InputError(
-                f"The {name} must be finite numbers [N, D], but they have the "
-                f"shape {list(vectors.shape)} or a number that is not finite."
-            )
         if not self._is_cosine:
             return vectors
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -152,15 +146,18 @@ class TopVectors:
 
 
 def _as_numbers(vectors, name):
-    """Returns float32, from an array, lists or a table."""
+    """Returns float32 [N, D], from an array, lists or a table."""
     try:
         array = np.asarray(vectors)
         if array.dtype.kind not in "biufO":
             raise TypeError
         with np.errstate(over="ignore"):  # infinity is refused
-            return array.astype("float32", copy=False)
+            array = array.astype("float32", copy=False)
+        if array.ndim != 2 or not np.isfinite(array).all():
+            raise ValueError
     except (TypeError, ValueError) as error:
         raise InputError(
             f"The {name} must be finite numbers [N, D], but is "
             f"{reprlib.repr(vectors)}."
         ) from error
+    return array
