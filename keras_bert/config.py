@@ -28,24 +28,9 @@ HUGGINGFACE_ACTS = {
     "tanh": "tanh",
 }
 
-# Any of these keys tells that Hugging Face's library wrote a config. Its files
-# from before 2020 do not have model_type.
-_HUGGINGFACE_KEYS = frozenset(
-    """
-    _name_or_path architectures chunk_size_feed_forward classifier_dropout
-    dtype finetuning_task gradient_checkpointing id2label is_decoder label2id
-    model_type num_labels output_attentions output_hidden_states output_past
-    pad_token_id position_embedding_type pruned_heads tie_word_embeddings
-    torch_dtype torchscript transformers_version use_bfloat16 use_cache
-    """.split()
-)
-# Keys in Google's multilingual and Chinese files that no released code reads.
-_IGNORED_GOOGLE_KEYS = frozenset(
-    """
-    pooler_fc_size pooler_num_attention_heads pooler_num_fc_layers
-    pooler_size_per_head pooler_type
-    """.split()
-)
+# Any of these keys tells that Hugging Face's library wrote a config. A file
+# named config.json may lack them.
+_HUGGINGFACE_KEYS = {"architectures", "model_type", "transformers_version"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -140,7 +125,9 @@ class BertConfig:
         """
         known = {field.name for field in dataclasses.fields(cls)}
         other = values.keys() - known
-        unknown = other - _IGNORED_GOOGLE_KEYS
+        # No released code reads the pooler_ keys of Google's multilingual and
+        # Chinese files.
+        unknown = {key for key in other if not key.startswith("pooler_")}
         if other & _HUGGINGFACE_KEYS:
             values = _from_huggingface(values)
         elif unknown:
@@ -166,25 +153,17 @@ class BertConfig:
         A file named config.json is read as Hugging Face's, whatever its keys.
         """
         path = to_path(path)
-        if path.is_dir():
-            raise InputError(
-                f"{path} is a folder; give the config in it, such as "
-                f"{path / 'bert_config.json'}."
-            )
         if not path.is_file():
             raise FileNotFoundError(
-                f"No model config at {path}; expected a bert_config.json "
-                "such as those in configs/models."
+                f"No model config at {path}; give a file such as "
+                "bert_config.json or those in configs/models."
             )
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
         except ValueError as error:
             raise InputError(f"{path} is not valid JSON: {error}.") from error
         if not isinstance(values, dict):
-            raise InputError(
-                f"{path} holds {type(values).__name__}, not the JSON object "
-                "of a model config."
-            )
+            raise InputError(f"{path} is not the JSON object of a config.")
         if path.name == "config.json":
             values = {"architectures": None} | values
         try:
@@ -236,24 +215,22 @@ def check_config(config: Any) -> None:
 
 def _from_huggingface(values):
     """Translates Hugging Face's values, or raises InputError."""
-    values = {"hidden_act": "gelu"} | values
     check_is_bert(values)
-    for name, choices in (
-        ("position_embedding_type", ["absolute"]),
-        ("hidden_act", list(HUGGINGFACE_ACTS)),
-    ):
-        if values.get(name, choices[0]) not in choices:
-            raise InputError(
-                f"{name} is {values[name]!r}, but of Hugging Face's values "
-                f"the network built here has only {', '.join(choices)}."
-            )
+    hidden_act = values.get("hidden_act", "gelu")
+    positions = values.get("position_embedding_type", "absolute")
+    if hidden_act not in HUGGINGFACE_ACTS or positions != "absolute":
+        raise InputError(
+            f"hidden_act is {hidden_act!r} and position_embedding_type is "
+            f"{positions!r}, but the network built here has only absolute "
+            f"positions and {', '.join(HUGGINGFACE_ACTS)}."
+        )
     for name in ("is_decoder", "add_cross_attention", "pruned_heads"):
         if values.get(name):
             raise InputError(
                 f"{name} is {values[name]}, but BERT is an encoder with the "
                 "same number of heads in every layer."
             )
-    return values | {"hidden_act": HUGGINGFACE_ACTS[values["hidden_act"]]}
+    return values | {"hidden_act": HUGGINGFACE_ACTS[hidden_act]}
 
 
 def check_is_bert(values: Mapping[str, Any]) -> None:

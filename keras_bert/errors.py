@@ -5,8 +5,8 @@ class InputError(ValueError):
     """A file, a setting or an argument of the user is wrong.
 
     The message says what was wrong, what was expected and what to do. The
-    scripts print it without a traceback; any other ValueError is a defect of
-    this package or of a library, and they show where it was raised.
+    commands print it without a traceback. Any other ValueError is a defect of
+    this package or of a library, and the commands show where it was raised.
 
     Example:
         >>> keras_bert.kinds.get_kind("guess")

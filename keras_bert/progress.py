@@ -101,7 +101,7 @@ class Progress:
 
 @contextlib.contextmanager
 def shown_log() -> Iterator[None]:
-    """Shows what this package logs, also what only informs.
+    """Shows the messages of this package in the log, INFO included.
 
     Use it in a `with` statement or as a decorator. By default, absl shows only
     warnings. If the program has set up logging, this leaves it alone. If not,

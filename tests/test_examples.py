@@ -99,14 +99,19 @@ def _write_pretrained(folder, config):
     shutil.copy(folder.parent / "vocab.txt", folder)
 
 
-# Each of them takes seconds. ServedModel's is like the first five.
+# Each of them takes seconds. ServedModel's is like most of them, and the pages
+# run the commands finetune and pretrain.
 _SLOW = {
     "FinetunedModel",
+    "MultipleChoiceModel",
     "TextClassifier",
+    "TextEmbedder",
     "export_pretrained",
+    "finetune",
     "predict_files",
     "predict_files_with_beam",
     "predict_lines",
+    "pretrain",
     "search_hyperparameters",
 }
 

@@ -44,7 +44,8 @@ def _stderr(*command):
 def test_a_wrong_flag_is_answered_without_tensorflow():
     *messages, modules = _stderr(_COMMANDS)
     assert messages == [
-        f"Error: --zzzqqq is not a flag; see keras-bert {command} --help."
+        "Error: Unknown command line flag 'zzzqqq'; see keras-bert "
+        f"{command} --help."
         for command in COMMANDS
     ]
     assert "keras_bert.errors" in modules.split()

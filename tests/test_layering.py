@@ -102,7 +102,7 @@ MAY_IMPORT = {
         "text",
     },
     "server": {"errors", "io", "predict", "settings"},
-    "commands": {"errors", "tasks"},
+    "commands": {"errors", "progress", "tasks"},
     "registration": set(),
     "__main__": {"commands"},
     # The rest is imported on first use, as __init__.pyi says.

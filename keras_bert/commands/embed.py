@@ -1,9 +1,9 @@
-r"""Writes the vector of each text of files to a .npy or .parquet file.
+r"""Writes the vector of each text of files to a .npy file.
 
     keras-bert embed --checkpoint=pretrained \
         --input_file='texts/*.txt.gz' --output_file=vectors.npy
     keras-bert embed --checkpoint=finetuned --field=title \
-        --input_file=articles.jsonl --output_file=vectors.parquet
+        --input_file=articles.jsonl --output_file=titles.npy
     keras-bert embed --checkpoint=e5 --prompt_name=query \
         --prompts='{"query": "query: "}' \
         --input_file=queries.txt --output_file=queries.npy
@@ -22,7 +22,7 @@ Args:
     checkpoint: A fine-tuned model of the kind embedding, a folder of
         sentence-transformers, or a pre-trained checkpoint.
     input_file: Files or globs, separated by commas; may be .gz.
-    output_file: Ends with .npy or .parquet, or with .jsonl for --layers.
+    output_file: Ends with .npy, or with .jsonl for --layers.
     field: The field with the text; by default the whole line.
     prompt_name: The prompt before each text, such as query or document; by
         default that of the model.

@@ -31,8 +31,6 @@ def run(
     embedder = keras_bert.load_embedder(
         checkpoint, dimensions=dimensions, **flags.settings()
     )
-    results = keras_bert.vectors.evaluate_retrieval(
+    return keras_bert.vectors.evaluate_retrieval(
         embedder, data_dir, output_dir, config
     )
-    for name, value in results.items():
-        print(f"{name} = {value:.6g}")

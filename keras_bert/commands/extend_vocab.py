@@ -38,12 +38,10 @@ def run(
     if flags.input_file or not words_file:
         (text,) = flags.configs(source)
         lines = text.lines()
-    figures = keras_bert.checkpoints.extend_vocab(
+    return keras_bert.checkpoints.extend_vocab(
         checkpoint,
         output_dir,
         lines,
         words=words,
         config=config,
     )
-    for name, value in figures.items():
-        print(f"{name} = {round(value, 4)}")

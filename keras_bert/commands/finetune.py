@@ -72,7 +72,7 @@ def run(
             configs=configs,
             num_restarts=num_restarts,
         )
-    results = train(
+    return train(
         task,
         data_dir,
         output_dir,
@@ -86,5 +86,3 @@ def run(
         teacher=teacher,
         overwrite_output_dir=overwrite_output_dir,
     )
-    for name, value in results.items():
-        print(f"{name} = {value:.6g}")

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import inspect
 import itertools
 import re
-import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from absl import flags
-from absl.flags import FLAGS
 
 from keras_bert.commands import old_flags
 from keras_bert.errors import InputError
@@ -24,11 +21,6 @@ _DEFINE = {
     "bool": flags.DEFINE_bool,
     "str": flags.DEFINE_string,
     "list": flags.DEFINE_list,
-}
-_EXPECTED = {
-    "int": "a whole number",
-    "float": "a number",
-    "bool": "true or false",
 }
 
 
@@ -54,6 +46,8 @@ class Flags:
         # The names of flags under the titles of --help, in the order of use.
         self._groups: dict[str, list[str]] = {"Required": [], _OWN: []}
         self._settings: list[str] = []
+        self._flags = flags.FlagValues()
+        self._flags["verbosity"] = flags.FLAGS["verbosity"]  # of the log
         self._parameters = inspect.signature(run).parameters
         texts = _entries(entries)
         for name, parameter in self._parameters.items():
@@ -71,13 +65,17 @@ class Flags:
                 )
 
     def __getattr__(self, name: str) -> Any:
-        return FLAGS[name].value
+        return self._flags[name].value
+
+    def __getitem__(self, name: str) -> flags.Flag:
+        return self._flags[name]
 
     def _add(self, title, name, type_, default, text, choices=()):
         if choices:
-            flags.DEFINE_enum(name, default, list(choices), text)
+            flags.DEFINE_enum(name, default, choices, text, self._flags)
         else:
-            _DEFINE[_type_name(type_)](name, default, text)
+            define = _DEFINE[_type_name(type_)]
+            define(name, default, text, flag_values=self._flags)
         self._groups.setdefault(title, []).append(name)
 
     def add_fields(self, config: Any, several: Sequence[str] = ()) -> None:
@@ -119,10 +117,9 @@ class Flags:
 
     def add_aliases(self) -> None:
         """Defines the other names that google-research/bert has for flags."""
-        names = self.names()
         for alias, name in old_flags.ALIASES.items():
-            if name in names and alias not in names:
-                flags.DEFINE_alias(alias, name)
+            if name in self._flags and alias not in self._flags:
+                flags.DEFINE_alias(alias, name, self._flags)
                 self._groups.setdefault(old_flags.TITLE, []).append(alias)
 
     def arguments(self) -> dict[str, Any]:
@@ -169,21 +166,13 @@ class Flags:
         values = {name: getattr(self, name) for name in self._settings}
         return {k: value for k, value in values.items() if value is not None}
 
-    def names(self) -> list[str]:
-        return [name for names in self._groups.values() for name in names]
-
-    def remove(self) -> None:
-        """Removes the flags: this process may run another command."""
-        for name in self.names():
-            delattr(FLAGS, name)
-
     def peek(self, name: str) -> Any:
         """Returns the value of a flag before all flags are defined."""
         # Else the value of an unknown flag would hide the flags after it.
-        FLAGS.set_gnu_getopt()
+        self._flags.set_gnu_getopt()
         self._parse(known_only=True)
         value = getattr(self, name)
-        FLAGS.unparse_flags()
+        self._flags.unparse_flags()
         return value
 
     def parse(self) -> list[str]:
@@ -193,7 +182,7 @@ class Flags:
         """
         kinds = {parameter.kind for parameter in self._parameters.values()}
         takes_texts = inspect.Parameter.VAR_POSITIONAL in kinds
-        FLAGS.set_gnu_getopt(takes_texts)  # flags may come after texts
+        self._flags.set_gnu_getopt(takes_texts)  # flags may come after texts
         _, *texts = self._parse()
         if texts and not takes_texts:
             raise InputError(
@@ -205,79 +194,70 @@ class Flags:
     def check_required(self) -> None:
         """Raises InputError if a required flag is missing or empty."""
         required = self._groups["Required"]
-        missing = [
-            f"--{x}" for x in required if getattr(self, x) in (None, "", [])
-        ]
+        missing = [x for x in required if getattr(self, x) in (None, "", [])]
         if missing:
-            *others, last = missing
-            names = f"{', '.join(others)} and {last}" if others else last
+            names = " and ".join(f"--{name}" for name in missing)
             raise InputError(f"Give {names}; see {self._command} --help.")
 
     def help_text(self) -> str:
         """Returns what the command does, and its flags; required ones first."""
         groups = [
-            "\n".join([f"{title}:", *map(_help_entry, names)])
+            "\n".join([f"{title}:", *map(self._help_entry, names)])
             for title, names in self._groups.items()
             if names
         ]
-        more = (
-            "--helpfull shows flags of the log and others, such as --flagfile."
-        )
+        more = "--flagfile=FILE reads flags from a file, one a line."
         return "\n\n".join([self._doc.strip(), *groups, more])
+
+    def _help_entry(self, name):
+        flag = self._flags[name]
+        text = f"--{'[no]' if flag.boolean else ''}{name}: {flag.help}"
+        if flag.default not in (None, "", []):
+            text += f" (default: {flag.default_as_str.strip(chr(39))})"
+        return flags.text_wrap(text, 80, " " * 6, firstline_indent="  ")
 
     def _parse(self, known_only=False):
         self._check_arguments()
         try:
-            return FLAGS(self._argv, known_only=known_only)
+            return self._flags(self._argv, known_only=known_only)
         except (flags.Error, ValueError) as error:
-            raise InputError(self._sentence(error)) from error
+            name = getattr(error, "flagname", "")
+            reason = str(error).rstrip(" ?.").replace(". Did", "; did")
+            wrong = re.match(r"flag --(\w+)=", reason)
+            if wrong and "one of" not in reason:
+                expected = self._flags[wrong[1]].parser.syntactic_help
+                reason = reason.removesuffix(f": {error.__context__}")
+                reason += f" must be {expected or 'true or false'}"
+            if name in old_flags.NO_COUNTERPART:
+                reason = (
+                    f"--{name} of google-research/bert has no counterpart here;"
+                    " leave it out"
+                )
+            if " " in name:
+                reason += "; write -- before a text that begins with -"
+            raise InputError(
+                f"{reason}; see {self._command} --help."
+            ) from error
 
     def _check_arguments(self):
         """Finds what absl would take: a flag twice, or a flag as a value."""
         given = set()
         arguments = iter(self._argv[1:])
         for argument in itertools.takewhile("--".__ne__, arguments):
-            flag, value = _flag(argument)
-            if flag is None:
+            name, equals, _ = argument.lstrip("-").partition("=")
+            if name not in self._flags:
+                name = name.removeprefix("no")
+            if name not in self._flags or not argument.startswith("-"):
                 continue  # absl names unknown flags
-            if value is None and not flag.boolean:
-                value = next(arguments, None)
-                if value is None or _flag(value)[0] is not None:
+            if not equals and not self._flags[name].boolean:
+                if next(arguments, "--").startswith("--"):
                     raise InputError(
                         f"{argument} has no value; write {argument}=VALUE."
                     )
-            name = old_flags.ALIASES.get(flag.name, flag.name)
+            name = old_flags.ALIASES.get(name, name)
             if name in given:
                 raise InputError(f"--{name} is given twice; give it once.")
             given.add(name)
-
-    def _sentence(self, error):
-        see = f"see {self._command} --help."
-        if isinstance(error, flags.UnrecognizedFlagError):
-            name = error.flagname
-            if name in old_flags.NO_COUNTERPART:
-                return (
-                    f"--{name} of google-research/bert has no counterpart "
-                    f"here; leave it out, and {see}"
-                )
-            names = difflib.get_close_matches(name, FLAGS, n=1)
-            hint = f"; perhaps --{names[0]}" if names else ""
-            if " " in name:
-                hint += "; write --name=value, and -- before a text like this"
-            return f"--{name} is not a flag{hint}; {see}"
-        reason = error.__context__ or error
-        if isinstance(error, (flags.CantOpenFlagFileError, UnicodeDecodeError)):
-            return f"A --flagfile cannot be read: {reason}."
-        text = str(error).removesuffix(f": {reason}")
-        wrong = re.fullmatch(r"flag --(\w+)=(.*)", text, re.DOTALL)
-        parser = wrong and FLAGS[wrong[1]].parser
-        if choices := getattr(parser, "enum_values", None):
-            expected = f"one of {', '.join(choices)}"
-        else:
-            expected = parser and _EXPECTED.get(parser.flag_type())
-        if not expected:
-            return f"{error}; {see}"
-        return f"--{wrong[1]} is {wrong[2]!r}, but must be {expected}."
 
 
 def _type_name(type_):
@@ -310,29 +290,3 @@ def _documented(config, by_class=True):
         for name, text in _entries(doc.partition("Attributes:")[2]).items():
             found.setdefault(name, (fields[name], title, text))
     return [found[name] for name in (found if by_class else fields)]
-
-
-def _flag(argument):
-    """Returns the flag and the value in an argument, each None if absent."""
-    match = re.fullmatch(r"--?(no)?(\w+)(?:=(.*))?", argument, re.DOTALL)
-    if not match:
-        return None, None
-    no, name, value = match.groups()
-    if no and not (name in FLAGS and FLAGS[name].boolean):
-        name = f"no{name}"
-    return FLAGS[name] if name in FLAGS else None, value
-
-
-def _help_entry(name):
-    flag = FLAGS[name]
-    text = f"--{'[no]' if flag.boolean else ''}{name}: {flag.help}"
-    if flag.default not in (None, "", []):
-        text += f" (default: {flag.default_as_str.strip(chr(39))})"
-    return textwrap.fill(
-        text,
-        80,
-        initial_indent="  ",
-        subsequent_indent=" " * 6,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )

@@ -1,7 +1,8 @@
 """The command line -> a subcommand, run with its flags.
 
-A subcommand is a module with a function `run`; see `Flags`. `define(flags)`
-adds flags, and `translate(flags)` sets flags by those of google-research/bert.
+A subcommand is a module with a function `run`; see `Flags`. It prints what it
+did, or returns figures to print. `define(flags)` adds flags, and
+`translate(flags)` sets flags by the flags of google-research/bert.
 """
 
 from __future__ import annotations
@@ -12,14 +13,11 @@ import importlib
 import itertools
 import os
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from logging import getLogger
-from pathlib import Path
 from types import ModuleType
 
-from absl import app, logging
-from absl.flags import FLAGS
+from absl import logging
 
 import keras_bert
 from keras_bert.commands.flags import Flags
@@ -33,6 +31,17 @@ COMMANDS = (
 # Modules whose errors mean that a store such as s3:// did not answer.
 _STORES = ("aiohttp.", "botocore.", "gcsfs.", "google.auth.")
 _HELP = {"-h", "-help", "--help"}
+_COMPLETION = r"""_keras_bert() {
+  local word=${COMP_WORDS[COMP_CWORD]} words=
+  if ((COMP_CWORD == 1)); then
+    words="COMMANDS"
+  elif [[ $word == -* ]]; then
+    words=$(keras-bert "${COMP_WORDS[1]}" --help |
+      sed -nE 's/^  --(\[no\])?(\w+):.*/--\2=/p')
+  fi
+  COMPREPLY=($(compgen -W "$words" -- "$word"))
+}
+complete -o default -o nospace -F _keras_bert keras-bert"""
 
 
 def main(command: str = "") -> None:
@@ -51,6 +60,8 @@ def main(command: str = "") -> None:
         for name in COMMANDS:
             print(f"  {name:24}", _module(name).__doc__.partition("\n")[0])
         print("\nkeras-bert COMMAND --help lists the flags of a command.")
+    elif [command, *arguments] == ["completion", "bash"]:
+        print(_COMPLETION.replace("COMMANDS", " ".join(COMMANDS)))
     elif command == "--version":
         print(keras_bert.__version__)
     else:
@@ -63,37 +74,26 @@ def _module(command):
 
 
 def run(name: str, module: ModuleType, arguments: Sequence[str]) -> None:
-    """Runs a command; exits when it has ended."""
-
-    def parse(argv):
-        with exit_on_wrong_input():
-            if _HELP & set(itertools.takewhile("--".__ne__, arguments)):
-                print(flags.help_text())
-                sys.exit()
-            texts = flags.parse()
-            if hasattr(module, "translate"):
-                module.translate(flags)
-            flags.check_required()
-        return texts
-
-    def run_module(texts):
-        logging.set_verbosity(max(FLAGS.verbosity, logging.INFO))
-        import_tensorflow()  # not before: --help and wrong flags need not wait
-        with exit_on_wrong_input():
-            module.run(*texts, **flags.arguments())
-
-    logging.use_absl_handler()
-    logging.get_absl_handler().addFilter(_is_from_keras_bert_or_a_warning)
     getLogger("tensorflow").setLevel("WARNING")
-    flags = Flags(name, arguments, module.run, module.__doc__ or "")
-    try:
-        with exit_on_wrong_input():
-            if hasattr(module, "define"):
-                module.define(flags)
-            flags.add_aliases()
-        app.run(run_module, argv=[name], flags_parser=parse)
-    finally:
-        flags.remove()
+    with exit_on_wrong_input():
+        flags = Flags(name, arguments, module.run, module.__doc__ or "")
+        if hasattr(module, "define"):
+            module.define(flags)
+        flags.add_aliases()
+        if _HELP & set(itertools.takewhile("--".__ne__, arguments)):
+            print(flags.help_text())
+            return
+        texts = flags.parse()
+        if hasattr(module, "translate"):
+            module.translate(flags)
+        flags.check_required()
+        import_tensorflow()  # not before: --help and wrong flags need not wait
+        from keras_bert.progress import shown_log
+
+        with shown_log():
+            figures = module.run(*texts, **flags.arguments())
+    for figure, value in (figures or {}).items():
+        print(figure, "=", value if isinstance(value, int) else f"{value:.6g}")
 
 
 def import_tensorflow() -> None:
@@ -111,27 +111,16 @@ def import_tensorflow() -> None:
     # Modules are not garbage, but there are so many objects in them that
     # looking for some takes an eighth of the time of the import.
     gc.disable()
-    with _stderr_held_back():
+    stderr = os.dup(2)
+    with open(os.devnull, "w") as nothing:
+        os.dup2(nothing.fileno(), 2)
+    try:
         import tensorflow  # noqa: F401
+    finally:
+        os.dup2(stderr, 2)
+        os.close(stderr)
     gc.freeze()
     gc.enable()
-
-
-@contextlib.contextmanager
-def _stderr_held_back():
-    """Discards standard error, but shows it if an exception is raised."""
-    stderr = os.dup(2)
-    with tempfile.TemporaryFile() as held_back:
-        os.dup2(held_back.fileno(), 2)
-        try:
-            yield
-        except BaseException:
-            held_back.seek(0)
-            os.write(stderr, held_back.read())
-            raise
-        finally:
-            os.dup2(stderr, 2)
-            os.close(stderr)
 
 
 @contextlib.contextmanager
@@ -146,10 +135,3 @@ def exit_on_wrong_input() -> Iterator[None]:
             raise
         logging.debug("Raised here:", exc_info=True)
         sys.exit(f"Error: {error}")
-
-
-def _is_from_keras_bert_or_a_warning(record):
-    package = Path(keras_bert.__file__).parent
-    return (
-        record.levelname != "INFO" or package in Path(record.pathname).parents
-    )

@@ -6,8 +6,6 @@ import dataclasses
 import os
 from typing import TYPE_CHECKING
 
-from absl.flags import FLAGS
-
 from keras_bert.errors import InputError
 
 if TYPE_CHECKING:
@@ -71,14 +69,14 @@ def translate_pretraining(flags: Flags) -> None:
             "keras-bert pretrain always trains; leave --do_train=false out."
         )
     if flags.do_eval and not flags.eval_file:
-        FLAGS["eval_file"].value = flags.input_file
+        flags["eval_file"].value = flags.input_file
 
 
 def translate_finetuning(flags: Flags) -> None:
     _translate_tpu(flags)
     steps = (flags.do_train, flags.do_eval, flags.do_predict)
     if not flags.do_train and any(x is not None for x in steps):
-        FLAGS["num_train_epochs"].value = ["0"]
+        flags["num_train_epochs"].value = ["0"]
     if flags.train_file or flags.predict_file or flags.version_2_with_negative:
         _translate_squad(flags)
     elif flags.task:
@@ -86,12 +84,12 @@ def translate_finetuning(flags: Flags) -> None:
 
         name = f"glue/{flags.task.lower().replace('-', '')}"  # MRPC, SST-2
         if name in known_tasks():
-            FLAGS["task"].value = name
+            flags["task"].value = name
 
 
 def _translate_tpu(flags):
     if flags.use_tpu:
-        FLAGS["distribution_strategy"].value = "tpu"
+        flags["distribution_strategy"].value = "tpu"
 
 
 def _translate_squad(flags):
@@ -112,5 +110,5 @@ def _translate_squad(flags):
             raise InputError(
                 f"The SQuAD file {file} must be named {official}; rename it."
             )
-    FLAGS["task"].value = f"squad/v{number}"
-    FLAGS["data_dir"].value = folder or "."
+    flags["task"].value = f"squad/v{number}"
+    flags["data_dir"].value = folder or "."

@@ -37,7 +37,7 @@ def run(
     checkpoint: str | None = None,
     overwrite_output_dir: bool = False,
 ):
-    figures = keras_bert.pretrain(
+    return keras_bert.pretrain(
         keras_bert.BertConfig.from_json(bert_config_file)
         if bert_config_file
         else None,
@@ -49,5 +49,3 @@ def run(
         config=config,
         overwrite_output_dir=overwrite_output_dir,
     )
-    for name, value in figures.items():
-        print(f"{name} = {value:.6g}")

@@ -18,8 +18,6 @@ def run(
     source: keras_bert.pretraining.TextSource,
     config: keras_bert.checkpoints.TrimVocabConfig,
 ):
-    figures = keras_bert.checkpoints.trim_vocab(
+    return keras_bert.checkpoints.trim_vocab(
         checkpoint, output_dir, source.lines(), config=config
     )
-    for name, value in figures.items():
-        print(f"{name} = {value}")

@@ -37,9 +37,9 @@ def list_names(folder: Any) -> list[str]:
 
 
 def file_states(folder: Any) -> dict[str, str]:
-    """Returns the files below a folder, each with what changes when it does.
+    """Returns a text for each file below a folder; it changes with the file.
 
-    The names are those inside the folder. A store is asked once.
+    The names begin inside the folder. A store is asked once.
     """
     if is_remote(folder):
         start = len(folder.path)
@@ -48,7 +48,7 @@ def file_states(folder: Any) -> dict[str, str]:
     stats = {path: path.stat() for path in folder.rglob("*") if path.is_file()}
     return {
         path.relative_to(folder).as_posix(): str(
-            # Copying keeps the time of writing, but not the other one.
+            # Copying keeps the time of writing, but not the time of change.
             (stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
         )
         for path, stat in stats.items()
@@ -80,7 +80,7 @@ def upload_folder(local: Path, folder: Any) -> None:
 
 
 def copy_folder(source: Any, folder: Any) -> None:
-    """Replaces a folder by another one of the store."""
+    """Replaces a folder by another folder of the store."""
     paths = source.fs.find(source.path)
     start = len(source.path)
     with being_filled(folder):

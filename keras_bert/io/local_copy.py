@@ -63,7 +63,7 @@ def _whole(copied, folder, names=None) -> TemporaryFolder:
 
 
 def _objects(folder: Any, names):
-    """Returns the objects, each with what changes when it is replaced."""
+    """Returns each object with a text that changes when it is replaced."""
     if names is None:
         return tuple(file_states(folder).items())
     info = folder.fs.info

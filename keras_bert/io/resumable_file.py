@@ -5,9 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import (
@@ -16,11 +15,6 @@ from keras_bert.io.whole_files import (
     remove,
     write_json,
 )
-
-
-def _concatenate(parts, whole):
-    for part in parts:
-        shutil.copyfileobj(part, whole)
 
 
 class ResumableFile:
@@ -32,8 +26,8 @@ class ResumableFile:
 
     Attributes:
         folder: The hidden folder.
-        state: What the last `append` was given, even by an earlier process;
-            None at the start.
+        state: The state of the last `append`, even by an earlier process; None
+            at the start.
     """
 
     def __init__(self, path: str | Path):
@@ -64,23 +58,14 @@ class ResumableFile:
         self.state = state
         write_json(self._progress, {"parts": self._num_parts, "state": state})
 
-    def finish(
-        self,
-        join: Callable[[Iterable[BinaryIO], BinaryIO], None] = _concatenate,
-    ) -> None:
-        """Joins the parts to the file, and replaces what was there.
-
-        `join` reads the parts and writes the file. By default, the file has
-        one part after the other.
-        """
+    def finish(self, header: bytes = b"") -> None:
+        """Makes the file of a header and the parts; replaces what was there."""
         if self.state is None:
             self.append("", {})
         with atomic_path(self._path) as path, path.open("wb") as whole:
-            join(self._parts(), whole)
+            whole.write(header)
+            for number in range(self._num_parts):
+                with (self.folder / str(number)).open("rb") as part:
+                    shutil.copyfileobj(part, whole)
         remove(self._progress)  # first: parts without it are never continued
         remove(self.folder)
-
-    def _parts(self) -> Iterator[BinaryIO]:
-        for number in range(self._num_parts):
-            with (self.folder / str(number)).open("rb") as part:
-                yield part

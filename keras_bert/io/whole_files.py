@@ -41,10 +41,10 @@ def atomic_path(path: str | Path) -> AbstractContextManager[Path]:
 
 
 def shared_path(path: str | Path) -> AbstractContextManager[Path]:
-    """As `atomic_path`, for what several processes may make at once.
+    """Is `atomic_path` for a file or folder that several processes may make.
 
-    Each of them has a path of its own. The last file stays, or the first
-    folder. A killed process leaves what it made, named `.*.partial`.
+    Each process has a path of its own. The last file stays, or the first
+    folder. A killed process leaves its part, named `.*.partial`.
     """
     return _made(path, is_shared=True)
 

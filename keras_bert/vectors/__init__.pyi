@@ -4,4 +4,4 @@ from .embedder import load_embedder as load_embedder
 from .exact_search import SearchResult as SearchResult
 from .exact_search import search as search
 from .retrieval import evaluate_retrieval as evaluate_retrieval
-from .trec import score_run as score_run
+from .retrieval import score_run as score_run

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from absl import logging
 
@@ -31,11 +31,11 @@ class RetrievalConfig:
 
     Attributes:
         similarity: cosine, or dot for the dot product of two vectors; model
-            for the one that the model was trained for.
+            means the similarity for which the model was trained.
         top_k: The number of documents found for each query.
         split: The name of the judgments: test for qrels/test.tsv.
-        ignore_identical_ids: Whether a document with the id of the query is
-            left out. In some collections, it is the query itself.
+        ignore_identical_ids: Whether to leave out a document with the id of
+            the query. In some collections, it is the query itself.
         batch_size: Number of texts in a batch.
     """
 
@@ -47,13 +47,6 @@ class RetrievalConfig:
 
     def __post_init__(self):
         check_settings(self)
-
-
-class Document(NamedTuple):
-    """A document; `text` begins with the title."""
-
-    id: str
-    text: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,11 +63,11 @@ class Collection:
     queries: Mapping[str, str]
     qrels: Mapping[str, Mapping[str, int]]
 
-    def documents(self) -> Iterator[Document]:
-        """Reads the documents one after the other."""
+    def documents(self) -> Iterator[tuple[str, str]]:
+        """Yields the id of each document, and its title and text."""
         for row in _rows(self.folder, _CORPUS, "document"):
             text = f"{row.get('title', '')} {row['text']}".strip()
-            yield Document(row["_id"], text)
+            yield row["_id"], text
 
     def check_ids(self, ids: Sequence[str]) -> None:
         """Takes the ids of all documents.
@@ -89,8 +82,7 @@ class Collection:
                 f"Two documents of {self.folder} have the id {twice!r}; give "
                 "each its own."
             )
-        unknown = {d for judged in self.qrels.values() for d in judged} - known
-        if unknown:
+        if unknown := set().union(*self.qrels.values()) - known:
             logging.warning(
                 "The corpus lacks %d judged documents, such as %r. They count "
                 "as not found.",
@@ -116,28 +108,23 @@ def read_collection(data_dir: str | Path, split: str = "test") -> Collection:
                 f"{folder} has no {file}; give a folder in BEIR's format, with "
                 f"{_CORPUS}, {_QUERIES} and {name}."
             )
-    texts = {
-        row["_id"]: row["text"] for row in _rows(folder, _QUERIES, "query")
-    }
+    texts = {x["_id"]: x["text"] for x in _rows(folder, _QUERIES, "query")}
     qrels: dict[str, dict[str, int]] = {}
     columns = {"query": 0, "document": 1, "relevance": 2}
     read = readers.tsv(columns=columns, test_columns=columns, test=name)
     for row in read(folder, "test"):
-        query, document = row["query"], row["document"]
+        query, document, relevance = (row[column] for column in columns)
         if query not in texts:
             raise InputError(
                 f"{folder / name} judges the query {query!r}, which "
                 f"{_QUERIES} does not have."
             )
-        try:
-            relevance = int(row["relevance"])
-        except ValueError as error:
+        if not re.fullmatch(r"-?\d+", relevance):
             raise InputError(
                 f"The relevance of {document!r} for the query {query!r} in "
-                f"{folder / name} is {row['relevance']!r}, but must be a whole "
-                "number."
-            ) from error
-        qrels.setdefault(query, {})[document] = relevance
+                f"{folder / name} is {relevance!r}, but must be a whole number."
+            )
+        qrels.setdefault(query, {})[document] = int(relevance)
     return Collection(folder, {query: texts[query] for query in qrels}, qrels)
 
 

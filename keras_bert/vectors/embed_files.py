@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
+import io
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 from absl import logging
 
 from keras_bert.errors import InputError
@@ -22,10 +22,10 @@ from keras_bert.predict.request_lines import (
     read_request_files,
     skip_chunks,
 )
+from keras_bert.predict.served_model import capitalized
 from keras_bert.progress import Progress
 from keras_bert.vectors.embedder import Embedder
 from keras_bert.vectors.hidden_states import HiddenStates
-from keras_bert.vectors.vector_files import get_format
 
 # The number of lines that are sorted by length together. A killed run loses
 # the lines of one chunk.
@@ -73,9 +73,8 @@ def embed_files(
         embedder: What `load_embedder` returns.
         input_file: Text files, plain or .gz, as comma-separated names or
             globs.
-        output_file: A `.npy` file, float32 [N, D]; or a `.parquet` file with
-            the column `text`, or the name of the field, and the column
-            `embedding` (extra `parquet`). With `layers`, a `.jsonl` file.
+        output_file: A `.npy` file, float32 [N, D]; with `layers`, a `.jsonl`
+            file.
         field: The field with the text: a key of JSON objects, one a line, or a
             column that the first line of a file names, with tabs between the
             columns. By default, the whole line is the text.
@@ -95,54 +94,42 @@ def embed_files(
             prompt or layer, or what a killed run left is of another model or
             text.
     """
+    suffix = ".jsonl" if layers else ".npy"
+    if to_path(output_file).suffix != suffix:
+        raise InputError(
+            f"The output file is {output_file}, but must end with .npy, or "
+            "with .jsonl for the hidden states of layers."
+        )
     files = expand_globs(input_file)
     columns = (field,) if field else ()
-    if bool(layers) != (to_path(output_file).suffix == ".jsonl"):
-        raise InputError(
-            f"The output file is {output_file}, but .jsonl is for the hidden "
-            "states of layers, and only .jsonl; give layers and .jsonl, or no "
-            "layers and .npy or .parquet."
-        )
     output = ResumableFile(output_file)
     prompt = embedder.settings.prompt(prompt_name)
-    run: dict[str, Any] = {
+    hidden_states = HiddenStates(embedder, layers) if layers else None
+    run = {
         "model": embedder.fingerprint(),
         "field": field,
         "prompt": prompt,
         "batch_size": batch_size,
+        "layers": list(layers),
     }
-    if layers:
-        run["layers"] = list(layers)
-        hidden_states = HiddenStates(embedder, layers)
-    else:
-        output_format = get_format(output_file, field or "text")
-    state = output.state or {
-        **run,
-        "num_lines": 0,
-        "num_truncated": 0,
-        "digest": "",
-    }
-    chunks = cut_chunks(
-        read_request_files(files, columns),
-        _HIDDEN_LINES_PER_CHUNK if layers else LINES_PER_CHUNK,
-    )
+    size = _HIDDEN_LINES_PER_CHUNK if layers else LINES_PER_CHUNK
+    chunks = cut_chunks(read_request_files(files, columns), size)
     if output.state:
         skip_chunks(chunks, output, run)
+    counts = output.state or {"num_lines": 0, "num_truncated": 0}
+    num_lines, num_truncated = counts["num_lines"], counts["num_truncated"]
     with Progress(
-        "Embedding",
-        count_lines(files, columns),
-        "texts",
-        initial=state["num_lines"],
+        "Embedding", count_lines(files, columns), "texts", initial=num_lines
     ) as progress:
         for chunk in chunks:
             texts = [_text_of(line, field) for line in chunk.lines]
             part: str | bytes
-            if layers:
+            if hidden_states:
                 part, truncated = hidden_states.json_lines(
                     texts,
                     prompt=prompt,
                     batch_size=batch_size,
-                    first_index=state["num_lines"],
+                    first_index=num_lines,
                 )
                 progress.update(len(texts))
             else:
@@ -152,52 +139,49 @@ def embed_files(
                     batch_size=batch_size,
                     progress=progress,
                 )
-                part = output_format.part(texts, vectors)
-            state = state | {
-                "num_lines": state["num_lines"] + len(texts),
-                "num_truncated": state["num_truncated"] + int(truncated.sum()),
-                "digest": chunk.digest,
-            }
-            output.append(part, state)
-    if not state["num_lines"]:
+                part = vectors.astype("<f4").tobytes()
+            num_lines += len(texts)
+            num_truncated += int(truncated.sum())
+            counts = {"num_lines": num_lines, "num_truncated": num_truncated}
+            output.append(part, {**run, **counts, "digest": chunk.digest})
+    if not num_lines:
         raise InputError(f"{input_file} has no line; give files of texts.")
-    if layers:
-        output.finish()
-    else:
-        shape = (state["num_lines"], embedder.size)
-        output.finish(functools.partial(output_format.join, shape=shape))
-    embedder.log_truncated(state["num_truncated"], state["num_lines"])
-    return state["num_lines"]
+    output.finish(b"" if layers else _npy_header(num_lines, embedder.size))
+    embedder.log_truncated(num_truncated, num_lines)
+    return num_lines
+
+
+def _npy_header(*shape: int) -> bytes:
+    file = io.BytesIO()
+    header = {"descr": "<f4", "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(file, header)
+    return file.getvalue()
 
 
 def _text_of(line: RequestLine, field: str | None) -> str:
-    """Returns the text of a line: the whole of it, or one of its fields.
-
-    A line with fields is a JSON object, or has the columns of a header.
-    """
-    place = f"{line.place[0].upper()}{line.place[1:]}"
+    """Returns the text of a line: the whole of it, or one of its fields."""
+    place = capitalized(line.place)
+    values = json_object(line.text)
     if field is None:
-        if line.number == 1 and json_object(line.text) is not None:
+        if line.number == 1 and values is not None:
             logging.warning(
-                "%s is a JSON object, and its vector is that of the whole "
-                "line. If one of its fields is the text, give its name.",
+                "%s is a JSON object, and its vector is the vector of the "
+                "whole line. If one of its fields is the text, give its name.",
                 place,
             )
         text = line.text
-    elif line.columns:
-        parts = line.text.split("\t")
-        if len(parts) != len(line.columns):
-            raise InputError(
-                f"{place} has {len(parts)} columns, but the header has "
-                f"{len(line.columns)}."
-            )
-        text = parts[line.columns.index(field)]
     else:
-        values = json_object(line.text)
+        if line.columns:
+            parts = line.text.split("\t")
+            is_row = len(parts) == len(line.columns)
+            values = (
+                dict(zip(line.columns, parts, strict=True)) if is_row else {}
+            )
         if values is None or field not in values:
             raise InputError(
                 f"{place} has no field {field!r}; give JSON objects with this "
-                "field, or columns with a header that names it."
+                "field, or a header with this column and as many columns in "
+                "each line."
             )
         text = values[field]
     check_text(text, f"The text of {line.place}")

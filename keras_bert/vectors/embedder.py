@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import reprlib
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
+from typing import Any
 
 import keras
 import numpy as np
@@ -62,9 +63,7 @@ class Embedder:
         InputError if the network has fewer.
         """
         whole_size = model.output["embeddings"].shape[-1]
-        if dimensions is not None and dimensions not in range(
-            1, whole_size + 1
-        ):
+        if dimensions not in (None, *range(1, whole_size + 1)):
             raise InputError(
                 f"dimensions is {dimensions!r}, but must be from 1 to "
                 f"{whole_size}, the size of the vectors of this model."
@@ -122,16 +121,35 @@ class Embedder:
         truncated = np.zeros(len(texts), bool)
         for start in range(0, len(texts), _TEXTS_PER_CHUNK):
             chunk = texts[start : start + _TEXTS_PER_CHUNK]
-            packed = self.preprocessor.pack(tf.constant(chunk))
-            truncated[start : start + len(chunk)] = packed.truncated.numpy()
-            examples = Examples(self._inputs(packed), np.arange(len(chunk)))
-            order = np.argsort(examples.lengths, kind="stable")
-            for places in examples.cut(order, batch_size):
-                batch, *_ = examples.batch(tf.constant(places))
+            for places, batch, are_cut in self.batches(chunk, size=batch_size):
                 vectors[start + places] = self._embed(batch).numpy()
+                truncated[start + places] = are_cut
                 if progress:
                     progress.update(len(places))
         return vectors, truncated
+
+    def batches(
+        self, *texts: Sequence[str], size: int
+    ) -> Iterator[tuple[np.ndarray, dict[str, tf.Tensor], np.ndarray]]:
+        """Yields batches of texts of like length, or of pairs of texts.
+
+        A batch is the places of its texts, the inputs of the network, and
+        whether each text was cut.
+        """
+        packed = self.preprocessor.pack(*map(tf.constant, texts))
+        truncated = packed.truncated.numpy()
+        if self.settings.in_windows:
+            features = join_windows(packed.features, 1)
+        else:
+            features = {
+                name: tf.RaggedTensor.from_uniform_row_length(x, 1)
+                for name, x in packed.features.items()
+            }
+        examples = Examples(features, np.arange(len(truncated)))
+        order = np.argsort(examples.lengths, kind="stable")
+        for places in examples.cut(order, size):
+            batch, *_ = examples.batch(tf.constant(places))
+            yield places, batch, truncated[places]
 
     def log_truncated(self, num_truncated: int, num_texts: int) -> None:
         """Says in the log that texts were cut, if any were."""
@@ -148,24 +166,12 @@ class Embedder:
 
     def fingerprint(self) -> str:
         """Returns a hash of all that a vector depends on but the text."""
-        hashed = hashlib.blake2b(digest_size=16)
         tokenizer = self.preprocessor.tokenizer
-        hashed.update(
-            ascii(
-                (self.settings, self.size, tokenizer.settings, tokenizer.vocab)
-            ).encode()
-        )
+        read = self.settings, self.size, tokenizer.settings, tokenizer.vocab
+        hashed = hashlib.blake2b(ascii(read).encode(), digest_size=16)
         for weight in self.model.weights:
-            hashed.update(np.ascontiguousarray(weight.numpy()).tobytes())
+            hashed.update(weight.numpy().tobytes())
         return hashed.hexdigest()
-
-    def _inputs(self, packed):
-        if self.settings.in_windows:
-            return join_windows(packed.features, 1)
-        return {
-            name: tf.RaggedTensor.from_uniform_row_length(x, 1)
-            for name, x in packed.features.items()
-        }
 
     def _vectors(self, features):
         vectors = self.model(features, training=False)["embeddings"][:, 0]
@@ -193,15 +199,11 @@ def _checked(texts) -> list[str]:
 def load_embedder(
     checkpoint: str | Path,
     *,
-    pooling: str | None = None,
-    normalize: bool | None = None,
-    max_seq_length: int | None = None,
-    prompts: Mapping[str, str] | str | None = None,
-    default_prompt_name: str | None = None,
     dimensions: int | None = None,
     bert_config: BertConfig | None = None,
     vocab_file: str | Path | None = None,
     do_lower_case: bool | None = None,
+    **settings: Any,
 ) -> Embedder:
     """Loads a model that turns texts into vectors.
 
@@ -224,15 +226,6 @@ def load_embedder(
         checkpoint: A fine-tuned model of the kind `embedding`, a folder of
             sentence-transformers, or a pre-trained model in any format that
             `load_checkpoint` takes, with its config and vocabulary.
-        pooling: The vector of a text: "mean", "max", "cls" or "pooled". By
-            default, as for the four settings below, the value of the model,
-            or the default of the kind if it is a pre-trained model.
-        normalize: Whether all vectors have the length 1.
-        max_seq_length: Longest sequence, in tokens with [CLS] and [SEP].
-        prompts: The prompts, by the names of their roles, such as
-            {"query": "question: "}; also as JSON.
-        default_prompt_name: The prompt before each text for which `embed` is
-            given none; "" for none.
         dimensions: The first numbers of each vector to keep, all by default; a
             model can be trained for such short vectors (Kusupati et al. 2022).
             With `normalize`, the shorter vectors have the length 1.
@@ -240,43 +233,40 @@ def load_embedder(
         vocab_file: The vocabulary; by default the one beside the weights.
         do_lower_case: Whether to lower-case the text; by default as the
             checkpoint was trained.
+        **settings: Settings of the kind `embedding`; by default, or if None,
+            the values of the model, or the defaults of the kind if it is a
+            pre-trained model. `pooling`: the vector of a text, "mean", "max",
+            "cls" or "pooled". `normalize`: whether all vectors have the length
+            1. `max_seq_length`: the longest sequence, in tokens with [CLS] and
+            [SEP]. `prompts`: by the names of their roles, such as {"query":
+            "question: "}; also as JSON. `default_prompt_name`: the prompt
+            before each text for which `embed` is given none; "" for none.
 
     Raises:
         FileNotFoundError: If the checkpoint, config or vocabulary is missing.
         InputError: If a setting is wrong, or the model is of another kind.
     """
-    given = {
-        "pooling": pooling,
-        "normalize": normalize,
-        "max_seq_length": max_seq_length,
-        "prompts": prompts,
-        "default_prompt_name": default_prompt_name,
-    }
     bert_config, tokenizer = load_config_and_tokenizer(
         checkpoint,
         bert_config=bert_config,
         vocab_file=vocab_file,
         do_lower_case=do_lower_case,
     )
-    settings = settings_of(
-        checkpoint_folder(checkpoint),
-        bert_config,
-        Embedding,
-        {name: value for name, value in given.items() if value is not None},
-    )
-    if settings.pooling == "pooled" and "pooler" not in heads_in(checkpoint):
+    given = {name: x for name, x in settings.items() if x is not None}
+    folder = checkpoint_folder(checkpoint)
+    found = settings_of(folder, bert_config, Embedding, given)
+    if found.pooling == "pooled" and "pooler" not in heads_in(checkpoint):
         raise InputError(
             f"{checkpoint} has no pooler, so there is no pooling 'pooled'; "
             "choose mean, max or cls."
         )
     model = build_embedder(
         bert_config,
-        pooling=settings.pooling,
-        dense=settings.dense_layers,
-        normalize=settings.normalize,
-        window_pooling=settings.window_pooling,
+        pooling=found.pooling,
+        dense=found.dense_layers,
+        normalize=found.normalize,
+        window_pooling=found.window_pooling,
     )
     load_checkpoint(model, checkpoint)
-    return Embedder(
-        model, text_preprocessor(settings, tokenizer), settings, dimensions
-    )
+    preprocessor = text_preprocessor(found, tokenizer)
+    return Embedder(model, preprocessor, found, dimensions)

@@ -68,11 +68,15 @@ def search(
     """
     found = TopVectors(queries, top_k, similarity=similarity)
     found.add(corpus)
-    return found.result()
+    return found.found
 
 
 class TopVectors:
-    """Searches a corpus that comes in pieces; see `search`."""
+    """Searches a corpus that comes in pieces; see `search`.
+
+    Attributes:
+        found: The best vectors of all that were added.
+    """
 
     def __init__(
         self, queries: np.ndarray, top_k: int, *, similarity: str = "cosine"
@@ -82,9 +86,7 @@ class TopVectors:
                 f"similarity is {similarity!r}, but must be one of "
                 f"{', '.join(SIMILARITIES)}."
             )
-        is_whole = isinstance(top_k, numbers.Integral) and not isinstance(
-            top_k, bool
-        )
+        is_whole = isinstance(top_k, numbers.Integral) and top_k is not True
         if not is_whole or top_k < 1:
             raise InputError(
                 f"top_k is {top_k!r}, but must be a whole number of at least 1."
@@ -94,7 +96,7 @@ class TopVectors:
         self._top_k = top_k
         self._num_vectors = 0
         shape = len(self._queries), 0
-        self._found = SearchResult(
+        self.found = SearchResult(
             np.zeros(shape, "int64"), np.zeros(shape, "float32")
         )
 
@@ -112,10 +114,6 @@ class TopVectors:
             block = vectors[start : start + _VECTORS_PER_BLOCK]
             self._add_block(self._read(block, "corpus"))
 
-    def result(self) -> SearchResult:
-        """Returns the best vectors of all that were added."""
-        return self._found
-
     def _add_block(self, block):
         places = np.arange(len(block)) + self._num_vectors
         self._num_vectors += len(block)
@@ -123,11 +121,10 @@ class TopVectors:
         for start in range(0, len(self._queries), _QUERIES_PER_BLOCK):
             rows = slice(start, start + _QUERIES_PER_BLOCK)
             new = self._queries[rows] @ block.T
-            indices, scores = (x[rows] for x in self._found)
+            indices, scores = (x[rows] for x in self.found)
             scores = np.concatenate([scores, new], axis=1)
-            indices = np.concatenate(
-                [indices, np.broadcast_to(places, new.shape)], axis=1
-            )
+            new_indices = np.broadcast_to(places, new.shape)
+            indices = np.concatenate([indices, new_indices], axis=1)
             # Of equal scores, it takes the first ones.
             best, kept = tf.math.top_k(
                 scores, min(self._top_k, scores.shape[1])
@@ -136,18 +133,12 @@ class TopVectors:
                 (np.take_along_axis(indices, kept.numpy(), 1), best.numpy())
             )
         if pieces:
-            self._found = SearchResult(
+            self.found = SearchResult(
                 *map(np.concatenate, zip(*pieces, strict=True))
             )
 
     def _read(self, vectors, name):
-        """Returns float32 [N, D], with the length 1 for the cosine."""
         vectors = _as_numbers(vectors, name)
-        if vectors.ndim != 2 or not np.isfinite(vectors).all():
-            raise InputError(
-                f"The {name} must be finite numbers [N, D], but they have the "
-                f"shape {list(vectors.shape)} or a number that is not finite."
-            )
         if not self._is_cosine:
             return vectors
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -155,15 +146,18 @@ class TopVectors:
 
 
 def _as_numbers(vectors, name):
-    """Returns float32, from an array, lists or a table."""
+    """Returns float32 [N, D], from an array, lists or a table."""
     try:
         array = np.asarray(vectors)
         if array.dtype.kind not in "biufO":
             raise TypeError
         with np.errstate(over="ignore"):  # infinity is refused
-            return array.astype("float32", copy=False)
+            array = array.astype("float32", copy=False)
+        if array.ndim != 2 or not np.isfinite(array).all():
+            raise ValueError
     except (TypeError, ValueError) as error:
         raise InputError(
             f"The {name} must be finite numbers [N, D], but is "
             f"{reprlib.repr(vectors)}."
         ) from error
+    return array

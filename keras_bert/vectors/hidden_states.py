@@ -16,7 +16,6 @@ import tensorflow as tf
 
 from keras_bert.errors import InputError
 from keras_bert.models.rewired import with_hidden_states
-from keras_bert.text.packing import pad
 from keras_bert.vectors.embedder import Embedder
 
 
@@ -37,31 +36,26 @@ class HiddenStates:
         (encoder,) = (
             x for x in embedder.model.layers if isinstance(x, keras.Model)
         )
-        names = {x.name for x in encoder.layers}
-        count = sum(f"layer_{i}" in names for i in range(len(names)))
+        count = sum(x.name.startswith("layer_") for x in encoder.layers)
         for number in layers:
             if number not in range(-count, count):
                 raise InputError(
                     f"There is no layer {number}: the model has {count}, from "
                     f"{-count} to -1, or from 0 to {count - 1}."
                 )
-        self._layers = layers
-        self._preprocessor = embedder.preprocessor
+        self._embedder, self._layers = embedder, layers
         numbers = [number % count + 1 for number in layers]
-        model = with_hidden_states(
+        network = with_hidden_states(
             keras.Model(encoder.input, {"sequence_output": encoder.output}),
             numbers,
         )
 
+        @tf.function(autograph=False, reduce_retracing=True)
         def compute(features):
-            outputs = model(features, training=False)
+            outputs = network(features, training=False)
             return tf.stack([outputs[f"hidden_{i}"] for i in numbers], axis=2)
 
-        specs = {
-            name: tf.TensorSpec([None, None], tf.int32, name)
-            for name in encoder.input
-        }
-        self._compute = tf.function(compute, [specs], autograph=False)
+        self._compute = compute
 
     def json_lines(
         self,
@@ -75,48 +69,44 @@ class HiddenStates:
 
         A text is also a pair of texts, as `A ||| B`.
         """
-        rows = [text.strip().rsplit(" ||| ", 1) for text in texts]
-        lines = [""] * len(rows)
-        truncated = np.zeros(len(rows), bool)
-        for num_texts in (1, 2):
-            places = [i for i, x in enumerate(rows) if len(x) == num_texts]
-            if not places:
+        examples = [text.strip().rsplit(" ||| ", 1) for text in texts]
+        lines = [""] * len(texts)
+        truncated = np.zeros(len(texts), bool)
+        for pairs in (False, True):
+            numbers = [
+                i for i, x in enumerate(examples) if (len(x) == 2) == pairs
+            ]
+            if not numbers:
                 continue
-            first, *second = zip(*(rows[i] for i in places), strict=True)
-            columns = [[prompt + text for text in first], *second]
-            packed = self._preprocessor.pack(*map(tf.constant, columns))
-            truncated[places] = packed.truncated
-            ids = packed.features["input_ids"]
-            order = np.argsort(ids.row_lengths(), kind="stable")
-            for batch in np.split(
-                order, range(batch_size, len(order), batch_size)
-            ):
-                features = {
-                    name: tf.gather(x, batch)
-                    for name, x in packed.features.items()
-                }
-                states = self._compute(pad(features)).numpy()
-                for number, values in zip(batch, states, strict=True):
-                    place = places[number]
-                    lines[place] = self._json_line(
-                        first_index + place, ids[number].numpy(), values
+            first, *second = zip(*(examples[i] for i in numbers), strict=True)
+            batches = self._embedder.batches(
+                [prompt + text for text in first], *second, size=batch_size
+            )
+            for places, batch, are_cut in batches:
+                rows = {name: x[:, 0] for name, x in batch.items()}  # [B, S]
+                states = self._compute(rows).numpy()  # [B, S, layers, H]
+                ids = rows["input_ids"].numpy()
+                sizes = tf.reduce_sum(rows["input_mask"], axis=1).numpy()
+                for i, place in enumerate(places):
+                    number, size = numbers[place], sizes[i]
+                    truncated[number] = are_cut[i]
+                    lines[number] = self._json_line(
+                        first_index + number, ids[i, :size], states[i, :size]
                     )
         return "".join(lines), truncated
 
     def _json_line(self, index, ids, states):
         # From float32, rounding would leave more than six decimals.
-        states = np.round(states.astype("float64"), 6)  # [S, layers, H]
+        states = np.round(states.astype("float64"), 6).tolist()
+        tokens = self._embedder.preprocessor.tokenizer.tokens(ids)
         features = [
             {
                 "token": token,
                 "layers": [
-                    {"index": number, "values": values.tolist()}
+                    {"index": number, "values": values}
                     for number, values in zip(self._layers, x, strict=True)
                 ],
             }
-            # The states of padding come last.
-            for token, x in zip(
-                self._preprocessor.tokenizer.tokens(ids), states, strict=False
-            )
+            for token, x in zip(tokens, states, strict=True)
         ]
         return json.dumps({"linex_index": index, "features": features}) + "\n"

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import botocore.exceptions
 import pytest
-from absl.flags import FLAGS
 
 import keras_bert
 from keras_bert.commands import main
@@ -17,21 +16,11 @@ from keras_bert.commands.flags import Flags
 ROOT = Path(__file__).parent.parent.parent
 
 
-@pytest.fixture
-def make():
-    """Makes flags, and removes them after the test."""
-    made = []
-
-    def make(run=lambda: None, *arguments, doc="", define=None):
-        flags = Flags("keras-bert try", arguments, run, doc)
-        made.append(flags)
-        if define:
-            define(flags)
-        return flags
-
-    yield make
-    for flags in made:
-        flags.remove()
+def make(run=lambda: None, *arguments, doc="", define=None):
+    flags = Flags("keras-bert try", arguments, run, doc)
+    if define:
+        define(flags)
+    return flags
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,20 +48,20 @@ class _Child(_Parent):
     flag_switch: bool = False
 
 
-def test_a_field_becomes_a_flag_and_is_read_back(make):
+def test_a_field_becomes_a_flag_and_is_read_back():
     def run(config: _Child): ...
 
     # The annotations of this file are strings; those of commands are classes.
     run.__annotations__["config"] = _Child
     flags = make(run, "--flag_rate=0.25", "--flag_switch")
-    assert FLAGS["flag_rate"].help == "The rate, in two lines."
+    assert flags["flag_rate"].help == "The rate, in two lines."
     assert flags.parse() == []
     assert flags.arguments() == {
         "config": _Child(flag_rate=0.25, flag_count=3, flag_switch=True)
     }
 
 
-def test_a_parameter_becomes_a_flag(make):
+def test_a_parameter_becomes_a_flag():
     def run(
         *texts,
         flags,
@@ -87,7 +76,7 @@ def test_a_parameter_becomes_a_flag(make):
     )
     arguments = "a text", "--wrong_size=3", "another"
     flags = make(run, *arguments, doc=doc)
-    assert FLAGS["wrong_size"].help == "A size, in lines."
+    assert flags["wrong_size"].help == "A size, in lines."
     assert flags.parse() == ["a text", "another"]
     assert flags.arguments() == {
         "flags": flags,
@@ -127,7 +116,7 @@ class _Grid:
         (["--grid_size=4,5.5"], "--grid_size contains '5.5', but must be num"),
     ],
 )
-def test_a_grid_has_a_config_for_each_combination(make, arguments, expected):
+def test_a_grid_has_a_config_for_each_combination(arguments, expected):
     several = ("grid_rate", "grid_size")
     flags = make(
         lambda: None,
@@ -185,17 +174,17 @@ class _ThirdSettings(_Settings):
         ),
     ],
 )
-def test_only_given_settings_are_returned(make, arguments, expected):
+def test_only_given_settings_are_returned(arguments, expected):
     classes = [_Settings, _ThirdSettings, _OtherSettings]
     flags = make(
         lambda: None,
         *arguments,
         define=lambda flags: flags.add_settings(classes),
     )
-    assert FLAGS["kind_size"].help == (
+    assert flags["kind_size"].help == (
         "The size. (default: 3 or 4) Or: Another size. (default: 5)"
     )
-    assert FLAGS["kind_case"].help == "Whether there is a case. (default: None)"
+    assert flags["kind_case"].help == "Whether there is a case. (default: None)"
     flags.parse()
     assert flags.settings() == expected
 
@@ -216,7 +205,7 @@ class _Wrong:
 
 
 @pytest.fixture
-def wrong(make):
+def wrong():
     """Parses arguments."""
 
     def run(wrong_size: int, wrong_name: str, *texts): ...
@@ -237,21 +226,18 @@ def wrong(make):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--wrong_size=1.5"], "--wrong_size is '1.5', but must be a whole nu"),
-        (["--wrong_size=2: 3"], "--wrong_size is '2: 3', but must be a whole"),
-        (["--wrong_rate=high"], "--wrong_rate is 'high', but must be a number"),
-        (["--wrong_switch=on"], "--wrong_switch is 'on', but must be true or"),
+        (["--wrong_size=1.5"], "flag --wrong_size=1.5 must be an integer; see"),
+        (["--wrong_size=2: 3"], "flag --wrong_size=2: 3 must be an integer; s"),
+        (["--wrong_rate=high"], "flag --wrong_rate=high must be a number; see"),
+        (["--wrong_switch=on"], "flag --wrong_switch=on must be true or false"),
         (
             ["--nowrong_switch=1"],
             "--nowrong_switch=1 does not take an argument",
         ),
-        (
-            ["--wrong_choice=c"],
-            "--wrong_choice is 'c', but must be one of a, b",
-        ),
-        (["--wrong_siz=3"], "--wrong_siz is not a flag; perhaps --wrong_size;"),
-        (["- a text"], "-- a text is not a flag; write --name=value, and -- b"),
-        (["--zzzqqq"], "--zzzqqq is not a flag; see keras-bert try --help."),
+        (["--wrong_choice=c"], "flag --wrong_choice=c: .* one of <a.b>; see"),
+        (["--wrong_siz=3"], "Unknown .* 'wrong_siz'; did you mean: wrong_size"),
+        (["- a text"], "Unknown .* ' a text'; write -- before a text that"),
+        (["--zzzqqq"], "Unknown .* flag 'zzzqqq'; see keras-bert try --help."),
         (
             ["--wrong_name"],
             "--wrong_name has no value; write --wrong_name=VALUE",
@@ -263,8 +249,11 @@ def wrong(make):
             ["--wrong_switch", "--nowrong_switch"],
             "--wrong_switch is given twice",
         ),
-        (["--flagfile=absent"], "A --flagfile cannot be read: .*No such file"),
-        (["--flagfile"], "--flagfile with no argument"),
+        (
+            ["--flagfile=absent"],
+            "ERROR:: Unable to open flagfile: .*No such fil",
+        ),
+        (["--flagfile"], "--flagfile"),
     ],
 )
 def test_a_wrong_flag_is_one_sentence(wrong, arguments, message):
@@ -293,7 +282,7 @@ def test_arguments_that_only_look_wrong(wrong, tmp_path):
 def test_a_flagfile_that_is_not_text(wrong, tmp_path):
     path = tmp_path / "flags"
     path.write_bytes(b"--wrong_name=\xff\n")
-    with pytest.raises(keras_bert.InputError, match="flagfile cannot be read"):
+    with pytest.raises(keras_bert.InputError, match="can't decode byte 0xff"):
         wrong(f"--flagfile={path}")
 
 
@@ -313,7 +302,7 @@ def test_required_flags_that_are_missing_or_empty(wrong, arguments, message):
         flags.check_required()
 
 
-def test_an_unknown_flag_does_not_hide_the_flags_after_it(make):
+def test_an_unknown_flag_does_not_hide_the_flags_after_it():
     def run(wrong_name: str = ""): ...
 
     doc = "Tries.\n\nArgs:\n    wrong_name: A name.\n"
@@ -321,7 +310,7 @@ def test_an_unknown_flag_does_not_hide_the_flags_after_it(make):
     assert make(run, *arguments, doc=doc).peek("wrong_name") == "x"
 
 
-def test_help_is_in_the_order_of_use(make):
+def test_help_is_in_the_order_of_use():
     def run(config: _Child, wrong_size: int, wrong_name: str = "x"): ...
 
     run.__annotations__["config"] = _Child
@@ -344,7 +333,7 @@ A child:
 A parent:
   --flag_rate: The rate, in two lines. (default: 0.5)
 
---helpfull shows flags of the log and others, such as --flagfile."""
+--flagfile=FILE reads flags from a file, one a line."""
     )
 
 
@@ -372,6 +361,32 @@ def test_the_list_of_commands():
     assert done.stderr == (
         "Error: 'finetun' is not a command; see keras-bert --help.\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("keras-bert ex", "export extend-vocab extend-positions"),
+        ("keras-bert convert --inp", "--input="),
+        ("keras-bert convert --norm", "--normalize="),
+        ("keras-bert convert --input = a", ""),
+    ],
+)
+def test_completion_of_bash(words, expected):
+    script = _python("-m", "keras_bert", "completion", "bash").stdout
+    lines = (
+        f'keras-bert() {{ {sys.executable} -m keras_bert "$@"; }}',
+        script,
+        f"COMP_WORDS=({words}) COMP_CWORD={len(words.split()) - 1}",
+        '_keras_bert; echo "${COMPREPLY[@]}"',
+    )
+    done = subprocess.run(
+        ["bash", "-c", "\n".join(lines)],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.split() == expected.split(), done.stderr
 
 
 def test_help_shows_every_flag():
@@ -439,7 +454,12 @@ def test_a_store_that_does_not_answer_is_one_sentence():
 
 
 def test_a_defect_shows_its_traceback():
-    done = _python("-c", _FAIL.format(error="ValueError"))
+    script = _FAIL.format(error="ValueError")
+    # The test of an InputError shows that TensorFlow's import says nothing.
+    script = script.replace(
+        "main.run(", "main.import_tensorflow = int\nmain.run("
+    )
+    done = _python("-c", script)
     assert done.returncode == 1
     assert "Traceback" in done.stderr
     assert done.stderr.strip().endswith("ValueError: This is wrong; do that.")

@@ -10,6 +10,8 @@ from script_runs import error_of, run
 from small_checkpoint import write_checkpoint
 
 import keras_bert
+from keras_bert.commands import finetune, pretrain
+from keras_bert.commands.flags import Flags
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +67,7 @@ def _weights(checkpoint, config):
     return model.get_weights()
 
 
+@pytest.mark.slow
 def test_run_classifier(folder, tmp_path, config):
     out = _run(
         "run_finetuning",
@@ -131,6 +134,7 @@ def test_run_squad(folder, tmp_path, version, more):
     assert spec["settings"]["doc_stride"] == 3
 
 
+@pytest.mark.slow
 def test_create_pretraining_data_and_run_pretraining(folder, tmp_path):
     out = _run(
         "create_pretraining_data",
@@ -171,6 +175,56 @@ def test_extract_features(folder, tmp_path):
     assert tokens == "[CLS] the fox [SEP] a dog [SEP]".split()
     layers = row["features"][0]["layers"]
     assert [layer["index"] for layer in layers] == [-1, -2]
+
+
+@pytest.mark.parametrize(
+    ("module", "line", "expected"),
+    [
+        (
+            finetune,
+            "--task_name=MRPC --do_train=true --do_eval=true --data_dir=mrpc "
+            "--init_checkpoint=b/bert_model.ckpt --num_train_epochs=3.0 "
+            "--output_dir=out --use_tpu=True --tpu_name=t",
+            {
+                "task": "glue/mrpc",
+                "checkpoint": "b/bert_model.ckpt",
+                "num_train_epochs": ["3.0"],
+                "distribution_strategy": "tpu",
+                "tpu": "t",
+            },
+        ),
+        (
+            finetune,
+            "--task_name=MRPC --do_predict=true --data_dir=mrpc "
+            "--init_checkpoint=out/best --predict_batch_size=3 --output_dir=o",
+            {"num_train_epochs": ["0"], "eval_batch_size": 3},
+        ),
+        (
+            finetune,
+            "--train_file=s/train-v2.0.json --predict_file=s/dev-v2.0.json "
+            "--version_2_with_negative=True --do_train=True --output_dir=out",
+            {"task": "squad/v2", "data_dir": "s", "num_train_epochs": ["3.0"]},
+        ),
+        (
+            pretrain,
+            "--input_file=a.tfrecord --output_dir=out --do_train=True "
+            "--do_eval=True --init_checkpoint=b/bert_model.ckpt "
+            "--iterations_per_loop=5",
+            {
+                "eval_file": "a.tfrecord",
+                "checkpoint": "b/bert_model.ckpt",
+                "steps_per_execution": 5,
+            },
+        ),
+    ],
+)
+def test_the_flags_become_ours(module, line, expected):
+    flags = Flags("keras-bert", shlex.split(line), module.run, module.__doc__)
+    module.define(flags)
+    flags.add_aliases()
+    flags.parse()
+    module.translate(flags)
+    assert {name: getattr(flags, name) for name in expected} == expected
 
 
 @pytest.mark.parametrize(

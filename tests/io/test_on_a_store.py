@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import gzip
+import io
 import json
 import shutil
 
@@ -129,23 +130,15 @@ def test_checkpoints_are_converted(config, pretrained, remote, to):
     assert vocab == (pretrained / "vocab.txt").read_bytes()
 
 
-def test_hidden_states_are_written(pretrained, remote, tmp_path):
+def test_texts_are_embedded(pretrained, remote):
     upload_folder(pretrained, remote / "bert")
-    for folder, checkpoint in (
-        (remote, remote / "bert"),
-        (tmp_path, pretrained),
-    ):
-        (folder / "in.txt").write_text("\n".join(SENTENCES))
-        embed_files(
-            load_embedder(str(checkpoint), max_seq_length=16),
-            str(folder / "in.txt"),
-            str(folder / "out.jsonl"),
-            layers=[-1],
-        )
-    written, expected = (
-        (folder / "out.jsonl").read_bytes() for folder in (remote, tmp_path)
-    )
-    assert written == expected
+    (remote / "in.txt").write_text("\n".join(SENTENCES))
+    embedder = load_embedder(str(remote / "bert"), max_seq_length=16)
+    out = remote / "out.npy"
+    assert embed_files(embedder, f"{remote}/*.txt", out) == 2
+    vectors = np.load(io.BytesIO(out.read_bytes()))
+    np.testing.assert_array_equal(vectors, embedder.embed(SENTENCES))
+    assert {x.name for x in remote.iterdir()} == {"bert", "in.txt", "out.npy"}
 
 
 @pytest.mark.slow

@@ -39,7 +39,7 @@ def _huggingface(**values):
     ("a list", lambda x: BertConfig.from_json(x.file("a.json", "[1]")),
      Says("not the JSON object")),
     ("a folder", lambda x: BertConfig.from_json(x.folder),
-     Says("is a folder; give the config in it, such as")),
+     Says("give a file such as bert_config.json")),
 )  # fmt: skip
 def test_config(given, call, expected):
     check(call, given, expected)

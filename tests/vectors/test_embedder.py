@@ -55,7 +55,15 @@ def _unit(vectors):
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
-@pytest.mark.parametrize("pooling", POOLINGS)
+@pytest.mark.parametrize(
+    "pooling",
+    [
+        "mean",
+        "pooled",
+        pytest.param("max", marks=pytest.mark.slow),
+        pytest.param("cls", marks=pytest.mark.slow),
+    ],
+)
 def test_vectors_equal_the_reference(checkpoint, config, pooling, caplog):
     embedder = load_embedder(
         checkpoint, pooling=pooling, normalize=False, max_seq_length=9

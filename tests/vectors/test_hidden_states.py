@@ -84,8 +84,8 @@ def test_json_lines_have_googles_format(
     [
         ([2], "a.jsonl", "no layer 2: the model has 2, from -2 to -1, or from"),
         ([-1, -3], "a.jsonl", "There is no layer -3: the model has 2"),
-        ([-1], "a.npy", "but .jsonl is for the hidden states of layers, and"),
-        ([], "a.jsonl", "give layers and .jsonl, or no layers and .npy or .pa"),
+        ([-1], "a.npy", "or with .jsonl for the hidden states of layers"),
+        ([], "a.jsonl", "must end with .npy, or with .jsonl for the hidden"),
     ],
 )
 def test_wrong_layers_are_refused(
@@ -110,6 +110,7 @@ def test_a_model_in_windows_is_refused(checkpoint, texts, tmp_path):
         embed_files(embedder, texts, tmp_path / "out.jsonl", layers=[-1])
 
 
+@pytest.mark.slow
 def test_every_layer_of_a_real_model(shared, tmp_path):
     """Equal to transformers; see golden/minilm."""
     folder = shared / "golden" / "minilm"

@@ -11,8 +11,7 @@ from keras_bert.errors import InputError
 from keras_bert.vectors import retrieval as module
 from keras_bert.vectors.collection import RetrievalConfig
 from keras_bert.vectors.embedder import load_embedder
-from keras_bert.vectors.retrieval import evaluate_retrieval
-from keras_bert.vectors.trec import score_run
+from keras_bert.vectors.retrieval import evaluate_retrieval, score_run
 
 NUM_DOCUMENTS, NUM_QUERIES = 137, 7
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from keras_bert.errors import InputError
-from keras_bert.vectors.trec import score_run, write_run
+from keras_bert.vectors.retrieval import score_run, write_run
 
 pytrec_eval = pytest.importorskip("pytrec_eval")
 DOCUMENTS = [f"{'dD한'[i % 3]}{i}" for i in range(307)]
