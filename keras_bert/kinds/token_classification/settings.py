@@ -20,6 +20,8 @@ class TokenClassificationSettings(LabelSmoothingSettings):
             tokens, and it may cut a word.
     """
 
+    # A window with [CLS] and [SEP] has room for two more tokens.
+    max_seq_length: int = setting(128, minimum=4)
     entity_grouping: str = setting(
         "words", choices=("words", "first", "simple")
     )

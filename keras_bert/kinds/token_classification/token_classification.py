@@ -27,10 +27,7 @@ from keras_bert.kinds.token_classification.entities import (
 from keras_bert.kinds.token_classification.settings import (
     TokenClassificationSettings,
 )
-from keras_bert.kinds.token_classification.words import (
-    Tokens,
-    window_words,
-)
+from keras_bert.kinds.token_classification.words import Tokens, window_words
 from keras_bert.models.token_classifier import build_token_classifier
 from keras_bert.text.packing import how_read
 
@@ -67,14 +64,6 @@ class TokenClassification(Kind):
     head_names = (TOKEN_CLASSIFIER,)
     hub_text_fields = ("words",)
 
-    def __init__(self, spec, tokenizer):
-        super().__init__(spec, tokenizer)
-        if spec.settings.max_seq_length < 4:
-            raise InputError(
-                f"max_seq_length is {spec.settings.max_seq_length}, but a "
-                "window with [CLS] and [SEP] needs at least 4 tokens."
-            )
-
     @classmethod
     def hub_settings(cls, config, max_seq_length):
         return {"max_seq_length": max_seq_length, "entity_grouping": "first"}
@@ -89,10 +78,10 @@ class TokenClassification(Kind):
         return smooth(self.objectives, self.spec.settings.label_smoothing)
 
     def encode(self, rows, *, labeled):
-        if not labeled and _have_texts(rows, self.spec.text_fields[0]):
+        (field,) = self.spec.text_fields
+        if not labeled and rows and field not in rows[0] and "text" in rows[0]:
             check_texts(rows, ["text"])
-            texts = tf.constant([row["text"] for row in rows])
-            tokens = self._tokens(texts)
+            tokens = self._tokens(tf.constant([row["text"] for row in rows]))
         else:
             tokens = Tokens.of_words(self._words(rows), self.tokenizer)
         windows = self._windows(tokens)
@@ -115,10 +104,8 @@ class TokenClassification(Kind):
 
     def decode(self, rows, examples, outputs):
         tokens, windows = examples.tokens
-        is_read = windows.is_read
-        masks = np.split(
-            is_read.values.numpy(), is_read.row_splits.numpy()[1:-1]
-        )
+        masks = windows.is_read
+        masks = np.split(masks.values.numpy(), masks.row_splits.numpy()[1:-1])
         logits = [
             array[: len(mask)][mask]
             for array, mask in zip(outputs["logits"], masks, strict=True)
@@ -126,28 +113,20 @@ class TokenClassification(Kind):
         tags, scores, entities = self._answer(tokens, np.concatenate(logits))
         has_words = tokens.offsets is None
         field = self.spec.text_fields[0] if has_words else "text"
-        places = {
-            "start_word": entities.first_words,
-            "end_word": entities.last_words + 1,
-        }
-        if not has_words:
-            places = tokens.locate(entities)
-        columns = (x.to_list() for x in (tags, scores, *places.values()))
+        names = ("type", "text", "start", "end", "score")
+        if has_words:
+            names = ("type", "text", "start_word", "end_word", "score")
+        columns = (*tokens.locate(entities), entities.types, entities.scores)
         answers = []
-        for row, found, row_tags, row_scores, *ends in zip(
-            rows, entities.to_list(), *columns, strict=True
+        for row, *found, row_tags, row_scores in zip(
+            rows, *(x.to_list() for x in (*columns, tags, scores)), strict=True
         ):
             answer = {"entities": []}
-            for (kind, *_, score), start, end in zip(found, *ends, strict=True):
+            for start, end, kind, score in zip(*found, strict=True):
                 text = row[field][start:end]
-                answer["entities"].append(
-                    {
-                        "type": kind,
-                        "text": " ".join(text) if has_words else text,
-                        **dict(zip(places, (start, end), strict=True)),
-                        "score": score,
-                    }
-                )
+                text = " ".join(text) if has_words else text
+                entity = (kind.decode(), text, start, end, score)
+                answer["entities"].append(dict(zip(names, entity, strict=True)))
             if has_words:
                 answer["tags"] = [tag.decode() for tag in row_tags]
                 answer["scores"] = row_scores
@@ -182,21 +161,22 @@ class TokenClassification(Kind):
             tokens = self._tokens(text)
             logits, read = self._read(model, tokens)
             _, _, entities = self._answer(tokens, logits)
-            places = tokens.locate(entities)
-            starts, ends = places["start"], places["end"]
+            starts, ends = tokens.locate(entities)
             texts = tf.strings.substr(
                 tf.gather(text, starts.value_rowids()),
                 starts.values,
                 ends.values - starts.values,
                 "UTF8_CHAR",
             )
-            return {
-                "entities.type": entities.types.to_tensor(),
-                "entities.text": starts.with_values(texts).to_tensor(),
-                "entities.start": starts.to_tensor(),
-                "entities.end": ends.to_tensor(),
-                "entities.score": entities.scores.to_tensor(),
-                **read,
+            columns = {
+                "type": entities.types,
+                "text": starts.with_values(texts),
+                "start": starts,
+                "end": ends,
+                "score": entities.scores,
+            }
+            return read | {
+                f"entities.{name}": x.to_tensor() for name, x in columns.items()
             }
 
         def tag(words):
@@ -235,16 +215,11 @@ class TokenClassification(Kind):
             tf.reduce_max(tf.nn.softmax(logits), axis=-1)
         )
         labels = self.spec.labels
-        return (
-            tf.gather(tf.constant(labels), label_ids),
-            scores,
-            find_entities(
-                label_ids,
-                scores,
-                labels,
-                mean_score=self.spec.settings.entity_grouping != "words",
-            ),
+        mean_score = self.spec.settings.entity_grouping != "words"
+        entities = find_entities(
+            label_ids, scores, labels, mean_score=mean_score
         )
+        return tf.gather(tf.constant(labels), label_ids), scores, entities
 
     def _tokens(self, texts):
         cut_words = self.spec.settings.entity_grouping == "simple"
@@ -281,7 +256,3 @@ class TokenClassification(Kind):
                 )
             ids.append([find_label(tag, label_ids, number) for tag in tags])
         return tf.ragged.constant(ids, tf.int32, ragged_rank=1)
-
-
-def _have_texts(rows, field):
-    return bool(rows) and field not in rows[0] and "text" in rows[0]

@@ -67,21 +67,26 @@ class Tokens:
         first_tokens = tf.ragged.boolean_mask(numbers, begins_word)
         return cls(tokens.ids, begins_word, first_tokens, tokens)
 
-    def locate(self, entities: Entities) -> dict[str, tf.RaggedTensor]:
-        """Returns the `start` and `end` of entities, in characters."""
-        assert self.offsets is not None
+    def locate(
+        self, entities: Entities
+    ) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
+        """Returns the starts and the ends of entities in their texts.
+
+        They count characters, or words if the texts were words.
+        """
+        if self.offsets is None:
+            return entities.first_words, entities.last_words + 1
         # Words, and then tokens, are numbered through all texts.
         firsts = self.words.values
         shift = self.words.row_starts()[:, None]
-        after = tf.concat(
-            [firsts[1:], [tf.size(self.begins_word.values)]], axis=0
-        )
+        num_tokens = tf.size(self.begins_word.values)
+        after = tf.concat([firsts[1:], [num_tokens]], axis=0)
         first = tf.gather(firsts, entities.first_words + shift)
         last = tf.gather(after, entities.last_words + shift) - 1
-        return {
-            "start": tf.gather(self.offsets.start_chars.values, first),
-            "end": tf.gather(self.offsets.end_chars.values, last),
-        }
+        return (
+            tf.gather(self.offsets.start_chars.values, first),
+            tf.gather(self.offsets.end_chars.values, last),
+        )
 
 
 class WordWindows(NamedTuple):
