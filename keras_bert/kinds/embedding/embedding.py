@@ -18,7 +18,6 @@ from keras_bert.kinds.kind import Kind, TaskSpec
 from keras_bert.kinds.network_calls import call_in_pieces
 from keras_bert.kinds.packed_rows import pack_texts, take_texts
 from keras_bert.kinds.regression import Regression
-from keras_bert.kinds.reports import write_worst_errors
 from keras_bert.kinds.signatures import (
     Signature,
     id_inputs,
@@ -189,34 +188,6 @@ class Embedding(Kind):
     def submission(self, answer):
         (values,) = self.predicted([answer])
         return " ".join(f"{x:.6f}" for x in np.atleast_1d(values))
-
-    def write_reports(self, folder, rows, answers):
-        """Writes `errors.tsv`, the largest differences first.
-
-        Of scored pairs, those in the ranks of label and similarity, as a share
-        of the rows. Of other rows, those whose negative is nearer.
-        """
-        gold, found = self.gold(rows), self.predicted(answers)
-        if None in gold:
-            header = ("positive", "negative", "difference")
-            nearest = [(x[0], max(x[1:])) for x in found]
-            figures = [(p, n, n - p) for p, n in nearest]
-        else:
-            from scipy.stats import rankdata  # late: it takes a second
-
-            header = ("gold", "predicted", "difference")
-            ranks = [rankdata(x) / len(x) for x in (gold, found)]
-            figures = list(zip(gold, found, ranks[1] - ranks[0], strict=True))
-        fields = [x for x in self.spec.text_fields if x in rows[0]]
-        write_worst_errors(
-            folder / "errors.tsv",
-            (*header, *fields),
-            [
-                (*map(float, numbers), *(row[field] for field in fields))
-                for numbers, row in zip(figures, rows, strict=True)
-                if None not in gold or numbers[2] >= 0
-            ],
-        )
 
     def description(self):
         settings = self.spec.settings

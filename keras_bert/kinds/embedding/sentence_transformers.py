@@ -27,11 +27,10 @@ _PROMPTS = "config_sentence_transformers.json"
 _TRANSFORMER = "sentence_bert_config.json"
 _POOLINGS = ("cls", "max", "mean")
 # In releases before 6, each pooling had a flag.
-_FLAG = "pooling_mode_"
 _FLAGS = {
-    f"{_FLAG}cls_token": "cls",
-    f"{_FLAG}max_tokens": "max",
-    f"{_FLAG}mean_tokens": "mean",
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_max_tokens": "max",
+    "pooling_mode_mean_tokens": "mean",
 }
 # The first one is the library's default.
 _ACTIVATIONS = {
@@ -153,7 +152,7 @@ def module_files(
 
 def _pooling(file):
     values = read_json(file)
-    flags = [x for x in values if x.startswith(_FLAG) and values[x]]
+    flags = [x for x in values if x.startswith("pooling_mode_") and values[x]]
     flags = [_FLAGS.get(flag, flag) for flag in flags] or ["mean"]
     found = values.get("pooling_mode", flags)
     names = found if isinstance(found, list) else [found]

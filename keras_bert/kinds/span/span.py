@@ -109,7 +109,9 @@ class Span(Kind):
         texts = self._texts(rows)
         if labeled:
             self.gold(rows)
-        windows = self._cut(*map(tf.constant, texts))
+        windows = cut_windows(
+            *map(tf.constant, texts), self.tokenizer, self.spec.settings
+        )
         labels = {}
         if labeled:
             positions = label_windows(rows, texts[1], windows, self.tokenizer)
@@ -131,7 +133,9 @@ class Span(Kind):
                 dense[i, :length] = outputs[name][i][:length]
             logits.append(dense)
         _, contexts = self._texts(rows)
-        return self._decoder(examples.tokens, logits).answers(contexts)
+        unk_id = self.tokenizer.unk_id
+        decoder = Decoder(examples.tokens, *logits, self.spec.settings, unk_id)
+        return decoder.answers(contexts)
 
     def score(self, rows, answers, metrics):
         figures = super().score(rows, answers, metrics)
@@ -189,33 +193,25 @@ class Span(Kind):
                 path.write_text(json.dumps(values, indent=4) + "\n")
 
     def signatures(self, model):
+        settings = self.spec.settings
+
         def answer(question, context):
             # `start` and `end` count characters, which invalid bytes are not.
             context = tf.strings.unicode_transcode(
                 context, "UTF-8", "UTF-8", errors="ignore"
             )
-            windows = self._cut(question, context)
+            windows = cut_windows(question, context, self.tokenizer, settings)
             features, outputs = call_in_pieces(model, windows.features())
             logits = (
                 tf.where(features["input_mask"] == 1, outputs[name], _NEVER)
                 for name in self.objectives
             )
-            best = self._decoder(windows, logits).best_answers(context)
-            return best | how_read(
+            decoder = Decoder(windows, *logits, settings, self.tokenizer.unk_id)
+            return decoder.best_answers(context) | how_read(
                 windows.input_ids, windows.truncated, windows.rows
             )
 
         return {"serving_default": Signature(answer, self.string_inputs())}
-
-    def _cut(self, questions, contexts):
-        settings = self.spec.settings
-        return cut_windows(
-            questions, contexts, tokenizer=self.tokenizer, settings=settings
-        )
-
-    def _decoder(self, windows, logits):
-        settings, unk_id = self.spec.settings, self.tokenizer.unk_id
-        return Decoder(windows, *logits, settings, unk_id)
 
     def _texts(self, rows):
         """Returns the questions and the contexts."""

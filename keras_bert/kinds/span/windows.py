@@ -57,7 +57,6 @@ class Windows(NamedTuple):
 def cut_windows(
     questions: tf.Tensor,
     contexts: tf.Tensor,
-    *,
     tokenizer: BertTokenizer,
     settings: SpanSettings,
 ) -> Windows:

@@ -32,7 +32,6 @@ def find_entities(
     label_ids: tf.RaggedTensor,
     scores: tf.RaggedTensor,
     labels: Sequence[str],
-    *,
     mean_score: bool,
 ) -> Entities:
     """Finds entities as the script conlleval does, even with wrong prefixes.

@@ -87,14 +87,10 @@ class TokenClassification(Kind):
         windows = self._windows(tokens)
         labels = {}
         if labeled:
-            is_read = windows.is_read.values
-            labels["logits"] = windows.is_read.with_values(
-                tf.tensor_scatter_nd_update(
-                    tf.fill(tf.shape(is_read), IGNORED),
-                    tf.where(is_read),  # in the order of the words
-                    self._gold_ids(rows).values,
-                )
-            )
+            is_read = windows.is_read.values.numpy()
+            ids = np.full(is_read.shape, IGNORED, "int32")
+            ids[is_read] = self._gold_ids(rows)
+            labels["logits"] = windows.is_read.with_values(tf.constant(ids))
         return Examples(
             windows.features(),
             windows.text_numbers.numpy(),
@@ -113,20 +109,24 @@ class TokenClassification(Kind):
         tags, scores, entities = self._answer(tokens, np.concatenate(logits))
         has_words = tokens.offsets is None
         field = self.spec.text_fields[0] if has_words else "text"
-        names = ("type", "text", "start", "end", "score")
-        if has_words:
-            names = ("type", "text", "start_word", "end_word", "score")
+        unit, join = ("_word", " ".join) if has_words else ("", str)
         columns = (*tokens.locate(entities), entities.types, entities.scores)
         answers = []
         for row, *found, row_tags, row_scores in zip(
             rows, *(x.to_list() for x in (*columns, tags, scores)), strict=True
         ):
-            answer = {"entities": []}
-            for start, end, kind, score in zip(*found, strict=True):
-                text = row[field][start:end]
-                text = " ".join(text) if has_words else text
-                entity = (kind.decode(), text, start, end, score)
-                answer["entities"].append(dict(zip(names, entity, strict=True)))
+            answer = {
+                "entities": [
+                    {
+                        "type": kind.decode(),
+                        "text": join(row[field][start:end]),
+                        f"start{unit}": start,
+                        f"end{unit}": end,
+                        "score": score,
+                    }
+                    for start, end, kind, score in zip(*found, strict=True)
+                ]
+            }
             if has_words:
                 answer["tags"] = [tag.decode() for tag in row_tags]
                 answer["scores"] = row_scores
@@ -194,10 +194,8 @@ class TokenClassification(Kind):
         (field,) = self.spec.text_fields
         text = tf.TensorSpec([None], tf.string, "text")
         words = tf.TensorSpec([None, None], tf.string, field)
-        return {
-            "serving_default": Signature(find, [text]),
-            field: Signature(tag, [words]),
-        }
+        found, tagged = Signature(find, [text]), Signature(tag, [words])
+        return {"serving_default": found, field: tagged}
 
     def _read(self, model, tokens):
         """Returns the logits of all words, [W, L], and how texts were read."""
@@ -216,9 +214,7 @@ class TokenClassification(Kind):
         )
         labels = self.spec.labels
         mean_score = self.spec.settings.entity_grouping != "words"
-        entities = find_entities(
-            label_ids, scores, labels, mean_score=mean_score
-        )
+        entities = find_entities(label_ids, scores, labels, mean_score)
         return tf.gather(tf.constant(labels), label_ids), scores, entities
 
     def _tokens(self, texts):
@@ -226,11 +222,8 @@ class TokenClassification(Kind):
         return Tokens.of_texts(texts, self.tokenizer, cut_words=cut_words)
 
     def _windows(self, tokens):
-        return window_words(
-            tokens,
-            max_seq_length=self.spec.settings.max_seq_length,
-            tokenizer=self.tokenizer,
-        )
+        size = self.spec.settings.max_seq_length
+        return window_words(tokens, self.tokenizer, size)
 
     def _words(self, rows):
         """Returns the words of all rows, ragged [B, (words)]."""
@@ -242,7 +235,7 @@ class TokenClassification(Kind):
         )
 
     def _gold_ids(self, rows):
-        """Returns the ids of the labels of all words, ragged [B, (words)]."""
+        """Returns the ids of the labels of all words, in their order."""
         (field,) = self.spec.text_fields
         check_fields(rows, [field, "label"])
         label_ids = self.label_ids()
@@ -254,5 +247,5 @@ class TokenClassification(Kind):
                     f"Example {number} has {len(words)} words and the label "
                     f"{tags!r}; give a list with a label for each word."
                 )
-            ids.append([find_label(tag, label_ids, number) for tag in tags])
-        return tf.ragged.constant(ids, tf.int32, ragged_rank=1)
+            ids += [find_label(tag, label_ids, number) for tag in tags]
+        return ids

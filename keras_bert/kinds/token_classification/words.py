@@ -58,11 +58,8 @@ class Tokens:
         With `cut_words`, each token is a word.
         """
         tokens = tokenizer.tokenize_with_offsets(texts)
-        continues = [
-            piece.startswith("##") and not cut_words
-            for piece in tokenizer.vocab
-        ]
-        begins_word = ~tf.gather(tf.constant(continues), tokens.ids)
+        begins = [cut_words or piece[:2] != "##" for piece in tokenizer.vocab]
+        begins_word = tf.gather(tf.constant(begins), tokens.ids)
         numbers = tokens.ids.with_values(tf.range(tf.size(begins_word.values)))
         first_tokens = tf.ragged.boolean_mask(numbers, begins_word)
         return cls(tokens.ids, begins_word, first_tokens, tokens)
@@ -113,10 +110,7 @@ class WordWindows(NamedTuple):
 
 
 def window_words(
-    tokens: Tokens,
-    *,
-    max_seq_length: int,
-    tokenizer: BertTokenizer,
+    tokens: Tokens, tokenizer: BertTokenizer, max_seq_length: int
 ) -> WordWindows:
     """Cuts tokens into windows of up to `max_seq_length` tokens.
 
@@ -144,12 +138,9 @@ def window_words(
         & (numbers.values >= tf.gather(read_from, windows))
         & (numbers.values < tf.gather(read_to, windows))
     )
+    read_ids = tf.gather(ids.values, places)
     return WordWindows(
-        layout.surround(
-            tokenizer.cls_id,
-            tf.gather(ids.values, places),
-            tokenizer.sep_id,
-        ),
+        layout.surround(tokenizer.cls_id, read_ids, tokenizer.sep_id),
         layout.text_numbers,
         layout.surround(False, is_read, False),
     )

@@ -209,7 +209,7 @@ def test_scored_pairs_are_judged_by_the_order_of_their_cosines(build, config):
     assert set(figures) == {"spearman"}
 
 
-def test_a_negative_as_near_as_the_positive_is_an_error(build, tmp_path):
+def test_a_negative_as_near_as_the_positive_is_an_error(build):
     kind = build(metrics=("triplet_accuracy",))
     answers = [
         {"similarities": similarities}
@@ -217,23 +217,6 @@ def test_a_negative_as_near_as_the_positive_is_an_error(build, tmp_path):
     ]
     figures = kind.score(TRIPLETS, answers, kind.spec.metrics)
     assert figures == {"triplet_accuracy": 0.5}
-    kind.write_reports(tmp_path, TRIPLETS, answers)
-    assert (tmp_path / "errors.tsv").read_text() == (
-        "positive\tnegative\tdifference\tanchor\tpositive\tnegative\n"
-        "0.5000\t0.5000\t0.0000\tthe film\ta movie\tthe fox !\n"
-    )
-
-
-def test_the_report_of_scored_pairs(build, tmp_path):
-    kind = build(metrics=("spearman",))
-    answers = [{"similarity": x} for x in (0.25, 0.5, 0.75, 0.125)]
-    kind.write_reports(tmp_path, SCORED, answers)
-    lines = (tmp_path / "errors.tsv").read_text().splitlines()
-    assert lines[:2] == [
-        "gold\tpredicted\tdifference\tanchor\tpositive",
-        "0.2500\t0.5000\t0.5000\ta lazy dog\tbad movie !",
-    ]
-    assert len(lines) == 5
 
 
 @pytest.mark.parametrize(

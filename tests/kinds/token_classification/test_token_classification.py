@@ -116,7 +116,7 @@ def test_a_word_gets_the_label_of_its_first_token(kind):
 
 def _find(*args, mean_score=False):
     """Returns (type, first, last, score) of the entities of each text."""
-    found = find_entities(*args, mean_score=mean_score)
+    found = find_entities(*args, mean_score)
     return [
         [(kind.decode(), *rest) for kind, *rest in zip(*row, strict=True)]
         for row in zip(*(x.to_list() for x in found), strict=True)
