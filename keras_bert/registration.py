@@ -16,6 +16,7 @@ _CLASSES = {
     "kinds.multilabel": ["LabelThresholds"],
     "layers.attention": ["SelfAttention"],
     "layers.choices": ["FoldChoices", "UnfoldChoices", "UnfoldVectors"],
+    "layers.crf": ["Crf"],
     "layers.dropout": ["Dropout"],
     "layers.embeddings": ["BertEmbeddings"],
     "layers.encoder_block": ["EncoderBlock"],

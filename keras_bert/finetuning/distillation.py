@@ -190,6 +190,11 @@ def _check_networks(model, large, names):
             "same window_pooling."
         )
     for name in names:
+        if name not in large.output:
+            raise InputError(
+                f"The teacher has no output {name}, which the network has; "
+                "give a teacher with the same settings of the kind."
+            )
         shape, its_shape = (m.output[name].shape for m in (model, large))
         if shape != its_shape:
             raise InputError(

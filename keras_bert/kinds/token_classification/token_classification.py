@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import tensorflow as tf
+from keras import ops
 
-from keras_bert.checkpoints.heads import TOKEN_CLASSIFIER
+from keras_bert.checkpoints.heads import TOKEN_CLASSIFIER, HeadNames
 from keras_bert.errors import InputError
 from keras_bert.kinds.examples import IGNORED, Examples
 from keras_bert.kinds.fields import (
@@ -28,8 +29,22 @@ from keras_bert.kinds.token_classification.settings import (
     TokenClassificationSettings,
 )
 from keras_bert.kinds.token_classification.words import Tokens, window_words
+from keras_bert.layers.crf import crf_loss, marginals, viterbi
 from keras_bert.models.token_classifier import build_token_classifier
 from keras_bert.text.packing import how_read
+from keras_bert.training.losses import soft_cross_entropy, soft_squared_error
+from keras_bert.training.objectives import Objective
+
+_ROWS_PER_CALL = 256
+
+
+def _soft_crf_loss(teacher, chain, temperature):
+    # With equal transitions and probabilities at each word, the probabilities
+    # of all rows of labels are equal.
+    size = chain.shape[-1]
+    words = soft_cross_entropy(teacher[:, size:], chain[:, size:], temperature)
+    pairs = soft_squared_error(teacher[:, :size], chain[:, :size])
+    return words + ops.mean(pairs, axis=1, keepdims=True)
 
 
 class TokenClassification(Kind):
@@ -40,9 +55,15 @@ class TokenClassification(Kind):
     `entity_grouping`) and its place: the words `start_word` to `end_word`. The
     end is the first word after the entity.
 
+    With the setting `crf`, the tags of a text are those that are the most
+    probable together. A score is the marginal probability of the tag: the sum
+    over all rows of tags that have this tag at the word.
+
     The label of a word is learned and predicted at its first token. A text
     longer than `max_seq_length` is read in windows that overlap by half of
-    their tokens; each word is learned and predicted in one of them.
+    their tokens; each word is learned and predicted in one of them. A CRF
+    learns the words of a window as a row of their own, and then chooses the
+    tags of all words of the text together.
 
     A row without a label may have a `text` instead of the words. It is split
     at white space and around punctuation. Its answer has entities only; their
@@ -61,16 +82,24 @@ class TokenClassification(Kind):
     has_labels = True
     metrics = METRICS
     objectives = ONE_LABEL
-    head_names = (TOKEN_CLASSIFIER,)
+    head_names = (TOKEN_CLASSIFIER, HeadNames("crf", is_left_out=True))
     hub_text_fields = ("words",)
+    inherited_settings = ("crf",)
+
+    def __init__(self, spec, tokenizer):
+        super().__init__(spec, tokenizer)
+        if spec.settings.crf:
+            objective = Objective(crf_loss, soft_loss=_soft_crf_loss)
+            self.objectives = {"chain": objective}
 
     @classmethod
     def hub_settings(cls, config, max_seq_length):
         return {"max_seq_length": max_seq_length, "entity_grouping": "first"}
 
     def build_model(self, bert_config):
+        crf, num_labels = self.spec.settings.crf, len(self.spec.labels)
         return build_token_classifier(
-            bert_config, num_labels=len(self.spec.labels)
+            bert_config, num_labels=num_labels, crf=crf
         )
 
     @property
@@ -89,8 +118,11 @@ class TokenClassification(Kind):
         if labeled:
             is_read = windows.is_read.values.numpy()
             ids = np.full(is_read.shape, IGNORED, "int32")
-            ids[is_read] = self._gold_ids(rows)
-            labels["logits"] = windows.is_read.with_values(tf.constant(ids))
+            # 0 is no label of a CRF, but a token that is not a word.
+            first = int(self.spec.settings.crf)
+            ids[is_read] = np.add(self._gold_ids(rows), first)
+            (output,) = self.objectives
+            labels[output] = windows.is_read.with_values(tf.constant(ids))
         return Examples(
             windows.features(),
             windows.text_numbers.numpy(),
@@ -102,11 +134,19 @@ class TokenClassification(Kind):
         tokens, windows = examples.tokens
         masks = windows.is_read
         masks = np.split(masks.values.numpy(), masks.row_splits.numpy()[1:-1])
+        (arrays,) = outputs.values()
+        first = self._num_transitions
         logits = [
-            array[: len(mask)][mask]
-            for array, mask in zip(outputs["logits"], masks, strict=True)
+            array[first:][: len(mask)][mask]
+            for array, mask in zip(arrays, masks, strict=True)
         ]
-        tags, scores, entities = self._answer(tokens, np.concatenate(logits))
+        words = tokens.words.with_values(tf.constant(np.concatenate(logits)))
+        chosen = [
+            self._choose(words[i : i + _ROWS_PER_CALL], arrays[0][None, :first])
+            for i in range(0, len(rows), _ROWS_PER_CALL)
+        ]
+        chosen = (tf.concat(x, axis=0) for x in zip(*chosen, strict=True))
+        tags, scores, entities = self._answer(tokens, *chosen)
         has_words = tokens.offsets is None
         field = self.spec.text_fields[0] if has_words else "text"
         unit, join = ("_word", " ".join) if has_words else ("", str)
@@ -159,8 +199,7 @@ class TokenClassification(Kind):
                 text, "UTF-8", "UTF-8", errors="ignore"
             )
             tokens = self._tokens(text)
-            logits, read = self._read(model, tokens)
-            _, _, entities = self._answer(tokens, logits)
+            _, _, entities, read = self._read(model, tokens)
             starts, ends = tokens.locate(entities)
             texts = tf.strings.substr(
                 tf.gather(text, starts.value_rowids()),
@@ -183,8 +222,7 @@ class TokenClassification(Kind):
             shape = tf.shape(words)
             words = tf.RaggedTensor.from_tensor(words, padding="")
             tokens = Tokens.of_words(words, self.tokenizer)
-            logits, read = self._read(model, tokens)
-            tags, scores, _ = self._answer(tokens, logits)
+            tags, scores, _, read = self._read(model, tokens)
             return {
                 "tags": tags.to_tensor(shape=shape),
                 "scores": scores.to_tensor(shape=shape),
@@ -197,21 +235,40 @@ class TokenClassification(Kind):
         found, tagged = Signature(find, [text]), Signature(tag, [words])
         return {"serving_default": found, field: tagged}
 
+    @property
+    def _num_transitions(self):
+        """The number of rows before the logits in a network's output."""
+        return len(self.spec.labels) if self.spec.settings.crf else 0
+
     def _read(self, model, tokens):
-        """Returns the logits of all words, [W, L], and how texts were read."""
-        windows = self._windows(tokens)
+        """Returns what `_answer` does, and how the texts were read."""
+        windows, first = self._windows(tokens), self._num_transitions
         _, outputs = call_in_pieces(model, windows.features())
+        (chain,) = outputs.values()
+        logits = tf.boolean_mask(chain[:, first:], windows.is_read.to_tensor())
+        words = tokens.words.with_values(logits)
         return (
-            tf.boolean_mask(outputs["logits"], windows.is_read.to_tensor()),
+            *self._answer(tokens, *self._choose(words, chain[:1, :first])),
             how_read(windows.input_ids, rows=windows.text_numbers),
         )
 
-    def _answer(self, tokens, logits):
+    def _choose(self, words, transitions):
+        """Logits [B, (words), L] -> labels of all words, and scores, [W]."""
+        if not self.spec.settings.crf:
+            scores = tf.nn.softmax(words.values)
+            label_ids = tf.argmax(words.values, axis=-1)
+            return label_ids, tf.reduce_max(scores, axis=-1)
+        # There is at least one token, because a loop must have a step.
+        logits = tf.pad(words.to_tensor(), [[0, 0], [0, 1], [0, 0]])
+        is_word = tf.sequence_mask(words.row_lengths(), tf.shape(logits)[1])
+        label_ids = viterbi(logits, is_word, transitions)
+        scores = marginals(logits, is_word, transitions)
+        scores = tf.gather(scores, label_ids, batch_dims=2)
+        return (tf.boolean_mask(x, is_word) for x in (label_ids, scores))
+
+    def _answer(self, tokens, label_ids, scores):
         """Returns tags and their scores, [B, (words)], and the entities."""
-        label_ids = tokens.words.with_values(tf.argmax(logits, axis=-1))
-        scores = tokens.words.with_values(
-            tf.reduce_max(tf.nn.softmax(logits), axis=-1)
-        )
+        label_ids, scores = map(tokens.words.with_values, (label_ids, scores))
         labels = self.spec.labels
         mean_score = self.spec.settings.entity_grouping != "words"
         entities = find_entities(label_ids, scores, labels, mean_score)
