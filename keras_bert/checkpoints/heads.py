@@ -49,6 +49,8 @@ CLASSIFIER = HeadNames(
     huggingface="classifier",
     architecture="BertForSequenceClassification",
 )
+# A part of some token classifiers.
+CRF = HeadNames("crf", is_left_out=True)
 LABEL_THRESHOLDS = HeadNames("label_thresholds", is_left_out=True)
 MULTIPLE_CHOICE = HeadNames(
     "multiple_choice",
@@ -79,6 +81,7 @@ TOKEN_CLASSIFIER = HeadNames(
 )
 _HEADS = [
     CLASSIFIER,
+    CRF,
     LABEL_THRESHOLDS,
     MULTIPLE_CHOICE,
     NEXT_SENTENCE,

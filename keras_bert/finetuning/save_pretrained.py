@@ -10,7 +10,7 @@ import keras
 import numpy as np
 
 from keras_bert.checkpoints.adapters import has_adapters
-from keras_bert.checkpoints.heads import heads_of, without_heads
+from keras_bert.checkpoints.heads import CRF, heads_of, without_heads
 from keras_bert.checkpoints.keras_files import arrays_of, config_of_network
 from keras_bert.checkpoints.resize.checkpoint import (
     Checkpoint,
@@ -24,8 +24,8 @@ from keras_bert.models.encoder import build_encoder
 if TYPE_CHECKING:
     from keras_bert.kinds.kind import Kind
 
-# Parts of a network that no kind of task has as its own.
-_PRETRAINED_HEADS = {"pooler", "masked_lm", "next_sentence"}
+# Parts of a network that do not say which kind of task it is for.
+_NO_KIND = {"pooler", "masked_lm", "next_sentence", CRF.path}
 # The rounding of bfloat16; another network differs by more.
 _TOLERANCE = 0.05
 
@@ -134,7 +134,7 @@ def _kind(network, tokenizer, config, text_fields, labels, settings) -> Kind:
     from keras_bert.kinds.spec import build_kind, make_spec
     from keras_bert.tasks.base import Task
 
-    heads = heads_of(arrays_of(network)) - _PRETRAINED_HEADS
+    heads = heads_of(arrays_of(network)) - _NO_KIND
     outputs = network.output if isinstance(network.output, dict) else {}
     for kind in known_kinds().values():
         own = {head.path for head in kind.head_names}

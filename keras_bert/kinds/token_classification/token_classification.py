@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 from keras import ops
 
-from keras_bert.checkpoints.heads import TOKEN_CLASSIFIER, HeadNames
+from keras_bert.checkpoints.heads import TOKEN_CLASSIFIER
 from keras_bert.errors import InputError
 from keras_bert.kinds.examples import IGNORED, Examples
 from keras_bert.kinds.fields import (
@@ -82,7 +82,7 @@ class TokenClassification(Kind):
     has_labels = True
     metrics = METRICS
     objectives = ONE_LABEL
-    head_names = (TOKEN_CLASSIFIER, HeadNames("crf", is_left_out=True))
+    head_names = (TOKEN_CLASSIFIER,)
     hub_text_fields = ("words",)
     inherited_settings = ("crf",)
 
@@ -264,7 +264,7 @@ class TokenClassification(Kind):
         label_ids = viterbi(logits, is_word, transitions)
         scores = marginals(logits, is_word, transitions)
         scores = tf.gather(scores, label_ids, batch_dims=2)
-        return (tf.boolean_mask(x, is_word) for x in (label_ids, scores))
+        return [tf.boolean_mask(x, is_word) for x in (label_ids, scores)]
 
     def _answer(self, tokens, label_ids, scores):
         """Returns tags and their scores, [B, (words)], and the entities."""

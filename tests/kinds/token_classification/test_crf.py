@@ -20,6 +20,7 @@ from keras_bert.finetuning.finetuned_model import (
     load_finetuned,
 )
 from keras_bert.finetuning.run import finetune
+from keras_bert.finetuning.save_pretrained import save_pretrained
 from keras_bert.predict.served_model import ServedModel
 from keras_bert.tasks.base import Task
 
@@ -52,9 +53,13 @@ def kind(config, vocab_file):
 @pytest.fixture
 def finetuned(kind, config):
     model = kind.build_model(config)
-    randomize(model, scale=1.0)
-    kernel, _ = model.get_layer("token_classifier").weights
-    kernel.assign(kernel / 4)
+    randomize(model)
+    # So that the answers depend on the words, and on the labels around them.
+    kernel, bias = model.get_layer("token_classifier").weights
+    kernel.assign(20 * kernel)
+    bias.assign([0.0, 0.0, 0.0])
+    transitions = [[1.0, 0.5, -4.0], [-1.0, -1.0, 2.0], [0.5, 0.0, -2.0]]
+    model.get_layer("crf").transitions.assign(transitions)
     return FinetunedModel(model, kind, config)
 
 
@@ -164,6 +169,19 @@ def test_other_formats_answer_as_predict_does(
     version = finetuned.export(tmp_path / "served", config)
     found = ServedModel(version).answer(TEXTS)
     _assert_equal(found, finetuned.predict(TEXTS))
+
+
+def test_a_network_of_keras_is_saved_with_its_crf(finetuned, tmp_path):
+    network, tokenizer = finetuned.model, finetuned.kind.tokenizer
+    task = {"text_fields": "words", "labels": LABELS}
+    with pytest.raises(InputError, match="crf/transitions .* from its layers"):
+        save_pretrained(network, tokenizer, tmp_path / "saved", **task)
+    settings = {"crf": True, "max_seq_length": 6}
+    save_pretrained(
+        network, tokenizer, tmp_path / "saved", settings=settings, **task
+    )
+    loaded = load_finetuned(tmp_path / "saved")
+    assert loaded.predict(WORDS) == finetuned.predict(WORDS)
 
 
 def test_other_libraries_have_no_place_for_the_transitions(
