@@ -35,6 +35,7 @@ from keras_bert.text.packing import how_read
 from keras_bert.training.losses import soft_cross_entropy, soft_squared_error
 from keras_bert.training.objectives import Objective
 
+# A CRF chooses the labels of so many texts at a time, padded to the longest.
 _ROWS_PER_CALL = 256
 
 
