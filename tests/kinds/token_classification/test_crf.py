@@ -143,7 +143,7 @@ TEXTS = [
 
 def test_saved_and_exported_models_answer_as_predict_does(finetuned, tmp_path):
     words, texts = finetuned.predict(WORDS), finetuned.predict(TEXTS)
-    assert sum(len(answer["entities"]) for answer in texts) > 3
+    assert any(answer["entities"] for answer in texts)
     version = finetuned.export(tmp_path / "served")
     _assert_equal(ServedModel(version).answer(TEXTS), texts)
     rows = [{"words": row} for row in WORDS[:2]]
@@ -194,8 +194,9 @@ def test_other_libraries_have_no_place_for_the_transitions(
     assert not model.kind.spec.settings.crf
 
 
-def _fit(checkpoint, **settings):
-    """Learns that a tag follows the tag before it, whatever the words are."""
+def test_it_learns(config, tmp_path):
+    """A tag follows from the tag before it; only the first word tells more."""
+    checkpoint = write_checkpoint(tmp_path / "pretrained", config)
     random = np.random.default_rng(6)
     words = [
         random.choice(["the", "fox", "dog"], 6).tolist() for _ in range(96)
@@ -207,24 +208,18 @@ def _fit(checkpoint, **settings):
     for row, tags in zip(words, labels, strict=True):
         row[0] = {"O": "good", "B-A": "bad", "I-A": "lazy"}[tags[0]]
     model = TokenClassifier.from_pretrained(
-        checkpoint, labels=LABELS, max_seq_length=8, **settings
+        checkpoint, labels=LABELS, max_seq_length=8, crf=True
     )
+    assert model.evaluate(words, labels)["f1"] < 0.5
     config = FinetuningConfig(
-        num_train_epochs=6,
+        num_train_epochs=10,
         train_batch_size=8,
         learning_rate=0.003,
         head_learning_rate=0.05,
-        freeze_embeddings=True,
     )
-    history = model.fit(words, labels, config=config).history
-    return model, history["loss"], model.evaluate(words, labels)
-
-
-def test_it_learns(config, tmp_path):
-    checkpoint = write_checkpoint(tmp_path / "pretrained", config)
-    model, losses, figures = _fit(checkpoint, crf=True)
+    losses = model.fit(words, labels, config=config).history["loss"]
     assert losses[-1] < losses[0] / 3
-    assert figures["f1"] > 0.9
+    assert model.evaluate(words, labels)["f1"] > 0.9
     transitions = model.model.get_layer("crf").transitions.numpy()
     assert transitions.argmax(axis=1).tolist() == [1, 2, 0]
     # A model that starts from it has a CRF too, if nobody says otherwise.
