@@ -41,13 +41,13 @@ def of_all_sizes(
     loss: Callable[..., tf.Tensor], sizes: Sequence[int]
 ) -> Callable[..., tf.Tensor]:
     """Returns the sum of a loss over the first numbers of the vectors."""
+    if not sizes:
+        return loss
 
+    @functools.wraps(loss)
     def total(labels, embeddings, *weights):
         return tf.add_n(
-            [
-                loss(labels, embeddings[..., :size], *weights)
-                for size in sizes or [None]
-            ]
+            [loss(labels, embeddings[..., :n], *weights) for n in sizes]
         )
 
     return total
