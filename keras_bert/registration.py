@@ -15,6 +15,7 @@ import sys
 _CLASSES = {
     "kinds.multilabel": ["LabelThresholds"],
     "layers.attention": ["SelfAttention"],
+    "layers.crf": ["Crf"],
     "layers.dropout": ["Dropout"],
     "layers.embeddings": ["BertEmbeddings"],
     "layers.encoder_block": ["EncoderBlock"],

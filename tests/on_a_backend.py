@@ -88,6 +88,26 @@ def check_training():
         assert_close(weights, expected, 1e-6)
 
 
+def check_crf():
+    from keras_bert.layers.crf import crf_loss, marginals, viterbi
+
+    given = read("given-crf")
+    labels, *words = (
+        given.pop(x) for x in ("labels", "logits", "is_word", "transitions")
+    )
+    words = list(map(keras.ops.convert_to_tensor, words))
+    model = keras.saving.load_model(FOLDER / "crf.keras")
+    found = {
+        "loss": crf_loss(labels, model(given)["chain"]),
+        "viterbi": viterbi(*words) * keras.ops.cast(words[1], "int32"),
+        "marginals": marginals(*words),
+    }
+    model.compile(keras.optimizers.SGD(0.5), {"chain": crf_loss})
+    model.fit(given, {"chain": labels}, batch_size=24, verbose=0)
+    found["weight"] = model.get_layer("crf").transitions.value
+    assert_close(found, read("found-crf"))
+
+
 def check_checkpoints():
     for name in ("ours", "hf"):
         folder = FOLDER / name

@@ -16,6 +16,7 @@ from small_checkpoint import write_checkpoint
 
 import keras_bert
 from keras_bert.export.convert import convert_checkpoint
+from keras_bert.layers.crf import crf_loss, marginals, viterbi
 from keras_bert.models.lora import add_lora
 from keras_bert.models.rewired import with_packed_rows
 from keras_bert.registration import _CLASSES
@@ -48,6 +49,9 @@ _SOME_MODELS = {
     "pretraining": keras_bert.models.build_pretraining_model,
     "choice": keras_bert.models.build_multiple_choice,
     "classifier": lambda c: keras_bert.models.build_classifier(c, num_labels=3),
+    "crf": lambda c: keras_bert.models.build_token_classifier(
+        c, num_labels=5, crf=True
+    ),
     "embedder-windows": lambda c: keras_bert.models.build_embedder(
         c, window_pooling="max"
     ),
@@ -102,6 +106,27 @@ def _train(model, optimizer):
     )
 
 
+def _crf(model):
+    """What a CRF makes of 24 rows of 7 tokens, and its weight after a step."""
+    random = np.random.default_rng(5)
+    features, _ = _training_data()
+    labels = random.integers(0, 6, features["input_ids"].shape)
+    logits = random.normal(size=(24, 7, 5)).astype("float32")
+    transitions = random.normal(size=(1, 5, 5)).astype("float32")
+    is_word = np.arange(7) < random.integers(0, 8, (24, 1))
+    found = {
+        "loss": crf_loss(labels, model(features)["chain"]),
+        "viterbi": viterbi(logits, is_word, transitions) * is_word,
+        "marginals": marginals(logits, is_word, transitions),
+    }
+    model.compile(keras.optimizers.SGD(0.5), {"chain": crf_loss})
+    model.fit(features, {"chain": labels}, batch_size=24, verbose=0)
+    weight = model.get_layer("crf").transitions
+    given = {"labels": labels, "logits": logits, "is_word": is_word}
+    given |= {"transitions": transitions, **features}
+    return given, {**found, "weight": weight}
+
+
 @pytest.fixture(scope="module")
 def folder(request, config, tmp_path_factory):
     folder = tmp_path_factory.mktemp("backends")
@@ -123,6 +148,10 @@ def folder(request, config, tmp_path_factory):
             outputs = {"output": outputs}
         np.savez(folder / f"{name}-inputs.npz", **inputs)
         np.savez(folder / f"{name}-outputs.npz", **outputs)
+        if name == "crf":
+            given, found = _crf(model)
+            np.savez(folder / "given-crf.npz", **given)
+            np.savez(folder / "found-crf.npz", **found)
     features, labels = _training_data()
     np.savez(folder / "training.npz", **features, labels=labels)
     for name in ("AdamWeightDecay", "Lamb"):
@@ -183,7 +212,7 @@ def test_in_a_new_process(folder, backend, without):
         text=True,
     )
     assert done.returncode == 0, done.stdout + done.stderr[-4000:]
-    assert len(done.stdout.split()) == 4
+    assert len(done.stdout.split()) == 5
 
 
 def test_every_saved_class_is_known_by_name():

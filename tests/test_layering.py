@@ -27,6 +27,7 @@ MAY_IMPORT = {
         "config",
         "errors",
         "io",
+        "layers",
         "models",
         "settings",
         "tasks",

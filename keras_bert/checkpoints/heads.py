@@ -46,6 +46,8 @@ class HeadNames(NamedTuple):
 CLASSIFIER = HeadNames(
     "classifier", "", "classifier", "BertForSequenceClassification"
 )
+# A part of some token classifiers.
+CRF = HeadNames("crf", is_left_out=True)
 LABEL_THRESHOLDS = HeadNames("label_thresholds", is_left_out=True)
 MULTIPLE_CHOICE = HeadNames(
     "multiple_choice", None, "classifier", "BertForMultipleChoice", 1
@@ -64,6 +66,7 @@ TOKEN_CLASSIFIER = HeadNames(
 )
 _HEADS = [
     CLASSIFIER,
+    CRF,
     LABEL_THRESHOLDS,
     MULTIPLE_CHOICE,
     NEXT_SENTENCE,

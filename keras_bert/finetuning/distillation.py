@@ -147,6 +147,11 @@ def distill(
 
 def _check_outputs(model, large, kind):
     for name in kind.objectives:
+        if name not in large.output:
+            raise InputError(
+                f"The teacher has no output {name}, which the network has; "
+                "give a teacher with the same settings of the kind."
+            )
         shape, its_shape = model.output[name].shape, large.output[name].shape
         if shape != its_shape:
             raise InputError(

@@ -9,15 +9,15 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_bert.checkpoints.heads import heads_of, without_heads
+from keras_bert.checkpoints.heads import CRF, heads_of, without_heads
 from keras_bert.checkpoints.keras_files import arrays_of, config_of_network
 from keras_bert.checkpoints.resize.checkpoint import write_checkpoint
 from keras_bert.errors import InputError
 from keras_bert.io.whole_files import check_is_new
 from keras_bert.models.encoder import build_encoder
 
-# Parts of a network that no kind of task has as its own.
-_PRETRAINED_HEADS = {"pooler", "masked_lm", "next_sentence"}
+# Parts of a network that do not say which kind of task it is for.
+_NO_KIND = {"pooler", "masked_lm", "next_sentence", CRF.path}
 # The rounding of bfloat16; another network differs by more.
 _TOLERANCE = 0.05
 
@@ -116,7 +116,7 @@ def _kind(network, tokenizer, config, text_fields, labels, settings):
     from keras_bert.kinds.registry import known_kinds
     from keras_bert.kinds.spec import build_kind, make_settings
 
-    heads = heads_of(arrays_of(network)) - _PRETRAINED_HEADS
+    heads = heads_of(arrays_of(network)) - _NO_KIND
     outputs = network.output if isinstance(network.output, dict) else {}
     for kind in known_kinds().values():
         own = {head.path for head in kind.head_names}

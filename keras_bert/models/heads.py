@@ -8,6 +8,7 @@ from keras import ops
 
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
+from keras_bert.layers.crf import Crf
 from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.reshaping import UnfoldChoices
 from keras_bert.layers.sequences import SequencePooling
@@ -107,13 +108,17 @@ def build_multiple_choice(
 
 
 def build_token_classifier(
-    config: BertConfig, *, num_labels: int
+    config: BertConfig, *, num_labels: int, crf: bool = False
 ) -> keras.Model:
     """Builds the encoder with a softmax classifier on each token (paper, 5.3).
 
     Inputs: as `build_encoder`. Output: `logits`, float32 [B, S, L].
 
     Compile it with a loss `from_logits`; see `build_classifier`.
+
+    With `crf`, the output is `chain`, float32 [B, L + S, L]: the transitions of
+    a CRF and then the logits. `keras_bert.layers.crf` has its loss,
+    `crf_loss`, and `viterbi`.
 
     Example:
         >>> config = keras_bert.BertConfig.from_name("bert_tiny")
@@ -127,9 +132,10 @@ def build_token_classifier(
     encoder = build_encoder(config)
     x = encoder.output["sequence_output"]
     logits = _after_dropout(x, config, num_labels, "token_classifier")
-    return keras.Model(
-        encoder.input, {"logits": logits}, name="bert_token_classifier"
-    )
+    output = {"logits": logits}
+    if crf:
+        output = {"chain": Crf(dtype="float32", name="crf")(logits)}
+    return keras.Model(encoder.input, output, name="bert_token_classifier")
 
 
 def build_span_labeler(config: BertConfig) -> keras.Model:

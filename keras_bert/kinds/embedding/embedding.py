@@ -8,12 +8,7 @@ from absl import logging
 
 from keras_bert.errors import InputError
 from keras_bert.kinds.embedding.losses import objective
-from keras_bert.kinds.embedding.rows import (
-    NEEDS_OF_LOSS,
-    NEEDS_OF_METRIC,
-    check_rows,
-    form_of,
-)
+from keras_bert.kinds.embedding.rows import NEEDS, check_rows
 from keras_bert.kinds.embedding.sentence_transformers import read_settings
 from keras_bert.kinds.embedding.settings import EmbeddingSettings
 from keras_bert.kinds.examples import Examples
@@ -26,7 +21,6 @@ from keras_bert.kinds.network_calls import (
     take_texts,
 )
 from keras_bert.kinds.regression import Regression
-from keras_bert.kinds.reports import write_worst_errors
 from keras_bert.kinds.signatures import (
     Signature,
     id_inputs,
@@ -91,7 +85,7 @@ class Embedding(Kind):
         self._preprocessor = text_preprocessor(spec.settings, tokenizer)
         self._in_windows = spec.settings.in_windows
         self._prompt = spec.settings.prompt()
-        self._needs = NEEDS_OF_LOSS[spec.settings.loss]
+        self._needs = NEEDS[spec.settings.loss]
         self.objectives = {"embeddings": objective(spec.settings)}
         self.batches_by_length = spec.settings.loss != "cosent"
 
@@ -134,15 +128,14 @@ class Embedding(Kind):
             )
         if any(settings.named_prompts.values()):
             logging.warning(
-                "The model has the prompts %s; training puts the default "
-                "prompt %r before each text. If a text needs another one, "
-                "leave default_prompt_name empty and write it into the text.",
-                ", ".join(settings.named_prompts),
+                "Training puts the default prompt %r before each text. If a "
+                "text needs another one, leave default_prompt_name empty and "
+                "write it into the text.",
                 self._prompt,
             )
-        number, row = next(numbered(rows))
-        form = form_of(row, self.spec.text_fields, number)
-        self._needs.check(form, f"loss {self.spec.settings.loss}")
+        first = [next(iter(rows))]
+        form = check_rows(first, self.spec.text_fields, labeled=True)
+        self._needs.check(form, f"loss {settings.loss}")
         return {}
 
     def encode(self, rows, *, labeled):
@@ -187,48 +180,15 @@ class Embedding(Kind):
         """
         form = check_rows(rows, self.spec.text_fields, labeled=True)
         for metric in self.spec.metrics:
-            NEEDS_OF_METRIC[metric].check(form, f"metric {metric}")
+            NEEDS[metric].check(form, f"metric {metric}")
         return _numbers(rows) if form.has_label else [None] * len(rows)
 
     def predicted(self, answers):
-        return [
-            answer.get("similarity", answer.get("similarities"))
-            for answer in answers
-        ]
+        return [next(x[n] for n in _ANSWERS if n in x) for x in answers]
 
     def submission(self, answer):
-        (values,) = (answer[name] for name in _ANSWERS if name in answer)
+        (values,) = self.predicted([answer])
         return " ".join(f"{x:.6f}" for x in np.atleast_1d(values))
-
-    def write_reports(self, folder, rows, answers):
-        """Writes `errors.tsv`, the largest differences first.
-
-        Of scored pairs, those in the ranks of label and similarity, as a share
-        of the rows. Of other rows, those whose negative is nearer.
-        """
-        similarities, gold = self.predicted(answers), self.gold(rows)
-        fields = form_of(rows[0], self.spec.text_fields, 1).fields
-        if None not in gold:
-            from scipy.stats import rankdata  # late: it takes a second
-
-            ranks = [rankdata(x) / len(x) for x in (gold, similarities)]
-            header = ("gold", "predicted", "difference")
-            figures = list(
-                zip(gold, similarities, ranks[1] - ranks[0], strict=True)
-            )
-        else:
-            header = ("positive", "negative", "difference")
-            nearest = [(x[0], max(x[1:])) for x in similarities]
-            figures = [(p, n, n - p) for p, n in nearest]
-        write_worst_errors(
-            folder / "errors.tsv",
-            (*header, *fields),
-            [
-                (*map(float, numbers), *(row[field] for field in fields))
-                for numbers, row in zip(figures, rows, strict=True)
-                if None not in gold or numbers[2] >= 0
-            ],
-        )
 
     def description(self):
         settings = self.spec.settings
@@ -240,16 +200,17 @@ class Embedding(Kind):
             packed = self._preprocessor.pack(texts)
             if self._in_windows:
                 features = join_windows(packed.features, 1)
-                _, outputs = call_in_pieces(model, features)
-                return outputs["embeddings"][:, 0], packed.how_read()
-            rows, places = pack_texts(packed.features)
-            examples = {
-                name: tf.RaggedTensor.from_uniform_row_length(x, 1)
-                for name, x in rows.items()
-            }
-            _, outputs = call_in_pieces(model, examples)
-            vectors = take_texts(outputs["embeddings"], places)
-            return vectors, packed.how_read()
+            else:
+                rows, places = pack_texts(packed.features)
+                features = {
+                    name: tf.RaggedTensor.from_uniform_row_length(x, 1)
+                    for name, x in rows.items()
+                }
+            _, outputs = call_in_pieces(model, features)
+            vectors = outputs["embeddings"]
+            if self._in_windows:
+                return vectors[:, 0], packed.how_read()
+            return take_texts(vectors, places), packed.how_read()
 
         def embed(texts):
             vectors, read = embed_texts(texts)
@@ -263,28 +224,20 @@ class Embedding(Kind):
             vectors, read = embed_texts(tf.strings.join([self._prompt, texts]))
             if self.spec.settings.similarity == "cosine":
                 vectors = tf.math.l2_normalize(vectors, axis=-1)
-            truncated, num_tokens = (
-                tf.reshape(read[name], [-1, 2])
-                for name in ("truncated", "num_tokens")
-            )
+            read = {name: tf.reshape(x, [-1, 2]) for name, x in read.items()}
             return {
                 "similarity": tf.reduce_sum(
                     vectors[::2] * vectors[1::2], axis=-1
                 ),
-                "truncated": tf.reduce_any(truncated, axis=1),
-                "num_tokens": tf.reduce_sum(num_tokens, axis=1),
+                "truncated": tf.reduce_any(read["truncated"], axis=1),
+                "num_tokens": tf.reduce_sum(read["num_tokens"], axis=1),
             }
 
         inputs = self.string_inputs()
         embed = one_graph(embed, inputs[:1])
-        prompts = {
-            "serving_default": self._prompt,
-            "embed": self._prompt,
-            **{
-                f"embed_{name}": prompt
-                for name, prompt in self.spec.settings.named_prompts.items()
-            },
-        }
+        prompts = {"serving_default": self._prompt, "embed": self._prompt}
+        for name, prompt in self.spec.settings.named_prompts.items():
+            prompts[f"embed_{name}"] = prompt
         signatures = {
             name: Signature(
                 embed_after(prompt) if prompt else embed, inputs[:1]
@@ -302,26 +255,20 @@ class Embedding(Kind):
         token are the last ones of a text.
         """
 
-        def call_windows(input_ids, input_mask, segment_ids):
-            has_token = tf.reduce_any(input_mask > 0, axis=-1)  # [B, W]
-            num_windows = tf.reduce_sum(tf.cast(has_token, tf.int32), axis=-1)
-            outputs = model(
-                {
-                    "input_ids": input_ids,
-                    "input_mask": input_mask,
-                    "segment_ids": segment_ids,
-                    NUM_WINDOWS: tf.maximum(num_windows, 1)[:, None],
-                }
-            )
-            return {"embedding": outputs["embeddings"][:, 0]}
-
         def call(*ids):
-            outputs = model(one_text_a_row(*(x[:, None] for x in ids)))
-            return {"embedding": outputs["embeddings"][:, 0]}
+            if self._in_windows:
+                names = (spec.name for spec in inputs)
+                features = dict(zip(names, ids, strict=True))
+                has_token = tf.reduce_any(features["input_mask"] > 0, axis=-1)
+                num_windows = tf.reduce_sum(tf.cast(has_token, tf.int32), -1)
+                num_windows = tf.maximum(num_windows, 1)
+                features[NUM_WINDOWS] = num_windows[:, None]  # [B, 1]
+            else:
+                features = one_text_a_row(*(x[:, None] for x in ids))
+            return {"embedding": model(features)["embeddings"][:, 0]}
 
-        if self._in_windows:
-            return Signature(call_windows, id_inputs([None] * 3))
-        return Signature(call, id_inputs([None] * 2))
+        inputs = id_inputs([None] * (2 + self._in_windows))
+        return Signature(call, inputs)
 
 
 _ANSWERS = ("embedding", "similarity", "similarities")

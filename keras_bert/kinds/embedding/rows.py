@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from keras_bert.errors import InputError
@@ -22,96 +22,75 @@ class Form(NamedTuple):
     has_label: bool
 
     def __str__(self):
-        return (
-            f"{len(self.fields)} text{'s' * (len(self.fields) > 1)} "
-            f"({', '.join(self.fields)}) and "
-            f"{'a' if self.has_label else 'no'} label"
-        )
+        label = "a label" if self.has_label else "no label"
+        return f"the texts {', '.join(self.fields)} and {label}"
 
 
 class Needs(NamedTuple):
-    """The forms that a loss or a metric takes."""
+    """The forms that a loss or a metric takes: in words, and as a test."""
 
-    min_texts: int
-    max_texts: int | None
-    has_label: bool
-
-    def __str__(self):
-        number = ("one", "two", "three")[self.min_texts - 1]
-        more = "" if self.max_texts else " or more"
-        label = "a number as the label" if self.has_label else "no label"
-        return f"{number}{more} texts and {label}"
-
-    def fit(self, form: Form) -> bool:
-        """Returns whether rows have one of these forms."""
-        num_texts = len(form.fields)
-        return self.has_label == form.has_label and (
-            self.min_texts <= num_texts <= (self.max_texts or num_texts)
-        )
+    words: str
+    fit: Callable[[Form], bool]
 
     def check(self, form: Form, name: str) -> None:
         """Raises InputError, which names the loss or metric, if not."""
         if not self.fit(form):
             raise InputError(
-                f"The {name} needs rows with {self}, but the rows have {form}; "
-                "check the task and its reader."
+                f"The {name} needs rows with {self.words}, but the rows have "
+                f"{form}; check the task and its reader."
             )
 
 
-PAIRS = Needs(2, None, False)
-SCORED_PAIRS = Needs(2, 2, True)
-TRIPLETS = Needs(3, None, False)
-NEEDS_OF_LOSS = {
+PAIRS = Needs(
+    "two or more texts and no label",
+    lambda form: len(form.fields) > 1 and not form.has_label,
+)
+SCORED_PAIRS = Needs(
+    "two texts and a number as the label",
+    lambda form: len(form.fields) == 2 and form.has_label,
+)
+TRIPLETS = Needs(
+    "three or more texts and no label",
+    lambda form: len(form.fields) > 2 and not form.has_label,
+)
+# By loss or metric.
+NEEDS = {
     "multiple_negatives": PAIRS,
     "cosent": SCORED_PAIRS,
     "triplet": TRIPLETS,
-}
-NEEDS_OF_METRIC = {
     "spearman": SCORED_PAIRS,
     "pearson": SCORED_PAIRS,
     "triplet_accuracy": TRIPLETS,
 }
 
 
-def form_of(row: Row, text_fields: Sequence[str], number: int) -> Form:
-    """Returns the form of a row.
-
-    Raises InputError, which names the row, if it has none of the text fields,
-    or lacks one of them before another.
-    """
-    present = tuple(field for field in text_fields if field in row)
-    if not present or present != tuple(text_fields[: len(present)]):
-        missing = next(field for field in text_fields if field not in row)
-        raise InputError(
-            f"Example {number} has no field {missing!r}, only "
-            f"{', '.join(row)}; a row has the first of the text_fields "
-            f"{', '.join(text_fields)}."
-        )
-    return Form(present, "label" in row)
-
-
 def check_rows(
-    rows: Sequence[Row], text_fields: Sequence[str], *, labeled: bool
+    rows: Sequence[Row], text_fields: tuple[str, ...], *, labeled: bool
 ) -> Form:
     """Returns the form of rows, which may not be empty.
 
     If they are not `labeled`, any labels are ignored. Raises InputError if a
-    text is wrong or the rows differ in their form.
+    text is wrong, if a row lacks a text field before another one, or if the
+    rows differ in their form.
     """
-    first: Form | None = None
-    first_number = 0
+    first: tuple[int, Form] | None = None
     for number, row in numbered(rows):
-        form = form_of(row, text_fields, number)
-        if not labeled:
-            form = form._replace(has_label=False)
-        if first is None:
-            first, first_number = form, number
-        if form != first:
+        fields = tuple(field for field in text_fields if field in row)
+        if not fields or fields != text_fields[: len(fields)]:
+            missing = next(field for field in text_fields if field not in row)
             raise InputError(
-                f"Example {number} has {form}, but example {first_number} has "
-                f"{first}; all rows of a data set must have the same."
+                f"Example {number} has no field {missing!r}, only "
+                f"{', '.join(row)}; a row has the first of the text_fields "
+                f"{', '.join(text_fields)}."
             )
-        for field in form.fields:
+        form = Form(fields, labeled and "label" in row)
+        first = first or (number, form)
+        if form != first[1]:
+            raise InputError(
+                f"Example {number} has {form}, but example {first[0]} has "
+                f"{first[1]}; all rows of a data set must have the same."
+            )
+        for field in fields:
             check_text(row[field], f"The {field} of example {number}")
     assert first is not None, "no rows"
-    return first
+    return first[1]

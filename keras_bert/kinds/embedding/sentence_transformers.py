@@ -25,17 +25,12 @@ from keras_bert.kinds.embedding.settings import EmbeddingSettings
 
 _PROMPTS = "config_sentence_transformers.json"
 _TRANSFORMER = "sentence_bert_config.json"
-_POOLING = "1_Pooling"
 _POOLINGS = ("cls", "max", "mean")
-# The name of a pooling in releases before 6, in the order in which several
-# poolings are joined.
+# In releases before 6, each pooling had a flag.
 _FLAGS = {
     "pooling_mode_cls_token": "cls",
     "pooling_mode_max_tokens": "max",
     "pooling_mode_mean_tokens": "mean",
-    "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
-    "pooling_mode_weightedmean_tokens": "weightedmean",
-    "pooling_mode_lasttoken": "lasttoken",
 }
 # The first one is the library's default.
 _ACTIVATIONS = {
@@ -65,27 +60,24 @@ def read_settings(folder: Path, bert_config: BertConfig) -> EmbeddingSettings:
             "order, can be read here; choose another model."
         )
     _, pooling, *more = (root / x["path"] / "config.json" for x in modules)
-    file = root / _PROMPTS
+    file, transformer = root / _PROMPTS, folder / _TRANSFORMER
+    _one_of(transformer, "module_output_name", "token_embeddings")
+    _one_of(file, "model_type", "SentenceTransformer")
     values = _read_if_there(file)
     if size := values.get("truncate_dim"):
         raise InputError(
             f"{file} cuts the vectors: it has truncate_dim {size!r}; remove it "
             f"there, and give dimensions={size!r} to load_embedder."
         )
-    _one_of(file, values, "model_type", "SentenceTransformer")
-    transformer = folder / _TRANSFORMER
-    _one_of(
-        transformer,
-        _read_if_there(transformer),
-        "module_output_name",
-        "token_embeddings",
-    )
+    length = _read_if_there(transformer).get("max_seq_length")
+    if isinstance(length, (int, float)):
+        length = int(min(length, bert_config.max_position_embeddings))
     settings = EmbeddingSettings(
-        max_seq_length=_max_seq_length(folder, bert_config),
+        max_seq_length=length or length_beside(folder, bert_config),
         pooling=_pooling(pooling),
         dense=",".join(_dense(file) for file in more[:num_dense]),
         normalize="Normalize" in names,
-        similarity=_one_of(file, values, "similarity_fn_name", "cosine", "dot"),
+        similarity=_one_of(file, "similarity_fn_name", "cosine", "dot"),
         prompts=values.get("prompts") or "",
         default_prompt_name=values.get("default_prompt_name") or "",
     )
@@ -93,9 +85,9 @@ def read_settings(folder: Path, bert_config: BertConfig) -> EmbeddingSettings:
     has_prompts = any(settings.named_prompts.values())
     if has_prompts and not is_pooled and settings.pooling != "cls":
         raise InputError(
-            f"{pooling} has include_prompt false: the pooling "
-            f"{settings.pooling} leaves out the tokens of the prompt, which "
-            "this package does not do; choose another model."
+            f"{pooling} has include_prompt false: its pooling leaves out the "
+            "tokens of the prompt, which this package does not do; choose "
+            "another model."
         )
     return settings
 
@@ -108,83 +100,61 @@ def module_files(
     All releases of sentence-transformers read them. Raises InputError for a
     pooling that it does not have, and for windows.
     """
-    if settings.pooling not in _POOLINGS:
+    if settings.pooling not in _POOLINGS or settings.in_windows:
         raise InputError(
-            f"sentence-transformers has no pooling {settings.pooling!r}, only "
-            f"{', '.join(_POOLINGS)}; keep the model in another format."
-        )
-    if settings.in_windows:
-        raise InputError(
-            f"window_pooling is {settings.window_pooling}, but "
-            "sentence-transformers cuts a long text and cannot read it in "
+            f"The model has the pooling {settings.pooling} and the "
+            f"window_pooling {settings.window_pooling}, but "
+            f"sentence-transformers has only {', '.join(_POOLINGS)} and no "
             "windows; keep the model in another format."
         )
-    names = [
-        "Transformer",
-        "Pooling",
-        *("Dense" for _ in settings.dense_layers),
-        *["Normalize"] * settings.normalize,
-    ]
-    folders = ["", *(f"{i}_{name}" for i, name in enumerate(names) if i)]
-    modules = [
-        {
-            "idx": i,
-            "name": str(i),
-            "path": folder,
-            "type": f"sentence_transformers.models.{name}",
-        }
-        for i, (name, folder) in enumerate(zip(names, folders, strict=True))
-    ]
-    pooling = {flag: settings.pooling == name for flag, name in _FLAGS.items()}
-    prompts: dict[str, Any] = {
-        "prompts": settings.named_prompts,
-        "default_prompt_name": settings.default_prompt_name or None,
-        "similarity_fn_name": settings.similarity,
-    }
-    files: dict[str, Any] = {
-        MODULES_FILE: modules,
-        _TRANSFORMER: {
-            "max_seq_length": settings.max_seq_length,
-            "do_lower_case": False,  # the tokenizer's own settings say it
-        },
-        f"{_POOLING}/config.json": {
-            "word_embedding_dimension": bert_config.hidden_size,
-            **pooling,
-        },
-        _PROMPTS: prompts,
-    }
     size = bert_config.hidden_size
-    for i, (units, activation) in enumerate(settings.dense_layers, 2):
-        files[f"{folders[i]}/config.json"] = {
+    flags = {flag: settings.pooling == name for flag, name in _FLAGS.items()}
+    modules: list[tuple[str, dict]] = [
+        ("Transformer", {}),
+        ("Pooling", {"word_embedding_dimension": size, **flags}),
+    ]
+    for units, activation in settings.dense_layers:
+        values = {
             "in_features": size,
             "out_features": units,
             "bias": True,
             "activation_function": _ACTIVATIONS[activation],
         }
+        modules.append(("Dense", values))
         size = units
     if settings.normalize:
-        files[f"{folders[-1]}/config.json"] = {}
+        modules.append(("Normalize", {}))
+    folders = ["", *(f"{i}_{modules[i][0]}" for i in range(1, len(modules)))]
+    files: dict[str, Any] = {
+        MODULES_FILE: [
+            {
+                "idx": i,
+                "name": str(i),
+                "path": folders[i],
+                "type": f"sentence_transformers.models.{name}",
+            }
+            for i, (name, _) in enumerate(modules)
+        ],
+        _TRANSFORMER: {
+            "max_seq_length": settings.max_seq_length,
+            "do_lower_case": False,  # the tokenizer's own settings say it
+        },
+        _PROMPTS: {
+            "prompts": settings.named_prompts,
+            "default_prompt_name": settings.default_prompt_name or None,
+            "similarity_fn_name": settings.similarity,
+        },
+    }
+    for folder, (_, values) in zip(folders[1:], modules[1:], strict=True):
+        files[f"{folder}/config.json"] = values
     return {name: json.dumps(x, indent=2) + "\n" for name, x in files.items()}
-
-
-def _max_seq_length(folder, bert_config):
-    """Returns the length as sentence-transformers finds it."""
-    file = folder / _TRANSFORMER
-    length = _read_if_there(file).get("max_seq_length")
-    if not length:
-        return length_beside(folder, bert_config)
-    if not isinstance(length, (int, float)):
-        raise InputError(
-            f"max_seq_length in {file} is {length!r}, but must be a number; "
-            "copy the file again."
-        )
-    return int(min(length, bert_config.max_position_embeddings))
 
 
 def _pooling(file):
     values = read_json(file)
-    flags = [name for flag, name in _FLAGS.items() if values.get(flag)]
-    found = values.get("pooling_mode", flags or "mean")
+    flags = [x for x in values if x.startswith("pooling_mode_") and values[x]]
+    flags = [_FLAGS.get(flag, flag) for flag in flags] or ["mean"]
+    found = values.get("pooling_mode", flags)
     names = found if isinstance(found, list) else [found]
     if len(names) != 1 or names[0] not in _POOLINGS:
         raise InputError(
@@ -196,21 +166,21 @@ def _pooling(file):
 
 def _dense(file):
     """Returns a Dense module as the setting `dense` has it."""
-    values = read_json(file)
+    units = read_json(file).get("out_features")
     names = {name: ours for ours, name in _ACTIVATIONS.items()}
-    activation = _one_of(file, values, "activation_function", *names)
-    _one_of(file, values, "use_residual", False)
+    activation = _one_of(file, "activation_function", *names)
+    _one_of(file, "use_residual", False)
     for name in ("module_input_name", "module_output_name"):
-        _one_of(file, values, name, "sentence_embedding")
-    return f"{values.get('out_features')}:{names[activation]}"
+        _one_of(file, name, "sentence_embedding")
+    return f"{units}:{names[activation]}"
 
 
-def _one_of(file, values, name, *known):
-    """Returns a value, by default the first one that is known.
+def _one_of(file, name, *known):
+    """Returns a value in a file, by default the first one that is known.
 
     Raises InputError for a value that is not known.
     """
-    value = values.get(name)
+    value = _read_if_there(file).get(name)
     if value not in (None, *known):
         raise InputError(
             f"{file} has {name} {value!r}, but only "

@@ -72,25 +72,20 @@ class EmbeddingSettings(WindowSettings):
             text = json.dumps(dict(self.prompts), ensure_ascii=False)
             object.__setattr__(self, "prompts", text)
         super().__post_init__()
-        _ = self.dense_layers
-        self.prompt()
-        sizes = self.sizes
-        if 0 in sizes or len(set(sizes)) < len(sizes):
-            raise InputError(
-                f"dimensions is {self.dimensions!r}, but the sizes must be "
-                "above 0 and differ from each other."
-            )
+        _ = self.dense_layers, self.sizes, self.prompt()  # they check
 
     @property
     def sizes(self) -> tuple[int, ...]:
         """The sizes in `dimensions`."""
-        parts = str(self.dimensions).split(",") if self.dimensions else []
-        if not all(part.strip().isdecimal() for part in parts):
+        parts = self.dimensions.split(",") if self.dimensions else []
+        sizes = [int(x) if x.strip().isdecimal() else 0 for x in parts]
+        if 0 in sizes or len(set(sizes)) < len(sizes):
             raise InputError(
-                f"dimensions is {self.dimensions!r}, but must be whole numbers "
-                "with commas between them, such as 384,256,128."
+                f"dimensions is {self.dimensions!r}, but must be different "
+                "whole numbers above 0 with commas between them, such as "
+                "384,256,128."
             )
-        return tuple(map(int, parts))
+        return tuple(sizes)
 
     @property
     def dense_layers(self) -> tuple[tuple[int, str], ...]:

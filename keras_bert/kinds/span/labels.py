@@ -21,7 +21,7 @@ def label_windows(
     contexts: Sequence[str],
     windows: Windows,
     tokenizer: BertTokenizer,
-) -> tuple[np.ndarray, np.ndarray]:
+) -> list[tf.Tensor]:
     """Returns the first and last token of each row's first answer, int32 [W].
 
     Both are 0, the position of [CLS], if there is no answer, or if the window
@@ -71,7 +71,7 @@ def label_windows(
         position[window[is_it]] = place[is_it]
     positions[:, (positions == 0).any(axis=0)] = 0  # not the whole answer
     positions[:, np.isin(row_of_window, lost)] = IGNORED
-    return positions[0], positions[1]
+    return tf.unstack(positions)
 
 
 # No token has this number.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import operator
 import re
 import string
 from collections.abc import Sequence
@@ -28,7 +29,7 @@ def f1(gold: Sequence[Gold], predicted: Sequence[str]) -> float:
 
 def exact_matches(gold: Sequence[Gold], predicted: Sequence[str]) -> np.ndarray:
     """Returns 1 or 0 for each question."""
-    return _best_of_each(_exact_match, gold, predicted)
+    return _best_of_each(operator.eq, gold, predicted)
 
 
 def f1_scores(gold: Sequence[Gold], predicted: Sequence[str]) -> np.ndarray:
@@ -51,10 +52,7 @@ def figures_of_missing_answers(
     """
     has_answer = np.array([bool(answers) for answers in gold])
     figures = {}
-    for name, scores_of in (
-        ("exact_match", exact_matches),
-        ("f1", f1_scores),
-    ):
+    for name, scores_of in ("exact_match", exact_matches), ("f1", f1_scores):
         scores = scores_of(gold, predicted)
         for kind, mask in (("HasAns", has_answer), ("NoAns", ~has_answer)):
             if mask.any():
@@ -89,24 +87,16 @@ def _best_of_each(compare, gold, predicted):
     gold = [
         [words for a in answers if (words := _words(a))] for answers in gold
     ]
-    return np.array(
-        [
-            max(compare(words, answer) for words in answers or [[]])
-            for answers, answer in zip(
-                gold, map(_words, predicted), strict=True
-            )
-        ],
-        "float64",
-    )
-
-
-def _exact_match(gold, predicted):
-    return float(gold == predicted)
+    pairs = zip(gold, map(_words, predicted), strict=True)
+    best = [
+        max(compare(x, found) for x in gold or [[]]) for gold, found in pairs
+    ]
+    return np.array(best, "float64")
 
 
 def _f1(gold, predicted):
     if not gold or not predicted:
-        return _exact_match(gold, predicted)
+        return gold == predicted
     common = collections.Counter(gold) & collections.Counter(predicted)
     num_common = sum(common.values())
     return 2 * num_common / (len(gold) + len(predicted))

@@ -20,7 +20,7 @@ from keras_bert.kinds.span import metrics as squad_metrics
 from keras_bert.kinds.span.decoding import Decoder
 from keras_bert.kinds.span.labels import label_windows
 from keras_bert.kinds.span.settings import SpanSettings
-from keras_bert.kinds.span.windows import QuestionWindows, Windows
+from keras_bert.kinds.span.windows import cut_windows
 from keras_bert.models.heads import build_span_labeler
 from keras_bert.text.packing import how_read
 from keras_bert.training.losses import (
@@ -30,7 +30,6 @@ from keras_bert.training.losses import (
 )
 from keras_bert.training.objectives import Objective
 
-_ROWS_PER_CALL = 5_000
 # Replaces the logits of padding, which is never an answer. The network's own
 # logits of padding depend on the rest of the batch.
 _NEVER = -1e9
@@ -82,25 +81,25 @@ class Span(Kind):
     head_names = (SPAN_LABELER,)
     hub_text_fields = ("question", "context")
 
-    def __init__(self, spec, tokenizer):
-        super().__init__(spec, tokenizer)
-        settings = spec.settings
-        self._windows = QuestionWindows(
-            tokenizer,
-            max_seq_length=settings.max_seq_length,
-            doc_stride=settings.doc_stride,
-            max_query_length=settings.max_query_length,
-        )
+    def _check(self):
+        super()._check()
+        settings = self.spec.settings
+        if settings.max_query_length + 3 >= settings.max_seq_length:
+            raise InputError(
+                f"A question of max_query_length {settings.max_query_length} "
+                "and three special tokens leave no room for the context in "
+                f"max_seq_length {settings.max_seq_length}; choose a smaller "
+                "max_query_length or a larger max_seq_length."
+            )
 
     @classmethod
     def hub_settings(cls, config, max_seq_length):
         default = cls.Settings()
+        # A short window has room for part of the context too.
+        query_length = min(max_seq_length // 2, default.max_query_length)
         return {
             "max_seq_length": min(max_seq_length, default.max_seq_length),
-            # A short window has room for part of the context too.
-            "max_query_length": min(
-                max_seq_length // 2, default.max_query_length
-            ),
+            "max_query_length": query_length,
         }
 
     def build_model(self, bert_config):
@@ -110,23 +109,15 @@ class Span(Kind):
         texts = self._texts(rows)
         if labeled:
             self.gold(rows)
-        chunks = []
-        for i in range(0, len(rows), _ROWS_PER_CALL):
-            chunk = slice(i, i + _ROWS_PER_CALL)
-            windows = self._windows(*(tf.constant(t[chunk]) for t in texts))
-            chunks.append(windows._replace(rows=windows.rows + i))
-        windows = Windows(
-            *(tf.concat(x, axis=0) for x in zip(*chunks, strict=True))
+        windows = cut_windows(
+            *map(tf.constant, texts), self.tokenizer, self.spec.settings
         )
         labels = {}
         if labeled:
             positions = label_windows(rows, texts[1], windows, self.tokenizer)
-            labels = {
-                name: tf.constant(x)
-                for name, x in zip(self.objectives, positions, strict=True)
-            }
+            labels = dict(zip(self.objectives, positions, strict=True))
         return Examples(
-            _features(windows),
+            windows.features(),
             windows.rows.numpy(),
             labels,
             truncated=windows.truncated.numpy(),
@@ -142,7 +133,9 @@ class Span(Kind):
                 dense[i, :length] = outputs[name][i][:length]
             logits.append(dense)
         _, contexts = self._texts(rows)
-        return self._decoder(examples.tokens, logits).answers(contexts)
+        unk_id = self.tokenizer.unk_id
+        decoder = Decoder(examples.tokens, *logits, self.spec.settings, unk_id)
+        return decoder.answers(contexts)
 
     def score(self, rows, answers, metrics):
         figures = super().score(rows, answers, metrics)
@@ -200,43 +193,30 @@ class Span(Kind):
                 path.write_text(json.dumps(values, indent=4) + "\n")
 
     def signatures(self, model):
+        settings = self.spec.settings
+
         def answer(question, context):
             # `start` and `end` count characters, which invalid bytes are not.
             context = tf.strings.unicode_transcode(
                 context, "UTF-8", "UTF-8", errors="ignore"
             )
-            windows = self._windows(question, context)
-            features, outputs = call_in_pieces(model, _features(windows))
+            windows = cut_windows(question, context, self.tokenizer, settings)
+            features, outputs = call_in_pieces(model, windows.features())
             logits = (
                 tf.where(features["input_mask"] == 1, outputs[name], _NEVER)
                 for name in self.objectives
             )
-            best = self._decoder(windows, logits).best_answers(context)
-            return best | how_read(
+            decoder = Decoder(windows, *logits, settings, self.tokenizer.unk_id)
+            return decoder.best_answers(context) | how_read(
                 windows.input_ids, windows.truncated, windows.rows
             )
 
         return {"serving_default": Signature(answer, self.string_inputs())}
 
-    def _decoder(self, windows, logits):
-        return Decoder(
-            windows,
-            *logits,
-            settings=self.spec.settings,
-            unk_id=self.tokenizer.unk_id,
-        )
-
     def _texts(self, rows):
         """Returns the questions and the contexts."""
         check_texts(rows, self.spec.text_fields)
         return [[row[field] for row in rows] for field in self.spec.text_fields]
-
-
-def _features(windows):
-    return {
-        "input_ids": windows.input_ids,
-        "segment_ids": windows.segment_ids,
-    }
 
 
 def _name(row, number):

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_bert.errors import InputError
+from keras_bert.kinds.span.settings import SpanSettings
 from keras_bert.text.tokenizer import BertTokenizer
-from keras_bert.text.windows import WindowLayout, lay_out_windows
+from keras_bert.text.windows import lay_out_windows
 from keras_bert.text.words import clean_text
 
 # The separators of words in google-research/bert, run_squad.py.
@@ -49,86 +49,61 @@ class Windows(NamedTuple):
     word_end_drifts: tf.RaggedTensor
     is_max_context: tf.RaggedTensor
 
+    def features(self) -> dict[str, tf.RaggedTensor]:
+        """Returns the ragged inputs of the network."""
+        return {"input_ids": self.input_ids, "segment_ids": self.segment_ids}
 
-class QuestionWindows(tf.Module):
-    """Cuts strings into `Windows` as google-research/bert, run_squad.py, does.
 
-    The same object serves training, evaluation and the SavedModel. A context
+def cut_windows(
+    questions: tf.Tensor,
+    contexts: tf.Tensor,
+    tokenizer: BertTokenizer,
+    settings: SpanSettings,
+) -> Windows:
+    """Cuts contexts [B] into windows, each with its question [B].
+
+    They are the windows of google-research/bert, run_squad.py. A context
     without a token has one window.
-
-    Attributes:
-        tokenizer: The `BertTokenizer`.
-        max_seq_length: The largest number of tokens of a window.
-        doc_stride: Tokens from the start of one window to the start of the
-            next; fewer if a window has room for fewer.
-        max_query_length: Longer questions are truncated to this many tokens.
     """
+    question_ids = tokenizer(questions)
+    truncated = question_ids.row_lengths() > settings.max_query_length
+    question_ids = question_ids[:, : settings.max_query_length]
+    # Many questions are asked about the same context.
+    contexts, context_of_row = tf.unique(contexts)
+    tokens = _locate_tokens(tokenizer, contexts)
+    ids = tokens.pop("ids")
+    num_tokens = tf.gather(ids.row_lengths(), context_of_row)
+    layout = lay_out_windows(
+        num_tokens,
+        size=settings.max_seq_length - 3 - question_ids.row_lengths(),
+        step=settings.doc_stride,
+        last_is_full=False,
+    )
+    rows = layout.text_numbers
+    places = layout.places(tf.gather(ids.row_starts(), context_of_row))
+    cls, sep = (
+        tf.ragged.range(tf.ones_like(rows, tf.int32)) + special
+        for special in (tokenizer.cls_id, tokenizer.sep_id)
+    )
+    context_ids = tf.concat([_take(ids, places), sep], axis=1)
+    question_ids = tf.concat([cls, tf.gather(question_ids, rows), sep], axis=1)
 
-    def __init__(
-        self,
-        tokenizer: BertTokenizer,
-        *,
-        max_seq_length: int,
-        doc_stride: int,
-        max_query_length: int,
-    ):
-        super().__init__(name="question_windows")
-        if max_query_length + 3 >= max_seq_length:
-            raise InputError(
-                f"A question of max_query_length {max_query_length} and three "
-                "special tokens leave no room for the context in "
-                f"max_seq_length {max_seq_length}; choose a smaller "
-                "max_query_length or a larger max_seq_length."
-            )
-        self.tokenizer = tokenizer
-        self.max_seq_length = max_seq_length
-        self.doc_stride = doc_stride
-        self.max_query_length = max_query_length
+    def around(values):
+        no_question = tf.zeros_like(question_ids) - 1
+        return tf.concat([no_question, values, tf.zeros_like(sep) - 1], axis=1)
 
-    def __call__(self, questions: tf.Tensor, contexts: tf.Tensor) -> Windows:
-        """Cuts contexts [B] into windows, each with its question [B]."""
-        questions = self.tokenizer(questions)
-        truncated = questions.row_lengths() > self.max_query_length
-        questions = questions[:, : self.max_query_length]
-        # Many questions are asked about the same context.
-        contexts, context_of_row = tf.unique(contexts)
-        tokens = _locate_tokens(self.tokenizer, contexts)
-        ids = tokens.pop("ids")
-        num_tokens = tf.gather(ids.row_lengths(), context_of_row)
-        layout = lay_out_windows(
-            num_tokens,
-            size=self.max_seq_length - 3 - questions.row_lengths(),
-            step=self.doc_stride,
-            last_is_full=False,
-        )
-        rows = layout.text_numbers
-        places = layout.places(tf.gather(ids.row_starts(), context_of_row))
-        question_ids = tf.gather(questions, rows)
-        cls, sep = (
-            tf.ragged.range(tf.ones_like(rows, tf.int32)) + special
-            for special in (self.tokenizer.cls_id, self.tokenizer.sep_id)
-        )
-        context_ids = tf.concat([_take(ids, places), sep], axis=1)
-        question_ids = tf.concat([cls, question_ids, sep], axis=1)
-
-        def around(values):
-            no_question = tf.zeros_like(question_ids) - 1
-            return tf.concat(
-                [no_question, values, tf.zeros_like(sep) - 1], axis=1
-            )
-
-        numbers = tf.ragged.range(layout.starts, layout.ends)
-        return Windows(
-            rows=rows,
-            truncated=truncated,
-            input_ids=tf.concat([question_ids, context_ids], axis=1),
-            segment_ids=tf.concat(
-                [tf.zeros_like(question_ids), tf.ones_like(context_ids)], axis=1
-            ),
-            context_tokens=around(tf.cast(numbers, tf.int32)),
-            is_max_context=around(_is_max_context(numbers, layout, num_tokens)),
-            **{n: around(_take(x, places)) for n, x in tokens.items()},
-        )
+    numbers = tf.ragged.range(layout.starts, layout.ends)
+    return Windows(
+        rows=rows,
+        truncated=truncated,
+        input_ids=tf.concat([question_ids, context_ids], axis=1),
+        segment_ids=tf.concat(
+            [tf.zeros_like(question_ids), tf.ones_like(context_ids)], axis=1
+        ),
+        context_tokens=around(tf.cast(numbers, tf.int32)),
+        is_max_context=around(_is_max_context(numbers, layout, num_tokens)),
+        **{n: around(_take(x, places)) for n, x in tokens.items()},
+    )
 
 
 def _locate_tokens(tokenizer, contexts):
@@ -138,13 +113,12 @@ def _locate_tokens(tokenizer, contexts):
     characters = tf.strings.unicode_decode(
         tf.strings.join([contexts, " "]), "UTF-8", errors="ignore"
     )
-    flat = characters.flat_values
-    is_space = tf.reduce_any(flat[:, None] == list(map(ord, SPACES)), axis=1)
+    points = characters.flat_values
+    is_space = tf.reduce_any(points[:, None] == list(map(ord, SPACES)), axis=1)
     spaces = tf.cast(tf.where(is_space)[:, 0], tf.int32)
     spaces = tf.pad(spaces, [[1, 0]], constant_values=-1)
-    drifts = _clean_sizes(flat, tokenizer.settings) - tf.cast(
-        ~is_space, tf.int32
-    )
+    drifts = _clean_sizes(points, tokenizer.settings)
+    drifts -= tf.cast(~is_space, tf.int32)
     drifts = tf.pad(tf.cumsum(drifts), [[1, 0]])
 
     text_starts = tf.cast(
@@ -156,18 +130,17 @@ def _locate_tokens(tokenizer, contexts):
     word_ends = tf.gather(spaces, next_space)
     word_starts = tf.gather(spaces, next_space - 1) + 1
     text_drifts = tf.gather(drifts, text_starts)
+    flat = {
+        "word_starts": word_starts - text_starts,
+        "word_ends": word_ends - text_starts,
+        "word_start_drifts": tf.gather(drifts, word_starts) - text_drifts,
+        "word_end_drifts": tf.gather(drifts, word_ends) - text_drifts,
+    }
     return {
         "ids": tokens.ids,
         "starts": tokens.start_chars,
         "ends": tokens.end_chars,
-    } | {
-        name: tokens.ids.with_flat_values(values)
-        for name, values in {
-            "word_starts": word_starts - text_starts,
-            "word_ends": word_ends - text_starts,
-            "word_start_drifts": tf.gather(drifts, word_starts) - text_drifts,
-            "word_end_drifts": tf.gather(drifts, word_ends) - text_drifts,
-        }.items()
+        **{n: tokens.ids.with_flat_values(x) for n, x in flat.items()},
     }
 
 
@@ -180,9 +153,7 @@ def _clean_sizes(characters, settings):
     return tf.gather(tf.strings.length(texts, unit="UTF8_CHAR"), index)
 
 
-def _is_max_context(
-    numbers: tf.RaggedTensor, layout: WindowLayout, num_tokens: tf.Tensor
-) -> tf.RaggedTensor:
+def _is_max_context(numbers, layout, num_tokens):
     """Returns 1 for each token [W, (tokens)] in its best window, or else 0.
 
     The score of a window is the number of tokens on the token's shorter side

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
@@ -28,23 +27,11 @@ class Entities(NamedTuple):
     last_words: tf.RaggedTensor
     scores: tf.RaggedTensor
 
-    def to_list(self) -> list[list[tuple]]:
-        """Returns, for each text, a list of (type, first, last, score)."""
-        columns = (values.to_list() for values in self)
-        return [
-            [
-                (kind.decode(), *values)
-                for kind, *values in zip(*row, strict=True)
-            ]
-            for row in zip(*columns, strict=True)
-        ]
-
 
 def find_entities(
     label_ids: tf.RaggedTensor,
     scores: tf.RaggedTensor,
     labels: Sequence[str],
-    *,
     mean_score: bool,
 ) -> Entities:
     """Finds entities as the script conlleval does, even with wrong prefixes.
@@ -60,39 +47,34 @@ def find_entities(
         mean_score: Whether the score is the mean, and not the least.
     """
     tags = split_tags(labels)
-    places = [tags[name][0] for name in labels]
-    types = tf.constant([tags[name][1] for name in labels])
+    places, types = zip(*(tags[name] for name in labels), strict=True)
     is_begin = tf.constant([place in "BS" for place in places])
     is_end = tf.constant([place in "ES" for place in places])
-    ends_before = tf.concat(
-        [[False], tf.gather(is_end, label_ids.values)[:-1]], axis=0
-    )
-    type_of_word = tf.gather(types, label_ids.values)  # [W], all words
+    ids = label_ids.values  # [W], all words
+    types = tf.gather(tf.constant(types), ids)
     words = tf.ragged.range(label_ids.row_lengths()).values
-    is_inside = type_of_word != ""
-    before = tf.concat([[""], type_of_word[:-1]], axis=0)
+    is_inside = types != ""
     is_start = is_inside & (
-        tf.gather(is_begin, label_ids.values)
-        | ends_before
+        tf.gather(is_begin, ids)
+        | tf.concat([[False], tf.gather(is_end, ids)[:-1]], axis=0)
         | (words == 0)
-        | (before != type_of_word)
+        | (types != tf.concat([[""], types[:-1]], axis=0))
     )
     starts = tf.where(is_start)[:, 0]  # [E], all entities
     entity = tf.cumsum(tf.cast(is_start, tf.int32)) - 1
     entity = tf.boolean_mask(entity, is_inside)
     rows = tf.gather(label_ids.value_rowids(), starts)
     join_scores = tf.math.segment_mean if mean_score else tf.math.segment_min
+    columns = (
+        tf.gather(types, starts),
+        tf.gather(words, starts),
+        tf.math.segment_max(tf.boolean_mask(words, is_inside), entity),
+        join_scores(tf.boolean_mask(scores.values, is_inside), entity),
+    )
     return Entities(
         *(
-            tf.RaggedTensor.from_value_rowids(
-                values, rows, nrows=label_ids.nrows()
-            )
-            for values in (
-                tf.gather(type_of_word, starts),
-                tf.gather(words, starts),
-                tf.math.segment_max(tf.boolean_mask(words, is_inside), entity),
-                join_scores(tf.boolean_mask(scores.values, is_inside), entity),
-            )
+            tf.RaggedTensor.from_value_rowids(x, rows, label_ids.nrows())
+            for x in columns
         )
     )
 
@@ -117,38 +99,8 @@ def split_tags(tags: Iterable[str]) -> dict[str, tuple[str, str]]:
     return found | {"O": ("I", "")}
 
 
-def write_entity_types(
-    file: Path,
-    gold: Sequence[Sequence[str]],
-    predicted: Sequence[Sequence[str]],
-) -> None:
-    """Writes precision, recall and F1 of each type, and of all types."""
-    # Late, because this import takes a second.
-    from seqeval.metrics.sequence_labeling import get_entities
-
-    found = [
-        {
-            (kind, row, *place)
-            for row, tags in enumerate(_prefixed(rows))
-            for kind, *place in get_entities(tags)
-        }
-        for rows in (gold, predicted)
-    ]
-    found.append(found[0] & found[1])
-    counts = [Counter(kind for kind, *_ in entities) for entities in found]
-    columns = "type precision recall f1 gold predicted correct".split()
-    lines: list[list] = [columns]
-    for kind in [*sorted(counts[0] | counts[1]), "all"]:
-        g, p, c = (
-            count.total() if kind == "all" else count[kind] for count in counts
-        )
-        ratios = (c / max(p, 1), c / max(g, 1), 2 * c / max(g + p, 1))
-        lines.append([kind, *ratios, g, p, c])
-    write_table(file, lines)
-
-
-def _of_entities(name):
-    metric = library_metric("seqeval.metrics", name, zero_division=0)
+def _of_entities(name, **options):
+    metric = library_metric("seqeval.metrics", name, zero_division=0, **options)
 
     def of_tags(gold, predicted):
         return metric(_prefixed(gold), _prefixed(predicted))
@@ -171,3 +123,19 @@ METRICS = {
     # The accuracy counts words.
     "accuracy": library_metric("seqeval.metrics", "accuracy_score"),
 }
+_REPORT = _of_entities("classification_report", output_dict=True)
+
+
+def write_entity_types(
+    file: Path,
+    gold: Sequence[Sequence[str]],
+    predicted: Sequence[Sequence[str]],
+) -> None:
+    """Writes precision, recall and F1 of each type, and of all types."""
+    report = _REPORT(gold, predicted)
+    report["all"] = report.pop("micro avg")
+    lines = [["type", "precision", "recall", "f1", "gold"]]
+    for kind, figures in report.items():
+        if kind not in ("macro avg", "weighted avg"):
+            lines.append([kind, *figures.values()])
+    write_table(file, lines)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from keras_bert.errors import InputError
 from keras_bert.kinds.settings import LabelSmoothingSettings
 from keras_bert.settings import setting
 
@@ -18,8 +19,21 @@ class TokenClassificationSettings(LabelSmoothingSettings):
             first and simple are the strategies of transformers, whose score
             is the mean: first joins the labels of words, simple the labels of
             tokens, and it may cut a word.
+        crf: Whether the labels of a text are chosen together, with scores of
+            which label follows which (a linear-chain CRF).
     """
 
+    # A window with [CLS] and [SEP] has room for two more tokens.
+    max_seq_length: int = setting(128, minimum=4)
     entity_grouping: str = setting(
         "words", choices=("words", "first", "simple")
     )
+    crf: bool = False
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.crf and self.label_smoothing:
+            raise InputError(
+                f"label_smoothing is {self.label_smoothing}, but the loss of a "
+                "CRF cannot be smoothed; set it to 0, or crf to False."
+            )

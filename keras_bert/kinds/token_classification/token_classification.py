@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import tensorflow as tf
+from keras import ops
 
 from keras_bert.checkpoints.heads import TOKEN_CLASSIFIER
 from keras_bert.errors import InputError
@@ -26,12 +27,24 @@ from keras_bert.kinds.token_classification.entities import (
 from keras_bert.kinds.token_classification.settings import (
     TokenClassificationSettings,
 )
-from keras_bert.kinds.token_classification.words import (
-    Tokens,
-    window_words,
-)
+from keras_bert.kinds.token_classification.words import Tokens, window_words
+from keras_bert.layers.crf import crf_loss, marginals, viterbi
 from keras_bert.models.heads import build_token_classifier
 from keras_bert.text.packing import how_read
+from keras_bert.training.losses import soft_cross_entropy, soft_squared_error
+from keras_bert.training.objectives import Objective
+
+# A CRF chooses the labels of so many texts at a time, padded to the longest.
+_ROWS_PER_CALL = 256
+
+
+def _soft_crf_loss(teacher, chain, temperature):
+    # With equal transitions and probabilities at each word, the probabilities
+    # of all rows of labels are equal.
+    size = chain.shape[-1]
+    words = soft_cross_entropy(teacher[:, size:], chain[:, size:], temperature)
+    pairs = soft_squared_error(teacher[:, :size], chain[:, :size])
+    return words + ops.mean(pairs, axis=1, keepdims=True)
 
 
 class TokenClassification(Kind):
@@ -42,9 +55,15 @@ class TokenClassification(Kind):
     `entity_grouping`) and its place: the words `start_word` to `end_word`. The
     end is the first word after the entity.
 
+    With the setting `crf`, the tags of a text are those that are the most
+    probable together. A score is the marginal probability of the tag: the sum
+    over all rows of tags that have this tag at the word.
+
     The label of a word is learned and predicted at its first token. A text
     longer than `max_seq_length` is read in windows that overlap by half of
-    their tokens; each word is learned and predicted in one of them.
+    their tokens; each word is learned and predicted in one of them. A CRF
+    learns the words of a window as a row of their own, and then chooses the
+    tags of all words of the text together.
 
     A row without a label may have a `text` instead of the words. It is split
     at white space and around punctuation. Its answer has entities only; their
@@ -65,42 +84,41 @@ class TokenClassification(Kind):
     objectives = ONE_LABEL
     head_names = (TOKEN_CLASSIFIER,)
     hub_text_fields = ("words",)
+    inherited_settings = ("crf",)
 
     def __init__(self, spec, tokenizer):
         super().__init__(spec, tokenizer)
-        if spec.settings.max_seq_length < 4:
-            raise InputError(
-                f"max_seq_length is {spec.settings.max_seq_length}, but a "
-                "window with [CLS] and [SEP] needs at least 4 tokens."
-            )
+        if spec.settings.crf:
+            objective = Objective(crf_loss, soft_loss=_soft_crf_loss)
+            self.objectives = {"chain": objective}
 
     @classmethod
     def hub_settings(cls, config, max_seq_length):
         return {"max_seq_length": max_seq_length, "entity_grouping": "first"}
 
     def build_model(self, bert_config):
+        crf, num_labels = self.spec.settings.crf, len(self.spec.labels)
         return build_token_classifier(
-            bert_config, num_labels=len(self.spec.labels)
+            bert_config, num_labels=num_labels, crf=crf
         )
 
     def encode(self, rows, *, labeled):
-        if not labeled and _have_texts(rows, self.spec.text_fields[0]):
+        (field,) = self.spec.text_fields
+        if not labeled and rows and field not in rows[0] and "text" in rows[0]:
             check_texts(rows, ["text"])
-            texts = tf.constant([row["text"] for row in rows])
-            tokens = self._tokens(texts)
+            tokens = self._tokens(tf.constant([row["text"] for row in rows]))
         else:
             tokens = Tokens.of_words(self._words(rows), self.tokenizer)
         windows = self._windows(tokens)
         labels = {}
         if labeled:
-            is_read = windows.is_read.values
-            labels["logits"] = windows.is_read.with_values(
-                tf.tensor_scatter_nd_update(
-                    tf.fill(tf.shape(is_read), IGNORED),
-                    tf.where(is_read),  # in the order of the words
-                    self._gold_ids(rows).values,
-                )
-            )
+            is_read = windows.is_read.values.numpy()
+            ids = np.full(is_read.shape, IGNORED, "int32")
+            # 0 is no label of a CRF, but a token that is not a word.
+            first = int(self.spec.settings.crf)
+            ids[is_read] = np.add(self._gold_ids(rows), first)
+            (output,) = self.objectives
+            labels[output] = windows.is_read.with_values(tf.constant(ids))
         return Examples(
             windows.features(),
             windows.text_numbers.numpy(),
@@ -110,39 +128,41 @@ class TokenClassification(Kind):
 
     def decode(self, rows, examples, outputs):
         tokens, windows = examples.tokens
-        is_read = windows.is_read
-        masks = np.split(
-            is_read.values.numpy(), is_read.row_splits.numpy()[1:-1]
-        )
+        masks = windows.is_read
+        masks = np.split(masks.values.numpy(), masks.row_splits.numpy()[1:-1])
+        (arrays,) = outputs.values()
+        first = self._num_transitions
         logits = [
-            array[: len(mask)][mask]
-            for array, mask in zip(outputs["logits"], masks, strict=True)
+            array[first:][: len(mask)][mask]
+            for array, mask in zip(arrays, masks, strict=True)
         ]
-        tags, scores, entities = self._answer(tokens, np.concatenate(logits))
+        words = tokens.words.with_values(tf.constant(np.concatenate(logits)))
+        chosen = [
+            self._choose(words[i : i + _ROWS_PER_CALL], arrays[0][None, :first])
+            for i in range(0, len(rows), _ROWS_PER_CALL)
+        ]
+        chosen = (tf.concat(x, axis=0) for x in zip(*chosen, strict=True))
+        tags, scores, entities = self._answer(tokens, *chosen)
         has_words = tokens.offsets is None
         field = self.spec.text_fields[0] if has_words else "text"
-        places = {
-            "start_word": entities.first_words,
-            "end_word": entities.last_words + 1,
-        }
-        if not has_words:
-            places = tokens.locate(entities)
-        columns = (x.to_list() for x in (tags, scores, *places.values()))
+        unit, join = ("_word", " ".join) if has_words else ("", str)
+        columns = (*tokens.locate(entities), entities.types, entities.scores)
         answers = []
-        for row, found, row_tags, row_scores, *ends in zip(
-            rows, entities.to_list(), *columns, strict=True
+        for row, *found, row_tags, row_scores in zip(
+            rows, *(x.to_list() for x in (*columns, tags, scores)), strict=True
         ):
-            answer = {"entities": []}
-            for (kind, *_, score), start, end in zip(found, *ends, strict=True):
-                text = row[field][start:end]
-                answer["entities"].append(
+            answer = {
+                "entities": [
                     {
-                        "type": kind,
-                        "text": " ".join(text) if has_words else text,
-                        **dict(zip(places, (start, end), strict=True)),
+                        "type": kind.decode(),
+                        "text": join(row[field][start:end]),
+                        f"start{unit}": start,
+                        f"end{unit}": end,
                         "score": score,
                     }
-                )
+                    for start, end, kind, score in zip(*found, strict=True)
+                ]
+            }
             if has_words:
                 answer["tags"] = [tag.decode() for tag in row_tags]
                 answer["scores"] = row_scores
@@ -175,31 +195,30 @@ class TokenClassification(Kind):
                 text, "UTF-8", "UTF-8", errors="ignore"
             )
             tokens = self._tokens(text)
-            logits, read = self._read(model, tokens)
-            _, _, entities = self._answer(tokens, logits)
-            places = tokens.locate(entities)
-            starts, ends = places["start"], places["end"]
+            _, _, entities, read = self._read(model, tokens)
+            starts, ends = tokens.locate(entities)
             texts = tf.strings.substr(
                 tf.gather(text, starts.value_rowids()),
                 starts.values,
                 ends.values - starts.values,
                 "UTF8_CHAR",
             )
-            return {
-                "entities.type": entities.types.to_tensor(),
-                "entities.text": starts.with_values(texts).to_tensor(),
-                "entities.start": starts.to_tensor(),
-                "entities.end": ends.to_tensor(),
-                "entities.score": entities.scores.to_tensor(),
-                **read,
+            columns = {
+                "type": entities.types,
+                "text": starts.with_values(texts),
+                "start": starts,
+                "end": ends,
+                "score": entities.scores,
+            }
+            return read | {
+                f"entities.{name}": x.to_tensor() for name, x in columns.items()
             }
 
         def tag(words):
             shape = tf.shape(words)
             words = tf.RaggedTensor.from_tensor(words, padding="")
             tokens = Tokens.of_words(words, self.tokenizer)
-            logits, read = self._read(model, tokens)
-            tags, scores, _ = self._answer(tokens, logits)
+            tags, scores, _, read = self._read(model, tokens)
             return {
                 "tags": tags.to_tensor(shape=shape),
                 "scores": scores.to_tensor(shape=shape),
@@ -209,48 +228,55 @@ class TokenClassification(Kind):
         (field,) = self.spec.text_fields
         text = tf.TensorSpec([None], tf.string, "text")
         words = tf.TensorSpec([None, None], tf.string, field)
-        return {
-            "serving_default": Signature(find, [text]),
-            field: Signature(tag, [words]),
-        }
+        found, tagged = Signature(find, [text]), Signature(tag, [words])
+        return {"serving_default": found, field: tagged}
+
+    @property
+    def _num_transitions(self):
+        """The number of rows before the logits in a network's output."""
+        return len(self.spec.labels) if self.spec.settings.crf else 0
 
     def _read(self, model, tokens):
-        """Returns the logits of all words, [W, L], and how texts were read."""
-        windows = self._windows(tokens)
+        """Returns what `_answer` does, and how the texts were read."""
+        windows, first = self._windows(tokens), self._num_transitions
         _, outputs = call_in_pieces(model, windows.features())
+        (chain,) = outputs.values()
+        logits = tf.boolean_mask(chain[:, first:], windows.is_read.to_tensor())
+        words = tokens.words.with_values(logits)
         return (
-            tf.boolean_mask(outputs["logits"], windows.is_read.to_tensor()),
+            *self._answer(tokens, *self._choose(words, chain[:1, :first])),
             how_read(windows.input_ids, rows=windows.text_numbers),
         )
 
-    def _answer(self, tokens, logits):
+    def _choose(self, words, transitions):
+        """Logits [B, (words), L] -> labels of all words, and scores, [W]."""
+        if not self.spec.settings.crf:
+            scores = tf.nn.softmax(words.values)
+            label_ids = tf.argmax(words.values, axis=-1)
+            return label_ids, tf.reduce_max(scores, axis=-1)
+        # There is at least one token, because a loop must have a step.
+        logits = tf.pad(words.to_tensor(), [[0, 0], [0, 1], [0, 0]])
+        is_word = tf.sequence_mask(words.row_lengths(), tf.shape(logits)[1])
+        label_ids = viterbi(logits, is_word, transitions)
+        scores = marginals(logits, is_word, transitions)
+        scores = tf.gather(scores, label_ids, batch_dims=2)
+        return [tf.boolean_mask(x, is_word) for x in (label_ids, scores)]
+
+    def _answer(self, tokens, label_ids, scores):
         """Returns tags and their scores, [B, (words)], and the entities."""
-        label_ids = tokens.words.with_values(tf.argmax(logits, axis=-1))
-        scores = tokens.words.with_values(
-            tf.reduce_max(tf.nn.softmax(logits), axis=-1)
-        )
+        label_ids, scores = map(tokens.words.with_values, (label_ids, scores))
         labels = self.spec.labels
-        return (
-            tf.gather(tf.constant(labels), label_ids),
-            scores,
-            find_entities(
-                label_ids,
-                scores,
-                labels,
-                mean_score=self.spec.settings.entity_grouping != "words",
-            ),
-        )
+        mean_score = self.spec.settings.entity_grouping != "words"
+        entities = find_entities(label_ids, scores, labels, mean_score)
+        return tf.gather(tf.constant(labels), label_ids), scores, entities
 
     def _tokens(self, texts):
         cut_words = self.spec.settings.entity_grouping == "simple"
         return Tokens.of_texts(texts, self.tokenizer, cut_words=cut_words)
 
     def _windows(self, tokens):
-        return window_words(
-            tokens,
-            max_seq_length=self.spec.settings.max_seq_length,
-            tokenizer=self.tokenizer,
-        )
+        size = self.spec.settings.max_seq_length
+        return window_words(tokens, self.tokenizer, size)
 
     def _words(self, rows):
         """Returns the words of all rows, ragged [B, (words)]."""
@@ -262,7 +288,7 @@ class TokenClassification(Kind):
         )
 
     def _gold_ids(self, rows):
-        """Returns the ids of the labels of all words, ragged [B, (words)]."""
+        """Returns the ids of the labels of all words, in their order."""
         (field,) = self.spec.text_fields
         check_fields(rows, [field, "label"])
         label_ids = self.label_ids()
@@ -274,9 +300,5 @@ class TokenClassification(Kind):
                     f"Example {number} has {len(words)} words and the label "
                     f"{tags!r}; give a list with a label for each word."
                 )
-            ids.append([find_label(tag, label_ids, number) for tag in tags])
-        return tf.ragged.constant(ids, tf.int32, ragged_rank=1)
-
-
-def _have_texts(rows, field):
-    return bool(rows) and field not in rows[0] and "text" in rows[0]
+            ids += [find_label(tag, label_ids, number) for tag in tags]
+        return ids

@@ -58,30 +58,32 @@ class Tokens:
         With `cut_words`, each token is a word.
         """
         tokens = tokenizer.tokenize_with_offsets(texts)
-        continues = [
-            piece.startswith("##") and not cut_words
-            for piece in tokenizer.vocab
-        ]
-        begins_word = ~tf.gather(tf.constant(continues), tokens.ids)
+        begins = [cut_words or piece[:2] != "##" for piece in tokenizer.vocab]
+        begins_word = tf.gather(tf.constant(begins), tokens.ids)
         numbers = tokens.ids.with_values(tf.range(tf.size(begins_word.values)))
         first_tokens = tf.ragged.boolean_mask(numbers, begins_word)
         return cls(tokens.ids, begins_word, first_tokens, tokens)
 
-    def locate(self, entities: Entities) -> dict[str, tf.RaggedTensor]:
-        """Returns the `start` and `end` of entities, in characters."""
-        assert self.offsets is not None
+    def locate(
+        self, entities: Entities
+    ) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
+        """Returns the starts and the ends of entities in their texts.
+
+        They count characters, or words if the texts were words.
+        """
+        if self.offsets is None:
+            return entities.first_words, entities.last_words + 1
         # Words, and then tokens, are numbered through all texts.
         firsts = self.words.values
         shift = self.words.row_starts()[:, None]
-        after = tf.concat(
-            [firsts[1:], [tf.size(self.begins_word.values)]], axis=0
-        )
+        num_tokens = tf.size(self.begins_word.values)
+        after = tf.concat([firsts[1:], [num_tokens]], axis=0)
         first = tf.gather(firsts, entities.first_words + shift)
         last = tf.gather(after, entities.last_words + shift) - 1
-        return {
-            "start": tf.gather(self.offsets.start_chars.values, first),
-            "end": tf.gather(self.offsets.end_chars.values, last),
-        }
+        return (
+            tf.gather(self.offsets.start_chars.values, first),
+            tf.gather(self.offsets.end_chars.values, last),
+        )
 
 
 class WordWindows(NamedTuple):
@@ -108,10 +110,7 @@ class WordWindows(NamedTuple):
 
 
 def window_words(
-    tokens: Tokens,
-    *,
-    max_seq_length: int,
-    tokenizer: BertTokenizer,
+    tokens: Tokens, tokenizer: BertTokenizer, max_seq_length: int
 ) -> WordWindows:
     """Cuts tokens into windows of up to `max_seq_length` tokens.
 
@@ -139,12 +138,9 @@ def window_words(
         & (numbers.values >= tf.gather(read_from, windows))
         & (numbers.values < tf.gather(read_to, windows))
     )
+    read_ids = tf.gather(ids.values, places)
     return WordWindows(
-        layout.surround(
-            tokenizer.cls_id,
-            tf.gather(ids.values, places),
-            tokenizer.sep_id,
-        ),
+        layout.surround(tokenizer.cls_id, read_ids, tokenizer.sep_id),
         layout.text_numbers,
         layout.surround(False, is_read, False),
     )

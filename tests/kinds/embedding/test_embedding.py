@@ -209,7 +209,7 @@ def test_scored_pairs_are_judged_by_the_order_of_their_cosines(build, config):
     assert set(figures) == {"spearman"}
 
 
-def test_a_negative_as_near_as_the_positive_is_an_error(build, tmp_path):
+def test_a_negative_as_near_as_the_positive_is_an_error(build):
     kind = build(metrics=("triplet_accuracy",))
     answers = [
         {"similarities": similarities}
@@ -217,23 +217,6 @@ def test_a_negative_as_near_as_the_positive_is_an_error(build, tmp_path):
     ]
     figures = kind.score(TRIPLETS, answers, kind.spec.metrics)
     assert figures == {"triplet_accuracy": 0.5}
-    kind.write_reports(tmp_path, TRIPLETS, answers)
-    assert (tmp_path / "errors.tsv").read_text() == (
-        "positive\tnegative\tdifference\tanchor\tpositive\tnegative\n"
-        "0.5000\t0.5000\t0.0000\tthe film\ta movie\tthe fox !\n"
-    )
-
-
-def test_the_report_of_scored_pairs(build, tmp_path):
-    kind = build(metrics=("spearman",))
-    answers = [{"similarity": x} for x in (0.25, 0.5, 0.75, 0.125)]
-    kind.write_reports(tmp_path, SCORED, answers)
-    lines = (tmp_path / "errors.tsv").read_text().splitlines()
-    assert lines[:2] == [
-        "gold\tpredicted\tdifference\tanchor\tpositive",
-        "0.2500\t0.5000\t0.5000\ta lazy dog\tbad movie !",
-    ]
-    assert len(lines) == 5
 
 
 @pytest.mark.parametrize(
@@ -242,7 +225,10 @@ def test_the_report_of_scored_pairs(build, tmp_path):
         ([{"positive": "a"}], "Example 1 has no field 'anchor', only positive"),
         ([{"anchor": "a", "negative": "b"}], "1 has no field 'positive', only"),
         ([{"text": "a"}], "Example 1 has no field 'anchor', only text; a row"),
-        ([TRIPLETS[0], SCORED[0]], "Example 2 has 2 texts .* and a label, but"),
+        (
+            [TRIPLETS[0], SCORED[0]],
+            "Example 2 has the texts anchor, positive and a label, but",
+        ),
         ([SCORED[0], {**SCORED[0], "label": "x"}], "Label 'x' of example 2 is"),
         ([{"anchor": 3, "positive": "a", "label": 1}], "The anchor of exam"),
     ],
@@ -256,7 +242,11 @@ def test_a_wrong_row_is_named(build, rows, message):
     ("metric", "rows", "message"),
     [
         ("spearman", TRIPLETS, "metric spearman needs rows with two texts and"),
-        ("pearson", TRIPLETS[:1], "have 3 texts .* and no label; check the"),
+        (
+            "pearson",
+            TRIPLETS[:1],
+            "have the texts anchor, positive, negative and no",
+        ),
         ("triplet_accuracy", SCORED, "needs rows with three or more texts and"),
     ],
 )
@@ -275,7 +265,7 @@ def test_a_metric_that_does_not_fit_is_refused_before_training(
         (
             "multiple_negatives",
             [{"anchor": "a"}],
-            r"have 1 text \(anchor\) and",
+            "have the texts anchor and no label",
         ),
         ("triplet", SCORED, "three or more texts and no label, but the rows"),
     ],
@@ -292,10 +282,10 @@ def test_a_loss_that_does_not_fit_is_refused(build, loss, rows, message):
         ({"loss": "mse"}, "loss is 'mse', but must be one of"),
         ({"scale": 0.0}, "scale is 0.0, but must be above 0"),
         ({"margin": -1.0}, "margin is -1.0, but must be above 0"),
-        ({"dimensions": "12,x"}, "dimensions is '12,x', but must be whole num"),
-        ({"dimensions": "12,"}, "but must be whole numbers"),
-        ({"dimensions": "0,5"}, "the sizes must be above 0 and differ"),
-        ({"dimensions": "5,5"}, "the sizes must be above 0 and differ"),
+        ({"dimensions": "12,x"}, "dimensions is '12,x', but must be different"),
+        ({"dimensions": "12,"}, "must be different whole numbers"),
+        ({"dimensions": "0,5"}, "must be different whole numbers"),
+        ({"dimensions": "5,5"}, "must be different whole numbers"),
         ({"dimensions": "13"}, "'13', but the network's vectors have 12 num"),
     ],
 )

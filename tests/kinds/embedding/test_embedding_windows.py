@@ -207,7 +207,7 @@ def test_the_served_model_and_an_embedder_answer_as_predict_does(
         found = embedder.embed(TEXTS, batch_size=batch_size)
         np.testing.assert_allclose(found, vectors, atol=1e-6)
     assert "1 of 6 texts were longer than 3 windows of 8 tokens" in caplog.text
-    with pytest.raises(InputError, match="window_pooling is max, but sentence"):
+    with pytest.raises(InputError, match="window_pooling max, but sentence"):
         convert_checkpoint(
             tmp_path / "saved", tmp_path / "st", "sentence_transformers"
         )

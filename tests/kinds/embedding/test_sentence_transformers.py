@@ -249,7 +249,7 @@ def test_text_may_be_lower_cased_before_the_tokenizer(new):
         (
             "1_Pooling/config.json",
             {"pooling_mode_weightedmean_tokens": True},
-            "asks for the pooling weightedmean, but",
+            "asks for the pooling pooling_mode_weightedmean_tokens, but",
         ),
         (
             "1_Pooling/config.json",
@@ -306,7 +306,7 @@ def test_text_may_be_lower_cased_before_the_tokenizer(new):
         (
             "sentence_bert_config.json",
             {"max_seq_length": "9"},
-            "max_seq_length in .* is '9', but must be a number; copy",
+            "max_seq_length is '9', but must be a whole number",
         ),
     ],
 )
@@ -360,7 +360,7 @@ def test_a_pooling_without_the_prompt_is_refused(new, pooling):
     if pooling == "cls":
         assert load_embedder(new).settings.named_prompts == {"q": "the "}
     else:
-        with pytest.raises(InputError, match="the pooling mean leaves out the"):
+        with pytest.raises(InputError, match="its pooling leaves out the"):
             load_embedder(new)
 
 
@@ -406,7 +406,7 @@ def test_heads_have_no_place(config, tmp_path, caplog):
 
 
 def test_settings_without_a_place_are_refused(checkpoint, tmp_path):
-    with pytest.raises(InputError, match="has no pooling 'pooled', only cls"):
+    with pytest.raises(InputError, match="has the pooling pooled and the"):
         _convert(checkpoint, tmp_path / "st", pooling="pooled")
     with pytest.raises(InputError, match="pooling is a setting of sentence_tr"):
         convert_checkpoint(

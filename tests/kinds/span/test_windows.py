@@ -1,23 +1,27 @@
+import functools
 import json
 
 import numpy as np
 import pytest
 import tensorflow as tf
 from conftest import SPECIAL_TOKENS
+from span_examples import span_kind
 
 from keras_bert.errors import InputError
-from keras_bert.kinds.span.windows import QuestionWindows
-from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.kinds.span.windows import cut_windows
 
 
 def _windows(vocab_file, lower_case=True, **sizes):
-    sizes = {
-        "max_seq_length": 11,
-        "doc_stride": 3,
-        "max_query_length": 4,
-        **sizes,
-    }
-    return QuestionWindows(BertTokenizer(vocab_file, lower_case), **sizes)
+    """Returns a function of questions and contexts."""
+    kind = span_kind(
+        vocab_file,
+        do_lower_case=lower_case,
+        **{"max_seq_length": 11, "doc_stride": 3, "max_query_length": 4}
+        | sizes,
+    )
+    return functools.partial(
+        cut_windows, tokenizer=kind.tokenizer, settings=kind.spec.settings
+    )
 
 
 def _lists(windows):
@@ -171,8 +175,8 @@ def test_windows_of_the_reference(shared, name):
     articles = json.loads((folder / "input.json").read_text())["data"]
     expected = np.load(folder / "features_and_logits.npz")
     sizes = ("max_seq_length", "doc_stride", "max_query_length")
-    windows = QuestionWindows(
-        BertTokenizer(shared / "data/vocab/bert-base-uncased.vocab.txt"),
+    windows = _windows(
+        shared / "data/vocab/bert-base-uncased.vocab.txt",
         **{size: settings[size] for size in sizes},
     )(
         *zip(
@@ -206,7 +210,7 @@ def test_the_same_in_a_saved_model(vocab_file, tmp_path):
     assert expected[0] == [0, 0, 0, 0, 1, 2, 3]
     assert expected[2][4:6] == [[2, 3, 3], [2, 6, 23, 3, 3]]
     module = tf.Module()
-    module.windows = windows
+    module.tokenizer = windows.keywords["tokenizer"]
     module.cut = tf.function(
         lambda *texts: windows(*texts)._asdict(),
         input_signature=[tf.TensorSpec([None], tf.string)] * 2,

@@ -114,6 +114,15 @@ def test_a_word_gets_the_label_of_its_first_token(kind):
     assert kind.submission(answers[0]) == "O O I-LOC O B-PER"
 
 
+def _find(*args, mean_score=False):
+    """Returns (type, first, last, score) of the entities of each text."""
+    found = find_entities(*args, mean_score)
+    return [
+        [(kind.decode(), *rest) for kind, *rest in zip(*row, strict=True)]
+        for row in zip(*(x.to_list() for x in found), strict=True)
+    ]
+
+
 def test_entities_are_those_of_seqeval():
     random = np.random.default_rng(5)
     lengths = random.integers(0, 12, 300)
@@ -122,9 +131,7 @@ def test_entities_are_those_of_seqeval():
     ragged_ids, ragged_scores = (
         tf.RaggedTensor.from_row_lengths(x, lengths) for x in (ids, scores)
     )
-    found = find_entities(
-        ragged_ids, ragged_scores, LABELS, mean_score=False
-    ).to_list()
+    found = _find(ragged_ids, ragged_scores, LABELS)
     rows = zip(ragged_ids.to_list(), ragged_scores.to_list(), strict=True)
     for entities, (row, row_scores) in zip(found, rows, strict=True):
         tags = [LABELS[i] for i in row]
@@ -138,7 +145,7 @@ def test_entities_of_labels_without_begin_and_inside():
     ids = tf.ragged.constant([[1, 1, 0, 2], [2]])
     scores = tf.ragged.constant([[0.5, 0.25, 1.0, 1.0], [0.75]])
     labels = ("O", "NOUN", "VERB")
-    found = find_entities(ids, scores, labels, mean_score=False).to_list()
+    found = _find(ids, scores, labels)
     assert found == [
         [("NOUN", 0, 1, 0.25), ("VERB", 3, 3, 1.0)],
         [("VERB", 0, 0, 0.75)],
@@ -287,7 +294,9 @@ def test_a_wrong_row_is_named(kind, row, message):
 
 
 def test_a_window_of_special_tokens_only_is_refused(build):
-    with pytest.raises(InputError, match="max_seq_length is 3, but a window"):
+    with pytest.raises(
+        InputError, match="max_seq_length is 3, but must be at least 4"
+    ):
         build(max_seq_length=3)
 
 
@@ -307,6 +316,6 @@ def test_entities_of_other_tags(tags, expected):
     labels = sorted(set(tags))
     ids = tf.ragged.constant([[labels.index(tag) for tag in tags]])
     scores = tf.ones_like(ids, tf.float32)
-    found = find_entities(ids, scores, labels, mean_score=True).to_list()
+    found = _find(ids, scores, labels, mean_score=True)
     assert [entity[:3] for entity in found[0]] == expected
     assert METRICS["f1"]([tags], [tags]) == 1

@@ -37,8 +37,8 @@ def test_each_word_is_read_in_the_window_with_the_most_around_it(
     ids = tf.cast(ids, tf.int32)
     windows = window_words(
         Tokens(ids, tf.cast(begins_word, tf.bool), words=ids),
-        max_seq_length=max_seq_length,
-        tokenizer=tokenizer,
+        tokenizer,
+        max_seq_length,
     )
     numbers = windows.text_numbers.numpy().tolist()
     assert numbers == sorted(numbers)
@@ -82,15 +82,9 @@ def test_the_same_in_a_graph(tokenizer):
 
     @tf.function(autograph=False)
     def window(words):
-        return window_words(
-            Tokens.of_words(words, tokenizer),
-            max_seq_length=7,
-            tokenizer=tokenizer,
-        )
+        return window_words(Tokens.of_words(words, tokenizer), tokenizer, 7)
 
-    eager = window_words(
-        Tokens.of_words(words, tokenizer), max_seq_length=7, tokenizer=tokenizer
-    )
+    eager = window_words(Tokens.of_words(words, tokenizer), tokenizer, 7)
     for a, b in zip(window(words), eager, strict=True):
         a, b = (getattr(x, "flat_values", x) for x in (a, b))
         np.testing.assert_array_equal(a, b)
