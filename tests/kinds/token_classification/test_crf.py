@@ -14,7 +14,7 @@ from keras_bert.errors import InputError
 from keras_bert.export.config import ExportConfig
 from keras_bert.export.convert import convert_checkpoint
 from keras_bert.finetuning.config import FinetuningConfig
-from keras_bert.finetuning.finetuned_model import (
+from keras_bert.finetuning import (
     FinetunedModel,
     TokenClassifier,
     load_finetuned,
