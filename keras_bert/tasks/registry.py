@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import importlib
 import importlib.util
 import pkgutil
@@ -9,15 +11,17 @@ from pathlib import Path
 
 from keras_bert.errors import InputError
 from keras_bert.tasks.base import Task
+from keras_bert.tasks.tfds_reader import read_tfds
 
 
 def get_task(name: str | Path) -> Task:
     """Returns a task by name, or from a Python file of your own.
 
     Args:
-        name: A known name such as "glue/sst2", or a Python file that defines
+        name: A known name such as "glue/sst2"; a Python file that defines
             `TASKS`, as keras_bert/tasks/glue.py does: "my_task.py", or
-            "my_task.py:name" if it has several tasks.
+            "my_task.py:name" if it has several tasks; or "tfds/glue/sst2" for
+            a task whose data folder tensorflow-datasets has prepared.
 
     Raises:
         InputError: If the name is unknown.
@@ -34,6 +38,11 @@ def get_task(name: str | Path) -> Task:
     path, _, chosen = name.partition(":")
     if path.endswith(".py"):
         return _task_of_file(path, chosen)
+    if name.startswith("tfds/"):
+        name = name.removeprefix("tfds/")
+        task = get_task(name)
+        read = functools.partial(read_tfds, task, name)
+        return dataclasses.replace(task, read=read)
     tasks = known_tasks()
     if name not in tasks:
         raise InputError(

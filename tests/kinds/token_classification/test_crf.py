@@ -13,12 +13,12 @@ from small_checkpoint import write_checkpoint
 from keras_bert.errors import InputError
 from keras_bert.export.config import ExportConfig
 from keras_bert.export.convert import convert_checkpoint
-from keras_bert.finetuning.config import FinetuningConfig
 from keras_bert.finetuning import (
     FinetunedModel,
     TokenClassifier,
     load_finetuned,
 )
+from keras_bert.finetuning.config import FinetuningConfig
 from keras_bert.finetuning.run import finetune
 from keras_bert.finetuning.save_pretrained import save_pretrained
 from keras_bert.predict.served_model import ServedModel

@@ -1,0 +1,109 @@
+"""A data set of tensorflow-datasets -> the rows of a task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from keras_bert.errors import InputError
+from keras_bert.io.local_copy import local_copy
+from keras_bert.io.paths import to_path
+from keras_bert.tasks.base import Row, Task
+
+_ROWS_PER_BATCH = 1000
+
+
+def read_tfds(
+    task: Task, name: str, data_dir: str | Path, split: str
+) -> Iterator[Row]:
+    """Reads a split as `task.read` does, without a network.
+
+    Rows come one after the other from disk, unless the data set has `idx`, the
+    number of the row in the official file: then they are sorted in memory.
+
+    Args:
+        task: Says which fields and labels the rows have.
+        name: The name in tensorflow-datasets, such as "glue/mnli".
+        data_dir: The folder in which tensorflow-datasets prepared the data set.
+        split: The name of the split in the task.
+
+    Raises:
+        FileNotFoundError: If the data set or its split is absent.
+        InputError: If the data set does not have the fields or the labels of
+            the task.
+    """
+    import tensorflow_datasets as tfds
+
+    # tensorflow-datasets reads s3:// only through libraries of its own.
+    folder = local_copy(_folder(name, to_path(data_dir)))
+    builder = tfds.builder_from_directory(folder)
+    if split not in builder.info.splits:
+        raise FileNotFoundError(
+            f"{name} has no split {split!r}, only "
+            f"{', '.join(builder.info.splits)}."
+        )
+    features = builder.info.features
+    fields = list(task.text_fields)
+    if split not in task.test_files:
+        fields.append("label")
+    if missing := [field for field in fields if field not in features]:
+        raise InputError(
+            f"{name} has no field {missing[0]!r}, only "
+            f"{', '.join(features)}; the task needs {', '.join(fields)}."
+        )
+    # tensorflow-datasets shuffles. Predictions are submitted in the order of
+    # the official files, which is the order of idx.
+    order = ["idx"] if "idx" in features else []
+    dataset = builder.as_dataset(split=split).map(
+        lambda example: {x: example[x] for x in fields + order}
+    )
+    labels = None
+    if "label" in fields:
+        labels = _label_names(task, name, features["label"])
+    examples: Iterator[dict] = (
+        dict(zip(batch, values, strict=True))
+        for batch in tfds.as_numpy(dataset.batch(_ROWS_PER_BATCH))
+        for values in zip(*batch.values(), strict=True)
+    )
+    if order:
+        examples = iter(sorted(examples, key=lambda example: example["idx"]))
+    return (
+        {x: _string(example[x], x == "label" and labels) for x in fields}
+        for example in examples
+    )
+
+
+def _folder(name, data_dir):
+    """Returns the folder of the newest version."""
+    infos = data_dir.glob(f"{name}/*.*.*/dataset_info.json")
+    versions = {
+        tuple(map(int, info.parent.name.split("."))): info.parent
+        for info in infos
+    }
+    if not versions:
+        raise FileNotFoundError(
+            f"{data_dir} contains no prepared {name}; run "
+            f'tensorflow_datasets.load("{name}", data_dir=...) '
+            "once on a machine with a network."
+        )
+    return versions[max(versions)]
+
+
+def _label_names(task, name, feature):
+    """Returns the task's names of the label ids; None if they are numbers."""
+    names = getattr(feature, "names", None)
+    if names is None or set(names) == set(task.labels):
+        return names
+    # Official files have 0 and 1 for the names of tensorflow-datasets.
+    if task.labels == tuple(str(i) for i in range(len(names))):
+        return task.labels
+    raise InputError(
+        f"{name} has the labels {', '.join(names)}, but the task has "
+        f"{', '.join(task.labels)}; check the name and the labels."
+    )
+
+
+def _string(value, names):
+    if names:
+        return names[value]
+    return value.decode("utf-8") if isinstance(value, bytes) else str(value)
