@@ -1,4 +1,5 @@
 from .config import FinetuningConfig as FinetuningConfig
+from .explain import Explanation as Explanation
 from .finetuned_model import FinetunedModel as FinetunedModel
 from .finetuned_model import MultiLabelClassifier as MultiLabelClassifier
 from .finetuned_model import MultipleChoiceModel as MultipleChoiceModel

@@ -27,7 +27,9 @@ from keras_bert.finetuning.data import (
 )
 from keras_bert.finetuning.engine import Engine
 from keras_bert.finetuning.evaluation import Evaluation, Predictor
+from keras_bert.finetuning.explain import Explanation, explain_row
 from keras_bert.finetuning.export_report import export_report
+from keras_bert.finetuning.few_shot import fit_few_shot_rows
 from keras_bert.finetuning.fitting import checked_config, fit_rows
 from keras_bert.finetuning.folder import (
     finetuned_folder,
@@ -323,6 +325,27 @@ class FinetunedModel:
             for i in order[:top_k]
         ]
 
+    def explain(self, x: Any, label: str | None = None) -> Explanation:
+        """Says how much each token of one text or row moved the answer.
+
+        It explains the label, by default the most probable one, or the number
+        of a model without labels. See `Explanation`; a notebook draws it.
+
+        Example:
+            >>> model = keras_bert.load_finetuned("finetuned")
+            >>> explanation = model.explain("a very good film", label="1")
+            >>> [token["token"] for token in explanation.tokens]
+            ['a', 'very', 'good', 'film']
+            >>> explanation.to_html().count("<span")
+            4
+        """
+        if not isinstance(x, (str, tuple, Mapping)):
+            raise InputError(
+                f"explain takes one text, pair or row, but got {x!r:.80}."
+            )
+        (row,) = self._read([x])
+        return explain_row(self.model, self.kind, row, label)
+
     def evaluate(
         self, x: Any, y: Any = None, *, batch_size: int = 64
     ) -> dict[str, float]:
@@ -478,6 +501,52 @@ class TextClassifier(FinetunedModel):
     kind_class = Classification
     text_fields = ("text", "other_text")
     metrics = ("accuracy",)
+
+    @shown_log()
+    def fit_few_shot(
+        self,
+        x: Any,
+        y: Any = None,
+        *,
+        epochs: float = 20,
+        batch_size: int = 32,
+        learning_rate: float = 2e-5,
+        config: FinetuningConfig | None = None,
+    ) -> keras.callbacks.History:
+        """Trains on 8 to 64 examples of each label, better than `fit` can.
+
+        First, the encoder learns that texts of one label are near each other,
+        from all pairs of texts; then a logistic regression is the output layer
+        (SetFit, Tunstall et al. 2022, arXiv 2209.11055). Start from an encoder
+        of sentences, such as all-MiniLM-L6-v2, with `pooling="mean"`.
+
+        The arguments and the result are as in `fit`.
+
+        Example:
+            >>> model = keras_bert.TextClassifier.from_pretrained(
+            ...     "pretrained", pooling="mean"
+            ... )
+            >>> texts = ["a good film", "good", "a bad film", "bad"]
+            >>> labels = ["good", "good", "bad", "bad"]
+            >>> history = model.fit_few_shot(texts, labels, epochs=2)
+            >>> sorted(model.predict(["the movie was good"])[0]["scores"])
+            ['bad', 'good']
+        """
+        config = checked_config(
+            config,
+            None,
+            num_train_epochs=epochs,
+            train_batch_size=batch_size,
+            learning_rate=learning_rate,
+        )
+        spec, rows = self._learn(x, y)
+        kind = build_kind(spec, self._tokenizer, self.bert_config)
+        engine = Engine(kind, self.bert_config, config, self._checkpoint)
+        self._model, self.training, history = fit_few_shot_rows(
+            engine, rows, self._model
+        )
+        self._kind, self._spec, self._learns_fields = kind, spec, False
+        return history
 
 
 class MultiLabelClassifier(FinetunedModel):

@@ -72,8 +72,22 @@ class Classification(TextKind):
             and config.num_outputs > 1
         )
 
+    @classmethod
+    def hub_values(cls, settings):
+        if settings.pooling != "pooled":
+            raise InputError(
+                f"A classifier of transformers reads the output of the pooler, "
+                f"but this one has pooling={settings.pooling}; keep it in our "
+                "format, keras."
+            )
+        return super().hub_values(settings)
+
     def build_network(self, bert_config):
-        return build_classifier(bert_config, num_labels=len(self.spec.labels))
+        return build_classifier(
+            bert_config,
+            num_labels=len(self.spec.labels),
+            pooling=self.spec.settings.pooling,
+        )
 
     def settings_from_data(self, rows):
         if self.spec.settings.class_weights != BALANCED:

@@ -7,6 +7,7 @@ import dataclasses
 import keras
 
 from keras_bert.checkpoints.heads import NEXT_SENTENCE
+from keras_bert.errors import InputError
 from keras_bert.kinds.classification import Classification
 from keras_bert.kinds.kind import TaskSpec
 from keras_bert.models.pretraining import build_pretraining_model
@@ -33,6 +34,14 @@ class NextSentence(Classification):
         spec = super().read_spec(folder, bert_config)
         # The config has no names for these outputs, whatever it says.
         return dataclasses.replace(spec, labels=("is_next", "random"))
+
+    def _check(self):
+        super()._check()
+        if self.spec.settings.pooling != "pooled":
+            raise InputError(
+                "A next_sentence model has learned from the pooler; leave out "
+                f"pooling={self.spec.settings.pooling}."
+            )
 
     def build_network(self, bert_config):
         model = build_pretraining_model(bert_config)

@@ -81,9 +81,13 @@ class ClassificationSettings(WindowSettings, LabelSmoothingSettings):
             them ("yes=2.5,maybe=0.5"; the others weigh 1), or a number for
             each label, with commas between; "balanced" gives rare labels more
             weight, by how often they are in the training set; "" for 1.
+        pooling: What the classifier reads: pooled, the output of the pooler on
+            [CLS], as BERT does; or mean, the mean of all tokens, which suits an
+            encoder of sentence-transformers.
     """
 
     class_weights: str = ""
+    pooling: str = setting("pooled", choices=("pooled", "mean"))
 
 
 @dataclasses.dataclass(frozen=True)

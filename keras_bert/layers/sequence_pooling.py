@@ -16,8 +16,9 @@ class SequencePooling(keras.layers.Layer):
 
     Takes x [B, S, H]; `input_mask` [B, S], which numbers the K sequences of a
     row from 1 and is 0 at padding; and `cls_positions` [B, K], their first
-    tokens. The pooling is mean, cls (the first token) or max (by component).
-    The vector of a sequence without a token is finite, and otherwise undefined.
+    tokens. Without these, a row is one sequence, and the result is [B, H]. The
+    pooling is mean, cls (the first token) or max (by component). The vector of
+    a sequence without a token is finite, and otherwise undefined.
 
     Example:
         >>> from keras_bert.layers.sequence_pooling import SequencePooling
@@ -31,7 +32,10 @@ class SequencePooling(keras.layers.Layer):
         super().__init__(**kwargs)
         self.pooling = pooling
 
-    def call(self, x, input_mask, cls_positions):
+    def call(self, x, input_mask, cls_positions=None):
+        if cls_positions is None:
+            first = ops.zeros_like(input_mask[:, :1])
+            return self.call(x, input_mask > 0, first)[:, 0]
         num_sequences = ops.shape(cls_positions)[1]
         if self.pooling == "cls":
             vectors = ops.reshape(
@@ -51,9 +55,10 @@ class SequencePooling(keras.layers.Layer):
         num_tokens = ops.sum(weights, axis=2, keepdims=True)
         return ops.matmul(weights, x) / ops.maximum(num_tokens, 1.0)
 
-    def compute_output_spec(self, x, input_mask, cls_positions):
+    def compute_output_spec(self, x, input_mask, cls_positions=None):
+        sequences = () if cls_positions is None else cls_positions.shape[1:]
         return keras.KerasTensor(
-            (x.shape[0], cls_positions.shape[1], x.shape[-1]), "float32"
+            (x.shape[0], *sequences, x.shape[-1]), "float32"
         )
 
     def get_config(self):

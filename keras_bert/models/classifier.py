@@ -7,14 +7,19 @@ import keras
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.layers.dropout import Dropout
+from keras_bert.layers.sequence_pooling import SequencePooling
 from keras_bert.models.encoder import build_encoder
 from keras_bert.models.output_layer import build_output_layer
 
 
-def build_classifier(config: BertConfig, *, num_labels: int) -> keras.Model:
+def build_classifier(
+    config: BertConfig, *, num_labels: int, pooling: str = "pooled"
+) -> keras.Model:
     """Builds the encoder with a softmax classifier on [CLS] (paper, 4.1).
 
-    A left-to-right encoder classifies the last token; see `Pooler`.
+    A left-to-right encoder classifies the last token; see `Pooler`. With the
+    pooling "mean", the classifier reads the mean of all tokens, as suits an
+    encoder that was trained on sentences, and there is no pooler.
     Inputs: those of `build_encoder`. Output: `logits`, float32 [B, L].
 
     The logits are not probabilities: compile with
@@ -39,7 +44,9 @@ def build_classifier(config: BertConfig, *, num_labels: int) -> keras.Model:
             "at least 2 labels; give the number of labels, or use "
             "build_regressor for a single number."
         )
-    return _build(config, num_labels, "classifier")
+    if pooling not in ("pooled", "mean"):
+        raise InputError(f"pooling is {pooling!r}, but must be pooled or mean.")
+    return _build(config, num_labels, "classifier", pooling)
 
 
 def build_regressor(config: BertConfig) -> keras.Model:
@@ -56,10 +63,14 @@ def build_regressor(config: BertConfig) -> keras.Model:
     return _build(config, 1, "regressor")
 
 
-def _build(config, units, name):
+def _build(config, units, name, pooling="pooled"):
     encoder = build_encoder(config)
-    x = Dropout(config.hidden_dropout_prob, name=f"{name}_dropout")(
-        encoder.output["pooled_output"]
-    )
+    if pooling == "pooled":
+        x = encoder.output["pooled_output"]
+    else:
+        x = SequencePooling(pooling, name="pooling")(
+            encoder.output["sequence_output"], encoder.input["input_mask"]
+        )
+    x = Dropout(config.hidden_dropout_prob, name=f"{name}_dropout")(x)
     logits = build_output_layer(config, units, name)(x)
     return keras.Model(encoder.input, {"logits": logits}, name=f"bert_{name}")

@@ -77,6 +77,7 @@ def test_contestants_on_an_accelerator_come_one_after_another(
     }
 
 
+@pytest.mark.pictures
 def test_table_and_picture(tmp_path):
     def figures(*seconds):
         return {

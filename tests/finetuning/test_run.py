@@ -103,6 +103,7 @@ def _scores(answers):
 
 
 @pytest.mark.slow
+@pytest.mark.pictures
 def test_pairs_from_checkpoint_to_raw_strings(checkpoint, tmp_path):
     out = tmp_path / "out"
     task = _task()

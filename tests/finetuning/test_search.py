@@ -61,6 +61,7 @@ def _search(output_dir, configs=CONFIGS, task=TASK, **kwargs):
     )
 
 
+@pytest.mark.pictures
 def test_every_combination_runs_and_the_best_is_kept(tmp_path, runs):
     best = _search(tmp_path)
     assert len(runs) == len(set(runs)) == 8

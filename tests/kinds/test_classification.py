@@ -41,6 +41,7 @@ def test_metrics():
     assert matthews([0, 1, 2, 0], [0, 1, 2, 1]) == pytest.approx(0.7)
 
 
+@pytest.mark.pictures
 def test_reports(build, tmp_path):
     kind = build(text_fields=("left", "right"))
     labels = ["no", "yes", "maybe", "yes"]

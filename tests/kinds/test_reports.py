@@ -41,6 +41,7 @@ def drawn(monkeypatch):
     return displays
 
 
+@pytest.mark.pictures
 def test_the_confusion_matrix_of_a_few_labels(tmp_path, drawn):
     file = tmp_path / "c.png"
     write_confusion_matrix(file, [0, 0, 2, 1], [0, 2, 2, 0], ("a", "b", "c"))
@@ -54,6 +55,7 @@ def test_the_confusion_matrix_of_a_few_labels(tmp_path, drawn):
     assert file.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.pictures
 def test_the_confusion_matrix_of_a_thousand_labels_is_small(tmp_path, drawn):
     random = np.random.default_rng(8)
     labels = tuple(f"label {i}" for i in range(1000))

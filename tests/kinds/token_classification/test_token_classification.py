@@ -145,6 +145,7 @@ def test_entities_of_labels_without_begin_and_inside():
     ]
 
 
+@pytest.mark.pictures
 def test_the_reports_have_the_figures_of_conlleval(build, shared, tmp_path):
     types = ("PER", "ORG", "LOC", "MISC")
     labels = ("O", *(f"{prefix}-{name}" for name in types for prefix in "BI"))

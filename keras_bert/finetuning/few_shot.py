@@ -1,0 +1,130 @@
+"""A few labeled texts and an encoder of sentences -> a classifier."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_bert.errors import InputError
+from keras_bert.finetuning.engine import Engine
+from keras_bert.finetuning.evaluation import Predictor
+from keras_bert.finetuning.fitting import fit_rows
+from keras_bert.kinds.classification import Classification
+from keras_bert.tasks.base import Row
+from keras_bert.training.objectives import BatchObjective
+
+_VECTORS = "vectors"
+
+
+def fit_few_shot_rows(
+    engine: Engine, rows: Sequence[Row], network: keras.Model | None
+) -> tuple[keras.Model, Any, keras.callbacks.History]:
+    """Trains the encoder on all pairs of rows, and then solves for the layer.
+
+    This is SetFit (Tunstall et al. 2022, arXiv 2209.11055, section 3) with two
+    changes: the pairs are all pairs of a batch, so that each text is encoded
+    once for many pairs, and the output layer is part of the network.
+
+    Returns the network, what is known of the training, and its history.
+    """
+    kind = engine.kind
+    settings: Any = kind.spec.settings
+    if type(kind) is not Classification or settings.in_windows:
+        raise InputError(
+            "Few-shot training takes a classifier whose texts are not read in "
+            "windows; train another model with fit."
+        )
+    if len({row["label"] for row in rows}) < len(kind.spec.labels):
+        raise InputError(
+            "A label has no example; few-shot training needs some for each of "
+            f"{', '.join(kind.spec.labels)}."
+        )
+    settings = dataclasses.replace(settings, class_weights="")
+    contrast = _Contrast(
+        dataclasses.replace(kind.spec, settings=settings), kind.tokenizer
+    )
+    trained, _, training, history = fit_rows(
+        dataclasses.replace(engine, kind=contrast),
+        rows,
+        [],
+        network=network,
+        callbacks=(),
+        output_dir=None,
+        starts_over=False,
+    )
+    model = kind.build_model(engine.bert_config)
+    values = {weight.path: weight for weight in trained.weights}
+    for weight in model.weights:
+        if weight.path in values:
+            weight.assign(values[weight.path])
+    examples = contrast.encode(rows, labeled=True)
+    outputs, _ = Predictor(trained, {_VECTORS: contrast.objectives[_VECTORS]})(
+        examples, batch_size=32
+    )
+    kernel, bias = _solve(np.stack(outputs[_VECTORS]), kind.gold(rows))
+    layer = model.get_layer("classifier")
+    layer.kernel.assign(kernel)
+    layer.bias.assign(bias)
+    return model, training, history
+
+
+class _Contrast(Classification):
+    """Learns vectors that are near each other if their label is the same."""
+
+    batches_by_length = False
+
+    def build_model(self, bert_config):
+        model = super().build_model(bert_config)
+        vectors = model.get_layer("classifier_dropout").input
+        return keras.Model(model.input, {_VECTORS: vectors}, name=model.name)
+
+    @property
+    def objectives(self):
+        return {_VECTORS: BatchObjective(_error_of_cosines)}
+
+    training_objectives = objectives
+
+    def encode(self, rows, *, labeled):
+        examples = super().encode(rows, labeled=True)
+        labels = {_VECTORS: examples.labels["logits"]}
+        return dataclasses.replace(examples, labels=labels)
+
+
+def _error_of_cosines(labels, vectors, weights):
+    """The cosine of two rows must be 1 if they have one label, or else 0.
+
+    The mean squared error of the pairs of one label, and that of the other
+    pairs, count the same (SetFit draws as many of both).
+    """
+    unit = tf.math.l2_normalize(tf.cast(vectors, tf.float32), axis=-1)
+    cosines = tf.matmul(unit, unit, transpose_b=True)
+    counts = tf.cast(weights > 0, tf.float32)
+    pairs = counts[:, None] * counts[None, :]
+    pairs = tf.linalg.set_diag(pairs, tf.zeros_like(counts))
+    is_same = tf.cast(labels[:, None] == labels[None, :], tf.float32)
+    error = tf.square(cosines - is_same)
+    return tf.add_n(
+        [
+            tf.math.divide_no_nan(tf.reduce_sum(of * error), tf.reduce_sum(of))
+            for of in (pairs * is_same, pairs * (1 - is_same))
+        ]
+    )
+
+
+def _solve(vectors, labels):
+    """Returns the kernel [H, L] and the bias [L] of a logistic regression."""
+    from sklearn.linear_model import LogisticRegression
+
+    # Its regularization is for vectors of length 1.
+    scale = np.linalg.norm(vectors, axis=1).mean()
+    solved = LogisticRegression(max_iter=1000).fit(vectors / scale, labels)
+    kernel, bias = solved.coef_.T / scale, solved.intercept_
+    if len(bias) == 1:  # the logit of the second of two labels
+        kernel = np.concatenate([-kernel, kernel], axis=1) / 2
+        bias = np.concatenate([-bias, bias]) / 2
+    return kernel, bias

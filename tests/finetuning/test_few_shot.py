@@ -1,0 +1,109 @@
+"""Few examples: contrast, and then a head that is solved for."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from kind_examples import make_kind
+from sklearn.linear_model import LogisticRegression
+from small_checkpoint import write_checkpoint
+
+import keras_bert
+from keras_bert.errors import InputError
+from keras_bert.finetuning.few_shot import _error_of_cosines, _solve
+
+TEXTS = ["a good film", "good", "the dog is bad", "bad", "a quick fox", "fox"]
+LABELS = ["good", "good", "bad", "bad", "fox", "fox"]
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("few_shot")
+    config = keras_bert.BertConfig(
+        vocab_size=31,
+        hidden_size=12,
+        num_hidden_layers=2,
+        num_attention_heads=3,
+        intermediate_size=20,
+        max_position_embeddings=16,
+    )
+    return write_checkpoint(folder / "pretrained", config)
+
+
+def _classifier(checkpoint, **options):
+    return keras_bert.TextClassifier.from_pretrained(checkpoint, **options)
+
+
+def test_it_learns_what_the_examples_show(checkpoint, tmp_path):
+    model = _classifier(checkpoint, pooling="mean")
+    history = model.fit_few_shot(TEXTS, LABELS, epochs=30, learning_rate=0.01)
+    losses = history.history["loss"]
+    assert losses[-1] < losses[0] / 2
+    answers = model.predict(TEXTS)
+    assert [answer["label"] for answer in answers] == LABELS
+    model.save(tmp_path / "saved")
+    loaded = keras_bert.load_finetuned(tmp_path / "saved")
+    assert loaded.kind.spec.settings.pooling == "mean"
+    assert loaded.predict(TEXTS) == answers
+
+
+@pytest.mark.parametrize("num_labels", [2, 3])
+def test_the_layer_is_a_logistic_regression(num_labels):
+    random = np.random.default_rng(7)
+    labels = np.arange(11) % num_labels
+    vectors = random.normal(size=(11, 5)) + labels[:, None]
+    kernel, bias = _solve(vectors, labels)
+    scale = np.linalg.norm(vectors, axis=1).mean()
+    solved = LogisticRegression(max_iter=1000).fit(vectors / scale, labels)
+    np.testing.assert_allclose(
+        tf.nn.softmax(vectors @ kernel + bias),
+        solved.predict_proba(vectors / scale),
+        atol=1e-9,
+    )
+
+
+def test_the_error_of_all_pairs_without_rows_that_do_not_count():
+    vectors = tf.constant([[2.0, 0.0], [0.0, 1.0], [3.0, 3.0], [9.0, 9.0]])
+    labels, weights = tf.constant([1, 1, 0, 0]), tf.constant([1.0, 1, 1, 0])
+    # One pair of one label, with the cosine 0; two others, with 1 / sqrt(2).
+    error = _error_of_cosines(labels, vectors, weights)
+    assert float(error) == pytest.approx(1 + 0.5)
+
+
+def test_what_it_refuses(checkpoint):
+    model = _classifier(checkpoint, labels=["bad", "good"])
+    with pytest.raises(InputError, match="A label has no example"):
+        model.fit_few_shot(["good"], ["good"])
+    model = keras_bert.MultiLabelClassifier.from_pretrained(checkpoint)
+    assert not hasattr(model, "fit_few_shot")
+    model = _classifier(checkpoint, window_pooling="mean")
+    with pytest.raises(InputError, match="not read in windows"):
+        model.fit_few_shot(TEXTS, LABELS)
+
+
+def test_a_mean_of_tokens_is_served_and_has_no_place_in_transformers(
+    checkpoint, tmp_path
+):
+    model = _classifier(checkpoint, labels=["bad", "good"], pooling="mean")
+    served = keras_bert.ServedModel(model.export(tmp_path / "served"))
+    rows = [{"text": text} for text in TEXTS]
+    for answer, expected in zip(
+        served.answer(rows), model.predict(TEXTS), strict=True
+    ):
+        assert answer["scores"] == pytest.approx(expected["scores"], abs=1e-6)
+    model.save(tmp_path / "saved")
+    with pytest.raises(InputError, match="pooling=mean"):
+        keras_bert.convert_checkpoint(
+            tmp_path / "saved", tmp_path / "converted", to="huggingface"
+        )
+    assert not (tmp_path / "converted").exists()
+
+
+def test_the_head_of_pre_training_reads_the_pooler(vocab_file, config):
+    with pytest.raises(InputError, match="learned from the pooler"):
+        make_kind(
+            "next_sentence",
+            vocab_file,
+            config,
+            labels=("a", "b"),
+            pooling="mean",
+        )
