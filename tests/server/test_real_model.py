@@ -58,7 +58,7 @@ def test_an_exported_classifier(folder):
         ).json()["results"]
         for row, answer in zip(results, expected, strict=True):
             assert dict(row) == pytest.approx(answer["scores"], abs=1e-5)
-        (listed,) = client.get("/page/models").json()
+        (listed,) = client.get("/page/models").json()["models"]
         assert listed["kind"] == "classification"
         assert listed["labels"] == ["no", "yes", "?"]
         # The export wrote requests, which the server has asked already.
