@@ -55,22 +55,25 @@ class SelfAttention(keras.layers.Layer):
         )
 
     def call(self, x, input_mask, packed=False):
+        probs = self.probabilities(x, input_mask, packed)
+        probs = self.dropout(ops.cast(probs, self.compute_dtype))
+        value = self._split_heads(self.value(x), ops.shape(input_mask)[1])
+        context = ops.matmul(probs, value)  # [B, N, S, D]
+        context = ops.transpose(context, (0, 2, 1, 3))  # [B, S, N, D]
+        return self.output_dense(ops.reshape(context, (-1, x.shape[-1])))
+
+    def probabilities(self, x, input_mask, packed=False):
+        """Returns how each token S attends to the tokens T, [B, N, S, T]."""
         seq_length = ops.shape(input_mask)[1]
         # Scaling the query is cheaper than scaling the scores.
         query = self.query(x) * self.head_size**-0.5
         query = self._split_heads(query, seq_length)  # [B, N, S, D]
         key = self._split_heads(self.key(x), seq_length)  # [B, N, T, D]
-        value = self._split_heads(self.value(x), seq_length)  # [B, N, T, D]
-
         scores = ops.matmul(query, ops.transpose(key, (0, 1, 3, 2)))
         # Always in float32: softmax sums many small numbers.
         scores = ops.cast(scores, "float32")  # [B, N, S, T]
         scores += self._mask_adder(input_mask, seq_length, packed)
-        probs = ops.cast(ops.softmax(scores), self.compute_dtype)
-
-        context = ops.matmul(self.dropout(probs), value)  # [B, N, S, D]
-        context = ops.transpose(context, (0, 2, 1, 3))  # [B, S, N, D]
-        return self.output_dense(ops.reshape(context, (-1, x.shape[-1])))
+        return ops.softmax(scores)
 
     def _split_heads(self, x, seq_length):
         x = ops.reshape(x, (-1, seq_length, self.num_heads, self.head_size))
@@ -98,3 +101,19 @@ class SelfAttention(keras.layers.Layer):
 
     def compute_output_spec(self, x, input_mask, packed=False):
         return keras.KerasTensor(x.shape, self.compute_dtype)
+
+
+class AttentionProbabilities(keras.layers.Layer):
+    """The probabilities of a layer of self-attention: float32 [B, N, S, T]."""
+
+    def __init__(self, attention: SelfAttention, **kwargs):
+        super().__init__(**kwargs)
+        self.attention = attention
+
+    def call(self, x, input_mask):
+        return self.attention.probabilities(x, input_mask)
+
+    def compute_output_spec(self, x, input_mask):
+        batch, length = input_mask.shape
+        shape = (batch, self.attention.num_heads, length, length)
+        return keras.KerasTensor(shape, "float32")

@@ -6,5 +6,6 @@ from .heads import build_regressor as build_regressor
 from .heads import build_span_labeler as build_span_labeler
 from .heads import build_token_classifier as build_token_classifier
 from .pretraining import build_pretraining_model as build_pretraining_model
+from .rewired import with_attentions as with_attentions
 from .rewired import with_hidden_states as with_hidden_states
 from .window_pooling import pool_windows as pool_windows

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterable
 import keras
 
 from keras_bert.errors import InputError
+from keras_bert.layers.attention import AttentionProbabilities
 from keras_bert.layers.embeddings import BertEmbeddings
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.pooler import Pooler
@@ -101,6 +102,39 @@ def can_pack(model: keras.Model) -> bool:
 
     outputs = _call_layers(model, inputs, call).output
     return _all_in(keras.tree.flatten(outputs), vectors)
+
+
+def with_attentions(model: keras.Model, layers: Iterable[int]) -> keras.Model:
+    """Adds outputs `attention_1`, `attention_2` ... to a network.
+
+    They are the attention probabilities of encoder layers, which count from 1:
+    float32 [B, N, S, T], how each token S of a head N attends to the tokens T.
+
+    Raises InputError if the network has no such layer of its own, as an
+    embedder has its encoder within.
+
+    Example:
+        >>> bert = keras_bert.load_pretrained("pretrained", max_seq_length=16)
+        >>> network = keras_bert.models.with_attentions(bert.encoder, [2])
+        >>> network(bert.preprocessor(["a good film"]))["attention_2"].shape
+        TensorShape([1, 3, 5, 5])
+    """
+    names = {f"layer_{i - 1}": f"attention_{i}" for i in layers}
+    inputs, found = _new_inputs(model), {}
+
+    def call(layer, *args, **kwargs):
+        if name := names.get(layer.name):
+            probabilities = AttentionProbabilities(layer.attention, name=name)
+            found[name] = probabilities(*args)
+        return layer(*args, **kwargs)
+
+    outputs = _call_layers(model, inputs, call).output
+    if missing := set(names.values()) - set(found):
+        raise InputError(
+            f"{model.name} has no {min(missing)}; choose other layers, or the "
+            "encoder itself."
+        )
+    return keras.Model(inputs, {**outputs, **found}, name=model.name)
 
 
 def with_packed_rows(model: keras.Model) -> keras.Model:

@@ -25,7 +25,7 @@ from keras_bert.models.heads import (
     build_token_classifier,
 )
 from keras_bert.models.pretraining import build_pretraining_model
-from keras_bert.models.rewired import with_hidden_states
+from keras_bert.models.rewired import with_attentions, with_hidden_states
 from keras_bert.training.distribution import precision
 
 ROOT = Path(__file__).parent.parent.parent
@@ -76,6 +76,32 @@ def test_the_encoder_equals_the_reference_layer_by_layer(config, features):
     assert [w.path for w in network.weights] == [w.path for w in model.weights]
     with pytest.raises(InputError, match="has no layer_2 whose hidden states"):
         with_hidden_states(model, [3])
+
+
+def test_attention_probabilities(config, features):
+    model = build_encoder(config)
+    randomize(model)
+    weights = _weights(model)
+    network = with_attentions(with_hidden_states(model, [1]), [2])
+    outputs = network(features)
+    _assert_equal(outputs, bert(weights, config, features) | outputs)
+    x = outputs["hidden_1"].numpy()
+    query, key = (
+        (
+            x @ weights[f"layer_1/attention/{name}/kernel"]
+            + weights[f"layer_1/attention/{name}/bias"]
+        ).reshape(B, S, 3, 4)
+        for name in ("query", "key")
+    )
+    scores = np.einsum("bsnd,btnd->bnst", query, key) / 2
+    scores += (1 - features["input_mask"][:, None, None]) * -10000.0
+    expected = np.exp(scores - scores.max(-1, keepdims=True))
+    expected /= expected.sum(-1, keepdims=True)
+    np.testing.assert_allclose(outputs["attention_2"], expected, atol=1e-5)
+    with pytest.raises(InputError, match="no attention_3; choose other"):
+        with_attentions(model, [1, 3])
+    with pytest.raises(InputError, match="or the encoder itself"):
+        with_attentions(build_embedder(config), [1])
 
 
 @pytest.mark.parametrize("build", [build_multiple_choice, build_embedder])
