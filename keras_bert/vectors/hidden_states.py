@@ -45,13 +45,15 @@ class HiddenStates:
                 )
         self._embedder, self._layers = embedder, layers
         numbers = [number % count + 1 for number in layers]
-        network = with_hidden_states(embedder.model, numbers)
+        network = with_hidden_states(
+            keras.Model(encoder.input, {"sequence_output": encoder.output}),
+            numbers,
+        )
 
         @tf.function(autograph=False, reduce_retracing=True)
         def compute(features):
             outputs = network(features, training=False)
-            states = [outputs[f"hidden_{number}"] for number in numbers]
-            return tf.stack(states, axis=3)[:, 0]  # [B, S, layers, H]
+            return tf.stack([outputs[f"hidden_{i}"] for i in numbers], axis=2)
 
         self._compute = compute
 
@@ -67,21 +69,24 @@ class HiddenStates:
 
         A text is also a pair of texts, as `A ||| B`.
         """
-        rows = [text.strip().rsplit(" ||| ", 1) for text in texts]
-        lines = [""] * len(rows)
-        truncated = np.zeros(len(rows), bool)
+        examples = [text.strip().rsplit(" ||| ", 1) for text in texts]
+        lines = [""] * len(texts)
+        truncated = np.zeros(len(texts), bool)
         for pairs in (False, True):
-            numbers = [i for i, x in enumerate(rows) if (len(x) == 2) == pairs]
+            numbers = [
+                i for i, x in enumerate(examples) if (len(x) == 2) == pairs
+            ]
             if not numbers:
                 continue
-            first, *second = zip(*(rows[i] for i in numbers), strict=True)
+            first, *second = zip(*(examples[i] for i in numbers), strict=True)
             batches = self._embedder.batches(
                 [prompt + text for text in first], *second, size=batch_size
             )
             for places, batch, are_cut in batches:
-                states = self._compute(batch).numpy()
-                ids = batch["input_ids"][:, 0].numpy()
-                sizes = tf.reduce_sum(batch["input_mask"], axis=[1, 2]).numpy()
+                rows = {name: x[:, 0] for name, x in batch.items()}  # [B, S]
+                states = self._compute(rows).numpy()  # [B, S, layers, H]
+                ids = rows["input_ids"].numpy()
+                sizes = tf.reduce_sum(rows["input_mask"], axis=1).numpy()
                 for i, place in enumerate(places):
                     number, size = numbers[place], sizes[i]
                     truncated[number] = are_cut[i]
