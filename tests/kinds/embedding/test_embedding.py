@@ -353,7 +353,7 @@ def test_a_pre_trained_encoder_is_evaluated_as_it_is(
             )[0]
         )
     }
-    with pytest.raises(InputError, match="has no pooler, so the model cannot"):
+    with pytest.raises(InputError, match="no weights of pooler"):
         evaluate("refused", pooling="pooled")
     assert not (tmp_path / "refused").exists()
 

@@ -318,7 +318,7 @@ def test_examples_in_files(build, tmp_path, monkeypatch):
         np.testing.assert_array_equal(batch, other)
     assert found.features["num_windows"].shape == (3, 3)
     more = [{"anchor": "a", "positive": "b"}]
-    with pytest.raises(InputError, match="Example 3 has 2 choices, or texts"):
+    with pytest.raises(InputError, match="From example 3 on, .* as many"):
         encode_rows(build(), [*rows[:2], *more], tmp_path)
 
 
@@ -326,7 +326,7 @@ def test_wrong_settings(config, build):
     for changes, message in (
         ({"doc_stride": 0}, "doc_stride is 0, but must be above 0"),
         ({"window_pooling": "sum"}, "window_pooling is 'sum', but must be one"),
-        ({"max_seq_length": 2}, "max_seq_length is 2, but must be at least 3"),
+        ({"max_seq_length": 2}, "max_seq_length is 2, but must be at least 4"),
     ):
         with pytest.raises(InputError, match=message):
             build(**changes)

@@ -56,7 +56,7 @@ def finetuned(kind, config):
     randomize(model)
     # So that the answers depend on the words, and on the labels around them.
     kernel, bias = model.get_layer("token_classifier").weights
-    kernel.assign(20 * kernel)
+    kernel.assign(8 * kernel)
     bias.assign([0.0, 0.0, 0.0])
     transitions = [[1.0, 0.5, -4.0], [-1.0, -1.0, 2.0], [0.5, 0.0, -2.0]]
     model.get_layer("crf").transitions.assign(transitions)
@@ -174,7 +174,7 @@ def test_other_formats_answer_as_predict_does(
 def test_a_network_of_keras_is_saved_with_its_crf(finetuned, tmp_path):
     network, tokenizer = finetuned.model, finetuned.kind.tokenizer
     task = {"text_fields": "words", "labels": LABELS}
-    with pytest.raises(InputError, match="crf/transitions .* from its layers"):
+    with pytest.raises(InputError, match="crf/transitions .* None is expected"):
         save_pretrained(network, tokenizer, tmp_path / "saved", **task)
     settings = {"crf": True, "max_seq_length": 6}
     save_pretrained(
