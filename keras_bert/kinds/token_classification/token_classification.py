@@ -89,8 +89,7 @@ class TokenClassification(Kind):
 
     def __init__(self, spec, tokenizer):
         super().__init__(spec, tokenizer)
-        # A subclass may have settings without it.
-        self._has_crf = getattr(spec.settings, "crf", False)
+        self._has_crf = spec.settings.crf
         if self._has_crf:
             objective = Objective(crf_loss, soft_loss=_soft_crf_loss)
             self.objectives = {"chain": objective}
