@@ -16,6 +16,7 @@ import keras
 from keras import ops
 
 import keras_bert
+from keras_bert.layers.crf import Crf
 from keras_bert.models.flops import count_work
 
 # The slice of [embeddings, layer_0, ..., last layer] to read.
@@ -29,26 +30,26 @@ FEATURES = {
 }
 
 
+_TokenClassification = keras_bert.kinds.get_kind("token_classification")
+
+
 @dataclasses.dataclass(frozen=True)
-class FeatureBasedSettings(keras_bert.kinds.KindSettings):
+class FeatureBasedSettings(_TokenClassification.Settings):
     """Settings of a feature-based tagger.
 
     Attributes:
         features: The hidden states of the frozen encoder that the tagger reads.
         bilstm_size: Units, in each direction, of a two-layer BiLSTM on them; 0
             for no BiLSTM.
-        label_smoothing: The share of each label that the loss of training
-            divides among all labels; 0 for none.
     """
 
     features: str = keras_bert.kinds.setting(
         "concat_last_four", choices=tuple(FEATURES)
     )
     bilstm_size: int = keras_bert.kinds.setting(768, minimum=0)
-    label_smoothing: float = keras_bert.kinds.setting(0.0, minimum=0, below=1)
 
 
-class FeatureBasedNER(keras_bert.kinds.get_kind("token_classification")):
+class FeatureBasedNER(_TokenClassification):
     """Encodes, answers and is scored as any token classification."""
 
     name = "feature_based_ner"
@@ -60,6 +61,7 @@ class FeatureBasedNER(keras_bert.kinds.get_kind("token_classification")):
             num_labels=len(self.spec.labels),
             features=self.spec.settings.features,
             bilstm_size=self.spec.settings.bilstm_size,
+            crf=self.spec.settings.crf,
         )
 
     def work_counter(self, bert_config):
@@ -85,11 +87,11 @@ class FeatureBasedNER(keras_bert.kinds.get_kind("token_classification")):
         return count
 
 
-def build_tagger(bert_config, *, num_labels, features, bilstm_size):
-    """Builds a frozen encoder with a BiLSTM and a softmax on it.
+def build_tagger(bert_config, *, num_labels, features, bilstm_size, crf=False):
+    """Builds a frozen encoder with a BiLSTM and a softmax, or a CRF, on it.
 
-    Inputs: those of `build_encoder`. Output: `logits`, float32 [B, S, L]. The
-    encoder has all its weights under their usual paths.
+    Inputs and output: those of `build_token_classifier`. The encoder has all
+    its weights under their usual paths.
     """
     inputs = {
         name: keras.Input((None,), dtype="int32", name=name)
@@ -119,7 +121,12 @@ def build_tagger(bert_config, *, num_labels, features, bilstm_size):
         dtype="float32",
         name="token_classifier",
     )(x)
-    return keras.Model(inputs, {"logits": logits}, name="bert_feature_tagger")
+    output = (
+        {"chain": Crf(dtype="float32", name="crf")(logits)}
+        if crf
+        else {"logits": logits}
+    )
+    return keras.Model(inputs, output, name="bert_feature_tagger")
 
 
 class FrozenEncoder(keras.layers.Layer):

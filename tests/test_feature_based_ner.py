@@ -139,7 +139,8 @@ def test_features_that_do_not_exist(build):
 
 
 @pytest.mark.slow
-def test_it_is_trained_exported_and_asked(task, config, tmp_path):
+@pytest.mark.parametrize("crf", [False, True])
+def test_it_is_trained_exported_and_asked(task, config, tmp_path, crf):
     write_checkpoint(tmp_path / "pretrained", config)
     rows = [
         {"words": ["the", "lazy", "fox"], "label": ["O", "O", "B-PER"]},
@@ -159,7 +160,12 @@ def test_it_is_trained_exported_and_asked(task, config, tmp_path):
         config=keras_bert.FinetuningConfig(
             learning_rate=0.03, train_batch_size=5, num_train_epochs=3
         ),
-        settings={"features": "last", "bilstm_size": 7, "max_seq_length": 12},
+        settings={
+            "features": "last",
+            "bilstm_size": 7,
+            "max_seq_length": 12,
+            "crf": crf,
+        },
     )
     saved = json.loads((tmp_path / "out" / "best" / "task.json").read_text())
     assert saved["kind"] == "feature_based_ner"

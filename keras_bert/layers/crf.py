@@ -31,6 +31,9 @@ class Crf(keras.layers.Layer):
         transitions = ops.broadcast_to(self.transitions, shape)
         return ops.concatenate([transitions, logits], axis=1)
 
+    def compute_mask(self, logits, previous_mask):
+        return None  # a BiLSTM's mask has no place for the transitions
+
     def compute_output_spec(self, logits):
         batch, length, size = logits.shape
         length = None if length is None else size + length

@@ -88,7 +88,8 @@ class TokenClassification(Kind):
 
     def __init__(self, spec, tokenizer):
         super().__init__(spec, tokenizer)
-        if spec.settings.crf:
+        self._has_crf = spec.settings.crf
+        if self._has_crf:
             objective = Objective(crf_loss, soft_loss=_soft_crf_loss)
             self.objectives = {"chain": objective}
 
@@ -97,9 +98,9 @@ class TokenClassification(Kind):
         return {"max_seq_length": max_seq_length, "entity_grouping": "first"}
 
     def build_model(self, bert_config):
-        crf, num_labels = self.spec.settings.crf, len(self.spec.labels)
+        num_labels = len(self.spec.labels)
         return build_token_classifier(
-            bert_config, num_labels=num_labels, crf=crf
+            bert_config, num_labels=num_labels, crf=self._has_crf
         )
 
     def encode(self, rows, *, labeled):
@@ -115,8 +116,7 @@ class TokenClassification(Kind):
             is_read = windows.is_read.values.numpy()
             ids = np.full(is_read.shape, IGNORED, "int32")
             # 0 is no label of a CRF, but a token that is not a word.
-            first = int(self.spec.settings.crf)
-            ids[is_read] = np.add(self._gold_ids(rows), first)
+            ids[is_read] = np.add(self._gold_ids(rows), int(self._has_crf))
             (output,) = self.objectives
             labels[output] = windows.is_read.with_values(tf.constant(ids))
         return Examples(
@@ -234,7 +234,7 @@ class TokenClassification(Kind):
     @property
     def _num_transitions(self):
         """The number of rows before the logits in a network's output."""
-        return len(self.spec.labels) if self.spec.settings.crf else 0
+        return len(self.spec.labels) if self._has_crf else 0
 
     def _read(self, model, tokens):
         """Returns what `_answer` does, and how the texts were read."""
@@ -250,7 +250,7 @@ class TokenClassification(Kind):
 
     def _choose(self, words, transitions):
         """Logits [B, (words), L] -> labels of all words, and scores, [W]."""
-        if not self.spec.settings.crf:
+        if not self._has_crf:
             scores = tf.nn.softmax(words.values)
             label_ids = tf.argmax(words.values, axis=-1)
             return label_ids, tf.reduce_max(scores, axis=-1)
