@@ -6,6 +6,7 @@ import collections
 import concurrent.futures
 import dataclasses
 import multiprocessing
+import pickle
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -117,7 +118,7 @@ def _make_parts(parts, num_workers, *maker_arguments) -> Iterator[int]:
         num_workers,
         multiprocessing.get_context("spawn"),  # A forked TensorFlow hangs.
         _start_worker,
-        maker_arguments,
+        (pickle.dumps(maker_arguments),),
     ) as executor:
         waiting: collections.deque = collections.deque()
         try:
@@ -137,11 +138,12 @@ def _make_parts(parts, num_workers, *maker_arguments) -> Iterator[int]:
             executor.shutdown(cancel_futures=True)
 
 
-def _start_worker(*maker_arguments):
+def _start_worker(maker_arguments):
     global _maker
+    # To unpickle a tokenizer starts TensorFlow; then it is too late for these.
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)
-    _maker = RecordMaker(*maker_arguments)
+    _maker = RecordMaker(*pickle.loads(maker_arguments))
 
 
 def _make_part(*part):
