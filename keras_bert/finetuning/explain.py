@@ -40,6 +40,14 @@ class Explanation:
         tokens: In the order of the text, dicts with the `token`; its `field`,
             `start` and `end`, in characters; and its `attribution`. The
             attributions add up to `score - baseline_score`.
+
+    Example:
+        >>> model = keras_bert.load_finetuned("finetuned")
+        >>> explanation = model.explain("a very good film", label="1")
+        >>> [token["token"] for token in explanation.tokens]
+        ['a', 'very', 'good', 'film']
+        >>> explanation.to_html().count("<span")
+        4
     """
 
     row: Row

@@ -332,14 +332,6 @@ class FinetunedModel:
 
         It explains the label, by default the most probable one, or the number
         of a model without labels. See `Explanation`; a notebook draws it.
-
-        Example:
-            >>> model = keras_bert.load_finetuned("finetuned")
-            >>> explanation = model.explain("a very good film", label="1")
-            >>> [token["token"] for token in explanation.tokens]
-            ['a', 'very', 'good', 'film']
-            >>> explanation.to_html().count("<span")
-            4
         """
         if not isinstance(x, (str, tuple, Mapping)):
             raise InputError(

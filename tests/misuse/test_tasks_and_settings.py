@@ -125,7 +125,7 @@ def _config(**values):
      Says("next_sentence is 'false', but must be True or False")),
     ("masks of 15 percent",
      lambda x: PretrainingDataConfig(masked_lm_prob=15),
-     Says("must be at most 1")),
+     Says("must be below 1")),
     ("a length as a string",
      lambda x: PretrainingDataConfig(max_seq_length="128"),
      Says("must be a whole number")),
