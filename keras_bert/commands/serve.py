@@ -2,7 +2,7 @@
 
     keras-bert serve --model_dir=served --port=8501
 
-The model's name is that of its folder. Several models are separated by commas:
+A model is named after its folder. Several models are separated by commas:
 
     ... --model_dir=served/sst2,served/ner --model_name=films,names
 

@@ -1,4 +1,4 @@
-"""The README.md beside an exported model, which describes it."""
+"""The README.md that describes an exported model."""
 
 from __future__ import annotations
 

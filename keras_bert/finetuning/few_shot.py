@@ -116,8 +116,8 @@ class _Contrast(Classification):
 def _error_of_cosines(labels, vectors, weights):
     """The cosine of two rows must be 1 if they have one label, or else 0.
 
-    The mean squared error of the pairs of one label, and that of the other
-    pairs, count the same (SetFit draws as many of both).
+    The mean squared errors of pairs of one label and of other pairs count the
+    same: SetFit draws as many of both.
     """
     unit = tf.math.l2_normalize(tf.cast(vectors, tf.float32), axis=-1)
     cosines = tf.matmul(unit, unit, transpose_b=True)

@@ -1,4 +1,4 @@
-"""A task with the best of several endings of a text."""
+"""A task that asks for the best of several endings of a text."""
 
 from __future__ import annotations
 

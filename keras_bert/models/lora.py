@@ -65,7 +65,7 @@ def _encoder_blocks(model):
 
 
 def _choose(targets):
-    """Returns the paths of the dense layers of a block that are meant."""
+    """Returns the paths of the dense layers that the targets name."""
     chosen = []
     for target in filter(None, map(str.strip, targets.split(","))):
         found = [p for p in _DENSE_LAYERS if f"/{p}".endswith(f"/{target}")]

@@ -19,7 +19,7 @@ class Rows(NamedTuple):
     """Some rows of a request.
 
     Attributes:
-        function: Answers them, and those of other requests in the same queue.
+        function: Answers them together with the rows of other requests in the queue.
         places: Their places in the request.
         columns: Their values, by name.
         queue: Rows of one queue may be answered together; None if these rows
@@ -50,7 +50,7 @@ class Answered(NamedTuple):
 
 
 class Batcher:
-    """Answers rows in threads, and those of one queue together.
+    """Answers rows in threads; the rows of one queue are answered together.
 
     A call begins when a thread is free and the first row has waited for
     `batch_timeout_ms`, or when there are `max_batch_size` rows.

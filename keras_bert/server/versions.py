@@ -125,7 +125,7 @@ class ModelVersions:
                 self._drop_if_unused(version)
 
     def number_of(self, label: str) -> int:
-        """Returns the version that has a label, or raises Refusal."""
+        """Returns the number of the version with a label, or raises Refusal."""
         if label not in self.labels:
             raise Refusal(f"Unrecognized servable version label: {label[:100]}")
         return self.labels[label]
@@ -136,7 +136,7 @@ class ModelVersions:
         return sorted(versions, key=lambda version: -version.number)
 
     def is_ready(self) -> bool:
-        """Returns whether a version is loaded, and all that have a label."""
+        """Returns whether a version and all labeled versions are loaded."""
         loaded = self._loaded()
         return bool(loaded) and loaded.keys() >= set(self.labels.values())
 

@@ -39,7 +39,7 @@ def tsv(
     leave_out_broken: bool = False,
     **files: str,
 ) -> Reader:
-    """Reads tab-separated files without quotes, such as those of GLUE.
+    """Reads tab-separated files without quotes, as GLUE has them.
 
     A quote is a character of the text. But a field that begins and ends with
     a quote and has quotes inside, all of them doubled, was written by Excel:

@@ -20,7 +20,7 @@ from keras_bert.settings import check_settings
 # A longer word becomes [UNK]; counted in characters, not in bytes.
 MAX_CHARS_PER_WORD = 200
 
-# The values of a config whose tokenizer splits text as that of BERT does. The
+# The values of a config whose tokenizer splits text as BERT's does. The
 # last two classes do what tokenizer.json says.
 _OF_BERT = {
     "tokenizer_class": (

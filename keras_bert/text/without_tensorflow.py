@@ -86,7 +86,7 @@ class ListTokenizer(TokenizerBase):
 class ListPreprocessor:
     """Lists of strings -> the features of the encoder, as NumPy arrays.
 
-    Gives what `BertPreprocessor` gives.
+    The features are the same as those of `BertPreprocessor`.
 
     Attributes:
         tokenizer: The `ListTokenizer`.

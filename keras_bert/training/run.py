@@ -117,9 +117,9 @@ class Run:
 
     An interval ends at every multiple of `save_checkpoints_steps` and at the
     last step: the history is written, a checkpoint saved, and then the model
-    evaluated. So a process that is killed in an evaluation loses nothing but
-    this evaluation, with which the resumed run begins. A row of the history
-    holds means over the steps since the row before.
+    evaluated. If a process is killed in an evaluation, only this evaluation is
+    lost, and the resumed run begins with it. A row of the history holds means
+    over the steps since the row before.
 
     The host waits for the device only when a row is due. A loss or a weight
     that is not finite then raises InputError, which names the step. Weights

@@ -165,7 +165,7 @@ class Embedder:
             )
 
     def fingerprint(self) -> str:
-        """Returns a hash of all that a vector depends on but the text."""
+        """Returns a hash of what a vector depends on besides the text."""
         tokenizer = self.preprocessor.tokenizer
         read = self.settings, self.size, tokenizer.settings, tokenizer.vocab
         hashed = hashlib.blake2b(ascii(read).encode(), digest_size=16)

@@ -165,7 +165,7 @@ def _pooling(file):
 
 
 def _dense(file):
-    """Returns a Dense module as the setting `dense` has it."""
+    """Returns the setting `dense` for a Dense module, such as 512:tanh."""
     units = read_json(file).get("out_features")
     names = {name: ours for ours, name in _ACTIVATIONS.items()}
     activation = _one_of(file, "activation_function", *names)
@@ -176,7 +176,7 @@ def _dense(file):
 
 
 def _one_of(file, name, *known):
-    """Returns a value in a file, by default the first one that is known.
+    """Returns a value of a file; if it is absent, the first known value.
 
     Raises InputError for a value that is not known.
     """
