@@ -19,7 +19,7 @@ class Rows(NamedTuple):
     """Some rows of a request.
 
     Attributes:
-        function: Answers them together with the rows of other requests in the queue.
+        function: Answers them, together with other requests of the queue.
         places: Their places in the request.
         columns: Their values, by name.
         queue: Rows of one queue may be answered together; None if these rows
