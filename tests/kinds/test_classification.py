@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 import pytest
 from conftest import randomize
@@ -75,6 +77,7 @@ def test_reports(build, tmp_path):
 @pytest.mark.slow  # test_signatures asks a model of each kind
 def test_the_served_model_answers_as_predict_does(config, build, tmp_path):
     kind = build(text_fields=("left", "right"))
+    config = dataclasses.replace(config, num_hidden_layers=2)
     model = kind.build_model(config)
     randomize(model)
     kernel, _ = model.get_layer("classifier").weights
