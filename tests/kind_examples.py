@@ -46,7 +46,7 @@ def make_kind(
     return _make_kind(get_kind(name), spec, vocab, config, do_lower_case)
 
 
-@functools.cache
+@functools.lru_cache(maxsize=4)  # a kind keeps the graphs of its calls
 def _make_kind(kind, spec, vocab, config, do_lower_case):
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "vocab.txt"

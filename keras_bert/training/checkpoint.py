@@ -116,7 +116,11 @@ class TrainingState:
         name = type(self.optimizer).__name__
         moments, arrays = (
             # All other variables of an optimizer are scalars.
-            {n: x for n, x in state.items() if n.startswith(name) and x.shape}
+            {
+                n: x
+                for n, x in state.items()
+                if n.startswith(name) and len(x.shape)
+            }
             for state in (self._optimizer_variables(), _load(file))
         )
         _assign(moments, arrays, file)

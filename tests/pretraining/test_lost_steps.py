@@ -136,7 +136,7 @@ def test_two_workers_killed_ten_times_finish_without_a_hand(
 ):
     """The run has dropout. Kills come in training and in the start."""
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    flags = {"num_train_steps": 60, "save_checkpoints_steps": 5}
+    flags = {"num_train_steps": 300, "save_checkpoints_steps": 5}
     with _two_workers(
         tmp_path, **pretraining_flags(script_folder, whole, **flags)
     ) as workers:
@@ -155,6 +155,7 @@ def test_two_workers_killed_ten_times_finish_without_a_hand(
                 number % 2 and saved == set(killed.glob("checkpoints/step-*"))
             ):
                 time.sleep(0.01)
+                assert workers[0].is_alive(), "ended before the last kill"
             moments.choice(workers).process.kill()
         for worker in workers:
             worker.join(timeout=600)
@@ -163,7 +164,7 @@ def test_two_workers_killed_ten_times_finish_without_a_hand(
     for log in logs:
         assert "Error: Another worker has ended or cannot be" in log
         assert "Resuming from the checkpoint of step" in log
-    _assert_same(killed, whole, step=60)
+    _assert_same(killed, whole, step=300)
 
 
 def test_a_worker_without_the_other_ends_in_time(script_folder, tmp_path):
