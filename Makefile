@@ -29,9 +29,9 @@ test: setup
 	$(PYTEST) $(NETWORKS)
 	$(PYTEST) $(OTHERS)
 
-test-all: setup
-	$(PYTEST) -m 'slow or not slow' $(NETWORKS)
-	$(PYTEST) -m 'slow or not slow' $(OTHERS)
+test-all: test
+	$(PYTEST) -m slow $(NETWORKS)
+	$(PYTEST) -m slow $(OTHERS)
 
 lint: setup
 	$(BIN)/ruff check .
