@@ -146,9 +146,10 @@ class ServedModel:
             name: tf.constant([request[name] for request in requests])
             for name in self.inputs
         }
+        # A SavedModel gives its outputs in an order that differs by process.
         outputs = {
             name: _to_lists(values)
-            for name, values in self._serve(**columns).items()
+            for name, values in sorted(self._serve(**columns).items())
         }
         return [
             self._nested({name: x[i] for name, x in outputs.items()})
@@ -157,7 +158,7 @@ class ServedModel:
 
     def _nested(self, flat):
         answer: dict[str, Any] = {}
-        for name, value in sorted(flat.items()):
+        for name, value in flat.items():
             if name in self._by_label:
                 value = dict(zip(self.labels, value, strict=True))
             elif isinstance(value, list):  # strings are padded with ""

@@ -98,6 +98,15 @@ def test_an_answer(pair):
     assert pair.answer([]) == []
 
 
+def test_the_order_of_the_outputs_does_not_matter(pair, monkeypatch):
+    request, serve = {"left": "a", "right": ""}, pair._serve
+    expected = json.dumps(pair.answer([request]))
+    monkeypatch.setattr(
+        pair, "_serve", lambda **x: dict(reversed(serve(**x).items()))
+    )
+    assert json.dumps(pair.answer([request])) == expected
+
+
 def test_lists_of_different_lengths(of_lists):
     lists = ["b", "c"], ["b"], ["e", "f"], ["", "c", "d"], ["h", "i"]
     answers = of_lists.answer([{"left": "a", "endings": x} for x in lists])
