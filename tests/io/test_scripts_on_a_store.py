@@ -5,6 +5,7 @@ import subprocess
 
 import numpy as np
 import pytest
+from s3fs import S3FileSystem
 from safetensors.numpy import load
 from script_runs import FLAGS, command, error_of, pretraining_flags, run
 
@@ -143,6 +144,7 @@ def test_what_is_wrong_with_a_store_is_one_sentence(
         "run_pretraining", **flags | {"output_dir": "nothing://bucket/run"}
     )
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    S3FileSystem.clear_instance_cache()  # a new process has no connection
     assert "s3://bucket/texts.txt cannot be read (Could not connect" in (
         error_of(
             "build_vocab",
