@@ -40,6 +40,8 @@ class Explanation:
         tokens: In the order of the text, dicts with the `token`; its `field`,
             `start` and `end`, in characters; and its `attribution`. The
             attributions add up to `score - baseline_score`.
+        truncated: Whether the end of a text was too long to be read; it has
+            no tokens here.
 
     Example:
         >>> model = keras_bert.load_finetuned("finetuned")
@@ -55,6 +57,7 @@ class Explanation:
     score: float
     baseline_score: float
     tokens: list[dict[str, Any]]
+    truncated: bool
 
     def to_html(self) -> str:
         """Returns the texts as HTML; the color of a token is its attribution.
@@ -121,7 +124,8 @@ def explain_row(
         raise InputError(
             f"The model has no label {label!r}; its labels are {known}."
         )
-    features, *_ = kind.encode([row], labeled=False).batch(tf.constant([0]))
+    examples = kind.encode([row], labeled=False)
+    features, *_ = examples.batch(tf.constant([0]))
     network = keras.Model(model.input, model.output["logits"])
     if labels and label is None:
         label = labels[int(np.argmax(network(features, training=False)[0]))]
@@ -141,7 +145,8 @@ def explain_row(
     )
     for token, value in zip(tokens, attributions, strict=True):
         token["attribution"] = value
-    return Explanation(row, label, ends[1], ends[0], tokens)
+    (read,) = examples.how_read()
+    return Explanation(row, label, ends[1], ends[0], tokens, read["truncated"])
 
 
 def _locate(kind, row, features: Mapping[str, tf.Tensor]) -> list[dict]:

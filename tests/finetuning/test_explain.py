@@ -74,6 +74,7 @@ def test_tokens_are_where_the_text_has_them(vocab_file, config):
         ("jump", "more", "jump"),
         ("##ed", "more", "ed"),
     ]
+    assert explanation.truncated
     html = explanation.to_html()
     assert "&lt;</span>" in html and "&gt;" in html
     assert html.count("<span") == len(found)
@@ -113,5 +114,5 @@ def test_what_it_refuses(vocab_file, config):
 def test_an_empty_text_has_no_tokens(vocab_file, config):
     model, kind = _model("regression", vocab_file, config)
     explanation = explain_row(model, kind, {"text": ""})
-    assert explanation.tokens == []
+    assert explanation.tokens == [] and not explanation.truncated
     assert explanation.score == pytest.approx(explanation.baseline_score)
