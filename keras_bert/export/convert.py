@@ -99,9 +99,12 @@ def convert_checkpoint(
                 ", ".join(sorted(left_out)),
             )
         arrays = without_heads(arrays, left_out | heads_of(dense))
+    # Also asked for Google's format: the kind refuses what neither can hold.
+    labels, more = (
+        ((), {}) if to == "keras" else _task_beside(file.parent, config)
+    )
     if is_embedder or to == "huggingface":
         arrays, architecture = to_huggingface(arrays)
-        labels, more = _task_beside(file.parent, config)
         if not labels and "classifier.bias" in arrays:
             # transformers derives the number of outputs from the names.
             (num_labels,) = arrays["classifier.bias"].shape

@@ -69,7 +69,7 @@ class Classification(TextKind):
     def hub_values(cls, settings):
         if settings.pooling != "pooled":
             raise InputError(
-                f"A classifier of transformers reads the output of the pooler, "
+                "Classifiers of other libraries read the output of the pooler, "
                 f"but this one has pooling={settings.pooling}; keep it in our "
                 "format, keras."
             )
