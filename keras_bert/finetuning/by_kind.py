@@ -12,7 +12,7 @@ from keras_bert.checkpoints.load import load_whole
 from keras_bert.errors import InputError
 from keras_bert.finetuning.config import FinetuningConfig
 from keras_bert.finetuning.engine import Engine
-from keras_bert.finetuning.few_shot import contrast_and_solve
+from keras_bert.finetuning.few_shot import FEW_SHOT, contrast_and_solve
 from keras_bert.finetuning.finetuned_model import FinetunedModel
 from keras_bert.finetuning.fitting import config_of_fit
 from keras_bert.finetuning.folder import (
@@ -60,9 +60,9 @@ class TextClassifier(FinetunedModel):
         x: Any,
         y: Any = None,
         *,
-        epochs: float = 20,
-        batch_size: int = 32,
-        learning_rate: float = 2e-5,
+        epochs: float | None = None,
+        batch_size: int | None = None,
+        learning_rate: float | None = None,
         config: FinetuningConfig | None = None,
     ) -> keras.callbacks.History:
         """Trains on 8 to 64 examples of each label.
@@ -73,7 +73,8 @@ class TextClassifier(FinetunedModel):
         of sentences, such as all-MiniLM-L6-v2, with `pooling="mean"`. It starts
         from the checkpoint, whatever the model has learned since.
 
-        The arguments and the result are as in `fit`.
+        The arguments and the result are as in `fit`. Without a config, the
+        encoder learns for 20 epochs, at a rate of 2e-5 at most.
 
         Example:
             >>> model = keras_bert.TextClassifier.from_pretrained(
@@ -86,7 +87,7 @@ class TextClassifier(FinetunedModel):
             ['bad', 'good']
         """
         config = config_of_fit(
-            config,
+            FEW_SHOT if config is None else config,
             num_train_epochs=epochs,
             train_batch_size=batch_size,
             learning_rate=learning_rate,

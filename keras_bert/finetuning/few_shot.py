@@ -13,6 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.errors import InputError
+from keras_bert.finetuning.config import FinetuningConfig
 from keras_bert.finetuning.engine import Engine
 from keras_bert.finetuning.evaluation import Predictor
 from keras_bert.finetuning.fitting import history_of
@@ -22,6 +23,10 @@ from keras_bert.tasks.base import Row
 from keras_bert.training.distribution import get_strategy
 from keras_bert.training.objectives import BatchObjective
 
+# The contrast, if nobody says more.
+FEW_SHOT = FinetuningConfig(
+    num_train_epochs=20, train_batch_size=32, learning_rate=2e-5
+)
 _VECTORS = "vectors"
 
 
@@ -52,7 +57,9 @@ def contrast_and_solve(
             "A label has no example; few-shot training needs some for each of "
             f"{', '.join(kind.spec.labels)}."
         )
-    settings = dataclasses.replace(settings, class_weights="")
+    settings = dataclasses.replace(
+        settings, class_weights="", label_smoothing=0.0
+    )
     contrast = _Contrast(
         dataclasses.replace(kind.spec, settings=settings), kind.tokenizer
     )
@@ -84,33 +91,12 @@ def contrast_and_solve(
     outputs, _ = Predictor(run.model, contrast.objectives)(
         examples, batch_size=config.eval_batch_size
     )
-    kernel, bias = _solve(np.stack(outputs[_VECTORS]), kind.gold(rows))
+    vectors, labels = np.stack(outputs[_VECTORS]), examples.labels[_VECTORS]
+    kernel, bias = _solve(vectors, labels.numpy())
     layer = model.get_layer("classifier")
     layer.kernel.assign(kernel)
     layer.bias.assign(bias)
     return model, training, history_of(run.history.rows, model)
-
-
-class _Contrast(Classification):
-    """Learns vectors that are near each other if their label is the same."""
-
-    batches_by_length = False
-
-    def build_model(self, bert_config):
-        model = super().build_model(bert_config)
-        vectors = model.get_layer("classifier_dropout").input
-        return keras.Model(model.input, {_VECTORS: vectors}, name=model.name)
-
-    @property
-    def objectives(self):
-        return {_VECTORS: BatchObjective(_error_of_cosines)}
-
-    training_objectives = objectives
-
-    def encode(self, rows, *, labeled):
-        examples = super().encode(rows, labeled=True)
-        labels = {_VECTORS: examples.labels["logits"]}
-        return dataclasses.replace(examples, labels=labels)
 
 
 def _error_of_cosines(labels, vectors, weights):
@@ -132,6 +118,23 @@ def _error_of_cosines(labels, vectors, weights):
             for of in (pairs * is_same, pairs * (1 - is_same))
         ]
     )
+
+
+class _Contrast(Classification):
+    """Learns vectors that are near each other if their label is the same."""
+
+    objectives = {_VECTORS: BatchObjective(_error_of_cosines)}
+    batches_by_length = False
+
+    def build_model(self, bert_config):
+        model = super().build_model(bert_config)
+        vectors = model.get_layer("classifier_dropout").input
+        return keras.Model(model.input, {_VECTORS: vectors}, name=model.name)
+
+    def encode(self, rows, *, labeled):
+        examples = super().encode(rows, labeled=labeled)
+        labels = {_VECTORS: examples.labels["logits"]}
+        return dataclasses.replace(examples, labels=labels)
 
 
 def _solve(vectors, labels):

@@ -5,7 +5,6 @@ import pytest
 import tensorflow as tf
 from kind_examples import make_kind
 from sklearn.linear_model import LogisticRegression
-from small_checkpoint import write_checkpoint
 
 import keras_bert
 from keras_bert.errors import InputError
@@ -13,20 +12,6 @@ from keras_bert.finetuning.few_shot import _error_of_cosines, _solve
 
 TEXTS = ["a good film", "good", "the dog is bad", "bad", "a quick fox", "fox"]
 LABELS = ["good", "good", "bad", "bad", "fox", "fox"]
-
-
-@pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("few_shot")
-    config = keras_bert.BertConfig(
-        vocab_size=31,
-        hidden_size=12,
-        num_hidden_layers=2,
-        num_attention_heads=3,
-        intermediate_size=20,
-        max_position_embeddings=16,
-    )
-    return write_checkpoint(folder / "pretrained", config)
 
 
 def _classifier(checkpoint, **options):
@@ -44,6 +29,18 @@ def test_it_learns_what_the_examples_show(checkpoint, tmp_path):
     loaded = keras_bert.load_finetuned(tmp_path / "saved")
     assert loaded.kind.spec.settings.pooling == "mean"
     assert loaded.predict(TEXTS) == answers
+
+
+@pytest.mark.usefixtures("eagerly")
+def test_a_config_counts_and_an_argument_counts_more(checkpoint):
+    model = _classifier(checkpoint, pooling="mean")
+    config = keras_bert.FinetuningConfig(
+        num_train_epochs=3, train_batch_size=4, learning_rate=1e-4
+    )
+    history = model.fit_few_shot(TEXTS, LABELS, config=config, epochs=2)
+    assert len(history.history["loss"]) == 2
+    used = model.training["config"]
+    assert (used["train_batch_size"], used["learning_rate"]) == (4, 1e-4)
 
 
 @pytest.mark.parametrize("num_labels", [2, 3])
@@ -91,11 +88,12 @@ def test_a_mean_of_tokens_is_served_and_has_no_place_in_transformers(
     ):
         assert answer["scores"] == pytest.approx(expected["scores"], abs=1e-6)
     model.save(tmp_path / "saved")
-    with pytest.raises(InputError, match="pooling=mean"):
-        keras_bert.convert_checkpoint(
-            tmp_path / "saved", tmp_path / "converted", to="huggingface"
-        )
-    assert not (tmp_path / "converted").exists()
+    for to in ("huggingface", "google_tf1"):
+        with pytest.raises(InputError, match="pooling=mean"):
+            keras_bert.convert_checkpoint(
+                tmp_path / "saved", tmp_path / "converted", to=to
+            )
+        assert not (tmp_path / "converted").exists()
 
 
 def test_the_head_of_pre_training_reads_the_pooler(vocab_file, config):

@@ -11,7 +11,6 @@ import pytest
 import tensorflow as tf
 from keras.callbacks import LambdaCallback
 from misuse_tables import Says, cases, check
-from small_checkpoint import write_checkpoint
 
 import keras_bert
 from keras_bert.finetuning import FinetunedModel, MultipleChoiceModel
@@ -21,20 +20,6 @@ from keras_bert.finetuning.fitting import history_of
 TEXTS = ["a good film", "a bad film", "the dog is bad", "the fox is good"] * 3
 LABELS = ["good", "bad", "bad", "good"] * 3
 NAN = float("nan")
-
-
-@pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("fit")
-    config = keras_bert.BertConfig(
-        vocab_size=31,
-        hidden_size=12,
-        num_hidden_layers=2,
-        num_attention_heads=3,
-        intermediate_size=20,
-        max_position_embeddings=16,
-    )
-    return write_checkpoint(folder / "pretrained", config)
 
 
 def _classifier(*args, **kwargs):

@@ -1,0 +1,8 @@
+import pytest
+from small_checkpoint import write_checkpoint
+
+
+@pytest.fixture(scope="session")
+def checkpoint(config, tmp_path_factory):
+    """A pre-trained encoder, which no test changes."""
+    return write_checkpoint(tmp_path_factory.mktemp("base") / "base", config)
