@@ -60,7 +60,9 @@ def main(command: str = "") -> None:
         for name in COMMANDS:
             print(f"  {name:24}", _module(name).__doc__.partition("\n")[0])
         print("\nkeras-bert COMMAND --help lists the flags of a command.")
-    elif [command, *arguments] == ["completion", "bash"]:
+    elif command == "completion":
+        if arguments != ["bash"]:
+            sys.exit("Error: There is only keras-bert completion bash.")
         print(_COMPLETION.replace("COMMANDS", " ".join(COMMANDS)))
     elif command == "--version":
         print(keras_bert.__version__)

@@ -361,6 +361,11 @@ def test_the_list_of_commands():
     assert done.stderr == (
         "Error: 'finetun' is not a command; see keras-bert --help.\n"
     )
+    done = _python("-m", "keras_bert", "completion", "zsh")
+    assert (done.returncode, done.stderr) == (
+        1,
+        "Error: There is only keras-bert completion bash.\n",
+    )
 
 
 @pytest.mark.parametrize(
