@@ -93,6 +93,7 @@ MAY_IMPORT = {
         "checkpoints",
         "config",
         "errors",
+        "finetuning",
         "io",
         "kinds",
         "models",
