@@ -66,6 +66,12 @@ def test_every_file_that_contributing_names_exists():
         elif not (ROOT / room).is_dir():
             continue  # of benchmarks/
         assert (ROOT / path).exists(), path
+    files = {
+        file.name
+        for folder in ("keras_bert", "benchmarks", "tests")
+        for file in (ROOT / folder).rglob("*.py")
+    }
+    assert set(re.findall(r"`([a-z_]+\.py)`", text)) <= files
 
 
 def test_pages_are_short():
