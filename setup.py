@@ -110,6 +110,15 @@ setuptools.setup(
         ],
         # Apache Beam cannot write TFRecords without its extra.
         "beam": ["apache-beam[tfrecord]"],
+        # The site of `make docs`, and what runs the notebooks.
+        "docs": [
+            "furo",
+            "ipykernel",
+            "myst-nb",
+            "nbclient",
+            "sphinx",
+            "sphinx-copybutton",
+        ],
         "hub": ["huggingface_hub"],
         "litert": ["ai-edge-litert"],
         "onnx": ["onnx", "onnxruntime", "tf2onnx"],

@@ -81,6 +81,7 @@ MAY_IMPORT = {
         "checkpoints",
         "config",
         "errors",
+        "export",
         "io",
         "models",
         "pretraining/read",

@@ -148,6 +148,7 @@ def test_each_kind(name, settings, x, y, asked, key, checkpoint, tmp_path):
     assert key in answer
     assert "loss" in model.evaluate(x, y)
     model.save(tmp_path / "saved")
+    assert "# saved" in (tmp_path / "saved/README.md").read_text()
     loaded = keras_bert.load_finetuned(tmp_path / "saved")
     assert type(loaded) is of_kind
     assert loaded.predict(asked) == [answer]
