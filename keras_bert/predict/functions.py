@@ -38,10 +38,9 @@ class Spec(NamedTuple):
     def fits(self, shape: Sequence[int]) -> bool:
         """Returns whether an array of this shape is taken."""
         return self.shape is None or (
-            len(shape) == len(self.shape)
+            len(shape) == self.rank
             and all(
-                mine in (None, size)
-                for mine, size in zip(self.shape, shape, strict=True)
+                x in (None, y) for x, y in zip(self.shape, shape, strict=True)
             )
         )
 
@@ -98,11 +97,17 @@ def load_functions(
 
     Raises InputError if a package is missing, or the folder is damaged.
     """
+    has_tensorflow = importlib.util.find_spec("tensorflow")
     if format_of(folder) == "saved_model":
+        if not has_tensorflow:
+            raise InputError(
+                f"{folder} is a SavedModel; pip install tensorflow "
+                "tensorflow-text, or export the model with --format=auto."
+            )
         from keras_bert.predict.saved_model import load_saved_model
 
         return load_saved_model(folder)
-    if importlib.util.find_spec("tensorflow"):
+    if has_tensorflow:
         from keras_bert.predict.network_in_tensorflow import load
     else:
         from keras_bert.predict.network_without_tensorflow import load

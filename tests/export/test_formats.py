@@ -138,12 +138,13 @@ _PROGRAM = """
 import json
 import sys
 
-sys.modules["tensorflow"] = sys.modules["keras"] = None
+sys.modules["tensorflow"] = None
 import keras_bert.server.run
 from keras_bert.predict.served_model import ServedModel
 
 requests = json.loads(sys.argv[2])
 print(json.dumps(ServedModel(sys.argv[1]).answer(requests)))
+assert "keras" not in sys.modules
 """
 
 
