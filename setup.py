@@ -91,6 +91,7 @@ setuptools.setup(
             "onnx",
             "onnxruntime",
             "openai",
+            "openvino",
             "pandas",
             "polars",
             "prometheus_client",
@@ -122,6 +123,7 @@ setuptools.setup(
         "hub": ["huggingface_hub"],
         "litert": ["ai-edge-litert"],
         "onnx": ["onnx", "onnxruntime", "tf2onnx"],
+        "openvino": ["openvino"],
         "parquet": ["pyarrow"],
         # Its wheels have trec_eval.
         "retrieval": ["pytrec_eval-terrier"],
