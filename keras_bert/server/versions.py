@@ -87,7 +87,8 @@ class ModelVersions:
         folders = find_versions(folder)
         if not folders:
             raise InputError(
-                f"{folder} has no version of a model; run keras-bert export."
+                f"{folder} has no version of a model; run keras-bert export, "
+                "or name the checkpoint as --model of keras-bert serve."
             )
         model_format = format_of(next(iter(folders.values())))
         if model_format != "saved_model":
