@@ -12,6 +12,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
+from keras_bert.errors import InputError
 from keras_bert.predict.served_model import load_saved_model
 from keras_bert.predict.versions import read_description
 from keras_bert.server.batching import (
@@ -22,6 +23,7 @@ from keras_bert.server.batching import (
     row_lengths,
 )
 from keras_bert.server.refusal import Refusal
+from keras_bert.server.tokenization import Tokenization
 
 # Texts of up to 32 bytes share a queue, and so do those above 16,384.
 _LOG2_BYTES = range(5, 15)
@@ -40,6 +42,7 @@ class Servable:
         signatures: Maps names to a `Signature`.
         definitions: Maps the same names to a SignatureDef.
         description: What `assets/model.json` says; empty if there is none.
+        tokenization: Finds word pieces; None if there is no vocabulary.
     """
 
     def __init__(self, folder: Path):
@@ -63,6 +66,10 @@ class Servable:
             for name, function in self._model.signatures.items()
         }
         self.description = read_description(folder)
+        self.tokenization = None
+        # A vocabulary with other special tokens cannot be read.
+        with contextlib.suppress(FileNotFoundError, InputError):
+            self.tokenization = Tokenization(folder / "assets")
         for signature in self.signatures.values():
             signature.warm_up()
 
