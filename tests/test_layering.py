@@ -105,7 +105,7 @@ MAY_IMPORT = {
         "tasks",
         "text",
     },
-    "server": {"errors", "io", "predict", "settings"},
+    "server": {"errors", "io", "predict", "settings", "text"},
     "commands": {"errors", "progress", "tasks"},
     "registration": set(),
     "__main__": {"commands"},

@@ -140,6 +140,9 @@ class Reranker(Regression):
         name = _ACTIVATIONS[settings.score_activation]
         return {"sentence_transformers": {"activation_fn": name}}
 
+    def description(self):
+        return {"score_activation": self.spec.settings.score_activation}
+
     def _label_range(self):
         return 0.0, 1.0
 
