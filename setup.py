@@ -137,6 +137,7 @@ setuptools.setup(
             "starlette>=1.0.1",
             # Has the messages of warm-up requests.
             "tensorflow-serving-api>=2.21,<2.22",
+            "tokenizers",
             "uvicorn",
         ],
         "storage": [
