@@ -42,13 +42,15 @@ def load(version: Path, signature: str | None = None) -> dict[str, Function]:
         found = call(
             {x: text.reshape((1,) * rank) for x, rank in ranks.items()}
         )
-        # A row may have any number of endings, and so of scores.
-        size = {1: lambda n: n, 2: lambda n: None}[max(ranks.values())]
+        has_lists = 2 in ranks.values()  # as many scores as endings
         functions[name] = Function.of_network(
             call,
             {x: Spec(text.dtype, (None,) * rank) for x, rank in ranks.items()},
             {
-                x: Spec(y.dtype, (None, *map(size, y.shape[1:])))
+                x: Spec(
+                    y.dtype,
+                    (None, *(None if has_lists else n for n in y.shape[1:])),
+                )
                 for x, y in found.items()
             },
         )
