@@ -24,11 +24,15 @@ _DEFAULT = "serving_default"
 _EMBEDDING = "embedding"
 # What the texts are -> the names of prompts for it, the best one first, as in
 # encode_query and encode_document of sentence-transformers.
-_PROMPTS = dict.fromkeys(("query", "search_query"), ("query",))
-_PROMPTS |= dict.fromkeys(
-    ("document", "passage", "search_document"),
-    ("document", "passage", "corpus"),
-)
+_OF_QUERIES = ("query",)
+_OF_DOCUMENTS = ("document", "passage", "corpus")
+_PROMPTS: Mapping[Any, tuple[str, ...]] = {
+    "query": _OF_QUERIES,
+    "search_query": _OF_QUERIES,
+    "document": _OF_DOCUMENTS,
+    "passage": _OF_DOCUMENTS,
+    "search_document": _OF_DOCUMENTS,
+}
 
 
 def read_embeddings(values: Mapping[str, Any], servable: Any) -> Call:
