@@ -163,6 +163,7 @@ def test_the_old_package_in_the_same_folder_is_named(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", "import keras_bert"],
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        cwd=tmp_path,
         capture_output=True,
         text=True,
     )
