@@ -25,9 +25,9 @@ CHECKPOINT = "mini_en"
 NUM_CHAPTERS = 6
 MIN_CHARACTERS = 60  # of a paragraph
 QUESTIONS = (
-    "How do I leave a loop early?",
-    "Who handles an error that my function does not catch?",
     "How can I write down a complex number?",
+    "Stop the program at a line to look at its variables",
+    "Import a module under another name",
 )
 FINETUNING = keras_bert.FinetuningConfig(
     learning_rate=2e-4,
