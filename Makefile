@@ -11,7 +11,7 @@ OTHERS := $(addprefix --ignore=,$(NETWORKS))
 # Neighbouring tests share fixtures, so a process gets many of them at once.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 
-.PHONY: setup demo test test-all lint docs bench clean
+.PHONY: setup demo demo-pretraining test test-all lint docs bench clean
 
 setup: .venv/installed
 
@@ -24,6 +24,9 @@ setup: .venv/installed
 
 demo: setup
 	$(BIN)/python run_scripts/demo.py --output_dir=demo_output
+
+demo-pretraining: setup
+	$(BIN)/python run_scripts/demo_pretraining.py --output_dir=demo_output
 
 test: setup
 	$(PYTEST) $(NETWORKS)

@@ -96,6 +96,7 @@ MAY_IMPORT = {
         "checkpoints",
         "config",
         "errors",
+        "finetuning",
         "io",
         "kinds",
         "models",

@@ -26,7 +26,7 @@ from keras_bert.commands.flags import Flags
 COMMANDS = (
     "build-vocab create-pretraining-data pretrain finetune export predict "
     "serve embed evaluate-retrieval convert extend-vocab trim-vocab "
-    "extend-positions"
+    "extend-positions keep-layers distill"
 ).split()
 # Modules whose errors mean that a store such as s3:// did not answer.
 _STORES = ("aiohttp.", "botocore.", "gcsfs.", "google.auth.")
