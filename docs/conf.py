@@ -40,6 +40,7 @@ nb_execution_mode = "off"
 default_role = "code"
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
+napoleon_custom_sections = [("Class attributes", "Attributes")]
 napoleon_use_rtype = False
 maximum_signature_line_length = 70
 
