@@ -149,7 +149,7 @@ class App:
         """Finds the route and its answer, or makes an error of what failed."""
         path, method = request.scope["path"], request.method
         route, names = self._routes.find(method, path)
-        request.scope |= {"path_params": names, "schema": route.schema}
+        request.scope.update(path_params=names, schema=route.schema)
         # Holds only names that the server knows, not what a client wrote.
         record: dict[str, Any] = {"route": route.name, "model": ""}
         start = time.monotonic()

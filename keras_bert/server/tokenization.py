@@ -46,10 +46,8 @@ class Tokenization:
         pieces = []
         for text, *row in zip(texts, *(x.to_list() for x in rows), strict=True):
             whole = text.decode()
-            part = [
-                _piece(i, whole[start:end], start, end)
-                for i, start, end in zip(*row, strict=True)
-            ]
+            places = zip(*row, strict=True)
+            part = [_piece(i, whole[j:k], j, k) for i, j, k in places]
             pieces.append(", ".join(part))
         return {"pieces": np.array(pieces, object)}
 
