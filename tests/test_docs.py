@@ -163,7 +163,6 @@ def test_the_old_package_in_the_same_folder_is_named(tmp_path):
     (folder / "bert.py").touch()
     done = subprocess.run(
         [sys.executable, "-c", "import keras_bert"],
-        cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
         cwd=tmp_path,
         capture_output=True,

@@ -18,6 +18,7 @@ import numpy as np
 from keras_bert.server.refusal import Refusal
 
 Outputs = Mapping[str, np.ndarray]
+Values = Mapping[str, Any]  # the fields of the request
 _dump = functools.partial(json.dumps, ensure_ascii=False)
 
 
@@ -73,9 +74,7 @@ def write_values(outputs: Outputs, num_rows: int) -> str:
     return f'{{"results": {_list(_values(values.ravel()))}}}'
 
 
-def write_embeddings(
-    outputs: Outputs, values: Mapping[str, Any], size: int
-) -> str:
+def write_embeddings(outputs: Outputs, values: Values, size: int) -> str:
     """Returns OpenAI's list: the first `size` numbers of each vector.
 
     They are scaled to the length of the whole vector.
@@ -98,9 +97,7 @@ def write_embeddings(
     return f'{{"object": "list", "data": {_list(data)}, {rest[1:]}'
 
 
-def write_vectors(
-    outputs: Outputs, values: Mapping[str, Any], size: int
-) -> str:
+def write_vectors(outputs: Outputs, values: Values, size: int) -> str:
     """Returns a list of vectors, of length 1 unless `normalize` is false."""
     check_whole(outputs, values)
     vectors = _shortened(outputs, size)
@@ -108,16 +105,14 @@ def write_vectors(
     return _list((vectors if is_raw else _unit(vectors)).tolist())
 
 
-def write_similarities(
-    outputs: Outputs, values: Mapping[str, Any], size: int
-) -> str:
+def write_similarities(outputs: Outputs, values: Values, size: int) -> str:
     """Returns the cosines of the first vector and each other one."""
     check_whole(outputs, values)
     first, *others = _unit(_shortened(outputs, size))
     return _list(np.array(others).dot(first).tolist())
 
 
-def check_whole(outputs: Outputs, values: Mapping[str, Any]) -> None:
+def check_whole(outputs: Outputs, values: Values) -> None:
     """Raises Refusal if a text was cut, and the request has no `truncate`."""
     rows = np.flatnonzero(outputs.get("truncated", ()))
     for row in () if values.get("truncate") else rows:

@@ -23,7 +23,7 @@ from keras_bert.server.json_values import (
 )
 from keras_bert.server.refusal import Refusal
 
-_DEFAULT = "serving_default"
+DEFAULT_SIGNATURE = "serving_default"
 _EXAMPLES = {"classify": write_classes, "regress": write_values}
 # Python's reader of JSON lets no other thread run. It takes 50 ms for these.
 _MAX_VALUES = 250_000
@@ -97,7 +97,7 @@ def read_examples(
 
 def _signature(values, servable):
     name = values.get("signature_name", "")
-    name = _DEFAULT if name == "" else name
+    name = DEFAULT_SIGNATURE if name == "" else name
     if not isinstance(name, str) or name not in servable.signatures:
         raise Refusal(
             f"Serving signature name: {shown(name)} not found in signature "

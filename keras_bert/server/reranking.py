@@ -12,12 +12,10 @@ from typing import Any
 import numpy as np
 
 from keras_bert.server.json_answers import check_whole
-from keras_bert.server.json_requests import Call
+from keras_bert.server.json_requests import DEFAULT_SIGNATURE, Call
 from keras_bert.server.json_values import to_bytes
 from keras_bert.server.refusal import Refusal
 from keras_bert.server.vector_requests import to_rows
-
-_SIGNATURE = "serving_default"
 
 
 def read_rerank(values: Mapping[str, Any], servable: Any) -> Call:
@@ -65,6 +63,6 @@ def read_rerank(values: Mapping[str, Any], servable: Any) -> Call:
         answer = {"model": values["model"], "results": results}
         return json.dumps(answer if is_cohere else results)
 
-    signature = servable.signatures[_SIGNATURE]
+    signature = servable.signatures[DEFAULT_SIGNATURE]
     columns = {first: queries, second: rows}
-    return Call(_SIGNATURE, signature, columns, write)
+    return Call(DEFAULT_SIGNATURE, signature, columns, write)

@@ -16,11 +16,10 @@ from keras_bert.server.json_answers import (
     write_similarities,
     write_vectors,
 )
-from keras_bert.server.json_requests import Call
+from keras_bert.server.json_requests import DEFAULT_SIGNATURE, Call
 from keras_bert.server.json_values import shown, to_bytes
 from keras_bert.server.refusal import Refusal
 
-_DEFAULT = "serving_default"
 _EMBEDDING = "embedding"
 # What the texts are -> the names of prompts for it, the best one first, as in
 # encode_query and encode_document of sentence-transformers.
@@ -80,7 +79,7 @@ def to_rows(texts: str | list[str]) -> np.ndarray:
 def _call(values, texts, servable, write):
     """Returns the call of the signature that makes the vectors."""
     prompt = prompt_of(values, servable)
-    name = _DEFAULT if prompt is None else f"embed_{prompt}"
+    name = DEFAULT_SIGNATURE if prompt is None else f"embed_{prompt}"
     signature = servable.signatures.get(name)
     if (
         signature is None
