@@ -15,7 +15,7 @@ from keras_bert.checkpoints.names import Arrays, StoredArray
 from keras_bert.errors import InputError
 
 # Beside the weight of a path, under the path and this ending.
-_SCALE = ".scale"
+SCALE = ".scale"
 _LARGEST = 127
 
 
@@ -31,7 +31,7 @@ def to_int8(arrays: Mapping[str, StoredArray]) -> Arrays:
             scale = np.maximum(largest, np.float32(1e-30)) / _LARGEST
             rounded = np.rint(values / scale).astype("int8")
             stored[path] = _stored(rounded)
-            stored[f"{path}{_SCALE}"] = _stored(scale)
+            stored[f"{path}{SCALE}"] = _stored(scale)
     return stored
 
 
@@ -40,9 +40,9 @@ def expand_int8(stored: Mapping[str, StoredArray], source: str) -> Arrays:
 
     Raises InputError if a scale belongs to no array.
     """
-    arrays = {x: y for x, y in stored.items() if not x.endswith(_SCALE)}
+    arrays = {x: y for x, y in stored.items() if not x.endswith(SCALE)}
     for name in stored.keys() - arrays.keys():
-        path = name.removesuffix(_SCALE)
+        path = name.removesuffix(SCALE)
         if path not in arrays:
             raise InputError(
                 f"{source} has {name}, but no {path}; copy the file again."

@@ -14,7 +14,7 @@ import numpy as np
 import safetensors
 from safetensors import numpy as safetensors_numpy
 
-from keras_bert.checkpoints.int8 import expand_int8
+from keras_bert.checkpoints.int8 import SCALE, expand_int8
 from keras_bert.checkpoints.names import Arrays, StoredArray
 from keras_bert.errors import InputError
 from keras_bert.io.whole_files import full_disk_named
@@ -37,13 +37,19 @@ def read_safetensors(file: Path) -> Arrays:
             f"{file} is not a whole safetensors file ({error}); copy or "
             "train it again."
         ) from error
+    slices = {x: opened.get_slice(x) for x in list(opened.keys())}
     stored = {
         name: StoredArray(
-            tuple(opened.get_slice(name).get_shape()),
-            functools.partial(opened.get_tensor, name),
+            tuple(part.get_shape()), functools.partial(opened.get_tensor, name)
         )
-        for name in opened.keys()  # noqa: SIM118 (not a dict)
+        for name, part in slices.items()
     }
+    for name, part in slices.items():
+        if part.get_dtype() in ("I8", "U8") and name + SCALE not in stored:
+            raise InputError(
+                f"{file} has {name} in 8 bits, as another package quantized "
+                "it; give the checkpoint before it was quantized."
+            )
     return expand_int8(stored, str(file))
 
 

@@ -28,6 +28,7 @@ from keras_bert.checkpoints.tensorflow_files import write_tensorflow
 from keras_bert.checkpoints.weight_files import write_safetensors
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
+from keras_bert.export.model_card import CARD
 from keras_bert.export.saved_model import write_texts
 from keras_bert.io.whole_files import atomic_path, check_is_new, to_json
 from keras_bert.kinds.embedding.embedding import Embedding
@@ -148,6 +149,8 @@ def convert_checkpoint(
             texts["tokenizer_config.json"] = tokenizer.to_json(
                 config.max_position_embeddings
             )
+    if (card := file.parent / CARD).is_file():
+        texts[CARD] = card.read_text(encoding="utf-8")
     with atomic_path(output_dir) as folder:
         folder.mkdir()
         if to == "google_tf1":

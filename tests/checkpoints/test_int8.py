@@ -51,3 +51,10 @@ def test_a_scale_without_its_weight_is_refused(tmp_path):
     save_file({"layer/kernel.scale": np.ones((1, 2), "float32")}, file)
     with pytest.raises(InputError, match="layer/kernel.scale, but no layer/k"):
         read_weights(file)
+
+
+def test_numbers_of_another_package_are_refused(tmp_path):
+    file = tmp_path / "model.safetensors"
+    save_file({"layer.weight": np.ones((2, 2), "int8")}, file)
+    with pytest.raises(InputError, match="has layer.weight in 8 bits, as anot"):
+        read_weights(file)

@@ -74,6 +74,7 @@ class Embedding(Kind):
     name = "embedding"
     Settings = EmbeddingSettings
     num_text_fields = tuple(range(1, 11))
+    pipeline_tag = "sentence-similarity"
     inherited_settings = (
         "pooling",
         "dense",
