@@ -25,7 +25,7 @@ CHECKPOINT = "mini_en"
 NUM_CHAPTERS = 6
 MIN_CHARACTERS = 60  # of a paragraph
 QUESTIONS = (
-    "How can I write down a complex number?",
+    "Give a function default values for its parameters",
     "Stop the program at a line to look at its variables",
     "Import a module under another name",
 )

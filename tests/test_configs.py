@@ -9,7 +9,7 @@ from pathlib import Path
 import keras
 import pytest
 
-from keras_bert.commands import finetune, pretrain
+from keras_bert.commands import distill, finetune, pretrain
 from keras_bert.config import BertConfig
 from keras_bert.finetuning.run import FinetuningConfig
 from keras_bert.kinds.registry import KINDS, known_kinds
@@ -81,6 +81,7 @@ def test_a_run_file_shows_its_command_and_uses_only_its_flags(path):
     run, config = {
         "pretrain": (pretrain.run, PretrainingConfig),
         "finetune": (finetune.run, FinetuningConfig),
+        "distill": (distill.run, FinetuningConfig),
     }[command[1]]
     known = set(inspect.signature(run).parameters)
     tasks = re.findall(r"--task=(\S+\.py)", path.read_text())
