@@ -41,6 +41,7 @@ default_role = "code"
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 napoleon_custom_sections = [("Class attributes", "Attributes")]
+napoleon_use_ivar = True
 napoleon_use_rtype = False
 maximum_signature_line_length = 70
 

@@ -42,9 +42,9 @@ def finetuned_card(
         "fields": ", ".join(spec.text_fields),
         "labels": ", ".join(spec.labels),
     }
-    training = dict(training)
-    metrics = training.pop("metrics", None) or {}
-    config = training.pop("config", None) or {}
+    known = dict(training)
+    metrics = known.pop("metrics", None) or {}
+    config = known.pop("config", None) or {}
     length = spec.settings.max_seq_length
     inputs = (
         f"`{file_name}` takes ids. In `assets`, `tokenizer.json` makes them of "
@@ -60,11 +60,10 @@ def finetuned_card(
             "Network": network_section(
                 model, bert_config, kind.tokenizer, length
             ),
-            "Training": training | config,
+            "Training": known | config,
             "Figures on the validation set": metrics,
         },
         training,
-        metrics,
     )
 
 
@@ -73,12 +72,12 @@ def model_card(
     pipeline_tag: str,
     sections: Mapping[str, str | Mapping[str, Any]],
     training: Mapping[str, Any],
-    metrics: Mapping[str, float | None],
 ) -> str:
     """Returns a card with sections of text, or of values by name.
 
     The Hub reads the lines before the title: what the model does (one of the
-    Hub's own names), what it was made of, and its metrics.
+    Hub's own names), what it was made of, and its metrics. `training` is as in
+    `finetuned_card`.
     """
     parts = to_path(folder).absolute().parts
     # A run keeps its weights below its folder.
@@ -87,12 +86,11 @@ def model_card(
     head["pipeline_tag"] = pipeline_tag
     if (base := str(training.get("checkpoint"))).startswith(SCHEME):
         head["base_model"] = base.removeprefix(SCHEME).partition("@")[0]
-    if metrics:
+    if metrics := training.get("metrics"):
         name = training.get("task") or "unknown"
         result: dict[str, Any] = {"task": {"type": pipeline_tag}}
         result["dataset"] = {"type": name, "name": name}
-        figures = metrics.items()
-        result["metrics"] = [{"type": x, "value": y} for x, y in figures]
+        result["metrics"] = [dict(type=x, value=metrics[x]) for x in metrics]
         head["model-index"] = [{"name": title, "results": [result]}]
     text = "\n".join(f"{name}: {json.dumps(x)}" for name, x in head.items())
     text = f"---\n{text}\n---\n\n# {title}\n\nA BERT model of keras_bert.\n"

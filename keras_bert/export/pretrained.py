@@ -144,7 +144,6 @@ def export_pretrained(
                 ),
             },
             {"checkpoint": checkpoint},
-            {},
         ),
     )
 

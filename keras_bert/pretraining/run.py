@@ -166,7 +166,7 @@ def pretrain(
         settings = dataclasses.asdict(bert_config) | dataclasses.asdict(config)
         sections = {"Settings": settings, "Figures": figures}
         origin = {"checkpoint": checkpoint}
-        card = model_card(output_dir, "fill-mask", sections, origin, {})
+        card = model_card(output_dir, "fill-mask", sections, origin)
         write_card(checkpoint_folder(output_dir), card)
     return figures
 

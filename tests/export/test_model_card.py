@@ -66,5 +66,5 @@ def test_the_hub_reads_it(card):
 def test_a_run_gives_its_name(tmp_path):
     folder = tmp_path / "novels/checkpoints/step-00000012"
     folder.mkdir(parents=True)
-    write_card(folder, model_card(folder, "fill-mask", {}, {}, {}))
+    write_card(folder, model_card(folder, "fill-mask", {}, {}))
     assert "\n# novels\n" in (folder / "README.md").read_text()
