@@ -52,6 +52,7 @@ setuptools.setup(
     package_data={
         "keras_bert": ["py.typed"],
         "": ["*.pyi"],
+        "keras_bert.checkpoints": ["mini_en/*"],
         "keras_bert.configs.models": ["*.json"],
         "keras_bert.server": ["openapi.json", "page/*"],
     },
@@ -92,6 +93,7 @@ setuptools.setup(
             "onnx",
             "onnxruntime",
             "openai",
+            "openvino",
             "openapi-spec-validator",
             "pandas",
             "polars",
@@ -113,9 +115,19 @@ setuptools.setup(
         ],
         # Apache Beam cannot write TFRecords without its extra.
         "beam": ["apache-beam[tfrecord]"],
+        # The site of `make docs`, and what runs the notebooks.
+        "docs": [
+            "furo",
+            "ipykernel",
+            "myst-nb",
+            "nbclient",
+            "sphinx",
+            "sphinx-copybutton",
+        ],
         "hub": ["huggingface_hub"],
         "litert": ["ai-edge-litert"],
         "onnx": ["onnx", "onnxruntime", "tf2onnx"],
+        "openvino": ["openvino"],
         "parquet": ["pyarrow"],
         # Its wheels have trec_eval.
         "retrieval": ["pytrec_eval-terrier"],
@@ -126,6 +138,7 @@ setuptools.setup(
             "starlette>=1.0.1",
             # Has the messages of warm-up requests.
             "tensorflow-serving-api>=2.21,<2.22",
+            "tokenizers",
             "uvicorn",
         ],
         "storage": [

@@ -21,7 +21,7 @@ import numpy as np
 import tensorflow as tf
 
 import keras_bert
-from keras_bert.predict.served_model import load_saved_model
+from keras_bert.predict.saved_model import load_saved_model
 
 TEXTS = ["The FOX jumped.", "", "an unaffable  dog, élan 狐!", "bad film " * 9]
 VOCABS = {

@@ -2,8 +2,8 @@
 
     python exported_network.py CHECKPOINT FOLDER
 
-Writes FOLDER/float32 and FOLDER/bfloat16, SavedModels, and float32 and int8 as
-.tflite and .onnx files.
+Writes FOLDER/float32 and FOLDER/bfloat16, SavedModels; float32 and int8 as
+.tflite and .onnx files; and float32 and bfloat16 as .xml files of OpenVINO.
 """
 
 import sys
@@ -13,7 +13,11 @@ import keras
 
 import keras_bert
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
-from keras_bert.export.network import write_litert, write_onnx
+from keras_bert.export.network import (
+    write_litert,
+    write_onnx,
+    write_openvino,
+)
 
 
 def main(checkpoint, folder):
@@ -33,6 +37,8 @@ def main(checkpoint, folder):
     for precision in ("float32", "int8"):
         write_litert(encoder, precision, folder / f"{precision}.tflite")
         write_onnx(encoder, precision, folder / f"{precision}.onnx")
+    for precision in ("float32", "bfloat16"):
+        write_openvino(encoder, precision, folder / f"{precision}.xml")
 
 
 if __name__ == "__main__":

@@ -2,8 +2,9 @@
 
     python onnx_of_transformers.py CHECKPOINT FOLDER
 
-Writes FOLDER/float32.onnx, with the operations that the optimizer of ONNX
-Runtime fuses for BERT, and FOLDER/int8.onnx, the same with dynamic int8.
+Writes FOLDER/plain.onnx; FOLDER/float32.onnx, with the operations that the
+optimizer of ONNX Runtime fuses for BERT; and FOLDER/int8.onnx, the same with
+dynamic int8.
 """
 
 import sys
@@ -29,7 +30,7 @@ def main(checkpoint, folder):
     torch.onnx.export(
         _OnlyHidden(model),
         (torch.ones(2, 16, dtype=torch.long),) * len(_INPUTS),
-        folder / "exported.onnx",
+        folder / "plain.onnx",
         input_names=_INPUTS,
         output_names=[_OUTPUT],
         dynamic_axes={
@@ -39,7 +40,7 @@ def main(checkpoint, folder):
         dynamo=False,
     )
     fused = optimizer.optimize_model(
-        str(folder / "exported.onnx"),
+        str(folder / "plain.onnx"),
         "bert",
         num_heads=model.config.num_attention_heads,
         hidden_size=model.config.hidden_size,
@@ -53,7 +54,6 @@ def main(checkpoint, folder):
         # The fused operations have no types from which it could tell.
         extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT},
     )
-    (folder / "exported.onnx").unlink()
 
 
 class _OnlyHidden(torch.nn.Module):

@@ -57,15 +57,16 @@ def _float32(setup):
     return Work(
         name="inference_float32",
         title=f"Inference, {setup.title}, float32",
-        note="ONNX Runtime runs the model of transformers, with the "
-        "operations that its optimizer fuses; keras_bert ONNX is our export in "
-        "the same ONNX Runtime.",
+        note="ONNX Runtime and OpenVINO run the model of transformers; "
+        "keras_bert ONNX and keras_bert OpenVINO are our exports in the same "
+        "engines.",
         cases=_CASES,
         contestants=(
             *_our_formats(setup, "float32"),
             _transformers(setup, "float32"),
             _keras_hub(setup, "float32"),
             _onnx_runtime("ONNX Runtime", "onnx", setup, "float32"),
+            _openvino(setup, "float32"),
         ),
         targets=tuple(
             Target(case, peer, ratio)
@@ -87,7 +88,9 @@ def _bfloat16(setup):
             *_our_formats(setup, "bfloat16"),
             _transformers(setup, "bfloat16"),
             _keras_hub(setup, "bfloat16"),
+            _openvino(setup, "bfloat16"),
         ),
+        targets=tuple(Target(case, "OpenVINO", 1.0) for case in _CASES),
         matrix_product=matrix_product("bfloat16"),
         min_seconds=0.3,
     )
@@ -132,11 +135,36 @@ def _our_formats(setup, precision):
         ("exported",),
     )
     onnx = _onnx_runtime("keras_bert ONNX", "exported", setup, precision)
+    openvino = Contestant(
+        "keras_bert OpenVINO",
+        "keras_bert",
+        "inference/openvino.py",
+        {
+            "file": f"{folder}/{precision}.xml",
+            "precision": precision,
+            "vocab_size": _VOCAB_SIZE,
+        },
+        ("exported",),
+    )
     return {
-        "float32": (saved_model, litert, onnx),
-        "bfloat16": (saved_model,),
+        "float32": (saved_model, litert, onnx, openvino),
+        "bfloat16": (saved_model, openvino),
         "int8": (litert, onnx),
     }[precision]
+
+
+def _openvino(setup, precision):
+    return Contestant(
+        "OpenVINO",
+        "keras_bert",
+        "inference/openvino.py",
+        {
+            "file": f"{setup.folder('onnx')}/plain.onnx",
+            "precision": precision,
+            "vocab_size": _VOCAB_SIZE,
+        },
+        ("onnx",),
+    )
 
 
 def _transformers(setup, precision):

@@ -6,8 +6,9 @@ Each call writes the next version: served/1, served/2 and so on. A fine-tuned
 model answers the question of its task. A pre-trained checkpoint answers with
 vectors and, if it has a masked-LM head, with guesses for [MASK].
 
-A fine-tuned network can also be written as a file for LiteRT or ONNX Runtime,
-which answer short requests faster:
+A fine-tuned network can also be written as a file for LiteRT, ONNX Runtime or
+OpenVINO, which answer short requests faster. --format=auto measures all of them
+on this machine, and takes the fastest:
 
     keras-bert export --checkpoint=out --export_dir=lite \
         --format=litert --precision=int8 --data_dir=SST-2

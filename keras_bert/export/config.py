@@ -8,6 +8,14 @@ from keras_bert.errors import InputError
 from keras_bert.predict.versions import MODEL_FILES
 from keras_bert.settings import check_settings, setting
 
+# By format, the precision that it has beside float32.
+OTHER_PRECISION = {
+    "saved_model": "bfloat16",
+    "litert": "int8",
+    "onnx": "int8",
+    "openvino": "bfloat16",
+}
+
 
 @dataclasses.dataclass(frozen=True)
 class PretrainedExportConfig:
@@ -39,10 +47,11 @@ class ExportConfig:
     """The settings of `FinetunedModel.export`.
 
     Attributes:
-        format: saved_model takes strings; litert and onnx hold the network
-            alone, which takes ids.
+        format: saved_model takes strings; litert, onnx and openvino hold the
+            network alone, which takes ids. auto is the one of these that
+            answers the fastest on this machine.
         precision: The numbers of the exported network: float32; int8, for
-            litert and onnx; bfloat16, for a saved_model that runs on a
+            litert and onnx; bfloat16, for a saved_model or openvino on a
             machine with instructions for it.
 
     Example:
@@ -50,14 +59,14 @@ class ExportConfig:
         'litert'
     """
 
-    format: str = setting("saved_model", choices=tuple(MODEL_FILES))
+    format: str = setting("saved_model", choices=(*MODEL_FILES, "auto"))
     precision: str = setting("float32", choices=("float32", "bfloat16", "int8"))
 
     def __post_init__(self):
         check_settings(self)
-        special = "bfloat16" if self.format == "saved_model" else "int8"
-        if self.precision not in ("float32", special):
+        other = OTHER_PRECISION.get(self.format, self.precision)
+        if self.precision not in ("float32", other):
             raise InputError(
                 f"The format {self.format} has no precision {self.precision}; "
-                f"choose float32 or {special}."
+                f"choose float32 or {other}."
             )

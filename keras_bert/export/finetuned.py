@@ -13,7 +13,11 @@ import tensorflow as tf
 from keras_bert.config import BertConfig
 from keras_bert.export.config import ExportConfig
 from keras_bert.export.model_card import finetuned_card
-from keras_bert.export.network import write_litert, write_onnx
+from keras_bert.export.network import (
+    write_litert,
+    write_onnx,
+    write_openvino,
+)
 from keras_bert.export.saved_model import (
     describe_signatures,
     export_saved_model,
@@ -48,8 +52,8 @@ def export_finetuned(
     returns the outputs of the network. `export_saved_model` tells of the other
     signatures and of the files. In another format, the folder holds:
 
-        network.tflite or network.onnx: The network, with the names of inputs
-            and outputs that `model` has.
+        network.tflite, network.onnx, or network.xml and network.bin: The
+            network, with the names of inputs and outputs that `model` has.
         README.md: The model card.
         assets/model.json: The description, with the inputs and outputs.
         assets/tokenizer.json: The tokenizer, for clients in other languages.
@@ -125,7 +129,11 @@ def export_finetuned(
         DESCRIPTION: to_json(description),
     }
     texts = {f"assets/{name}": text for name, text in assets.items()}
-    write = {"litert": write_litert, "onnx": write_onnx}[config.format]
+    write = {
+        "litert": write_litert,
+        "onnx": write_onnx,
+        "openvino": write_openvino,
+    }[config.format]
     with new_version(export_dir, config.format) as version:
         write(model, config.precision, version.path / file_name)
         write_texts(version.path, {"README.md": card, **texts})

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.errors import InputError
-from keras_bert.predict.network import import_engine, to_specs
+from keras_bert.predict.network import import_engine
 
 # The version of the operations that tf2onnx writes.
 _OPSET = 17
@@ -32,7 +32,7 @@ def write_litert(model: keras.Model, precision: str, file: Path) -> None:
     module.serve = tf.function(
         lambda **features: model(features, training=False), autograph=False
     )
-    function = module.serve.get_concrete_function(**to_specs(model.input))
+    function = module.serve.get_concrete_function(**_to_specs(model))
     converter = tf.lite.TFLiteConverter.from_concrete_functions(
         [function], module
     )
@@ -63,12 +63,7 @@ def write_onnx(model: keras.Model, precision: str, file: Path) -> None:
     tf2onnx = import_engine("tf2onnx")
     quantization = import_engine("onnxruntime.quantization")
     getLogger("tf2onnx").setLevel("ERROR")
-    specs = to_specs(model.input)
-    function = tf.function(
-        lambda *tensors: model(dict(zip(specs, tensors, strict=True))),
-        input_signature=list(specs.values()),
-        autograph=False,
-    )
+    function = _to_function(model)
     with tempfile.TemporaryDirectory() as folder:
         float_file = Path(folder, file.name)
         tf2onnx.convert.from_function(
@@ -91,6 +86,38 @@ def write_onnx(model: keras.Model, precision: str, file: Path) -> None:
             per_channel=True,
             weight_type=quantization.QuantType.QInt8,
         )
+
+
+def write_openvino(model: keras.Model, precision: str, file: Path) -> None:
+    """Writes a network with its names of inputs and outputs.
+
+    `bfloat16` is how it computes; the weights are stored in float16, which
+    rounds them less.
+
+    Raises InputError if OpenVINO is not installed.
+    """
+    openvino = import_engine("openvino", "openvino")
+    network = openvino.convert_model(
+        _to_function(model).get_concrete_function(), share_weights=False
+    )
+    openvino.save_model(network, file, compress_to_fp16=precision == "bfloat16")
+
+
+def _to_function(model):
+    """Returns a function of the inputs, in their order."""
+    specs = _to_specs(model)
+    return tf.function(
+        lambda *tensors: model(dict(zip(specs, tensors, strict=True))),
+        input_signature=list(specs.values()),
+        autograph=False,
+    )
+
+
+def _to_specs(model):
+    return {
+        name: tf.TensorSpec(x.shape, x.dtype, name)
+        for name, x in model.input.items()
+    }
 
 
 def _erfc(graph, node, name, args):

@@ -131,6 +131,7 @@ def export_pretrained(
         assets={**sidecars, "bert_config.json": bert_config.to_json()},
         model_card=model_card(
             export_dir,
+            "feature-extraction",
             {
                 "Answers": {
                     "embedding": f"{bert_config.hidden_size} numbers",
@@ -142,6 +143,8 @@ def export_pretrained(
                     encoder, bert_config, tokenizer, config.max_seq_length
                 ),
             },
+            {"checkpoint": checkpoint},
+            {},
         ),
     )
 

@@ -18,6 +18,7 @@ from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.export.config import ExportConfig
+from keras_bert.export.fastest import measure_formats
 from keras_bert.export.finetuned import (
     export_finetuned,
     in_bfloat16,
@@ -31,8 +32,8 @@ from keras_bert.finetuning.explain import Explanation, explain_row
 from keras_bert.finetuning.fitting import config_of_fit, history_of
 from keras_bert.finetuning.folder import (
     changed_spec,
+    describe,
     name_without_folders,
-    read_training,
     sidecars,
 )
 from keras_bert.io.local_copy import local_copy
@@ -43,6 +44,7 @@ from keras_bert.kinds.kind import Answer, Kind, TaskSpec
 from keras_bert.kinds.registry import get_kind
 from keras_bert.kinds.regression import Regression
 from keras_bert.kinds.spec import build_kind, find_spec, has_spec
+from keras_bert.predict.versions import find_versions, format_of
 from keras_bert.progress import shown_log
 from keras_bert.training.checkpoint import write_weights
 from keras_bert.training.distribution import get_strategy
@@ -276,7 +278,9 @@ class FinetunedModel:
             if not (held_out and whole_folder(best).is_dir()):
                 run.write_weights(best)
             self._model = engine.load_best(folder, run.model)
-            self.training = read_training(best)
+            self.training = describe(
+                best, self._model, engine.kind, self.bert_config
+            )
         self._kind, self._spec = engine.kind, engine.kind.spec
         self._learns_fields = False
         return history_of(run.history.rows, self._model)
@@ -362,7 +366,9 @@ class FinetunedModel:
         labeled `rows`, a report beside the folder, such as
         `export_dir/1.report.json`, has its config, the `bytes` of all files
         and, with rows, the `metrics` on them: pairs of this model's and the
-        exported one's. Returns the version's folder.
+        exported one's. With the format auto, it has the `measured_ms` of all
+        formats; if there are versions already, theirs is taken. Returns the
+        version's folder.
         """
         config = config or ExportConfig()
         # Before anything is written, because a row may be wrong.
@@ -370,24 +376,30 @@ class FinetunedModel:
         if rows is not None:
             rows = self._rows(rows)
             evaluation = Evaluation(self.kind, rows, batch_size=_BATCH_SIZE)
-        exported = self.model
-        if config.precision == "bfloat16":
-            exported = in_bfloat16(self.model, self.kind, self.bert_config)
-        version = export_finetuned(
-            exported,
-            self.kind,
-            export_dir,
-            bert_config=self.bert_config,
-            training=self.training,
-            config=config,
-        )
-        if config.format != "saved_model":
-            exported = load_network(local_copy(version))
-        if evaluation or config != ExportConfig():
+        is_plain, measured = config == ExportConfig(), None
+        if config.format == "auto":
+            # All versions of a model have one format.
+            found = [*find_versions(export_dir).values()][:1]
+            if found:
+                fastest = format_of(found[0])
+            else:
+                fastest, measured = measure_formats(
+                    self._write, config.precision
+                )
+            config = dataclasses.replace(config, format=fastest)
+        version = self._write(export_dir, config)
+        if evaluation or not is_plain:
             files = [x for x in version.rglob("*") if x.is_file()]
             report = dataclasses.asdict(config)
             report["bytes"] = sum(x.stat().st_size for x in files)
+            if measured:
+                report["measured_ms"] = measured
             if evaluation:
+                exported = (
+                    self._network(config)
+                    if config.format == "saved_model"
+                    else load_network(local_copy(version))
+                )
                 before, after = (
                     evaluation(x)[1] for x in (self.model, exported)
                 )
@@ -404,6 +416,24 @@ class FinetunedModel:
         check_is_new(output_dir)
         texts = sidecars(self.kind, self.bert_config, self.training)
         write_weights(self.model, output_dir, texts)
+        describe(output_dir, self.model, self.kind, self.bert_config)
+
+    def _write(self, export_dir, config):
+        """Writes the next version in one format."""
+        return export_finetuned(
+            self._network(config),
+            self.kind,
+            export_dir,
+            bert_config=self.bert_config,
+            training=self.training,
+            config=config,
+        )
+
+    def _network(self, config):
+        """Returns the network that is exported."""
+        if (config.format, config.precision) == ("saved_model", "bfloat16"):
+            return in_bfloat16(self.model, self.kind, self.bert_config)
+        return self.model
 
     def _rows(self, x, y=None, spec=None):
         """Returns labeled rows."""

@@ -117,6 +117,7 @@ class Reranker(Regression):
     objectives = {"logits": Objective(_binary_cross_entropy)}
     hub_text_fields = ("query", "document")
     problem_type = "ranking"
+    pipeline_tag = "text-ranking"
 
     @classmethod
     def hub_settings(cls, config, max_seq_length):

@@ -8,22 +8,20 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import tensorflow as tf
 
-from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
-from keras_bert.kinds.signatures import one_graph
-from keras_bert.kinds.spec import build_kind, read_spec
+from keras_bert.predict.functions import Spec
 from keras_bert.predict.versions import (
     MODEL_FILES,
     format_of,
     read_description,
 )
-from keras_bert.text.tokenizer import BertTokenizer
-from keras_bert.text.tokenizer_settings import TokenizerSettings
+
+if TYPE_CHECKING:
+    import tensorflow as tf
 
 # Takes and returns arrays by name.
 Run = Callable[[dict[str, np.ndarray]], Mapping[str, np.ndarray]]
@@ -40,13 +38,15 @@ class Network:
     """
 
     run: Run
-    input: dict[str, tf.TensorSpec]
-    output: dict[str, tf.TensorSpec]
+    input: dict[str, Spec]
+    output: dict[str, Spec]
 
     def __call__(
         self, features: Mapping[str, tf.Tensor], training: bool = False
     ) -> dict[str, tf.Tensor]:
         """Returns the outputs by name, in a graph or eagerly."""
+        import tensorflow as tf
+
         tensors = tf.numpy_function(
             self._compute,
             [features[name] for name in self.input],
@@ -64,56 +64,27 @@ class Network:
         return [outputs[name] for name in self.output]
 
 
-class LoadedNetwork:
-    """A version that answers strings as the SavedModel of the same model does.
-
-    If the kind of its task is one of your own, import its file first.
-
-    Attributes:
-        signatures: The functions, by name. They take tensors by name.
-    """
-
-    def __init__(self, version: Path):
-        assets = version / "assets"
-        bert_config = BertConfig.from_json(assets / "bert_config.json")
-        tokenizer = BertTokenizer.from_settings(
-            assets / "vocab.txt",
-            TokenizerSettings.from_json(assets / "tokenizer_config.json"),
-        )
-        kind = build_kind(
-            read_spec(assets / "task.json"), tokenizer, bert_config
-        )
-        network: Any = load_network(version)
-        self.signatures = {
-            name: _by_name(signature)
-            for name, signature in kind.signatures(network).items()
-        }
-
-
 def load_network(version: Path) -> Network:
     """Loads the network of a version.
 
     Raises InputError if its runtime is not installed, or its file is damaged.
     """
     model_format = format_of(version)
-    run = {"litert": _run_litert, "onnx": _run_onnx}[model_format]
-    network = read_description(version)["network"]
+    load = {
+        "litert": _load_litert,
+        "onnx": _load_onnx,
+        "openvino": _load_openvino,
+    }[model_format]
+    description = read_description(version)
+    run = load(version / MODEL_FILES[model_format], description["precision"])
     inputs, outputs = (
         {
-            name: tf.TensorSpec(value["shape"], value["dtype"], name)
-            for name, value in network[side].items()
+            name: Spec(np.dtype(x["dtype"]), tuple(x["shape"]))
+            for name, x in description["network"][side].items()
         }
         for side in ("inputs", "outputs")
     )
-    return Network(run(version / MODEL_FILES[model_format]), inputs, outputs)
-
-
-def to_specs(tensors: Mapping) -> dict[str, tf.TensorSpec]:
-    """Returns the specifications of `model.input` or `model.output`."""
-    return {
-        name: tf.TensorSpec(x.shape, x.dtype, name)
-        for name, x in tensors.items()
-    }
+    return Network(run, inputs, outputs)
 
 
 def import_engine(name: str, extra: str = "onnx") -> Any:
@@ -128,7 +99,7 @@ def import_engine(name: str, extra: str = "onnx") -> Any:
         ) from error
 
 
-def _run_litert(file: Path) -> Run:
+def _load_litert(file: Path, precision: str) -> Run:
     litert = import_engine("ai_edge_litert.interpreter", "litert")
     try:
         interpreter = litert.Interpreter(str(file), num_threads=_num_threads())
@@ -144,7 +115,7 @@ def _run_litert(file: Path) -> Run:
     return run
 
 
-def _run_onnx(file: Path) -> Run:
+def _load_onnx(file: Path, precision: str) -> Run:
     onnxruntime = import_engine("onnxruntime")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = _num_threads()
@@ -161,15 +132,38 @@ def _run_onnx(file: Path) -> Run:
     return lambda x: dict(zip(names, session.run(names, x), strict=True))
 
 
+def _load_openvino(file: Path, precision: str) -> Run:
+    openvino = import_engine("openvino", "openvino")
+    try:
+        compiled = openvino.compile_model(
+            file,
+            "CPU",
+            {
+                # By itself, it computes in bfloat16 where the CPU can.
+                "INFERENCE_PRECISION_HINT": {"bfloat16": "bf16"}.get(
+                    precision, "f32"
+                ),
+                "INFERENCE_NUM_THREADS": _num_threads(),
+                "PERFORMANCE_HINT": "LATENCY",
+            },
+        )
+    except RuntimeError as error:
+        raise _damaged(file, "an OpenVINO network") from error
+    request = compiled.create_infer_request()
+    lock = threading.Lock()  # calls share the buffers of the request
+    names = [output.any_name for output in compiled.outputs]
+
+    def run(arrays):
+        with lock:
+            found = request.infer(arrays, share_inputs=True)
+            return dict(zip(names, found.values(), strict=True))
+
+    return run
+
+
 def _damaged(file, what):
     return InputError(f"{file} is not {what}; export the model again.")
 
 
 def _num_threads():
     return len(os.sched_getaffinity(0))
-
-
-def _by_name(signature):
-    function = one_graph(signature.function, signature.inputs)
-    names = [spec.name for spec in signature.inputs]
-    return lambda **texts: function(*(texts[name] for name in names))

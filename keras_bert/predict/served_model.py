@@ -1,12 +1,7 @@
-"""An exported model that is asked in plain Python values.
-
-Imports tensorflow and tensorflow_text, but neither keras nor the rest of this
-package, unless the model is a network in another format.
-"""
+"""An exported model that is asked in plain Python values."""
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,17 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from keras_bert.errors import InputError
 from keras_bert.io.local_copy import local_copy
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import is_whole
-from keras_bert.predict.versions import (
-    find_versions,
-    format_of,
-    read_description,
-)
+from keras_bert.predict.functions import load_functions
+from keras_bert.predict.versions import find_versions, read_description
 
 _REQUESTS_PER_CALL = 64
 # Bounds the memory of the tokenizer's graph.
@@ -72,9 +63,8 @@ class ServedModel:
         self._by_label = values["signatures"][signature]["by_label"]
         self._ranks = values["signatures"][signature]["inputs"]
         self.inputs = tuple(self._ranks)
-        # The model is kept: its variables live only as long as it does.
-        self._model = _load(local_copy(self.folder))
-        self._serve = self._model.signatures[signature]
+        functions = load_functions(local_copy(self.folder), signature)
+        self._serve = functions[signature].call
 
     def check(self, request: Mapping[str, Any], place: str) -> dict[str, Any]:
         """Returns the inputs of a request, without any other keys.
@@ -143,13 +133,13 @@ class ServedModel:
 
     def _answer(self, requests):
         columns = {
-            name: tf.constant([request[name] for request in requests])
+            name: _to_bytes([request[name] for request in requests])
             for name in self.inputs
         }
         # A SavedModel gives its outputs in an order that differs by process.
         outputs = {
             name: _to_lists(values)
-            for name, values in sorted(self._serve(**columns).items())
+            for name, values in sorted(self._serve(columns).items())
         }
         return [
             self._nested({name: x[i] for name, x in outputs.items()})
@@ -175,34 +165,6 @@ class ServedModel:
             found = [dict(zip(fields, row, strict=True)) for row in rows]
             answer[group] = [x for x in found if not _is_padding(x)]
         return answer
-
-
-def _load(folder):
-    if format_of(folder) == "saved_model":
-        return load_saved_model(folder)
-    # This imports keras and the kinds of tasks.
-    from keras_bert.predict.network import LoadedNetwork
-
-    return LoadedNetwork(folder)
-
-
-def load_saved_model(folder: Path) -> Any:
-    """Loads a SavedModel, of this package or another one, for serving.
-
-    Raises InputError if it has an operation that is not installed.
-    """
-    with contextlib.suppress(ModuleNotFoundError):
-        import tensorflow_text  # noqa: F401  (registers its operations)
-    try:
-        return tf.saved_model.load(str(folder), [tf.saved_model.SERVING])
-    except (OSError, RuntimeError, tf.errors.NotFoundError) as error:
-        if "Op type not registered" not in str(error):
-            raise
-        raise InputError(
-            f"{folder} has operations that are not installed; models that take "
-            "strings need tensorflow-text: use a machine for which it has "
-            "wheels, such as Linux on x86_64, and pip install tensorflow-text."
-        ) from error
 
 
 def find_model(
@@ -277,8 +239,14 @@ def _calls(requests: Sequence[Mapping[str, Any]]) -> Iterator[list[int]]:
         yield call
 
 
-def _to_lists(values):
-    array = values.numpy()
+def _to_bytes(texts):
+    """Returns an array of strings, or of lists of strings."""
+    array = np.array(texts, object)
+    flat = [text.encode() for text in array.ravel()]
+    return np.array(flat, object).reshape(array.shape)
+
+
+def _to_lists(array):
     if array.dtype == object:
         array = np.char.decode(array.astype(bytes), "utf-8")
     return array.tolist()

@@ -34,6 +34,8 @@ MODEL_FILES = {
     "saved_model": "saved_model.pb",
     "litert": "network.tflite",
     "onnx": "network.onnx",
+    # network.bin, beside it, has the weights.
+    "openvino": "network.xml",
 }
 
 

@@ -8,24 +8,24 @@ import reprlib
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
+from keras_bert.predict.functions import Spec
 from keras_bert.server.refusal import Refusal
 
 shown = reprlib.repr  # a value, cut short
 
 
-def to_array(value: Any, spec: tf.TensorSpec, name: str) -> np.ndarray:
+def to_array(value: Any, spec: Spec, name: str) -> np.ndarray:
     """Returns nested lists as an array of the input's type and shape."""
     array = np.array(value, object)
     values = array.ravel().tolist()
-    if not spec.shape.is_compatible_with(array.shape):
-        expected = ["?" if size is None else size for size in spec.shape]
+    if not spec.fits(array.shape):
+        expected = ["?" if size is None else size for size in spec.shape or ()]
         raise Refusal(
             f"The input {name!r} has the shape {list(array.shape)}, expected "
             f"{expected}; lists in a list must have the same length."
         )
-    if spec.dtype == tf.string:
+    if spec.dtype == object:
         read: Any = np.array([to_bytes(x) for x in values], object)
     else:
         read = _to_numbers(values, spec.dtype)
@@ -42,7 +42,7 @@ def to_bytes(value: Any) -> bytes:
                 "JSON Parse error: a string has half of a surrogate pair."
             ) from None
     if not is_base64(value):
-        raise _wrong_type(value, tf.string)
+        raise _wrong_type(value, np.dtype(object))
     text = "".join(value["b64"].split())
     try:
         return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
@@ -63,6 +63,9 @@ def to_example(features: Any) -> bytes:
     """Returns a serialized tf.Example of an object of features."""
     if not isinstance(features, dict):
         raise Refusal("Example must be JSON object")
+    # Only the signatures of a SavedModel take one.
+    import tensorflow as tf
+
     example = tf.train.Example()
     for name, value in features.items():
         to_bytes(name)  # refuses half of a surrogate pair
@@ -72,9 +75,12 @@ def to_example(features: Any) -> bytes:
         if types <= {str, dict}:
             feature.bytes_list.value.extend(map(to_bytes, values))
         elif types == {float}:
-            feature.float_list.value.extend(_to_numbers(values, tf.float32))
+            feature.float_list.value.extend(
+                _to_numbers(values, np.dtype(np.float32))
+            )
         elif types <= {int, bool}:
-            numbers = _to_numbers([int(x) for x in values], tf.int64)
+            integers = [int(x) for x in values]
+            numbers = _to_numbers(integers, np.dtype(np.int64))
             feature.int64_list.value.extend(numbers)
         else:
             raise Refusal(
@@ -85,15 +91,15 @@ def to_example(features: Any) -> bytes:
 
 
 def _to_numbers(values, dtype):
-    types = {bool} if dtype.is_bool else {int}
-    if dtype.is_floating:
+    types = {bool} if dtype.kind == "b" else {int}
+    if dtype.kind in "fV":  # V is bfloat16
         types.add(float)
     for value in values:
         if type(value) not in types:
             raise _wrong_type(value, dtype)
     try:
         with np.errstate(over="ignore"):
-            array = np.array(values, dtype.as_numpy_dtype)
+            array = np.array(values, dtype)
     except OverflowError:
         array = np.array([])
     if len(array) != len(values) or not all(
@@ -113,6 +119,7 @@ def _is_same(number, value):
 
 
 def _wrong_type(value, dtype):
+    name = "string" if dtype.kind == "O" else dtype.name
     return Refusal(
-        f"JSON Value: {shown(value)} is not of expected type: {dtype.name}"
+        f"JSON Value: {shown(value)} is not of expected type: {name}"
     )

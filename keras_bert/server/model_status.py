@@ -6,8 +6,6 @@ import contextlib
 import json
 from collections.abc import Iterable, Mapping
 
-from google.protobuf import json_format
-
 from keras_bert.server.config import ServerConfig
 from keras_bert.server.refusal import Refusal
 from keras_bert.server.versions import ModelVersions, Version
@@ -41,12 +39,8 @@ def metadata_json(name: str, version: Version) -> str:
     As it does, without the @type that JSON has for an Any.
     """
     signatures = {
-        signature: json_format.MessageToDict(
-            definition,
-            preserving_proto_field_name=True,
-            always_print_fields_with_no_presence=True,
-        )
-        for signature, definition in version.servable.definitions.items()
+        key: signature.definition
+        for key, signature in version.servable.signatures.items()
     }
     spec = {"name": name, "signature_name": "", "version": str(version.number)}
     metadata = {"signature_def": {"signature_def": signatures}}

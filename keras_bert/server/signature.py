@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
-from tensorflow.core.protobuf import saved_model_pb2
 
 from keras_bert.errors import InputError
-from keras_bert.predict.served_model import load_saved_model
+from keras_bert.predict.functions import Function, load_functions
 from keras_bert.predict.versions import read_description
 from keras_bert.server.batching import (
     Answered,
@@ -29,41 +26,25 @@ from keras_bert.server.tokenization import Tokenization
 _LOG2_BYTES = range(5, 15)
 # It fills most of a sequence. The first answer of a model takes seconds.
 _WARM_UP_TEXT = b"warm up " * 60
-# Lines of an error that say where the operation was made, not what is wrong.
-_PLACE = re.compile(
-    r"Graph execution error|Detected at node|<stack traces|\s+File |\s*$"
-)
 
 
 class Servable:
-    """A SavedModel in memory.
+    """A version in memory.
 
     Attributes:
         signatures: Maps names to a `Signature`.
-        definitions: Maps the same names to a SignatureDef.
         description: What `assets/model.json` says; empty if there is none.
         tokenization: Finds word pieces; None if there is no vocabulary.
     """
 
     def __init__(self, folder: Path):
-        """Loads a SavedModel, and asks each signature that takes strings.
+        """Loads a version, and asks each signature that takes strings.
 
-        Raises what TensorFlow raises if anything fails.
+        Raises what the engine raises if anything fails.
         """
-        content = (folder / "saved_model.pb").read_bytes()
-        self.definitions = {
-            name: definition
-            for graph in saved_model_pb2.SavedModel.FromString(
-                content
-            ).meta_graphs
-            if list(graph.meta_info_def.tags) == [tf.saved_model.SERVING]
-            for name, definition in graph.signature_def.items()
-        }
-        # The model is kept: its variables live only as long as it does.
-        self._model = load_saved_model(folder)
         self.signatures = {
-            name: Signature(function, self.definitions[name].method_name)
-            for name, function in self._model.signatures.items()
+            name: Signature(function)
+            for name, function in load_functions(folder).items()
         }
         self.description = read_description(folder)
         self.tokenization = None
@@ -81,28 +62,27 @@ class Signature:
     any batch: apart from padding, which `join` cuts.
 
     Attributes:
-        inputs: Maps names to a tf.TensorSpec.
+        inputs: Maps names to a `Spec`.
         outputs: The same for the outputs.
+        definition: Its SignatureDef, as JSON.
         method_name: The method_name of its SignatureDef.
         is_batched: Whether rows of several requests go together.
     """
 
-    def __init__(self, function: Any, method_name: str):
-        self.method_name = method_name
-        self.inputs = dict(
-            sorted(function.structured_input_signature[1].items())
-        )
-        self.outputs = dict(sorted(function.structured_outputs.items()))
+    def __init__(self, function: Function):
+        self.definition = function.definition
+        self.method_name = function.definition["method_name"]
+        self.inputs, self.outputs = function.inputs, function.outputs
         wide = [
             name
             for name, spec in self.outputs.items()
-            if spec.shape.rank and spec.shape.rank > 1 and spec.shape[1] is None
+            if spec.shape and len(spec.shape) > 1 and spec.shape[1] is None
         ]
-        are_lists = any(spec.shape.rank == 2 for spec in self.inputs.values())
+        are_lists = any(spec.rank == 2 for spec in self.inputs.values())
         self.is_batched = _have_rows(self.inputs, self.outputs) and (
             are_lists
             or not wide
-            or any(self.outputs[name].dtype == tf.string for name in wide)
+            or any(self.outputs[name].dtype == object for name in wide)
         )
         # These outputs are as wide as the widest row of a batch.
         self._padded = wide if self.is_batched and not are_lists else []
@@ -110,20 +90,18 @@ class Signature:
 
     def __call__(self, columns: Columns) -> dict[str, np.ndarray]:
         """Answers rows in one call."""
-        tensors = {name: tf.constant(columns[name]) for name in self.inputs}
-        outputs = self._function(**tensors)
-        return {name: outputs[name].numpy() for name in self.outputs}
+        return self._function.call(columns)
 
     def warm_up(self) -> None:
         """Answers a text, if the signature takes strings."""
         shapes = {
             name: [size or 1 for size in spec.shape]
             for name, spec in self.inputs.items()
-            if spec.dtype == tf.string and spec.shape.rank is not None
+            if spec.dtype == object and spec.shape is not None
         }
         if shapes.keys() == self.inputs.keys():
             # Not every signature reads any string.
-            with contextlib.suppress(tf.errors.OpError):
+            with contextlib.suppress(InputError):
                 self(
                     {
                         name: np.full(shape, _WARM_UP_TEXT, object)
@@ -175,19 +153,7 @@ class Signature:
 
 def refusal_of(error: Any) -> Refusal | None:
     """Returns what is wrong with an input; None for any other error."""
-    if isinstance(error, UnicodeDecodeError):
-        # Python could not read TensorFlow's message, which quotes an input.
-        return Refusal(
-            "The model cannot read this input; it has bytes that are not UTF-8 "
-            "where the model reads text or a tf.Example."
-        )
-    if not isinstance(
-        error, (tf.errors.InvalidArgumentError, tf.errors.OutOfRangeError)
-    ):
-        return None
-    lines = error.message.split("\n\t [[")[0].splitlines()
-    reason = " ".join(x.strip() for x in lines if not _PLACE.match(x))
-    return Refusal(f"The model cannot read this input: {reason.strip()[:300]}")
+    return Refusal(str(error)) if isinstance(error, InputError) else None
 
 
 def _have_rows(inputs, outputs):
@@ -195,15 +161,13 @@ def _have_rows(inputs, outputs):
     return (
         bool(inputs)
         and all(
-            spec.dtype == tf.string
-            and spec.shape.rank in (1, 2)
+            spec.dtype == object
+            and spec.rank in (1, 2)
             and spec.shape[0] is None
             for spec in inputs.values()
         )
         and all(
-            spec.shape.rank
-            and spec.shape[0] is None
-            and None not in spec.shape[2:]
+            spec.shape and spec.shape[0] is None and None not in spec.shape[2:]
             for spec in outputs.values()
         )
     )

@@ -14,8 +14,8 @@ from keras_bert.server.json_requests import Call
 from keras_bert.server.json_values import to_bytes
 from keras_bert.server.refusal import Refusal
 from keras_bert.server.vector_requests import prompt_of, to_rows
-from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.tokenizer_settings import TokenizerSettings
+from keras_bert.text.without_tensorflow import ListTokenizer
 
 
 class Tokenization:
@@ -29,25 +29,31 @@ class Tokenization:
     """
 
     def __init__(self, assets: Path):
-        self._tokenizer = BertTokenizer.from_settings(
+        tokenizer = ListTokenizer.from_settings(
             assets / "vocab.txt",
             TokenizerSettings.from_json(assets / "tokenizer_config.json"),
         )
+        self._library = tokenizer.library
         self.ends = [
-            _piece(i, self._tokenizer.vocab[i], None, None, special=True)
-            for i in (self._tokenizer.cls_id, self._tokenizer.sep_id)
+            _piece(i, tokenizer.vocab[i], None, None, special=True)
+            for i in (tokenizer.cls_id, tokenizer.sep_id)
         ]
 
     def __call__(self, columns: Columns) -> dict[str, np.ndarray]:
         """Answers rows in one call."""
-        texts = columns["text"].tolist()
-        found = self._tokenizer.tokenize_with_offsets(texts)
-        rows = (found.ids, found.start_chars, found.end_chars)
+        texts = [text.decode() for text in columns["text"]]
         pieces = []
-        for text, *row in zip(texts, *(x.to_list() for x in rows), strict=True):
-            whole = text.decode()
-            places = zip(*row, strict=True)
-            part = [_piece(i, whole[j:k], j, k) for i, j, k in places]
+        for text, found in zip(
+            texts,
+            self._library.encode_batch(texts, add_special_tokens=False),
+            strict=True,
+        ):
+            part = [
+                _piece(i, text[start:end], start, end)
+                for i, (start, end) in zip(
+                    found.ids, found.offsets, strict=True
+                )
+            ]
             pieces.append(", ".join(part))
         return {"pieces": np.array(pieces, object)}
 
@@ -67,7 +73,10 @@ def read_tokenize(values: Mapping[str, Any], servable: Any) -> Call:
     """
     tokenization = servable.tokenization
     if tokenization is None:
-        raise Refusal("This model has no vocabulary beside it.")
+        raise Refusal(
+            "This model has no vocabulary beside it, or the server has not the "
+            "package tokenizers."
+        )
     prompts = {None: ""} | servable.description.get("prompts", {})
     prompt = to_bytes(prompts[prompt_of(values, servable)])
     first, last = tokenization.ends

@@ -23,12 +23,14 @@ from keras_bert.server.refusal import Refusal
 _EMBEDDING = "embedding"
 # What the texts are -> the names of prompts for it, the best one first, as in
 # encode_query and encode_document of sentence-transformers.
-_PROMPTS: dict[Any, tuple[str, ...]] = {
-    **dict.fromkeys(("query", "search_query"), ("query",)),
-    **dict.fromkeys(
-        ("document", "passage", "search_document"),
-        ("document", "passage", "corpus"),
-    ),
+_OF_QUERIES = ("query",)
+_OF_DOCUMENTS = ("document", "passage", "corpus")
+_PROMPTS: Mapping[Any, tuple[str, ...]] = {
+    "query": _OF_QUERIES,
+    "search_query": _OF_QUERIES,
+    "document": _OF_DOCUMENTS,
+    "passage": _OF_DOCUMENTS,
+    "search_document": _OF_DOCUMENTS,
 }
 
 

@@ -16,7 +16,6 @@ from keras_bert.io.folders import file_states
 from keras_bert.io.local_copy import brief_copy
 from keras_bert.predict.versions import (
     find_versions,
-    format_of,
     is_version,
     numbered_folders,
 )
@@ -89,12 +88,6 @@ class ModelVersions:
             raise InputError(
                 f"{folder} has no version of a model; run keras-bert export, "
                 "or name the checkpoint as --model of keras-bert serve."
-            )
-        model_format = format_of(next(iter(folders.values())))
-        if model_format != "saved_model":
-            raise InputError(
-                f"{folder} has versions of the format {model_format}; export "
-                "a SavedModel, which is what the server reads."
             )
         for label, number in labels.items():
             if number not in folders:

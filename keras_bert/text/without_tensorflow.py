@@ -106,6 +106,16 @@ class ListPreprocessor:
         self, first: Sequence[str], second: Sequence[str] | None = None
     ) -> dict[str, np.ndarray]:
         """Packs strings [B], or pairs of them, to int32 [B, S]."""
+        rows, _ = self.pack(first, second)
+        return pad_rows(rows)
+
+    def pack(
+        self, first: Sequence[str], second: Sequence[str] | None = None
+    ) -> tuple[list, np.ndarray]:
+        """Returns what `pad_rows` takes, and whether tokens were lost.
+
+        The second is bool [B].
+        """
         columns = [
             self.tokenizer.encode(x) for x in (first, second) if x is not None
         ]
@@ -114,14 +124,10 @@ class ListPreprocessor:
                 f"There are {len(columns[0])} first and {len(columns[-1])} "
                 "second texts; give as many of each."
             )
-        rows = [self._pack(*row) for row in zip(*columns, strict=True)]
-        length = max(map(len, rows), default=0)
-        for row in rows:
-            row.pad(length)
-        values = [(row.ids, row.attention_mask, row.type_ids) for row in rows]
-        arrays = np.array(values, "int32").reshape(len(rows), 3, length)
-        names = ("input_ids", "input_mask", "segment_ids")
-        return {name: arrays[:, i] for i, name in enumerate(names)}
+        budget = self.max_seq_length - 1 - len(columns)
+        encoded = list(zip(*columns, strict=True))
+        truncated = [sum(map(len, row)) > budget for row in encoded]
+        return [self._pack(*row) for row in encoded], np.array(truncated, bool)
 
     def _pack(self, first, second=None):
         """[CLS] first [SEP] second [SEP]: the longer segment is cut first."""
@@ -134,3 +140,14 @@ class ListPreprocessor:
             first.truncate(min(len(first), least))
             second.truncate(budget - len(first))
         return self.tokenizer.library.post_process(first, second)
+
+
+def pad_rows(rows: Sequence) -> dict[str, np.ndarray]:
+    """Returns the features of packed rows, int32 [B, S], with padding."""
+    length = max(map(len, rows), default=0)
+    for row in rows:
+        row.pad(length)
+    values = [(row.ids, row.attention_mask, row.type_ids) for row in rows]
+    arrays = np.array(values, "int32").reshape(len(rows), 3, length)
+    names = ("input_ids", "input_mask", "segment_ids")
+    return {name: arrays[:, i] for i, name in enumerate(names)}

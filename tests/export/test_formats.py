@@ -2,7 +2,10 @@
 
 import itertools
 import json
+import math
 import shutil
+import subprocess
+import sys
 
 import keras
 import numpy as np
@@ -11,15 +14,19 @@ import tensorflow as tf
 from conftest import randomize, write_vocab
 from exported_models import MODELS
 from kind_examples import make_kind
+from small_server import client_of
 
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.export.config import ExportConfig
 from keras_bert.export.finetuned import export_finetuned, in_bfloat16
+from keras_bert.finetuning.finetuned_model import FinetunedModel
+from keras_bert.kinds.answers import ANSWERS
 from keras_bert.models.encoder import build_encoder
-from keras_bert.predict.network import LoadedNetwork, load_network
+from keras_bert.predict.functions import load_functions
+from keras_bert.predict.network import load_network
 from keras_bert.predict.served_model import ServedModel
-from keras_bert.predict.versions import find_versions
+from keras_bert.predict.versions import MODEL_FILES, find_versions, format_of
 
 _TEXTS = [
     "The quick brown fox jumped over a lazy dog. " * 3,
@@ -66,6 +73,22 @@ def classifier(config, tmp_path_factory):
     return model, kind, export
 
 
+def _ask(version, texts):
+    function = load_functions(version)["serving_default"]
+    return function.call({name: x.numpy() for name, x in texts.items()})
+
+
+def _assert_same(answers, expected):
+    assert answers.keys() == expected.keys()
+    for name, values in expected.items():
+        values = np.asarray(values)
+        assert answers[name].dtype == values.dtype
+        if values.dtype == np.float32:
+            np.testing.assert_allclose(answers[name], values, atol=1e-5)
+        else:
+            np.testing.assert_array_equal(answers[name], values)
+
+
 # In CI, one network with the usual inputs and one with packed inputs.
 _QUICK = [("classification", "litert"), ("embedding", "onnx")]
 
@@ -74,11 +97,11 @@ _QUICK = [("classification", "litert"), ("embedding", "onnx")]
     ("name", "model_format"),
     [
         pytest.param(*pair, marks=[] if pair in _QUICK else [pytest.mark.slow])
-        for pair in itertools.product(_NETWORKS, ["litert", "onnx"])
+        for pair in itertools.product(_NETWORKS, ["litert", "onnx", "openvino"])
     ],
 )
 def test_a_network_answers_strings_as_the_model(
-    config, tmp_path, classifier, name, model_format
+    config, tmp_path, classifier, monkeypatch, name, model_format
 ):
     if name == "classification":
         model, kind, export = classifier
@@ -88,19 +111,20 @@ def test_a_network_answers_strings_as_the_model(
         folder = tmp_path / "other"
         version = _export(model, kind, folder, config, model_format)
     expected = kind.signatures(model)["serving_default"]
-    found = LoadedNetwork(version).signatures["serving_default"]
     texts = {
         spec.name: tf.constant(
             _TEXTS if spec.shape.rank == 1 else [[x, "a dog"] for x in _TEXTS]
         )
         for spec in expected.inputs
     }
-    answers = found(**texts)
-    for output, values in expected.function(*texts.values()).items():
-        if values.dtype == tf.float32:
-            np.testing.assert_allclose(answers[output], values, atol=1e-5)
-        else:
-            np.testing.assert_array_equal(answers[output], values)
+    answers = _ask(version, texts)
+    _assert_same(answers, expected.function(*texts.values()))
+    monkeypatch.setitem(sys.modules, "tensorflow", None)
+    if name.split()[0] in ANSWERS:
+        _assert_same(_ask(version, texts), answers)
+    else:
+        with pytest.raises(InputError, match="asked with TensorFlow only"):
+            _ask(version, texts)
 
 
 def test_served_model_reads_a_network(classifier):
@@ -108,6 +132,76 @@ def test_served_model_reads_a_network(classifier):
     served = ServedModel(export("litert").parent)
     (answer,) = served.answer([{served.inputs[0]: "a good film"}])
     assert list(answer["scores"]) == list(kind.spec.labels)
+
+
+_PROGRAM = """
+import json
+import sys
+
+sys.modules["tensorflow"] = None
+import keras_bert.server.run
+from keras_bert.predict.served_model import ServedModel
+
+requests = json.loads(sys.argv[2])
+print(json.dumps(ServedModel(sys.argv[1]).answer(requests)))
+assert "keras" not in sys.modules
+"""
+
+
+def test_a_network_is_asked_and_served_without_tensorflow(classifier):
+    _, kind, export = classifier
+    folder = export("litert").parent
+    served = ServedModel(folder)
+    requests = [{served.inputs[0]: text} for text in _TEXTS]
+    expected = served.answer(requests)
+    done = subprocess.run(
+        [sys.executable, "-c", _PROGRAM, folder, json.dumps(requests)],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    for answer, other in zip(json.loads(done.stdout), expected, strict=True):
+        assert answer == other | {
+            "scores": pytest.approx(other["scores"], abs=1e-5)
+        }
+    with client_of(folder) as client:
+        rows = client.post(
+            "/v1/models/small:predict", json={"instances": _TEXTS}
+        ).json()["predictions"]
+        metadata = client.get("/v1/models/small/metadata").json()["metadata"]
+        empty = client.post("/v1/models/small:predict", json={"inputs": []})
+    for row, answer in zip(rows, expected, strict=True):
+        scores = list(answer["scores"].values())
+        assert row == answer | {"scores": pytest.approx(scores, abs=1e-5)}
+    signatures = metadata["signature_def"]["signature_def"]
+    assert signatures["serving_default"]["outputs"]["scores"] == {
+        "dtype": "DT_FLOAT",
+        "tensor_shape": {
+            "dim": [{"size": "-1", "name": ""}, {"size": "3", "name": ""}],
+            "unknown_rank": False,
+        },
+        "name": "scores",
+    }
+    assert empty.status_code == 400
+    assert "There is no text" in empty.text
+
+
+def test_auto_takes_the_fastest_format(classifier, config, tmp_path):
+    model, kind, _ = classifier
+    finetuned = FinetunedModel(model, kind, config)
+    folder = tmp_path / "fastest"
+    for _ in range(2):  # the second version has the format of the first one
+        version = finetuned.export(folder, ExportConfig("auto", "int8"))
+    reports = [
+        json.loads((folder / f"{number}.report.json").read_text())
+        for number in (1, 2)
+    ]
+    measured = reports[0]["measured_ms"]
+    assert sorted(measured) == ["litert", "onnx"]
+    times = {name: math.prod(x.values()) for name, x in measured.items()}
+    assert times[reports[0]["format"]] == min(times.values())
+    assert reports[1]["format"] == format_of(version) == reports[0]["format"]
+    assert "measured_ms" not in reports[1]
 
 
 def test_the_files_of_a_network(classifier):
@@ -156,11 +250,11 @@ def test_a_folder_has_versions_of_one_format(config, classifier):
         _export(model, kind, folder, config, "onnx")
 
 
-@pytest.mark.parametrize("model_format", ["litert", "onnx"])
+@pytest.mark.parametrize("model_format", ["litert", "onnx", "openvino"])
 def test_a_damaged_network_is_refused(classifier, tmp_path, model_format):
     version = tmp_path / "1"
     shutil.copytree(classifier[2](model_format), version)
-    (file,) = version.glob("network.*")
+    file = version / MODEL_FILES[model_format]
     file.write_bytes(file.read_bytes()[:1000])
     with pytest.raises(InputError, match=f"{file.name} is not an? .* network"):
         ServedModel(version)
@@ -220,6 +314,7 @@ def test_bfloat16_halves_the_weights(config, classifier):
         ("saved_model", "int8", "bfloat16"),
         ("litert", "bfloat16", "int8"),
         ("onnx", "bfloat16", "int8"),
+        ("openvino", "int8", "bfloat16"),
     ],
 )
 def test_a_format_has_its_precisions(model_format, precision, other):

@@ -324,10 +324,3 @@ def test_wrong_folders(tmp_path, small_model):
         ModelVersions("small", tmp_path, None, {})
     with pytest.raises(InputError, match="has only 1"):
         ModelVersions("small", small_model, None, {"stable": 2})
-
-
-def test_a_network_in_another_format_is_refused(tmp_path):
-    (tmp_path / "1").mkdir()
-    (tmp_path / "1" / "network.tflite").touch()
-    with pytest.raises(InputError, match="has versions of the format litert"):
-        ModelVersions("model", tmp_path, None, {})

@@ -1,0 +1,81 @@
+"""A model -> the format that answers the fastest on this machine."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from absl import logging
+
+from keras_bert.errors import InputError
+from keras_bert.export.config import OTHER_PRECISION, ExportConfig
+from keras_bert.predict.served_model import ServedModel
+from keras_bert.progress import shown_log
+
+# The number of texts of a call, and of the words of each. The long ones fill
+# a sequence.
+_CASES = {"1 short text": (1, 6), "8 long texts": (8, 600)}
+_NUM_ROUNDS = 7
+
+# By format, the milliseconds of each case, or why there are none.
+Measured = dict[str, dict[str, float] | str]
+
+
+@shown_log()
+def measure_formats(
+    export: Callable[[Path, ExportConfig], Path], precision: str
+) -> tuple[str, Measured]:
+    """Returns the fastest format that has a precision, and the measurements.
+
+    `export` writes a version into a folder. Each format answers short and long
+    texts in turn with the other ones, and its best time counts. The fastest
+    one has the least product of the times of all cases. The log has a table.
+
+    Raises InputError if no format can be written.
+    """
+    measured: Measured = {}
+    with tempfile.TemporaryDirectory(prefix="keras_bert-") as folder:
+        models = {}
+        for name, other in OTHER_PRECISION.items():
+            if precision not in ("float32", other):
+                continue
+            try:
+                config = ExportConfig(name, precision)
+                models[name] = ServedModel(export(Path(folder, name), config))
+            except InputError as error:  # a package or an operation is missing
+                measured[name] = str(error)
+        if not models:
+            raise InputError(next(iter(measured.values())))
+        found = _measure(models)
+    measured |= found
+    times = {name: math.prod(x.values()) for name, x in found.items()}
+    fastest = min(times, key=times.__getitem__)
+    for name, shown in measured.items():
+        if not isinstance(shown, str):
+            shown = ", ".join(f"{x}: {ms:.1f} ms" for x, ms in shown.items())
+        logging.info("%-12s %s", name, shown)
+    logging.info("%s is the fastest on this machine.", fastest)
+    return fastest, measured
+
+
+def _measure(models):
+    found: dict[str, dict[str, float]] = {name: {} for name in models}
+    for case, (num_texts, num_words) in _CASES.items():
+        text = " ".join(["word"] * num_words)
+        best = dict.fromkeys(models, math.inf)
+        # The first round warms up.
+        for _ in range(1 + _NUM_ROUNDS):
+            for name, model in models.items():
+                request = {
+                    x: [text, text] if model.is_list(x) else text
+                    for x in model.inputs
+                }
+                start = time.perf_counter()
+                model.answer([request] * num_texts)
+                best[name] = min(best[name], time.perf_counter() - start)
+        for name, seconds in best.items():
+            found[name][case] = round(1000 * seconds, 3)
+    return found

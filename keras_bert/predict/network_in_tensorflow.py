@@ -1,0 +1,53 @@
+"""The folder of a network -> functions that read and answer in TensorFlow.
+
+They answer as the SavedModel of the same model does, for every kind of task.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from keras_bert.config import BertConfig
+from keras_bert.kinds.signatures import one_graph
+from keras_bert.kinds.spec import build_kind, read_spec
+from keras_bert.predict.functions import Function
+from keras_bert.predict.network import load_network
+from keras_bert.predict.saved_model import ask, to_spec
+from keras_bert.predict.versions import read_description
+from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.text.tokenizer_settings import TokenizerSettings
+
+
+def load(version: Path, signature: str | None = None) -> dict[str, Function]:
+    """Does what `load_functions` says."""
+    assets = version / "assets"
+    bert_config = BertConfig.from_json(assets / "bert_config.json")
+    tokenizer = BertTokenizer.from_settings(
+        assets / "vocab.txt",
+        TokenizerSettings.from_json(assets / "tokenizer_config.json"),
+    )
+    kind = build_kind(read_spec(assets / "task.json"), tokenizer, bert_config)
+    network: Any = load_network(version)
+    described = read_description(version)["signatures"]
+    return {
+        name: _function(x)
+        for name, x in kind.signatures(network).items()
+        if name in described and signature in (None, name)
+    }
+
+
+def _function(signature):
+    names = [spec.name for spec in signature.inputs]
+    graph = one_graph(signature.function, signature.inputs)
+    graph = graph.get_concrete_function()
+    inputs = {spec.name: to_spec(spec) for spec in signature.inputs}
+    outputs = {name: to_spec(x) for name, x in graph.structured_outputs.items()}
+
+    def serve(**texts):
+        return graph(*(texts[name] for name in names))
+
+    def call(columns):
+        return ask(serve, columns, names)
+
+    return Function.of_network(call, inputs, outputs)

@@ -1,0 +1,151 @@
+"""The folder of a network -> functions that read and answer in NumPy.
+
+The package `tokenizers` finds the ids. The kinds are those of
+`kinds/answers.py`, without windows.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from pathlib import Path
+
+import numpy as np
+
+from keras_bert.errors import InputError
+from keras_bert.kinds.answers import ANSWERS
+from keras_bert.predict.functions import Function, Spec
+from keras_bert.predict.network import load_network
+from keras_bert.predict.versions import read_description
+from keras_bert.text.tokenizer_settings import TokenizerSettings
+from keras_bert.text.without_tensorflow import (
+    ListPreprocessor,
+    ListTokenizer,
+    pad_rows,
+)
+
+# With padding. Texts of a call are sorted by length, so there is little.
+_TOKENS_PER_CALL = 2048
+
+
+def load(version: Path, signature: str | None = None) -> dict[str, Function]:
+    """Does what `load_functions` says."""
+    answer = _answerer(version)
+    functions = {}
+    for name, described in read_description(version)["signatures"].items():
+        if signature not in (None, name):
+            continue
+        ranks = described["inputs"]
+        call = functools.partial(answer, name, list(ranks))
+        # The outputs differ by kind, and the first call takes longer.
+        text = np.array(b"warm up", object)
+        found = call(
+            {x: text.reshape((1,) * rank) for x, rank in ranks.items()}
+        )
+        has_lists = 2 in ranks.values()  # as many scores as endings
+        functions[name] = Function.of_network(
+            call,
+            {x: Spec(text.dtype, (None,) * rank) for x, rank in ranks.items()},
+            {
+                x: Spec(
+                    y.dtype,
+                    (None, *(None if has_lists else n for n in y.shape[1:])),
+                )
+                for x, y in found.items()
+            },
+        )
+    return functions
+
+
+def _answerer(version):
+    """Returns a function of a signature, its inputs in order, and columns."""
+    assets = version / "assets"
+    task = json.loads((assets / "task.json").read_text("utf-8"))
+    kind, settings = task["kind"], task["settings"]
+    in_windows = settings.get("window_pooling", "none") != "none"
+    if kind not in ANSWERS or in_windows:
+        windows = " that reads texts in windows" if in_windows else ""
+        raise InputError(
+            f"{version} has a network of the kind {kind}{windows}, which is "
+            "asked with TensorFlow only; pip install tensorflow "
+            "tensorflow-text."
+        )
+    labels = np.array([label.encode() for label in task["labels"]], object)
+    tokenizer_settings = TokenizerSettings.from_json(
+        assets / "tokenizer_config.json"
+    )
+    preprocessor = ListPreprocessor(
+        ListTokenizer.from_settings(assets / "vocab.txt", tokenizer_settings),
+        settings["max_seq_length"],
+    )
+    network = load_network(version)
+
+    def answer(signature, inputs, columns):
+        texts = [_decoded(columns[name]) for name in inputs]
+        if signature == "similarity":
+            texts = [np.stack(texts, axis=1)]  # [B, 2]
+        shape = texts[-1].shape
+        # A choice has the text before each of its endings.
+        texts = [
+            np.repeat(x, shape[-1]) if x.shape != shape else x.ravel()
+            for x in texts
+        ]
+        texts[0] = _prompt(settings, signature) + texts[0]
+        packed, truncated = preprocessor.pack(*(x.tolist() for x in texts))
+        rows = np.empty(len(packed), object)
+        rows[:] = packed
+        rows = rows.reshape(len(columns[inputs[0]]), -1)  # [B, C]
+        sizes = np.vectorize(len, otypes=["int32"])(rows)
+        read = {
+            "truncated": truncated.reshape(rows.shape).any(axis=1),
+            "num_tokens": sizes.sum(axis=1, dtype="int32"),
+        }
+        outputs = _in_pieces(network, rows, sizes.max(axis=1))
+        return ANSWERS[kind](outputs, labels, settings) | read
+
+    return answer
+
+
+def _prompt(settings, signature):
+    name = signature.removeprefix("embed_")
+    if name == signature:
+        name = settings.get("default_prompt_name", "")
+    return json.loads(settings.get("prompts") or "{}").get(name, "")
+
+
+def _in_pieces(network, rows, lengths):
+    """Packed texts [B, C], the longest of each -> outputs [B, ...]."""
+    order = np.argsort(-lengths, kind="stable")
+    outputs, start = [], 0
+    while start < len(order):
+        tokens = lengths[order[start]] * rows.shape[1]
+        places = order[start : start + max(1, _TOKENS_PER_CALL // tokens)]
+        outputs.append(network.run(_features(network, rows[places])))
+        start += len(places)
+    back = np.argsort(order)
+    return {
+        name: np.concatenate([x[name] for x in outputs])[back]
+        for name in network.output
+    }
+
+
+def _features(network, rows):
+    """Packed texts [B, C] -> the inputs of the network, one text in a row."""
+    features = pad_rows(rows.ravel())
+    if network.input["input_ids"].rank == 2:
+        return features
+    features = {
+        name: x.reshape(*rows.shape, -1) for name, x in features.items()
+    }
+    ids = features["input_ids"]
+    positions = np.arange(ids.shape[2], dtype="int32")
+    return features | {
+        "position_ids": positions + np.zeros_like(ids),
+        "cls_positions": np.zeros_like(ids[:, :, :1]),
+    }
+
+
+def _decoded(column: np.ndarray) -> np.ndarray:
+    """Bytes -> strings, without what is not UTF-8."""
+    texts = [x.decode("utf-8", "ignore") for x in column.ravel()]
+    return np.array(texts, object).reshape(column.shape)

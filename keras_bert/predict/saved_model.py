@@ -1,0 +1,113 @@
+"""The folder of a SavedModel, of this package or another -> its functions."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+from google.protobuf import json_format
+from tensorflow.core.protobuf import saved_model_pb2
+
+from keras_bert.errors import InputError
+from keras_bert.predict.functions import Columns, Function, Spec
+
+# Lines of an error that say where the operation was made, not what is wrong.
+_PLACE = re.compile(
+    r"Graph execution error|Detected at node|<stack traces|\s+File |\s*$"
+)
+
+
+def load_saved_model(folder: Path) -> dict[str, Function]:
+    """Loads a SavedModel for serving.
+
+    Raises InputError if it has an operation that is not installed.
+    """
+    with contextlib.suppress(ModuleNotFoundError):
+        import tensorflow_text  # noqa: F401  (registers its operations)
+    content = (folder / "saved_model.pb").read_bytes()
+    try:
+        model = tf.saved_model.load(str(folder), [tf.saved_model.SERVING])
+    except (OSError, RuntimeError, tf.errors.NotFoundError) as error:
+        if "Op type not registered" not in str(error):
+            raise
+        raise InputError(
+            f"{folder} has operations that are not installed; models that take "
+            "strings need tensorflow-text: use a machine for which it has "
+            "wheels, such as Linux on x86_64, and pip install tensorflow-text."
+        ) from error
+    definitions = {
+        name: definition
+        for graph in saved_model_pb2.SavedModel.FromString(content).meta_graphs
+        if list(graph.meta_info_def.tags) == [tf.saved_model.SERVING]
+        for name, definition in graph.signature_def.items()
+    }
+    return {
+        name: _function(model, name, definitions[name])
+        for name in model.signatures
+    }
+
+
+def _function(model, signature, definition):
+    function = model.signatures[signature]
+    inputs, outputs = (
+        {name: to_spec(x) for name, x in sorted(tensors.items())}
+        for tensors in (
+            function.structured_input_signature[1],
+            function.structured_outputs,
+        )
+    )
+
+    def call(columns):
+        # Variables live only as long as the model.
+        found = ask(model.signatures[signature], columns, inputs)
+        return {name: found[name] for name in outputs}
+
+    shown = json_format.MessageToDict(
+        definition,
+        preserving_proto_field_name=True,
+        always_print_fields_with_no_presence=True,
+    )
+    return Function(call, inputs, outputs, shown)
+
+
+def to_spec(tensor: tf.TensorSpec) -> Spec:
+    """Returns what an array must be for a tensor."""
+    rank = tensor.shape.rank
+    shape = None if rank is None else tuple(tensor.shape.as_list())
+    return Spec(np.dtype(tensor.dtype.as_numpy_dtype), shape)
+
+
+def ask(
+    function: Callable, columns: Columns, inputs: Iterable[str]
+) -> dict[str, np.ndarray]:
+    """Calls a function of tensors, which takes them by name.
+
+    Raises InputError if it cannot read them.
+    """
+    tensors = {name: tf.constant(columns[name]) for name in inputs}
+    try:
+        return {name: x.numpy() for name, x in function(**tensors).items()}
+    except (
+        UnicodeDecodeError,
+        tf.errors.InvalidArgumentError,
+        tf.errors.OutOfRangeError,
+    ) as error:
+        raise _unreadable(error) from error
+
+
+def _unreadable(error):
+    if isinstance(error, UnicodeDecodeError):
+        # Python could not read TensorFlow's message, which quotes an input.
+        return InputError(
+            "The model cannot read this input; it has bytes that are not UTF-8 "
+            "where the model reads text or a tf.Example."
+        )
+    lines = error.message.split("\n\t [[")[0].splitlines()
+    reason = " ".join(x.strip() for x in lines if not _PLACE.match(x))
+    return InputError(
+        f"The model cannot read this input: {reason.strip()[:300]}"
+    )
