@@ -40,6 +40,7 @@ nb_execution_mode = "off"
 default_role = "code"
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
+napoleon_custom_sections = [("Class attributes", "Attributes")]
 napoleon_use_rtype = False
 maximum_signature_line_length = 70
 
@@ -72,7 +73,8 @@ def write_reference(app):
     folder = HERE / "api"
     folder.mkdir(exist_ok=True)
     for full in ("keras_bert", *(f"keras_bert.{room}" for room in ROOMS)):
-        text = f"# {full}\n\n```{{automodule}} {full}\n:members:\n```\n"
+        directive = f".. automodule:: {full}\n   :members:"
+        text = f"# {full}\n\n```{{eval-rst}}\n{directive}\n```\n"
         file = folder / f"{full}.md"
         if not file.exists() or file.read_text() != text:
             file.write_text(text)
