@@ -60,7 +60,7 @@ def test_a_request_that_is_cut_off_gets_json(app, monkeypatch):
     signature = app._models["small"].versions()[0].servable.signatures["upper"]
     is_waiting, go_on = threading.Event(), threading.Event()
 
-    def wait(**tensors):
+    def wait(tensors):
         is_waiting.set()
         go_on.wait(60)
 

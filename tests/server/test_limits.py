@@ -105,10 +105,10 @@ def test_the_queue(limited, monkeypatch):
     is_waiting, go_on = threading.Event(), threading.Event()
     function = signature._function
 
-    def wait(**tensors):
+    def wait(tensors):
         is_waiting.set()
         go_on.wait(60)
-        return function(**tensors)
+        return function(tensors)
 
     monkeypatch.setattr(signature, "_function", wait)
     body = _texts(4)
