@@ -11,7 +11,7 @@ OTHERS := $(addprefix --ignore=,$(NETWORKS))
 # Neighbouring tests share fixtures, so a process gets many of them at once.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 
-.PHONY: setup demo test test-all lint bench clean
+.PHONY: setup demo demo-pretraining test test-all lint docs bench clean
 
 setup: .venv/installed
 
@@ -24,6 +24,9 @@ setup: .venv/installed
 
 demo: setup
 	$(BIN)/python run_scripts/demo.py --output_dir=demo_output
+
+demo-pretraining: setup
+	$(BIN)/python run_scripts/demo_pretraining.py --output_dir=demo_output
 
 test: setup
 	$(PYTEST) $(NETWORKS)
@@ -38,9 +41,14 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# Open .site/index.html. A warning, such as a dead link, is an error.
+docs: setup
+	$(BIN)/pip install --quiet --editable '.[docs]'
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs .site
+
 # For example BENCH_FLAGS=--only=inference,tokenization
 bench: setup
 	$(BIN)/python benchmarks/compare.py $(BENCH_FLAGS)
 
 clean:
-	rm -rf .bench .venv build demo_output keras_bert_tf.egg-info
+	rm -rf .bench .site .venv build docs/api demo_output keras_bert_tf.egg-info

@@ -52,8 +52,9 @@ setuptools.setup(
     package_data={
         "keras_bert": ["py.typed"],
         "": ["*.pyi"],
+        "keras_bert.checkpoints": ["mini_en/*"],
         "keras_bert.configs.models": ["*.json"],
-        "keras_bert.server": ["page/*"],
+        "keras_bert.server": ["openapi.json", "page/*"],
     },
     install_requires=[
         "absl-py",
@@ -86,12 +87,14 @@ setuptools.setup(
             "httpx2",
             "huggingface_hub",
             "jax",
+            "jsonschema",
             "moto[s3,server]",
             "mypy",
             "onnx",
             "onnxruntime",
             "openai",
             "openvino",
+            "openapi-spec-validator",
             "pandas",
             "polars",
             "prometheus_client",
@@ -99,6 +102,7 @@ setuptools.setup(
             "pytest",
             "pytest-xdist",
             "pytrec_eval-terrier",
+            "pyyaml",
             "ruff",
             "s3fs>=2025.2",
             "selenium",
@@ -111,6 +115,15 @@ setuptools.setup(
         ],
         # Apache Beam cannot write TFRecords without its extra.
         "beam": ["apache-beam[tfrecord]"],
+        # The site of `make docs`, and what runs the notebooks.
+        "docs": [
+            "furo",
+            "ipykernel",
+            "myst-nb",
+            "nbclient",
+            "sphinx",
+            "sphinx-copybutton",
+        ],
         "hub": ["huggingface_hub"],
         "litert": ["ai-edge-litert"],
         "onnx": ["onnx", "onnxruntime", "tf2onnx"],
@@ -125,6 +138,7 @@ setuptools.setup(
             "starlette>=1.0.1",
             # Has the messages of warm-up requests.
             "tensorflow-serving-api>=2.21,<2.22",
+            "tokenizers",
             "uvicorn",
         ],
         "storage": [

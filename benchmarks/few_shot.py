@@ -59,7 +59,7 @@ def main(_):
         task = keras_bert.get_task(name)
         train, dev = (
             list(task.read(Path(_GLUE_DIR.value) / folder, split))
-            for split in ("train", "dev")
+            for split in ("train", "validation")
         )
         for shots in map(int, _SHOTS.value):
             for method in ("fit", "fit, mean", "fit_few_shot"):

@@ -4,10 +4,17 @@
 used, because the network alone runs on any Keras backend, without TensorFlow.
 """
 
+from pathlib import Path
+
 import lazy_loader
 
 from keras_bert.registration import register_with_keras
 
+if Path(__file__).with_name("bert.py").exists():
+    raise ImportError(
+        "The folder keras_bert also holds files of the old package keras-bert; "
+        "run pip uninstall keras-bert keras-bert-tf, and install this one anew."
+    )
 __version__ = "0.1.0"
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -9,6 +9,7 @@ from tensorflow.core.protobuf import saved_model_pb2
 
 DESCRIPTION = {
     "kind": "encoder",
+    "max_seq_length": 40,
     "labels": [],
     "text_fields": ["text"],
     "signatures": {"serving_default": {"inputs": {"text": 1}, "by_label": []}},
@@ -30,15 +31,55 @@ def save_small_model(folder, version=1, signatures=None):
         for name, (function, inputs) in _signatures(module).items()
         if signatures is None or name in signatures
     }
-    tf.saved_model.save(module, str(folder), functions)
+    _save(module, functions, folder, DESCRIPTION)
     file = Path(folder, "saved_model.pb")
     saved_model = saved_model_pb2.SavedModel.FromString(file.read_bytes())
     definitions = saved_model.meta_graphs[0].signature_def
     for name in {"classify", "regress"} & set(functions):
         definitions[name].method_name = f"tensorflow/serving/{name}"
     file.write_bytes(saved_model.SerializeToString())
+
+
+def save_small_reranker(folder, score_activation="linear"):
+    """Writes a model whose scores are lengths of documents, and its words.
+
+    It reads 20 bytes of a document, and 9 of a query.
+    """
+
+    @tf.function(
+        input_signature=[
+            tf.TensorSpec([None], tf.string, "query"),
+            tf.TensorSpec([None], tf.string, "document"),
+        ]
+    )
+    def score(query, document):
+        lengths = [tf.strings.length(text) for text in (query, document)]
+        longest = tf.constant([[9], [20]])
+        return {
+            "score": tf.cast(lengths[1], tf.float32) / 10 - 1,
+            "truncated": tf.reduce_any(tf.stack(lengths) > longest, axis=0),
+        }
+
+    description = {
+        "kind": "reranker",
+        "labels": [],
+        "text_fields": ["query", "document"],
+        "max_seq_length": 20,
+        "score_activation": score_activation,
+        "signatures": {},
+        "prompts": {"query": "A ", "passage": "The "},
+    }
+    _save(tf.Module(), {"serving_default": score}, folder, description)
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"the fox".split()]
+    assets = Path(folder, "assets")
+    (assets / "vocab.txt").write_text("\n".join([*words, "##es", "a"]) + "\n")
+    (assets / "tokenizer_config.json").write_text('{"do_lower_case": true}')
+
+
+def _save(module, functions, folder, description):
+    tf.saved_model.save(module, str(folder), functions)
     Path(folder, "assets").mkdir(exist_ok=True)
-    Path(folder, "assets", "model.json").write_text(json.dumps(DESCRIPTION))
+    Path(folder, "assets", "model.json").write_text(json.dumps(description))
 
 
 def _signatures(module):

@@ -1,8 +1,10 @@
 """What README.md and docs/ say: their links, their commands, their names."""
 
+import ast
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from functools import cache
@@ -15,6 +17,8 @@ from doc_pages import (
     blocks,
     commands,
 )
+
+import keras_bert
 
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 _CODE = re.compile(r"```.*?```|`[^`]*`", re.DOTALL)
@@ -62,6 +66,12 @@ def test_every_file_that_contributing_names_exists():
         elif not (ROOT / room).is_dir():
             continue  # of benchmarks/
         assert (ROOT / path).exists(), path
+    files = {
+        file.name
+        for folder in ("keras_bert", "benchmarks", "tests")
+        for file in (ROOT / folder).rglob("*.py")
+    }
+    assert set(re.findall(r"`([a-z_]+\.py)`", text)) <= files
 
 
 def test_pages_are_short():
@@ -104,3 +114,58 @@ def test_every_flag_of_a_command_exists(page):
                     flag = flag.removeprefix("--")
                     known = _flags(subcommand)
                     assert {flag, flag.removeprefix("no")} & known, line
+
+
+def _messages():
+    """Returns the strings of the package; a value in one is an ellipsis."""
+    found = []
+    for file in (ROOT / "keras_bert").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.JoinedStr):
+                parts = (getattr(x, "value", "") for x in node.values)
+                found.append(
+                    "".join(x if isinstance(x, str) else "..." for x in parts)
+                )
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.append(node.value)
+    return "\n".join(found)
+
+
+def test_every_error_of_troubleshooting_is_in_the_code():
+    page = (ROOT / "docs/troubleshooting.md").read_text(encoding="utf-8")
+    quoted = re.findall(r'^(?:\| |- \*\*)"(.*?)"[,* ]', page, re.MULTILINE)
+    quoted += re.findall(r'^\| "[^|]*?", "(.*?)" ', page, re.MULTILINE)
+    assert len(quoted) > 30
+    messages = _messages()
+    for sentence in quoted:
+        if sentence == "requires a different Python":  # of pip
+            continue
+        for part in sentence.split("..."):
+            assert part.strip() in messages, sentence
+
+
+def test_every_name_of_coming_from_exists():
+    page = (ROOT / "docs/coming-from.md").read_text(encoding="utf-8")
+    here = re.findall(r"\| ([^|]+) \|$", page, re.MULTILINE)  # the last column
+    named = re.findall(r"`(?:keras_bert\.)?([a-z]+)\.(\w+)", "\n".join(here))
+    rooms = set(keras_bert.__all__)
+    found = [(room, name) for room, name in named if room in rooms]
+    assert len(found) > 10
+    for room, name in found:
+        assert hasattr(getattr(keras_bert, room), name), (room, name)
+
+
+def test_the_old_package_in_the_same_folder_is_named(tmp_path):
+    folder = tmp_path / "keras_bert"
+    folder.mkdir()
+    for name in ("__init__.py", "registration.py"):
+        shutil.copy(ROOT / "keras_bert" / name, folder)
+    (folder / "bert.py").touch()
+    done = subprocess.run(
+        [sys.executable, "-c", "import keras_bert"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert "pip uninstall keras-bert keras-bert-tf" in done.stderr

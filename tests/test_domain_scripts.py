@@ -78,6 +78,23 @@ def test_from_a_checkpoint_to_a_domain(script_folder, tmp_path):
         output_dir=folder / "small",
     )
     run(
+        "keep_layers",
+        checkpoint=folder / "small",
+        layers="0",
+        output_dir=folder / "student",
+    )
+    run(
+        "distill",
+        teacher=folder / "domain",
+        checkpoint=folder / "student",
+        input_file=folder / "domain.txt",
+        max_seq_length=16,
+        num_train_epochs=1,
+        output_dir=folder / "distilled",
+    )
+    task = json.loads((folder / "distilled/best/task.json").read_text())
+    assert task["settings"]["max_seq_length"] == 16
+    run(
         "extend_positions",
         checkpoint=folder / "small",
         output_dir=folder / "longer",

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from keras_bert.checkpoints.find import find_weights, read_json
+from keras_bert.checkpoints.find import find_weights, is_shipped, read_json
 from keras_bert.checkpoints.heads import heads_of, without_heads
 from keras_bert.checkpoints.hub import SCHEME
 from keras_bert.checkpoints.names import Arrays, StoredArray
@@ -30,7 +30,8 @@ class BaseModel:
     """The model that adapters belong to, as `adapters.json` has it.
 
     Attributes:
-        base_checkpoint: Its place: a path, a URL or `hf://owner/name`.
+        base_checkpoint: Its place: a path, a URL, `hf://owner/name` or the
+            name of the model in this package.
         base_fingerprint: A hash of its encoder's weights, the same for every
             format of the checkpoint.
         lora_alpha: The adapters are multiplied by this / their rank.
@@ -44,7 +45,8 @@ class BaseModel:
     def of(cls, checkpoint: str | Path, lora_alpha: float) -> BaseModel:
         """Describes a checkpoint to which adapters are added."""
         place = str(checkpoint)
-        if not place.startswith(SCHEME) and not is_remote(to_path(place)):
+        is_name = place.startswith(SCHEME) or is_shipped(place)
+        if not is_name and not is_remote(to_path(place)):
             place = str(to_path(place).absolute())
         return cls(place, _fingerprint(find_weights(place)), lora_alpha)
 

@@ -1,4 +1,4 @@
-"""A path, URL or hf:// address -> its file of weights, config, vocabulary."""
+"""A path, a URL or a name -> its file of weights, config, vocabulary."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ _WEIGHTS = (
     "tf_model.h5",
 )
 _FILES = (".safetensors", ".bin", ".h5", ".keras")
+# The model that comes with the package, in a folder beside this file.
+SHIPPED = "mini_en"
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
 
@@ -41,6 +43,8 @@ def find_weights(checkpoint: str | Path) -> Path:
     if str(checkpoint).startswith(SCHEME):
         checkpoint = download(str(checkpoint))
     path = to_path(checkpoint)
+    if is_shipped(checkpoint):
+        path = Path(__file__).parent / path
     if path.is_file() and path.suffix in _FILES:
         return path
     if path.name:
@@ -68,9 +72,18 @@ def find_weights(checkpoint: str | Path) -> Path:
         hint = f" For the model of the Hub, write {SCHEME}{checkpoint}."
     raise FileNotFoundError(
         f"No checkpoint at {path}; give a folder with {_WEIGHTS[0]} or "
-        f"bert_model.ckpt, the output_dir of a run, or {SCHEME}owner/name. A "
-        f"folder with {MARKER} is not whole.{hint}"
+        f"bert_model.ckpt, the output_dir of a run, {SCHEME}owner/name, or "
+        f"{SHIPPED}, the model in this package. A folder with {MARKER} is not "
+        f"whole.{hint}"
     )
+
+
+def is_shipped(checkpoint: str | Path) -> bool:
+    """Returns whether it is the name of the model that the package has.
+
+    A file or a folder of the user with this name comes first.
+    """
+    return str(checkpoint) == SHIPPED and not Path(SHIPPED).exists()
 
 
 def local_weights(file: Path) -> Path:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import keras
 
 from keras_bert.checkpoints.find import (
+    SHIPPED,
     checkpoint_folder,
     config_of,
     find_weights,
@@ -118,7 +119,10 @@ def load_config_and_tokenizer(
     """
     if bert_config is None:
         if not checkpoint:
-            raise InputError("Give a bert_config or a checkpoint.")
+            raise InputError(
+                f"Give a bert_config or a checkpoint, such as {SHIPPED}, the "
+                "model in this package."
+            )
         bert_config = config_of(find_weights(checkpoint))
     check_config(bert_config)
     vocab_file = find_vocab(checkpoint, vocab_file)

@@ -14,6 +14,7 @@ import numpy as np
 import safetensors
 from safetensors import numpy as safetensors_numpy
 
+from keras_bert.checkpoints.int8 import SCALE, expand_int8
 from keras_bert.checkpoints.names import Arrays, StoredArray
 from keras_bert.errors import InputError
 from keras_bert.io.whole_files import full_disk_named
@@ -36,26 +37,36 @@ def read_safetensors(file: Path) -> Arrays:
             f"{file} is not a whole safetensors file ({error}); copy or "
             "train it again."
         ) from error
-    return {
+    slices = {x: opened.get_slice(x) for x in list(opened.keys())}
+    stored = {
         name: StoredArray(
-            tuple(opened.get_slice(name).get_shape()),
-            functools.partial(opened.get_tensor, name),
+            tuple(part.get_shape()), functools.partial(opened.get_tensor, name)
         )
-        for name in opened.keys()  # noqa: SIM118 (not a dict)
+        for name, part in slices.items()
     }
+    for name, part in slices.items():
+        if part.get_dtype() in ("I8", "U8") and name + SCALE not in stored:
+            raise InputError(
+                f"{file} has {name} in 8 bits, as another package quantized "
+                "it; give the checkpoint before it was quantized."
+            )
+    return expand_int8(stored, str(file))
 
 
 def write_safetensors(file: Path, stored: Mapping[str, StoredArray]) -> None:
-    """Writes float32 arrays, with the metadata that transformers expects.
+    """Writes arrays, with the metadata that transformers expects.
 
-    Raises OSError if the disk is full.
+    They are float32, but for the numbers of 8 bits of `to_int8`. Raises OSError
+    if the disk is full.
     """
-    arrays = {
-        name: np.ascontiguousarray(array.read(), np.float32)
-        for name, array in stored.items()
-    }
+    arrays = {name: _contiguous(array.read()) for name, array in stored.items()}
     with full_disk_named(file, safetensors.SafetensorError):
         safetensors_numpy.save_file(arrays, file, metadata={"format": "pt"})
+
+
+def _contiguous(array):
+    is_int8 = array.dtype == np.int8
+    return np.ascontiguousarray(array, None if is_int8 else np.float32)
 
 
 def read_pytorch(file: Path) -> Arrays:

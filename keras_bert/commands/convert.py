@@ -1,4 +1,4 @@
-r"""Converts a checkpoint to another format; the weights stay bit-identical.
+r"""Converts a checkpoint to another format; only int8 changes the weights.
 
     keras-bert convert --to=huggingface \
         --input=uncased_L-12_H-768_A-12 --output=bert-base-uncased
@@ -11,7 +11,8 @@ Args:
     input: A folder, a file, a prefix or hf://owner/name.
     output: The new folder.
     to: The new format: google_tf1, huggingface (transformers), keras (this
-        package) or sentence_transformers.
+        package), int8 (this package, rounded to a quarter of the bytes) or
+        sentence_transformers.
 """
 
 import keras_bert

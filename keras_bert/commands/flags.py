@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 import itertools
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from absl import flags
@@ -48,6 +48,8 @@ class Flags:
         self._settings: list[str] = []
         self._flags = flags.FlagValues()
         self._flags["verbosity"] = flags.FLAGS["verbosity"]  # of the log
+        self._variables: Mapping[str, str] = {}
+        self._prefix = ""
         self._parameters = inspect.signature(run).parameters
         texts = _entries(entries)
         for name, parameter in self._parameters.items():
@@ -122,6 +124,13 @@ class Flags:
                 flags.DEFINE_alias(alias, name, self._flags)
                 self._groups.setdefault(old_flags.TITLE, []).append(alias)
 
+    def add_variables(self, prefix: str, variables: Mapping[str, str]) -> None:
+        """Reads flags that are not given from variables of the environment.
+
+        With the prefix "KERAS_BERT_", KERAS_BERT_PORT stands for --port.
+        """
+        self._prefix, self._variables = prefix, variables
+
     def arguments(self) -> dict[str, Any]:
         """Returns the arguments of `run`."""
         return {
@@ -178,12 +187,14 @@ class Flags:
     def parse(self) -> list[str]:
         """Reads the command line; returns the arguments that are not flags.
 
-        Raises InputError if a flag is unknown, or its value is wrong.
+        Raises InputError if a flag or a variable has a wrong value, or a flag
+        is unknown.
         """
         kinds = {parameter.kind for parameter in self._parameters.values()}
         takes_texts = inspect.Parameter.VAR_POSITIONAL in kinds
         self._flags.set_gnu_getopt(takes_texts)  # flags may come after texts
         _, *texts = self._parse()
+        self._read_variables()
         if texts and not takes_texts:
             raise InputError(
                 f"{texts[0]!r} is not a flag; write --name=value, and see "
@@ -214,7 +225,24 @@ class Flags:
         text = f"--{'[no]' if flag.boolean else ''}{name}: {flag.help}"
         if flag.default not in (None, "", []):
             text += f" (default: {flag.default_as_str.strip(chr(39))})"
+        if self._prefix:
+            text += f" [{self._prefix}{name.upper()}]"
         return flags.text_wrap(text, 80, " " * 6, firstline_indent="  ")
+
+    def _read_variables(self):
+        for name in itertools.chain(*self._groups.values()):
+            flag, variable = self._flags[name], f"{self._prefix}{name.upper()}"
+            value = self._variables.get(variable)
+            if not value or flag.present:
+                continue
+            try:
+                flag.parse(value)
+            except (flags.Error, ValueError) as error:
+                expected = flag.parser.syntactic_help or "true or false"
+                raise InputError(
+                    f"The environment variable {variable} is {value!r}, but "
+                    f"must be {expected}; change it, or give --{name}."
+                ) from error
 
     def _parse(self, known_only=False):
         self._check_arguments()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import importlib
+import importlib.util
 import itertools
 import os
 import sys
@@ -26,7 +26,7 @@ from keras_bert.commands.flags import Flags
 COMMANDS = (
     "build-vocab create-pretraining-data pretrain finetune export predict "
     "serve embed evaluate-retrieval convert extend-vocab trim-vocab "
-    "extend-positions"
+    "extend-positions keep-layers distill"
 ).split()
 # Modules whose errors mean that a store such as s3:// did not answer.
 _STORES = ("aiohttp.", "botocore.", "gcsfs.", "google.auth.")
@@ -103,8 +103,11 @@ def import_tensorflow() -> None:
 
     Its C++ code prints six lines about oneDNN and CUDA before any setting can
     silence them, and they would hide the first lines of a command. Call this
-    before anything else imports TensorFlow.
+    before anything else imports TensorFlow. Does nothing where it is not
+    installed: a server of LiteRT, ONNX Runtime or OpenVINO needs none.
     """
+    if not importlib.util.find_spec("tensorflow"):
+        return
     # This allocator keeps its memory. The logits of a large vocabulary take
     # hundreds of MB. Requesting them from the system at each step takes longer
     # than computing them.
@@ -132,6 +135,13 @@ def exit_on_wrong_input() -> Iterator[None]:
     """Ends the process with one sentence, as `main` says."""
     try:
         yield
+    except ModuleNotFoundError as error:
+        if error.name != "tensorflow":
+            raise
+        sys.exit(
+            "Error: This command needs TensorFlow, which is not installed; run "
+            "pip install tensorflow."
+        )
     except Exception as error:
         is_of_store = type(error).__module__.startswith(_STORES)
         is_wrong_input = isinstance(error, (OSError, keras_bert.InputError))

@@ -1,20 +1,28 @@
-"""Serves exported models over HTTP, as TensorFlow Serving does.
+"""Serves models over HTTP, as TensorFlow Serving does and others.
 
-    keras-bert serve --model_dir=served --port=8501
+    keras-bert serve --model=hf://sentence-transformers/all-MiniLM-L6-v2
+    keras-bert serve --model=output_dir_of_finetune --port=8501
+    keras-bert serve --model_dir=served
 
 A model is named after its folder. Several models are separated by commas:
 
     ... --model_dir=served/sst2,served/ner --model_name=films,names
 
 The environment variable KERAS_BERT_API_KEY, or a file (--api_key_file), holds
-the key that clients must send; without one, anybody may ask.
+the key that clients must send; without one, anybody may ask. Each flag that is
+not given is taken from the environment variable beside it, if there is one.
 
 Args:
+    model: A checkpoint: the --output_dir of keras-bert finetune, a folder of
+        the Hub such as hf://owner/name, or a pre-trained model. The server
+        first exports it to --cache_dir, which takes less than a minute.
     model_dir: The --export_dir of keras-bert export.
-    model_name: A name for each model; default: the folder's.
+    model_name: A name for each model, first of --model; default: the folder's.
     version_labels: Labels of versions, such as stable=1,canary=2; of several
         models films/stable=1,names/stable=3.
     api_key_file: A file that holds the key of clients.
+    cache_dir: The folder of the exported models of --model. What is there
+        already is not exported again.
 """
 
 import os
@@ -27,20 +35,28 @@ import keras_bert
 def define(flags):
     # The warnings of TensorFlow hold the texts of users.
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+    flags.add_variables("KERAS_BERT_", os.environ)
 
 
 def run(
-    model_dir: list,
     config: keras_bert.server.ServerConfig,
+    model: list | None = None,
+    model_dir: list | None = None,
     model_name: list | None = None,
     version_labels: list | None = None,
     api_key_file: str = "",
+    cache_dir: str = "~/.cache/keras_bert",
 ):
-    names = model_name or [Path(folder).resolve().name for folder in model_dir]
-    if len(names) != len(model_dir) or len(set(names)) != len(names):
+    models = [*(model or []), *(model_dir or [])]
+    if not models:
         raise keras_bert.InputError(
-            f"The folders {', '.join(model_dir)} need a name each, but the "
-            f"names are {', '.join(names)}; see --model_name."
+            "Give --model or --model_dir; see keras-bert serve --help."
+        )
+    names = model_name or list(map(_name, models))
+    if len(names) != len(models) or len(set(names)) != len(names):
+        raise keras_bert.InputError(
+            f"The models {', '.join(models)} need a name each, but the names "
+            f"are {', '.join(names)}; see --model_name."
         )
     labels: dict[str, dict[str, int]] = {}
     for label in version_labels or []:
@@ -56,8 +72,12 @@ def run(
         key = Path(api_key_file).read_text(encoding="utf-8").strip()
     if key == "":
         raise keras_bert.InputError("The API key is empty.")
+    folders = [
+        keras_bert.finetuning.export_to_cache(checkpoint, cache_dir)
+        for checkpoint in model or []
+    ]
     num_cut_off = keras_bert.serve(
-        dict(zip(names, model_dir, strict=True)),
+        dict(zip(names, [*folders, *(model_dir or [])], strict=True)),
         config,
         version_labels=labels,
         api_key=key,
@@ -67,3 +87,9 @@ def run(
             f"Error: {num_cut_off} requests were not answered before the end; "
             "see --shutdown_seconds."
         )
+
+
+def _name(model):
+    """Returns the last part of a path, and of hf://owner/name@revision."""
+    name = Path(model).resolve().name
+    return name.partition("@")[0] if model.startswith("hf://") else name

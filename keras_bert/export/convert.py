@@ -20,6 +20,7 @@ from keras_bert.checkpoints.huggingface import (
     to_huggingface,
     to_huggingface_config,
 )
+from keras_bert.checkpoints.int8 import to_int8
 from keras_bert.checkpoints.load import read_weights
 from keras_bert.checkpoints.load_tokenizer import resolve_tokenizer_settings
 from keras_bert.checkpoints.sentence_transformers import write_dense_modules
@@ -27,6 +28,7 @@ from keras_bert.checkpoints.tensorflow_files import write_tensorflow
 from keras_bert.checkpoints.weight_files import write_safetensors
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
+from keras_bert.export.model_card import CARD
 from keras_bert.export.saved_model import write_texts
 from keras_bert.io.whole_files import atomic_path, check_is_new, to_json
 from keras_bert.kinds.embedding.embedding import Embedding
@@ -35,7 +37,13 @@ from keras_bert.kinds.registry import get_kind, known_kinds
 from keras_bert.kinds.spec import find_spec, has_spec, settings_of
 from keras_bert.text.vocab import load_vocab
 
-FORMATS = ("google_tf1", "huggingface", "keras", "sentence_transformers")
+FORMATS = (
+    "google_tf1",
+    "huggingface",
+    "int8",
+    "keras",
+    "sentence_transformers",
+)
 
 
 def convert_checkpoint(
@@ -45,7 +53,7 @@ def convert_checkpoint(
     *,
     settings: Mapping[str, Any] | None = None,
 ) -> None:
-    """Writes a checkpoint in another format, bit for bit.
+    """Writes a checkpoint in another format, bit for bit but for int8.
 
     Example:
         >>> keras_bert.convert_checkpoint(
@@ -62,7 +70,10 @@ def convert_checkpoint(
             "huggingface" (model.safetensors, config.json, vocab.txt,
             tokenizer_config.json), "keras" (model.safetensors under the paths
             of our weights, bert_config.json, vocab.txt,
-            tokenizer_config.json) or "sentence_transformers" (as
+            tokenizer_config.json), "int8" (as "keras", in a quarter of the
+            bytes: matrices are rounded to 8 bits, and only this package reads
+            them; with the task.json of a fine-tuned model) or
+            "sentence_transformers" (as
             "huggingface", with the modules that turn a text into its vector;
             from a model of the kind `embedding` or a pre-trained one).
         settings: For sentence_transformers, settings of the kind `embedding`
@@ -101,7 +112,9 @@ def convert_checkpoint(
         arrays = without_heads(arrays, left_out | heads_of(dense))
     # Also asked for Google's format: the kind refuses what neither can hold.
     labels, more = (
-        ((), {}) if to == "keras" else _task_beside(file.parent, config)
+        ((), {})
+        if to in ("int8", "keras")
+        else _task_beside(file.parent, config)
     )
     if is_embedder or to == "huggingface":
         arrays, architecture = to_huggingface(arrays)
@@ -113,6 +126,11 @@ def convert_checkpoint(
         texts["config.json"] = to_json(values)
     else:
         texts["bert_config.json"] = config.to_json()
+    if to == "int8":
+        arrays = to_int8(arrays)
+        task = file.parent / "task.json"
+        if task.is_file():
+            texts["task.json"] = task.read_text(encoding="utf-8")
     vocab_file = vocab_beside(file.parent)
     if vocab_file is None:
         logging.warning(
@@ -131,6 +149,8 @@ def convert_checkpoint(
             texts["tokenizer_config.json"] = tokenizer.to_json(
                 config.max_position_embeddings
             )
+    if (card := file.parent / CARD).is_file():
+        texts[CARD] = card.read_text(encoding="utf-8")
     with atomic_path(output_dir) as folder:
         folder.mkdir()
         if to == "google_tf1":

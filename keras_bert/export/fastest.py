@@ -49,13 +49,14 @@ def measure_formats(
                 measured[name] = str(error)
         if not models:
             raise InputError(next(iter(measured.values())))
-        measured |= _measure(models)
-    times = {name: math.prod(measured[name].values()) for name in models}
+        found = _measure(models)
+    measured |= found
+    times = {name: math.prod(x.values()) for name, x in found.items()}
     fastest = min(times, key=times.__getitem__)
-    for name, found in measured.items():
-        if not isinstance(found, str):
-            found = ", ".join(f"{x}: {ms:.1f} ms" for x, ms in found.items())
-        logging.info("%-12s %s", name, found)
+    for name, shown in measured.items():
+        if not isinstance(shown, str):
+            shown = ", ".join(f"{x}: {ms:.1f} ms" for x, ms in shown.items())
+        logging.info("%-12s %s", name, shown)
     logging.info("%s is the fastest on this machine.", fastest)
     return fastest, measured
 

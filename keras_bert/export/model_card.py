@@ -1,22 +1,29 @@
-"""The README.md that describes an exported model."""
+"""What is known of a model -> the README.md of its folder, for the Hub."""
 
 from __future__ import annotations
 
 import inspect
+import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import keras
 
+from keras_bert.checkpoints.hub import SCHEME
 from keras_bert.config import BertConfig
 from keras_bert.io.paths import to_path
+from keras_bert.io.whole_files import atomic_path, whole_folder
 from keras_bert.kinds.kind import Kind
 from keras_bert.text.tokenizer import BertTokenizer
 
+CARD = "README.md"
+_INNER_FOLDER = re.compile(r"best|checkpoints|step-\d+")
+
 
 def finetuned_card(
-    export_dir: str | Path,
+    folder: str | Path,
     model: keras.Model,
     kind: Kind,
     bert_config: BertConfig,
@@ -45,7 +52,8 @@ def finetuned_card(
         "docs/export.md of keras_bert says what the inputs hold."
     )
     return model_card(
-        export_dir,
+        folder,
+        kind.pipeline_tag,
         {
             "Inputs": inputs if file_name else "",
             "Task": f"{_list(task)}\n\n{inspect.getdoc(type(kind)) or ''}",
@@ -55,20 +63,49 @@ def finetuned_card(
             "Training": training | config,
             "Figures on the validation set": metrics,
         },
+        training,
+        metrics,
     )
 
 
 def model_card(
-    export_dir: str | Path, sections: Mapping[str, str | Mapping[str, Any]]
+    folder: str | Path,
+    pipeline_tag: str,
+    sections: Mapping[str, str | Mapping[str, Any]],
+    training: Mapping[str, Any],
+    metrics: Mapping[str, float | None],
 ) -> str:
-    """Returns a card with sections of text, or of values by name."""
-    title = to_path(export_dir).absolute().name
-    parts = [f"# {title}\n\nA BERT model that keras_bert exported."]
+    """Returns a card with sections of text, or of values by name.
+
+    The Hub reads the lines before the title: what the model does (one of the
+    Hub's own names), what it was made of, and its metrics.
+    """
+    parts = to_path(folder).absolute().parts
+    # A run keeps its weights below its folder.
+    title = next(x for x in parts[::-1] if not _INNER_FOLDER.fullmatch(x))
+    head: dict[str, Any] = {"library_name": "keras", "tags": ["bert"]}
+    head["pipeline_tag"] = pipeline_tag
+    if (base := str(training.get("checkpoint"))).startswith(SCHEME):
+        head["base_model"] = base.removeprefix(SCHEME).partition("@")[0]
+    if metrics:
+        name = training.get("task") or "unknown"
+        result: dict[str, Any] = {"task": {"type": pipeline_tag}}
+        result["dataset"] = {"type": name, "name": name}
+        figures = metrics.items()
+        result["metrics"] = [{"type": x, "value": y} for x, y in figures]
+        head["model-index"] = [{"name": title, "results": [result]}]
+    text = "\n".join(f"{name}: {json.dumps(x)}" for name, x in head.items())
+    text = f"---\n{text}\n---\n\n# {title}\n\nA BERT model of keras_bert.\n"
     for name, content in sections.items():
-        text = content if isinstance(content, str) else _list(content)
-        if text:
-            parts.append(f"## {name}\n\n{text}")
-    return "\n\n".join(parts) + "\n"
+        content = content if isinstance(content, str) else _list(content)
+        text += f"\n## {name}\n\n{content}\n" if content else ""
+    return text
+
+
+def write_card(folder: Path, card: str) -> None:
+    """Writes the card of a checkpoint, which is whole without one too."""
+    with atomic_path(whole_folder(folder) / CARD) as file:
+        file.write_text(card, encoding="utf-8", newline="\n")
 
 
 def network_section(

@@ -36,12 +36,12 @@ def export_pretrained(
     The signatures take `text`, strings [B]. All return `truncated` and
     `num_tokens` too.
 
-        serving_default: `embedding`, float32 [B, H].
-        embed: `mean`, `cls` and, if the checkpoint has a pooler, `pooled`,
-            float32 [B, H].
-        fill_mask: `masks.pieces` and `masks.probabilities` [B, M, 5], the best
-            word pieces for each [MASK], padded with "" and 0; only if the
-            checkpoint has a masked-LM head.
+    - serving_default: `embedding`, float32 [B, H].
+    - embed: `mean`, `cls` and, if the checkpoint has a pooler, `pooled`,
+      float32 [B, H].
+    - fill_mask: `masks.pieces` and `masks.probabilities` [B, M, 5], the best
+      word pieces for each [MASK], padded with "" and 0; only if the
+      checkpoint has a masked-LM head.
 
     `serve_ids` takes `input_ids`, `input_mask` and `segment_ids`, and returns
     the outputs of the encoder. `export_saved_model` tells of the files.
@@ -131,6 +131,7 @@ def export_pretrained(
         assets={**sidecars, "bert_config.json": bert_config.to_json()},
         model_card=model_card(
             export_dir,
+            "feature-extraction",
             {
                 "Answers": {
                     "embedding": f"{bert_config.hidden_size} numbers",
@@ -142,6 +143,8 @@ def export_pretrained(
                     encoder, bert_config, tokenizer, config.max_seq_length
                 ),
             },
+            {"checkpoint": checkpoint},
+            {},
         ),
     )
 

@@ -8,6 +8,7 @@ from .by_kind import TokenClassifier as TokenClassifier
 from .by_kind import load_finetuned as load_finetuned
 from .config import FinetuningConfig as FinetuningConfig
 from .explain import Explanation as Explanation
+from .export_to_cache import export_to_cache as export_to_cache
 from .finetuned_model import FinetunedModel as FinetunedModel
 from .folder import is_finetuned as is_finetuned
 from .run import finetune as finetune

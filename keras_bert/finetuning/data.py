@@ -67,9 +67,10 @@ def learn_labels(rows: Sequence[Row]) -> tuple[str, ...]:
     """Returns the names of all labels of rows, in sorted order.
 
     Numbers are sorted as numbers. Raises InputError if a label is missing, or
-    if the labels are of several types or a matrix of 0 and 1.
+    if the labels are of several types, a matrix of 0 and 1, or equal but for
+    blanks.
     """
-    if _is_matrix([row.get("label") for row in rows]):
+    if _is_matrix([row.get("label") for _, row in numbered(rows)]):
         raise InputError(
             "The label of each row is a list of 0 and 1 of equal length; give "
             "a list of the names of its labels, such as [name for name, is_it "
@@ -84,7 +85,14 @@ def learn_labels(rows: Sequence[Row]) -> tuple[str, ...]:
             f"The labels have the types {' and '.join(sorted(types))}; give "
             "labels of one type."
         )
-    return tuple(map(str, sorted(found)))
+    names = tuple(map(str, sorted(found)))
+    if len({name.strip() for name in names}) < len(names):
+        raise InputError(
+            f"Some of the labels {', '.join(map(repr, names))} differ only in "
+            "blanks at an end; strip them, or give the labels to "
+            "from_pretrained if they are different labels."
+        )
+    return names
 
 
 def with_label_names(rows: Sequence[Row], labels: Sequence[str]) -> list[Row]:

@@ -32,8 +32,8 @@ from keras_bert.finetuning.explain import Explanation, explain_row
 from keras_bert.finetuning.fitting import config_of_fit, history_of
 from keras_bert.finetuning.folder import (
     changed_spec,
+    describe,
     name_without_folders,
-    read_training,
     sidecars,
 )
 from keras_bert.io.local_copy import local_copy
@@ -278,7 +278,9 @@ class FinetunedModel:
             if not (held_out and whole_folder(best).is_dir()):
                 run.write_weights(best)
             self._model = engine.load_best(folder, run.model)
-            self.training = read_training(best)
+            self.training = describe(
+                best, self._model, engine.kind, self.bert_config
+            )
         self._kind, self._spec = engine.kind, engine.kind.spec
         self._learns_fields = False
         return history_of(run.history.rows, self._model)
@@ -414,6 +416,7 @@ class FinetunedModel:
         check_is_new(output_dir)
         texts = sidecars(self.kind, self.bert_config, self.training)
         write_weights(self.model, output_dir, texts)
+        describe(output_dir, self.model, self.kind, self.bert_config)
 
     def _write(self, export_dir, config):
         """Writes the next version in one format."""

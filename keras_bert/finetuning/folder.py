@@ -8,10 +8,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import keras
+
 from keras_bert.checkpoints.find import checkpoint_folder
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.config import BertConfig, check_is_bert
 from keras_bert.errors import InputError
+from keras_bert.export.model_card import finetuned_card, write_card
 from keras_bert.finetuning.data import is_list
 from keras_bert.io.whole_files import to_json
 from keras_bert.kinds.hub_config import HubConfig
@@ -23,6 +26,7 @@ from keras_bert.kinds.spec import (
     make_settings,
     spec_to_json,
 )
+from keras_bert.training.best import best_of
 
 _TRAINING = "training.json"
 
@@ -133,6 +137,21 @@ def read_training(folder: Path) -> dict[str, Any]:
     results = folder.parent / "eval_results.json"
     if folder.name == "best" and results.is_file():
         training["metrics"] = json.loads(results.read_bytes())
+    return training
+
+
+def describe(
+    folder: Path, model: keras.Model, kind: Kind, bert_config: BertConfig
+) -> dict[str, Any]:
+    """Writes the card of a trained model; returns what is known of it.
+
+    Without results of `finetune`, these have the score of the best checkpoint.
+    """
+    training = read_training(folder)
+    if score := best_of(folder)["score"]:
+        training.setdefault("metrics", {kind.spec.metrics[0]: score})
+    card = finetuned_card(folder, model, kind, bert_config, training)
+    write_card(folder, card)
     return training
 
 

@@ -22,12 +22,13 @@ from keras_bert.finetuning.engine import Engine
 from keras_bert.finetuning.evaluation import Evaluation
 from keras_bert.finetuning.finetuned_model import FinetunedModel
 from keras_bert.finetuning.folder import (
+    describe,
     finetuned_folder,
     is_finetuned,
     name_without_folders,
 )
 from keras_bert.io.paths import to_path
-from keras_bert.io.whole_files import atomic_path, write_json
+from keras_bert.io.whole_files import atomic_path, whole_folder, write_json
 from keras_bert.kinds.registry import get_kind
 from keras_bert.kinds.spec import build_kind, find_spec, make_spec
 from keras_bert.progress import shown_log
@@ -164,6 +165,8 @@ def finetune(
         assert checkpoint  # `_settings` has looked at it
         load_whole(model, checkpoint)
     results = _evaluate(model, kind, evaluations, output_dir)
+    if is_trained:
+        describe(whole_folder(output_dir / "best"), model, kind, bert_config)
     finetuned = FinetunedModel(model, kind, bert_config)
     _predict_test_sets(finetuned, task, data_dir, output_dir)
     return results

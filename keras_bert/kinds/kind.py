@@ -113,6 +113,7 @@ class Kind(tf.Module):
             files do not name them.
         problem_type: What `config.json` of transformers says of a classifier
             of texts of this kind; None for a kind with a head of its own.
+        pipeline_tag: What the Hub calls the kind, in the card of a model.
         smoothed_loss: The loss of labels of which the share `label_smoothing`
             is divided among all labels.
         batches_by_length: Whether training batches have examples of like
@@ -149,6 +150,7 @@ class Kind(tf.Module):
     head_names: ClassVar[tuple[HeadNames, ...]] = ()
     hub_text_fields: ClassVar[tuple[str, ...]] = ("text",)
     problem_type: ClassVar[str | None] = None
+    pipeline_tag: ClassVar[str] = "text-classification"
     smoothed_loss: ClassVar[Callable] = staticmethod(smoothed_cross_entropy)
     batches_by_length: bool = True
     inherited_settings: ClassVar[tuple[str, ...]] = ()

@@ -35,6 +35,7 @@ class MultipleChoice(Kind):
     objectives = ONE_LABEL
     head_names = (MULTIPLE_CHOICE,)
     hub_text_fields = ("prompt", "choices")
+    pipeline_tag = "multiple-choice"
 
     def __init__(self, spec, tokenizer):
         super().__init__(spec, tokenizer)

@@ -117,6 +117,7 @@ class Reranker(Regression):
     objectives = {"logits": Objective(_binary_cross_entropy)}
     hub_text_fields = ("query", "document")
     problem_type = "ranking"
+    pipeline_tag = "text-ranking"
 
     @classmethod
     def hub_settings(cls, config, max_seq_length):
@@ -138,6 +139,9 @@ class Reranker(Regression):
     def hub_values(cls, settings):
         name = _ACTIVATIONS[settings.score_activation]
         return {"sentence_transformers": {"activation_fn": name}}
+
+    def description(self):
+        return {"score_activation": self.spec.settings.score_activation}
 
     def _label_range(self):
         return 0.0, 1.0

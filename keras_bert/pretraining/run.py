@@ -22,6 +22,7 @@ from keras_bert.checkpoints.load_tokenizer import resolve_tokenizer_settings
 from keras_bert.checkpoints.read import fingerprint_of
 from keras_bert.config import BertConfig, check_config
 from keras_bert.errors import InputError
+from keras_bert.export.model_card import model_card, write_card
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import write_json
 from keras_bert.models.flops import count_work
@@ -162,6 +163,11 @@ def pretrain(
         ).train()
     if is_chief(strategy):
         write_json(to_path(output_dir) / "eval_results.json", figures)
+        settings = dataclasses.asdict(bert_config) | dataclasses.asdict(config)
+        sections = {"Settings": settings, "Figures": figures}
+        origin = {"checkpoint": checkpoint}
+        card = model_card(output_dir, "fill-mask", sections, origin, {})
+        write_card(checkpoint_folder(output_dir), card)
     return figures
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import hmac
 import inspect
 import json
 import mimetypes
-import re
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -21,10 +21,17 @@ from starlette.routing import Router
 from keras_bert.server.batching import Batcher
 from keras_bert.server.config import ServerConfig
 from keras_bert.server.json_logs import frames_of, log
-from keras_bert.server.json_requests import read_call, read_json, shown
+from keras_bert.server.json_requests import (
+    Call,
+    read_examples,
+    read_json,
+    read_predict,
+    shown,
+)
 from keras_bert.server.limits import Limits
 from keras_bert.server.metrics import CONTENT_TYPE, Metrics
 from keras_bert.server.model_status import (
+    info_json,
     metadata_json,
     openai_json,
     page_json,
@@ -32,7 +39,15 @@ from keras_bert.server.model_status import (
     status_json,
 )
 from keras_bert.server.refusal import Refusal
+from keras_bert.server.reranking import read_rerank
+from keras_bert.server.routes import Route, Routes
 from keras_bert.server.signature import refusal_of
+from keras_bert.server.tokenization import read_tokenize
+from keras_bert.server.vector_requests import (
+    read_embed,
+    read_embeddings,
+    read_similarity,
+)
 from keras_bert.server.versions import ModelVersions, not_servable
 
 _OPENAI = ("/v1/embeddings", "/v1/models")
@@ -41,18 +56,23 @@ _OPENAI_CODES = {
     404: "model_not_found",
     429: "rate_limit_exceeded",
 }
-_MODEL_PATH = re.compile(
-    # TensorFlow Serving's versions are integers of 64 bits.
-    "/v1/models/([^/:]+)(?:/versions/([0-9]{1,19})|/labels/([^/:]+))?"
-    "(?:/(metadata)|:(classify|regress|predict))?",
-    re.IGNORECASE | re.ASCII,
-)
+# How the body of a request is read, by the name of its route.
+_READERS: dict[str, Callable[[dict, Any], Call]] = {
+    "predict": read_predict,
+    "classify": functools.partial(read_examples, "classify"),
+    "regress": functools.partial(read_examples, "regress"),
+    "embeddings": read_embeddings,
+    "embed": read_embed,
+    "similarity": read_similarity,
+    "rerank": read_rerank,
+    "tokenize": read_tokenize,
+}
 # JSON of so many bytes or values takes milliseconds: a thread does it.
 _LARGE = 50_000
 _PAGE = Path(__file__).parent / "page"
 # Only these files are served, whatever a path says.
 _PAGE_FILES = {f"/page/{file.name}": file for file in _PAGE.iterdir()}
-_PAGE_FILES["/"] = _PAGE / "index.html"
+_PAGE_FILES |= {"/": _PAGE / "index.html", "/docs": _PAGE / "docs.html"}
 _PAGE_HEADERS = {
     "Cache-Control": "no-cache",
     "Content-Security-Policy": "default-src 'self'; base-uri 'none'; "
@@ -60,23 +80,6 @@ _PAGE_HEADERS = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
-
-
-class _Route(NamedTuple):
-    """What is answered at a path.
-
-    Attributes:
-        name: Its name in the log and in the metrics.
-        answer: Takes the request and what is logged of it; returns a response
-            or JSON, perhaps as an awaitable.
-        method: The method; HEAD goes with GET.
-        needs_key: Whether a client must have the key, if there is one.
-    """
-
-    name: str
-    answer: Callable[[Request, dict], Any]
-    method: str = "GET"
-    needs_key: bool = True
 
 
 class App:
@@ -107,21 +110,28 @@ class App:
         self._json_thread = ThreadPoolExecutor(1)
         self._other_protocols = Router()
         started = int(time.time())
-        self._routes = {
-            "/healthz": _Route("healthz", _alive, needs_key=False),
-            "/readyz": _Route("readyz", self._ready, needs_key=False),
-            "/monitoring/prometheus/metrics": _Route("metrics", self._scrape),
-            "/v1/embeddings": _Route("embeddings", self._embed, "POST"),
-            "/v1/models": _Route(
-                "models", lambda *_: openai_json(models, started)
-            ),
-            "/page/models": _Route("page", lambda *_: page_json(models)),
-            **dict.fromkeys(
-                _PAGE_FILES, _Route("page", _page_file, needs_key=False)
-            ),
+        self._routes = Routes(
+            {
+                "/page/models": Route("page_models"),
+                **dict.fromkeys(_PAGE_FILES, Route("page", needs_key=False)),
+            }
+        )
+        # Each takes a request and what is logged of it, and returns a response
+        # or JSON, perhaps as an awaitable.
+        self._answers: dict[str, Callable[[Request, dict], Any]] = {
+            "": self._refuse_path,
+            **{name: self._ask for name in _READERS},
+            "healthz": _alive,
+            "readyz": self._ready,
+            "metrics": self._scrape,
+            "openapi": lambda *_: self._routes.openapi,
+            "models": lambda *_: openai_json(models, started),
+            "status": self._status,
+            "metadata": self._metadata,
+            "info": self._info,
+            "page": _page_file,
+            "page_models": lambda *_: page_json(models),
         }
-        # For all other paths.
-        self._model_route = _Route("", self._ask)
 
     async def __call__(self, scope, receive, send):
         if scope["type"] == "http":
@@ -138,16 +148,15 @@ class App:
     async def _respond(self, request: Request) -> Response:
         """Finds the route and its answer, or makes an error of what failed."""
         path, method = request.scope["path"], request.method
-        route = self._routes.get(path, self._model_route)
-        if ("GET" if method == "HEAD" else method) != route.method:
-            route = self._model_route
+        route, names = self._routes.find(method, path)
+        request.scope.update(path_params=names, schema=route.schema)
         # Holds only names that the server knows, not what a client wrote.
         record: dict[str, Any] = {"route": route.name, "model": ""}
         start = time.monotonic()
         try:
             if route.needs_key:
                 self._check_key(request)
-            answer = route.answer(request, record)
+            answer = self._answers[route.name](request, record)
             if inspect.isawaitable(answer):
                 answer = await answer
         except (Exception, asyncio.CancelledError) as error:
@@ -203,60 +212,75 @@ class App:
     def _scrape(self, request, record):
         return Response(self._metrics.text(), media_type=CONTENT_TYPE)
 
-    async def _ask(self, request, record):
-        """Answers TensorFlow Serving's requests."""
-        method, path = request.method, request.scope["path"]
-        if not path.lower().startswith("/v1/"):
-            raise Refusal(
-                "There is nothing here; docs/server.md lists the routes.", 404
-            )
-        match = _MODEL_PATH.fullmatch(path)
-        methods = ("POST",) if match and match[5] else ("GET", "HEAD")
-        if match is None or method not in methods:
-            raise Refusal(f"Malformed request: {method} {path[:200]}")
-        name, number, label, metadata, verb = match.groups()
-        wanted = int(number) if number else None
-        action = (verb or metadata or "status").lower()
-        model = self._models.get(name)
-        if model is None:
-            if action == "status":
-                return status_json(name[:100], [], wanted)
-            raise not_servable(name[:100], wanted)
-        record.update(model=model.name, route=action)
-        wanted = model.number_of(label) if label else wanted
-        if action == "status":
-            return status_json(name, model.versions(), wanted)
-        if action == "metadata":
-            with model.use(wanted) as version:
-                return metadata_json(name, version)
-        async with self._limits.body(request) as body:
-            values = await self._soon(len(body), read_json, body)
-            return await self._call(len(body), values, model, wanted, record)
+    def _status(self, request, record):
+        names = request.path_params
+        if names["model"] not in self._models:
+            return status_json(names["model"][:100], [], None)
+        model, number = self._model_in_path(names, record)
+        return status_json(model.name, model.versions(), number)
 
-    async def _embed(self, request, record):
-        """Answers OpenAI's requests for embeddings."""
+    def _metadata(self, request, record):
+        model, number = self._model_in_path(request.path_params, record)
+        with model.use(number) as version:
+            return metadata_json(model.name, version)
+
+    def _info(self, request, record):
+        model = self._model_named(request.query_params.get("model"), record)
+        with model.use() as version:
+            return info_json(model.name, version, self._config)
+
+    async def _ask(self, request, record):
+        """Answers what a model must compute."""
+        names, number = request.path_params, None
+        if names:
+            model, number = self._model_in_path(names, record)
         async with self._limits.body(request) as body:
             values = await self._soon(len(body), read_json, body)
-            name = values.get("model")
-            model = self._models.get(name) if isinstance(name, str) else None
-            if model is None:
-                raise Refusal(
-                    f"The model {shown(name)} does not exist; this server has "
-                    f"{', '.join(self._models)}.",
-                    404,
-                )
-            record["model"] = model.name
-            return await self._call(len(body), values, model, None, record)
+            if not names:
+                model = self._model_named(values.get("model"), record)
+                values["model"] = model.name
+                schema = request.scope["schema"]
+                self._routes.check(values, schema, "The body")
+            return await self._call(len(body), values, model, number, record)
+
+    def _model_in_path(self, names, record):
+        """Returns the model, and the number of a version or None."""
+        model = self._models.get(names["model"])
+        number = int(names["version"]) if names["version"] else None
+        if model is None:
+            raise not_servable(names["model"][:100], number)
+        record["model"] = model.name
+        label = names["label"]
+        return model, model.number_of(label) if label else number
+
+    def _model_named(self, name, record):
+        """Returns the model; a server with one model needs no name."""
+        if name is None and len(self._models) == 1:
+            (name,) = self._models
+        model = self._models.get(name) if isinstance(name, str) else None
+        if model is None:
+            raise Refusal(
+                f"The model {shown(name)} does not exist; this server has "
+                f"{', '.join(self._models)}.",
+                404,
+            )
+        record["model"] = model.name
+        return model
+
+    def _refuse_path(self, request, record):
+        method, path = request.method, request.scope["path"]
+        if path.lower().startswith("/v1/"):
+            raise Refusal(f"Malformed request: {method} {path[:200]}")
+        raise Refusal(f"Nothing takes {method} {path[:200]}; see /docs.", 404)
 
     async def _call(self, size, values, model, number, record):
         """Asks a version of a model, and returns JSON."""
         with model.use(number) as version:
             record["version"] = version.number
-            name, columns, write = await self._soon(
-                size, read_call, record["route"], values, version.servable
+            name, signature, columns, write = await self._soon(
+                size, _READERS[record["route"]], values, version.servable
             )
             record["signature"] = name
-            signature = version.servable.signatures[name]
             with self._limits.texts(columns) as record["texts"]:
                 submitted = time.monotonic()
                 answered = await asyncio.gather(

@@ -1,7 +1,8 @@
 """The outputs of a model -> the JSON of an answer.
 
-As TensorFlow Serving writes it, and of embeddings as OpenAI does. Each row
-becomes JSON by itself, because no other thread can run meanwhile.
+As TensorFlow Serving writes it, and of vectors as OpenAI or
+text-embeddings-inference do. Each row becomes JSON by itself, because no other
+thread can run meanwhile.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 from keras_bert.server.refusal import Refusal
 
 Outputs = Mapping[str, np.ndarray]
+Values = Mapping[str, Any]  # the fields of the request
 _dump = functools.partial(json.dumps, ensure_ascii=False)
 
 
@@ -72,22 +74,14 @@ def write_values(outputs: Outputs, num_rows: int) -> str:
     return f'{{"results": {_list(_values(values.ravel()))}}}'
 
 
-def write_embeddings(
-    outputs: Outputs, model: str, size: int | None, is_base64: bool
-) -> str:
+def write_embeddings(outputs: Outputs, values: Values, size: int) -> str:
     """Returns OpenAI's list: the first `size` numbers of each vector.
 
     They are scaled to the length of the whole vector.
     """
-    vectors = outputs["embedding"].astype(np.float32)
-    if size not in (None, vectors.shape[1]):
-        kept = vectors[:, :size]
-        lengths = np.linalg.norm(vectors, axis=1) / np.maximum(
-            np.linalg.norm(kept, axis=1), 1e-12
-        )
-        vectors = kept * lengths[:, None]
+    vectors = _shortened(outputs, size)
     written: Iterable[Any] = vectors.tolist()
-    if is_base64:
+    if values.get("encoding_format") == "base64":
         rows = vectors.astype("<f4")
         written = [base64.b64encode(x.tobytes()).decode() for x in rows]
     num_tokens = int(np.sum(outputs.get("num_tokens", 0)))
@@ -99,8 +93,48 @@ def write_embeddings(
     if "truncated" in outputs:  # which is not in OpenAI's form
         for row, truncated in zip(data, outputs["truncated"], strict=True):
             row["truncated"] = bool(truncated)
-    rest = _dump({"model": model, "usage": usage})
+    rest = _dump({"model": values["model"], "usage": usage})
     return f'{{"object": "list", "data": {_list(data)}, {rest[1:]}'
+
+
+def write_vectors(outputs: Outputs, values: Values, size: int) -> str:
+    """Returns a list of vectors, of length 1 unless `normalize` is false."""
+    check_whole(outputs, values)
+    vectors = _shortened(outputs, size)
+    is_raw = values.get("normalize") is False
+    return _list((vectors if is_raw else _unit(vectors)).tolist())
+
+
+def write_similarities(outputs: Outputs, values: Values, size: int) -> str:
+    """Returns the cosines of the first vector and each other one."""
+    check_whole(outputs, values)
+    first, *others = _unit(_shortened(outputs, size))
+    return _list(np.array(others).dot(first).tolist())
+
+
+def check_whole(outputs: Outputs, values: Values) -> None:
+    """Raises Refusal if a text was cut, and the request has no `truncate`."""
+    rows = np.flatnonzero(outputs.get("truncated", ()))
+    for row in () if values.get("truncate") else rows:
+        raise Refusal(
+            f"Text {row + 1} is longer than the model reads; split it, or send "
+            '"truncate": true to have its end cut off.',
+            413,
+        )
+
+
+def _shortened(outputs, size):
+    """Returns the first numbers of each vector, with the whole one's length."""
+    vectors = outputs["embedding"].astype(np.float32)
+    if size == vectors.shape[1]:
+        return vectors
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return _unit(vectors[:, :size]) * lengths
+
+
+def _unit(vectors):
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.maximum(lengths, 1e-12)
 
 
 def _values(array, name=""):

@@ -6,6 +6,7 @@ import contextlib
 import json
 from collections.abc import Iterable, Mapping
 
+from keras_bert.server.config import ServerConfig
 from keras_bert.server.refusal import Refusal
 from keras_bert.server.versions import ModelVersions, Version
 
@@ -58,6 +59,20 @@ def page_json(models: Mapping[str, ModelVersions]) -> str:
                 found.append({"name": model.name, "version": number, **fields})
     loading = [name for name, model in models.items() if not model.is_ready()]
     return json.dumps({"models": found, "loading": loading})
+
+
+def info_json(name: str, version: Version, config: ServerConfig) -> str:
+    """Returns text-embeddings-inference's description of a model, and more."""
+    description = version.servable.description
+    labels = dict(enumerate(description.get("labels", ())))
+    kind = description.get("kind", "unknown")
+    info = {"model_id": name, "model_version": version.number}
+    info["model_type"] = {kind: {"id2label": labels}}
+    info["max_input_length"] = description.get("max_seq_length")
+    info["prompts"] = description.get("prompts", {})
+    info["max_client_batch_size"] = config.max_texts
+    info["max_concurrent_requests"] = config.max_connections
+    return json.dumps(info | {"auto_truncate": False})
 
 
 def openai_json(names: Iterable[str], since: int) -> str:

@@ -39,7 +39,8 @@ def serve(
     Args:
         models: Maps a name to the folder with the versions of the model. A
             new version is loaded when it appears, and then replaces the one
-            before without losing a request.
+            before without losing a request. For a checkpoint, give what
+            `keras_bert.finetuning.export_to_cache` returns.
         config: Ports, batches and limits.
         version_labels: Maps a model's name to its labels, and these to
             versions. Such versions stay loaded.

@@ -20,6 +20,7 @@ from keras_bert.server.batching import (
     row_lengths,
 )
 from keras_bert.server.refusal import Refusal
+from keras_bert.server.tokenization import Tokenization
 
 # Texts of up to 32 bytes share a queue, and so do those above 16,384.
 _LOG2_BYTES = range(5, 15)
@@ -33,6 +34,7 @@ class Servable:
     Attributes:
         signatures: Maps names to a `Signature`.
         description: What `assets/model.json` says; empty if there is none.
+        tokenization: Finds word pieces; None if there is no vocabulary.
     """
 
     def __init__(self, folder: Path):
@@ -45,6 +47,10 @@ class Servable:
             for name, function in load_functions(folder).items()
         }
         self.description = read_description(folder)
+        self.tokenization = None
+        # A vocabulary with other special tokens cannot be read.
+        with contextlib.suppress(FileNotFoundError, InputError):
+            self.tokenization = Tokenization(folder / "assets")
         for signature in self.signatures.values():
             signature.warm_up()
 

@@ -86,7 +86,8 @@ class ModelVersions:
         folders = find_versions(folder)
         if not folders:
             raise InputError(
-                f"{folder} has no version of a model; run keras-bert export."
+                f"{folder} has no version of a model; run keras-bert export, "
+                "or name the checkpoint as --model of keras-bert serve."
             )
         for label, number in labels.items():
             if number not in folders:

@@ -1,4 +1,5 @@
 from .collection import RetrievalConfig as RetrievalConfig
+from .distillation import distill as distill
 from .embedder import Embedder as Embedder
 from .embedder import load_embedder as load_embedder
 from .exact_search import SearchResult as SearchResult

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -149,6 +149,13 @@ def embed_files(
     output.finish(b"" if layers else _npy_header(num_lines, embedder.size))
     embedder.log_truncated(num_truncated, num_lines)
     return num_lines
+
+
+def read_texts(input_file: str, field: str | None) -> Iterator[str]:
+    """Yields the texts of files that `embed_files` gives vectors, in order."""
+    columns = (field,) if field else ()
+    for line in read_request_files(expand_globs(input_file), columns):
+        yield _text_of(line, field)
 
 
 def _npy_header(*shape: int) -> bytes:

@@ -458,6 +458,16 @@ def test_a_store_that_does_not_answer_is_one_sentence():
             raise error
 
 
+def test_a_command_without_tensorflow_is_one_sentence():
+    with (
+        pytest.raises(SystemExit, match="^Error: This command needs TensorF"),
+        main.exit_on_wrong_input(),
+    ):
+        raise ModuleNotFoundError(name="tensorflow")
+    with pytest.raises(ModuleNotFoundError), main.exit_on_wrong_input():
+        raise ModuleNotFoundError(name="onnx")
+
+
 def test_a_defect_shows_its_traceback():
     script = _FAIL.format(error="ValueError")
     # The test of an InputError shows that TensorFlow's import says nothing.

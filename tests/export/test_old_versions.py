@@ -1,4 +1,4 @@
-"""Exported models load and answer alike in each release from 2.12 on.
+"""Exported models load and answer alike in releases of TensorFlow from 2.12 on.
 
 With `-s`, a table is printed: the versions of tensorflow and tensorflow-text,
 and the largest difference in Python and in a session. Each release is installed
@@ -39,7 +39,8 @@ def expected(requests):
     return _ask(sys.executable, requests)[0]["ask_function"]
 
 
-@pytest.mark.parametrize("release", [f"2.{minor}" for minor in range(12, 22)])
+# The oldest, the last with Keras 2, the first with Keras 3, the last but ours.
+@pytest.mark.parametrize("release", ["2.12", "2.15", "2.16", "2.20"])
 def test_the_answers_of_a_release(release, requests, expected, capfd):
     with tempfile.TemporaryDirectory() as folder:
         answers, versions = _ask(_install(release, Path(folder)), requests)

@@ -81,12 +81,14 @@ def _batches(examples):
     ("name", "rows", "settings"),
     [
         ("classification", ROWS, {"labels": ("0", "1")}),
-        ("multiple_choice", CHOICES, {"max_seq_length": 70}),
-        pytest.param(
-            "multiple_choice",
-            CHOICES[2:],
-            {"max_seq_length": 270},
-            marks=pytest.mark.slow,
+        *(
+            pytest.param(
+                "multiple_choice",
+                CHOICES[first:],
+                {"max_seq_length": length},
+                marks=pytest.mark.slow,
+            )
+            for first, length in ((0, 70), (2, 270))
         ),
         ("span", QUESTIONS, {"max_seq_length": 16, "max_query_length": 3}),
         ("token_classification", WORDS, {"labels": ("O", "B-X")}),

@@ -77,6 +77,7 @@ def test_what_it_refuses(checkpoint):
         model.fit_few_shot(TEXTS, LABELS)
 
 
+@pytest.mark.slow
 def test_a_mean_of_tokens_is_served_and_has_no_place_in_transformers(
     checkpoint, tmp_path
 ):

@@ -148,6 +148,7 @@ def test_each_kind(name, settings, x, y, asked, key, checkpoint, tmp_path):
     assert key in answer
     assert "loss" in model.evaluate(x, y)
     model.save(tmp_path / "saved")
+    assert "# saved" in (tmp_path / "saved/README.md").read_text()
     loaded = keras_bert.load_finetuned(tmp_path / "saved")
     assert type(loaded) is of_kind
     assert loaded.predict(asked) == [answer]
@@ -317,6 +318,8 @@ def test_words(words):
      ("a", "b")),
     ("several types", lambda x: learn_labels([{"label": 1}, {"label": "a"}]),
      Says("The labels have the types int and str")),
+    ("blanks", lambda x: learn_labels([{"label": "a"}, {"label": "a "}]),
+     Says("Some of the labels 'a', 'a ' differ only in blanks")),
     ("a matrix", lambda x: learn_labels([{"label": [0, 1]}, {"label": [1, 1]}]),
      Says("is a list of 0 and 1 of equal length")),
     ("no label", lambda x: learn_labels([{"text": "a"}]),
@@ -362,6 +365,8 @@ ONE_LABEL = Says("needs at least two labels")
         TEXTS, LABELS, validation_data=(["a"], ["x"])), Says("Label 'x'")),
     ("before fit", lambda c: _classifier(c).predict(["a"]),
      Says("The model has no labels yet")),
+    ("numbers", lambda c: _classifier(c).fit([1, 2], ["a", "b"]),
+     Says("Example 1 is 1; give a dict")),
     ("a string of labels", _make("good"), Says("The labels are 'good'")),
     ("a label twice", _make(["a", "a"]), Says("occurs twice")),
     ("one label to choose", _make(["a"]), ONE_LABEL),

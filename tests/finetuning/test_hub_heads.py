@@ -226,13 +226,8 @@ def test_fill_mask(heads):
         load_finetuned(folder)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        x if x == "next_sentence" else pytest.param(x, marks=pytest.mark.slow)
-        for x in KINDS
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", KINDS)
 def test_it_is_saved_and_exported(load, tmp_path, name):
     model, _ = load(name)
     kind, rows = KINDS[name]

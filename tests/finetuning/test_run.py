@@ -237,6 +237,8 @@ def test_the_best_checkpoint_is_the_result(checkpoint, tmp_path):
         "score": pytest.approx(max(history)),
     }
     assert find_weights(out) == out / "best" / "model.safetensors"
+    card = (out / "best" / "README.md").read_text()
+    assert f'{{"type": "accuracy", "value": {results["accuracy"]}}}' in card
     again = finetune(
         _task(), tmp_path, out, checkpoint=checkpoint, config=config
     )

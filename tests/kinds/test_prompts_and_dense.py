@@ -272,9 +272,8 @@ TASK = Task(
 )
 
 
-@pytest.mark.parametrize(
-    "lora_rank", [0, pytest.param(2, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("lora_rank", [0, 2])
 def test_training_goes_on_with_what_the_model_is(
     folder, vectors, tmp_path, lora_rank, caplog
 ):

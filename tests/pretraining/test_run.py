@@ -85,6 +85,7 @@ def test_a_run_learns_to_fill_a_mask(config, records, vocab_file, tmp_path):
 
     last = tmp_path / "out/checkpoints/step-00000600"
     assert (last / "vocab.txt").read_bytes() == vocab_file.read_bytes()
+    assert "- hidden_size: `12`" in (last / "README.md").read_text()
     model = build_pretraining_model(config)
     load_checkpoint(model, tmp_path / "out")
     arrays = load_file(last / "model.safetensors")

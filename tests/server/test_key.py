@@ -14,12 +14,15 @@ CLOSED = [
     ("POST", "/v1/models/small:classify"),
     ("POST", "/v1/models/small:regress"),
     ("POST", "/v1/embeddings"),
+    ("POST", "/embed"),
+    ("POST", "/v1/rerank"),
+    ("GET", "/info"),
     ("GET", "/v1/models/small"),
     ("GET", "/v1/models/small/metadata"),
     ("GET", "/page/models"),
     ("GET", "/monitoring/prometheus/metrics"),
 ]
-OPEN = ["/", "/healthz", "/readyz", "/page/page.js"]
+OPEN = ["/", "/docs", "/openapi.json", "/healthz", "/readyz", "/page/page.js"]
 
 
 @pytest.fixture(scope="module")

@@ -152,7 +152,7 @@ def test_no_text_of_a_user_is_logged(client, monkeypatch):
     client.post(PREDICT, json={"instances": ["hidden text", 1]})
     client.get("/hidden text?hidden text")
     client.get("/v1/models/hidden text")
-    monkeypatch.setattr(app, "read_call", fail_on_purpose)
+    monkeypatch.setitem(app._READERS, "predict", fail_on_purpose)
     response = client.post(PREDICT, json={"instances": ["hidden text"]})
     assert "hidden" not in _refusal(response, 500)
     assert [x.get("status") for x in events] == [200, 400, 404, 404, None, 500]

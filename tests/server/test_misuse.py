@@ -143,7 +143,10 @@ WRONG = [
         "regre",
     ),
     # Embeddings.
-    (_embed(input=[]), "input is [], but must be a string, or a list"),
+    (
+        _embed(input=[]),
+        "input is [], but must be string or array. A text or a list",
+    ),
     (_embed(input=None), "string"),
     (_embed(input=7), "string"),
     (_embed(input=True), "string"),
@@ -154,24 +157,25 @@ WRONG = [
     (_embed(input=[[1, 2], [3]]), "Ids of tokens are refused"),
     (_embed(input="\ud800"), "surrogate"),
     (_embed(instances=["a"], input=[{"text": "a"}]), "string"),
-    (_embed(dimensions=2.0), "2, 3"),
-    (_embed(dimensions=3.0), "2, 3"),
-    (_embed(dimensions=True), "2, 3"),
-    (_embed(dimensions=False), "2, 3"),
-    (_embed(dimensions="2"), "2, 3"),
-    (_embed(dimensions=""), "2, 3"),
-    (_embed(dimensions=0), "2, 3"),
-    (_embed(dimensions=-1), "2, 3"),
-    (_embed(dimensions=4), "2, 3"),
-    (_embed(dimensions=1e9), "2, 3"),
-    (_embed(dimensions=10**400), "2, 3"),
-    (_embed(dimensions=float("nan")), "2, 3"),
-    (_embed(dimensions=float("inf")), "2, 3"),
-    (_embed(dimensions=[2]), "2, 3"),
-    (_embed(dimensions={}), "2, 3"),
+    (_embed(dimensions=2.0), "must be integer"),
+    (_embed(dimensions=3.0), "must be integer"),
+    (_embed(dimensions=True), "must be integer"),
+    (_embed(dimensions=False), "must be integer"),
+    (_embed(dimensions="2"), "must be integer"),
+    (_embed(dimensions=""), "must be integer"),
+    (_embed(dimensions=0), "trained for"),
+    (_embed(dimensions=-1), "trained for"),
+    (_embed(dimensions=4), "one of 2, 3"),
+    (_embed(dimensions=1e9), "must be integer"),
+    (_embed(dimensions=10**400), "one of 2, 3"),
+    (_embed(dimensions=float("nan")), "must be integer"),
+    (_embed(dimensions=float("inf")), "must be integer"),
+    (_embed(dimensions=[2]), "must be integer"),
+    (_embed(dimensions={}), "must be integer"),
     (_embed(encoding_format=["float"]), "float or base64"),
     (_embed(encoding_format={}), "float or base64"),
     (_embed(encoding_format=True), "float or base64"),
+    (_embed(encoding_format="hex"), "float or base64"),
     ((EMBEDDINGS, b"a"), "JSON Parse error"),
     ((EMBEDDINGS, ["a"]), "object"),
 ]
@@ -280,7 +284,7 @@ def test_dimensions_are_checked_before_the_model_runs(client, monkeypatch):
     assert _post(client, *_embed(dimensions=2)).status_code == 500
 
 
-@pytest.mark.parametrize("name", [None, "", 7, ["small"], "Small", "small/1"])
+@pytest.mark.parametrize("name", ["", 7, ["small"], "Small", "small/1"])
 def test_an_unknown_model_for_embeddings(client, name):
     response = _post(client, *_embed(model=name))
     assert response.status_code == 404

@@ -184,7 +184,12 @@ class Page:
         return self.browser.find_element(By.CSS_SELECTOR, selector)
 
     def texts(self, selector):
-        return [node.get_property("textContent") for node in self.all(selector)]
+        # In one call: the page may replace its nodes at any time.
+        return self.browser.execute_script(
+            "return [...document.querySelectorAll(arguments[0])]"
+            ".map(node => node.textContent)",
+            selector,
+        )
 
     def focused(self):
         return self.browser.switch_to.active_element

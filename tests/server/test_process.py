@@ -3,10 +3,11 @@
 import socket
 
 import pytest
-from script_runs import error_of
+from script_runs import error_of, run
 from small_saved_model import save_small_model
 from small_server import running_server, wait_until
 
+import keras_bert
 from keras_bert.commands import serve as serve_command
 from keras_bert.errors import InputError
 from keras_bert.server import run as server_run
@@ -101,6 +102,61 @@ def test_wrong_flags(slow_model, tmp_path):
         assert "in use" in error(host="127.0.0.1", port=port)
 
 
+@pytest.fixture
+def served(monkeypatch):
+    """What the command serves: the folders of the models, and the config."""
+    served = {}
+
+    def serve(models, config, **_):
+        served.update(models=models, config=config)
+        return 0
+
+    monkeypatch.setattr(keras_bert, "serve", serve)
+    monkeypatch.setattr(
+        keras_bert.finetuning,
+        "export_to_cache",
+        lambda checkpoint, cache_dir: f"{cache_dir}/{checkpoint}",
+    )
+    return served
+
+
+def test_models_are_named_after_their_checkpoints(served):
+    config = ServerConfig()
+    serve_command.run(
+        config,
+        model=["hf://owner/mini@v1", "runs/films"],
+        model_dir=["served/a@b"],
+        cache_dir="cache",
+    )
+    assert served["models"] == {
+        "mini": "cache/hf://owner/mini@v1",
+        "films": "cache/runs/films",
+        "a@b": "served/a@b",
+    }
+    with pytest.raises(InputError, match="need a name each"):
+        serve_command.run(config, model=["a/x"], model_dir=["b/x"])
+    with pytest.raises(InputError, match="Give --model or --model_dir"):
+        serve_command.run(config)
+
+
+def test_flags_come_from_the_environment(served, monkeypatch):
+    monkeypatch.setenv("KERAS_BERT_MODEL_DIR", "served/a,served/b")
+    monkeypatch.setenv("KERAS_BERT_PORT", "8502")
+    monkeypatch.setenv("KERAS_BERT_MAX_TEXTS", "7")
+    monkeypatch.setenv("KERAS_BERT_HOST", "")  # compose has no other way
+    run("serve", port=8503)  # a flag wins
+    assert served["models"] == {"a": "served/a", "b": "served/b"}
+    assert served["config"] == ServerConfig(port=8503, max_texts=7)
+    # Kubernetes makes such a variable for a service named keras-bert.
+    monkeypatch.setenv("KERAS_BERT_PORT", "tcp://10.0.0.1:8501")
+    assert error_of("serve") == (
+        "Error: The environment variable KERAS_BERT_PORT is "
+        "'tcp://10.0.0.1:8501', but must be an integer; change it, or give "
+        "--port."
+    )
+    assert "(default: 8501) [KERAS_BERT_PORT]" in run("serve", "--help")
+
+
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
@@ -125,7 +181,7 @@ def test_requests_that_were_cut_off_are_an_error(slow_model, monkeypatch):
     monkeypatch.setattr(server_run._Server, "run", run_server)
     config = ServerConfig(host="127.0.0.1", port=0)
     with pytest.raises(SystemExit, match="2 requests were not answered"):
-        serve_command.run([str(slow_model)], config)
+        serve_command.run(config, model_dir=[str(slow_model)])
 
 
 def test_wrong_models(slow_model, tmp_path):

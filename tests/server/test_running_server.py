@@ -70,7 +70,7 @@ def test_dimensions(openai_client):
     vector = answer.data[0].embedding
     assert vector[1] == pytest.approx(vector[0] / 3)
     assert math.hypot(*vector) == pytest.approx(math.hypot(*VECTORS[0]))
-    with pytest.raises(openai.BadRequestError, match="of the integers 2, 3"):
+    with pytest.raises(openai.BadRequestError, match="one of 2, 3"):
         openai_client.embeddings.create(model="small", input="aa", dimensions=1)
 
 
@@ -98,9 +98,8 @@ def test_a_prompt_is_named(openai_client):
         assert vector == pytest.approx(other.embedding)
     assert ask(extra_body={"prompt_name": None}) == ask() != found
     for wrong in ("document", "", 3, ["query"], {}):
-        with pytest.raises(
-            openai.BadRequestError, match="prompt_name .* the prompts query."
-        ):
+        reason = r"prompt_name .* (the prompts query|must be string or null)"
+        with pytest.raises(openai.BadRequestError, match=reason):
             ask(extra_body={"prompt_name": wrong})
 
 
@@ -109,9 +108,9 @@ def test_errors_in_the_form_of_openai(openai_client, server):
         openai_client.embeddings.create(model="no", input="a")
     assert error.value.code == "model_not_found"
     for wrong in ([], [1, 2], [[1]], None, {"a": 1}, ["a", None]):
-        with pytest.raises(openai.BadRequestError, match="must be a string"):
+        with pytest.raises(openai.BadRequestError, match="must be string"):
             openai_client.embeddings.create(model="small", input=wrong)
-    with pytest.raises(openai.BadRequestError, match="give float or base64"):
+    with pytest.raises(openai.BadRequestError, match="float or base64"):
         openai_client.embeddings.create(
             model="small", input="a", encoding_format="hex"
         )

@@ -36,11 +36,14 @@ class TrimVocabConfig:
 
     Attributes:
         min_count: How often the text must have a piece that is kept.
+        vocab_size: The number of pieces that are left: of those that the text
+            has, the most frequent. By default all that it has.
         keep_characters: Whether to keep all pieces of one character, so that
             words of other texts can still be split.
     """
 
     min_count: int = 1
+    vocab_size: int | None = None
     keep_characters: bool = True
 
     def __post_init__(self):

@@ -180,7 +180,8 @@ def trim_vocab(
 
     Raises:
         FileNotFoundError: If the checkpoint, config or vocabulary is missing.
-        InputError: If the text has no word, or `output_dir` exists.
+        InputError: If the text has no word, if `vocab_size` is less than the
+            special tokens and characters, or `output_dir` exists.
     """
     config = config or TrimVocabConfig()
     check_is_new(output_dir)
@@ -193,14 +194,24 @@ def trim_vocab(
             "that the model is meant to read."
         )
     used = count_tokens(tokenizer, word_counts)
-    special = set(tokenizer.special_tokens)
-    kept = {
-        piece: [i]
-        for i, piece in enumerate(tokenizer.vocab)
-        if used[i] >= config.min_count
-        or piece in special
+    vocab, special = tokenizer.vocab, set(tokenizer.special_tokens)
+    ids = {
+        i
+        for i, piece in enumerate(vocab)
+        if piece in special
         or (config.keep_characters and len(piece.removeprefix(INSIDE)) == 1)
     }
+    size = config.vocab_size or len(vocab)
+    if size < len(ids):
+        raise InputError(
+            f"vocab_size is {size}, but the special tokens and the pieces of "
+            f"one character are {len(ids)} already; give a larger number, or "
+            "keep_characters=False."
+        )
+    frequent = [i for i in np.argsort(-used, kind="stable") if i not in ids]
+    frequent = [i for i in frequent if used[i] >= config.min_count]
+    ids.update(frequent[: size - len(ids)])
+    kept = {vocab[i]: [i] for i in sorted(ids)}
     resized = _with_rows(arrays, [*kept.values()])
     _write(output_dir, resized, bert_config, tokenizer, [*kept])
     return {

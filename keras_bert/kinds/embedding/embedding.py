@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import reprlib
+
 import numpy as np
 import tensorflow as tf
 from absl import logging
@@ -43,6 +45,11 @@ def _triplet_accuracy(gold, predicted):
     return float(np.mean([x[0] > max(x[1:]) for x in predicted]))
 
 
+def _mean_cosine(gold, predicted):
+    """The mean cosine of the vectors of texts and their labels."""
+    return float(np.mean(np.sum(_unit(gold) * _unit(predicted), axis=1)))
+
+
 class Embedding(Kind):
     """Answers with `embedding`, the vector of a text.
 
@@ -53,8 +60,9 @@ class Embedding(Kind):
 
     The text fields are an anchor, a positive and any negatives. A row has the
     first of these fields, at least one; all rows of a data set have the same.
-    Training rows are pairs or triplets without a label, or pairs with a
-    number. Validation rows may have another form, for the metrics.
+    Training rows are pairs or triplets without a label, pairs with a number,
+    or texts with a vector. Validation rows may have another form, for the
+    metrics.
 
     The SavedModel takes the first text field [B] and returns `embedding`,
     float32 [B, H]; so does its signature `embed`. The signature `similarity`
@@ -66,6 +74,7 @@ class Embedding(Kind):
     name = "embedding"
     Settings = EmbeddingSettings
     num_text_fields = tuple(range(1, 11))
+    pipeline_tag = "sentence-similarity"
     inherited_settings = (
         "pooling",
         "dense",
@@ -78,6 +87,7 @@ class Embedding(Kind):
         "spearman": Regression.metrics["spearman"],
         "pearson": Regression.metrics["pearson"],
         "triplet_accuracy": _triplet_accuracy,
+        "cosine": _mean_cosine,
     }
 
     def __init__(self, spec, tokenizer):
@@ -86,6 +96,7 @@ class Embedding(Kind):
         self._in_windows = spec.settings.in_windows
         self._prompt = spec.settings.prompt()
         self._needs = NEEDS[spec.settings.loss]
+        self._label_size: int | None = None  # of vectors to learn
         self.objectives = {"embeddings": objective(spec.settings)}
         self.batches_by_length = spec.settings.loss != "cosent"
 
@@ -116,6 +127,12 @@ class Embedding(Kind):
                 f"dimensions is {settings.dimensions!r}, but the network's "
                 f"vectors have {size} numbers."
             )
+        if self._label_size not in (None, size):
+            raise InputError(
+                f"The labels are vectors of {self._label_size} numbers, but "
+                f"the network's vectors have {size}; set dense to "
+                f"{self._label_size}:linear, or give other labels."
+            )
         return model
 
     def settings_from_data(self, rows):
@@ -136,6 +153,8 @@ class Embedding(Kind):
         first = [next(iter(rows))]
         form = check_rows(first, self.spec.text_fields, labeled=True)
         self._needs.check(form, f"loss {settings.loss}")
+        if settings.loss == "vector":
+            self._label_size = _vectors(first).shape[1]
         return {}
 
     def encode(self, rows, *, labeled):
@@ -152,13 +171,17 @@ class Embedding(Kind):
         if labeled and self._needs.fit(form):
             labels["embeddings"] = self._labels(rows, texts)
         if not self._in_windows:
-            return packed.grouped(num_texts, labels)
-        return Examples(
-            join_windows(packed.features, num_texts),
-            np.arange(len(rows)),
-            labels,
-            truncated=packed.truncated.reshape(-1, num_texts).any(axis=1),
-        )
+            examples = packed.grouped(num_texts, labels)
+        else:
+            examples = Examples(
+                join_windows(packed.features, num_texts),
+                np.arange(len(rows)),
+                labels,
+                truncated=packed.truncated.reshape(-1, num_texts).any(axis=1),
+            )
+        for name, values in labels.items():  # a vector has one weight
+            examples.weights[name] = tf.ones(values.shape[:2])
+        return examples
 
     def _labels(self, rows, texts):
         loss = self.spec.settings.loss
@@ -167,6 +190,8 @@ class Embedding(Kind):
             return tf.reshape(tf.cast(ids, tf.int32), [len(rows), -1])
         if loss == "cosent":
             return tf.constant(_numbers(rows), tf.float32)
+        if loss == "vector":
+            return tf.constant(_vectors(rows)[:, None], tf.float32)
         return tf.zeros(len(rows))  # the order of the texts says it all
 
     def decode(self, rows, examples, outputs):
@@ -174,13 +199,15 @@ class Embedding(Kind):
         return [_answer(x, is_cosine) for x in outputs["embeddings"]]
 
     def gold(self, rows):
-        """Returns the numbers of scored pairs; None for each other row.
+        """Returns the labels of rows that have one; None for each other row.
 
         Raises InputError if the rows do not fit the metrics of the task.
         """
         form = check_rows(rows, self.spec.text_fields, labeled=True)
         for metric in self.spec.metrics:
             NEEDS[metric].check(form, f"metric {metric}")
+        if NEEDS["vector"].fit(form):
+            return _vectors(rows)
         return _numbers(rows) if form.has_label else [None] * len(rows)
 
     def predicted(self, answers):
@@ -279,8 +306,7 @@ def _answer(vectors, is_cosine):
     if len(vectors) == 1:
         return {"embedding": vectors[0].tolist()}
     if is_cosine:
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        vectors = vectors / np.maximum(lengths, 1e-12)
+        vectors = _unit(vectors)
     similarities = (vectors[1:] @ vectors[0]).tolist()
     if len(similarities) == 1:
         return {"similarity": similarities[0]}
@@ -289,3 +315,33 @@ def _answer(vectors, is_cosine):
 
 def _numbers(rows):
     return [find_number(row["label"], number) for number, row in numbered(rows)]
+
+
+def _vectors(rows):
+    """Returns the labels as an array [B, H]."""
+    vectors = []
+    for number, row in numbered(rows):
+        try:
+            vector = np.asarray(row["label"], "float32")
+        except (TypeError, ValueError):
+            vector = np.zeros(())
+        is_right = vector.ndim == 1 and np.isfinite(vector).all()
+        if not (is_right and vector.any()):
+            raise InputError(
+                f"The label of example {number} is "
+                f"{reprlib.repr(row['label'])}, but must be a vector: a list "
+                "of finite numbers that are not all 0."
+            )
+        if vectors and len(vector) != len(vectors[0]):
+            raise InputError(
+                f"The label of example {number} has {len(vector)} numbers, but "
+                f"the labels before it have {len(vectors[0])}; give vectors of "
+                "one model."
+            )
+        vectors.append(vector)
+    return np.stack(vectors)
+
+
+def _unit(vectors):
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return vectors / np.maximum(lengths, 1e-12)

@@ -23,6 +23,8 @@ _NEVER = -1e9
 
 def objective(settings: EmbeddingSettings) -> Objective:
     """Returns the loss that the settings name, over all sizes of vectors."""
+    if settings.loss == "vector":
+        return Objective(vector)
     if settings.loss == "triplet":
         loss = functools.partial(triplet, margin=settings.margin)
         return Objective(
@@ -140,6 +142,18 @@ def triplet(
     cosines = _cosines(embeddings)  # [B, C - 1]
     excess = cosines[:, 1:] - cosines[:, :1] + margin
     return tf.reduce_mean(tf.maximum(excess, 0.0), axis=1)
+
+
+def vector(labels: tf.Tensor, embeddings: tf.Tensor) -> tf.Tensor:
+    """Each vector must have the direction of its label.
+
+    1 - cosine of the vectors and the labels, both [B, C, H]. Returns [B, C].
+    """
+    labels, unit = (
+        tf.math.l2_normalize(tf.cast(x, tf.float32), axis=-1)
+        for x in (labels, embeddings)
+    )
+    return 1 - tf.reduce_sum(labels * unit, axis=-1)
 
 
 def _error_of_rows(teacher, vectors, temperature):

@@ -53,14 +53,20 @@ TRIPLETS = Needs(
     "three or more texts and no label",
     lambda form: len(form.fields) > 2 and not form.has_label,
 )
+VECTORS = Needs(
+    "one text and a vector as the label",
+    lambda form: len(form.fields) == 1 and form.has_label,
+)
 # By loss or metric.
 NEEDS = {
     "multiple_negatives": PAIRS,
     "cosent": SCORED_PAIRS,
     "triplet": TRIPLETS,
+    "vector": VECTORS,
     "spearman": SCORED_PAIRS,
     "pearson": SCORED_PAIRS,
     "triplet_accuracy": TRIPLETS,
+    "cosine": VECTORS,
 }
 
 

@@ -37,14 +37,16 @@ class EmbeddingSettings(WindowSettings):
             named, also in training; empty for none.
         loss: multiple_negatives for pairs of texts that belong together, or
             with negatives after them; cosent for pairs with a number as their
-            label; triplet for a text, a positive and negatives.
+            label; triplet for a text, a positive and negatives; vector for a
+            text with a vector as its label, such as the vector that a larger
+            model gives it.
         scale: multiple_negatives and cosent multiply the cosines by this
             number.
         margin: With triplet, the cosine of the positive must exceed the cosine
             of each negative by this number.
         dimensions: Sizes such as 384,256,128 to which the vectors can be cut
             (Matryoshka); the loss is the sum of the losses of all sizes.
-            Empty for whole vectors only.
+            Empty for whole vectors only, as with vector.
 
     Example:
         >>> keras_bert.kinds.EmbeddingSettings(dimensions="6,12").sizes
@@ -61,7 +63,7 @@ class EmbeddingSettings(WindowSettings):
     default_prompt_name: str = ""
     loss: str = setting(
         "multiple_negatives",
-        choices=("multiple_negatives", "cosent", "triplet"),
+        choices=("multiple_negatives", "cosent", "triplet", "vector"),
     )
     scale: float = 20.0
     margin: float = 0.5
@@ -72,7 +74,13 @@ class EmbeddingSettings(WindowSettings):
             text = json.dumps(dict(self.prompts), ensure_ascii=False)
             object.__setattr__(self, "prompts", text)
         super().__post_init__()
-        _ = self.dense_layers, self.sizes, self.prompt()  # they check
+        _ = self.dense_layers, self.prompt()  # they check
+        if self.sizes and self.loss == "vector":
+            raise InputError(
+                "dimensions are for vectors that are compared with each other, "
+                "but with the loss vector all numbers of a label count; leave "
+                "dimensions out."
+            )
 
     @property
     def sizes(self) -> tuple[int, ...]:

@@ -80,6 +80,7 @@ class Span(Kind):
     objectives = {"start_logits": _OBJECTIVE, "end_logits": _OBJECTIVE}
     head_names = (SPAN_LABELER,)
     hub_text_fields = ("question", "context")
+    pipeline_tag = "question-answering"
 
     def _check(self):
         super()._check()

@@ -84,6 +84,7 @@ class TokenClassification(Kind):
     objectives = ONE_LABEL
     head_names = (TOKEN_CLASSIFIER,)
     hub_text_fields = ("words",)
+    pipeline_tag = "token-classification"
     inherited_settings = ("crf",)
 
     def __init__(self, spec, tokenizer):

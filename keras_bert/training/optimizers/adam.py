@@ -75,8 +75,8 @@ class Lamb(DecoupledDecayOptimizer):
 
     Algorithm 2 of You et al. (2019, arXiv 1904.00962), with bias correction:
     the direction u is m_hat / (sqrt(v_hat) + epsilon) + weight_decay_rate * p,
-    and p changes by -learning_rate * |p| / |u| * u. The ratio is 1 if a norm is
-    0. Biases and layer norms have neither decay nor ratio. For the arguments
+    and p changes by `-learning_rate * |p| / |u| * u`. The ratio is 1 if a norm
+    is 0. Biases and layer norms have neither decay nor ratio. For the arguments
     see `DecoupledDecayOptimizer`.
 
     Example:

@@ -104,6 +104,22 @@ def test_words_with_frequent_pieces_are_split_as_before(pretrained, tmp_path):
     ]
 
 
+def test_the_most_frequent_pieces_are_kept_up_to_a_size(pretrained, tmp_path):
+    def vocab(size):
+        folder = tmp_path / f"new{size}"
+        config = TrimVocabConfig(vocab_size=size)
+        trim_vocab(pretrained, folder, TEXTS, config=config)
+        return (folder / "vocab.txt").read_text().split()
+
+    always = "[PAD] [UNK] [CLS] [SEP] [MASK] a b ##a ##b . ##c".split()
+    # "the" occurs three times and "abab" twice; of the others, "ab" is first.
+    assert set(vocab(13)) == {*always, "the", "abab"}
+    assert set(vocab(14)) == {*always, "the", "abab", "ab"}
+    assert len(vocab(99)) == 16
+    with pytest.raises(ValueError, match="vocab_size is 10, but the special"):
+        vocab(10)
+
+
 def test_korean_text_keeps_its_pieces(config, tmp_path, shared):
     """The released multilingual vocabulary, on a network of little width."""
     folder = tmp_path / "multilingual"

@@ -35,6 +35,7 @@ SCORED = [
     {"anchor": "quick fox", "positive": "the fox was quick", "label": "4.5"},
     {"anchor": "not bad", "positive": "is it ?", "label": "1"},
 ]
+VECTORS = [{"anchor": "a fox", "label": [0.5, -1.0]}]
 UNSCORED = [{k: row[k] for k in ("anchor", "positive")} for row in TRIPLETS]
 
 
@@ -90,10 +91,11 @@ def test_equal_texts_have_equal_ids(build):
         (rows.PAIRS, [TRIPLETS, UNSCORED]),
         (rows.SCORED_PAIRS, [SCORED]),
         (rows.TRIPLETS, [TRIPLETS]),
+        (rows.VECTORS, [VECTORS]),
     ],
 )
 def test_which_rows_fit(needs, fitting):
-    for some in (TRIPLETS, UNSCORED, SCORED):
+    for some in (TRIPLETS, UNSCORED, SCORED, VECTORS):
         form = rows.check_rows(some, tuple(TRIPLETS[0]), labeled=True)
         assert needs.fit(form) == (some in fitting)
     form = rows.check_rows(SCORED, tuple(TRIPLETS[0]), labeled=False)
@@ -237,6 +239,25 @@ def test_a_wrong_row_is_named(build, rows, message):
 
 
 @pytest.mark.parametrize(
+    ("label", "message"),
+    [
+        (
+            "2.5",
+            "label of example 2 is '2.5', but must be a vector",
+        ),
+        ([0, 0], "finite numbers that are not all 0"),
+        ([float("nan"), 1], "example 2 is .nan, 1., but must be a vector"),
+        ([[1.0, 2.0]], "example 2 is ..1.0, 2.0.., but must be a vector"),
+        ([1, 2, 3], "example 2 has 3 numbers, but the labels before it have 2"),
+    ],
+)
+def test_a_label_that_is_no_vector_is_named(build, label, message):
+    rows = [*VECTORS, {"anchor": "a dog", "label": label}]
+    with pytest.raises(InputError, match=message):
+        build(loss="vector").encode(rows, labeled=True)
+
+
+@pytest.mark.parametrize(
     ("metric", "rows", "message"),
     [
         ("spearman", TRIPLETS, "metric spearman needs rows with two texts and"),
@@ -266,6 +287,7 @@ def test_a_metric_that_does_not_fit_is_refused_before_training(
             "have the texts anchor and no label",
         ),
         ("triplet", SCORED, "three or more texts and no label, but the rows"),
+        ("vector", SCORED, "one text and a vector as the label, but the rows"),
     ],
 )
 def test_a_loss_that_does_not_fit_is_refused(build, loss, rows, message):
@@ -283,6 +305,7 @@ def test_a_loss_that_does_not_fit_is_refused(build, loss, rows, message):
         ({"dimensions": "12,x"}, "dimensions is '12,x', but must be different"),
         ({"dimensions": "12,"}, "must be different whole numbers"),
         ({"dimensions": "0,5"}, "must be different whole numbers"),
+        ({"dimensions": "5", "loss": "vector"}, "leave dimensions out"),
         ({"dimensions": "5,5"}, "must be different whole numbers"),
         ({"dimensions": "13"}, "'13', but the network's vectors have 12 num"),
     ],

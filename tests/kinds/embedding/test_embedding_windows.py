@@ -162,6 +162,7 @@ def test_texts_of_one_window_get_the_same_vectors_as_without(config, build):
         np.testing.assert_allclose(losses[name], losses["none"], atol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_served_model_and_an_embedder_answer_as_predict_does(
     config, build, tmp_path, caplog
 ):

@@ -9,6 +9,7 @@ from keras_bert.kinds.embedding.losses import (
     multiple_negatives,
     of_all_sizes,
     triplet,
+    vector,
 )
 
 B, C, H = 6, 4, 9
@@ -160,6 +161,13 @@ def test_triplet(num_texts):
     np.testing.assert_allclose(losses, expected, atol=1e-6)
     assert 0 < np.count_nonzero(expected)
     assert min(_triplet(x, 0.01)) == 0
+
+
+def test_vector():
+    labels = RANDOM.normal(size=(B, 1, H)).astype("float32")
+    losses = vector(labels, tf.constant(X[:, :1]))
+    expected = [[1 - _cosine(labels[i, 0], X[i, 0])] for i in range(B)]
+    np.testing.assert_allclose(losses, expected, atol=1e-6)
 
 
 def test_the_loss_is_the_sum_of_those_of_all_sizes():

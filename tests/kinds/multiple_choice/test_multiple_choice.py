@@ -118,6 +118,7 @@ def test_the_served_model_answers_as_predict_does(
         assert answer["scores"] == pytest.approx(expected["scores"], abs=1e-6)
 
 
+@pytest.mark.slow
 def test_it_learns(config, vocab_file):
     """The right ending, at any place, is the one that has the word "good"."""
     random = np.random.default_rng(5)

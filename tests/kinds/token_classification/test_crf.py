@@ -141,6 +141,7 @@ TEXTS = [
 ]
 
 
+@pytest.mark.slow
 def test_saved_and_exported_models_answer_as_predict_does(finetuned, tmp_path):
     words, texts = finetuned.predict(WORDS), finetuned.predict(TEXTS)
     assert any(answer["entities"] for answer in texts)

@@ -1,0 +1,58 @@
+r"""Trains a small network to give the vectors of a large one, without labels.
+
+    keras-bert keep-layers --checkpoint=large --layers=0,2,5 \
+        --output_dir=shallow
+    keras-bert trim-vocab --checkpoint=shallow --vocab_size=10000 \
+        --input_file='texts/*.txt.gz' --output_dir=student
+    keras-bert distill --teacher=large --checkpoint=student \
+        --input_file='texts/*.txt.gz' --output_dir=out
+
+A line is a text. With --field, it is a JSON object with this field, or has
+columns with tabs between them. Repeat the command to resume a stopped run.
+
+Args:
+    teacher: A fine-tuned model of the kind embedding, a folder of
+        sentence-transformers, or a pre-trained checkpoint.
+    checkpoint: The initial weights, with their config and vocabulary.
+    input_file: Files or globs, separated by commas; may be .gz.
+    output_dir: For checkpoints, metrics and the best model.
+    field: The field with the text; by default the whole line.
+    dense: Layers after the pooling of the small network, such as 384:linear,
+        if its vectors have another size.
+    cache_dir: A local folder for the teacher's vectors and the encoded texts;
+        by default, encoded in output_dir.
+    overwrite_output_dir: Start over if output_dir has a run.
+"""
+
+import keras_bert
+
+_SETTINGS = "pooling normalize max_seq_length prompts default_prompt_name"
+
+
+def define(flags):
+    flags.add_settings([keras_bert.kinds.EmbeddingSettings], _SETTINGS.split())
+
+
+def run(
+    flags,
+    teacher: str,
+    checkpoint: str,
+    input_file: str,
+    output_dir: str,
+    config: keras_bert.FinetuningConfig,
+    field: str | None = None,
+    dense: str = "",
+    cache_dir: str | None = None,
+    overwrite_output_dir: bool = False,
+):
+    return keras_bert.vectors.distill(
+        keras_bert.load_embedder(teacher, **flags.settings()),
+        checkpoint,
+        input_file,
+        output_dir,
+        field=field,
+        config=config,
+        settings={"dense": dense},
+        cache_dir=cache_dir,
+        overwrite_output_dir=overwrite_output_dir,
+    )

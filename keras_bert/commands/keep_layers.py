@@ -1,0 +1,19 @@
+r"""Removes layers from a checkpoint: where the training of a small one begins.
+
+    keras-bert keep-layers --checkpoint=pretrained --layers=0,2,5 \
+        --output_dir=shallow
+
+Args:
+    checkpoint: A folder, a file, a prefix or hf://owner/name.
+    output_dir: The new folder.
+    layers: The numbers of the layers to keep, from 0, separated by commas.
+"""
+
+import keras_bert
+
+
+def run(flags, checkpoint: str, output_dir: str, layers: list):
+    keras_bert.checkpoints.keep_layers(
+        checkpoint, output_dir, flags.numbers("layers")
+    )
+    print(f"Wrote {output_dir}")

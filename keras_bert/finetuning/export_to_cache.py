@@ -1,0 +1,85 @@
+"""A checkpoint -> its exported model in a cache, which a server loads."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from importlib.metadata import version
+from pathlib import Path
+
+from absl import logging
+
+from keras_bert.checkpoints.find import (
+    checkpoint_folder,
+    config_beside,
+    length_beside,
+)
+from keras_bert.checkpoints.hub import SCHEME
+from keras_bert.checkpoints.sentence_transformers import modules_folder
+from keras_bert.io.folders import file_states
+from keras_bert.io.paths import to_path
+from keras_bert.predict.versions import find_versions
+
+_PACKAGE = Path(__file__).parent.parent
+
+
+def export_to_cache(
+    checkpoint: str | Path, cache_dir: str | Path = "~/.cache/keras_bert"
+) -> Path:
+    """Returns a folder that `serve` and `ServedModel` load.
+
+    The first call for a checkpoint exports it; a later one only looks at the
+    sizes and the times of the files. If these have changed, or this package
+    has, the checkpoint is exported to another folder. Old folders stay; delete
+    them when no server needs them.
+
+    Args:
+        checkpoint: What `load_finetuned` takes, or a pre-trained checkpoint,
+            which is exported with the longest sequence that it reads. A folder
+            of exported versions is returned as it is.
+        cache_dir: The folder of the cache.
+
+    Raises:
+        FileNotFoundError: If there is no checkpoint, or it lacks a file.
+        InputError: If the model cannot be exported.
+
+    Example:
+        >>> room = keras_bert.finetuning
+        >>> folder = room.export_to_cache("finetuned", "cache")
+        >>> folder == room.export_to_cache("finetuned", "cache")
+        True
+        >>> keras_bert.ServedModel(folder).inputs
+        ('sentence',)
+    """
+    if not str(checkpoint).startswith(SCHEME) and find_versions(checkpoint):
+        return to_path(checkpoint)
+    folder = checkpoint_folder(checkpoint)
+    name = str(checkpoint).rstrip("/").rpartition("/")[2]
+    exported = Path(cache_dir).expanduser() / f"{name}-{_fingerprint(folder)}"
+    if not find_versions(exported):
+        logging.info("Exporting %s to %s.", checkpoint, exported)
+        # These take seconds to import.
+        from keras_bert.export.config import PretrainedExportConfig
+        from keras_bert.export.pretrained import export_pretrained
+        from keras_bert.finetuning.by_kind import load_finetuned
+        from keras_bert.finetuning.folder import is_finetuned
+
+        if is_finetuned(checkpoint):
+            load_finetuned(checkpoint).export(exported)
+        else:
+            length = length_beside(folder, config_beside(folder))
+            config = PretrainedExportConfig(max_seq_length=length)
+            export_pretrained(checkpoint, exported, config)
+    return exported
+
+
+def _fingerprint(folder):
+    """Returns a hash of all that an exported model depends on."""
+    sources = file_states(_PACKAGE).items()
+    used = [
+        file_states(modules_folder(folder) or folder),
+        {name: x for name, x in sources if name.endswith(".py")},
+        version("tensorflow"),
+    ]
+    content = json.dumps(used, sort_keys=True).encode()
+    return hashlib.blake2b(content, digest_size=8).hexdigest()

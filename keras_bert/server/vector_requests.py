@@ -1,0 +1,103 @@
+"""Requests for vectors and their cosines -> calls.
+
+In OpenAI's form, and in that of text-embeddings-inference.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from keras_bert.server.json_answers import (
+    write_embeddings,
+    write_similarities,
+    write_vectors,
+)
+from keras_bert.server.json_requests import DEFAULT_SIGNATURE, Call
+from keras_bert.server.json_values import shown, to_bytes
+from keras_bert.server.refusal import Refusal
+
+_EMBEDDING = "embedding"
+# What the texts are -> the names of prompts for it, the best one first, as in
+# encode_query and encode_document of sentence-transformers.
+_OF_QUERIES = ("query",)
+_OF_DOCUMENTS = ("document", "passage", "corpus")
+_PROMPTS: Mapping[Any, tuple[str, ...]] = {
+    "query": _OF_QUERIES,
+    "search_query": _OF_QUERIES,
+    "document": _OF_DOCUMENTS,
+    "passage": _OF_DOCUMENTS,
+    "search_document": _OF_DOCUMENTS,
+}
+
+
+def read_embeddings(values: Mapping[str, Any], servable: Any) -> Call:
+    """Reads OpenAI's request for vectors."""
+    return _call(values, values["input"], servable, write_embeddings)
+
+
+def read_embed(values: Mapping[str, Any], servable: Any) -> Call:
+    """Reads text-embeddings-inference's request for vectors."""
+    return _call(values, values["inputs"], servable, write_vectors)
+
+
+def read_similarity(values: Mapping[str, Any], servable: Any) -> Call:
+    """Reads text-embeddings-inference's request for cosines."""
+    inputs, settings = values["inputs"], values.get("parameters") or {}
+    texts = [inputs["source_sentence"], *inputs["sentences"]]
+    return _call(settings, texts, servable, write_similarities)
+
+
+def prompt_of(values: Mapping[str, Any], servable: Any) -> str | None:
+    """Returns the name of the prompt of a request; None for the model's own.
+
+    The request names it as `prompt_name`, or says what its texts are as
+    `input_type`. The model may have no prompt for that.
+    """
+    name, role = values.get("prompt_name"), values.get("input_type")
+    prompts = servable.description.get("prompts", {})
+    if role is None and name in (None, *prompts):
+        return name
+    if name is not None:
+        raise Refusal(
+            f"prompt_name is {shown(name)}, but this model has the prompts "
+            f"{', '.join(prompts) or '(none)'}; give one of them and no "
+            "input_type, or leave it out."
+        )
+    return next((x for x in _PROMPTS[role] if x in prompts), None)
+
+
+def to_rows(texts: str | list[str]) -> np.ndarray:
+    """Returns a text or a list of texts as bytes."""
+    texts = [texts] if isinstance(texts, str) else texts
+    return np.array([to_bytes(text) for text in texts], object)
+
+
+def _call(values, texts, servable, write):
+    """Returns the call of the signature that makes the vectors."""
+    prompt = prompt_of(values, servable)
+    name = DEFAULT_SIGNATURE if prompt is None else f"embed_{prompt}"
+    signature = servable.signatures.get(name)
+    if (
+        signature is None
+        or _EMBEDDING not in signature.outputs
+        or len(signature.inputs) != 1
+    ):
+        raise Refusal(
+            f"The signature {name} of this model has no {_EMBEDDING}; export "
+            "an encoder or a model of the kind embedding."
+        )
+    whole = signature.outputs[_EMBEDDING].shape[-1]
+    sizes = {*servable.description.get("sizes", []), whole}
+    size = values.get("dimensions") or whole
+    if size not in sizes:
+        raise Refusal(
+            f"dimensions is {shown(size)}, but this model was trained for one "
+            f"of {', '.join(map(str, sorted(sizes)))}."
+        )
+    (input_name,) = signature.inputs
+    write = functools.partial(write, values=values, size=size)
+    return Call(name, signature, {input_name: to_rows(texts)}, write)

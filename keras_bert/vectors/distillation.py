@@ -1,0 +1,135 @@
+"""Texts and an embedder -> a smaller network that gives the same vectors."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+
+from keras_bert.errors import InputError
+from keras_bert.finetuning.config import FinetuningConfig
+from keras_bert.finetuning.encoding import encoded_folder
+from keras_bert.finetuning.run import finetune
+from keras_bert.io.paths import to_path
+from keras_bert.tasks.base import Row, Task
+from keras_bert.vectors.embed_files import embed_files, read_texts
+from keras_bert.vectors.embedder import Embedder
+
+# One text of so many is held out.
+_HELD_OUT = 100
+
+
+def distill(
+    teacher: Embedder,
+    checkpoint: str | Path,
+    input_file: str,
+    output_dir: str | Path,
+    *,
+    field: str | None = None,
+    config: FinetuningConfig | None = None,
+    settings: Mapping[str, Any] | None = None,
+    cache_dir: str | Path | None = None,
+    overwrite_output_dir: bool = False,
+    callbacks: Sequence[keras.callbacks.Callback] = (),
+) -> dict[str, float]:
+    """Trains a network to give texts the vectors of a larger one.
+
+    The texts need no labels: the loss is 1 - the cosine of the two vectors of
+    a text (Reimers and Gurevych 2020, arXiv 2004.09813, with another distance).
+    The vocabularies may differ. The vectors of the teacher are computed once,
+    also over several calls, and kept in a file; every 100th text is held out.
+
+    A good beginning is the teacher with some of its layers (`keep_layers`) and
+    a part of its vocabulary (`trim_vocab`).
+
+    Example:
+        >>> keras_bert.checkpoints.keep_layers("pretrained", "student", [1])
+        >>> metrics = keras_bert.vectors.distill(
+        ...     keras_bert.load_embedder("pretrained", max_seq_length=16),
+        ...     "student",
+        ...     "corpus.txt",
+        ...     "distilled",
+        ...     config=keras_bert.FinetuningConfig(num_train_epochs=1),
+        ... )
+        >>> sorted(metrics)
+        ['cosine', 'loss']
+        >>> keras_bert.load_embedder("distilled").settings.max_seq_length
+        16
+
+    Args:
+        teacher: What `load_embedder` returns.
+        checkpoint: The initial weights of the network, any checkpoint that
+            `load_checkpoint` takes, with its config and vocabulary.
+        input_file: Text files as `embed_files` takes them.
+        output_dir: As of `finetune`; the result is a model of the kind
+            `embedding`.
+        field: The field with the text, as of `embed_files`.
+        config: Learning rate, batch size, epochs and so on.
+        settings: Settings of the kind `embedding` that differ from those of
+            the teacher: `dense="384:linear"` gives a network of another width
+            vectors of 384 numbers.
+        cache_dir: A local folder for the vectors of the teacher and the
+            encoded texts, as of `finetune`.
+        overwrite_output_dir: As of `finetune`.
+        callbacks: As of `finetune`.
+
+    Returns:
+        `cosine`, the mean over the held-out texts, and `loss`, 1 - cosine.
+
+    Raises:
+        InputError: If the vectors of the two have different sizes, or a line
+            or a setting is wrong.
+    """
+    config = FinetuningConfig.checked(config)
+    if config.distribution_strategy == "multi_worker_mirrored":
+        raise InputError(
+            "distill runs in one process; choose another distribution_strategy."
+        )
+    texts = functools.partial(read_texts, input_file, field)
+    digest = hashlib.blake2b(teacher.fingerprint().encode(), digest_size=16)
+    for text in texts():
+        digest.update(ascii(text).encode())
+    folder = encoded_folder(to_path(output_dir), cache_dir)
+    vectors_file = folder / f"{digest.hexdigest()}.npy"
+    if not vectors_file.exists():
+        embed_files(
+            teacher,
+            input_file,
+            vectors_file,
+            field=field,
+            batch_size=config.eval_batch_size,
+        )
+
+    def read(data_dir: Path, split: str) -> Iterator[Row]:
+        vectors = np.load(vectors_file, mmap_mode="r")
+        for number, text in enumerate(texts()):
+            is_held_out = number % _HELD_OUT == 0
+            if text.strip() and is_held_out == (split != "train"):
+                yield {"text": text, "label": vectors[number].tolist()}
+
+    own = {"dense": "", "dimensions": "", "loss": "vector"}
+    task = Task(
+        kind="embedding",
+        text_fields=("text", "other_text"),
+        metrics=("cosine",),
+        read=read,
+        settings=dataclasses.asdict(teacher.settings) | own,
+        test_files={},
+    )
+    return finetune(
+        task,
+        folder,
+        output_dir,
+        checkpoint=checkpoint,
+        config=config,
+        settings=settings,
+        cache_dir=cache_dir,
+        overwrite_output_dir=overwrite_output_dir,
+        callbacks=callbacks,
+    )

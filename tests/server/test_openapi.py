@@ -1,0 +1,115 @@
+"""openapi.json: it is valid, and says what the server does."""
+
+import re
+
+import jsonschema
+import pytest
+from openapi_spec_validator import validate
+from starlette.testclient import TestClient
+
+from keras_bert.server.app import App
+from keras_bert.server.config import ServerConfig
+
+
+@pytest.fixture(scope="module")
+def document(client):
+    return client.get("/openapi.json").json()
+
+
+def _operations(document):
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            if method in ("get", "post"):
+                yield path, method, operation
+
+
+def test_the_document_is_valid(document):
+    validate(document)
+
+
+def test_every_route_has_an_answer(document, client):
+    names = {
+        x["operationId"].partition("_")[0] for *_, x in _operations(document)
+    }
+    assert names | {"", "page", "page_models"} == set(client.server._answers)
+
+
+def _resolved(value, document):
+    *_, kind, name = value.get("$ref", "//").split("/")
+    return document["components"][kind][name] if name else value
+
+
+@pytest.mark.parametrize("server", ["client", "reranker"])
+def test_the_examples_are_answered_as_the_schemas_say(
+    server, document, request
+):
+    client = request.getfixturevalue(server)
+    num_answered = 0
+    for path, method, operation in _operations(document):
+        body = _resolved(operation.get("requestBody", {}), document)
+        content = body.get("content", {}).get("application/json", {})
+        url = path.replace("{model}", "small")
+        response = client.request(
+            method, url, json=content.get("example") if content else None
+        )
+        status = str(response.status_code)
+        found = operation["responses"].get(
+            status, operation["responses"].get("default")
+        )
+        found = _resolved(found, document)["content"].get("application/json")
+        if found is None:
+            continue
+        schema = {**found["schema"], "components": document["components"]}
+        jsonschema.validate(response.json(), schema)
+        num_answered += status == "200"
+    assert num_answered >= 8
+
+
+def test_every_field_of_a_body_has_a_schema(document):
+    """Otherwise `Routes.check` would end with an error."""
+
+    def look(schema):
+        schema = _resolved(schema, document)
+        assert isinstance(schema["type"], list), schema
+        for field in schema.get("properties", {}).values():
+            look(field)
+        if "array" in schema["type"]:
+            look(schema["items"])
+
+    looked = 0
+    for path, _, operation in _operations(document):
+        if "requestBody" in operation and "{model}" not in path:
+            content = operation["requestBody"]["content"]["application/json"]
+            look(content["schema"])
+            looked += 1
+    assert looked == 7
+
+
+def test_the_page_of_the_routes_needs_no_network(client):
+    page = client.get("/docs").text
+    links = re.findall(r'(?:src|href)="([^"]+)"', page)
+    assert "page/docs.js" in links
+    for link in links:
+        assert client.get(f"/{link.removeprefix('./')}").status_code == 200
+    assert "//" not in re.sub(
+        "(?m)^// .*$", "", client.get("/page/docs.js").text
+    )
+
+
+def test_a_model_is_described(client, reranker):
+    found = client.get("/info").json()
+    assert found["model_id"] == "small"
+    assert found["model_type"] == {"encoder": {"id2label": {}}}
+    assert found["max_input_length"] == 40
+    assert found["prompts"] == {"query": "ask "}
+    assert "reranker" in reranker.get("/info?model=small").json()["model_type"]
+    assert client.get("/info?model=no").status_code == 404
+
+
+def test_one_of_several_models_must_be_named(client):
+    app = App({"a": client.model, "b": client.model}, ServerConfig())
+    with TestClient(app) as several:
+        error = several.get("/info").json()["error"]
+        assert error == "The model None does not exist; this server has a, b."
+        assert several.get("/info?model=b").status_code == 200
+    app.close()

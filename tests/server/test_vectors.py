@@ -1,0 +1,122 @@
+"""/embed and /similarity, as text-embeddings-inference answers them."""
+
+import numpy as np
+import pytest
+
+# Of the texts with this number of bytes, as the small model makes them.
+VECTORS = {n: np.array([n, n / 3, 1 / (n + 1)]) for n in (1, 2, 6, 40, 44)}
+UNIT = {n: vector / np.linalg.norm(vector) for n, vector in VECTORS.items()}
+
+
+def _post(client, path, **body):
+    response = client.post(path, json=body)
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+def _error(client, path, status=400, **body):
+    response = client.post(path, json=body)
+    assert response.status_code == status, response.text
+    (error,) = response.json().values()
+    return error
+
+
+def test_the_vectors_have_the_length_1(client):
+    found = _post(client, "/embed", inputs=["aa", "a" * 40])
+    assert found == [pytest.approx(UNIT[n], abs=1e-6) for n in (2, 40)]
+    (found,) = _post(client, "/embed", inputs="aa", model="small")
+    assert found == pytest.approx(UNIT[2], abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({"normalize": False}, VECTORS[2]),
+        ({"normalize": None, "truncate": None}, UNIT[2]),
+        ({"prompt_name": "query"}, UNIT[6]),
+        ({"input_type": "query"}, UNIT[6]),
+        ({"input_type": "search_query"}, UNIT[6]),
+        # The model has no prompt for documents.
+        ({"input_type": "document"}, UNIT[2]),
+        ({"dimensions": 2}, VECTORS[2][:2] / np.linalg.norm(VECTORS[2][:2])),
+        ({"dimensions": 3, "truncation_direction": "Right"}, UNIT[2]),
+    ],
+)
+def test_what_a_request_can_ask_for(client, more, expected):
+    (found,) = _post(client, "/embed", inputs=["aa"], **more)
+    assert found == pytest.approx(expected, abs=1e-6)
+
+
+def test_the_input_type_of_openais_form(client):
+    body = {"model": "small", "input": "aa", "input_type": "query"}
+    (found,) = _post(client, "/v1/embeddings", **body)["data"]
+    assert found["embedding"] == pytest.approx(VECTORS[6], abs=1e-5)
+
+
+def test_a_long_text_is_refused_or_cut(client):
+    body = {"inputs": ["aa", "a" * 40], "prompt_name": "query"}
+    error = _error(client, "/embed", 413, **body)
+    assert error.startswith("Text 2 is longer than the model reads; split it")
+    assert len(_post(client, "/embed", truncate=True, **body)) == 2
+
+
+def test_the_cosines(client):
+    inputs = {"source_sentence": "aa", "sentences": ["a", "a" * 40, "aa"]}
+    found = _post(client, "/similarity", inputs=inputs)
+    expected = [UNIT[2] @ UNIT[n] for n in (1, 40, 2)]
+    assert found == pytest.approx(expected, abs=1e-6)
+    settings = {"prompt_name": "query", "truncate": True}
+    found = _post(client, "/similarity", inputs=inputs, parameters=settings)
+    assert found[1] == pytest.approx(UNIT[6] @ UNIT[44], abs=1e-6)
+    settings = {"input_type": "query"}
+    assert "Text 3 is longer" in _error(
+        client, "/similarity", 413, inputs=inputs, parameters=settings
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "reason"),
+    [
+        ("/embed", {}, "inputs is None, but must be string or array. A text"),
+        ("/embed", {"input": "a"}, "inputs is None"),
+        ("/embed", {"inputs": []}, "inputs is [], but must be"),
+        ("/embed", {"inputs": [[1, 2]]}, "Ids of tokens are refused"),
+        ("/embed", {"inputs": ["a", 7]}, "Part of inputs is 7, but must be st"),
+        ("/embed", {"inputs": {"text": "a"}}, "must be string or array"),
+        ("/embed", {"inputs": "a", "truncate": "yes"}, "boolean or null"),
+        ("/embed", {"inputs": "a", "normalize": 1}, "boolean or null"),
+        ("/embed", {"inputs": "a", "dimensions": 1}, "one of 2, 3"),
+        ("/embed", {"inputs": "a", "prompt_name": "no"}, "the prompts query"),
+        ("/embed", {"inputs": "a", "prompt_name": ["query"]}, "string or null"),
+        ("/embed", {"inputs": "a", "input_type": "no"}, "query or search_que"),
+        (
+            "/embed",
+            {"inputs": "a", "input_type": "query", "prompt_name": "query"},
+            "give one of them and no input_type",
+        ),
+        (
+            "/embed",
+            {"inputs": "a", "truncation_direction": "left"},
+            "must be right or Right. The end",
+        ),
+        ("/similarity", {"inputs": ["a"]}, "must be object"),
+        ("/similarity", {"inputs": {"sentences": ["a"]}}, "source_sentence is"),
+        (
+            "/similarity",
+            {"inputs": {"source_sentence": "a", "sentences": "a"}},
+            "sentences is 'a', but must be array",
+        ),
+    ],
+)
+def test_a_wrong_request_is_told(client, path, body, reason):
+    assert reason in _error(client, path, **body)
+
+
+def test_a_model_without_vectors(reranker):
+    error = _error(reranker, "/embed", inputs="a")
+    assert error.startswith("The signature serving_default of this model has")
+
+
+def test_the_name_of_the_model(client):
+    error = _error(client, "/embed", 404, inputs="a", model="other")
+    assert error == "The model 'other' does not exist; this server has small."

@@ -1,0 +1,83 @@
+"""A small network learns the vectors of a large one."""
+
+import json
+
+import pytest
+from conftest import WORDS
+
+from keras_bert.checkpoints.resize.layers import keep_layers
+from keras_bert.checkpoints.resize.vocab import trim_vocab
+from keras_bert.errors import InputError
+from keras_bert.finetuning.config import FinetuningConfig
+from keras_bert.vectors import distillation as module
+from keras_bert.vectors.distillation import distill
+from keras_bert.vectors.embedder import load_embedder
+
+TEXTS = [" ".join(WORDS[: i * 7 % 13]) for i in range(17)]
+CONFIG = FinetuningConfig(
+    learning_rate=0.01, train_batch_size=4, num_train_epochs=6
+)
+
+
+@pytest.fixture
+def student(checkpoint, tmp_path):
+    """One layer of two, and a vocabulary without "dog" and "movie"."""
+    keep_layers(checkpoint, tmp_path / "shallow", [1])
+    words = [x for x in WORDS if x.isalpha() and x not in ("dog", "movie")]
+    trim_vocab(tmp_path / "shallow", tmp_path / "student", words)
+    return tmp_path / "student"
+
+
+@pytest.fixture
+def input_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_HELD_OUT", 5)
+    (tmp_path / "texts.txt").write_text("\n".join([*TEXTS, "", *TEXTS[::-1]]))
+    return str(tmp_path / "texts.txt")
+
+
+def test_the_vectors_come_nearer(
+    embedder, student, input_file, tmp_path, monkeypatch
+):
+    out = tmp_path / "out"
+    metrics = distill(embedder, student, input_file, out, config=CONFIG)
+    lines = [*TEXTS, "", *TEXTS[::-1]]
+    held_out = [text for text in lines[::5] if text.strip()]
+    expected = embedder.embed(held_out)
+
+    def cosine(checkpoint):
+        small = load_embedder(checkpoint, max_seq_length=9)
+        vectors = small.embed(held_out)
+        return float((vectors * expected).sum(axis=1).mean())
+
+    assert metrics["cosine"] == pytest.approx(cosine(out), abs=1e-5)
+    assert metrics["loss"] == pytest.approx(1 - metrics["cosine"], abs=1e-3)
+    assert cosine(out) > cosine(student) + 0.05
+    # The settings are those of the teacher.
+    settings = json.loads((out / "best" / "task.json").read_text())["settings"]
+    assert settings["max_seq_length"] == 9 and settings["loss"] == "vector"
+
+    # The vectors serve again, but not for other texts.
+    with monkeypatch.context() as patches:
+        patches.setattr(module, "embed_files", None)
+        again = distill(embedder, student, input_file, out, config=CONFIG)
+    assert again == metrics
+    with open(input_file, "a") as file:
+        file.write("\nthe film")
+    with pytest.raises(InputError, match="other training rows"):
+        distill(embedder, student, input_file, out, config=CONFIG)
+
+
+def test_another_width_needs_a_layer(checkpoint, student, input_file, tmp_path):
+    teacher = load_embedder(checkpoint, max_seq_length=9, dimensions=7)
+    out = tmp_path / "out"
+    with pytest.raises(InputError, match="have 12; set dense to 7:lin"):
+        distill(teacher, student, input_file, out, config=CONFIG)
+    settings = {"dense": "7:linear"}
+    distill(teacher, student, input_file, out, config=CONFIG, settings=settings)
+    assert load_embedder(out).size == 7
+
+
+def test_workers_are_refused(embedder, student, input_file, tmp_path):
+    config = FinetuningConfig(distribution_strategy="multi_worker_mirrored")
+    with pytest.raises(InputError, match="distill runs in one process"):
+        distill(embedder, student, input_file, tmp_path / "o", config=config)
