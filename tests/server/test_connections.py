@@ -3,6 +3,7 @@
 import json
 import socket
 import threading
+import types
 
 import pytest
 from small_server import client_of, listening
@@ -64,7 +65,9 @@ def test_a_request_that_is_cut_off_gets_json(app, monkeypatch):
         is_waiting.set()
         go_on.wait(60)
 
-    monkeypatch.setattr(signature, "_function", wait)
+    monkeypatch.setattr(
+        signature, "_function", types.SimpleNamespace(call=wait)
+    )
     body = b'{"instances": ["a"], "signature_name": "upper"}'
     answers = []
     with listening(app, shutdown_seconds=1) as (address, server):

@@ -4,6 +4,7 @@ import gzip
 import json
 import re
 import threading
+import types
 
 import pytest
 from small_server import client_of
@@ -108,9 +109,11 @@ def test_the_queue(limited, monkeypatch):
     def wait(tensors):
         is_waiting.set()
         go_on.wait(60)
-        return function(tensors)
+        return function.call(tensors)
 
-    monkeypatch.setattr(signature, "_function", wait)
+    monkeypatch.setattr(
+        signature, "_function", types.SimpleNamespace(call=wait)
+    )
     body = _texts(4)
     answers = []
     thread = threading.Thread(
