@@ -67,6 +67,7 @@ def test_the_vectors_come_nearer(
         distill(embedder, student, input_file, out, config=CONFIG)
 
 
+@pytest.mark.slow
 def test_another_width_needs_a_layer(checkpoint, student, input_file, tmp_path):
     teacher = load_embedder(checkpoint, max_seq_length=9, dimensions=7)
     out = tmp_path / "out"
