@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import importlib
+import importlib.util
 import itertools
 import os
 import sys
@@ -106,6 +106,8 @@ def import_tensorflow() -> None:
     before anything else imports TensorFlow. Does nothing where it is not
     installed: a server of LiteRT, ONNX Runtime or OpenVINO needs none.
     """
+    if not importlib.util.find_spec("tensorflow"):
+        return
     # This allocator keeps its memory. The logits of a large vocabulary take
     # hundreds of MB. Requesting them from the system at each step takes longer
     # than computing them.
@@ -118,8 +120,7 @@ def import_tensorflow() -> None:
     with open(os.devnull, "w") as nothing:
         os.dup2(nothing.fileno(), 2)
     try:
-        with contextlib.suppress(ModuleNotFoundError):
-            import tensorflow  # noqa: F401
+        import tensorflow  # noqa: F401
     finally:
         os.dup2(stderr, 2)
         os.close(stderr)
