@@ -83,18 +83,29 @@ def distill(
         `cosine`, the mean over the held-out texts, and `loss`, 1 - cosine.
 
     Raises:
-        InputError: If the vectors of the two have different sizes, or a line
-            or a setting is wrong.
+        InputError: If the vectors of the two have different sizes, if there
+            are fewer than two texts, or a line or a setting is wrong.
     """
     config = FinetuningConfig.checked(config)
+    if not isinstance(teacher, Embedder):
+        raise InputError(
+            f"The teacher is {teacher!r:.80}; give what load_embedder returns."
+        )
     if config.distribution_strategy == "multi_worker_mirrored":
         raise InputError(
             "distill runs in one process; choose another distribution_strategy."
         )
     texts = functools.partial(read_texts, input_file, field)
     digest = hashlib.blake2b(teacher.fingerprint().encode(), digest_size=16)
+    num_texts = 0
     for text in texts():
         digest.update(ascii(text).encode())
+        num_texts += bool(text.strip())
+    if num_texts < 2:
+        raise InputError(
+            f"{input_file} has fewer than two texts; give more, because one is "
+            "held out."
+        )
     folder = encoded_folder(to_path(output_dir), cache_dir)
     vectors_file = folder / f"{digest.hexdigest()}.npy"
     if not vectors_file.exists():

@@ -82,3 +82,16 @@ def test_workers_are_refused(embedder, student, input_file, tmp_path):
     config = FinetuningConfig(distribution_strategy="multi_worker_mirrored")
     with pytest.raises(InputError, match="distill runs in one process"):
         distill(embedder, student, input_file, tmp_path / "o", config=config)
+
+
+def test_wrong_input_is_refused_before_anything_is_written(
+    checkpoint, embedder, student, tmp_path
+):
+    (tmp_path / "one.txt").write_text("The fox\n\n")
+    for teacher, message in (
+        (checkpoint, "give what load_embedder returns"),
+        (embedder, "has fewer than two texts; give more"),
+    ):
+        with pytest.raises(InputError, match=message):
+            distill(teacher, student, str(tmp_path / "one.txt"), tmp_path / "o")
+    assert not (tmp_path / "o").exists()

@@ -47,12 +47,15 @@ def keep_layers(
     check_is_new(output_dir)
     arrays, config, tokenizer = read_checkpoint(checkpoint)
     count = config.num_hidden_layers
-    layers = list(layers)
-    if not layers or layers != [i for i in range(count) if i in layers]:
+    numbers = [] if isinstance(layers, (int, str)) else list(layers)
+    in_order = [i for i in range(count) if i in numbers]
+    if not numbers or numbers != in_order or bool in map(type, numbers):
         raise InputError(
-            f"layers is {layers}, but must be different numbers in rising "
-            f"order, from 0 to {count - 1}: {checkpoint} has {count} layers."
+            f"layers is {layers!r}, but must be a list of different numbers in "
+            f"rising order, from 0 to {count - 1}: {checkpoint} has {count} "
+            "layers."
         )
+    layers = in_order
     kept = {}
     for path, array in arrays.items():
         found = _LAYER.match(path)
