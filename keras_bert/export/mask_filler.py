@@ -87,9 +87,9 @@ class MaskFiller:
         is_mask = features["input_ids"] == self.tokenizer.mask_id
         places = tf.ragged.range(is_mask.row_lengths(), dtype=tf.int64)
         positions = tf.ragged.boolean_mask(tf.cast(places, tf.int32), is_mask)
-        _, outputs = call_in_pieces(
+        outputs = call_in_pieces(
             self.model,
-            {**features, "masked_lm_positions": positions},
+            {**features, "masked_lm_positions": positions.to_tensor()},
             tokens_per_call=_TOKENS_PER_CALL,
         )
         is_found = tf.sequence_mask(positions.row_lengths())[:, :, None]

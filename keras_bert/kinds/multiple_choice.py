@@ -86,7 +86,7 @@ class MultipleChoice(Kind):
                 tf.repeat(context, num_choices), tf.reshape(endings, [-1])
             )
             features = pack_choices(pairs.features, num_choices)
-            _, outputs = call_in_pieces(model, features)
+            outputs = call_in_pieces(model, features)
             logits = outputs["logits"]
             truncated = tf.reshape(pairs.truncated, tf.shape(endings))
             truncated = tf.reduce_any(truncated, axis=1)

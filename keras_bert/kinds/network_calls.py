@@ -18,6 +18,8 @@ TOKENS_PER_ROW = 128
 # The largest number of tokens, with padding, in a call of the network: 32
 # windows of 512. A larger number is not faster on a CPU.
 _TOKENS_PER_CALL = 16_384
+# A call takes about the time of this many tokens beside its own.
+_TOKENS_OF_A_CALL = 64
 
 
 def call_on_texts(
@@ -30,13 +32,13 @@ def call_on_texts(
     that pools the tokens of a text, short texts are packed into rows.
     """
     if not isinstance(model, keras.Model) or not can_pack(model):
-        return lambda features: call_in_pieces(model, features)[1]
+        return lambda features: call_in_pieces(model, features)
     packed = with_packed_rows(model)
 
     def call(features):
         rows, places = pack_texts(features)
         rows = {name: rows[name] for name in packed.input}
-        _, outputs = call_in_pieces(packed, rows)
+        outputs = call_in_pieces(packed, rows)
         return {name: take_texts(x, places) for name, x in outputs.items()}
 
     return call
@@ -47,43 +49,84 @@ def call_in_pieces(
     features: Tensors,
     *,
     tokens_per_call: int | None = None,
-) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
+) -> dict[str, tf.Tensor]:
     """Calls a network on N examples, a bounded number of tokens at a time.
 
     Takes ragged features, [N, (tokens)] or [N, R, (tokens)]. N may be unknown,
-    as it is in the graph of a SavedModel. Returns the padded features and the
-    outputs, [N, ...].
+    as it is in the graph of a SavedModel. Examples of like length go into a
+    call, so that a short one is not padded to the longest. Returns the outputs
+    [N, ...]; those of tokens are 0 where the call had no such token.
     """
-    features = pad(features)
-    num_examples, *sizes = tf.unstack(tf.shape(features["input_ids"]))
-    num_tokens = tf.maximum(tf.reduce_prod(sizes), 1)
-    size = (tokens_per_call or _TOKENS_PER_CALL) // num_tokens
-    size = tf.maximum(size, 1)
-    num_calls = tf.maximum(-(-num_examples // size), 1)
-    arrays = {
-        name: tf.TensorArray(
-            x.dtype, num_calls, infer_shape=False, element_shape=x.shape
-        )
-        for name, x in model.output.items()
-    }
+    limit = tokens_per_call or _TOKENS_PER_CALL
+    sizes = features["input_ids"].row_lengths(axis=-1)
+    if isinstance(sizes, tf.RaggedTensor):
+        sizes = tf.reduce_max(sizes, axis=-1) * sizes.row_lengths()
+    order = tf.argsort(sizes, direction="DESCENDING", stable=True)
+    sizes = tf.gather(sizes, order)
+    features = {name: tf.gather(x, order) for name, x in features.items()}
+    names = list(model.output)
 
-    def call(i, arrays):
-        piece = {
-            name: x[i * size : (i + 1) * size] for name, x in features.items()
-        }
-        outputs = model(piece)
-        return i + 1, {
-            name: array.write(i, outputs[name])
-            for name, array in arrays.items()
-        }
+    def call(start, i, widths, arrays):
+        stop = start + _num_together(sizes[start:], limit)
+        outputs = model(pad({n: x[start:stop] for n, x in features.items()}))
+        found = [outputs[name] for name in names]
+        # The first call has the most tokens.
+        widths = [
+            tf.maximum(width, tf.shape(x)[1]) if x.shape.rank > 1 else width
+            for width, x in zip(widths, found, strict=True)
+        ]
+        arrays = [
+            array.write(i, _widened(x, width))
+            for array, x, width in zip(arrays, found, widths, strict=True)
+        ]
+        return stop, i + 1, widths, arrays
 
-    _, arrays = tf.while_loop(
-        lambda i, _: i < num_calls,
+    *_, arrays = tf.while_loop(
+        lambda start, i, *_: (i == 0) | (start < tf.size(sizes, tf.int64)),
         call,
-        (tf.constant(0), arrays),
+        (
+            tf.constant(0, tf.int64),
+            tf.constant(0),
+            [tf.constant(0)] * len(names),
+            [
+                tf.TensorArray(
+                    x.dtype,
+                    0,
+                    dynamic_size=True,
+                    infer_shape=False,
+                    element_shape=x.shape,
+                )
+                for x in model.output.values()
+            ],
+        ),
         parallel_iterations=1,
     )
-    return features, {name: array.concat() for name, array in arrays.items()}
+    back = tf.argsort(order)
+    return {
+        name: tf.gather(array.concat(), back)
+        for name, array in zip(names, arrays, strict=True)
+    }
+
+
+def _num_together(sizes, limit):
+    """Returns how many of the first examples go into a call.
+
+    Takes their numbers of tokens, the largest first.
+    """
+    numbers = tf.range(1, tf.size(sizes, tf.int64) + 1)
+    padded = tf.reduce_max(sizes) * numbers
+    lost = padded - tf.cumsum(sizes)
+    fit = (padded <= limit) & (lost <= _TOKENS_OF_A_CALL + padded // 8)
+    return tf.maximum(tf.reduce_max(tf.boolean_mask(numbers, fit)), 1)
+
+
+def _widened(outputs, width):
+    """Adds zeros to outputs [n, w, ...], up to the width."""
+    rank = outputs.shape.rank
+    if rank < 2:
+        return outputs
+    sizes = [[0, 0], [0, width - tf.shape(outputs)[1]], *[[0, 0]] * (rank - 2)]
+    return tf.pad(outputs, sizes)
 
 
 def pack_rows(texts: Tensors, counts: tf.Tensor) -> tuple[Tensors, tf.Tensor]:

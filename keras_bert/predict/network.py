@@ -151,12 +151,16 @@ def _load_openvino(file: Path, precision: str) -> Run:
         raise _damaged(file, "an OpenVINO network") from error
     request = compiled.create_infer_request()
     lock = threading.Lock()  # calls share the buffers of the request
-    names = [output.any_name for output in compiled.outputs]
 
     def run(arrays):
         with lock:
             found = request.infer(arrays, share_inputs=True)
-            return dict(zip(names, found.values(), strict=True))
+            # An output may also have the name of the operation.
+            return {
+                name: array
+                for output, array in found.items()
+                for name in output.names
+            }
 
     return run
 

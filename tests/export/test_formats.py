@@ -231,6 +231,16 @@ def test_the_files_of_a_network(classifier):
     assert "`network.tflite` takes ids." in card
 
 
+def test_openvino_finds_outputs_by_our_names(config, tmp_path):
+    """OpenVINO drops a bias of zeros, and the output has two names."""
+    _, kind = _make("classification", tmp_path, config)
+    version = _export(
+        kind.build_model(config), kind, tmp_path / "vino", config, "openvino"
+    )
+    (answer,) = ServedModel(version).answer([{"text": "a good film"}])
+    assert list(answer["scores"]) == list(kind.spec.labels)
+
+
 def test_litert_refuses_an_lstm_and_leaves_nothing(config, tmp_path):
     _, kind = _make("classification", tmp_path, config)
     encoder = build_encoder(config)

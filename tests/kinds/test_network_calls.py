@@ -6,8 +6,10 @@ from conftest import randomize
 from keras_bert.kinds import network_calls
 from keras_bert.kinds.network_calls import call_in_pieces
 from keras_bert.models.heads import build_span_labeler
+from keras_bert.text.packing import pad
 
 _LENGTHS = [9, 4, 7, 9, 2, 5, 8]  # W=7 windows of up to S=9 tokens
+_IS_TOKEN = np.arange(9) < np.array(_LENGTHS)[:, None]
 
 
 @pytest.fixture
@@ -31,30 +33,50 @@ class _Counting:
     def __init__(self, model):
         self.output = model.output
         self.sizes = []
+        self.lengths = []
         self._model = model
 
     def __call__(self, features):
-        self.sizes.append(len(features["input_ids"]))
+        size, length = features["input_ids"].shape
+        self.sizes.append(size)
+        self.lengths.append(length)
         return self._model(features)
 
 
 @pytest.mark.parametrize(
     ("num_tokens", "sizes"),
-    [(1, [1] * 7), (18, [2, 2, 2, 1]), (35, [3, 3, 1]), (63, [7]), (999, [7])],
+    [(1, [1] * 7), (18, [2, 2, 3]), (35, [3, 4]), (63, [7]), (999, [7])],
 )
 def test_any_number_at_a_time_gives_the_same_outputs(
     model, features, monkeypatch, num_tokens, sizes
 ):
-    _, expected = call_in_pieces(model, features)
+    expected = call_in_pieces(model, features)
     assert expected["start_logits"].shape == (7, 9)
     assert np.ptp(expected["start_logits"]) > 0.1
     monkeypatch.setattr(network_calls, "_TOKENS_PER_CALL", num_tokens)
     counting = _Counting(model)
-    padded, outputs = call_in_pieces(counting, features)
+    outputs = call_in_pieces(counting, features)
     assert counting.sizes == sizes
-    assert padded["input_mask"].numpy().sum(axis=1).tolist() == _LENGTHS
     for name, values in expected.items():
-        np.testing.assert_allclose(outputs[name], values, atol=1e-5)
+        np.testing.assert_allclose(
+            outputs[name][_IS_TOKEN], values[_IS_TOKEN], atol=1e-5
+        )
+
+
+def test_short_windows_are_not_padded_to_a_long_one(model):
+    lengths = [3, 16, 3, 4, *[5] * 40, 15]
+    ids = np.arange(sum(lengths), dtype="int32") % 26 + 5
+    ids = tf.RaggedTensor.from_row_lengths(ids, lengths)
+    counting = _Counting(model)
+    features = {"input_ids": ids, "segment_ids": tf.zeros_like(ids)}
+    outputs = call_in_pieces(counting, features)["start_logits"]
+    assert counting.lengths == [16, 5]
+    assert sum(counting.sizes) == len(lengths)
+    for i in (0, 1, 3, 20, 44):  # each alone
+        window = {name: x[i : i + 1] for name, x in features.items()}
+        alone = model(pad(window))["start_logits"][0]
+        np.testing.assert_allclose(outputs[i, : lengths[i]], alone, atol=1e-5)
+        assert not np.any(outputs[i, 5:]) or lengths[i] > 5
 
 
 def test_a_network_never_gets_more_tokens_than_allowed(model, monkeypatch):
@@ -67,13 +89,13 @@ def test_a_network_never_gets_more_tokens_than_allowed(model, monkeypatch):
 
 
 def test_the_same_in_a_saved_model(model, features, monkeypatch, tmp_path):
-    _, expected = call_in_pieces(model, features)
+    expected = call_in_pieces(model, features)
     monkeypatch.setattr(network_calls, "_TOKENS_PER_CALL", 18)
 
     def call(flat, lengths):
         ids = tf.RaggedTensor.from_row_lengths(flat, lengths)
         ids = {"input_ids": ids, "segment_ids": tf.zeros_like(ids)}
-        return call_in_pieces(model, ids)[1]
+        return call_in_pieces(model, ids)
 
     module = tf.Module()
     module.model = model
@@ -91,7 +113,9 @@ def test_the_same_in_a_saved_model(model, features, monkeypatch, tmp_path):
     for name, values in loaded.call(
         flat, tf.constant(_LENGTHS, tf.int64)
     ).items():
-        np.testing.assert_allclose(values, expected[name], atol=1e-5)
+        np.testing.assert_allclose(
+            values[_IS_TOKEN], expected[name][_IS_TOKEN], atol=1e-5
+        )
     # One window of another length.
     outputs = loaded.call(flat[:5], tf.constant([5], tf.int64))
     assert outputs["end_logits"].shape == (1, 5)

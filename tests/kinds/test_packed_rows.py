@@ -88,7 +88,7 @@ def test_the_outputs_are_those_of_texts_in_rows_of_their_own(
         "input_ids": ids,
         "segment_ids": ids % config.type_vocab_size,
     }
-    _, expected = call_in_pieces(model, features)
+    expected = call_in_pieces(model, features)
     # Also if the rows go through the network one by one.
     monkeypatch.setattr(network_calls, "_TOKENS_PER_CALL", 1)
     outputs = call_on_texts(model)(features)

@@ -98,7 +98,7 @@ def test_a_network_of_ones_own_answers_texts_as_one_by_one(config, vector):
     texts = [
         {name: x[i : i + 1] for name, x in features.items()} for i in range(3)
     ]
-    expected = [call_in_pieces(model, text)[1]["logits"][0] for text in texts]
+    expected = [call_in_pieces(model, text)["logits"][0] for text in texts]
     np.testing.assert_allclose(
         call_on_texts(model)(features)["logits"], expected, atol=1e-5
     )

@@ -233,7 +233,7 @@ class Embedding(Kind):
                     name: tf.RaggedTensor.from_uniform_row_length(x, 1)
                     for name, x in rows.items()
                 }
-            _, outputs = call_in_pieces(model, features)
+            outputs = call_in_pieces(model, features)
             vectors = outputs["embeddings"]
             if self._in_windows:
                 return vectors[:, 0], packed.how_read()

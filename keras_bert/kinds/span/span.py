@@ -202,9 +202,10 @@ class Span(Kind):
                 context, "UTF-8", "UTF-8", errors="ignore"
             )
             windows = cut_windows(question, context, self.tokenizer, settings)
-            features, outputs = call_in_pieces(model, windows.features())
+            outputs = call_in_pieces(model, windows.features())
+            is_token = tf.sequence_mask(windows.input_ids.row_lengths())
             logits = (
-                tf.where(features["input_mask"] == 1, outputs[name], _NEVER)
+                tf.where(is_token, outputs[name], _NEVER)
                 for name in self.objectives
             )
             decoder = Decoder(windows, *logits, settings, self.tokenizer.unk_id)

@@ -240,7 +240,7 @@ class TokenClassification(Kind):
     def _read(self, model, tokens):
         """Returns what `_answer` does, and how the texts were read."""
         windows, first = self._windows(tokens), self._num_transitions
-        _, outputs = call_in_pieces(model, windows.features())
+        outputs = call_in_pieces(model, windows.features())
         (chain,) = outputs.values()
         logits = tf.boolean_mask(chain[:, first:], windows.is_read.to_tensor())
         words = tokens.words.with_values(logits)
