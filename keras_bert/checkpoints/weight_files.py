@@ -14,8 +14,8 @@ import numpy as np
 import safetensors
 from safetensors import numpy as safetensors_numpy
 
-from keras_bert.checkpoints.int8 import SCALE, expand_int8
 from keras_bert.checkpoints.names import Arrays, StoredArray
+from keras_bert.checkpoints.rounded import SCALES, expand_rounded
 from keras_bert.errors import InputError
 from keras_bert.io.whole_files import full_disk_named
 
@@ -45,18 +45,19 @@ def read_safetensors(file: Path) -> Arrays:
         for name, part in slices.items()
     }
     for name, part in slices.items():
-        if part.get_dtype() in ("I8", "U8") and name + SCALE not in stored:
+        is_8_bits = part.get_dtype() in ("I8", "U8")
+        if is_8_bits and not any(name + x in stored for x in SCALES):
             raise InputError(
                 f"{file} has {name} in 8 bits, as another package quantized "
                 "it; give the checkpoint before it was quantized."
             )
-    return expand_int8(stored, str(file))
+    return expand_rounded(stored, str(file))
 
 
 def write_safetensors(file: Path, stored: Mapping[str, StoredArray]) -> None:
     """Writes arrays, with the metadata that transformers expects.
 
-    They are float32, but for the numbers of 8 bits of `to_int8`. Raises OSError
+    They are float32, but for the numbers of `round_arrays`. Raises OSError
     if the disk is full.
     """
     arrays = {name: _contiguous(array.read()) for name, array in stored.items()}
@@ -65,8 +66,8 @@ def write_safetensors(file: Path, stored: Mapping[str, StoredArray]) -> None:
 
 
 def _contiguous(array):
-    is_int8 = array.dtype == np.int8
-    return np.ascontiguousarray(array, None if is_int8 else np.float32)
+    is_rounded = array.dtype in (np.int8, np.uint8)
+    return np.ascontiguousarray(array, None if is_rounded else np.float32)
 
 
 def read_pytorch(file: Path) -> Arrays:

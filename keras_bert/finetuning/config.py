@@ -105,6 +105,8 @@ class FinetuningConfig(AdaptationConfig, DistillationConfig):
             rises.
         early_stopping_patience: The run ends after this many evaluations in
             which the task's first metric has not risen; 0 for never.
+        dropout_rate: The dropout of hidden states and attention weights in
+            this run; by default as the checkpoint's config says.
 
     Example:
         >>> keras_bert.FinetuningConfig(num_train_epochs=2).learning_rate
@@ -120,6 +122,7 @@ class FinetuningConfig(AdaptationConfig, DistillationConfig):
     num_train_epochs: float = setting(3.0, minimum=0)
     warmup_proportion: float = setting(0.1, minimum=0, maximum=1)
     early_stopping_patience: int = setting(0, minimum=0)
+    dropout_rate: float | None = setting(None, minimum=0, below=1)
 
 
 def parse_layer_map(text: str) -> dict[int, int]:

@@ -164,7 +164,14 @@ class Engine:
         return model
 
     def _build_model(self):
-        model = self.kind.build_model(self.bert_config)
+        bert_config, rate = self.bert_config, self.config.dropout_rate
+        if rate is not None:
+            bert_config = dataclasses.replace(
+                bert_config,
+                hidden_dropout_prob=rate,
+                attention_probs_dropout_prob=rate,
+            )
+        model = self.kind.build_model(bert_config)
         if self.checkpoint:
             load_checkpoint(model, self.checkpoint)
         adapt(model, self.config)
