@@ -54,6 +54,9 @@ class TrainConfig(DeviceConfig):
         learning_rate: The peak, reached at the end of the warm-up.
         decay_power: After the peak, the rate falls to 0 as (1 - share of the
             steps) to this power; 0.5 in NVIDIA's recipe for LAMB.
+        stable_proportion: Share of the steps before this decay begins; the
+            rate stays at its peak from the warm-up to then (warm-up-stable-
+            decay, arXiv 2404.06395).
         train_batch_size: Examples per step, over all devices and workers.
         eval_batch_size: Examples per batch of the evaluation.
         weight_decay_rate: Decay of all weights but biases and layer norms.
@@ -71,6 +74,7 @@ class TrainConfig(DeviceConfig):
     )
     learning_rate: float = 1e-4
     decay_power: float = 1.0
+    stable_proportion: float = setting(0.0, minimum=0, below=1)
     train_batch_size: int = 32
     eval_batch_size: int = 64
     weight_decay_rate: float = setting(0.01, minimum=0)

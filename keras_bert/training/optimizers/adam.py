@@ -116,13 +116,16 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
 
     The rate decays as (1 - step / num_train_steps) ** power. The decay counts
     from the first step, not from the end of the warm-up, so the rate drops a
-    little there: a quirk of google-research/bert, kept.
+    little there: a quirk of google-research/bert, kept. With a share of stable
+    steps, the decay counts from their end, and the rate stays at its peak
+    before (warm-up-stable-decay: Hu et al. 2024, arXiv 2404.06395, section 4).
 
     Args:
         learning_rate: The peak.
         num_train_steps: The step at which the rate is 0.
         num_warmup_steps: Steps until the rate is at its peak.
         power: 1 decays linearly; NVIDIA's recipe for LAMB has 0.5.
+        stable_proportion: The share of all steps before the decay begins.
 
     Example:
         >>> schedule = keras_bert.training.WarmupDecay(0.01, 100, 10)
@@ -136,17 +139,21 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
         num_train_steps: int,
         num_warmup_steps: int,
         power: float = 1.0,
+        stable_proportion: float = 0.0,
     ):
         self.learning_rate = learning_rate
         self.num_train_steps = num_train_steps
         self.num_warmup_steps = num_warmup_steps
         self.power = power
+        self.stable_proportion = stable_proportion
 
     def __call__(self, step):
         # The first update of the reference is step 1: it increases the step
         # beside the update and reads it afterwards (golden/tf1_small).
         step = ops.cast(step, "float32") + 1.0
         share = ops.minimum(step / max(self.num_train_steps, 1), 1.0)
+        stable = self.stable_proportion
+        share = ops.maximum(share - stable, 0.0) / (1.0 - stable)
         return self.learning_rate * ops.where(
             step < self.num_warmup_steps,
             step / max(self.num_warmup_steps, 1),
@@ -159,6 +166,7 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
             "num_train_steps": self.num_train_steps,
             "num_warmup_steps": self.num_warmup_steps,
             "power": self.power,
+            "stable_proportion": self.stable_proportion,
         }
 
 

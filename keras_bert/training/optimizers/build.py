@@ -51,6 +51,7 @@ def build_optimizer(
             num_train_steps,
             num_warmup_steps,
             config.decay_power,
+            config.stable_proportion,
         ),
         weight_decay_rate=config.weight_decay_rate,
         global_clipnorm=config.clip_norm,
