@@ -1,13 +1,11 @@
 """The sizes and rates of a BERT network."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from absl import logging
 
@@ -117,7 +115,7 @@ class BertConfig:
             )
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> BertConfig:
+    def from_dict(cls, values: dict[str, Any]) -> Self:
         """Makes a config from the keys of Google's or Hugging Face's file.
 
         The log names keys that do not shape the network. An unknown key in
@@ -147,7 +145,7 @@ class BertConfig:
         return cls(**{k: v for k, v in values.items() if k in known})
 
     @classmethod
-    def from_json(cls, path: str | Path) -> BertConfig:
+    def from_json(cls, path: str | Path) -> Self:
         """Reads `bert_config.json` or Hugging Face's `config.json`.
 
         A file named config.json is read as Hugging Face's, whatever its keys.
@@ -172,7 +170,7 @@ class BertConfig:
             raise InputError(f"{path}: {error}") from error
 
     @classmethod
-    def from_name(cls, name: str) -> BertConfig:
+    def from_name(cls, name: str) -> Self:
         """Returns a config of configs/models, such as "bert_tiny"."""
         # A checkout has configs/ beside the package; an install, inside.
         package = Path(__file__).parent

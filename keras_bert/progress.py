@@ -1,7 +1,5 @@
 """The progress of a long task: a bar where one can be drawn, else log lines."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import sys
@@ -10,6 +8,7 @@ import warnings
 from collections.abc import Iterator
 from logging import BASIC_FORMAT
 from pathlib import Path
+from typing import Self
 
 from absl import flags
 from absl import logging as absl_logging
@@ -67,7 +66,7 @@ class Progress:
         self._open = contextlib.ExitStack()
         self._start = self._last_line = time.monotonic()
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> Self:
         self._open.enter_context(shown_log())
         self._open.callback(self._bar.close)
         return self

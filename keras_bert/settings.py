@@ -1,7 +1,5 @@
 """Fields of settings: what values they take, checked when one is made."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import operator

@@ -18,11 +18,10 @@ from small_run import CONFIG, train_small
 from keras_bert.config import BertConfig
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.training.best import Selection
-from keras_bert.training.distribution import value_of_chief
+from keras_bert.training.distribution import distribute, value_of_chief
 from keras_bert.training.losses import accuracy, cross_entropy
 from keras_bert.training.objectives import BatchObjective, Objective
 from keras_bert.training.optimizers.adam import AdamWeightDecay
-from keras_bert.training.share import distribute
 from keras_bert.training.steps import Steps
 
 NUM_ROWS, S, P, V = 72, 7, 5, 31

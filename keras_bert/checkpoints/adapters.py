@@ -4,12 +4,11 @@ Beside the weights, `adapters.json` says where the base model is, and holds a
 fingerprint of its encoder. Edit the place if the base has moved.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 
@@ -42,7 +41,7 @@ class BaseModel:
     lora_alpha: float
 
     @classmethod
-    def of(cls, checkpoint: str | Path, lora_alpha: float) -> BaseModel:
+    def of(cls, checkpoint: str | Path, lora_alpha: float) -> Self:
         """Describes a checkpoint to which adapters are added."""
         place = str(checkpoint)
         is_name = place.startswith(SCHEME) or is_shipped(place)
@@ -51,7 +50,7 @@ class BaseModel:
         return cls(place, _fingerprint(find_weights(place)), lora_alpha)
 
     @classmethod
-    def beside(cls, file: Path) -> BaseModel:
+    def beside(cls, file: Path) -> Self:
         """Reads the `adapters.json` beside a file of weights.
 
         Raises FileNotFoundError if there is none, InputError if it is wrong.

@@ -1,7 +1,5 @@
 """A path, a URL or a name -> its file of weights, config, vocabulary."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

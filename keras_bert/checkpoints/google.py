@@ -1,7 +1,5 @@
 """Names of weights in google-research/bert (TF1) and the Model Garden (TF2)."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """hf://owner/name -> a folder on this machine (extra `hub`)."""
 
-from __future__ import annotations
-
 import functools
 from pathlib import Path
 

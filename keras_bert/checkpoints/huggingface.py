@@ -1,7 +1,5 @@
 """Names of weights in Hugging Face transformers, and its config.json."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections.abc import Collection, Mapping, Sequence

@@ -1,7 +1,5 @@
 """A checkpoint -> the tokenizer that it was trained with."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from pathlib import Path

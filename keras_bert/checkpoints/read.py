@@ -1,7 +1,5 @@
 """A file of weights in any format -> arrays under the paths of our weights."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path

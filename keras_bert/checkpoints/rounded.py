@@ -9,8 +9,6 @@ the smallest error, and the largest numbers of the row may be cut. Two numbers
 share a byte: the first one has the lower bits, and 8 is added to both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Folders of sentence-transformers: modules.json, and their Dense weights."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

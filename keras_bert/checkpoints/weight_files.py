@@ -1,7 +1,5 @@
 """Files of weights -> arrays under the names in them."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import re

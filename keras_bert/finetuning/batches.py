@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from keras_bert.errors import InputError
 from keras_bert.kinds.examples import Examples
-from keras_bert.training.share import WHOLE, Share
+from keras_bert.training.distribution import WHOLE, Share
 
 # Batches are cut from about this many at a time, sorted by length: enough to
 # leave next to no padding, few enough that the batches differ in every epoch.

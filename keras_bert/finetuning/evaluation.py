@@ -14,8 +14,8 @@ from keras_bert.kinds.examples import Examples
 from keras_bert.kinds.kind import Answer, Kind
 from keras_bert.progress import Progress
 from keras_bert.tasks.base import Row
+from keras_bert.training.distribution import without_tuning
 from keras_bert.training.objectives import Objective
-from keras_bert.training.share import without_tuning
 
 
 class Evaluation:

@@ -6,8 +6,6 @@ it is not whole: somebody is writing to it or was killed. A folder that was
 copied to the store by other tools needs no mark.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A folder on a store -> a copy for libraries that read only local files."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import shutil

@@ -1,7 +1,5 @@
 """A file that is written in steps; after a kill, the next run continues it."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Files and folders that appear under their name only when they are whole."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

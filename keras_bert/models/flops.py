@@ -1,7 +1,5 @@
 """Counts sequences, tokens and floating-point operations of a batch."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

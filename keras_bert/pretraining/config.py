@@ -1,7 +1,5 @@
 """The settings of a pre-training run."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from keras_bert.settings import setting

@@ -1,7 +1,5 @@
 """Records -> a pre-trained model: masked LM and next sentence together."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from collections.abc import Sequence

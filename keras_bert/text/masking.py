@@ -5,8 +5,6 @@ The random numbers depend on a row only, not on its batch. (A seed of
 (Steele, Lea and Flood 2014), which is a function of a counter.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

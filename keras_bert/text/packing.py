@@ -1,7 +1,5 @@
 """Texts and pairs of texts -> features of the encoder."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple

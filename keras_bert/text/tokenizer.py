@@ -1,7 +1,5 @@
 """Strings -> ids of word pieces with their places in the text, and back."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -68,7 +66,7 @@ class BertTokenizer(TokenizerBase, tf.Module):
             return self._wordpiece.tokenize(clean)
         return self._tokenize(clean)[0]
 
-    def tokenize_with_offsets(self, texts: tf.Tensor) -> TokensWithOffsets:
+    def tokenize_with_offsets(self, texts: tf.Tensor) -> "TokensWithOffsets":
         """Does the same, and tells which part of the text each token is.
 
         A token neither starts nor ends with a character that cleaning removed.

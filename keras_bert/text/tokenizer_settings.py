@@ -4,13 +4,11 @@ These are `tokenizer_config.json`, `config.json` and the `tokenizer.json` of the
 package `tokenizers`.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from keras_bert.errors import InputError
 from keras_bert.io.paths import to_path
@@ -85,9 +83,7 @@ class TokenizerSettings:
         return json.dumps(values, indent=2, sort_keys=True) + "\n"
 
     @classmethod
-    def from_json(
-        cls, file: str | Path, defaults: TokenizerSettings | None = None
-    ) -> TokenizerSettings:
+    def from_json(cls, file: str | Path, defaults: Self | None = None) -> Self:
         """Reads a `tokenizer_config.json`.
 
         `defaults` are the values that the file does not have. Raises

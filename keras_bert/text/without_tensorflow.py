@@ -3,8 +3,6 @@
 `make_tokenizer` and `make_preprocessor` are the one place that chooses.
 """
 
-from __future__ import annotations
-
 import importlib.util
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The best checkpoint of a run, which is kept as its result."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

@@ -1,7 +1,5 @@
 """The settings of every training run."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from typing import Any, ClassVar, Self
@@ -85,17 +83,9 @@ class TrainConfig(DeviceConfig):
 
     # They decide how a run computes, not what: a resumed one may change them.
     changeable: ClassVar[frozenset[str]] = frozenset(
-        {
-            "eval_batch_size",
-            "save_checkpoints_steps",
-            "keep_checkpoint_max",
-            "distribution_strategy",
-            "tpu",
-            "worker_timeout_seconds",
-            "gradient_accumulation_steps",
-            "steps_per_execution",
-            "jit_compile",
-        }
+        {field.name for field in dataclasses.fields(DeviceConfig)}
+        - {"precision"}
+        | {"eval_batch_size", "save_checkpoints_steps", "keep_checkpoint_max"}
     )
 
     def __post_init__(self):

@@ -1,7 +1,5 @@
 """The figures of a run: a table, and files for TensorBoard."""
 
-from __future__ import annotations
-
 import csv
 import shutil
 from pathlib import Path

@@ -25,8 +25,8 @@ from keras_bert.finetuning.distillation import (
 )
 from keras_bert.finetuning.run import FinetuningConfig, finetune
 from keras_bert.tasks.base import Task
+from keras_bert.training.distribution import distribute
 from keras_bert.training.optimizers.adam import AdamWeightDecay
-from keras_bert.training.share import distribute
 from keras_bert.training.steps import Steps
 
 ONE_DEVICE = tf.distribute.get_strategy()

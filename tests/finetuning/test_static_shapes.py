@@ -15,7 +15,7 @@ from keras_bert.kinds import network_calls
 from keras_bert.kinds.examples import Examples
 from keras_bert.kinds.kind import Kind
 from keras_bert.tasks.base import Task
-from keras_bert.training.share import WHOLE, Share, distribute
+from keras_bert.training.distribution import WHOLE, Share, distribute
 
 _TEXTS = ["fox " * n for n in (3, 1, 6, 2, 5, 1, 4)]
 _ENDINGS = ["bad", "is not very good"]

@@ -7,8 +7,8 @@ import tensorflow as tf
 from fit_steps import count_nothing, fit
 
 from keras_bert.layers.dropout import Dropout
+from keras_bert.training.distribution import distribute
 from keras_bert.training.objectives import Objective
-from keras_bert.training.share import distribute
 from keras_bert.training.steps import Steps
 
 ONE_DEVICE = tf.distribute.get_strategy()

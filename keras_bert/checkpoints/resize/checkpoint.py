@@ -1,7 +1,5 @@
 """A checkpoint as its parts, and the same with more positions."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
@@ -76,7 +74,7 @@ def extend_positions(
 
 def read_checkpoint(
     checkpoint: str | Path,
-) -> tuple[Arrays, BertConfig, BertTokenizer]:
+) -> tuple[Arrays, BertConfig, "BertTokenizer"]:
     """Returns the weights of a checkpoint, its config and its tokenizer.
 
     Raises FileNotFoundError if one of them is missing, and InputError if they
@@ -90,7 +88,7 @@ def write_checkpoint(
     output_dir: str | Path,
     arrays: Arrays,
     config: BertConfig,
-    tokenizer: BertTokenizer,
+    tokenizer: "BertTokenizer",
     changed: Mapping[str, str] | None = None,
 ) -> None:
     """Writes a folder in our own format, whole or not at all.

@@ -1,7 +1,5 @@
 """How the vocabulary of a checkpoint is changed."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from keras_bert.settings import check_settings

@@ -1,7 +1,5 @@
 """A checkpoint -> the same checkpoint with some of its layers."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections.abc import Sequence

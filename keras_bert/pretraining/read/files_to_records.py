@@ -1,7 +1,5 @@
 """Files of pre-training records -> batches, under Google's feature names."""
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import itertools
@@ -29,7 +27,7 @@ from keras_bert.pretraining.write.config import (
     V2_NAMES,
     digest,
 )
-from keras_bert.training.share import WHOLE, Share
+from keras_bert.training.distribution import WHOLE, Share
 
 
 class PretrainingRecords:

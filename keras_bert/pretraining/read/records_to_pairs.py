@@ -1,7 +1,5 @@
 """Records without masks -> masked pairs, drawn again in each epoch."""
 
-from __future__ import annotations
-
 import tensorflow as tf
 
 from keras_bert.pretraining.write.config import (

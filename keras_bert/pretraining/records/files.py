@@ -5,8 +5,6 @@ the data and a checksum of the data (4). The index of a file says where the
 data of each record is.
 """
 
-from __future__ import annotations
-
 import array
 import atexit
 import collections

@@ -9,8 +9,6 @@ are shuffled together. The second shuffle keeps the reads of some time within
 a part of the files that fits into the memory of the disk cache.
 """
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

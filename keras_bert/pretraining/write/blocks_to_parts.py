@@ -1,7 +1,5 @@
 """A block of documents -> a part: the folder of its records."""
 
-from __future__ import annotations
-
 import collections
 import itertools
 import random

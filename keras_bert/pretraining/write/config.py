@@ -1,7 +1,5 @@
 """The settings of pre-training records."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 

@@ -4,8 +4,6 @@ A pair is masked when it is written. From a stretch, each epoch of the training
 draws another pair (`dynamic_masking`).
 """
 
-from __future__ import annotations
-
 import random
 from bisect import bisect_left
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Parts -> the output files of a run; a killed run resumes with its parts."""
 
-from __future__ import annotations
-
 import collections
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """BERT's own Adam and its schedule, Keras' AdamW, and LAMB."""
 
-from __future__ import annotations
-
 import math
 
 import keras

@@ -1,7 +1,5 @@
 """The optimizer of a run, by its name in the config."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
