@@ -11,7 +11,7 @@ from absl import logging
 
 from keras_bert.errors import InputError
 from keras_bert.io.paths import to_path
-from keras_bert.settings import check_settings, setting
+from keras_bert.settings import CheckedSettings, setting
 
 HIDDEN_ACTS = ("gelu", "gelu_erf", "linear", "relu", "tanh")
 DIRECTIONALITIES = ("bidi", "left_to_right")
@@ -32,7 +32,7 @@ _HUGGINGFACE_KEYS = {"architectures", "model_type", "transformers_version"}
 
 
 @dataclasses.dataclass(frozen=True)
-class BertConfig:
+class BertConfig(CheckedSettings):
     """A BERT network, under the keys of the released `bert_config.json`.
 
     Example:
@@ -77,7 +77,7 @@ class BertConfig:
     directionality: str = setting("bidi", choices=DIRECTIONALITIES)
 
     def __post_init__(self):
-        check_settings(self)
+        super().__post_init__()
         if self.hidden_size % self.num_attention_heads:
             raise InputError(
                 f"hidden_size {self.hidden_size} is not a multiple of "

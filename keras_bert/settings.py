@@ -51,6 +51,13 @@ def setting(
     )
 
 
+class CheckedSettings:
+    """A base of dataclasses whose fields are checked when one is made."""
+
+    def __post_init__(self):
+        check_settings(self)
+
+
 def check_settings(settings: Any) -> None:
     """Raises InputError if a field of a dataclass holds a wrong value.
 

@@ -12,9 +12,13 @@ from typing import Self
 
 import numpy as np
 
-from keras_bert.checkpoints.find import find_weights, is_shipped, read_json
+from keras_bert.checkpoints.find import (
+    SCHEME,
+    find_weights,
+    is_shipped,
+    read_json,
+)
 from keras_bert.checkpoints.heads import heads_of, without_heads
-from keras_bert.checkpoints.hub import SCHEME
 from keras_bert.checkpoints.names import Arrays, StoredArray
 from keras_bert.checkpoints.read import hash_arrays, read_file
 from keras_bert.errors import InputError

@@ -54,11 +54,15 @@ def weight_names(
             a dense layer.
         transposed: Whether the kernels are stored as [units, inputs].
         ends: What comes after the name of a module for its `kernel`, `bias`,
-            `gamma` or `beta`; by default as here, such as "/kernel".
+            `gamma` or `beta`; by default as here, such as "/kernel". For
+            `embeddings`, by default nothing.
     """
     names = {}
     for path, name in modules.items():
-        if path.endswith(("_embeddings", "_bias")):
+        if path.endswith("_embeddings"):
+            names[path] = name + ends.get("embeddings", ""), False
+            continue
+        if path.endswith("_bias"):
             names[path] = name, False
             continue
         is_norm = path.endswith("layer_norm")

@@ -8,8 +8,7 @@ import numpy as np
 
 from keras_bert.checkpoints.find import find_weights, read_json
 from keras_bert.checkpoints.names import Arrays, StoredArray
-from keras_bert.checkpoints.read import read_arrays
-from keras_bert.checkpoints.weight_files import write_safetensors
+from keras_bert.checkpoints.read import read_arrays, write_safetensors
 from keras_bert.errors import InputError
 
 MODULES_FILE = "modules.json"

@@ -22,10 +22,10 @@ from keras_bert.checkpoints.huggingface import (
 )
 from keras_bert.checkpoints.load import read_weights
 from keras_bert.checkpoints.load_tokenizer import resolve_tokenizer_settings
+from keras_bert.checkpoints.read import write_safetensors
 from keras_bert.checkpoints.rounded import round_arrays
 from keras_bert.checkpoints.sentence_transformers import write_dense_modules
 from keras_bert.checkpoints.tensorflow_files import write_tensorflow
-from keras_bert.checkpoints.weight_files import write_safetensors
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.export.model_card import CARD

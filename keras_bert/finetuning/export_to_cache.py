@@ -10,11 +10,11 @@ from pathlib import Path
 from absl import logging
 
 from keras_bert.checkpoints.find import (
+    SCHEME,
     checkpoint_folder,
     config_beside,
     length_beside,
 )
-from keras_bert.checkpoints.hub import SCHEME
 from keras_bert.checkpoints.sentence_transformers import modules_folder
 from keras_bert.io.folders import file_states
 from keras_bert.io.paths import to_path

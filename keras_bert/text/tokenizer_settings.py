@@ -13,7 +13,7 @@ from typing import Any, Self
 from keras_bert.errors import InputError
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import to_json
-from keras_bert.settings import check_settings
+from keras_bert.settings import CheckedSettings
 
 # A longer word becomes [UNK]; counted in characters, not in bytes.
 MAX_CHARS_PER_WORD = 200
@@ -44,7 +44,7 @@ _SETTINGS = {
 
 
 @dataclasses.dataclass(frozen=True)
-class TokenizerSettings:
+class TokenizerSettings(CheckedSettings):
     """Settings that a checkpoint was trained with, in Hugging Face's terms.
 
     Example:
@@ -64,9 +64,6 @@ class TokenizerSettings:
     do_lower_case: bool = True
     strip_accents: bool | None = None
     tokenize_chinese_chars: bool = True
-
-    def __post_init__(self):
-        check_settings(self)
 
     @property
     def strips_accents(self) -> bool:

@@ -5,11 +5,11 @@ import json
 from typing import Any, ClassVar, Self
 
 from keras_bert.errors import InputError
-from keras_bert.settings import check_settings, setting
+from keras_bert.settings import CheckedSettings, setting
 
 
 @dataclasses.dataclass(frozen=True)
-class DeviceConfig:
+class DeviceConfig(CheckedSettings):
     """The devices of a run, and how they compute.
 
     Attributes:
@@ -87,9 +87,6 @@ class TrainConfig(DeviceConfig):
         - {"precision"}
         | {"eval_batch_size", "save_checkpoints_steps", "keep_checkpoint_max"}
     )
-
-    def __post_init__(self):
-        check_settings(self)
 
     @classmethod
     def checked(cls, config: Any) -> Self:

@@ -5,7 +5,7 @@ import json
 import pytest
 from conftest import WORDS
 
-from keras_bert.checkpoints.resize.layers import keep_layers
+from keras_bert.checkpoints.resize.checkpoint import keep_layers
 from keras_bert.checkpoints.resize.vocab import trim_vocab
 from keras_bert.errors import InputError
 from keras_bert.finetuning.config import FinetuningConfig

@@ -20,8 +20,7 @@ from keras_bert.io.input_files import expand_globs
 from keras_bert.io.paths import to_path
 from keras_bert.pretraining.read.pairs_to_batches import UNKNOWN_ID
 from keras_bert.pretraining.read.records_to_pairs import InstanceDrawer
-from keras_bert.pretraining.records.files import RecordFiles
-from keras_bert.pretraining.records.order import ShuffledOrder
+from keras_bert.pretraining.records import RecordFiles, ShuffledOrder
 from keras_bert.pretraining.write.config import (
     STRETCH_NAMES,
     V2_NAMES,

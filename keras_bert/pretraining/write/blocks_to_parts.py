@@ -39,11 +39,7 @@ class RecordMaker:
         self._corpus = corpus_maker(
             tokenizer, by_punctuation=config.split_sentences
         )
-        self._masker = MaskedLMMasker(
-            tokenizer,
-            max_predictions_per_seq=config.max_predictions_per_seq,
-            config=config,
-        )
+        self._masker = MaskedLMMasker(tokenizer, config=config)
 
     def make_part(self, block: Block, path: Path, num_files: int) -> int:
         """Makes the part of a block at `path`; returns the block's characters.

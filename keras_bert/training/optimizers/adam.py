@@ -1,5 +1,6 @@
 """BERT's own Adam and its schedule, Keras' AdamW, and LAMB."""
 
+import dataclasses
 import math
 
 import keras
@@ -109,6 +110,7 @@ class Lamb(DecoupledDecayOptimizer):
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
+@dataclasses.dataclass(eq=False)
 class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
     """Linear warm-up, then decay to 0 at the last step.
 
@@ -131,19 +133,11 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
         [0.001, 0.005, 0.0045, 0.0]
     """
 
-    def __init__(
-        self,
-        learning_rate: float,
-        num_train_steps: int,
-        num_warmup_steps: int,
-        power: float = 1.0,
-        stable_proportion: float = 0.0,
-    ):
-        self.learning_rate = learning_rate
-        self.num_train_steps = num_train_steps
-        self.num_warmup_steps = num_warmup_steps
-        self.power = power
-        self.stable_proportion = stable_proportion
+    learning_rate: float
+    num_train_steps: int
+    num_warmup_steps: int
+    power: float = 1.0
+    stable_proportion: float = 0.0
 
     def __call__(self, step):
         # The first update of the reference is step 1: it increases the step
@@ -159,13 +153,7 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
         )
 
     def get_config(self):
-        return {
-            "learning_rate": self.learning_rate,
-            "num_train_steps": self.num_train_steps,
-            "num_warmup_steps": self.num_warmup_steps,
-            "power": self.power,
-            "stable_proportion": self.stable_proportion,
-        }
+        return dataclasses.asdict(self)
 
 
 def _moments(m, v, gradient, beta_1, beta_2):
