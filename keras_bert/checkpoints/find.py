@@ -9,8 +9,7 @@ from typing import Any
 from keras_bert.checkpoints.keras_files import config_of_file
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
-from keras_bert.io.folders import MARKER
-from keras_bert.io.local_copy import local_copy
+from keras_bert.io.folders import MARKER, local_copy
 from keras_bert.io.paths import is_remote, to_path
 from keras_bert.io.whole_files import is_whole, whole_folder
 

@@ -36,7 +36,7 @@ from keras_bert.finetuning.folder import (
     name_without_folders,
     sidecars,
 )
-from keras_bert.io.local_copy import local_copy
+from keras_bert.io.folders import local_copy
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import check_is_new, whole_folder, write_json
 from keras_bert.kinds.fields import check_text, check_text_list

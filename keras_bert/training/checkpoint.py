@@ -26,7 +26,7 @@ from absl import logging
 from safetensors import numpy as safetensors_numpy
 
 from keras_bert.errors import InputError
-from keras_bert.io.local_copy import local_copy
+from keras_bert.io.folders import local_copy
 from keras_bert.io.paths import is_remote
 from keras_bert.io.whole_files import (
     atomic_path,
