@@ -33,7 +33,7 @@ def build_model() -> keras.Model:
         BertConfig(
             vocab_size=V,
             hidden_size=12,
-            num_hidden_layers=2,
+            num_hidden_layers=1,
             num_attention_heads=3,
             intermediate_size=20,
             max_position_embeddings=16,

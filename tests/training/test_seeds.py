@@ -74,7 +74,7 @@ def _masks(strategy, layer_class=Dropout, steps=3, **settings):
     [
         {},
         {"gradient_accumulation_steps": 2},
-        {"jit_compile": True},
+        pytest.param({"jit_compile": True}, marks=pytest.mark.slow),
         pytest.param(
             {"jit_compile": True, "gradient_accumulation_steps": 2},
             marks=pytest.mark.slow,

@@ -134,9 +134,8 @@ class RecordMaker:
             end - begin,
             second_begin,
             second_end - second_begin,
+            tokenizer=self._tokenizer,
             max_seq_length=self._config.max_seq_length,
-            cls_id=self._tokenizer.cls_id,
-            sep_id=self._tokenizer.sep_id,
         )
         labels = tf.cast(is_random[:, None], tf.int32)
         return self._masker(features | {"next_sentence_labels": labels}, seeds)
