@@ -11,6 +11,7 @@ from absl import logging
 
 from keras_bert.errors import InputError
 from keras_bert.io.paths import to_path
+from keras_bert.io.whole_files import read_json
 from keras_bert.settings import CheckedSettings, setting
 
 HIDDEN_ACTS = ("gelu", "gelu_erf", "linear", "relu", "tanh")
@@ -156,12 +157,7 @@ class BertConfig(CheckedSettings):
                 f"No model config at {path}; give a file such as "
                 "bert_config.json or those in configs/models."
             )
-        try:
-            values = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise InputError(f"{path} is not valid JSON: {error}.") from error
-        if not isinstance(values, dict):
-            raise InputError(f"{path} is not the JSON object of a config.")
+        values = read_json(path)
         if path.name == "config.json":
             values = {"architectures": None} | values
         try:

@@ -12,17 +12,13 @@ from typing import Self
 
 import numpy as np
 
-from keras_bert.checkpoints.find import (
-    SCHEME,
-    find_weights,
-    is_shipped,
-    read_json,
-)
+from keras_bert.checkpoints.find import SCHEME, find_weights, is_shipped
 from keras_bert.checkpoints.heads import heads_of, without_heads
 from keras_bert.checkpoints.names import Arrays, StoredArray
 from keras_bert.checkpoints.read import hash_arrays, read_file
 from keras_bert.errors import InputError
 from keras_bert.io.paths import is_remote, to_path
+from keras_bert.io.whole_files import read_json
 
 ADAPTERS_FILE = "adapters.json"
 _A, _B = "lora_kernel_a", "lora_kernel_b"  # Keras' names

@@ -1,17 +1,15 @@
 """A path, a URL or a name -> its file of weights, config, vocabulary."""
 
 import functools
-import json
 import re
 from pathlib import Path
-from typing import Any
 
 from keras_bert.checkpoints.keras_files import config_of_file
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.io.folders import MARKER, local_copy
 from keras_bert.io.paths import is_remote, to_path
-from keras_bert.io.whole_files import is_whole, whole_folder
+from keras_bert.io.whole_files import is_whole, read_json, whole_folder
 
 # The first of these that exists is read.
 _WEIGHTS = (
@@ -230,30 +228,3 @@ def vocab_beside(folder: Path) -> Path | None:
     """
     files = (folder / "vocab.txt", folder / "tokenizer.json")
     return next((file for file in files if file.is_file()), None)
-
-
-def read_json(
-    file: Path, of_type: type = dict, *, is_needed: bool = True
-) -> Any:
-    """Reads an object or a list; an empty one if no file is needed or there.
-
-    Raises:
-        FileNotFoundError: If a file that is needed is missing.
-        InputError: If the file holds something else.
-    """
-    if not file.is_file():
-        if not is_needed:
-            return of_type()
-        raise FileNotFoundError(
-            f"{file} is missing; copy the whole folder of the model again."
-        )
-    try:
-        values = json.loads(file.read_bytes())
-    except ValueError as error:
-        raise InputError(
-            f"{file} is not JSON ({error}); copy it again."
-        ) from error
-    if not isinstance(values, of_type):
-        what = "an object" if of_type is dict else "a list"
-        raise InputError(f"{file} is not {what}; copy it again.")
-    return values

@@ -13,12 +13,7 @@ import numpy as np
 import safetensors
 from safetensors import numpy as safetensors_numpy
 
-from keras_bert.checkpoints.find import (
-    find_weights,
-    local_weights,
-    read_json,
-    shards,
-)
+from keras_bert.checkpoints.find import find_weights, local_weights, shards
 from keras_bert.checkpoints.google import from_google
 from keras_bert.checkpoints.huggingface import from_huggingface, is_huggingface
 from keras_bert.checkpoints.keras_files import read_keras
@@ -26,7 +21,7 @@ from keras_bert.checkpoints.names import Arrays, StoredArray
 from keras_bert.checkpoints.rounded import SCALES, expand_rounded
 from keras_bert.config import check_is_bert
 from keras_bert.errors import InputError
-from keras_bert.io.whole_files import full_disk_named
+from keras_bert.io.whole_files import full_disk_named, read_json
 
 # The path of a dataset is LAYER/MODEL_CLASS/MODULE/...:0. Layers of a model
 # with a language-model head repeat the embeddings that they share.

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert.checkpoints.find import find_weights, read_json
+from keras_bert.checkpoints.find import find_weights
 from keras_bert.checkpoints.names import Arrays, StoredArray
 from keras_bert.checkpoints.read import read_arrays, write_safetensors
 from keras_bert.errors import InputError
+from keras_bert.io.whole_files import read_json
 
 MODULES_FILE = "modules.json"
 _KERNEL, _BIAS = "linear.weight", "linear.bias"

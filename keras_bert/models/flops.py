@@ -9,10 +9,7 @@ from keras_bert.config import BertConfig
 
 
 def count_work(
-    features: Mapping[str, Any],
-    config: BertConfig,
-    *,
-    num_labels: int,
+    features: Mapping[str, Any], config: BertConfig, *, num_labels: int
 ) -> dict[str, Any]:
     """Counts `sequences`, `tokens` and the `flops` of training on them.
 

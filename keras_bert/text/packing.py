@@ -201,9 +201,7 @@ def pack_segments(
     return Packed(features, truncated)
 
 
-def pad(
-    packed: dict[str, tf.Tensor | tf.RaggedTensor],
-) -> dict[str, tf.Tensor]:
+def pad(packed: dict[str, tf.Tensor | tf.RaggedTensor]) -> dict[str, tf.Tensor]:
     """Ragged features -> dense features [B, S], or [B, W, S].
 
     If they have no `input_mask`, it is 1 for every token.

@@ -35,10 +35,7 @@ class BertTokenizer(TokenizerBase, tf.Module):
     """
 
     def __init__(
-        self,
-        vocab_file: str | Path,
-        do_lower_case: bool = True,
-        **options: Any,
+        self, vocab_file: str | Path, do_lower_case: bool = True, **options: Any
     ):
         super().__init__(vocab_file, do_lower_case, **options)
         # What finds the word pieces; with another one, ids may differ.

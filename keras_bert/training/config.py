@@ -67,8 +67,7 @@ class TrainConfig(DeviceConfig):
     """
 
     optimizer: str = setting(
-        "adam_weight_decay",
-        choices=("adam_weight_decay", "lamb", "adamw"),
+        "adam_weight_decay", choices=("adam_weight_decay", "lamb", "adamw")
     )
     learning_rate: float = 1e-4
     decay_power: float = 1.0

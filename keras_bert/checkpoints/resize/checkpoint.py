@@ -25,9 +25,7 @@ _LAYER = re.compile(r"layer_(\d+)/")
 
 
 def extend_positions(
-    checkpoint: str | Path,
-    output_dir: str | Path,
-    max_position_embeddings: int,
+    checkpoint: str | Path, output_dir: str | Path, max_position_embeddings: int
 ) -> None:
     """Gives a checkpoint more positions, such as 1,024 instead of 512.
 

@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from keras_bert.checkpoints.find import length_beside, read_json
+from keras_bert.checkpoints.find import length_beside
 from keras_bert.checkpoints.sentence_transformers import (
     MODULES_FILE,
     module_class,
@@ -21,6 +21,7 @@ from keras_bert.checkpoints.sentence_transformers import (
 )
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
+from keras_bert.io.whole_files import read_json
 from keras_bert.kinds.embedding.settings import EmbeddingSettings
 
 _PROMPTS = "config_sentence_transformers.json"
