@@ -1,7 +1,5 @@
 """Examples of a task -> batches of features and labels, of similar length."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A model and rows -> its answers, and their score."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import keras

@@ -1,7 +1,5 @@
 """A few labeled texts and an encoder of sentences -> a classifier."""
 
-from __future__ import annotations
-
 import dataclasses
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -14,9 +12,8 @@ import tensorflow as tf
 
 from keras_bert.errors import InputError
 from keras_bert.finetuning.config import FinetuningConfig
-from keras_bert.finetuning.engine import Engine
+from keras_bert.finetuning.engine import Engine, history_of
 from keras_bert.finetuning.evaluation import Predictor
-from keras_bert.finetuning.fitting import history_of
 from keras_bert.finetuning.folder import name_without_folders, read_training
 from keras_bert.kinds.classification import Classification
 from keras_bert.tasks.base import Row
@@ -74,10 +71,7 @@ def contrast_and_solve(
             {},
             strategy=get_strategy(config),
             output_dir=Path(folder),
-            cache_dir=None,
             origin={"task": None, "data": None, "checkpoint": origin},
-            callbacks=(),
-            starts_over=False,
         )
         run.train()
         run.write_weights(Path(folder) / "best")
