@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.errors import InputError
+from keras_bert.finetuning.batches import evaluation_batches
 from keras_bert.finetuning.config import FinetuningConfig
 from keras_bert.finetuning.engine import Engine, history_of
 from keras_bert.finetuning.evaluation import Predictor
@@ -82,9 +83,8 @@ def contrast_and_solve(
         if weight.path in values:
             weight.assign(values[weight.path])
     examples = contrast.encode(rows, labeled=True)
-    outputs, _ = Predictor(run.model, contrast.objectives)(
-        examples, batch_size=config.eval_batch_size
-    )
+    batches = evaluation_batches(examples, batch_size=config.eval_batch_size)
+    outputs, _ = Predictor(run.model, contrast.objectives)(*batches)
     vectors, labels = np.stack(outputs[_VECTORS]), examples.labels[_VECTORS]
     kernel, bias = _solve(vectors, labels.numpy())
     layer = model.get_layer("classifier")

@@ -22,6 +22,7 @@ from keras_bert.export.finetuned import (
     in_bfloat16,
     load_network,
 )
+from keras_bert.finetuning.batches import evaluation_batches
 from keras_bert.finetuning.config import FinetuningConfig, config_of_fit
 from keras_bert.finetuning.data import as_rows, learn_labels, with_label_names
 from keras_bert.finetuning.engine import Engine, history_of
@@ -292,7 +293,8 @@ class FinetunedModel:
         examples = kind.encode(rows, labeled=False)
         if self._predictor is None or self._predictor.model is not self.model:
             self._predictor = Predictor(self.model, kind.objectives)
-        outputs, _ = self._predictor(examples, batch_size=batch_size)
+        batches = evaluation_batches(examples, batch_size=batch_size)
+        outputs, _ = self._predictor(*batches)
         return kind.answer(rows, examples, outputs)
 
     def rank(

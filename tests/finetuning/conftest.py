@@ -1,3 +1,4 @@
+import keras
 import pytest
 from small_checkpoint import write_checkpoint
 
@@ -5,4 +6,5 @@ from small_checkpoint import write_checkpoint
 @pytest.fixture(scope="session")
 def checkpoint(config, tmp_path_factory):
     """A pre-trained encoder, which no test changes."""
+    keras.utils.set_random_seed(12345)  # it comes before the fixture `seed`
     return write_checkpoint(tmp_path_factory.mktemp("base") / "base", config)
