@@ -1,7 +1,5 @@
 """Examples of a task -> batches of features and labels, of similar length."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -97,6 +95,9 @@ def evaluation_batches(
         )
     order = np.argsort(examples.lengths, kind="stable")
     batches = examples.cut(order, batch_size)
+    if len(batches) == 1:  # making a graph would take longer than the batch
+        batch = examples.batch(tf.constant(order))
+        return tf.data.Dataset.from_tensors(batch), order
     indices = tf.RaggedTensor.from_row_lengths(
         np.concatenate(batches), [len(batch) for batch in batches]
     )

@@ -1,7 +1,5 @@
 """A checkpoint -> its exported model in a cache, which a server loads."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from importlib.metadata import version

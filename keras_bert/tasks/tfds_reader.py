@@ -1,7 +1,5 @@
 """A data set of tensorflow-datasets -> the rows of a task."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

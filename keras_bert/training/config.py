@@ -55,6 +55,10 @@ class TrainConfig(DeviceConfig):
         stable_proportion: Share of the steps before this decay begins; the
             rate stays at its peak from the warm-up to then (warm-up-stable-
             decay, arXiv 2404.06395).
+        max_train_time: The run ends after this number of minutes, if not
+            before, and the rate has then fallen to 0. Evaluations and the
+            processes that were interrupted count; a slow machine takes fewer
+            steps, so two runs are not equal.
         train_batch_size: Examples per step, over all devices and workers.
         eval_batch_size: Examples per batch of the evaluation.
         weight_decay_rate: Decay of all weights but biases and layer norms.
@@ -72,6 +76,7 @@ class TrainConfig(DeviceConfig):
     learning_rate: float = 1e-4
     decay_power: float = 1.0
     stable_proportion: float = setting(0.0, minimum=0, below=1)
+    max_train_time: float | None = None
     train_batch_size: int = 32
     eval_batch_size: int = 64
     weight_decay_rate: float = setting(0.01, minimum=0)

@@ -199,6 +199,8 @@ class Run:
             SystemExit: After SIGTERM, with status 143; the step is saved.
             InputError: If a loss or a weight is not finite.
         """
+        minutes_before = self.history.last.get("minutes", 0.0)
+        self._begin = time.monotonic() - 60 * minutes_before
         is_due = self._is_evaluation_due()
         if self._is_over() and not is_due:
             logging.warning(
@@ -213,8 +215,6 @@ class Run:
                 path.touch()
             remove(self._folder / ".writable")
         num_steps = self.plan.num_train_steps
-        minutes_before = self.history.last.get("minutes", 0.0)
-        self._begin = time.monotonic() - 60 * minutes_before
         self._row_begin = self.step
         self._shown: dict[str, float] = {}
         with (
@@ -237,7 +237,13 @@ class Run:
                 self._train_interval()
             self._callbacks.call("on_train_end")
         if self.step < num_steps:
-            why = "A callback" if self._callbacks.stops else "The patience"
+            why = (
+                "A callback"
+                if self._callbacks.stops
+                else "max_train_time"
+                if self._share_of_time() >= 1
+                else "The patience"
+            )
             logging.info(f"{why} has ended the run early.")
         return self.history.last
 
@@ -289,6 +295,11 @@ class Run:
                     "steps of the run, the steps left and "
                     "save_checkpoints_steps."
                 )
+        if config.max_train_time and has_workers(self.strategy):
+            raise InputError(
+                "Each worker has its own clock, so max_train_time takes a run "
+                "of one process; leave it out."
+            )
         if num_warmup_steps > num_steps or num_steps == 1:
             logging.warning(
                 f"The run has {num_steps} steps, of which the warm-up takes "
@@ -301,6 +312,7 @@ class Run:
         trainee, plan, config = self.trainee, self.plan, self.config
         self.model = trainee.build_model()
         teaching = trainee.teach(self.model) if trainee.teach else None
+        self._clock = keras.Variable(0.0, trainable=False, name="share_of_time")
         self._steps = steps = Steps(
             teaching.network if teaching else self.model,
             teaching.objectives if teaching else trainee.objectives,
@@ -309,6 +321,7 @@ class Run:
                 plan.num_train_steps,
                 plan.num_warmup_steps,
                 trainee.learning_rate_factors,
+                self._clock if config.max_train_time else None,
             ),
             count_work=trainee.count_work,
             gradient_accumulation_steps=config.gradient_accumulation_steps,
@@ -340,9 +353,18 @@ class Run:
             patience = selection.patience * self._interval
             best = best_of(self._folder / "best")
             is_early |= 0 < patience <= self.step - best["step"]
+        is_early |= self._share_of_time() >= 1
         return self.step >= self.plan.num_train_steps or bool(
             value_of_chief(self.strategy, int(is_early))
         )
+
+    def _share_of_time(self):
+        """Returns how much of `max_train_time` is over, from 0 to 1 or more."""
+        limit = self.config.max_train_time
+        return self._minutes() / limit if limit else 0.0
+
+    def _minutes(self):
+        return (time.monotonic() - self._begin) / 60
 
     def _train_interval(self):
         begin = time.monotonic()
@@ -354,6 +376,8 @@ class Run:
         is_over = False
         while not is_over:
             self._callbacks.call("on_train_batch_begin", self.step - first_step)
+            if self.config.max_train_time:
+                self._clock.assign(self._share_of_time())
             figures = LazyFigures(self._steps.train(self._batches))
             self.step += size
             self._callbacks.call(
@@ -385,7 +409,7 @@ class Run:
     def _ends_early(self):
         # Several workers must take the same number of steps.
         stops = self._callbacks.stops and not has_workers(self.strategy)
-        return stops or bool(self._signals)
+        return stops or bool(self._signals) or self._share_of_time() >= 1
 
     def _add_row(self, figures):
         """Adds the figures of the steps since the row before."""
@@ -399,8 +423,9 @@ class Run:
         self._shown = {"loss": figures["loss"]}
 
     def _add_to_row(self, figures):
-        minutes = (time.monotonic() - self._begin) / 60
-        self.history.add({"step": self.step, **figures, "minutes": minutes})
+        self.history.add(
+            {"step": self.step, **figures, "minutes": self._minutes()}
+        )
 
     def _check_weights(self):
         for weight in self._steps.network.weights:

@@ -33,7 +33,10 @@ CONFIG = FinetuningConfig(
 def checkpoint(config, vocab_file, tmp_path):
     # Without dropout a network this small learns reliably.
     config = dataclasses.replace(
-        config, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
+        config,
+        num_hidden_layers=1,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
     )
     model = build_pretraining_model(config)
     randomize(model, scale=0.02)

@@ -92,7 +92,7 @@ class _Epochs:
     params=[
         pytest.param("classification", marks=pytest.mark.slow),
         *list(_KINDS)[1:],
-        "a row for each choice",
+        pytest.param("a row for each choice", marks=pytest.mark.slow),
     ],
 )
 def epochs(request, config, tmp_path_factory):

@@ -126,6 +126,9 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
         num_warmup_steps: Steps until the rate is at its peak.
         power: 1 decays linearly; NVIDIA's recipe for LAMB has 0.5.
         stable_proportion: The share of all steps before the decay begins.
+        share_of_time: A variable with the share of the run's time that is
+            over, if the run has a limit. The decay follows whichever share is
+            larger (a budget of time: Izsak et al. 2021, arXiv 2104.07705).
 
     Example:
         >>> schedule = keras_bert.training.WarmupDecay(0.01, 100, 10)
@@ -138,12 +141,15 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
     num_warmup_steps: int
     power: float = 1.0
     stable_proportion: float = 0.0
+    share_of_time: keras.Variable | None = None
 
     def __call__(self, step):
         # The first update of the reference is step 1: it increases the step
         # beside the update and reads it afterwards (golden/tf1_small).
         step = ops.cast(step, "float32") + 1.0
         share = ops.minimum(step / max(self.num_train_steps, 1), 1.0)
+        if self.share_of_time is not None:
+            share = ops.clip(self.share_of_time, share, 1.0)
         stable = self.stable_proportion
         share = ops.maximum(share - stable, 0.0) / (1.0 - stable)
         return self.learning_rate * ops.where(
@@ -153,7 +159,11 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
         )
 
     def get_config(self):
-        return dataclasses.asdict(self)
+        return {
+            field.name: getattr(self, field.name)
+            for field in dataclasses.fields(self)
+            if field.name != "share_of_time"  # of a run that is over
+        }
 
 
 def _moments(m, v, gradient, beta_1, beta_2):

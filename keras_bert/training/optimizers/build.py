@@ -34,10 +34,12 @@ def build_optimizer(
     num_train_steps: int,
     num_warmup_steps: int,
     learning_rate_factors: Mapping[str, float] | None = None,
+    share_of_time: keras.Variable | None = None,
 ) -> keras.optimizers.Optimizer:
     """Returns `config.optimizer` with BERT's schedule, clipping and decay.
 
-    For the factors see `DecoupledDecayOptimizer`.
+    For the factors see `DecoupledDecayOptimizer`, for the share of time
+    `WarmupDecay`.
 
     In float16 it also scales the loss and skips every step whose gradients
     are not finite.
@@ -50,6 +52,7 @@ def build_optimizer(
             num_warmup_steps,
             config.decay_power,
             config.stable_proportion,
+            share_of_time,
         ),
         weight_decay_rate=config.weight_decay_rate,
         global_clipnorm=config.clip_norm,
