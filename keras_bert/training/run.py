@@ -238,13 +238,11 @@ class Run:
                 self._train_interval()
             self._callbacks.call("on_train_end")
         if self.step < num_steps:
-            why = (
-                "A callback"
-                if self._callbacks.stops
-                else "max_train_time"
-                if self._share_of_time() >= 1
-                else "The patience"
-            )
+            why = "The patience"
+            if self._share_of_time() >= 1:
+                why = "max_train_time"
+            elif self._callbacks.stops:
+                why = "A callback"
             logging.info(f"{why} has ended the run early.")
         return self.history.last
 
@@ -316,7 +314,11 @@ class Run:
         config, plan = self._config, self._plan
         self.model = trainee.build_model()
         teaching = trainee.teach(self.model) if trainee.teach else None
-        self._clock = keras.Variable(0.0, trainable=False, name="share_of_time")
+        self._clock = (
+            keras.Variable(0.0, trainable=False, name="share_of_time")
+            if config.max_train_time
+            else None
+        )
         self._steps = Steps(
             teaching.network if teaching else self.model,
             teaching.objectives if teaching else trainee.objectives,
@@ -325,7 +327,7 @@ class Run:
                 plan.num_train_steps,
                 plan.num_warmup_steps,
                 trainee.learning_rate_factors,
-                self._clock if config.max_train_time else None,
+                self._clock,
             ),
             count_work=trainee.count_work,
             gradient_accumulation_steps=config.gradient_accumulation_steps,
@@ -381,7 +383,7 @@ class Run:
         is_over = False
         while not is_over:
             self._callbacks.call("on_train_batch_begin", self.step - first_step)
-            if self._config.max_train_time:
+            if self._clock is not None:
                 self._clock.assign(self._share_of_time())
             figures = LazyFigures(self._steps.train(self._batches))
             self.step += size
@@ -406,11 +408,17 @@ class Run:
         self._end_interval()
         self._callbacks.call("on_epoch_end", epoch, dict(self.history.last))
 
-    def _ends_interval(self):
+    def _is_due(self):
+        """Whether an interval ends at this step, however the run goes on."""
         return (
             self.step % self._interval == 0
             or self.step >= self._plan.num_train_steps
             or self._share_of_time() >= 1
+        )
+
+    def _ends_interval(self):
+        return (
+            self._is_due()
             or bool(self._signals)
             # Several workers must take the same number of steps.
             or (self._callbacks.stops and not has_workers(self._strategy))
@@ -470,10 +478,7 @@ class Run:
         plan = self._plan
         if not (plan.held_out_batches or plan.selection):
             return False
-        ends_interval = (
-            self.step % self._interval == 0 or self.step >= plan.num_train_steps
-        )
-        lacks = self.history.lacks_held_out_figures and ends_interval
+        lacks = self.history.lacks_held_out_figures and self._is_due()
         is_first = self.step == 0 and plan.evaluates_first
         return bool(value_of_chief(self._strategy, int(lacks))) or is_first
 
