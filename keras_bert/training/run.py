@@ -237,13 +237,11 @@ class Run:
                 self._train_interval()
             self._callbacks.call("on_train_end")
         if self.step < num_steps:
-            why = (
-                "A callback"
-                if self._callbacks.stops
-                else "max_train_time"
-                if self._share_of_time() >= 1
-                else "The patience"
-            )
+            why = "The patience"
+            if self._share_of_time() >= 1:
+                why = "max_train_time"
+            elif self._callbacks.stops:
+                why = "A callback"
             logging.info(f"{why} has ended the run early.")
         return self.history.last
 
@@ -312,7 +310,11 @@ class Run:
         trainee, plan, config = self.trainee, self.plan, self.config
         self.model = trainee.build_model()
         teaching = trainee.teach(self.model) if trainee.teach else None
-        self._clock = keras.Variable(0.0, trainable=False, name="share_of_time")
+        self._clock = (
+            keras.Variable(0.0, trainable=False, name="share_of_time")
+            if config.max_train_time
+            else None
+        )
         self._steps = steps = Steps(
             teaching.network if teaching else self.model,
             teaching.objectives if teaching else trainee.objectives,
@@ -321,7 +323,7 @@ class Run:
                 plan.num_train_steps,
                 plan.num_warmup_steps,
                 trainee.learning_rate_factors,
-                self._clock if config.max_train_time else None,
+                self._clock,
             ),
             count_work=trainee.count_work,
             gradient_accumulation_steps=config.gradient_accumulation_steps,
@@ -376,7 +378,7 @@ class Run:
         is_over = False
         while not is_over:
             self._callbacks.call("on_train_batch_begin", self.step - first_step)
-            if self.config.max_train_time:
+            if self._clock is not None:
                 self._clock.assign(self._share_of_time())
             figures = LazyFigures(self._steps.train(self._batches))
             self.step += size
@@ -402,14 +404,17 @@ class Run:
         self._callbacks.call("on_epoch_end", epoch, dict(self.history.last))
 
     def _is_due(self):
-        """Whether an interval ends at this step."""
-        is_last = self.step >= self.plan.num_train_steps
-        return is_last or self.step % self._interval == 0
+        """Whether an interval ends at this step, however the run goes on."""
+        return (
+            self.step % self._interval == 0
+            or self.step >= self.plan.num_train_steps
+            or self._share_of_time() >= 1
+        )
 
     def _ends_early(self):
         # Several workers must take the same number of steps.
         stops = self._callbacks.stops and not has_workers(self.strategy)
-        return stops or bool(self._signals) or self._share_of_time() >= 1
+        return stops or bool(self._signals)
 
     def _add_row(self, figures):
         """Adds the figures of the steps since the row before."""

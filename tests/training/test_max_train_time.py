@@ -8,6 +8,7 @@ import pytest
 from small_run import CONFIG, history_rows, train_small
 
 from keras_bert.training import run
+from keras_bert.training.best import Selection, best_of
 
 
 class _Clock(keras.callbacks.Callback):
@@ -19,13 +20,21 @@ class _Clock(keras.callbacks.Callback):
         self.seconds += 6
 
 
-def test_the_rate_follows_the_clock_and_the_run_ends(monkeypatch, tmp_path):
+CONFIG_OF_A_MINUTE = dataclasses.replace(
+    CONFIG, max_train_time=1.0, save_checkpoints_steps=4
+)
+
+
+@pytest.fixture
+def clock(monkeypatch):
     clock = _Clock()
     fake = SimpleNamespace(monotonic=lambda: clock.seconds)
     monkeypatch.setattr(run, "time", fake)
-    config = dataclasses.replace(
-        CONFIG, max_train_time=1.0, save_checkpoints_steps=4
-    )
+    return clock
+
+
+def test_the_rate_follows_the_clock_and_the_run_ends(clock, tmp_path):
+    config = CONFIG_OF_A_MINUTE
     _, figures = train_small(tmp_path, 50, config, callbacks=[clock])
     assert figures["step"] == 10
     rates = [
@@ -39,3 +48,28 @@ def test_the_rate_follows_the_clock_and_the_run_ends(monkeypatch, tmp_path):
     # The same command takes no more steps.
     _, again = train_small(tmp_path, 50, config, callbacks=[clock])
     assert again["step"] == 10
+
+
+def test_a_kill_in_the_last_evaluation_loses_only_that(clock, tmp_path):
+    killed = []
+
+    def evaluate(model):
+        if clock.seconds >= 60 and not killed:
+            killed.append(True)
+            raise KeyboardInterrupt
+        return {"f1": clock.seconds}
+
+    def train():
+        train_small(
+            tmp_path,
+            50,
+            CONFIG_OF_A_MINUTE,
+            callbacks=[clock],
+            selection=Selection(evaluate, "f1"),
+        )
+
+    with pytest.raises(KeyboardInterrupt):
+        train()
+    assert best_of(tmp_path / "best")["step"] == 8
+    train()
+    assert best_of(tmp_path / "best")["step"] == 10

@@ -261,9 +261,8 @@ class Embedding(Kind):
                 has_token = tf.reduce_any(features["input_mask"] > 0, axis=-1)
                 num_windows = tf.reduce_sum(tf.cast(has_token, tf.int32), -1)
                 num_windows = tf.maximum(num_windows, 1)
-                features[network_calls.NUM_WINDOWS] = num_windows[
-                    :, None
-                ]  # [B, 1]
+                counts = num_windows[:, None]  # [B, 1]
+                features[network_calls.NUM_WINDOWS] = counts
             else:
                 features = one_text_a_row(*(x[:, None] for x in ids))
             return {"embedding": model(features)["embeddings"][:, 0]}

@@ -116,9 +116,9 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
 
     The rate decays as (1 - step / num_train_steps) ** power. The decay counts
     from the first step, not from the end of the warm-up, so the rate drops a
-    little there: a quirk of google-research/bert, kept. With a share of stable
-    steps, the decay counts from their end, and the rate stays at its peak
-    before (warm-up-stable-decay: Hu et al. 2024, arXiv 2404.06395, section 4).
+    little there: a quirk of google-research/bert, kept. With stable steps, the
+    rate stays at its peak until they end, and the decay counts from there
+    (warm-up-stable-decay: Hu et al. 2024, arXiv 2404.06395, section 4).
 
     Args:
         learning_rate: The peak.
