@@ -27,7 +27,7 @@ from keras_bert.pretraining.read.pairs_to_batches import pretraining_batches
 from keras_bert.pretraining.read.records_to_pairs import InstanceDrawer
 from keras_bert.text.masking import MaskedLMMasker
 from keras_bert.text.tokenizer import BertTokenizer
-from keras_bert.training.share import Share, without_tuning
+from keras_bert.training.distribution import Share, without_tuning
 
 INPUT_FILE = flags.DEFINE_string("input_file", None, "Pre-training records.")
 VOCAB_FILE = flags.DEFINE_string("vocab_file", None, "To draw masks.")

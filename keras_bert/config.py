@@ -1,19 +1,18 @@
 """The sizes and rates of a BERT network."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from absl import logging
 
 from keras_bert.errors import InputError
 from keras_bert.io.paths import to_path
-from keras_bert.settings import check_settings, setting
+from keras_bert.io.whole_files import read_json
+from keras_bert.settings import CheckedSettings, setting
 
 HIDDEN_ACTS = ("gelu", "gelu_erf", "linear", "relu", "tanh")
 DIRECTIONALITIES = ("bidi", "left_to_right")
@@ -34,7 +33,7 @@ _HUGGINGFACE_KEYS = {"architectures", "model_type", "transformers_version"}
 
 
 @dataclasses.dataclass(frozen=True)
-class BertConfig:
+class BertConfig(CheckedSettings):
     """A BERT network, under the keys of the released `bert_config.json`.
 
     Example:
@@ -79,7 +78,7 @@ class BertConfig:
     directionality: str = setting("bidi", choices=DIRECTIONALITIES)
 
     def __post_init__(self):
-        check_settings(self)
+        super().__post_init__()
         if self.hidden_size % self.num_attention_heads:
             raise InputError(
                 f"hidden_size {self.hidden_size} is not a multiple of "
@@ -117,7 +116,7 @@ class BertConfig:
             )
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> BertConfig:
+    def from_dict(cls, values: dict[str, Any]) -> Self:
         """Makes a config from the keys of Google's or Hugging Face's file.
 
         The log names keys that do not shape the network. An unknown key in
@@ -147,7 +146,7 @@ class BertConfig:
         return cls(**{k: v for k, v in values.items() if k in known})
 
     @classmethod
-    def from_json(cls, path: str | Path) -> BertConfig:
+    def from_json(cls, path: str | Path) -> Self:
         """Reads `bert_config.json` or Hugging Face's `config.json`.
 
         A file named config.json is read as Hugging Face's, whatever its keys.
@@ -158,12 +157,7 @@ class BertConfig:
                 f"No model config at {path}; give a file such as "
                 "bert_config.json or those in configs/models."
             )
-        try:
-            values = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise InputError(f"{path} is not valid JSON: {error}.") from error
-        if not isinstance(values, dict):
-            raise InputError(f"{path} is not the JSON object of a config.")
+        values = read_json(path)
         if path.name == "config.json":
             values = {"architectures": None} | values
         try:
@@ -172,7 +166,7 @@ class BertConfig:
             raise InputError(f"{path}: {error}") from error
 
     @classmethod
-    def from_name(cls, name: str) -> BertConfig:
+    def from_name(cls, name: str) -> Self:
         """Returns a config of configs/models, such as "bert_tiny"."""
         # A checkout has configs/ beside the package; an install, inside.
         package = Path(__file__).parent

@@ -1,8 +1,7 @@
 """The progress of a long task: a bar where one can be drawn, else log lines."""
 
-from __future__ import annotations
-
 import contextlib
+import dataclasses
 import logging
 import sys
 import time
@@ -10,6 +9,7 @@ import warnings
 from collections.abc import Iterator
 from logging import BASIC_FORMAT
 from pathlib import Path
+from typing import Self
 
 from absl import flags
 from absl import logging as absl_logging
@@ -24,6 +24,7 @@ with warnings.catch_warnings():
 _INTERVAL = 30
 
 
+@dataclasses.dataclass(eq=False)
 class Progress:
     """Shows the progress of a task; use it in a `with` statement.
 
@@ -41,33 +42,30 @@ class Progress:
             lines, which do not disturb what else is written to it.
     """
 
-    def __init__(
-        self,
-        description: str,
-        total: int | None = None,
-        unit: str = "steps",
-        initial: int = 0,
-        bar: bool = True,
-    ):
-        self._description = description
-        self._unit = unit
-        self._initial = self._done = initial
-        self._total = total
+    description: str
+    total: int | None = None
+    unit: str = "steps"
+    initial: int = 0
+    bar: bool = True
+
+    def __post_init__(self):
+        self._done = self.initial
         in_notebook = type(sys.stderr).__module__ == "ipykernel.iostream"
+        can_draw = in_notebook or sys.stderr.isatty()
         self._bar = tqdm(
-            total=total,
-            initial=initial,
-            desc=description,
-            unit=f" {unit}",
-            unit_scale=not total or total > 100_000,
-            disable=not (bar and (in_notebook or sys.stderr.isatty())),
+            total=self.total,
+            initial=self.initial,
+            desc=self.description,
+            unit=f" {self.unit}",
+            unit_scale=not self.total or self.total > 100_000,
+            disable=not (self.bar and can_draw),
         )
         # An inner bar, such as that of an evaluation, goes.
         self._bar.leave = not self._bar.pos
         self._open = contextlib.ExitStack()
         self._start = self._last_line = time.monotonic()
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> Self:
         self._open.enter_context(shown_log())
         self._open.callback(self._bar.close)
         return self
@@ -88,13 +86,13 @@ class Progress:
             absl_logging.info("%s", self._line(now - self._start, shown))
 
     def _line(self, seconds, shown):
-        total = f" of {self._total:,}" if self._total else ""
-        parts = [f"{self._description}: {self._done:,}{total} {self._unit}"]
+        total = f" of {self.total:,}" if self.total else ""
+        parts = [f"{self.description}: {self._done:,}{total} {self.unit}"]
         parts += [f"{name} {value}" for name, value in shown.items()]
-        speed = (self._done - self._initial) / seconds
-        parts.append(f"{speed:,.3g} {self._unit}/s")
-        if self._total and speed:
-            left = (self._total - self._done) / speed
+        speed = (self._done - self.initial) / seconds
+        parts.append(f"{speed:,.3g} {self.unit}/s")
+        if self.total and speed:
+            left = (self.total - self._done) / speed
             parts.append(f"{tqdm.format_interval(left)} left")
         return ", ".join(parts)
 

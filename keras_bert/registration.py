@@ -6,8 +6,6 @@ has their names, because Keras may not be imported yet and the import of all
 our classes takes time.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 

@@ -1,7 +1,5 @@
 """Fields of settings: what values they take, checked when one is made."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import operator
@@ -51,6 +49,13 @@ def setting(
     return dataclasses.field(
         default=default, metadata=limits | {"choices": choices}
     )
+
+
+class CheckedSettings:
+    """A base of dataclasses whose fields are checked when one is made."""
+
+    def __post_init__(self):
+        check_settings(self)
 
 
 def check_settings(settings: Any) -> None:

@@ -18,7 +18,7 @@ from keras_bert.kinds.network_calls import pack_choices
 from keras_bert.kinds.registry import get_kind
 from keras_bert.models.embedder import build_embedder
 from keras_bert.text.packing import pad
-from keras_bert.training.share import distribute
+from keras_bert.training.distribution import distribute
 from keras_bert.training.steps import Steps
 
 B, C = 64, 3

@@ -18,11 +18,10 @@ from small_run import CONFIG, train_small
 from keras_bert.config import BertConfig
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.training.best import Selection
-from keras_bert.training.distribution import value_of_chief
+from keras_bert.training.distribution import distribute, value_of_chief
 from keras_bert.training.losses import accuracy, cross_entropy
 from keras_bert.training.objectives import BatchObjective, Objective
 from keras_bert.training.optimizers.adam import AdamWeightDecay
-from keras_bert.training.share import distribute
 from keras_bert.training.steps import Steps
 
 NUM_ROWS, S, P, V = 72, 7, 5, 31
@@ -34,7 +33,7 @@ def build_model() -> keras.Model:
         BertConfig(
             vocab_size=V,
             hidden_size=12,
-            num_hidden_layers=2,
+            num_hidden_layers=1,
             num_attention_heads=3,
             intermediate_size=20,
             max_position_embeddings=16,

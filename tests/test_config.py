@@ -109,7 +109,7 @@ def test_a_missing_or_broken_file_is_named(tmp_path):
         BertConfig.from_json(tmp_path / "absent.json")
     broken = tmp_path / "broken.json"
     broken.write_text("{")
-    with pytest.raises(ValueError, match="broken.json is not valid JSON"):
+    with pytest.raises(ValueError, match="broken.json is not JSON"):
         BertConfig.from_json(broken)
 
 

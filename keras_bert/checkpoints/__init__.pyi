@@ -3,8 +3,8 @@ from .load import load_checkpoint as load_checkpoint
 from .load_pretrained import PretrainedModel as PretrainedModel
 from .load_tokenizer import load_tokenizer as load_tokenizer
 from .resize.checkpoint import extend_positions as extend_positions
+from .resize.checkpoint import keep_layers as keep_layers
 from .resize.config import ExtendVocabConfig as ExtendVocabConfig
 from .resize.config import TrimVocabConfig as TrimVocabConfig
-from .resize.layers import keep_layers as keep_layers
 from .resize.vocab import extend_vocab as extend_vocab
 from .resize.vocab import trim_vocab as trim_vocab

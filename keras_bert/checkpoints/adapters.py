@@ -4,22 +4,21 @@ Beside the weights, `adapters.json` says where the base model is, and holds a
 fingerprint of its encoder. Edit the place if the base has moved.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 
-from keras_bert.checkpoints.find import find_weights, is_shipped, read_json
+from keras_bert.checkpoints.find import SCHEME, find_weights, is_shipped
 from keras_bert.checkpoints.heads import heads_of, without_heads
-from keras_bert.checkpoints.hub import SCHEME
 from keras_bert.checkpoints.names import Arrays, StoredArray
 from keras_bert.checkpoints.read import hash_arrays, read_file
 from keras_bert.errors import InputError
 from keras_bert.io.paths import is_remote, to_path
+from keras_bert.io.whole_files import read_json
 
 ADAPTERS_FILE = "adapters.json"
 _A, _B = "lora_kernel_a", "lora_kernel_b"  # Keras' names
@@ -42,7 +41,7 @@ class BaseModel:
     lora_alpha: float
 
     @classmethod
-    def of(cls, checkpoint: str | Path, lora_alpha: float) -> BaseModel:
+    def of(cls, checkpoint: str | Path, lora_alpha: float) -> Self:
         """Describes a checkpoint to which adapters are added."""
         place = str(checkpoint)
         is_name = place.startswith(SCHEME) or is_shipped(place)
@@ -51,7 +50,7 @@ class BaseModel:
         return cls(place, _fingerprint(find_weights(place)), lora_alpha)
 
     @classmethod
-    def beside(cls, file: Path) -> BaseModel:
+    def beside(cls, file: Path) -> Self:
         """Reads the `adapters.json` beside a file of weights.
 
         Raises FileNotFoundError if there is none, InputError if it is wrong.

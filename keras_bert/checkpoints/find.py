@@ -1,20 +1,15 @@
 """A path, a URL or a name -> its file of weights, config, vocabulary."""
 
-from __future__ import annotations
-
-import json
+import functools
 import re
 from pathlib import Path
-from typing import Any
 
-from keras_bert.checkpoints.hub import SCHEME, download
 from keras_bert.checkpoints.keras_files import config_of_file
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
-from keras_bert.io.folders import MARKER
-from keras_bert.io.local_copy import local_copy
+from keras_bert.io.folders import MARKER, local_copy
 from keras_bert.io.paths import is_remote, to_path
-from keras_bert.io.whole_files import is_whole, whole_folder
+from keras_bert.io.whole_files import is_whole, read_json, whole_folder
 
 # The first of these that exists is read.
 _WEIGHTS = (
@@ -25,6 +20,10 @@ _WEIGHTS = (
     "tf_model.h5",
 )
 _FILES = (".safetensors", ".bin", ".h5", ".keras")
+SCHEME = "hf://"
+# What is downloaded: of the weights, the first that the repository has.
+_WEIGHTS_ON_HUB = ("model*.safetensors*", "pytorch_model*.bin*", "tf_model.h5")
+_BESIDE = "*config.json modules.json tokenizer.json vocab.txt *_Dense/*".split()
 # The model that comes with the package, in a folder beside this file.
 SHIPPED = "mini_en"
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
@@ -75,6 +74,49 @@ def find_weights(checkpoint: str | Path) -> Path:
         f"bert_model.ckpt, the output_dir of a run, {SCHEME}owner/name, or "
         f"{SHIPPED}, the model in this package. A folder with {MARKER} is not "
         f"whole.{hint}"
+    )
+
+
+@functools.cache  # a run asks for the same address several times
+def download(url: str) -> Path:
+    """Downloads weights, config and vocabulary; returns their folder.
+
+    Files go to the cache of huggingface_hub and are downloaded once. Its
+    variables HF_ENDPOINT, HF_HOME, HF_HUB_OFFLINE and HF_TOKEN apply.
+
+    Args:
+        url: "hf://google-bert/bert-base-uncased", or with a branch, tag or
+            commit: "hf://google-bert/bert-base-uncased@main".
+
+    Raises:
+        OSError: If the download fails.
+    """
+    try:
+        import huggingface_hub
+        from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+    except ImportError as error:
+        raise InputError(
+            f"{url} is on the Hugging Face Hub, and huggingface_hub is not "
+            "installed; pip install 'keras-bert-tf[hub]'."
+        ) from error
+    name, _, revision = url.removeprefix(SCHEME).partition("@")
+    for weights in _WEIGHTS_ON_HUB:
+        try:
+            folder = huggingface_hub.snapshot_download(
+                name,
+                revision=revision or None,
+                allow_patterns=[*_BESIDE, weights],
+            )
+        except (OSError, HfHubHTTPError, HFValidationError) as error:
+            raise OSError(
+                f"Cannot get {url} ({str(error).splitlines()[0]}); check the "
+                "name, the connection and HF_ENDPOINT, or give a folder."
+            ) from error
+        if any(Path(folder).glob(weights)):
+            return Path(folder)
+    raise FileNotFoundError(
+        f"{url} has none of model.safetensors, pytorch_model.bin and "
+        "tf_model.h5."
     )
 
 
@@ -186,30 +228,3 @@ def vocab_beside(folder: Path) -> Path | None:
     """
     files = (folder / "vocab.txt", folder / "tokenizer.json")
     return next((file for file in files if file.is_file()), None)
-
-
-def read_json(
-    file: Path, of_type: type = dict, *, is_needed: bool = True
-) -> Any:
-    """Reads an object or a list; an empty one if no file is needed or there.
-
-    Raises:
-        FileNotFoundError: If a file that is needed is missing.
-        InputError: If the file holds something else.
-    """
-    if not file.is_file():
-        if not is_needed:
-            return of_type()
-        raise FileNotFoundError(
-            f"{file} is missing; copy the whole folder of the model again."
-        )
-    try:
-        values = json.loads(file.read_bytes())
-    except ValueError as error:
-        raise InputError(
-            f"{file} is not JSON ({error}); copy it again."
-        ) from error
-    if not isinstance(values, of_type):
-        what = "an object" if of_type is dict else "a list"
-        raise InputError(f"{file} is not {what}; copy it again.")
-    return values

@@ -1,7 +1,5 @@
 """Names of weights in google-research/bert (TF1) and the Model Garden (TF2)."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping
@@ -21,7 +19,7 @@ from keras_bert.checkpoints.names import (
 )
 
 _LAYER = "bert/encoder/layer_{i}"
-_ENCODER = {
+GOOGLE_NAMES = {
     "embeddings/word_embeddings": "bert/embeddings/word_embeddings",
     "embeddings/position_embeddings": "bert/embeddings/position_embeddings",
     "embeddings/segment_embeddings": "bert/embeddings/token_type_embeddings",
@@ -98,7 +96,7 @@ def to_google(arrays: Mapping[str, StoredArray]) -> Arrays:
 
 
 def _table(heads):
-    return weight_names(_ENCODER) | weight_names(
+    return weight_names(GOOGLE_NAMES) | weight_names(
         {"next_sentence/dense": "cls/seq_relationship/", **heads},
         transposed=True,
         kernel="output_weights",

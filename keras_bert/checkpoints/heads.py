@@ -1,7 +1,5 @@
 """Heads on the encoder, and what other formats call them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple

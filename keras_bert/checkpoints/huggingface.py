@@ -1,7 +1,5 @@
 """Names of weights in Hugging Face transformers, and its config.json."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -9,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from keras_bert.checkpoints.google import GOOGLE_NAMES
 from keras_bert.checkpoints.heads import (
     heads_of,
     known_heads,
@@ -25,28 +24,17 @@ from keras_bert.checkpoints.names import (
 from keras_bert.config import HUGGINGFACE_ACTS, BertConfig
 from keras_bert.errors import InputError
 
-_LAYER = "encoder.layer.{i}"
-_WORDS = "embeddings.word_embeddings.weight"
-# Without the prefix "bert.".
+# The names of google-research/bert with dots, without the prefix "bert.".
 _ENCODER = {
-    "embeddings/word_embeddings": _WORDS,
-    "embeddings/position_embeddings": "embeddings.position_embeddings.weight",
-    "embeddings/segment_embeddings": "embeddings.token_type_embeddings.weight",
-    "embeddings/layer_norm": "embeddings.LayerNorm",
-    "layer_{i}/attention/query": f"{_LAYER}.attention.self.query",
-    "layer_{i}/attention/key": f"{_LAYER}.attention.self.key",
-    "layer_{i}/attention/value": f"{_LAYER}.attention.self.value",
-    "layer_{i}/attention/output": f"{_LAYER}.attention.output.dense",
-    "layer_{i}/attention_layer_norm": f"{_LAYER}.attention.output.LayerNorm",
-    "layer_{i}/intermediate": f"{_LAYER}.intermediate.dense",
-    "layer_{i}/output": f"{_LAYER}.output.dense",
-    "layer_{i}/output_layer_norm": f"{_LAYER}.output.LayerNorm",
-    "pooler/dense": "pooler.dense",
-    "masked_lm/transform": "cls.predictions.transform.dense",
-    "masked_lm/layer_norm": "cls.predictions.transform.LayerNorm",
+    path: name.removeprefix("bert/")
+    .replace("/layer_", "/layer/")
+    .replace("/", ".")
+    for path, name in GOOGLE_NAMES.items()
+} | {
     "masked_lm/output_bias": "cls.predictions.bias",
     "next_sentence/dense": "cls.seq_relationship",
 }
+_WORDS = "embeddings.word_embeddings.weight"
 # A constant, and a copy of cls.predictions.bias.
 _NOT_WEIGHTS = {"embeddings.position_ids", "cls.predictions.decoder.bias"}
 _DECODER = "cls.predictions.decoder.weight"
@@ -170,6 +158,7 @@ def _table(heads):
     return weight_names(
         _ENCODER | heads,
         transposed=True,
+        embeddings=".weight",
         kernel=".weight",
         bias=".bias",
         gamma=".weight",

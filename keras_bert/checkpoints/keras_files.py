@@ -1,7 +1,5 @@
 """A network of Keras, or its `.keras` file -> its BertConfig and weights."""
 
-from __future__ import annotations
-
 import functools
 import json
 import zipfile
@@ -48,7 +46,7 @@ def read_keras(file: Path) -> Arrays:
     }
 
 
-def arrays_of(network: keras.Model) -> Arrays:
+def arrays_of(network: "keras.Model") -> Arrays:
     """Returns the weights of a network under their paths."""
     return {
         weight.path: StoredArray(
@@ -71,7 +69,7 @@ def config_of_file(file: Path) -> BertConfig:
     return _config(values, str(file))
 
 
-def config_of_network(network: keras.Model) -> BertConfig:
+def config_of_network(network: "keras.Model") -> BertConfig:
     """Returns the config with which a network was built."""
     try:
         values = network.get_config()

@@ -1,7 +1,5 @@
 """A checkpoint in any format -> the weights of a model; none is skipped."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
 _ASK = "does the model config belong to this checkpoint?"
 
 
-def load_checkpoint(model: keras.Model, checkpoint: str | Path) -> None:
+def load_checkpoint(model: "keras.Model", checkpoint: str | Path) -> None:
     """Loads weights into an encoder or a model with any head.
 
     Example:
@@ -62,7 +60,7 @@ def load_checkpoint(model: keras.Model, checkpoint: str | Path) -> None:
         )
 
 
-def load_whole(model: keras.Model, checkpoint: str | Path) -> None:
+def load_whole(model: "keras.Model", checkpoint: str | Path) -> None:
     """As `load_checkpoint`, but no head of the model may be absent."""
     file, absent = _load(model, checkpoint)
     if absent:

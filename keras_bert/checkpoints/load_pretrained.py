@@ -1,7 +1,5 @@
 """A checkpoint -> everything that turns texts into vectors."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,11 +49,11 @@ class PretrainedModel:
     """
 
     encoder: keras.Model
-    preprocessor: BertPreprocessor
+    preprocessor: "BertPreprocessor"
     config: BertConfig
 
     @property
-    def tokenizer(self) -> BertTokenizer:
+    def tokenizer(self) -> "BertTokenizer":
         return self.preprocessor.tokenizer
 
 

@@ -1,7 +1,5 @@
 """A checkpoint -> the tokenizer that it was trained with."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from pathlib import Path
@@ -9,11 +7,8 @@ from typing import Any
 
 from absl import logging
 
-from keras_bert.checkpoints.find import (
-    checkpoint_folder,
-    read_json,
-    vocab_beside,
-)
+from keras_bert.checkpoints.find import checkpoint_folder, vocab_beside
+from keras_bert.io.whole_files import read_json
 from keras_bert.text.tokenizer_settings import (
     TokenizerSettings,
     check_tokenizer_class,
@@ -117,9 +112,7 @@ def resolve_tokenizer_settings(
     return settings
 
 
-def find_tokenizer_settings(
-    checkpoint: str | Path,
-) -> TokenizerSettings | None:
+def find_tokenizer_settings(checkpoint: str | Path) -> TokenizerSettings | None:
     """Returns the settings that the checkpoint tells, or None.
 
     They are in the `tokenizer_config.json` beside the weights, in its

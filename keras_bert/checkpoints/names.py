@@ -1,10 +1,9 @@
 """Arrays in a file, and their names there <-> paths of our weights."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections.abc import Callable, Mapping
+from typing import Self
 
 import numpy as np
 
@@ -29,11 +28,11 @@ class StoredArray:
     read: Callable[[], np.ndarray]
 
     @property
-    def transposed(self) -> StoredArray:
-        return StoredArray(self.shape[::-1], lambda: self.read().T)
+    def transposed(self) -> Self:
+        return type(self)(self.shape[::-1], lambda: self.read().T)
 
-    def reshaped(self, *shape: int) -> StoredArray:
-        return StoredArray(shape, lambda: self.read().reshape(shape))
+    def reshaped(self, *shape: int) -> Self:
+        return type(self)(shape, lambda: self.read().reshape(shape))
 
 
 Arrays = dict[str, StoredArray]
@@ -55,11 +54,15 @@ def weight_names(
             a dense layer.
         transposed: Whether the kernels are stored as [units, inputs].
         ends: What comes after the name of a module for its `kernel`, `bias`,
-            `gamma` or `beta`; by default as here, such as "/kernel".
+            `gamma` or `beta`; by default as here, such as "/kernel". For
+            `embeddings`, by default nothing.
     """
     names = {}
     for path, name in modules.items():
-        if path.endswith(("_embeddings", "_bias")):
+        if path.endswith("_embeddings"):
+            names[path] = name + ends.get("embeddings", ""), False
+            continue
+        if path.endswith("_bias"):
             names[path] = name, False
             continue
         is_norm = path.endswith("layer_norm")

@@ -1,37 +1,34 @@
 """A file of weights in any format -> arrays under the paths of our weights."""
 
-from __future__ import annotations
-
+import contextlib
+import functools
 import hashlib
+import re
+import zipfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+import h5py
 import numpy as np
+import safetensors
+from safetensors import numpy as safetensors_numpy
 
-from keras_bert.checkpoints.find import (
-    find_weights,
-    local_weights,
-    read_json,
-    shards,
-)
+from keras_bert.checkpoints.find import find_weights, local_weights, shards
 from keras_bert.checkpoints.google import from_google
 from keras_bert.checkpoints.huggingface import from_huggingface, is_huggingface
 from keras_bert.checkpoints.keras_files import read_keras
 from keras_bert.checkpoints.names import Arrays, StoredArray
-from keras_bert.checkpoints.weight_files import (
-    read_h5,
-    read_pytorch,
-    read_safetensors,
-)
+from keras_bert.checkpoints.rounded import SCALES, expand_rounded
 from keras_bert.config import check_is_bert
 from keras_bert.errors import InputError
+from keras_bert.io.whole_files import full_disk_named, read_json
 
-_READERS = {
-    ".bin": read_pytorch,
-    ".h5": read_h5,
-    ".keras": read_keras,
-    ".safetensors": read_safetensors,
-}
+# The path of a dataset is LAYER/MODEL_CLASS/MODULE/...:0. Layers of a model
+# with a language-model head repeat the embeddings that they share.
+_DATASET = re.compile(
+    r"[^/]+/tf_[^/]+/(?P<module>.+)/"
+    r"(?P<weight>beta|bias|embeddings|gamma|kernel|weight):0"
+)
 
 
 def read_file(file: Path) -> Arrays:
@@ -81,6 +78,155 @@ def hash_arrays(
         digest.update(f"{path} {array.shape}".encode())
         digest.update(array.data)
     return digest.hexdigest()
+
+
+def read_safetensors(file: Path) -> Arrays:
+    """Reads a `.safetensors` file; raises InputError if it is damaged."""
+    try:
+        # The default maps the file into memory, which then counts it twice.
+        opened = safetensors.safe_open(file, framework="np", backend="pread")
+    except (OSError, safetensors.SafetensorError) as error:
+        raise InputError(
+            f"{file} is not a whole safetensors file ({error}); copy or "
+            "train it again."
+        ) from error
+    slices = {x: opened.get_slice(x) for x in list(opened.keys())}
+    stored = {
+        name: StoredArray(
+            tuple(part.get_shape()), functools.partial(opened.get_tensor, name)
+        )
+        for name, part in slices.items()
+    }
+    for name, part in slices.items():
+        is_8_bits = part.get_dtype() in ("I8", "U8")
+        if is_8_bits and not any(name + x in stored for x in SCALES):
+            raise InputError(
+                f"{file} has {name} in 8 bits, as another package quantized "
+                "it; give the checkpoint before it was quantized."
+            )
+    return expand_rounded(stored, str(file))
+
+
+def write_safetensors(file: Path, stored: Mapping[str, StoredArray]) -> None:
+    """Writes arrays, with the metadata that transformers expects.
+
+    They are float32, but for the numbers of `round_arrays`. Raises OSError
+    if the disk is full.
+    """
+    arrays = {name: _contiguous(array.read()) for name, array in stored.items()}
+    with full_disk_named(file, safetensors.SafetensorError):
+        safetensors_numpy.save_file(arrays, file, metadata={"format": "pt"})
+
+
+def _contiguous(array):
+    is_rounded = array.dtype in (np.int8, np.uint8)
+    return np.ascontiguousarray(array, None if is_rounded else np.float32)
+
+
+def read_pytorch(file: Path) -> Arrays:
+    """Reads a `.bin` file of PyTorch.
+
+    It is a pickle, which can name any function and call it. torch reads only
+    tensors and plain containers, and refuses a file with anything else.
+
+    Raises InputError if it is damaged or has anything but tensors, or if torch
+    is not installed.
+    """
+    try:
+        import torch
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"{file} is a file of PyTorch, which only torch reads; pip install "
+            "'keras-bert-tf[torch]', or get the weights as safetensors."
+        ) from error
+    # Before, such a file could run code all the same (CVE-2025-32434).
+    if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 6):
+        raise InputError(
+            f"torch {torch.__version__} does not read {file} safely; install "
+            "torch 2.6 or later, or get the weights as safetensors."
+        )
+    try:
+        # torch does not compare the checksums.
+        if zipfile.is_zipfile(file) and zipfile.ZipFile(file).testzip():
+            raise ValueError("A checksum is wrong.")
+        tensors = torch.load(file, map_location="cpu", weights_only=True)
+        return {
+            name: StoredArray(tuple(x.shape), x.detach().float().numpy)
+            for name, x in tensors.items()
+        }
+    # Its errors are long, and advise to run the file's code.
+    except Exception:
+        raise InputError(
+            f"{file} is not a whole PyTorch checkpoint that holds only "
+            "tensors; copy it again, or get the weights as safetensors."
+        ) from None
+
+
+def read_h5(file: Path) -> Arrays:
+    """Reads the `tf_model.h5` that a TensorFlow class of transformers wrote.
+
+    transformers removed these classes in its release 5. The names returned are
+    the ones that its PyTorch classes give to the same weights.
+
+    Raises InputError if the file is damaged or another program wrote it.
+    """
+    stored: Arrays = {}
+    with _opened(file) as opened:
+        paths: list[str] = []
+        opened.visit(paths.append)
+        for path in paths:
+            dataset = opened[path]
+            if not isinstance(dataset, h5py.Dataset):
+                continue
+            found = _DATASET.fullmatch(path)
+            # A damaged shape can ask for any amount of memory.
+            if (
+                not found
+                or dataset.dtype.kind != "f"
+                or dataset.nbytes > file.stat().st_size
+            ):
+                raise ValueError(f"{path!r} is not a weight")
+            array = StoredArray(
+                tuple(dataset.shape), functools.partial(_read, file, path)
+            )
+            if found["weight"] == "kernel":  # PyTorch stores [units, inputs]
+                array = array.transposed
+            kind = "bias" if found["weight"] in ("beta", "bias") else "weight"
+            stored.setdefault(f"{_module(found['module'])}.{kind}", array)
+    return stored
+
+
+def _module(path):
+    """bert/encoder/layer_._0/output -> bert.encoder.layer.0.output."""
+    path = re.sub(r"_\._(\d+)", r".\1", path)
+    # `mlm___cls` and `nsp___cls` are both the module `cls`.
+    return re.sub(r"^\w+___", "", path).replace("/", ".")
+
+
+def _read(file, path):
+    with _opened(file) as opened:
+        return opened[path][()]
+
+
+@contextlib.contextmanager
+def _opened(file):
+    try:
+        with h5py.File(file, "r") as opened:
+            yield opened
+    except Exception as error:  # h5py raises any kind of damage
+        reason = " ".join(str(error).split())
+        raise InputError(
+            f"{file} is not a whole tf_model.h5 of transformers ({reason}); "
+            "copy it again."
+        ) from error
+
+
+_READERS = {
+    ".bin": read_pytorch,
+    ".h5": read_h5,
+    ".keras": read_keras,
+    ".safetensors": read_safetensors,
+}
 
 
 def _reader(file):

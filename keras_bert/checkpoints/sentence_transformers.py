@@ -1,18 +1,16 @@
 """Folders of sentence-transformers: modules.json, and their Dense weights."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from keras_bert.checkpoints.find import find_weights, read_json
+from keras_bert.checkpoints.find import find_weights
 from keras_bert.checkpoints.names import Arrays, StoredArray
-from keras_bert.checkpoints.read import read_arrays
-from keras_bert.checkpoints.weight_files import write_safetensors
+from keras_bert.checkpoints.read import read_arrays, write_safetensors
 from keras_bert.errors import InputError
+from keras_bert.io.whole_files import read_json
 
 MODULES_FILE = "modules.json"
 _KERNEL, _BIAS = "linear.weight", "linear.bias"

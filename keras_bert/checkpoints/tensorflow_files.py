@@ -1,7 +1,5 @@
 """TensorFlow's checkpoint files: arrays under the names of variables."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import re

@@ -1,4 +1,4 @@
-r"""Converts a checkpoint to another format; only int8 changes the weights.
+r"""Converts a checkpoint to another format; int8 and int4 round the weights.
 
     keras-bert convert --to=huggingface \
         --input=uncased_L-12_H-768_A-12 --output=bert-base-uncased
@@ -11,8 +11,8 @@ Args:
     input: A folder, a file, a prefix or hf://owner/name.
     output: The new folder.
     to: The new format: google_tf1, huggingface (transformers), keras (this
-        package), int8 (this package, rounded to a quarter of the bytes) or
-        sentence_transformers.
+        package), int8 (this package, rounded to a quarter of the bytes), int4
+        (the same, with word embeddings of 4 bits) or sentence_transformers.
 """
 
 import keras_bert

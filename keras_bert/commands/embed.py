@@ -1,7 +1,6 @@
 r"""Writes the vector of each text of files to a .npy file.
 
-    keras-bert embed --checkpoint=pretrained \
-        --input_file='texts/*.txt.gz' --output_file=vectors.npy
+    keras-bert embed --input_file='texts/*.txt.gz' --output_file=vectors.npy
     keras-bert embed --checkpoint=finetuned --field=title \
         --input_file=articles.jsonl --output_file=titles.npy
     keras-bert embed --checkpoint=e5 --prompt_name=query \
@@ -20,7 +19,8 @@ of google-research/bert does. A line may then be a pair of texts, A ||| B:
 
 Args:
     checkpoint: A fine-tuned model of the kind embedding, a folder of
-        sentence-transformers, or a pre-trained checkpoint.
+        sentence-transformers, or a pre-trained checkpoint; by default, the
+        small English model in this package.
     input_file: Files or globs, separated by commas; may be .gz.
     output_file: Ends with .npy, or with .jsonl for --layers.
     field: The field with the text; by default the whole line.
@@ -47,9 +47,9 @@ def define(flags):
 
 def run(
     flags,
-    checkpoint: str,
     input_file: str,
     output_file: str,
+    checkpoint: str = "mini_en",
     field: str | None = None,
     prompt_name: str | None = None,
     dimensions: int | None = None,

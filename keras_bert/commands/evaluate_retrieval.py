@@ -10,7 +10,8 @@ trec_eval (extra `retrieval`), which can also read out/run.trec.
 
 Args:
     checkpoint: A fine-tuned model of the kind embedding, a folder of
-        sentence-transformers, or a pre-trained checkpoint.
+        sentence-transformers, or a pre-trained checkpoint; by default, the
+        small English model in this package.
     data_dir: The folder of corpus.jsonl, queries.jsonl and qrels/test.tsv.
     output_dir: Gets eval_results.json and run.trec.
     dimensions: The first numbers of each vector to keep.
@@ -22,10 +23,10 @@ from keras_bert.commands.embed import define  # noqa: F401
 
 def run(
     flags,
-    checkpoint: str,
     data_dir: str,
     output_dir: str,
     config: keras_bert.vectors.RetrievalConfig,
+    checkpoint: str = "mini_en",
     dimensions: int | None = None,
 ):
     embedder = keras_bert.load_embedder(

@@ -50,7 +50,8 @@ def run(
     models = [*(model or []), *(model_dir or [])]
     if not models:
         raise keras_bert.InputError(
-            "Give --model or --model_dir; see keras-bert serve --help."
+            "Give --model or --model_dir; --model=mini_en is the small English "
+            "model in this package. See keras-bert serve --help."
         )
     names = model_name or list(map(_name, models))
     if len(names) != len(models) or len(set(names)) != len(names):

@@ -20,12 +20,12 @@ from keras_bert.checkpoints.huggingface import (
     to_huggingface,
     to_huggingface_config,
 )
-from keras_bert.checkpoints.int8 import to_int8
 from keras_bert.checkpoints.load import read_weights
 from keras_bert.checkpoints.load_tokenizer import resolve_tokenizer_settings
+from keras_bert.checkpoints.read import write_safetensors
+from keras_bert.checkpoints.rounded import round_arrays
 from keras_bert.checkpoints.sentence_transformers import write_dense_modules
 from keras_bert.checkpoints.tensorflow_files import write_tensorflow
-from keras_bert.checkpoints.weight_files import write_safetensors
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.export.model_card import CARD
@@ -40,6 +40,7 @@ from keras_bert.text.vocab import load_vocab
 FORMATS = (
     "google_tf1",
     "huggingface",
+    "int4",
     "int8",
     "keras",
     "sentence_transformers",
@@ -53,7 +54,7 @@ def convert_checkpoint(
     *,
     settings: Mapping[str, Any] | None = None,
 ) -> None:
-    """Writes a checkpoint in another format, bit for bit but for int8.
+    """Writes a checkpoint in another format, bit for bit but for int8 and int4.
 
     Example:
         >>> keras_bert.convert_checkpoint(
@@ -72,10 +73,11 @@ def convert_checkpoint(
             of our weights, bert_config.json, vocab.txt,
             tokenizer_config.json), "int8" (as "keras", in a quarter of the
             bytes: matrices are rounded to 8 bits, and only this package reads
-            them; with the task.json of a fine-tuned model) or
-            "sentence_transformers" (as
-            "huggingface", with the modules that turn a text into its vector;
-            from a model of the kind `embedding` or a pre-trained one).
+            them; with the task.json of a fine-tuned model), "int4" (as
+            "int8", but the word embeddings are rounded to 4 bits) or
+            "sentence_transformers" (as "huggingface", with the modules that
+            turn a text into its vector; from a model of the kind `embedding`
+            or a pre-trained one).
         settings: For sentence_transformers, settings of the kind `embedding`
             such as `pooling`; by default the model's, or the defaults of the
             kind if it is a pre-trained one.
@@ -113,7 +115,7 @@ def convert_checkpoint(
     # Also asked for Google's format: the kind refuses what neither can hold.
     labels, more = (
         ((), {})
-        if to in ("int8", "keras")
+        if to in ("int4", "int8", "keras")
         else _task_beside(file.parent, config)
     )
     if is_embedder or to == "huggingface":
@@ -126,8 +128,8 @@ def convert_checkpoint(
         texts["config.json"] = to_json(values)
     else:
         texts["bert_config.json"] = config.to_json()
-    if to == "int8":
-        arrays = to_int8(arrays)
+    if to in ("int4", "int8"):
+        arrays = round_arrays(arrays, bits_of_words=4 if to == "int4" else 8)
         task = file.parent / "task.json"
         if task.is_file():
             texts["task.json"] = task.read_text(encoding="utf-8")

@@ -11,7 +11,7 @@ from typing import Any
 
 import keras
 
-from keras_bert.checkpoints.hub import SCHEME
+from keras_bert.checkpoints.find import SCHEME
 from keras_bert.config import BertConfig
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import atomic_path, whole_folder

@@ -1,7 +1,5 @@
 """Which weights of a pre-trained model are trained, and at which rate."""
 
-from __future__ import annotations
-
 import math
 import re
 

@@ -1,7 +1,5 @@
 """Examples of a task -> batches of features and labels, of similar length."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -9,7 +7,7 @@ import tensorflow as tf
 
 from keras_bert.errors import InputError
 from keras_bert.kinds.examples import Examples
-from keras_bert.training.share import WHOLE, Share
+from keras_bert.training.distribution import WHOLE, Share
 
 # Batches are cut from about this many at a time, sorted by length: enough to
 # leave next to no padding, few enough that the batches differ in every epoch.
@@ -97,6 +95,9 @@ def evaluation_batches(
         )
     order = np.argsort(examples.lengths, kind="stable")
     batches = examples.cut(order, batch_size)
+    if len(batches) == 1:  # making a graph would take longer than the batch
+        batch = examples.batch(tf.constant(order))
+        return tf.data.Dataset.from_tensors(batch), order
     indices = tf.RaggedTensor.from_row_lengths(
         np.concatenate(batches), [len(batch) for batch in batches]
     )

@@ -1,7 +1,5 @@
 """A class for each kind of task, and what makes one of a folder."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,11 +8,10 @@ import keras
 
 from keras_bert.checkpoints.load import load_whole
 from keras_bert.errors import InputError
-from keras_bert.finetuning.config import FinetuningConfig
+from keras_bert.finetuning.config import FinetuningConfig, config_of_fit
 from keras_bert.finetuning.engine import Engine
 from keras_bert.finetuning.few_shot import FEW_SHOT, contrast_and_solve
 from keras_bert.finetuning.finetuned_model import FinetunedModel
-from keras_bert.finetuning.fitting import config_of_fit
 from keras_bert.finetuning.folder import (
     finetuned_folder,
     read_kind,

@@ -1,8 +1,7 @@
 """The settings of a fine-tuning run."""
 
-from __future__ import annotations
-
 import dataclasses
+from typing import Any
 
 from keras_bert.errors import InputError
 from keras_bert.settings import setting
@@ -105,6 +104,8 @@ class FinetuningConfig(AdaptationConfig, DistillationConfig):
             rises.
         early_stopping_patience: The run ends after this many evaluations in
             which the task's first metric has not risen; 0 for never.
+        dropout_rate: The dropout of hidden states and attention weights in
+            this run; by default as the checkpoint's config says.
 
     Example:
         >>> keras_bert.FinetuningConfig(num_train_epochs=2).learning_rate
@@ -120,6 +121,29 @@ class FinetuningConfig(AdaptationConfig, DistillationConfig):
     num_train_epochs: float = setting(3.0, minimum=0)
     warmup_proportion: float = setting(0.1, minimum=0, maximum=1)
     early_stopping_patience: int = setting(0, minimum=0)
+    dropout_rate: float | None = setting(None, minimum=0, below=1)
+
+
+def config_of_fit(
+    config: FinetuningConfig | None, **changes: Any
+) -> FinetuningConfig:
+    """Returns the config with the changes that are not None.
+
+    Raises InputError if `fit` cannot train in this way.
+    """
+    config = FinetuningConfig.checked(config)
+    changes = {name: x for name, x in changes.items() if x is not None}
+    config = dataclasses.replace(config, **changes)
+    if not config.num_train_epochs:
+        raise InputError("epochs is 0, but must be above 0.")
+    if config.do_lower_case is not None:
+        raise InputError(
+            "The model has its tokenizer already; give do_lower_case to "
+            "from_pretrained, not in the config."
+        )
+    if config.distribution_strategy == "multi_worker_mirrored":
+        raise InputError("fit runs in one process; use finetune on workers.")
+    return config
 
 
 def parse_layer_map(text: str) -> dict[int, int]:

@@ -1,13 +1,11 @@
 """What people keep texts and labels in -> a list of rows, each a dict."""
 
-from __future__ import annotations
-
 import reprlib
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from keras_bert.errors import InputError
-from keras_bert.kinds.fields import numbered
+from keras_bert.kinds.fields import is_list, numbered
 from keras_bert.tasks.base import Row
 
 
@@ -116,12 +114,6 @@ def with_label_names(rows: Sequence[Row], labels: Sequence[str]) -> list[Row]:
         {**row, "label": name(row["label"], number)} if "label" in row else row
         for number, row in numbered(rows)
     ]
-
-
-def is_list(values: Any) -> bool:
-    """Returns whether values have an order, and are not a text or a row."""
-    is_one = isinstance(values, (str, bytes, Mapping, Set))
-    return isinstance(values, Iterable) and not is_one
 
 
 def _named_columns(data):

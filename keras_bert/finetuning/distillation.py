@@ -7,8 +7,6 @@ states is learned too (Jiao et al. 2020, arXiv 1909.10351); it is not part of
 the result.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from pathlib import Path
@@ -101,20 +99,13 @@ def distill(
         large = with_hidden_states(large, set(layers.values()))
     hidden = {f"hidden_{i}": f"hidden_{j}" for i, j in layers.items()}
     soft = {f"soft_{name}": name for name in kind.objectives}
-    projected = {
-        name: _project(name, network.output[name], large.output[of_teacher])
-        for name, of_teacher in hidden.items()
-    }
-    network = keras.Model(
-        network.input,
-        {
-            **network.output,
-            **projected,
-            **{name: network.output[like] for name, like in soft.items()},
-        },
-        name=model.name,
-    )
     learned = {**soft, **hidden}
+    outputs = dict(network.output)
+    for name, like in hidden.items():
+        outputs[name] = _project(name, outputs[name], large.output[like])
+    for name, like in soft.items():
+        outputs[name] = outputs[like]
+    network = keras.Model(network.input, outputs, name=model.name)
     large = keras.Model(
         large.input, {name: large.output[name] for name in learned.values()}
     )

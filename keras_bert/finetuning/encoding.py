@@ -9,8 +9,6 @@ each tensor of `Examples`, such as `features/input_ids`, and the lengths of its
 rows if it is ragged. A checksum of four bytes follows.
 """
 
-from __future__ import annotations
-
 import collections
 import concurrent.futures
 import contextlib
@@ -35,8 +33,8 @@ from keras_bert.io.whole_files import shared_path
 from keras_bert.kinds.examples import Examples
 from keras_bert.kinds.fields import NumberedRows, in_chunks
 from keras_bert.kinds.kind import Kind
+from keras_bert.kinds.network_calls import NUM_WINDOWS
 from keras_bert.kinds.spec import spec_to_json
-from keras_bert.kinds.windows import NUM_WINDOWS
 from keras_bert.progress import Progress
 from keras_bert.tasks.base import Row
 

@@ -22,11 +22,7 @@ from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.checkpoints.read import fingerprint_of
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
-from keras_bert.finetuning.adaptation import (
-    adapt,
-    check_adaptation,
-    learning_rate_factors,
-)
+from keras_bert.finetuning import adaptation
 from keras_bert.finetuning.batches import training_batches
 from keras_bert.finetuning.config import FinetuningConfig
 from keras_bert.finetuning.distillation import check_distillation, distill
@@ -42,6 +38,7 @@ from keras_bert.training.best import Selection
 from keras_bert.training.checkpoint import every_weight, find_damage
 from keras_bert.training.distribution import precision
 from keras_bert.training.fingerprint import Fingerprint, digest_of
+from keras_bert.training.history import Row as FigureRow
 from keras_bert.training.run import Plan, Run, Trainee
 
 
@@ -66,7 +63,9 @@ class Engine:
     teacher: str | Path | None = None
 
     def __post_init__(self):
-        check_adaptation(self.config, self.bert_config, self.checkpoint)
+        adaptation.check_adaptation(
+            self.config, self.bert_config, self.checkpoint
+        )
         check_distillation(
             self.teacher, self.kind, self.bert_config, self.config
         )
@@ -88,10 +87,10 @@ class Engine:
         *,
         strategy: tf.distribute.Strategy,
         output_dir: Path,
-        cache_dir: str | Path | None,
         origin: Mapping[str, Any],
-        callbacks: Sequence[keras.callbacks.Callback],
-        starts_over: bool,
+        cache_dir: str | Path | None = None,
+        callbacks: Sequence[keras.callbacks.Callback] = (),
+        starts_over: bool = False,
     ) -> Run:
         """Returns a run on labeled rows, which keeps its best model as `best/`.
 
@@ -164,10 +163,17 @@ class Engine:
         return model
 
     def _build_model(self):
-        model = self.kind.build_model(self.bert_config)
+        bert_config, rate = self.bert_config, self.config.dropout_rate
+        if rate is not None:
+            bert_config = dataclasses.replace(
+                bert_config,
+                hidden_dropout_prob=rate,
+                attention_probs_dropout_prob=rate,
+            )
+        model = self.kind.build_model(bert_config)
         if self.checkpoint:
             load_checkpoint(model, self.checkpoint)
-        adapt(model, self.config)
+        adaptation.adapt(model, self.config)
         return model
 
     def _teach(self, model):
@@ -188,7 +194,7 @@ class Engine:
             build_model=self._build_model,
             objectives=self.kind.training_objectives,
             count_work=self.kind.work_counter(self.bert_config),
-            learning_rate_factors=learning_rate_factors(
+            learning_rate_factors=adaptation.learning_rate_factors(
                 self.config, self.bert_config.num_hidden_layers
             ),
             holds=is_stored_with_adapters
@@ -239,3 +245,29 @@ def _digest_of_examples(examples: Examples) -> str:
 def text_of_rows(rows: Iterable[Row]) -> str:
     """Returns rows as a text that is the same in every process."""
     return json.dumps(list(rows), sort_keys=True, default=repr)
+
+
+def history_of(
+    rows: Iterable[FigureRow], model: keras.Model
+) -> keras.callbacks.History:
+    """Returns the figures of each epoch; figures of training are means."""
+    history = keras.callbacks.History()
+    history.set_model(model)
+    history.on_train_begin()
+    first_step: float = 0
+    parts: list[FigureRow] = []
+    for row in rows:
+        parts.append(row)
+        if "minutes" not in row:  # not the end of an interval
+            continue
+        steps = np.diff([first_step, *(part["step"] for part in parts)])
+        means = {
+            name: float(np.average([x[name] for x in parts], weights=steps))
+            for name in set(row).intersection(*parts)
+            - {"step", "learning_rate"}
+            if len(parts) > 1
+        }
+        logs = {name: means.get(name, value) for name, value in row.items()}
+        history.on_epoch_end(len(history.epoch), logs)
+        first_step, parts = row["step"], []
+    return history

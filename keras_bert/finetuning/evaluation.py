@@ -1,7 +1,5 @@
 """A model and rows -> its answers, and their score."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import keras
@@ -10,12 +8,11 @@ import tensorflow as tf
 
 from keras_bert.errors import InputError
 from keras_bert.finetuning.batches import evaluation_batches
-from keras_bert.kinds.examples import Examples
 from keras_bert.kinds.kind import Answer, Kind
 from keras_bert.progress import Progress
 from keras_bert.tasks.base import Row
+from keras_bert.training.distribution import without_tuning
 from keras_bert.training.objectives import Objective
-from keras_bert.training.share import without_tuning
 
 
 class Evaluation:
@@ -26,9 +23,12 @@ class Evaluation:
             raise InputError("There is no row to evaluate; give labeled rows.")
         self.rows = rows
         self._kind = kind
-        self._batch_size = batch_size
         self._examples = kind.encode(rows, labeled=True)
         kind.gold(rows)  # raises InputError now, not after training
+        # Their graph is made once, for all evaluations of a run.
+        self._batches = evaluation_batches(
+            self._examples, batch_size=batch_size
+        )
         self._predictor: Predictor | None = None
 
     def __call__(
@@ -42,9 +42,7 @@ class Evaluation:
         kind = self._kind
         if self._predictor is None or self._predictor.model is not model:
             self._predictor = Predictor(model, kind.objectives)
-        outputs, loss = self._predictor(
-            self._examples, batch_size=self._batch_size
-        )
+        outputs, loss = self._predictor(*self._batches)
         if tune:
             outputs = kind.tune(model, self._examples, outputs)
         answers = kind.answer(self.rows, self._examples, outputs)
@@ -53,7 +51,7 @@ class Evaluation:
 
 
 class Predictor:
-    """Called on examples, returns the outputs of each and the loss of all.
+    """Called on batches, returns the outputs of each example and the loss.
 
     It runs on the default device, under no strategy. In a run on a TPU, this is
     the CPU of its host, which takes batches of all shapes.
@@ -65,18 +63,18 @@ class Predictor:
         self._run = tf.function(self._outputs_and_sums, autograph=False)
 
     def __call__(
-        self, examples: Examples, *, batch_size: int
+        self, dataset: tf.data.Dataset, order: np.ndarray
     ) -> tuple[dict[str, list[np.ndarray]], float | None]:
         """Returns, by name, an array for each example in order, and the loss.
 
-        Outputs with an axis of tokens are as long as the batch of the
-        example. The loss is None if the examples have no labels.
+        Takes what `evaluation_batches` returns. Outputs with an axis of tokens
+        are as long as the batch of the example. The loss is None if the
+        examples have no labels.
         """
-        dataset, order = evaluation_batches(examples, batch_size=batch_size)
         outputs: dict[str, list] = {
             name: [None] * len(order) for name in self.model.output
         }
-        sums = {name: np.zeros(2) for name in examples.labels}
+        sums = {name: np.zeros(2) for name in dataset.element_spec[1]}
         places = iter(order)
         # One graph for batches of all sizes.
         run = self._run.get_concrete_function(

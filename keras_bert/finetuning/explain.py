@@ -1,7 +1,5 @@
 """A model and a text -> how much each token of it moved the answer."""
 
-from __future__ import annotations
-
 import dataclasses
 import html
 from collections.abc import Mapping

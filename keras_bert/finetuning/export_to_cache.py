@@ -1,7 +1,5 @@
 """A checkpoint -> its exported model in a cache, which a server loads."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from importlib.metadata import version
@@ -10,11 +8,11 @@ from pathlib import Path
 from absl import logging
 
 from keras_bert.checkpoints.find import (
+    SCHEME,
     checkpoint_folder,
     config_beside,
     length_beside,
 )
-from keras_bert.checkpoints.hub import SCHEME
 from keras_bert.checkpoints.sentence_transformers import modules_folder
 from keras_bert.io.folders import file_states
 from keras_bert.io.paths import to_path

@@ -1,7 +1,5 @@
 """A few labeled texts and an encoder of sentences -> a classifier."""
 
-from __future__ import annotations
-
 import dataclasses
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -13,10 +11,10 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.errors import InputError
+from keras_bert.finetuning.batches import evaluation_batches
 from keras_bert.finetuning.config import FinetuningConfig
-from keras_bert.finetuning.engine import Engine
+from keras_bert.finetuning.engine import Engine, history_of
 from keras_bert.finetuning.evaluation import Predictor
-from keras_bert.finetuning.fitting import history_of
 from keras_bert.finetuning.folder import name_without_folders, read_training
 from keras_bert.kinds.classification import Classification
 from keras_bert.tasks.base import Row
@@ -74,10 +72,7 @@ def contrast_and_solve(
             {},
             strategy=get_strategy(config),
             output_dir=Path(folder),
-            cache_dir=None,
             origin={"task": None, "data": None, "checkpoint": origin},
-            callbacks=(),
-            starts_over=False,
         )
         run.train()
         run.write_weights(Path(folder) / "best")
@@ -88,9 +83,8 @@ def contrast_and_solve(
         if weight.path in values:
             weight.assign(values[weight.path])
     examples = contrast.encode(rows, labeled=True)
-    outputs, _ = Predictor(run.model, contrast.objectives)(
-        examples, batch_size=config.eval_batch_size
-    )
+    batches = evaluation_batches(examples, batch_size=config.eval_batch_size)
+    outputs, _ = Predictor(run.model, contrast.objectives)(*batches)
     vectors, labels = np.stack(outputs[_VECTORS]), examples.labels[_VECTORS]
     kernel, bias = _solve(vectors, labels.numpy())
     layer = model.get_layer("classifier")

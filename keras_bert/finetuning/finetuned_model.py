@@ -1,7 +1,5 @@
 """A fine-tuned model: make it or load it, train, ask, evaluate, export it."""
 
-from __future__ import annotations
-
 import dataclasses
 import reprlib
 import tempfile
@@ -24,19 +22,19 @@ from keras_bert.export.finetuned import (
     in_bfloat16,
     load_network,
 )
-from keras_bert.finetuning.config import FinetuningConfig
+from keras_bert.finetuning.batches import evaluation_batches
+from keras_bert.finetuning.config import FinetuningConfig, config_of_fit
 from keras_bert.finetuning.data import as_rows, learn_labels, with_label_names
-from keras_bert.finetuning.engine import Engine
+from keras_bert.finetuning.engine import Engine, history_of
 from keras_bert.finetuning.evaluation import Evaluation, Predictor
 from keras_bert.finetuning.explain import Explanation, explain_row
-from keras_bert.finetuning.fitting import config_of_fit, history_of
 from keras_bert.finetuning.folder import (
     changed_spec,
     describe,
     name_without_folders,
     sidecars,
 )
-from keras_bert.io.local_copy import local_copy
+from keras_bert.io.folders import local_copy
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import check_is_new, whole_folder, write_json
 from keras_bert.kinds.fields import check_text, check_text_list
@@ -265,7 +263,6 @@ class FinetunedModel:
                 evaluations,
                 strategy=strategy,
                 output_dir=folder,
-                cache_dir=None,
                 origin={"task": None, "data": None, "checkpoint": origin},
                 callbacks=callbacks,
                 starts_over=overwrite_output_dir,
@@ -296,7 +293,8 @@ class FinetunedModel:
         examples = kind.encode(rows, labeled=False)
         if self._predictor is None or self._predictor.model is not self.model:
             self._predictor = Predictor(self.model, kind.objectives)
-        outputs, _ = self._predictor(examples, batch_size=batch_size)
+        batches = evaluation_batches(examples, batch_size=batch_size)
+        outputs, _ = self._predictor(*batches)
         return kind.answer(rows, examples, outputs)
 
     def rank(

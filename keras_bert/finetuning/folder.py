@@ -1,7 +1,5 @@
 """The folder of a fine-tuned model: its files, and what is read from them."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Mapping, Sequence
@@ -15,8 +13,8 @@ from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.config import BertConfig, check_is_bert
 from keras_bert.errors import InputError
 from keras_bert.export.model_card import finetuned_card, write_card
-from keras_bert.finetuning.data import is_list
 from keras_bert.io.whole_files import to_json
+from keras_bert.kinds.fields import is_list
 from keras_bert.kinds.hub_config import HubConfig
 from keras_bert.kinds.kind import Kind, TaskSpec
 from keras_bert.kinds.spec import (

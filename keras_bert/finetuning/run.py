@@ -1,7 +1,5 @@
 """A task and a pre-trained model -> a fine-tuned model and its metrics."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import json

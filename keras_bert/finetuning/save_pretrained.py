@@ -1,7 +1,5 @@
 """A network of Keras, trained in any way -> a folder that is a checkpoint."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

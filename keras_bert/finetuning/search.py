@@ -1,7 +1,5 @@
 """The paper's search: many fine-tuning runs, the best chosen on the dev set."""
 
-from __future__ import annotations
-
 import csv
 import dataclasses
 import json

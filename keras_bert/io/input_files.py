@@ -1,7 +1,5 @@
 """Text files to read, here or on a store: globs of names, plain or gzip."""
 
-from __future__ import annotations
-
 import contextlib
 import glob
 import gzip

@@ -5,8 +5,6 @@ paths have the methods of pathlib; never call `mkdir` on one, because that may
 make a bucket.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

@@ -1,9 +1,6 @@
 """A file that is written in steps; after a kill, the next run continues it."""
 
-from __future__ import annotations
-
 import gzip
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -12,6 +9,7 @@ from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import (
     atomic_path,
     check_is_not_folder,
+    read_json,
     remove,
     write_json,
 )
@@ -39,7 +37,7 @@ class ResumableFile:
         self.state: dict[str, Any] | None = None
         self._num_parts = 0
         if self._progress.exists():
-            progress = json.loads(self._progress.read_bytes())
+            progress = read_json(self._progress)
             self.state, self._num_parts = progress["state"], progress["parts"]
 
     def append(self, data: str | bytes, state: dict[str, Any]) -> None:

@@ -1,7 +1,5 @@
 """Files and folders that appear under their name only when they are whole."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -141,6 +139,33 @@ def check_is_not_folder(path: str | Path) -> None:
     """Raises IsADirectoryError if a folder is in the place of a file."""
     if to_path(path).is_dir():
         raise IsADirectoryError(f"{path} is a folder; give the name of a file.")
+
+
+def read_json(
+    file: Path, of_type: type = dict, *, is_needed: bool = True
+) -> Any:
+    """Reads an object or a list; an empty one if no file is needed or there.
+
+    Raises:
+        FileNotFoundError: If a file that is needed is missing.
+        InputError: If the file holds something else.
+    """
+    if not file.is_file():
+        if not is_needed:
+            return of_type()
+        raise FileNotFoundError(
+            f"{file} is missing; copy the whole folder of the model again."
+        )
+    try:
+        values = json.loads(file.read_bytes())
+    except ValueError as error:
+        raise InputError(
+            f"{file} is not JSON ({error}); copy it again."
+        ) from error
+    if not isinstance(values, of_type):
+        what = "an object" if of_type is dict else "a list"
+        raise InputError(f"{file} is not {what}; copy it again.")
+    return values
 
 
 def write_json(path: str | Path, values: Any) -> None:

@@ -3,8 +3,6 @@
 They are the answers of `serving_default`, in arrays. Strings are bytes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

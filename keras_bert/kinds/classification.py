@@ -1,7 +1,5 @@
 """Tasks with one label for a text or a pair of texts."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Sequence

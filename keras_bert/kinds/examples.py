@@ -9,8 +9,13 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.kinds.network_calls import Tensors, choices_fit, pack_choices
-from keras_bert.kinds.windows import NUM_WINDOWS
+from keras_bert.kinds.network_calls import (
+    NUM_WINDOWS,
+    Tensors,
+    choices_fit,
+    group_texts,
+    pack_choices,
+)
 from keras_bert.text.packing import how_read, pad
 
 # The label of a token that is not learned.
@@ -132,17 +137,15 @@ class Examples:
         ]
 
     def grouped(self, size: int, labels: Tensors) -> Examples:
-        """Joins `size` examples of one row each to an example of choices."""
+        """Joins `size` examples of one text each to an example."""
         assert self.truncated is not None
+        features = group_texts(self.features, size)
         return Examples(
-            {
-                name: tf.RaggedTensor.from_uniform_row_length(x, size)
-                for name, x in self.features.items()
-            },
+            features,
             np.arange(len(self.rows) // size),
             labels,
             truncated=np.any(self.truncated.reshape(-1, size), axis=1),
-            are_choices=True,
+            are_choices=NUM_WINDOWS not in features,
         )
 
     def batch(self, indices: tf.Tensor) -> tuple[dict[str, tf.Tensor], ...]:

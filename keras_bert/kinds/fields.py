@@ -1,11 +1,9 @@
 """Checks the fields of rows, and encodes rows with one text or two."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import reprlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -112,13 +110,18 @@ def check_text(value: Any, name: str) -> None:
         ) from error
 
 
+def is_list(values: Any) -> bool:
+    """Returns whether values have an order, and are not a text or a row."""
+    is_one = isinstance(values, (str, bytes, Mapping, Set))
+    return isinstance(values, Iterable) and not is_one
+
+
 def check_text_list(values: Any, name: str) -> tuple[str, ...]:
     """Returns texts in their order; raises InputError for anything else.
 
     `name` is what they are, such as "labels".
     """
-    has_no_order = isinstance(values, (str, Mapping, set, frozenset))
-    if has_no_order or not hasattr(values, "__len__"):
+    if not is_list(values) or not hasattr(values, "__len__"):
         raise InputError(
             f"The {name} are {values!r:.80}; give a list of strings."
         )

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from keras_bert.checkpoints.find import read_json
 from keras_bert.checkpoints.sentence_transformers import modules_folder
 from keras_bert.errors import InputError
+from keras_bert.io.whole_files import read_json
 
 # The architecture of a folder with the modules of sentence-transformers.
 SENTENCE_TRANSFORMER = "SentenceTransformer"

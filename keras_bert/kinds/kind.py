@@ -1,7 +1,5 @@
 """The base class of all kinds of tasks."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import importlib

@@ -1,7 +1,5 @@
 """A task with any number of labels for a text or a pair of texts."""
 
-from __future__ import annotations
-
 import itertools
 
 import keras

@@ -1,7 +1,5 @@
 """A task that asks for the best of several endings of a text."""
 
-from __future__ import annotations
-
 import numpy as np
 import tensorflow as tf
 

@@ -1,7 +1,5 @@
 """Calls a network on many texts: several in a row, and some rows at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import keras
@@ -12,6 +10,8 @@ from keras_bert.text.packing import pad
 
 Tensors = dict[str, tf.Tensor | tf.RaggedTensor]
 
+# The feature that says how many windows each text of an example has.
+NUM_WINDOWS = "num_windows"
 # Attention compares all tokens of a row, also of different texts. Up
 # to this size, that takes no longer than the padding that is saved.
 TOKENS_PER_ROW = 128
@@ -117,7 +117,7 @@ def _num_together(sizes, limit):
     padded = tf.reduce_max(sizes) * numbers
     lost = padded - tf.cumsum(sizes)
     fit = (padded <= limit) & (lost <= _TOKENS_OF_A_CALL + padded // 8)
-    return tf.maximum(tf.reduce_max(tf.boolean_mask(numbers, fit)), 1)
+    return tf.maximum(tf.reduce_max(tf.where(fit, numbers, 1)), 1)
 
 
 def _widened(outputs, width):
@@ -165,6 +165,29 @@ def pack_rows(texts: Tensors, counts: tf.Tensor) -> tuple[Tensors, tf.Tensor]:
         places, tf.cast(begins, tf.int32), shape
     )
     return rows, places
+
+
+def group_texts(texts: Tensors, num_texts: int) -> Tensors:
+    """Joins C texts to an example: [B*C, (tokens)] -> [B, C, (tokens)].
+
+    The windows of texts, [B*C, (W), (tokens)] as `pack` returns them, become
+    the inputs of `build_embedder(window_pooling=...)`: [B, (M), (tokens)],
+    and `num_windows`, int32 [B, C], the number of windows of each text.
+    """
+    input_ids = texts["input_ids"]
+    if input_ids.ragged_rank == 1:
+        return {
+            name: tf.RaggedTensor.from_uniform_row_length(x, num_texts)
+            for name, x in texts.items()
+        }
+    counts = tf.reshape(input_ids.row_lengths(), [-1, num_texts])  # [B, C]
+    joined: Tensors = {
+        name: tf.RaggedTensor.from_row_lengths(
+            x.values, tf.reduce_sum(counts, axis=1), validate=False
+        )
+        for name, x in texts.items()
+    }
+    return joined | {NUM_WINDOWS: tf.cast(counts, tf.int32)}
 
 
 def choices_fit(num_tokens, num_examples):

@@ -1,7 +1,5 @@
 """Tasks with a number for a text or a pair of texts."""
 
-from __future__ import annotations
-
 import math
 from typing import ClassVar
 

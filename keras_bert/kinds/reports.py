@@ -1,7 +1,5 @@
 """The reports of several kinds: a confusion matrix, the worst errors."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 

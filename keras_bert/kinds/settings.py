@@ -4,8 +4,6 @@ Flags are made of them. A module named `settings` imports no TensorFlow, so
 that --help and the message about a wrong flag come at once.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 
@@ -122,3 +120,58 @@ class RerankerSettings(WindowSettings):
     """
 
     score_activation: str = setting("sigmoid", choices=("sigmoid", "linear"))
+
+
+@dataclasses.dataclass(frozen=True)
+class TokenClassificationSettings(LabelSmoothingSettings):
+    """Settings of a token classification task.
+
+    Attributes:
+        entity_grouping: How entities are found in a text, and scored. words
+            joins the labels of words, and the score is the least of them;
+            first and simple are the strategies of transformers, whose score
+            is the mean: first joins the labels of words, simple the labels of
+            tokens, and it may cut a word.
+        crf: Whether the labels of a text are chosen together, with scores of
+            which label follows which (a linear-chain CRF).
+    """
+
+    # A window with [CLS] and [SEP] has room for two more tokens.
+    max_seq_length: int = setting(128, minimum=4)
+    entity_grouping: str = setting(
+        "words", choices=("words", "first", "simple")
+    )
+    crf: bool = False
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.crf and self.label_smoothing:
+            raise InputError(
+                f"label_smoothing is {self.label_smoothing}, but the loss of a "
+                "CRF cannot be smoothed; set it to 0, or crf to False."
+            )
+
+
+@dataclasses.dataclass(frozen=True)
+class SpanSettings(KindSettings):
+    """Settings of a span task; names as in google-research/bert.
+
+    Attributes:
+        doc_stride: Tokens from the start of one window of a long context to
+            the start of the next.
+        max_query_length: Longer questions are truncated to this many tokens.
+        max_answer_length: Longest answer, in tokens.
+        n_best_size: Number of answers in nbest_predictions.json.
+        answers_may_be_missing: Whether some questions have no answer, as in
+            SQuAD 2.0. Otherwise every question gets one.
+        null_score_diff_threshold: The model gives no answer if the score of
+            "no answer" exceeds the best answer's score by more than this.
+    """
+
+    max_seq_length: int = 384
+    doc_stride: int = 128
+    max_query_length: int = 64
+    max_answer_length: int = 30
+    n_best_size: int = 20
+    answers_may_be_missing: bool = False
+    null_score_diff_threshold: float = setting(0.0, minimum=-math.inf)

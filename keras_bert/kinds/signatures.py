@@ -1,7 +1,5 @@
 """The functions of a SavedModel."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Finds what the task of a model is, and builds the kind that it describes."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The base of the kinds that give one answer for a text or a pair of texts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -15,9 +13,11 @@ from keras_bert.errors import InputError
 from keras_bert.kinds.fields import encode_texts
 from keras_bert.kinds.kind import Kind
 from keras_bert.kinds.network_calls import call_on_texts
+from keras_bert.kinds.settings import WindowSettings
 from keras_bert.kinds.signatures import Signature, one_graph
-from keras_bert.kinds.windows import text_preprocessor
 from keras_bert.models.window_pooling import pool_windows
+from keras_bert.text.packing import BertPreprocessor
+from keras_bert.text.tokenizer import BertTokenizer
 
 
 class TextKind(Kind):
@@ -100,3 +100,15 @@ class TextKind(Kind):
             more = {"regress": Signature(regress, inputs, method=method)}
         by_label = ("scores",) if labels else ()
         return {"serving_default": Signature(answer, inputs, by_label), **more}
+
+
+def text_preprocessor(
+    settings: WindowSettings, tokenizer: BertTokenizer
+) -> BertPreprocessor:
+    """Returns what packs texts, in windows if the settings say so."""
+    return BertPreprocessor(
+        tokenizer,
+        settings.max_seq_length,
+        doc_stride=settings.doc_stride if settings.in_windows else 0,
+        max_num_windows=settings.max_num_windows,
+    )

@@ -1,7 +1,5 @@
 """Counts sequences, tokens and floating-point operations of a batch."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,10 +9,7 @@ from keras_bert.config import BertConfig
 
 
 def count_work(
-    features: Mapping[str, Any],
-    config: BertConfig,
-    *,
-    num_labels: int,
+    features: Mapping[str, Any], config: BertConfig, *, num_labels: int
 ) -> dict[str, Any]:
     """Counts `sequences`, `tokens` and the `flops` of training on them.
 

@@ -1,7 +1,5 @@
 """LoRA: low-rank updates of dense layers (Hu et al., arXiv 2106.09685)."""
 
-from __future__ import annotations
-
 import operator
 
 import keras

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert.errors import InputError
+from keras_bert.io.folders import local_copy
 from keras_bert.io.input_files import expand_globs
-from keras_bert.io.local_copy import local_copy
 from keras_bert.io.resumable_file import ResumableFile
 from keras_bert.predict.request_lines import (
     RequestLine,

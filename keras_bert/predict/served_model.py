@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from keras_bert.errors import InputError
-from keras_bert.io.local_copy import local_copy
+from keras_bert.io.folders import local_copy
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import is_whole
 from keras_bert.predict.functions import load_functions

@@ -1,7 +1,5 @@
 """The settings of a pre-training run."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from keras_bert.settings import setting
@@ -19,7 +17,6 @@ class PretrainingConfig(TrainConfig, MaskingConfig):
         num_train_steps: Steps of the whole run.
         num_warmup_steps: Steps until the learning rate reaches its peak.
         max_seq_length: Length of the sequences in the records.
-        max_predictions_per_seq: Masked positions of a record.
         do_lower_case: Whether the text of the records was lower-cased, which
             later steps have to know; by default as the file beside the
             records says, or else as the vocabulary suggests.
@@ -42,11 +39,7 @@ class PretrainingConfig(TrainConfig, MaskingConfig):
     num_train_steps: int = 100_000
     num_warmup_steps: int = setting(10_000, minimum=0)
     max_seq_length: int = 128
-    max_predictions_per_seq: int = 20
     do_lower_case: bool | None = None
     next_sentence: bool = True
     pack_sequences: bool = False
     init_moments: bool = False
-
-    def __post_init__(self):
-        MaskingConfig.__post_init__(self)

@@ -1,7 +1,5 @@
 """Records -> a pre-trained model: masked LM and next sentence together."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from collections.abc import Sequence
@@ -189,11 +187,7 @@ def _open(files, config, tokenizer):
     """Returns records; the tokenizer masks records without masks."""
     drawer = tokenizer and InstanceDrawer(
         tokenizer,
-        MaskedLMMasker(
-            tokenizer,
-            max_predictions_per_seq=config.max_predictions_per_seq,
-            config=config,
-        ),
+        MaskedLMMasker(tokenizer, config=config),
         max_seq_length=config.max_seq_length,
         random_seed=config.random_seed,
     )
@@ -205,8 +199,14 @@ def _open(files, config, tokenizer):
     )
 
 
-def _outputs(config):
-    return ("masked_lm", "next_sentence")[: 1 + config.next_sentence]
+def _objectives(config):
+    metrics = {"accuracy": accuracy}
+    objectives = {
+        "masked_lm": Objective(cross_entropy, metrics, {"perplexity": tf.exp})
+    }
+    if config.next_sentence:
+        objectives["next_sentence"] = Objective(cross_entropy, metrics)
+    return objectives
 
 
 def _trainee(bert_config, config, checkpoint):
@@ -222,14 +222,7 @@ def _trainee(bert_config, config, checkpoint):
 
     return Trainee(
         build_model=build_model,
-        objectives={
-            output: Objective(
-                cross_entropy,
-                {"accuracy": accuracy},
-                {"perplexity": tf.exp} if output == "masked_lm" else {},
-            )
-            for output in _outputs(config)
-        },
+        objectives=_objectives(config),
         count_work=functools.partial(
             count_work,
             config=bert_config,
@@ -245,7 +238,7 @@ def _plan(records, held_out, bert_config, config, checkpoint):
     batches = functools.partial(
         pretraining_batches,
         vocab_size=bert_config.vocab_size,
-        outputs=_outputs(config),
+        outputs=tuple(_objectives(config)),
         packed=config.pack_sequences,
     )
 

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert.errors import InputError
-from keras_bert.io.folders import file_states
-from keras_bert.io.local_copy import brief_copy
+from keras_bert.io.folders import brief_copy, file_states
 from keras_bert.predict.versions import (
     find_versions,
     is_version,

@@ -1,7 +1,5 @@
 """The description of a data set to fine-tune on."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path

@@ -3,8 +3,6 @@
 CoNLL-2003 (Tjong Kim Sang and De Meulder 2003) has names of four types.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

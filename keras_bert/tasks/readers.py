@@ -7,8 +7,6 @@ validation="dev.tsv", test="test.tsv". Only splits whose names begin with train
 or validation have labels.
 """
 
-from __future__ import annotations
-
 import csv as csv_files
 import json
 import math

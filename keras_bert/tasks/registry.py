@@ -1,7 +1,5 @@
 """Name -> task; a task is also found in a file of one's own."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import importlib

@@ -1,7 +1,5 @@
 """SQuAD (Rajpurkar et al. 2016 and 2018), from the official JSON files."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,12 +1,10 @@
 """A data set of tensorflow-datasets -> the rows of a task."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
 from keras_bert.errors import InputError
-from keras_bert.io.local_copy import local_copy
+from keras_bert.io.folders import local_copy
 from keras_bert.io.paths import to_path
 from keras_bert.tasks.base import Row, Task
 

@@ -5,8 +5,6 @@ The random numbers depend on a row only, not on its batch. (A seed of
 (Steele, Lea and Flood 2014), which is a function of a counter.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 
@@ -49,7 +47,6 @@ class MaskedLMMasker(tf.Module):
         self,
         tokenizer: BertTokenizer,
         *,
-        max_predictions_per_seq: int = 20,
         config: MaskingConfig | None = None,
         **settings: Any,
     ):
@@ -58,7 +55,7 @@ class MaskedLMMasker(tf.Module):
         self._config = dataclasses.replace(
             config or MaskingConfig(), **settings
         )
-        self._max_predictions = max_predictions_per_seq
+        self._max_predictions = self._config.max_predictions_per_seq
         self._mask_id = tokenizer.mask_id
         self._never_masked = (tokenizer.cls_id, tokenizer.sep_id)
         self._vocab_size = tokenizer.vocab_size

@@ -1,18 +1,17 @@
 """The settings of masking."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from keras_bert.errors import InputError
-from keras_bert.settings import check_settings, setting
+from keras_bert.settings import CheckedSettings, setting
 
 
 @dataclasses.dataclass(frozen=True)
-class MaskingConfig:
+class MaskingConfig(CheckedSettings):
     """The settings of a `MaskedLMMasker`; the defaults are the paper's.
 
     Attributes:
+        max_predictions_per_seq: Most tokens to predict of a sequence.
         masked_lm_prob: Share of the tokens to predict.
         mask_rate: Share of the tokens to predict that become [MASK].
         random_rate: Share of the tokens to predict that become a random
@@ -20,13 +19,14 @@ class MaskingConfig:
         do_whole_word_mask: Whether a word is masked with all its pieces.
     """
 
+    max_predictions_per_seq: int = 20
     masked_lm_prob: float = setting(0.15, below=1)
     mask_rate: float = setting(0.8, minimum=0)
     random_rate: float = setting(0.1, minimum=0)
     do_whole_word_mask: bool = False
 
     def __post_init__(self):
-        check_settings(self)
+        super().__post_init__()
         if self.mask_rate + self.random_rate > 1:
             raise InputError(
                 f"mask_rate is {self.mask_rate} and random_rate is "

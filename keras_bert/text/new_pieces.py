@@ -1,7 +1,5 @@
 """Words of a text -> their pieces, and the pieces that a vocabulary lacks."""
 
-from __future__ import annotations
-
 import collections
 import heapq
 import itertools

@@ -1,7 +1,6 @@
 """Texts and pairs of texts -> features of the encoder."""
 
-from __future__ import annotations
-
+import dataclasses
 import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -11,6 +10,7 @@ import tensorflow as tf
 from keras_bert.errors import InputError
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.windows import lay_out_windows
+from keras_bert.text.without_tensorflow import check_room_for_pair
 
 _FOR_PAIRS = (
     "for pairs, give the first and the second texts: "
@@ -65,6 +65,7 @@ def how_read(
     }
 
 
+@dataclasses.dataclass(eq=False)
 class BertPreprocessor(tf.Module):
     """Strings -> `input_ids`, `input_mask` and `segment_ids`.
 
@@ -91,24 +92,15 @@ class BertPreprocessor(tf.Module):
         max_num_windows: Most windows of a text, the first ones; 0 for all.
     """
 
-    def __init__(
-        self,
-        tokenizer: BertTokenizer,
-        max_seq_length: int = 128,
-        *,
-        doc_stride: int = 0,
-        max_num_windows: int = 0,
-    ):
+    tokenizer: BertTokenizer
+    max_seq_length: int = 128
+    _: dataclasses.KW_ONLY
+    doc_stride: int = 0
+    max_num_windows: int = 0
+
+    def __post_init__(self):
         super().__init__(name="bert_preprocessor")
-        if max_seq_length < 4:
-            raise InputError(
-                f"max_seq_length is {max_seq_length}, but must be at least 4: "
-                "a pair has three special tokens."
-            )
-        self.tokenizer = tokenizer
-        self.max_seq_length = max_seq_length
-        self.doc_stride = doc_stride
-        self.max_num_windows = max_num_windows
+        check_room_for_pair(self.max_seq_length)
 
     def __call__(self, first: Any, second: Any = None) -> dict[str, tf.Tensor]:
         """Packs texts, or pairs of texts, to int32 [B, S], or [B, W, S].
@@ -209,9 +201,7 @@ def pack_segments(
     return Packed(features, truncated)
 
 
-def pad(
-    packed: dict[str, tf.Tensor | tf.RaggedTensor],
-) -> dict[str, tf.Tensor]:
+def pad(packed: dict[str, tf.Tensor | tf.RaggedTensor]) -> dict[str, tf.Tensor]:
     """Ragged features -> dense features [B, S], or [B, W, S].
 
     If they have no `input_mask`, it is 1 for every token.

@@ -5,8 +5,6 @@ the word pieces of the package `tokenizers`: also in `dataset.map`, but not in
 a SavedModel.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Callable, Sequence
 from typing import Any

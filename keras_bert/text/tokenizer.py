@@ -1,7 +1,5 @@
 """Strings -> ids of word pieces with their places in the text, and back."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,10 +35,7 @@ class BertTokenizer(TokenizerBase, tf.Module):
     """
 
     def __init__(
-        self,
-        vocab_file: str | Path,
-        do_lower_case: bool = True,
-        **options: Any,
+        self, vocab_file: str | Path, do_lower_case: bool = True, **options: Any
     ):
         super().__init__(vocab_file, do_lower_case, **options)
         # What finds the word pieces; with another one, ids may differ.
@@ -68,7 +63,7 @@ class BertTokenizer(TokenizerBase, tf.Module):
             return self._wordpiece.tokenize(clean)
         return self._tokenize(clean)[0]
 
-    def tokenize_with_offsets(self, texts: tf.Tensor) -> TokensWithOffsets:
+    def tokenize_with_offsets(self, texts: tf.Tensor) -> "TokensWithOffsets":
         """Does the same, and tells which part of the text each token is.
 
         A token neither starts nor ends with a character that cleaning removed.

@@ -4,18 +4,16 @@ These are `tokenizer_config.json`, `config.json` and the `tokenizer.json` of the
 package `tokenizers`.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from keras_bert.errors import InputError
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import to_json
-from keras_bert.settings import check_settings
+from keras_bert.settings import CheckedSettings
 
 # A longer word becomes [UNK]; counted in characters, not in bytes.
 MAX_CHARS_PER_WORD = 200
@@ -46,7 +44,7 @@ _SETTINGS = {
 
 
 @dataclasses.dataclass(frozen=True)
-class TokenizerSettings:
+class TokenizerSettings(CheckedSettings):
     """Settings that a checkpoint was trained with, in Hugging Face's terms.
 
     Example:
@@ -67,9 +65,6 @@ class TokenizerSettings:
     strip_accents: bool | None = None
     tokenize_chinese_chars: bool = True
 
-    def __post_init__(self):
-        check_settings(self)
-
     @property
     def strips_accents(self) -> bool:
         if self.strip_accents is None:
@@ -85,9 +80,7 @@ class TokenizerSettings:
         return json.dumps(values, indent=2, sort_keys=True) + "\n"
 
     @classmethod
-    def from_json(
-        cls, file: str | Path, defaults: TokenizerSettings | None = None
-    ) -> TokenizerSettings:
+    def from_json(cls, file: str | Path, defaults: Self | None = None) -> Self:
         """Reads a `tokenizer_config.json`.
 
         `defaults` are the values that the file does not have. Raises

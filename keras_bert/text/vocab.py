@@ -4,8 +4,6 @@ vocab.txt has a word piece a line; its id is the number of the line.
 transformers writes `tokenizer.json` instead since its release 5.
 """
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 import functools

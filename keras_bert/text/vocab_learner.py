@@ -1,7 +1,5 @@
 """Lines of text -> word counts -> a vocabulary of word pieces."""
 
-from __future__ import annotations
-
 import collections
 import functools
 import itertools

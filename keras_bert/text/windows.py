@@ -1,7 +1,5 @@
 """Long texts -> overlapping windows that the encoder can read."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import tensorflow as tf

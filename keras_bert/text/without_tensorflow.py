@@ -3,8 +3,7 @@
 `make_tokenizer` and `make_preprocessor` are the one place that chooses.
 """
 
-from __future__ import annotations
-
+import dataclasses
 import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
@@ -83,6 +82,16 @@ class ListTokenizer(TokenizerBase):
         return [" ".join(self.tokens(x)).replace(" ##", "") for x in ids]
 
 
+def check_room_for_pair(max_seq_length: int) -> None:
+    """Raises InputError if the special tokens of a pair leave no room."""
+    if max_seq_length < 4:
+        raise InputError(
+            f"max_seq_length is {max_seq_length}, but must be at least 4: "
+            "a pair has three special tokens."
+        )
+
+
+@dataclasses.dataclass(eq=False)
 class ListPreprocessor:
     """Lists of strings -> the features of the encoder, as NumPy arrays.
 
@@ -93,14 +102,11 @@ class ListPreprocessor:
         max_seq_length: The longest sequence; longer texts are cut.
     """
 
-    def __init__(self, tokenizer: ListTokenizer, max_seq_length: int = 128):
-        if max_seq_length < 4:
-            raise InputError(
-                f"max_seq_length is {max_seq_length}, but must be at least 4: "
-                "a pair has three special tokens."
-            )
-        self.tokenizer = tokenizer
-        self.max_seq_length = max_seq_length
+    tokenizer: ListTokenizer
+    max_seq_length: int = 128
+
+    def __post_init__(self):
+        check_room_for_pair(self.max_seq_length)
 
     def __call__(
         self, first: Sequence[str], second: Sequence[str] | None = None

@@ -1,7 +1,5 @@
 """Text -> clean text -> words and punctuation marks, before any word piece."""
 
-from __future__ import annotations
-
 import tensorflow as tf
 
 from keras_bert.text import text_ops

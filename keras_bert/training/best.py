@@ -1,9 +1,6 @@
 """The best checkpoint of a run, which is kept as its result."""
 
-from __future__ import annotations
-
 import dataclasses
-import json
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,7 +8,7 @@ from typing import Any
 
 import keras
 
-from keras_bert.io.whole_files import is_whole, whole_folder
+from keras_bert.io.whole_files import is_whole, read_json, whole_folder
 
 SCORE_FILE = "score.json"
 
@@ -40,7 +37,7 @@ def best_of(folder: Path) -> dict[str, Any]:
     folder = whole_folder(folder)
     file = folder / SCORE_FILE
     if is_whole(folder) and file.is_file():
-        return json.loads(file.read_text(encoding="utf-8"))
+        return read_json(file)
     return {"step": 0, "score": None}
 
 

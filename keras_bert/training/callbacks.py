@@ -1,7 +1,5 @@
 """Callbacks of Keras in our own loop, such as the loggers that users bring."""
 
-from __future__ import annotations
-
 import collections
 from collections.abc import Sequence
 from typing import Any

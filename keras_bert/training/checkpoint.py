@@ -10,8 +10,6 @@ A run may choose to hold only the weights that it trains. All other weights must
 then have their values before the checkpoint is restored.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import json
@@ -28,7 +26,7 @@ from absl import logging
 from safetensors import numpy as safetensors_numpy
 
 from keras_bert.errors import InputError
-from keras_bert.io.local_copy import local_copy
+from keras_bert.io.folders import local_copy
 from keras_bert.io.paths import is_remote
 from keras_bert.io.whole_files import (
     atomic_path,
@@ -37,6 +35,7 @@ from keras_bert.io.whole_files import (
     remove,
 )
 from keras_bert.training.fingerprint import FINGERPRINT_FILE
+from keras_bert.training.gradients import seed_variables
 
 _WEIGHTS = "model.safetensors"
 _STATE = "training_state.safetensors"
@@ -70,16 +69,11 @@ class TrainingState:
 
     def variables(self) -> dict[str, dict[str, Any]]:
         """Returns the variables of each file of a checkpoint, by name."""
-        seeds = [
-            v
-            for v in self.network.variables
-            if v.name == "seed_generator_state"
-        ]
         paths = {w.path for w in self.result.weights}
         return {
             _WEIGHTS: _weights(self.result, self.holds),
             _STATE: self._optimizer_variables()
-            | _numbered(_DROPOUT, seeds)
+            | _numbered(_DROPOUT, seed_variables(self.network))
             | {
                 f"{_TRAINING_ONLY}/{w.path}": w
                 for w in self.network.weights

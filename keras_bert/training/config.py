@@ -1,17 +1,15 @@
 """The settings of every training run."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from typing import Any, ClassVar, Self
 
 from keras_bert.errors import InputError
-from keras_bert.settings import check_settings, setting
+from keras_bert.settings import CheckedSettings, setting
 
 
 @dataclasses.dataclass(frozen=True)
-class DeviceConfig:
+class DeviceConfig(CheckedSettings):
     """The devices of a run, and how they compute.
 
     Attributes:
@@ -54,6 +52,12 @@ class TrainConfig(DeviceConfig):
         learning_rate: The peak, reached at the end of the warm-up.
         decay_power: After the peak, the rate falls to 0 as (1 - share of the
             steps) to this power; 0.5 in NVIDIA's recipe for LAMB.
+        stable_proportion: Share of the steps before this decay begins; the
+            rate stays at its peak from the warm-up to then (warm-up-stable-
+            decay, arXiv 2404.06395).
+        max_train_time: Minutes after which the run ends at the latest; the
+            rate has fallen to 0 by then. Evaluations and interrupted processes
+            count. A slow machine takes fewer steps, so two such runs differ.
         train_batch_size: Examples per step, over all devices and workers.
         eval_batch_size: Examples per batch of the evaluation.
         weight_decay_rate: Decay of all weights but biases and layer norms.
@@ -66,11 +70,12 @@ class TrainConfig(DeviceConfig):
     """
 
     optimizer: str = setting(
-        "adam_weight_decay",
-        choices=("adam_weight_decay", "lamb", "adamw"),
+        "adam_weight_decay", choices=("adam_weight_decay", "lamb", "adamw")
     )
     learning_rate: float = 1e-4
     decay_power: float = 1.0
+    stable_proportion: float = setting(0.0, minimum=0, below=1)
+    max_train_time: float | None = None
     train_batch_size: int = 32
     eval_batch_size: int = 64
     weight_decay_rate: float = setting(0.01, minimum=0)
@@ -81,21 +86,10 @@ class TrainConfig(DeviceConfig):
 
     # They decide how a run computes, not what: a resumed one may change them.
     changeable: ClassVar[frozenset[str]] = frozenset(
-        {
-            "eval_batch_size",
-            "save_checkpoints_steps",
-            "keep_checkpoint_max",
-            "distribution_strategy",
-            "tpu",
-            "worker_timeout_seconds",
-            "gradient_accumulation_steps",
-            "steps_per_execution",
-            "jit_compile",
-        }
+        {field.name for field in dataclasses.fields(DeviceConfig)}
+        - {"precision"}
+        | {"eval_batch_size", "save_checkpoints_steps", "keep_checkpoint_max"}
     )
-
-    def __post_init__(self):
-        check_settings(self)
 
     @classmethod
     def checked(cls, config: Any) -> Self:

@@ -1,7 +1,5 @@
 """What a run was made from, so that no other run continues it."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json

@@ -1,14 +1,12 @@
 """The figures of a run: a table, and files for TensorBoard."""
 
-from __future__ import annotations
-
 import csv
 import shutil
 from pathlib import Path
 
 import tensorflow as tf
 
-from keras_bert.io.local_copy import TemporaryFolder
+from keras_bert.io.folders import TemporaryFolder
 from keras_bert.io.paths import is_remote
 from keras_bert.io.whole_files import atomic_path, full_disk_named
 

@@ -3,8 +3,6 @@
 They work on every backend of Keras, also in `compile(loss=...)`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import keras

@@ -1,7 +1,5 @@
 """What an output of a model is trained on and measured by."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple

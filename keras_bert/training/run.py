@@ -1,7 +1,5 @@
 """A training run: builds, trains, evaluates, saves, resumes and logs."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import functools
@@ -36,6 +34,9 @@ from keras_bert.training.checkpoint import (
 )
 from keras_bert.training.config import TrainConfig
 from keras_bert.training.distribution import (
+    WHOLE,
+    Share,
+    distribute,
     has_workers,
     is_chief,
     lost_worker_named,
@@ -47,7 +48,6 @@ from keras_bert.training.fingerprint import FINGERPRINT_FILE, Fingerprint
 from keras_bert.training.history import HELD_OUT, History
 from keras_bert.training.objectives import Objective, Teaching
 from keras_bert.training.optimizers.build import build_optimizer
-from keras_bert.training.share import WHOLE, Share, distribute
 from keras_bert.training.steps import CountWork, Steps
 
 _CONFIG = "train_config.json"
@@ -112,8 +112,12 @@ class Plan:
     evaluates_first: bool = False
 
 
+@dataclasses.dataclass(eq=False)
 class Run:
     """Trains a model, or continues where an earlier run was interrupted.
+
+    A new object builds the model and restores the last checkpoint, if there
+    is one.
 
     An interval ends at every multiple of `save_checkpoints_steps` and at the
     last step: the history is written, a checkpoint saved, and then the model
@@ -128,65 +132,60 @@ class Run:
     Speeds count the training steps alone. `minutes` continue from the last
     row and include evaluation and checkpoints.
 
+    Raises InputError if a batch cannot be split, or if `output_dir` has another
+    run.
+
     Attributes:
+        trainee: The model, and how it is trained.
+        plan: Steps and data.
+        strategy: From `get_strategy`, by the config. For several workers and
+            TPUs, make it before anything else in TensorFlow.
+        config: All other settings.
+        output_dir: Gets `checkpoints/`, `history.csv` and `tensorboard/`.
+        sidecars: Text files to save beside the weights of each checkpoint.
+        fingerprint: All that decides on the result. A run resumes only from
+            checkpoints with the same one.
+        callbacks: See `Callbacks`.
+        starts_over: Whether to remove what an earlier run left.
         step: The number of steps that were taken.
         model: The model with the weights of this step.
         history: The figures of these steps.
     """
 
-    def __init__(
-        self,
-        trainee: Trainee,
-        plan: Plan,
-        *,
-        strategy: tf.distribute.Strategy,
-        config: TrainConfig,
-        output_dir: str | Path,
-        sidecars: Mapping[str, str],
-        fingerprint: Fingerprint,
-        callbacks: Sequence[keras.callbacks.Callback] = (),
-        starts_over: bool = False,
-    ):
-        """Builds the model; restores the last checkpoint, if there is one.
+    trainee: Trainee
+    plan: Plan
+    _: dataclasses.KW_ONLY
+    strategy: tf.distribute.Strategy
+    config: TrainConfig
+    output_dir: str | Path
+    sidecars: Mapping[str, str]
+    fingerprint: Fingerprint
+    callbacks: Sequence[keras.callbacks.Callback] = ()
+    starts_over: bool = False
 
-        Args:
-            trainee: The model, and how it is trained.
-            plan: Steps and data.
-            strategy: From `get_strategy`, by the config. For several workers
-                and TPUs, make it before anything else in TensorFlow.
-            config: All other settings.
-            output_dir: Gets `checkpoints/`, `history.csv` and `tensorboard/`.
-            sidecars: Text files to save beside the weights of each checkpoint.
-            fingerprint: All that decides on the result. A run resumes only
-                from checkpoints with the same one.
-            callbacks: See `Callbacks`.
-            starts_over: Whether to remove what an earlier run left.
-
-        Raises InputError if a batch cannot be split, or if `output_dir` has
-        another run.
-        """
-        self._plan = plan
-        self._strategy = strategy
-        self._config = config
-        self._output_dir = to_path(output_dir)
-        self._sidecars = {**sidecars, FINGERPRINT_FILE: fingerprint.to_json()}
-        self._writes = is_chief(strategy)
+    def __post_init__(self):
+        self._folder = to_path(self.output_dir)
+        self._texts = {
+            **self.sidecars,
+            FINGERPRINT_FILE: self.fingerprint.to_json(),
+        }
+        self._writes = is_chief(self.strategy)
         self._interval = min(
-            config.save_checkpoints_steps, plan.num_train_steps
+            self.config.save_checkpoints_steps, self.plan.num_train_steps
         )
-        if starts_over and self._writes:
+        if self.starts_over and self._writes:
             for name in ("checkpoints", "best", "history.csv"):
-                remove(self._output_dir / name)
-        keras.utils.set_random_seed(config.random_seed)
-        checkpoint = self._find_checkpoint(fingerprint)
-        with strategy.scope(), precision(config.precision):
-            self._build(trainee, checkpoint)
-        self.history = History(self._output_dir, self.step)
+                remove(self._folder / name)
+        keras.utils.set_random_seed(self.config.random_seed)
+        checkpoint = self._find_checkpoint()
+        with self.strategy.scope(), precision(self.config.precision):
+            self._build(checkpoint)
+        self.history = History(self._folder, self.step)
         self._callbacks = Callbacks(
-            callbacks,
+            self.callbacks,
             self.model,
             self._steps.optimizer,
-            epochs=math.ceil(plan.num_train_steps / self._interval),
+            epochs=math.ceil(self.plan.num_train_steps / self._interval),
             steps=self._interval,
         )
 
@@ -200,31 +199,31 @@ class Run:
             SystemExit: After SIGTERM, with status 143; the step is saved.
             InputError: If a loss or a weight is not finite.
         """
+        minutes_before = self.history.last.get("minutes", 0.0)
+        self._begin = time.monotonic() - 60 * minutes_before
         is_due = self._is_evaluation_due()
         if self._is_over() and not is_due:
             logging.warning(
-                f"The run in {self._output_dir} is finished, at step "
+                f"The run in {self._folder} is finished, at step "
                 f"{self.step}, with the same inputs; it is not run again. To "
                 "start over, give overwrite_output_dir."
             )
             return self.history.last
         if self._writes:
             # A folder that is read-only must not be noticed after hours.
-            with atomic_path(self._output_dir / ".writable") as path:
+            with atomic_path(self._folder / ".writable") as path:
                 path.touch()
-            remove(self._output_dir / ".writable")
-        num_steps = self._plan.num_train_steps
-        minutes_before = self.history.last.get("minutes", 0.0)
-        self._begin = time.monotonic() - 60 * minutes_before
+            remove(self._folder / ".writable")
+        num_steps = self.plan.num_train_steps
         self._row_begin = self.step
         self._shown: dict[str, float] = {}
         with (
-            lost_worker_named(self._strategy),
+            lost_worker_named(self.strategy),
             checkpoint_writer(
                 self._state,
-                self._output_dir / "checkpoints",
-                sidecars={_CONFIG: self._config.to_json(), **self._sidecars},
-                keep_max=self._config.keep_checkpoint_max,
+                self._folder / "checkpoints",
+                sidecars={_CONFIG: self.config.to_json(), **self._texts},
+                keep_max=self.config.keep_checkpoint_max,
             ) as self._save,
             Progress(
                 "Training", num_steps, initial=self.step
@@ -238,7 +237,11 @@ class Run:
                 self._train_interval()
             self._callbacks.call("on_train_end")
         if self.step < num_steps:
-            why = "A callback" if self._callbacks.stops else "The patience"
+            why = "The patience"
+            if self._share_of_time() >= 1:
+                why = "max_train_time"
+            elif self._callbacks.stops:
+                why = "A callback"
             logging.info(f"{why} has ended the run early.")
         return self.history.last
 
@@ -247,35 +250,32 @@ class Run:
     ) -> None:
         """Writes the present weights, with the sidecars of a checkpoint."""
         if self._writes:
-            sidecars = {**self._sidecars, **(sidecars or {})}
+            sidecars = {**self._texts, **(sidecars or {})}
             write_weights(self.model, folder, sidecars, self._state.holds)
 
-    def _find_checkpoint(self, fingerprint):
+    def _find_checkpoint(self):
         """Returns the checkpoint from which the run continues, or None."""
-        checkpoints = self._output_dir / "checkpoints"
+        checkpoints = self._folder / "checkpoints"
         self.step = value_of_chief(
-            self._strategy, latest_step(checkpoints) if self._writes else 0
+            self.strategy, latest_step(checkpoints) if self._writes else 0
         )
         self._check_steps()
         if self.step:
             checkpoint = checkpoint_of_step(checkpoints, self.step)
-            fingerprint.check_is_that_of(checkpoint, self._output_dir)
+            self.fingerprint.check_is_that_of(checkpoint, self._folder)
             return checkpoint
         # A result without checkpoints: the same run makes it again.
-        best = whole_folder(self._output_dir / "best")
+        best = whole_folder(self._folder / "best")
         if self._writes and best.is_dir():
-            fingerprint.check_is_that_of(best, self._output_dir)
+            self.fingerprint.check_is_that_of(best, self._folder)
             remove(best)
         return None
 
     def _check_steps(self):
         """Raises InputError if batches or steps cannot be divided evenly."""
-        config, plan = self._config, self._plan
-        num_steps, num_warmup_steps = (
-            plan.num_train_steps,
-            plan.num_warmup_steps,
-        )
-        num_devices = self._strategy.num_replicas_in_sync
+        config, num_steps = self.config, self.plan.num_train_steps
+        num_warmup_steps = self.plan.num_warmup_steps
+        num_devices = self.strategy.num_replicas_in_sync
         num_parts = num_devices * config.gradient_accumulation_steps
         if config.train_batch_size % num_parts:
             raise InputError(
@@ -293,6 +293,11 @@ class Run:
                     "steps of the run, the steps left and "
                     "save_checkpoints_steps."
                 )
+        if config.max_train_time and has_workers(self.strategy):
+            raise InputError(
+                "Each worker has its own clock, so max_train_time takes a run "
+                "of one process; leave it out."
+            )
         if num_warmup_steps > num_steps or num_steps == 1:
             logging.warning(
                 f"The run has {num_steps} steps, of which the warm-up takes "
@@ -301,11 +306,16 @@ class Run:
                 "steps."
             )
 
-    def _build(self, trainee, checkpoint):
-        config, plan = self._config, self._plan
+    def _build(self, checkpoint):
+        trainee, plan, config = self.trainee, self.plan, self.config
         self.model = trainee.build_model()
         teaching = trainee.teach(self.model) if trainee.teach else None
-        self._steps = Steps(
+        self._clock = (
+            keras.Variable(0.0, trainable=False, name="share_of_time")
+            if config.max_train_time
+            else None
+        )
+        self._steps = steps = Steps(
             teaching.network if teaching else self.model,
             teaching.objectives if teaching else trainee.objectives,
             build_optimizer(
@@ -313,6 +323,7 @@ class Run:
                 plan.num_train_steps,
                 plan.num_warmup_steps,
                 trainee.learning_rate_factors,
+                self._clock,
             ),
             count_work=trainee.count_work,
             gradient_accumulation_steps=config.gradient_accumulation_steps,
@@ -322,9 +333,8 @@ class Run:
             ),
             teaching=teaching,
         )
-        network, optimizer = self._steps.network, self._steps.optimizer
         self._state = TrainingState(
-            network, optimizer, self.model, trainee.holds
+            steps.network, steps.optimizer, self.model, trainee.holds
         )
         if checkpoint:
             self._state.restore(checkpoint)
@@ -334,37 +344,48 @@ class Run:
 
     @functools.cached_property
     def _batches(self):
-        make = functools.partial(self._plan.train_batches, self.step)
-        return iter(distribute(self._strategy, make))
+        make = functools.partial(self.plan.train_batches, self.step)
+        return iter(distribute(self.strategy, make))
 
     def _is_over(self):
         """Whether this step is the last one; all workers must call this."""
         is_early = self._callbacks.stops
-        selection = self._plan.selection
+        selection = self.plan.selection
         if selection and self._writes:
             patience = selection.patience * self._interval
-            best = best_of(self._output_dir / "best")
+            best = best_of(self._folder / "best")
             is_early |= 0 < patience <= self.step - best["step"]
-        return self.step >= self._plan.num_train_steps or bool(
-            value_of_chief(self._strategy, int(is_early))
+        is_early |= self._share_of_time() >= 1
+        return self.step >= self.plan.num_train_steps or bool(
+            value_of_chief(self.strategy, int(is_early))
         )
+
+    def _share_of_time(self):
+        """Returns how much of `max_train_time` is over, from 0 to 1 or more."""
+        limit = self.config.max_train_time
+        return self._minutes() / limit if limit else 0.0
+
+    def _minutes(self):
+        return (time.monotonic() - self._begin) / 60
 
     def _train_interval(self):
         begin = time.monotonic()
         size = self._steps.steps_per_execution
-        row_interval = max(1, self._plan.num_train_steps // _NUM_ROWS)
+        row_interval = max(1, self.plan.num_train_steps // _NUM_ROWS)
         epoch = self.step // self._interval
         first_step = epoch * self._interval
         self._callbacks.call("on_epoch_begin", epoch)
         is_over = False
         while not is_over:
             self._callbacks.call("on_train_batch_begin", self.step - first_step)
+            if self._clock is not None:
+                self._clock.assign(self._share_of_time())
             figures = LazyFigures(self._steps.train(self._batches))
             self.step += size
             self._callbacks.call(
                 "on_train_batch_end", self.step - first_step - 1, figures
             )
-            is_over = self._ends_interval()
+            is_over = self._is_due() or self._ends_early()
             # A row of figures waits for the device.
             if is_over or self.step % row_interval < size:
                 self._add_row(figures)
@@ -382,14 +403,18 @@ class Run:
         self._end_interval()
         self._callbacks.call("on_epoch_end", epoch, dict(self.history.last))
 
-    def _ends_interval(self):
+    def _is_due(self):
+        """Whether an interval ends at this step, however the run goes on."""
         return (
             self.step % self._interval == 0
-            or self.step >= self._plan.num_train_steps
-            or bool(self._signals)
-            # Several workers must take the same number of steps.
-            or (self._callbacks.stops and not has_workers(self._strategy))
+            or self.step >= self.plan.num_train_steps
+            or self._share_of_time() >= 1
         )
+
+    def _ends_early(self):
+        # Several workers must take the same number of steps.
+        stops = self._callbacks.stops and not has_workers(self.strategy)
+        return stops or bool(self._signals)
 
     def _add_row(self, figures):
         """Adds the figures of the steps since the row before."""
@@ -403,8 +428,9 @@ class Run:
         self._shown = {"loss": figures["loss"]}
 
     def _add_to_row(self, figures):
-        minutes = (time.monotonic() - self._begin) / 60
-        self.history.add({"step": self.step, **figures, "minutes": minutes})
+        self.history.add(
+            {"step": self.step, **figures, "minutes": self._minutes()}
+        )
 
     def _check_weights(self):
         for weight in self._steps.network.weights:
@@ -435,26 +461,22 @@ class Run:
         if figures:
             shown = (f"{name} {float(x):.4g}" for name, x in figures.items())
             parts.append(f"held out: {', '.join(shown).replace('_', ' ')}")
-        num_steps = self._plan.num_train_steps
+        num_steps = self.plan.num_train_steps
         logging.info(f"Step {self.step} of {num_steps}: {'; '.join(parts)}")
         self._exit_if_terminated()
 
     def _is_evaluation_due(self):
         """Whether the run begins with one, as the last process ended early."""
-        plan = self._plan
-        if not (plan.held_out_batches or plan.selection):
+        if not (self.plan.held_out_batches or self.plan.selection):
             return False
-        ends_interval = (
-            self.step % self._interval == 0 or self.step >= plan.num_train_steps
-        )
-        lacks = self.history.lacks_held_out_figures and ends_interval
-        is_first = self.step == 0 and plan.evaluates_first
-        return bool(value_of_chief(self._strategy, int(lacks))) or is_first
+        lacks = self.history.lacks_held_out_figures and self._is_due()
+        is_first = self.step == 0 and self.plan.evaluates_first
+        return bool(value_of_chief(self.strategy, int(lacks))) or is_first
 
     def _evaluate(self):
-        if self._plan.selection:
-            return self._select(self._plan.selection)
-        if not self._plan.held_out_batches:
+        if self.plan.selection:
+            return self._select(self.plan.selection)
+        if not self.plan.held_out_batches:
             return {}
         return self._steps.evaluate(*self._held_out)
 
@@ -462,7 +484,7 @@ class Run:
         """Evaluates the model, and keeps its weights if they are the best."""
         # The model itself, not the network that trains it.
         figures = selection.evaluate(self.model)
-        score, folder = figures[selection.metric], self._output_dir / "best"
+        score, folder = figures[selection.metric], self._folder / "best"
         # Ruined weights may guess the right labels.
         is_sound = math.isfinite(figures.get("loss", 0.0))
         if self._writes and is_sound and is_better(score, best_of(folder)):
@@ -475,9 +497,9 @@ class Run:
 
     @functools.cached_property
     def _held_out(self):
-        batches = self._plan.held_out_batches
+        batches = self.plan.held_out_batches
         num_batches = int(batches(WHOLE).cardinality())
-        return distribute(self._strategy, batches), num_batches
+        return distribute(self.strategy, batches), num_batches
 
     def _exit_if_terminated(self):
         if self._signals:

@@ -1,8 +1,6 @@
 """Steps of training and evaluation on all replicas, and their figures."""
 
-from __future__ import annotations
-
-import functools
+import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -22,6 +20,7 @@ WORK = ("sequences", "tokens", "flops")
 Figures = Mapping[str, tf.Tensor]
 
 
+@dataclasses.dataclass(eq=False)
 class Steps:
     """Trains and evaluates a functional model, step by step.
 
@@ -31,43 +30,41 @@ class Steps:
 
     The names of figures begin with the name of their output, unless that is
     `logits`. Figures are means over all labels since `reset_figures`.
+
+    Attributes:
+        network: What is trained; with a `teaching`, its network.
+        objectives: By the name of the output; with a `teaching`, its own.
+        optimizer: What moves the weights.
+        count_work: See `WORK`.
+        gradient_accumulation_steps, steps_per_execution: See `DeviceConfig`.
+        jit_compile: Whether the steps are compiled with XLA.
+        teaching: Adds labels, which are made for each micro-batch.
     """
 
-    def __init__(
-        self,
-        network: keras.Model,
-        objectives: Mapping[str, Objective],
-        optimizer: keras.optimizers.Optimizer,
-        *,
-        count_work: CountWork,
-        gradient_accumulation_steps: int = 1,
-        steps_per_execution: int = 1,
-        jit_compile: bool = False,
-        teaching: Teaching | None = None,
-    ):
-        """With a `teaching`, give its network and objectives.
+    network: keras.Model
+    objectives: Mapping[str, Objective]
+    optimizer: keras.optimizers.Optimizer
+    _: dataclasses.KW_ONLY
+    count_work: CountWork
+    gradient_accumulation_steps: int = 1
+    steps_per_execution: int = 1
+    jit_compile: bool = False
+    teaching: Teaching | None = None
 
-        The labels that it adds are made for each micro-batch.
-        """
-        self.network = network
-        self.optimizer = optimizer
-        self.steps_per_execution = steps_per_execution
-        optimizer.build(network.trainable_variables)
+    def __post_init__(self):
+        self.optimizer.build(self.network.trainable_variables)
         self._strategy = tf.distribute.get_strategy()
-        self._objectives = dict(objectives)
-        self._teaching = teaching
-        self._count_work = count_work
         self._gradients = BatchGradients(
-            network,
-            objectives,
-            optimizer.scale_loss,
+            self.network,
+            self.objectives,
+            self.optimizer.scale_loss,
             self._all_labels,
-            num_parts=gradient_accumulation_steps,
-            jit_compile=jit_compile,
+            self.gradient_accumulation_steps,
+            self.jit_compile,
         )
         self._means = {
             (output, figure): keras.metrics.Mean(name=_name(output, figure))
-            for output, objective in objectives.items()
+            for output, objective in self.objectives.items()
             for figure in ("loss", *objective.metrics)
         }
         # Each replica adds up its own amounts: a step sends nothing.
@@ -81,9 +78,12 @@ class Steps:
             )
             for _ in range(2)
         )
-        self._take_steps = self._steps_on_iterator()
-        self._take_test_step = tf.function(
-            self._on_all_replicas(self.test_step), reduce_retracing=True
+        self._train_step, self._test_step = map(
+            self._on_all_replicas, (self.train_step, self.test_step)
+        )
+        self._take_steps, self._take_test_step = (
+            tf.function(function, reduce_retracing=True)
+            for function in (self._steps_on_iterator, self._test_step)
         )
 
     def train(self, batches: Iterator) -> Figures:
@@ -133,7 +133,7 @@ class Steps:
         learning_rate = tf.convert_to_tensor(self.optimizer.learning_rate)
         gradients, sums = self._gradients(features, labels, weights)
         self.optimizer.apply(gradients, self.network.trainable_variables)
-        work = self._count_work(features)
+        work = self.count_work(features)
         self._work.assign_add([work[name] for name in WORK])
         figures = self._add_figures(sums, counts_step=True)
         return figures | {"learning_rate": learning_rate}
@@ -145,17 +145,11 @@ class Steps:
         outputs = self.network(features, training=False)
         return self._add_figures(self._gradients.sums(labels, outputs, weights))
 
-    def _steps_on_iterator(self):
-        run_step = self._on_all_replicas(self.train_step)
-
-        @functools.partial(tf.function, reduce_retracing=True)
-        def take_steps(batches):
-            if self.steps_per_execution > 1:  # a loop traces the step again
-                for _ in tf.range(self.steps_per_execution - 1):
-                    run_step(next(batches))
-            return run_step(next(batches))
-
-        return take_steps
+    def _steps_on_iterator(self, batches):
+        if self.steps_per_execution > 1:  # a loop traces the step again
+            for _ in tf.range(self.steps_per_execution - 1):
+                self._train_step(next(batches))
+        return self._train_step(next(batches))
 
     def _on_all_replicas(self, step):
         @tf.autograph.experimental.do_not_convert
@@ -174,13 +168,13 @@ class Steps:
         if weights is None:
             weights = {name: tf.ones_like(y) for name, y in labels.items()}
         weights = {n: tf.cast(w, tf.float32) for n, w in weights.items()}
-        if self._teaching:
-            weights |= self._teaching.weights(features, weights)
+        if self.teaching:
+            weights |= self.teaching.weights(features, weights)
         return features, labels, weights
 
     def _all_labels(self, features, labels):
-        if self._teaching:
-            labels = labels | self._teaching.labels(features)
+        if self.teaching:
+            labels = labels | self.teaching.labels(features)
         return labels
 
     def _add_figures(self, sums, counts_step=False):
@@ -195,13 +189,13 @@ class Steps:
                 loss += value
         if counts_step:
             self._note_if_ruined(loss)
-        for output, objective in self._objectives.items():
+        for output, objective in self.objectives.items():
             loss = figures[_name(output, "loss")]
             for figure, function in objective.of_mean_loss.items():
                 figures[_name(output, figure)] = function(loss)
         loss = sum(
             objective.weight * figures[_name(name, "loss")]
-            for name, objective in self._objectives.items()
+            for name, objective in self.objectives.items()
         )
         return {"loss": loss} | figures | {"loss": loss}
 

@@ -5,8 +5,6 @@
 of a query and of a document, and the relevance, a whole number.
 """
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 import re

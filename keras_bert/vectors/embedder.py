@@ -1,10 +1,8 @@
 """A checkpoint -> an object that turns texts into vectors."""
 
-from __future__ import annotations
-
 import hashlib
 import reprlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +16,13 @@ from keras_bert.checkpoints.load import heads_in, load_checkpoint
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
-from keras_bert.kinds.embedding.embedding import Embedding
+from keras_bert.kinds.embedding.embedding import Embedding, build_network
 from keras_bert.kinds.embedding.settings import EmbeddingSettings
 from keras_bert.kinds.examples import Examples
-from keras_bert.kinds.fields import check_text
+from keras_bert.kinds.fields import check_text, is_list
+from keras_bert.kinds.network_calls import group_texts
 from keras_bert.kinds.spec import settings_of
-from keras_bert.kinds.windows import join_windows, text_preprocessor
-from keras_bert.models.embedder import build_embedder
+from keras_bert.kinds.text_kind import text_preprocessor
 from keras_bert.progress import Progress
 from keras_bert.text.packing import BertPreprocessor
 
@@ -138,13 +136,7 @@ class Embedder:
         """
         packed = self.preprocessor.pack(*map(tf.constant, texts))
         truncated = packed.truncated.numpy()
-        if self.settings.in_windows:
-            features = join_windows(packed.features, 1)
-        else:
-            features = {
-                name: tf.RaggedTensor.from_uniform_row_length(x, 1)
-                for name, x in packed.features.items()
-            }
+        features = group_texts(packed.features, 1)
         examples = Examples(features, np.arange(len(truncated)))
         order = np.argsort(examples.lengths, kind="stable")
         for places in examples.cut(order, size):
@@ -183,10 +175,7 @@ class Embedder:
 
 def _checked(texts) -> list[str]:
     """Returns a list; one string or a DataFrame is not a list of texts."""
-    is_sequence = isinstance(texts, Iterable) and not isinstance(
-        texts, (str, bytes, Mapping, Set)
-    )
-    if not is_sequence or getattr(texts, "ndim", 1) != 1:
+    if not is_list(texts) or getattr(texts, "ndim", 1) != 1:
         raise InputError(
             f"texts is {reprlib.repr(texts)}; give a list of strings."
         )
@@ -260,13 +249,7 @@ def load_embedder(
             f"{checkpoint} has no pooler, so there is no pooling 'pooled'; "
             "choose mean, max or cls."
         )
-    model = build_embedder(
-        bert_config,
-        pooling=found.pooling,
-        dense=found.dense_layers,
-        normalize=found.normalize,
-        window_pooling=found.window_pooling,
-    )
+    model = build_network(found, bert_config, packed=False)
     load_checkpoint(model, checkpoint)
     preprocessor = text_preprocessor(found, tokenizer)
     return Embedder(model, preprocessor, found, dimensions)

@@ -1,7 +1,5 @@
 """Exact search: the vectors of a corpus that are most similar to a query."""
 
-from __future__ import annotations
-
 import numbers
 import reprlib
 from typing import NamedTuple

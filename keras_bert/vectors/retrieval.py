@@ -1,7 +1,5 @@
 """An embedder and a judged collection -> metrics and a run file."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Mapping

@@ -19,9 +19,8 @@ from keras_bert.checkpoints.adapters import BaseModel
 from keras_bert.checkpoints.find import config_beside, find_weights
 from keras_bert.checkpoints.load_tokenizer import find_tokenizer_settings
 from keras_bert.checkpoints.names import StoredArray
-from keras_bert.checkpoints.read import read_file
+from keras_bert.checkpoints.read import read_file, read_pytorch
 from keras_bert.checkpoints.tensorflow_files import write_tensorflow
-from keras_bert.checkpoints.weight_files import read_pytorch
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.text.vocab import load_vocab

@@ -18,7 +18,7 @@ huggingface_hub = pytest.importorskip(
 COMMIT = "c0ffee" * 6 + "abcd"
 SCRIPT = """
 import sys
-from keras_bert.checkpoints.hub import download
+from keras_bert.checkpoints.find import download
 folder = download(sys.argv[1])
 print(*sorted(path.name for path in folder.iterdir()))
 print((folder / "config.json").read_text())

@@ -13,7 +13,7 @@ from conftest import randomize
 from other_names import google, hugging_face
 
 from keras_bert.checkpoints.load import load_checkpoint
-from keras_bert.checkpoints.weight_files import read_pytorch
+from keras_bert.checkpoints.read import read_pytorch
 from keras_bert.models.pretraining import build_pretraining_model
 
 FILES = Path(__file__).parent / "torch_files"

@@ -24,9 +24,8 @@ from keras_bert.finetuning.run import FinetuningConfig, finetune
 from keras_bert.models.heads import build_classifier
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.tasks.base import Task
-from keras_bert.training.distribution import precision
+from keras_bert.training.distribution import distribute, precision
 from keras_bert.training.optimizers.build import build_optimizer
-from keras_bert.training.share import distribute
 from keras_bert.training.steps import Steps
 
 CONFIG = FinetuningConfig(

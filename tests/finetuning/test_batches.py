@@ -7,7 +7,7 @@ from keras_bert.kinds.examples import IGNORED, Examples
 from keras_bert.kinds.fields import encode_texts
 from keras_bert.text.packing import BertPreprocessor
 from keras_bert.text.tokenizer import BertTokenizer
-from keras_bert.training.share import Share
+from keras_bert.training.distribution import Share
 
 
 @pytest.fixture

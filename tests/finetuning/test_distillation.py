@@ -25,8 +25,8 @@ from keras_bert.finetuning.distillation import (
 )
 from keras_bert.finetuning.run import FinetuningConfig, finetune
 from keras_bert.tasks.base import Task
+from keras_bert.training.distribution import distribute
 from keras_bert.training.optimizers.adam import AdamWeightDecay
-from keras_bert.training.share import distribute
 from keras_bert.training.steps import Steps
 
 ONE_DEVICE = tf.distribute.get_strategy()
@@ -151,7 +151,13 @@ def hidden_states(model, features, layer):
 
 
 @pytest.mark.usefixtures("eagerly")
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(x, marks=[pytest.mark.slow] if x == "windows" else [])
+        for x in KINDS
+    ],
+)
 def test_the_loss_of_every_kind(name, config, tmp_path):
     kind = kind_of(name, tmp_path, config)
     folder = save_teacher(kind_of(name, tmp_path, LARGE), tmp_path / "teacher")

@@ -1,5 +1,7 @@
 """Few examples: contrast, and then a head that is solved for."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -8,7 +10,11 @@ from sklearn.linear_model import LogisticRegression
 
 import keras_bert
 from keras_bert.errors import InputError
-from keras_bert.finetuning.few_shot import _error_of_cosines, _solve
+from keras_bert.finetuning.few_shot import (
+    FEW_SHOT,
+    _error_of_cosines,
+    _solve,
+)
 
 TEXTS = ["a good film", "good", "the dog is bad", "bad", "a quick fox", "fox"]
 LABELS = ["good", "good", "bad", "bad", "fox", "fox"]
@@ -20,7 +26,10 @@ def _classifier(checkpoint, **options):
 
 def test_it_learns_what_the_examples_show(checkpoint, tmp_path):
     model = _classifier(checkpoint, pooling="mean")
-    history = model.fit_few_shot(TEXTS, LABELS, epochs=30, learning_rate=0.01)
+    config = dataclasses.replace(FEW_SHOT, save_checkpoints_steps=10)
+    history = model.fit_few_shot(
+        TEXTS, LABELS, epochs=30, learning_rate=0.01, config=config
+    )
     losses = history.history["loss"]
     assert losses[-1] < losses[0] / 2
     answers = model.predict(TEXTS)

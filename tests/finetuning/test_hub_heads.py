@@ -9,6 +9,7 @@ import pytest
 from keras_bert.errors import InputError
 from keras_bert.export.mask_filler import load_mask_filler
 from keras_bert.finetuning import load_finetuned
+from keras_bert.finetuning.batches import evaluation_batches
 from keras_bert.finetuning.evaluation import Predictor
 from keras_bert.finetuning.run import finetune
 from keras_bert.predict.served_model import ServedModel
@@ -60,9 +61,8 @@ def load(heads):
 def _ask(model, rows):
     """Returns the outputs of the network and the answers, of one pass."""
     examples = model.kind.encode(rows, labeled=False)
-    outputs, _ = Predictor(model.model, model.kind.objectives)(
-        examples, batch_size=8
-    )
+    batches = evaluation_batches(examples, batch_size=8)
+    outputs, _ = Predictor(model.model, model.kind.objectives)(*batches)
     return outputs, model.kind.answer(rows, examples, outputs)
 
 

@@ -1,6 +1,7 @@
 import csv
 import dataclasses
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -8,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import randomize
-from safetensors.numpy import save_file
+from safetensors.numpy import load_file, save_file
 
 from keras_bert.checkpoints.find import find_weights
+from keras_bert.config import BertConfig
 from keras_bert.finetuning import load_finetuned
 from keras_bert.finetuning.run import FinetuningConfig, finetune
 from keras_bert.models.pretraining import build_pretraining_model
@@ -31,7 +33,10 @@ CONFIG = FinetuningConfig(
 def checkpoint(config, vocab_file, tmp_path):
     # Without dropout a network this small learns reliably.
     config = dataclasses.replace(
-        config, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
+        config,
+        num_hidden_layers=1,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
     )
     model = build_pretraining_model(config)
     randomize(model, scale=0.02)
@@ -424,3 +429,25 @@ def test_wrong_input_is_refused(config, checkpoint, vocab_file, tmp_path):
             config=CONFIG,
         )
     assert not (tmp_path / "out").exists()
+
+
+def test_a_run_may_leave_the_dropout_of_its_checkpoint_out(
+    checkpoint, tmp_path
+):
+    other = tmp_path / "other"
+    shutil.copytree(checkpoint, other)
+    values = json.loads((other / "bert_config.json").read_text())
+    rates = {"hidden_dropout_prob": 0.5, "attention_probs_dropout_prob": 0.5}
+    (other / "bert_config.json").write_text(json.dumps(values | rates))
+    kept = {}
+    for folder, rate in ((checkpoint, None), (other, 0.0)):
+        config = dataclasses.replace(
+            CONFIG, num_train_epochs=1, dropout_rate=rate
+        )
+        out = tmp_path / f"out_{rate}"
+        finetune(_task(), tmp_path, out, checkpoint=folder, config=config)
+        kept[rate] = load_file(out / "best" / "model.safetensors")
+        found = BertConfig.from_json(out / "best" / "bert_config.json")
+        assert found.hidden_dropout_prob == (0.0 if rate is None else 0.5)
+    for path, weight in kept[None].items():
+        np.testing.assert_array_equal(weight, kept[0.0][path])

@@ -15,7 +15,7 @@ from keras_bert.kinds import network_calls
 from keras_bert.kinds.examples import Examples
 from keras_bert.kinds.kind import Kind
 from keras_bert.tasks.base import Task
-from keras_bert.training.share import WHOLE, Share, distribute
+from keras_bert.training.distribution import WHOLE, Share, distribute
 
 _TEXTS = ["fox " * n for n in (3, 1, 6, 2, 5, 1, 4)]
 _ENDINGS = ["bad", "is not very good"]
@@ -92,7 +92,7 @@ class _Epochs:
     params=[
         pytest.param("classification", marks=pytest.mark.slow),
         *list(_KINDS)[1:],
-        "a row for each choice",
+        pytest.param("a row for each choice", marks=pytest.mark.slow),
     ],
 )
 def epochs(request, config, tmp_path_factory):

@@ -8,8 +8,8 @@ import pytest
 import upath
 
 from keras_bert.errors import InputError
+from keras_bert.io.folders import local_copy
 from keras_bert.io.input_files import expand_globs, open_text
-from keras_bert.io.local_copy import local_copy
 from keras_bert.io.paths import is_remote, to_path
 from keras_bert.io.whole_files import atomic_path
 

@@ -66,7 +66,7 @@ _SLOW = {"multilabel", "multiple_choice", "regression"}
     ],
 )
 def exported(request, config, tmp_path_factory):
-    """The name of a kind, a model, its rows and its signatures."""
+    """The name of a kind, a model, its rows, and the served model twice."""
     name = request.param
     labels, rows = _KINDS[name]
     folder = tmp_path_factory.mktemp(name)
@@ -83,7 +83,10 @@ def exported(request, config, tmp_path_factory):
     randomize(model)
     version = export(model, kind, folder / "served")
     loaded = tf.saved_model.load(str(version))
-    yield name, FinetunedModel(model, kind, config), rows, version, loaded
+    with pytest.MonkeyPatch.context() as patch:  # loading takes seconds
+        patch.setattr(tf.saved_model, "load", lambda *_: loaded)
+        served = ServedModel(version)
+    yield name, FinetunedModel(model, kind, config), rows, served, loaded
 
 
 def _as_inputs(rows):
@@ -91,12 +94,12 @@ def _as_inputs(rows):
 
 
 def test_a_served_model_answers_as_predict_does(exported):
-    name, finetuned, rows, version, _ = exported
+    name, finetuned, rows, served_model, _ = exported
     # A request may have what a data set may not: another number of endings.
     answers = [x for row in rows for x in finetuned.predict([row])]
     is_cut = name != "token_classification"
     assert [x["truncated"] for x in answers[:2]] == [False, is_cut]
-    served = ServedModel(version).answer(rows)
+    served = served_model.answer(rows)
     for answer in answers:
         answer.pop("nbest", None)
     assert largest_difference(answers, served) < 1e-5

@@ -10,7 +10,7 @@ from kind_examples import make_kind, serve
 from keras_bert.errors import InputError
 from keras_bert.finetuning.batches import evaluation_batches, training_batches
 from keras_bert.finetuning.finetuned_model import FinetunedModel
-from keras_bert.training.share import Share
+from keras_bert.training.distribution import Share
 
 WORDS = "the quick brown fox jumps over a lazy dog . very bad film ! not good"
 # 16 words are 17 tokens: "jumps" is two. A window has room for 6.

@@ -197,7 +197,6 @@ def test_tensorflow_is_imported_when_a_saved_model_is_loaded():
         "keras_bert.errors",
         "keras_bert.io",
         "keras_bert.io.folders",
-        "keras_bert.io.local_copy",
         "keras_bert.io.paths",
         "keras_bert.io.whole_files",
         "keras_bert.predict",

@@ -73,6 +73,7 @@ def test_the_longer_of_a_pair_loses_first():
     ]
 
 
+@pytest.mark.usefixtures("eagerly")
 def test_the_same_eagerly_and_in_a_dataset(preprocessor):
     first, second = ["the fox jumped", "a"], ["a dog", "very good movie!"]
     expected = preprocessor(first, second)

@@ -7,8 +7,8 @@ import tensorflow as tf
 from fit_steps import count_nothing, fit
 
 from keras_bert.layers.dropout import Dropout
+from keras_bert.training.distribution import distribute
 from keras_bert.training.objectives import Objective
-from keras_bert.training.share import distribute
 from keras_bert.training.steps import Steps
 
 ONE_DEVICE = tf.distribute.get_strategy()
@@ -74,7 +74,7 @@ def _masks(strategy, layer_class=Dropout, steps=3, **settings):
     [
         {},
         {"gradient_accumulation_steps": 2},
-        {"jit_compile": True},
+        pytest.param({"jit_compile": True}, marks=pytest.mark.slow),
         pytest.param(
             {"jit_compile": True, "gradient_accumulation_steps": 2},
             marks=pytest.mark.slow,

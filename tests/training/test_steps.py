@@ -101,8 +101,11 @@ def test_the_work_of_the_training_steps_is_counted(plain):
 @pytest.mark.parametrize(
     "settings",
     [
-        {"gradient_accumulation_steps": 4},
-        {"steps_per_execution": 2},
+        {"gradient_accumulation_steps": 4, "steps_per_execution": 2},
+        pytest.param(
+            {"gradient_accumulation_steps": 4}, marks=pytest.mark.slow
+        ),
+        pytest.param({"steps_per_execution": 2}, marks=pytest.mark.slow),
         pytest.param({"jit_compile": True}, marks=pytest.mark.slow),
         pytest.param(
             {"jit_compile": True, "gradient_accumulation_steps": 2},

@@ -5,7 +5,7 @@ import json
 import pytest
 from conftest import WORDS
 
-from keras_bert.checkpoints.resize.layers import keep_layers
+from keras_bert.checkpoints.resize.checkpoint import keep_layers
 from keras_bert.checkpoints.resize.vocab import trim_vocab
 from keras_bert.errors import InputError
 from keras_bert.finetuning.config import FinetuningConfig
@@ -15,7 +15,10 @@ from keras_bert.vectors.embedder import load_embedder
 
 TEXTS = [" ".join(WORDS[: i * 7 % 13]) for i in range(17)]
 CONFIG = FinetuningConfig(
-    learning_rate=0.01, train_batch_size=4, num_train_epochs=6
+    learning_rate=0.01,
+    train_batch_size=4,
+    num_train_epochs=6,
+    save_checkpoints_steps=18,
 )
 
 
@@ -35,6 +38,7 @@ def input_file(tmp_path, monkeypatch):
     return str(tmp_path / "texts.txt")
 
 
+@pytest.mark.usefixtures("eagerly")
 def test_the_vectors_come_nearer(
     embedder, student, input_file, tmp_path, monkeypatch
 ):

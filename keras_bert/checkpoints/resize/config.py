@@ -1,14 +1,12 @@
 """How the vocabulary of a checkpoint is changed."""
 
-from __future__ import annotations
-
 import dataclasses
 
-from keras_bert.settings import check_settings
+from keras_bert.settings import CheckedSettings
 
 
 @dataclasses.dataclass(frozen=True)
-class ExtendVocabConfig:
+class ExtendVocabConfig(CheckedSettings):
     """How many pieces a vocabulary gets.
 
     Example:
@@ -21,12 +19,9 @@ class ExtendVocabConfig:
 
     num_new_pieces: int = 2000
 
-    def __post_init__(self):
-        check_settings(self)
-
 
 @dataclasses.dataclass(frozen=True)
-class TrimVocabConfig:
+class TrimVocabConfig(CheckedSettings):
     """Which pieces a vocabulary keeps.
 
     Example:
@@ -45,6 +40,3 @@ class TrimVocabConfig:
     min_count: int = 1
     vocab_size: int | None = None
     keep_characters: bool = True
-
-    def __post_init__(self):
-        check_settings(self)

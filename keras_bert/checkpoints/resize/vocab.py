@@ -1,7 +1,5 @@
 """A checkpoint -> the same checkpoint with more or with fewer word pieces."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,27 +1,21 @@
 """Sentence embeddings: texts of like meaning get similar vectors."""
 
-from __future__ import annotations
-
 import reprlib
 
+import keras
 import numpy as np
 import tensorflow as tf
 from absl import logging
 
+from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
-from keras_bert.kinds.embedding.losses import objective
-from keras_bert.kinds.embedding.rows import NEEDS, check_rows
+from keras_bert.kinds import network_calls
+from keras_bert.kinds.embedding.losses import NEEDS, check_rows, objective
 from keras_bert.kinds.embedding.sentence_transformers import read_settings
 from keras_bert.kinds.embedding.settings import EmbeddingSettings
-from keras_bert.kinds.examples import Examples
 from keras_bert.kinds.fields import encode_texts, find_number, numbered
 from keras_bert.kinds.hub_config import SENTENCE_TRANSFORMER
 from keras_bert.kinds.kind import Kind, TaskSpec
-from keras_bert.kinds.network_calls import (
-    call_in_pieces,
-    pack_texts,
-    take_texts,
-)
 from keras_bert.kinds.regression import Regression
 from keras_bert.kinds.signatures import (
     Signature,
@@ -29,11 +23,7 @@ from keras_bert.kinds.signatures import (
     one_graph,
     one_text_a_row,
 )
-from keras_bert.kinds.windows import (
-    NUM_WINDOWS,
-    join_windows,
-    text_preprocessor,
-)
+from keras_bert.kinds.text_kind import text_preprocessor
 from keras_bert.models.embedder import build_embedder
 
 # Ids of texts are from 0 to this number, without it: a TPU has 32 bits.
@@ -113,14 +103,8 @@ class Embedding(Kind):
 
     def build_model(self, bert_config):
         settings = self.spec.settings
-        model = build_embedder(
-            bert_config,
-            pooling=settings.pooling,
-            dense=settings.dense_layers,
-            normalize=settings.normalize,
-            packed=not self._in_windows,
-            window_pooling=settings.window_pooling,
-        )
+        is_packed = not self._in_windows
+        model = build_network(settings, bert_config, packed=is_packed)
         size = model.output["embeddings"].shape[-1]
         if max(settings.sizes, default=0) > size:
             raise InputError(
@@ -166,19 +150,10 @@ class Embedding(Kind):
             ("text",),
             self._preprocessor,
         )
-        num_texts = len(form.fields)
         labels = {}
         if labeled and self._needs.fit(form):
             labels["embeddings"] = self._labels(rows, texts)
-        if not self._in_windows:
-            examples = packed.grouped(num_texts, labels)
-        else:
-            examples = Examples(
-                join_windows(packed.features, num_texts),
-                np.arange(len(rows)),
-                labels,
-                truncated=packed.truncated.reshape(-1, num_texts).any(axis=1),
-            )
+        examples = packed.grouped(len(form.fields), labels)
         for name, values in labels.items():  # a vector has one weight
             examples.weights[name] = tf.ones(values.shape[:2])
         return examples
@@ -225,19 +200,16 @@ class Embedding(Kind):
         def embed_texts(texts):
             """Strings [N] -> vectors [N, H], and how the texts were read."""
             packed = self._preprocessor.pack(texts)
-            if self._in_windows:
-                features = join_windows(packed.features, 1)
-            else:
-                rows, places = pack_texts(packed.features)
-                features = {
-                    name: tf.RaggedTensor.from_uniform_row_length(x, 1)
-                    for name, x in rows.items()
-                }
-            outputs = call_in_pieces(model, features)
+            rows, places = packed.features, None
+            if not self._in_windows:
+                rows, places = network_calls.pack_texts(rows)
+            outputs = network_calls.call_in_pieces(
+                model, network_calls.group_texts(rows, 1)
+            )
             vectors = outputs["embeddings"]
-            if self._in_windows:
+            if places is None:
                 return vectors[:, 0], packed.how_read()
-            return take_texts(vectors, places), packed.how_read()
+            return network_calls.take_texts(vectors, places), packed.how_read()
 
         def embed(texts):
             vectors, read = embed_texts(texts)
@@ -289,13 +261,28 @@ class Embedding(Kind):
                 has_token = tf.reduce_any(features["input_mask"] > 0, axis=-1)
                 num_windows = tf.reduce_sum(tf.cast(has_token, tf.int32), -1)
                 num_windows = tf.maximum(num_windows, 1)
-                features[NUM_WINDOWS] = num_windows[:, None]  # [B, 1]
+                counts = num_windows[:, None]  # [B, 1]
+                features[network_calls.NUM_WINDOWS] = counts
             else:
                 features = one_text_a_row(*(x[:, None] for x in ids))
             return {"embedding": model(features)["embeddings"][:, 0]}
 
         inputs = id_inputs([None] * (2 + self._in_windows))
         return Signature(call, inputs)
+
+
+def build_network(
+    settings: EmbeddingSettings, bert_config: BertConfig, *, packed: bool
+) -> keras.Model:
+    """Returns the network of `build_embedder` that the settings describe."""
+    return build_embedder(
+        bert_config,
+        pooling=settings.pooling,
+        dense=settings.dense_layers,
+        normalize=settings.normalize,
+        packed=packed,
+        window_pooling=settings.window_pooling,
+    )
 
 
 _ANSWERS = ("embedding", "similarity", "similarities")

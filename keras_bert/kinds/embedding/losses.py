@@ -1,19 +1,21 @@
-"""Losses of vectors of texts; all compare them by their cosine.
+"""Losses of vectors of texts, and the rows that a loss or a metric takes.
 
-`embeddings` are [B, C, H]: B examples of C texts each, an anchor, its positive
-and any negatives. If `sizes` are given, a loss is the sum of the losses of the
-vectors cut to their first numbers (Kusupati et al. 2022, arXiv 2205.13147,
-equation 1 with all weights 1).
+All losses compare vectors by their cosine. `embeddings` are [B, C, H]: B
+examples of C texts each, an anchor, its positive and any negatives. If `sizes`
+are given, a loss is the sum of the losses of the vectors cut to their first
+numbers (Kusupati et al. 2022, arXiv 2205.13147, equation 1 with all weights 1).
 """
-
-from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import tensorflow as tf
 
+from keras_bert.errors import InputError
 from keras_bert.kinds.embedding.settings import EmbeddingSettings
+from keras_bert.kinds.fields import check_text, numbered
+from keras_bert.tasks.base import Row
 from keras_bert.training.losses import soft_squared_error
 from keras_bert.training.objectives import BatchObjective, Objective
 
@@ -169,3 +171,89 @@ def _cosines(embeddings):
 
 def _equal(rows, columns):
     return rows[:, None] == columns[None, :]
+
+
+class Form(NamedTuple):
+    """What all rows of a data set have in common.
+
+    Attributes:
+        fields: The text fields of the rows, the first ones of the task.
+        has_label: Whether the rows have a label, a number.
+    """
+
+    fields: tuple[str, ...]
+    has_label: bool
+
+    def __str__(self):
+        label = "a label" if self.has_label else "no label"
+        return f"the texts {', '.join(self.fields)} and {label}"
+
+
+class Needs(NamedTuple):
+    """The forms that a loss or a metric takes, also in words."""
+
+    words: str
+    num_texts: range
+    has_label: bool
+
+    def fit(self, form: Form) -> bool:
+        has_texts = len(form.fields) in self.num_texts
+        return has_texts and form.has_label == self.has_label
+
+    def check(self, form: Form, name: str) -> None:
+        """Raises InputError, which names the loss or metric, if not."""
+        if not self.fit(form):
+            raise InputError(
+                f"The {name} needs rows with {self.words}, but the rows have "
+                f"{form}; check the task and its reader."
+            )
+
+
+# A row has up to ten texts.
+PAIRS = Needs("two or more texts and no label", range(2, 11), False)
+SCORED_PAIRS = Needs("two texts and a number as the label", range(2, 3), True)
+TRIPLETS = Needs("three or more texts and no label", range(3, 11), False)
+VECTORS = Needs("one text and a vector as the label", range(1, 2), True)
+# By loss or metric.
+NEEDS = {
+    "multiple_negatives": PAIRS,
+    "cosent": SCORED_PAIRS,
+    "triplet": TRIPLETS,
+    "vector": VECTORS,
+    "spearman": SCORED_PAIRS,
+    "pearson": SCORED_PAIRS,
+    "triplet_accuracy": TRIPLETS,
+    "cosine": VECTORS,
+}
+
+
+def check_rows(
+    rows: Sequence[Row], text_fields: tuple[str, ...], *, labeled: bool
+) -> Form:
+    """Returns the form of rows, which may not be empty.
+
+    If they are not `labeled`, any labels are ignored. Raises InputError if a
+    text is wrong, if a row lacks a text field before another one, or if the
+    rows differ in their form.
+    """
+    first: tuple[int, Form] | None = None
+    for number, row in numbered(rows):
+        fields = tuple(field for field in text_fields if field in row)
+        if not fields or fields != text_fields[: len(fields)]:
+            missing = next(field for field in text_fields if field not in row)
+            raise InputError(
+                f"Example {number} has no field {missing!r}, only "
+                f"{', '.join(row)}; a row has the first of the text_fields "
+                f"{', '.join(text_fields)}."
+            )
+        form = Form(fields, labeled and "label" in row)
+        first = first or (number, form)
+        if form != first[1]:
+            raise InputError(
+                f"Example {number} has {form}, but example {first[0]} has "
+                f"{first[1]}; all rows of a data set must have the same."
+            )
+        for field in fields:
+            check_text(row[field], f"The {field} of example {number}")
+    assert first is not None, "no rows"
+    return first[1]

@@ -6,13 +6,11 @@
 `config_sentence_transformers.json` the prompts and the similarity.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
 
-from keras_bert.checkpoints.find import length_beside, read_json
+from keras_bert.checkpoints.find import length_beside
 from keras_bert.checkpoints.sentence_transformers import (
     MODULES_FILE,
     module_class,
@@ -21,6 +19,7 @@ from keras_bert.checkpoints.sentence_transformers import (
 )
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
+from keras_bert.io.whole_files import read_json
 from keras_bert.kinds.embedding.settings import EmbeddingSettings
 
 _PROMPTS = "config_sentence_transformers.json"
@@ -63,13 +62,13 @@ def read_settings(folder: Path, bert_config: BertConfig) -> EmbeddingSettings:
     file, transformer = root / _PROMPTS, folder / _TRANSFORMER
     _one_of(transformer, "module_output_name", "token_embeddings")
     _one_of(file, "model_type", "SentenceTransformer")
-    values = _read_if_there(file)
+    values = read_json(file, is_needed=False)
     if size := values.get("truncate_dim"):
         raise InputError(
             f"{file} cuts the vectors: it has truncate_dim {size!r}; remove it "
             f"there, and give dimensions={size!r} to load_embedder."
         )
-    length = _read_if_there(transformer).get("max_seq_length")
+    length = read_json(transformer, is_needed=False).get("max_seq_length")
     if isinstance(length, (int, float)):
         length = int(min(length, bert_config.max_position_embeddings))
     settings = EmbeddingSettings(
@@ -180,7 +179,7 @@ def _one_of(file, name, *known):
 
     Raises InputError for a value that is not known.
     """
-    value = _read_if_there(file).get(name)
+    value = read_json(file, is_needed=False).get(name)
     if value not in (None, *known):
         raise InputError(
             f"{file} has {name} {value!r}, but only "
@@ -188,7 +187,3 @@ def _one_of(file, name, *known):
             "model."
         )
     return known[0] if value is None else value
-
-
-def _read_if_there(file):
-    return read_json(file) if file.is_file() else {}

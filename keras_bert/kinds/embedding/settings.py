@@ -1,7 +1,5 @@
 """The settings of an embedding task."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Finds the parts of contexts that the scores of tokens choose."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import re
@@ -11,7 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.kinds.span.settings import SpanSettings
+from keras_bert.kinds.settings import SpanSettings
 from keras_bert.kinds.span.windows import SPACES, Windows
 
 # A Python float would be float32 in a graph.

@@ -1,7 +1,5 @@
 """The metrics of SQuAD's official evaluation, in per cent."""
 
-from __future__ import annotations
-
 import collections
 import operator
 import re

@@ -1,7 +1,5 @@
 """A task with the part of a context that answers a question."""
 
-from __future__ import annotations
-
 import json
 from numbers import Integral
 
@@ -15,19 +13,14 @@ from keras_bert.kinds.examples import Examples
 from keras_bert.kinds.fields import check_fields, check_texts, numbered
 from keras_bert.kinds.kind import Kind
 from keras_bert.kinds.network_calls import call_in_pieces
+from keras_bert.kinds.settings import SpanSettings
 from keras_bert.kinds.signatures import Signature
 from keras_bert.kinds.span import metrics as squad_metrics
 from keras_bert.kinds.span.decoding import Decoder
-from keras_bert.kinds.span.labels import label_windows
-from keras_bert.kinds.span.settings import SpanSettings
-from keras_bert.kinds.span.windows import cut_windows
+from keras_bert.kinds.span.windows import cut_windows, label_windows
 from keras_bert.models.heads import build_span_labeler
 from keras_bert.text.packing import how_read
-from keras_bert.training.losses import (
-    accuracy,
-    cross_entropy,
-    soft_cross_entropy,
-)
+from keras_bert.training import losses
 from keras_bert.training.objectives import Objective
 
 # Replaces the logits of padding, which is never an answer. The network's own
@@ -38,16 +31,16 @@ _NEVER = -1e9
 def _half_cross_entropy(labels, logits):
     # The loss is the mean of both outputs, as in google-research/bert.
     # So is the softmax over all positions: padding changes the loss a little.
-    return cross_entropy(labels, logits) / 2
+    return losses.cross_entropy(labels, logits) / 2
 
 
 def _half_soft_cross_entropy(teacher, logits, temperature):
-    return soft_cross_entropy(teacher, logits, temperature) / 2
+    return losses.soft_cross_entropy(teacher, logits, temperature) / 2
 
 
 _OBJECTIVE = Objective(
     _half_cross_entropy,
-    {"accuracy": accuracy},
+    {"accuracy": losses.accuracy},
     soft_loss=_half_soft_cross_entropy,
 )
 
@@ -76,6 +69,7 @@ class Span(Kind):
     name = "span"
     Settings = SpanSettings
     num_text_fields = (2,)
+    main_part = "answer"
     metrics = {"exact_match": squad_metrics.exact_match, "f1": squad_metrics.f1}
     objectives = {"start_logits": _OBJECTIVE, "end_logits": _OBJECTIVE}
     head_names = (SPAN_LABELER,)
@@ -171,12 +165,6 @@ class Span(Kind):
                     "list is empty if there is no answer."
                 )
         return [[answer["text"] for answer in row["label"]] for row in rows]
-
-    def predicted(self, answers):
-        return [answer["answer"] for answer in answers]
-
-    def submission(self, answer):
-        return answer["answer"]
 
     def write_reports(self, folder, rows, answers):
         """Writes the files of google-research/bert, run_squad.py.

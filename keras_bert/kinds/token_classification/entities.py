@@ -1,7 +1,5 @@
 """Finds the entities that the labels of words make up."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path

@@ -1,31 +1,22 @@
 """A task with a label for each word of a text, and its entities."""
 
-from __future__ import annotations
-
 import numpy as np
 import tensorflow as tf
 from keras import ops
 
 from keras_bert.checkpoints.heads import TOKEN_CLASSIFIER
 from keras_bert.errors import InputError
+from keras_bert.kinds import fields
 from keras_bert.kinds.examples import IGNORED, Examples
-from keras_bert.kinds.fields import (
-    check_fields,
-    check_texts,
-    find_label,
-    numbered,
-)
 from keras_bert.kinds.kind import ONE_LABEL, Kind
 from keras_bert.kinds.network_calls import call_in_pieces
 from keras_bert.kinds.reports import write_confusion_matrix
+from keras_bert.kinds.settings import TokenClassificationSettings
 from keras_bert.kinds.signatures import Signature
 from keras_bert.kinds.token_classification.entities import (
     METRICS,
     find_entities,
     write_entity_types,
-)
-from keras_bert.kinds.token_classification.settings import (
-    TokenClassificationSettings,
 )
 from keras_bert.kinds.token_classification.words import Tokens, window_words
 from keras_bert.layers.crf import crf_loss, marginals, viterbi
@@ -81,6 +72,7 @@ class TokenClassification(Kind):
     num_text_fields = (1,)
     has_labels = True
     metrics = METRICS
+    main_part = "tags"
     objectives = ONE_LABEL
     head_names = (TOKEN_CLASSIFIER,)
     hub_text_fields = ("words",)
@@ -107,7 +99,7 @@ class TokenClassification(Kind):
     def encode(self, rows, *, labeled):
         (field,) = self.spec.text_fields
         if not labeled and rows and field not in rows[0] and "text" in rows[0]:
-            check_texts(rows, ["text"])
+            fields.check_texts(rows, ["text"])
             tokens = self._tokens(tf.constant([row["text"] for row in rows]))
         else:
             tokens = Tokens.of_words(self._words(rows), self.tokenizer)
@@ -172,9 +164,6 @@ class TokenClassification(Kind):
 
     def gold(self, rows):
         return [list(row["label"]) for row in rows]
-
-    def predicted(self, answers):
-        return [answer["tags"] for answer in answers]
 
     def submission(self, answer):
         return " ".join(answer["tags"])
@@ -282,7 +271,7 @@ class TokenClassification(Kind):
     def _words(self, rows):
         """Returns the words of all rows, ragged [B, (words)]."""
         (field,) = self.spec.text_fields
-        check_texts(rows, [], lists=[field])
+        fields.check_texts(rows, [], lists=[field])
         return tf.RaggedTensor.from_row_lengths(
             tf.constant([w for row in rows for w in row[field]], tf.string),
             [len(row[field]) for row in rows],
@@ -291,15 +280,15 @@ class TokenClassification(Kind):
     def _gold_ids(self, rows):
         """Returns the ids of the labels of all words, in their order."""
         (field,) = self.spec.text_fields
-        check_fields(rows, [field, "label"])
+        fields.check_fields(rows, [field, "label"])
         label_ids = self.label_ids()
         ids = []
-        for number, row in numbered(rows):
+        for number, row in fields.numbered(rows):
             tags, words = row["label"], row[field]
             if not isinstance(tags, (list, tuple)) or len(tags) != len(words):
                 raise InputError(
                     f"Example {number} has {len(words)} words and the label "
                     f"{tags!r}; give a list with a label for each word."
                 )
-            ids += [find_label(tag, label_ids, number) for tag in tags]
+            ids += [fields.find_label(tag, label_ids, number) for tag in tags]
         return ids

@@ -1,7 +1,5 @@
 """Files of pre-training records -> batches, under Google's feature names."""
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import itertools
@@ -22,14 +20,9 @@ from keras_bert.io.input_files import expand_globs
 from keras_bert.io.paths import to_path
 from keras_bert.pretraining.read.pairs_to_batches import UNKNOWN_ID
 from keras_bert.pretraining.read.records_to_pairs import InstanceDrawer
-from keras_bert.pretraining.records.files import RecordFiles
-from keras_bert.pretraining.records.order import ShuffledOrder
-from keras_bert.pretraining.write.config import (
-    STRETCH_NAMES,
-    V2_NAMES,
-    digest,
-)
-from keras_bert.training.share import WHOLE, Share
+from keras_bert.pretraining.records import RecordFiles, ShuffledOrder
+from keras_bert.pretraining.write.config import STRETCH_NAMES, V2_NAMES, digest
+from keras_bert.training.distribution import WHOLE, Share
 
 
 class PretrainingRecords:
@@ -154,22 +147,18 @@ class PretrainingRecords:
                 values.set_shape([num_rows])
             if self._drawer:
                 return self._drawer(*rows)
-            features = tf.io.parse_example(
-                rows[0],
-                {
-                    name: tf.io.FixedLenFeature(
-                        [size],
-                        tf.float32 if "weights" in name else tf.int64,
-                    )
-                    for name, size in self._sizes.items()
-                },
-            )
+            specs = {
+                name: tf.io.FixedLenFeature(
+                    [size], tf.float32 if "weights" in name else tf.int64
+                )
+                for name, size in self._sizes.items()
+            }
             google = {v2: name for name, v2 in V2_NAMES.items()}
             return {
-                google.get(name, name): tf.cast(values, tf.int32)
-                if values.dtype == tf.int64
-                else values
-                for name, values in features.items()
+                google.get(name, name): x
+                if x.dtype == tf.float32
+                else tf.cast(x, tf.int32)
+                for name, x in tf.io.parse_example(rows[0], specs).items()
             }
 
         dataset = tf.data.Dataset.range(first_batch, num_batches)
@@ -252,9 +241,7 @@ def settings_of_records(
 
 
 def check_vocab_of_records(
-    files: Iterable[str],
-    vocab: Sequence[str],
-    vocab_file: str | Path,
+    files: Iterable[str], vocab: Sequence[str], vocab_file: str | Path
 ) -> None:
     """Raises InputError if records were made with another vocabulary."""
     expected = digest("\n".join(vocab))

@@ -1,7 +1,5 @@
 """Pairs -> batches for training, whose rows may have several short pairs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import tensorflow as tf

@@ -1,6 +1,6 @@
 """Records without masks -> masked pairs, drawn again in each epoch."""
 
-from __future__ import annotations
+import dataclasses
 
 import tensorflow as tf
 
@@ -18,6 +18,7 @@ from keras_bert.text.masking import (
 from keras_bert.text.tokenizer import BertTokenizer
 
 
+@dataclasses.dataclass(eq=False)
 class InstanceDrawer(tf.Module):
     """Draws masked pairs from stretches of sentences, packed and padded.
 
@@ -52,20 +53,15 @@ class InstanceDrawer(tf.Module):
         TensorShape([8, 14])
     """
 
-    def __init__(
-        self,
-        tokenizer: BertTokenizer,
-        masker: MaskedLMMasker,
-        *,
-        max_seq_length: int = 128,
-        random_seed: int = 12345,
-    ):
+    tokenizer: BertTokenizer
+    masker: MaskedLMMasker
+    _: dataclasses.KW_ONLY
+    max_seq_length: int = 128
+    random_seed: int = 12345
+
+    def __post_init__(self):
         super().__init__(name="instance_drawer")
-        check_max_seq_length(max_seq_length)
-        self._special_ids = tokenizer.cls_id, tokenizer.sep_id
-        self._masker = masker
-        self._seq_length = max_seq_length
-        self._random_seed = random_seed
+        check_max_seq_length(self.max_seq_length)
 
     def __call__(
         self, serialized: tf.Tensor, epochs: tf.Tensor, records: tf.Tensor
@@ -89,9 +85,9 @@ class InstanceDrawer(tf.Module):
             name: tf.cast(ragged.to_tensor(), tf.int32)
             for name, ragged in features.items()
         }
-        seed = tf.fill(tf.shape(epochs), tf.cast(self._random_seed, tf.int64))
+        seed = tf.fill(tf.shape(epochs), tf.cast(self.random_seed, tf.int64))
         seeds = tf.stack([seed, epochs, records], axis=1)
-        return self._masker(self._pairs(features, seeds), seeds)
+        return self.masker(self._pairs(features, seeds), seeds)
 
     def _pairs(self, features, seeds):
         lengths = features["sentence_lengths"]  # [B, sentences]
@@ -116,7 +112,7 @@ class InstanceDrawer(tf.Module):
         )
 
         # The longer segment loses tokens; see `documents_to_pairs._truncate`.
-        budget = self._seq_length - 3
+        budget = self.max_seq_length - 3
         keep_first = tf.minimum(
             first, tf.maximum(budget - second, (budget + 1) // 2)
         )
@@ -132,9 +128,8 @@ class InstanceDrawer(tf.Module):
             keep_first,
             row + second_begin + _lost_in_front(seeds, 6, second - keep_second),
             keep_second,
-            max_seq_length=self._seq_length,
-            cls_id=self._special_ids[0],
-            sep_id=self._special_ids[1],
+            tokenizer=self.tokenizer,
+            max_seq_length=self.max_seq_length,
         )
         labels = tf.cast(is_random[:, None], tf.int32)
         return pairs | {"next_sentence_labels": labels}

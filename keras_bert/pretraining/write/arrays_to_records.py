@@ -7,8 +7,6 @@ the number of bytes that follow, once for each number.
 https://protobuf.dev/programming-guides/encoding
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 from collections.abc import Iterator

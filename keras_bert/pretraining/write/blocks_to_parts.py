@@ -1,7 +1,5 @@
 """A block of documents -> a part: the folder of its records."""
 
-from __future__ import annotations
-
 import collections
 import itertools
 import random
@@ -41,11 +39,7 @@ class RecordMaker:
         self._corpus = corpus_maker(
             tokenizer, by_punctuation=config.split_sentences
         )
-        self._masker = MaskedLMMasker(
-            tokenizer,
-            max_predictions_per_seq=config.max_predictions_per_seq,
-            config=config,
-        )
+        self._masker = MaskedLMMasker(tokenizer, config=config)
 
     def make_part(self, block: Block, path: Path, num_files: int) -> int:
         """Makes the part of a block at `path`; returns the block's characters.
@@ -140,9 +134,8 @@ class RecordMaker:
             end - begin,
             second_begin,
             second_end - second_begin,
+            tokenizer=self._tokenizer,
             max_seq_length=self._config.max_seq_length,
-            cls_id=self._tokenizer.cls_id,
-            sep_id=self._tokenizer.sep_id,
         )
         labels = tf.cast(is_random[:, None], tf.int32)
         return self._masker(features | {"next_sentence_labels": labels}, seeds)

@@ -1,7 +1,5 @@
 """The settings of pre-training records."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 
@@ -37,7 +35,6 @@ class PretrainingDataConfig(MaskingConfig):
 
     Attributes:
         max_seq_length: Length of a sequence with its special tokens.
-        max_predictions_per_seq: Most masked tokens of a sequence.
         random_seed: The same seed makes the same records.
         dupe_factor: Number of passes over the text, each with other pairs and
             masks.
@@ -54,7 +51,6 @@ class PretrainingDataConfig(MaskingConfig):
     """
 
     max_seq_length: int = 128
-    max_predictions_per_seq: int = 20
     random_seed: int = setting(12345, minimum=0)
     dupe_factor: int = 10
     short_seq_prob: float = setting(0.1, minimum=0, maximum=1)

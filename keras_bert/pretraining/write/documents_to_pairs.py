@@ -4,8 +4,6 @@ A pair is masked when it is written. From a stretch, each epoch of the training
 draws another pair (`dynamic_masking`).
 """
 
-from __future__ import annotations
-
 import random
 from bisect import bisect_left
 from collections.abc import Callable
@@ -226,9 +224,8 @@ def pack_pairs(
     second_begin: tf.Tensor,
     second_length: tf.Tensor,
     *,
+    tokenizer: BertTokenizer,
     max_seq_length: int,
-    cls_id: int,
-    sep_id: int,
 ) -> dict[str, tf.Tensor]:
     """Packs pairs into [CLS] first [SEP] second [SEP], padded with 0.
 
@@ -245,9 +242,9 @@ def pack_pairs(
         is_second, second_begin[:, None] - middle, begin[:, None]
     )
     places = tf.clip_by_value(places, 0, tf.size(ids, begin.dtype) - 1)
-    input_ids = tf.where(column == 0, cls_id, tf.gather(ids, places))
+    input_ids = tf.where(column == 0, tokenizer.cls_id, tf.gather(ids, places))
     is_end = (column == middle) | (column == last)
-    input_ids = tf.where(is_end, sep_id, input_ids)
+    input_ids = tf.where(is_end, tokenizer.sep_id, input_ids)
     input_mask = tf.cast(column <= last, tf.int32)
     return {
         "input_ids": input_ids * input_mask,

@@ -1,7 +1,5 @@
 """Parts -> the output files of a run; a killed run resumes with its parts."""
 
-from __future__ import annotations
-
 import collections
 import contextlib
 import json
@@ -20,7 +18,7 @@ from keras_bert.io.whole_files import (
     remove,
     write_json,
 )
-from keras_bert.pretraining.records.files import make_index, save_index
+from keras_bert.pretraining.records import make_index, save_index
 from keras_bert.pretraining.write.config import digest
 from keras_bert.pretraining.write.text_to_blocks import Block
 

@@ -1,7 +1,5 @@
 """Text -> pre-training records, in this process or in several."""
 
-from __future__ import annotations
-
 import collections
 import concurrent.futures
 import dataclasses

@@ -5,8 +5,6 @@ block. So the size of a block bounds the memory. Only the text of a unit (a
 large file, or several small ones) decides where its blocks end.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import itertools

@@ -1,7 +1,6 @@
 """BERT's own Adam and its schedule, Keras' AdamW, and LAMB."""
 
-from __future__ import annotations
-
+import dataclasses
 import math
 
 import keras
@@ -111,18 +110,25 @@ class Lamb(DecoupledDecayOptimizer):
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
+@dataclasses.dataclass(eq=False)
 class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
     """Linear warm-up, then decay to 0 at the last step.
 
     The rate decays as (1 - step / num_train_steps) ** power. The decay counts
     from the first step, not from the end of the warm-up, so the rate drops a
-    little there: a quirk of google-research/bert, kept.
+    little there: a quirk of google-research/bert, kept. With stable steps, the
+    rate stays at its peak until they end, and the decay counts from there
+    (warm-up-stable-decay: Hu et al. 2024, arXiv 2404.06395, section 4).
 
     Args:
         learning_rate: The peak.
         num_train_steps: The step at which the rate is 0.
         num_warmup_steps: Steps until the rate is at its peak.
         power: 1 decays linearly; NVIDIA's recipe for LAMB has 0.5.
+        stable_proportion: The share of all steps before the decay begins.
+        share_of_time: A variable with the share of the run's time that is
+            over, if the run has a limit. The decay follows whichever share is
+            larger (a budget of time: Izsak et al. 2021, arXiv 2104.07705).
 
     Example:
         >>> schedule = keras_bert.training.WarmupDecay(0.01, 100, 10)
@@ -130,23 +136,22 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
         [0.001, 0.005, 0.0045, 0.0]
     """
 
-    def __init__(
-        self,
-        learning_rate: float,
-        num_train_steps: int,
-        num_warmup_steps: int,
-        power: float = 1.0,
-    ):
-        self.learning_rate = learning_rate
-        self.num_train_steps = num_train_steps
-        self.num_warmup_steps = num_warmup_steps
-        self.power = power
+    learning_rate: float
+    num_train_steps: int
+    num_warmup_steps: int
+    power: float = 1.0
+    stable_proportion: float = 0.0
+    share_of_time: keras.Variable | None = None
 
     def __call__(self, step):
         # The first update of the reference is step 1: it increases the step
         # beside the update and reads it afterwards (golden/tf1_small).
         step = ops.cast(step, "float32") + 1.0
         share = ops.minimum(step / max(self.num_train_steps, 1), 1.0)
+        if self.share_of_time is not None:
+            share = ops.clip(self.share_of_time, share, 1.0)
+        stable = self.stable_proportion
+        share = ops.maximum(share - stable, 0.0) / (1.0 - stable)
         return self.learning_rate * ops.where(
             step < self.num_warmup_steps,
             step / max(self.num_warmup_steps, 1),
@@ -155,10 +160,9 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
 
     def get_config(self):
         return {
-            "learning_rate": self.learning_rate,
-            "num_train_steps": self.num_train_steps,
-            "num_warmup_steps": self.num_warmup_steps,
-            "power": self.power,
+            field.name: getattr(self, field.name)
+            for field in dataclasses.fields(self)
+            if field.name != "share_of_time"  # of a run that is over
         }
 
 

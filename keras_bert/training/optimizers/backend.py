@@ -5,8 +5,6 @@ and writes every array once. There, variables are passed as handles: under a
 strategy these belong to the replica, and one trace serves every shape.
 """
 
-from __future__ import annotations
-
 import functools
 
 import keras

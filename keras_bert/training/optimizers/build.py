@@ -1,7 +1,5 @@
 """The optimizer of a run, by its name in the config."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -36,10 +34,12 @@ def build_optimizer(
     num_train_steps: int,
     num_warmup_steps: int,
     learning_rate_factors: Mapping[str, float] | None = None,
+    share_of_time: keras.Variable | None = None,
 ) -> keras.optimizers.Optimizer:
     """Returns `config.optimizer` with BERT's schedule, clipping and decay.
 
-    For the factors see `DecoupledDecayOptimizer`.
+    For the factors see `DecoupledDecayOptimizer`, for the share of time
+    `WarmupDecay`.
 
     In float16 it also scales the loss and skips every step whose gradients
     are not finite.
@@ -51,6 +51,8 @@ def build_optimizer(
             num_train_steps,
             num_warmup_steps,
             config.decay_power,
+            config.stable_proportion,
+            share_of_time,
         ),
         weight_decay_rate=config.weight_decay_rate,
         global_clipnorm=config.clip_norm,

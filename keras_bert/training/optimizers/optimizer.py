@@ -1,7 +1,5 @@
 """What BERT's optimizers share: moments, decay, clipping, rates."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 import warnings
@@ -26,6 +24,25 @@ _REFUSED = (
     "loss_scale_factor",
     "gradient_accumulation_steps",
 )
+
+
+@dataclasses.dataclass(frozen=True)
+class Slot:
+    """A variable, its moments, and how it is updated.
+
+    Attributes:
+        variable: The variable of the model.
+        momentum: The mean of its gradients.
+        velocity: The mean of their squares.
+        is_excluded: Whether it is not decayed.
+        factor: The factor of its learning rate.
+    """
+
+    variable: Any
+    momentum: Any
+    velocity: Any
+    is_excluded: bool
+    factor: float
 
 
 class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
@@ -204,22 +221,3 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
             if re.search(pattern, path):
                 return factor
         return 1.0
-
-
-@dataclasses.dataclass(frozen=True)
-class Slot:
-    """A variable, its moments, and how it is updated.
-
-    Attributes:
-        variable: The variable of the model.
-        momentum: The mean of its gradients.
-        velocity: The mean of their squares.
-        is_excluded: Whether it is not decayed.
-        factor: The factor of its learning rate.
-    """
-
-    variable: Any
-    momentum: Any
-    velocity: Any
-    is_excluded: bool
-    factor: float

@@ -8,7 +8,7 @@ from safetensors.numpy import load_file
 from small_checkpoint import write_checkpoint
 
 from keras_bert.checkpoints.find import config_beside
-from keras_bert.checkpoints.resize.layers import keep_layers
+from keras_bert.checkpoints.resize.checkpoint import keep_layers
 from keras_bert.errors import InputError
 
 

@@ -15,7 +15,7 @@ from keras_bert.finetuning import FinetunedModel, load_finetuned
 from keras_bert.finetuning.evaluation import Evaluation
 from keras_bert.finetuning.run import FinetuningConfig, finetune
 from keras_bert.kinds import network_calls
-from keras_bert.kinds.embedding import rows
+from keras_bert.kinds.embedding import losses
 from keras_bert.models.encoder import build_encoder
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.registry import get_task
@@ -88,17 +88,17 @@ def test_equal_texts_have_equal_ids(build):
 @pytest.mark.parametrize(
     ("needs", "fitting"),
     [
-        (rows.PAIRS, [TRIPLETS, UNSCORED]),
-        (rows.SCORED_PAIRS, [SCORED]),
-        (rows.TRIPLETS, [TRIPLETS]),
-        (rows.VECTORS, [VECTORS]),
+        (losses.PAIRS, [TRIPLETS, UNSCORED]),
+        (losses.SCORED_PAIRS, [SCORED]),
+        (losses.TRIPLETS, [TRIPLETS]),
+        (losses.VECTORS, [VECTORS]),
     ],
 )
 def test_which_rows_fit(needs, fitting):
     for some in (TRIPLETS, UNSCORED, SCORED, VECTORS):
-        form = rows.check_rows(some, tuple(TRIPLETS[0]), labeled=True)
+        form = losses.check_rows(some, tuple(TRIPLETS[0]), labeled=True)
         assert needs.fit(form) == (some in fitting)
-    form = rows.check_rows(SCORED, tuple(TRIPLETS[0]), labeled=False)
+    form = losses.check_rows(SCORED, tuple(TRIPLETS[0]), labeled=False)
     assert form == (("anchor", "positive"), False)
 
 

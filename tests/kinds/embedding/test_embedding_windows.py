@@ -17,7 +17,7 @@ from keras_bert.finetuning.encoding import encode_rows
 from keras_bert.finetuning.finetuned_model import FinetunedModel
 from keras_bert.kinds import fields
 from keras_bert.models.embedder import build_embedder
-from keras_bert.training.share import distribute
+from keras_bert.training.distribution import distribute
 from keras_bert.training.steps import Steps
 from keras_bert.vectors.embedder import load_embedder
 

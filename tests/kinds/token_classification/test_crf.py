@@ -217,6 +217,7 @@ def test_it_learns(config, tmp_path):
         train_batch_size=8,
         learning_rate=0.003,
         head_learning_rate=0.05,
+        save_checkpoints_steps=40,
     )
     losses = model.fit(words, labels, config=config).history["loss"]
     assert losses[-1] < losses[0] / 3

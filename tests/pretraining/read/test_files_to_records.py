@@ -14,7 +14,7 @@ from keras_bert.pretraining.read.files_to_records import (
     find_files,
 )
 from keras_bert.pretraining.write.arrays_to_records import serialize_examples
-from keras_bert.training.share import Share
+from keras_bert.training.distribution import Share
 
 S, P = 23, 4
 

@@ -7,6 +7,7 @@ import tensorflow as tf
 from conftest import write_vocab
 from read_records import read_records
 
+from keras_bert.pretraining.read.files_to_records import PretrainingRecords
 from keras_bert.pretraining.read.records_to_pairs import (
     InstanceDrawer,
     _gathered,
@@ -244,11 +245,9 @@ def test_each_epoch_draws_other_pairs_and_masks(files, tokenizer):
     drawer = _drawer(tokenizer, do_whole_word_mask=True)
     once = _batches(names, drawer)
     assert sum(len(batch["input_ids"]) for batch in once) == num_records
-    again = _batches(names, drawer)
     expected = _batches([static], None)[0]
-    for batch, same in zip(once, again, strict=True):
+    for batch in once:
         for name, value in batch.items():
-            np.testing.assert_array_equal(value, same[name])
             assert value.shape[1:] == expected[name].shape[1:]
             assert value.dtype == expected[name].dtype
 
@@ -259,7 +258,7 @@ def test_each_epoch_draws_other_pairs_and_masks(files, tokenizer):
         name: np.concatenate([batch[name] for batch in shuffled])
         for name in shuffled[0]
     }
-    # Far more different rows than records.
+    # Far more different rows than records, and the same ones in another run.
     different = {row.tobytes() for row in rows["input_ids"]}
     assert len(different) > 0.9 * num_records * epochs
     later = _batches(names, drawer, 5, shuffle_seed=3, first_batch=count - 5)
@@ -285,9 +284,10 @@ def test_another_length_than_that_of_the_records_is_warned_of(
     files, tokenizer, caplog
 ):
     names, _, _ = files
-    _batches(names, _drawer(tokenizer))
+    sizes = {"max_predictions_per_seq": P, "drawer": _drawer(tokenizer)}
+    PretrainingRecords(names, max_seq_length=S, **sizes)
     assert not caplog.messages
-    _batches(names, _drawer(tokenizer), max_seq_length=64)
+    PretrainingRecords(names, max_seq_length=64, **sizes)
     (message,) = caplog.messages
     assert "max_seq_length of 40, but are read with 64: longer" in message
     with pytest.raises(ValueError, match="max_seq_length is 4, .* least 5"):

@@ -9,7 +9,7 @@ import tensorflow as tf
 from conftest import write_vocab
 from read_records import read_records
 
-from keras_bert.pretraining.records.files import _load_index, make_index
+from keras_bert.pretraining.records import _load_index, make_index
 from keras_bert.pretraining.write import run as write_run
 from keras_bert.pretraining.write.blocks_to_parts import RecordMaker
 from keras_bert.pretraining.write.run import (

@@ -20,3 +20,14 @@ def test_another_power():
     assert float(schedule(63)) == pytest.approx(0.006)
     again = WarmupDecay(**schedule.get_config())
     assert float(again(63)) == float(schedule(63))
+
+
+@pytest.mark.parametrize(
+    ("updates_before", "rate"),
+    [(4, 0.005), (9, 0.01), (79, 0.01), (89, 0.005), (94, 0.0025), (99, 0.0)],
+)
+def test_a_rate_that_is_stable_before_it_decays(updates_before, rate):
+    schedule = WarmupDecay(0.01, 100, 10, stable_proportion=0.8)
+    again = WarmupDecay(**schedule.get_config())
+    for found in schedule, again:
+        assert float(found(updates_before)) == pytest.approx(rate, abs=1e-8)

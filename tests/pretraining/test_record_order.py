@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from keras_bert.pretraining.records import order as module
-from keras_bert.pretraining.records.order import ShuffledOrder
+from keras_bert.pretraining import records as module
+from keras_bert.pretraining.records import ShuffledOrder
 
 
 @pytest.fixture

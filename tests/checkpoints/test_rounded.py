@@ -1,14 +1,14 @@
-"""Numbers of 8 bits: near the weights, and a quarter of the bytes."""
+"""Numbers of 8 and 4 bits: near the weights, and a quarter of the bytes."""
 
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 from small_checkpoint import write_checkpoint
 
-from keras_bert.checkpoints.int8 import to_int8
 from keras_bert.checkpoints.load import read_weights
 from keras_bert.checkpoints.load_pretrained import load_pretrained
 from keras_bert.checkpoints.names import StoredArray
+from keras_bert.checkpoints.rounded import expand_rounded, round_arrays
 from keras_bert.errors import InputError
 from keras_bert.export.convert import convert_checkpoint
 
@@ -41,9 +41,43 @@ def test_weights_are_off_by_half_a_scale_at_most(config, tmp_path):
 
 def test_a_row_of_zeros_stays():
     zeros = np.zeros((2, 3), "float32")
-    arrays = to_int8({"table": StoredArray((2, 3), lambda: zeros)})
+    arrays = round_arrays({"table": StoredArray((2, 3), lambda: zeros)})
     assert not arrays["table"].read().any()
     assert np.isfinite(arrays["table.scale"].read()).all()
+
+
+def test_word_embeddings_of_4_bits_keep_all_values_that_scales_can_give(
+    config, tmp_path
+):
+    folder = write_checkpoint(tmp_path / "m", config)
+    file = folder / "model.safetensors"
+    old = load_file(file)
+    words = old["embeddings/word_embeddings"]
+    values = np.arange(-7, 8, dtype="float32")
+    scales = np.linspace(0.01, 0.3, len(words))[:, None]
+    words[:] = scales * np.resize(values, words.shape[1])
+    save_file(old, file)
+    convert_checkpoint(folder, tmp_path / "small", to="int4")
+    read = read_weights(tmp_path / "small" / "model.safetensors")
+    new = read["embeddings/word_embeddings"]
+    assert new.shape == words.shape
+    np.testing.assert_allclose(new.read(), words, rtol=1e-6)
+    stored = load_file(tmp_path / "small" / "model.safetensors")
+    assert {str(stored[x].dtype) for x in old if x.endswith("kernel")} == {
+        "int8"
+    }
+
+
+def test_4_bits_cut_what_would_widen_the_scale_of_all():
+    row = np.linspace(-1, 1, 384, dtype="float32")[None]
+    row[0, 0] = -1.6
+    path = "word_embeddings"
+    stored = {path: StoredArray(row.shape, lambda: row)}
+    arrays = expand_rounded(round_arrays(stored, bits_of_words=4), "")
+    new = arrays[path].read()
+    # The scale of the largest number would have an error of 1.6 / 7 / 12 ** .5.
+    assert np.square(new - row).mean() < (1.3 / 7) ** 2 / 12
+    assert new[0, 0] > -1.6
 
 
 def test_a_scale_without_its_weight_is_refused(tmp_path):

@@ -5,8 +5,8 @@ import pytest
 import tensorflow as tf
 
 from keras_bert.errors import InputError
-from keras_bert.pretraining.records import files as module
-from keras_bert.pretraining.records.files import RecordFiles
+from keras_bert.pretraining import records as module
+from keras_bert.pretraining.records import RecordFiles
 
 FIRST = [bytes([i]) * (7 * i % 23) for i in range(30)]
 SECOND = [b"other", b"", b"the last"]

@@ -1,1 +1,0 @@
-"""TFRecord files, read by number."""
