@@ -64,11 +64,13 @@ def call_in_pieces(
     order = tf.argsort(sizes, direction="DESCENDING", stable=True)
     sizes = tf.gather(sizes, order)
     features = {name: tf.gather(x, order) for name, x in features.items()}
+    bounds = _bounds_of_calls(sizes, limit)
+    num_calls = tf.size(bounds) - 1
     names = list(model.output)
 
-    def call(start, i, widths, arrays):
-        stop = start + _num_together(sizes[start:], limit)
-        outputs = model(pad({n: x[start:stop] for n, x in features.items()}))
+    def call(i, widths, arrays):
+        of_call = slice(bounds[i], bounds[i + 1])
+        outputs = model(pad({n: x[of_call] for n, x in features.items()}))
         found = [outputs[name] for name in names]
         # The first call has the most tokens.
         widths = [
@@ -79,22 +81,17 @@ def call_in_pieces(
             array.write(i, _widened(x, width))
             for array, x, width in zip(arrays, found, widths, strict=True)
         ]
-        return stop, i + 1, widths, arrays
+        return i + 1, widths, arrays
 
     *_, arrays = tf.while_loop(
-        lambda start, i, *_: (i == 0) | (start < tf.size(sizes, tf.int64)),
+        lambda i, *_: i < num_calls,
         call,
         (
-            tf.constant(0, tf.int64),
             tf.constant(0),
             [tf.constant(0)] * len(names),
             [
                 tf.TensorArray(
-                    x.dtype,
-                    0,
-                    dynamic_size=True,
-                    infer_shape=False,
-                    element_shape=x.shape,
+                    x.dtype, num_calls, infer_shape=False, element_shape=x.shape
                 )
                 for x in model.output.values()
             ],
@@ -108,16 +105,31 @@ def call_in_pieces(
     }
 
 
-def _num_together(sizes, limit):
-    """Returns how many of the first examples go into a call.
+def _bounds_of_calls(sizes, limit):
+    """Returns where each call begins, and where the last one ends.
 
-    Takes their numbers of tokens, the largest first.
+    Takes the numbers of tokens of the examples, the largest first. Without an
+    example, there is one call.
     """
-    numbers = tf.range(1, tf.size(sizes, tf.int64) + 1)
-    padded = tf.reduce_max(sizes) * numbers
-    lost = padded - tf.cumsum(sizes)
-    fit = (padded <= limit) & (lost <= _TOKENS_OF_A_CALL + padded // 8)
-    return tf.maximum(tf.reduce_max(tf.where(fit, numbers, 1)), 1)
+    num_examples = tf.size(sizes, tf.int64)
+
+    def add_call(bounds):
+        rest = sizes[bounds[-1] :]
+        numbers = tf.range(1, tf.size(rest, tf.int64) + 1)
+        padded = tf.reduce_max(rest) * numbers
+        lost = padded - tf.cumsum(rest)
+        fit = (padded <= limit) & (lost <= _TOKENS_OF_A_CALL + padded // 8)
+        number = tf.maximum(tf.reduce_max(tf.where(fit, numbers, 1)), 1)
+        return [tf.concat([bounds, bounds[-1:] + number], axis=0)]
+
+    (bounds,) = tf.while_loop(
+        lambda bounds: (tf.size(bounds) == 1) | (bounds[-1] < num_examples),
+        add_call,
+        [tf.zeros([1], tf.int64)],
+        shape_invariants=[tf.TensorShape([None])],
+        parallel_iterations=1,
+    )
+    return bounds
 
 
 def _widened(outputs, width):
