@@ -37,7 +37,7 @@ def _huggingface(**values):
         {"vocab_size": 31, "embedding_size": 6, "num_hidden_groups": 1}),
      Says("Unknown keys ['embedding_size', 'num_hidden_groups']")),
     ("a list", lambda x: BertConfig.from_json(x.file("a.json", "[1]")),
-     Says("not the JSON object")),
+     Says("is not an object")),
     ("a folder", lambda x: BertConfig.from_json(x.folder),
      Says("give a file such as bert_config.json")),
 )  # fmt: skip
