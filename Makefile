@@ -23,10 +23,10 @@ setup: .venv/installed
 	touch $@
 
 demo: setup
-	$(BIN)/python run_scripts/demo.py --output_dir=demo_output
+	$(BIN)/python examples/demo.py --output_dir=demo_output
 
 demo-pretraining: setup
-	$(BIN)/python run_scripts/demo_pretraining.py --output_dir=demo_output
+	$(BIN)/python examples/demo_pretraining.py --output_dir=demo_output
 
 test: setup
 	$(PYTEST) $(NETWORKS)

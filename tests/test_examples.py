@@ -112,7 +112,6 @@ _SLOW = {
     "predict_files_with_beam",
     "predict_lines",
     "pretrain",
-    "search_hyperparameters",
 }
 
 

@@ -76,6 +76,6 @@ def run(
         field=field,
         prompt_name=prompt_name,
         batch_size=batch_size,
-        layers=flags.numbers("layers"),
+        layers=flags.whole_numbers("layers"),
     )
     print(f"Wrote the vectors of {count} texts to {output_file}")

@@ -36,7 +36,7 @@ def run(
     words = source(words_file).lines() if words_file else ()
     lines: Iterable[str] = ()
     if flags.input_file or not words_file:
-        (text,) = flags.configs(source)
+        text = flags.config(source)
         lines = text.lines()
     return keras_bert.checkpoints.extend_vocab(
         checkpoint,

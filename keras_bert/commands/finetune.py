@@ -3,12 +3,6 @@ r"""Fine-tunes BERT on a task. Repeat the command to resume a stopped run.
     keras-bert finetune --task=glue/sst2 --data_dir=SST-2 \
         --checkpoint=pretrained --output_dir=out
 
-Given several learning rates, batch sizes, numbers of epochs or restarts, it
-runs every combination and keeps the best model:
-
-    ... --learning_rate=5e-5,3e-5,2e-5 --train_batch_size=16,32 \
-        --num_train_epochs=2,3,4 --num_restarts=5
-
 Given a fine-tuned model, a smaller network learns from it:
 
     ... --teacher=large --bert_config_file=configs/models/bert_tiny.json
@@ -29,20 +23,15 @@ Args:
         too.
     overwrite_output_dir: Start over if output_dir has a run. Leave it out of a
         command that may be interrupted and repeated.
-    num_restarts: Runs per combination, each with its own random_seed.
 """
-
-import functools
 
 import keras_bert
 from keras_bert.commands import old_flags
 
 translate = old_flags.translate_finetuning
-_SEVERAL = ("learning_rate", "train_batch_size", "num_train_epochs")
 
 
 def define(flags):
-    flags.add_fields(keras_bert.FinetuningConfig, _SEVERAL)
     task = flags.peek("task")
     if task and ".py" in task:  # the file may define a kind
         keras_bert.get_task(task)
@@ -52,6 +41,7 @@ def define(flags):
 
 def run(
     flags,
+    config: keras_bert.FinetuningConfig,
     task: str,
     data_dir: str,
     output_dir: str,
@@ -61,18 +51,8 @@ def run(
     cache_dir: str | None = None,
     teacher: str | None = None,
     overwrite_output_dir: bool = False,
-    num_restarts: int = 1,
 ):
-    configs = flags.configs(keras_bert.FinetuningConfig, _SEVERAL)
-    if len(configs) == num_restarts == 1:
-        train = functools.partial(keras_bert.finetune, config=configs[0])
-    else:
-        train = functools.partial(
-            keras_bert.finetuning.search_hyperparameters,
-            configs=configs,
-            num_restarts=num_restarts,
-        )
-    return train(
+    return keras_bert.finetune(
         task,
         data_dir,
         output_dir,
@@ -81,6 +61,7 @@ def run(
         if bert_config_file
         else None,
         vocab_file=vocab_file,
+        config=config,
         settings=flags.settings(),
         cache_dir=cache_dir,
         teacher=teacher,

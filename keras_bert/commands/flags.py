@@ -80,19 +80,16 @@ class Flags:
             define(name, default, text, flag_values=self._flags)
         self._groups.setdefault(title, []).append(name)
 
-    def add_fields(self, config: Any, several: Sequence[str] = ()) -> None:
+    def add_fields(self, config: Any) -> None:
         """Defines a flag for each field of a dataclass.
 
         Its help is the entry of the field under "Attributes:" in the docstring.
-        The fields in `several` take several values.
         """
         for field, title, text in _documented(config):
-            default, type_ = field.default, field.type
-            if field.name in several:
-                text += " Takes several values, separated by commas."
-                default, type_ = [str(default)], "list"
             choices = field.metadata.get("choices")
-            self._add(title, field.name, type_, default, text, choices)
+            self._add(
+                title, field.name, field.type, field.default, text, choices
+            )
 
     def add_settings(
         self, classes: Iterable[type], names: Sequence[str] = ()
@@ -134,7 +131,7 @@ class Flags:
     def arguments(self) -> dict[str, Any]:
         """Returns the arguments of `run`."""
         return {
-            name: self.configs(parameter.annotation)[0]
+            name: self.config(parameter.annotation)
             if dataclasses.is_dataclass(parameter.annotation)
             else self
             if name == "flags"
@@ -143,32 +140,20 @@ class Flags:
             if parameter.kind is not parameter.VAR_POSITIONAL
         }
 
-    def configs(self, config: Any, several: Sequence[str] = ()) -> list[Any]:
-        """Returns a config for each combination of the values in `several`."""
-        fields = {x.name: x.type for x in dataclasses.fields(config)}
-        values = [
-            self.numbers(name, _type_name(type_))
-            if name in several
-            else [getattr(self, name)]
-            for name, type_ in fields.items()
-        ]
-        return [
-            config(**dict(zip(fields, combination, strict=True)))
-            for combination in itertools.product(*values)
-        ]
+    def config(self, config: Any) -> Any:
+        """Returns the dataclass that the flags of its fields describe."""
+        names = (field.name for field in dataclasses.fields(config))
+        return config(**{name: getattr(self, name) for name in names})
 
-    def numbers(self, name: str, type_: str = "int") -> list[Any]:
+    def whole_numbers(self, name: str) -> list[int]:
         """Returns the numbers in a flag that takes several."""
-        found = []
-        for text in getattr(self, name) or []:
-            try:
-                found.append({"int": int, "float": float}[type_](text))
-            except ValueError as error:
-                raise InputError(
-                    f"--{name} contains {text!r}, but must be numbers "
-                    "separated by commas."
-                ) from error
-        return found
+        try:
+            return [int(text) for text in getattr(self, name) or []]
+        except ValueError as error:
+            raise InputError(
+                f"--{name} is {','.join(getattr(self, name))!r}, but must be "
+                "whole numbers separated by commas."
+            ) from error
 
     def settings(self) -> dict[str, Any]:
         """Returns the settings that are given on the command line."""

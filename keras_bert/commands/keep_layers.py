@@ -14,6 +14,6 @@ import keras_bert
 
 def run(flags, checkpoint: str, output_dir: str, layers: list):
     keras_bert.checkpoints.keep_layers(
-        checkpoint, output_dir, flags.numbers("layers")
+        checkpoint, output_dir, flags.whole_numbers("layers")
     )
     print(f"Wrote {output_dir}")

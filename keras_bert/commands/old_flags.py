@@ -76,7 +76,7 @@ def translate_finetuning(flags: Flags) -> None:
     _translate_tpu(flags)
     steps = (flags.do_train, flags.do_eval, flags.do_predict)
     if not flags.do_train and any(x is not None for x in steps):
-        flags["num_train_epochs"].value = ["0"]
+        flags["num_train_epochs"].value = 0
     if flags.train_file or flags.predict_file or flags.version_2_with_negative:
         _translate_squad(flags)
     elif flags.task:

@@ -12,4 +12,3 @@ from .export_to_cache import export_to_cache as export_to_cache
 from .finetuned_model import FinetunedModel as FinetunedModel
 from .folder import is_finetuned as is_finetuned
 from .run import finetune as finetune
-from .search import search_hyperparameters as search_hyperparameters

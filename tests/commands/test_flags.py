@@ -101,34 +101,36 @@ class _Grid:
     grid_name: str = "a,b"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        ([], [_Grid()]),
-        (
-            ["--grid_rate=0.25,1e-3", "--grid_size=4,5"],
-            [
-                _Grid(grid_rate=rate, grid_size=size)
-                for rate in (0.25, 0.001)
-                for size in (4, 5)
-            ],
-        ),
-        (["--grid_size=4,5.5"], "--grid_size contains '5.5', but must be num"),
-    ],
-)
-def test_a_grid_has_a_config_for_each_combination(arguments, expected):
-    several = ("grid_rate", "grid_size")
+def test_the_flags_of_the_fields_make_a_config():
     flags = make(
         lambda: None,
-        *arguments,
-        define=lambda flags: flags.add_fields(_Grid, several),
+        "--grid_rate=1e-3",
+        "--grid_size=4",
+        define=lambda flags: flags.add_fields(_Grid),
     )
     flags.parse()
+    assert flags.config(_Grid) == _Grid(grid_rate=0.001, grid_size=4)
+
+
+@pytest.mark.parametrize(
+    ("argument", "expected"),
+    [
+        ("--layers=-1,2", [-1, 2]),
+        ("--layers=", []),
+        ("--layers=4,5.5", "--layers is '4,5.5', but must be whole numbers"),
+    ],
+)
+def test_a_flag_takes_several_whole_numbers(argument, expected):
+    def run(layers: list = ()):
+        pass
+
+    flags = make(run, argument, doc="A doc.\n\nArgs:\n    layers: Layers.")
+    flags.parse()
     if isinstance(expected, list):
-        assert flags.configs(_Grid, several) == expected
+        assert flags.whole_numbers("layers") == expected
     else:
         with pytest.raises(keras_bert.InputError, match=expected):
-            flags.configs(_Grid, several)
+            flags.whole_numbers("layers")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -188,7 +188,7 @@ def test_extract_features(folder, tmp_path):
             {
                 "task": "glue/mrpc",
                 "checkpoint": "b/bert_model.ckpt",
-                "num_train_epochs": ["3.0"],
+                "num_train_epochs": 3.0,
                 "distribution_strategy": "tpu",
                 "tpu": "t",
             },
@@ -197,13 +197,13 @@ def test_extract_features(folder, tmp_path):
             finetune,
             "--task_name=MRPC --do_predict=true --data_dir=mrpc "
             "--init_checkpoint=out/best --predict_batch_size=3 --output_dir=o",
-            {"num_train_epochs": ["0"], "eval_batch_size": 3},
+            {"num_train_epochs": 0, "eval_batch_size": 3},
         ),
         (
             finetune,
             "--train_file=s/train-v2.0.json --predict_file=s/dev-v2.0.json "
             "--version_2_with_negative=True --do_train=True --output_dir=out",
-            {"task": "squad/v2", "data_dir": "s", "num_train_epochs": ["3.0"]},
+            {"task": "squad/v2", "data_dir": "s", "num_train_epochs": 3.0},
         ),
         (
             pretrain,

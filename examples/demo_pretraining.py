@@ -3,7 +3,7 @@
 The demo learns a vocabulary, writes records, and pre-trains. It shows how the
 model fills masks before and after.
 
-    python run_scripts/demo_pretraining.py --output_dir=demo_output
+    python examples/demo_pretraining.py --output_dir=demo_output
 
 Args:
     output_dir: The folder of the output.

@@ -5,7 +5,7 @@ meaning. It fine-tunes a classifier that tells which chapter a paragraph comes
 from, beside the same network with random weights. Then it exports the model and
 classifies raw strings in a new process.
 
-    python run_scripts/demo.py --output_dir=demo_output
+    python examples/demo.py --output_dir=demo_output
 
 Args:
     output_dir: The folder of the output.
