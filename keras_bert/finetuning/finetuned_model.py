@@ -149,7 +149,8 @@ class FinetunedModel:
         spec = TaskSpec(kind.name, shortest, kind.Settings())
         length = spec.settings.max_seq_length
         length = min(length, bert_config.max_position_embeddings)
-        values: dict[str, Any] = {"max_seq_length": length}
+        values = dict(kind.settings_from_checkpoint(checkpoint))
+        values["max_seq_length"] = length
         if has_spec(folder := checkpoint_folder(checkpoint)):
             found = find_spec(folder, bert_config)
             if found.kind == kind.name:

@@ -81,7 +81,8 @@ class ClassificationSettings(WindowSettings, LabelSmoothingSettings):
             weight, by how often they are in the training set; "" for 1.
         pooling: What the classifier reads: pooled, the output of the pooler on
             [CLS], as BERT does; or mean, the mean of all tokens, which suits an
-            encoder of sentence-transformers.
+            encoder of sentence-transformers. The default is mean if training
+            starts from a checkpoint without a pooler.
     """
 
     class_weights: str = ""
