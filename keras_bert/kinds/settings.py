@@ -44,8 +44,8 @@ class WindowSettings(KindSettings):
             take the mean or the maximum of each output over the windows.
         doc_stride: Tokens from the start of one window of a long text to the
             start of the next.
-        max_num_windows: Most windows of a text; the rest of a longer one is
-            truncated.
+        max_num_windows: A text is read in at most so many windows; the rest of
+            a longer one is truncated.
     """
 
     window_pooling: str = setting("none", choices=("none", "mean", "max"))

@@ -246,7 +246,7 @@ def _pieces_of_list(words, tokenizer):
         if len(row) != 1:
             raise InputError(
                 f"{word!r} is not one word: the tokenizer splits it into "
-                f"{row}. Give one word a line, without blanks or punctuation."
+                f"{row}. Give one word per line, without blanks or punctuation."
             )
         new[(INSIDE if word.startswith(INSIDE) else "") + row[0]] = None
     known = set(tokenizer.vocab)
