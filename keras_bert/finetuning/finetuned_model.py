@@ -366,8 +366,8 @@ class FinetunedModel:
         `export_dir/1.report.json`, has its config, the `bytes` of all files
         and, with rows, the `metrics` on them: pairs of this model's and the
         exported one's. With the format auto, it has the `measured_ms` of all
-        formats; if there are versions already, theirs is taken. Returns the
-        version's folder.
+        formats; if there are versions already, their format is taken. Returns
+        the version's folder.
         """
         config = config or ExportConfig()
         # Before anything is written, because a row may be wrong.

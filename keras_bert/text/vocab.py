@@ -1,7 +1,7 @@
 """vocab.txt or tokenizer.json -> the word pieces, and what a tokenizer knows.
 
 vocab.txt has one word piece per line; its id is the number of the line.
-transformers writes `tokenizer.json` instead since its release 5.
+Since its release 5, transformers writes `tokenizer.json` instead.
 """
 
 import collections

@@ -45,7 +45,7 @@ class Embedder:
         preprocessor: The `BertPreprocessor`.
         settings: `pooling`, `normalize`, `max_seq_length`, `similarity` and
             `named_prompts`, among others.
-        size: The number of numbers of a vector, D.
+        size: How many numbers a vector has, D.
     """
 
     def __init__(
