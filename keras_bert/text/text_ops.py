@@ -1,4 +1,4 @@
-"""What this package uses of tensorflow-text, or stand-ins of equal results.
+"""What this package uses of tensorflow-text, or stand-ins with equal results.
 
 tensorflow-text has wheels for few platforms. The stand-ins run in Python, with
 the word pieces of the package `tokenizers`: also in `dataset.map`, but not in
