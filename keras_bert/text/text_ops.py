@@ -100,7 +100,7 @@ class _WordPiece:
     def tokenize_with_offsets(self, words: tf.RaggedTensor) -> tuple:
         """Words [B, (words)] -> ids, starts and ends [B, (words), (pieces)].
 
-        Starts and ends are the bytes of each word that a piece is.
+        Starts and ends are places in the word, in bytes.
         """
         *pieces, lengths = _call(
             self._pieces, words.flat_values, [tf.int64] * 4
