@@ -16,7 +16,7 @@ from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.export.config import ExportConfig
-from keras_bert.export.fastest import measure_formats
+from keras_bert.export.fastest import export_fastest
 from keras_bert.export.finetuned import (
     export_finetuned,
     in_bfloat16,
@@ -378,14 +378,14 @@ class FinetunedModel:
         if config.format == "auto":
             # All versions of a model have one format.
             found = [*find_versions(export_dir).values()][:1]
-            if found:
-                fastest = format_of(found[0])
-            else:
-                fastest, measured = measure_formats(
-                    self._write, config.precision
+            if not found:
+                version, measured = export_fastest(
+                    self._write, export_dir, config.precision
                 )
-            config = dataclasses.replace(config, format=fastest)
-        version = self._write(export_dir, config)
+                found = [version]
+            config = dataclasses.replace(config, format=format_of(found[0]))
+        if not measured:
+            version = self._write(export_dir, config)
         if evaluation or not is_plain:
             files = [x for x in version.rglob("*") if x.is_file()]
             report = dataclasses.asdict(config)

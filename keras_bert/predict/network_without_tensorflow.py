@@ -17,7 +17,6 @@ from keras_bert.kinds.answers import ANSWERS
 from keras_bert.predict.functions import Function, Spec
 from keras_bert.predict.network import load_network
 from keras_bert.predict.versions import read_description
-from keras_bert.text.tokenizer_settings import TokenizerSettings
 from keras_bert.text.without_tensorflow import (
     ListPreprocessor,
     ListTokenizer,
@@ -28,9 +27,13 @@ from keras_bert.text.without_tensorflow import (
 _TOKENS_PER_CALL = 2048
 
 
-def load(version: Path, signature: str | None = None) -> dict[str, Function]:
+def load(
+    version: Path,
+    signature: str | None = None,
+    tokenizer: ListTokenizer | None = None,
+) -> dict[str, Function]:
     """Does what `load_functions` says."""
-    answer = _answerer(version)
+    answer = _answerer(version, tokenizer)
     functions = {}
     for name, described in read_description(version)["signatures"].items():
         if signature not in (None, name):
@@ -57,7 +60,7 @@ def load(version: Path, signature: str | None = None) -> dict[str, Function]:
     return functions
 
 
-def _answerer(version):
+def _answerer(version, tokenizer):
     """Returns a function of a signature, its inputs in order, and columns."""
     assets = version / "assets"
     task = json.loads((assets / "task.json").read_text("utf-8"))
@@ -71,13 +74,8 @@ def _answerer(version):
             "tensorflow-text."
         )
     labels = np.array([label.encode() for label in task["labels"]], object)
-    tokenizer_settings = TokenizerSettings.from_json(
-        assets / "tokenizer_config.json"
-    )
-    preprocessor = ListPreprocessor(
-        ListTokenizer.from_settings(assets / "vocab.txt", tokenizer_settings),
-        settings["max_seq_length"],
-    )
+    tokenizer = tokenizer or ListTokenizer.from_folder(assets)
+    preprocessor = ListPreprocessor(tokenizer, settings["max_seq_length"])
     network = load_network(version)
 
     def answer(signature, inputs, columns):

@@ -27,6 +27,8 @@ from keras_bert.predict.functions import load_functions
 from keras_bert.predict.network import load_network
 from keras_bert.predict.served_model import ServedModel
 from keras_bert.predict.versions import MODEL_FILES, find_versions, format_of
+from keras_bert.server.signature import Servable
+from keras_bert.text.without_tensorflow import ListTokenizer
 
 _TEXTS = [
     "The quick brown fox jumped over a lazy dog. " * 3,
@@ -186,9 +188,39 @@ def test_a_network_is_asked_and_served_without_tensorflow(classifier):
     assert "There is no text" in empty.text
 
 
-def test_auto_takes_the_fastest_format(classifier, config, tmp_path):
+def test_a_server_without_tensorflow_builds_one_tokenizer(
+    classifier, monkeypatch
+):
+    built = []
+    build = ListTokenizer.__init__
+
+    def counted(self, *args, **options):
+        built.append(self)
+        build(self, *args, **options)
+
+    version = classifier[2]("litert")
+    monkeypatch.setattr(ListTokenizer, "__init__", counted)
+    monkeypatch.setitem(sys.modules, "tensorflow", None)
+    servable = Servable(version)
+    texts = {"text": np.array([b"a film"], object)}
+    assert servable.tokenization(texts)["pieces"][0].count('"id"') == 2
+    assert servable.signatures["serving_default"](texts)["num_tokens"] == [4]
+    assert len(built) == 1
+
+
+def test_auto_takes_the_fastest_format(
+    classifier, config, tmp_path, monkeypatch
+):
     model, kind, _ = classifier
     finetuned = FinetunedModel(model, kind, config)
+    written = []
+    write = finetuned._write
+
+    def recorded(export_dir, config):
+        written.append(config.format)
+        return write(export_dir, config)
+
+    monkeypatch.setattr(finetuned, "_write", recorded)
     folder = tmp_path / "fastest"
     for _ in range(2):  # the second version has the format of the first one
         version = finetuned.export(folder, ExportConfig("auto", "int8"))
@@ -202,6 +234,9 @@ def test_auto_takes_the_fastest_format(classifier, config, tmp_path):
     assert times[reports[0]["format"]] == min(times.values())
     assert reports[1]["format"] == format_of(version) == reports[0]["format"]
     assert "measured_ms" not in reports[1]
+    assert written == ["litert", "onnx", reports[0]["format"]]
+    cards = [(folder / x / "README.md").read_text() for x in ("1", "2")]
+    assert cards[0] == cards[1]
 
 
 def test_the_files_of_a_network(classifier):
