@@ -44,10 +44,7 @@ def write_litert(model: keras.Model, precision: str, file: Path) -> None:
         # The class of the error is not public.
         if type(error).__name__ != "ConverterError":
             raise
-        raise InputError(
-            f"LiteRT lacks an operation of the network {model.name}; choose "
-            "another format, such as onnx."
-        ) from error
+        raise _lacking("LiteRT", model) from error
     file.write_bytes(content)
 
 
@@ -94,13 +91,23 @@ def write_openvino(model: keras.Model, precision: str, file: Path) -> None:
     `bfloat16` is how it computes; the weights are stored in float16, which
     rounds them less.
 
-    Raises InputError if OpenVINO is not installed.
+    Raises InputError if OpenVINO is not installed, or lacks an operation of
+    the network.
     """
     openvino = import_engine("openvino", "openvino")
-    network = openvino.convert_model(
-        _to_function(model).get_concrete_function(), share_weights=False
-    )
+    function = _to_function(model).get_concrete_function()
+    try:
+        network = openvino.convert_model(function, share_weights=False)
+    except openvino.frontend.OpConversionFailure as error:
+        raise _lacking("OpenVINO", model) from error
     openvino.save_model(network, file, compress_to_fp16=precision == "bfloat16")
+
+
+def _lacking(engine, model):
+    return InputError(
+        f"{engine} lacks an operation of the network {model.name}; choose "
+        "another format, such as onnx."
+    )
 
 
 def _to_function(model):

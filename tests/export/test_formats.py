@@ -288,6 +288,21 @@ def test_litert_refuses_an_lstm_and_leaves_nothing(config, tmp_path):
     assert list((tmp_path / "lite").iterdir()) == []
 
 
+class _BetaFunction(keras.layers.Layer):
+    def call(self, x):
+        return tf.math.betainc(x, x, tf.sigmoid(x))
+
+
+def test_openvino_refuses_an_operation_and_leaves_nothing(config, tmp_path):
+    _, kind = _make("classification", tmp_path, config)
+    encoder = build_encoder(config)
+    x = keras.layers.Dense(3)(encoder.output["pooled_output"])
+    model = keras.Model(encoder.input, {"logits": _BetaFunction()(x)})
+    with pytest.raises(InputError, match="OpenVINO lacks an operation"):
+        _export(model, kind, tmp_path / "vino", config, "openvino")
+    assert list((tmp_path / "vino").iterdir()) == []
+
+
 def test_a_folder_has_versions_of_one_format(config, classifier):
     model, kind, export = classifier
     folder = export("litert").parent
