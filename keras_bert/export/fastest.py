@@ -12,7 +12,7 @@ from pathlib import Path
 from absl import logging
 
 from keras_bert.errors import InputError
-from keras_bert.export.config import OTHER_PRECISION, ExportConfig
+from keras_bert.export.config import PRECISIONS, ExportConfig
 from keras_bert.io.paths import to_path
 from keras_bert.predict.served_model import ServedModel
 from keras_bert.predict.versions import new_version
@@ -46,14 +46,14 @@ def export_fastest(
     measured: Measured = {}
     with tempfile.TemporaryDirectory(prefix="keras_bert-") as folder:
         models = {}
-        for name, other in OTHER_PRECISION.items():
-            if precision not in ("float32", other):
+        for name, known in PRECISIONS.items():
+            if precision not in known:
                 continue
             try:
                 config = ExportConfig(name, precision)
                 version = export(Path(folder, name, title), config)
                 models[name] = ServedModel(version)
-            except InputError as error:  # a package or an operation is missing
+            except InputError as error:  # such as a package that is missing
                 measured[name] = str(error)
         if not models:
             raise InputError(next(iter(measured.values())))
