@@ -133,14 +133,15 @@ def export_finetuned(
         DESCRIPTION: to_json(description),
     }
     texts = {f"assets/{name}": text for name, text in assets.items()}
-    write: Callable[..., None] = {
+    writers: dict[str, Callable[..., None]] = {
         "litert": write_litert,
         "onnx": write_onnx,
         "openvino": functools.partial(
             write_openvino, calibration=_inputs(kind, calibration)
         ),
-    }[config.format]
+    }
     with new_version(export_dir, config.format) as version:
+        write = writers[config.format]
         write(model, config.precision, version.path / file_name)
         write_texts(version.path, {"README.md": card, **texts})
         if config.precision == "float32":

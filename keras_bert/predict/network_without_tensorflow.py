@@ -14,6 +14,7 @@ import numpy as np
 
 from keras_bert.errors import InputError
 from keras_bert.kinds.answers import ANSWERS
+from keras_bert.kinds.call_sizes import fits_a_call
 from keras_bert.predict.functions import Function, Spec
 from keras_bert.predict.network import load_network
 from keras_bert.predict.versions import read_description
@@ -23,8 +24,7 @@ from keras_bert.text.without_tensorflow import (
     pad_rows,
 )
 
-# With padding. Texts of a call are sorted by length, so there is little.
-_TOKENS_PER_CALL = 2048
+_TOKENS_PER_CALL = 2048  # with padding
 
 
 def load(
@@ -114,12 +114,15 @@ def _prompt(settings, signature):
 def _in_pieces(network, rows, lengths):
     """Packed texts [B, C], the longest of each -> outputs [B, ...]."""
     order = np.argsort(-lengths, kind="stable")
+    sizes = lengths[order] * rows.shape[1]
     outputs, start = [], 0
     while start < len(order):
-        tokens = lengths[order[start]] * rows.shape[1]
-        places = order[start : start + max(1, _TOKENS_PER_CALL // tokens)]
-        outputs.append(network.run(_features(network, rows[places])))
-        start += len(places)
+        rest = sizes[start:]
+        padded = rest[0] * np.arange(1, len(rest) + 1)
+        fit = fits_a_call(padded, np.cumsum(rest), _TOKENS_PER_CALL)
+        end = start + 1 + np.flatnonzero(fit).max(initial=0)
+        outputs.append(network.run(_features(network, rows[order[start:end]])))
+        start = end
     back = np.argsort(order)
     return {
         name: np.concatenate([x[name] for x in outputs])[back]

@@ -1,5 +1,6 @@
 """Networks in other formats answer as the SavedModel of the same model does."""
 
+import dataclasses
 import itertools
 import json
 import math
@@ -24,6 +25,7 @@ from keras_bert.export.finetuned import export_finetuned, in_bfloat16
 from keras_bert.finetuning.finetuned_model import FinetunedModel
 from keras_bert.kinds.answers import ANSWERS
 from keras_bert.models.encoder import build_encoder
+from keras_bert.predict import network_without_tensorflow
 from keras_bert.predict.functions import load_functions
 from keras_bert.predict.network import load_network
 from keras_bert.predict.served_model import ServedModel
@@ -210,6 +212,35 @@ def test_a_server_without_tensorflow_builds_one_tokenizer(
     assert servable.tokenization(texts)["pieces"][0].count('"id"') == 2
     assert servable.signatures["serving_default"](texts)["num_tokens"] == [4]
     assert len(built) == 1
+
+
+def test_without_tensorflow_short_texts_are_not_padded_to_a_long_one(
+    classifier, monkeypatch
+):
+    version = classifier[2]("litert")
+    texts = [["a film"], ["the good fox jumped " * 9], *[["a dog"]] * 40]
+    texts = [{"text": tf.constant(text)} for text in texts]
+    expected = [_ask(version, text)["scores"][0] for text in texts]
+    shapes = []
+
+    def load(version):
+        network = load_network(version)
+        run = network.run
+
+        def recorded(arrays):
+            shapes.append(arrays["input_ids"].shape)
+            return run(arrays)
+
+        return dataclasses.replace(network, run=recorded)
+
+    monkeypatch.setitem(sys.modules, "tensorflow", None)
+    monkeypatch.setattr(network_without_tensorflow, "load_network", load)
+    (call,) = load_functions(version).values()
+    shapes.clear()
+    answers = call.call({"text": np.concatenate([x["text"] for x in texts])})
+    np.testing.assert_allclose(answers["scores"], expected, atol=1e-5)
+    # Up to 64 tokens and an eighth are lost: 10 times 8 of 11 times 12.
+    assert shapes == [(11, 12), (31, 4)]
 
 
 def test_auto_takes_the_fastest_format(
