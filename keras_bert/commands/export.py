@@ -52,15 +52,13 @@ def run(
                 f"{checkpoint} is a fine-tuned model; leave it out."
             )
         model = keras_bert.load_finetuned(checkpoint)
-        rows = calibration = None
+        data = {}
         if data_dir:
             found = _task(model, checkpoint, task)
-            rows = found.validation_rows(data_dir)
-            if config.precision == "int8":
-                calibration = found.training_rows(data_dir, 300)
-        version = model.export(
-            export_dir, config, rows=rows, calibration=calibration
-        )
+            data["rows"] = found.validation_rows(data_dir)
+            if config.may_calibrate:
+                data["calibration"] = found.training_rows(data_dir, 300)
+        version = model.export(export_dir, config, **data)
     else:
         if config != keras_bert.ExportConfig() or data_dir:
             raise keras_bert.InputError(

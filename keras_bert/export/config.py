@@ -64,6 +64,11 @@ class ExportConfig:
     format: str = setting("saved_model", choices=(*MODEL_FILES, "auto"))
     precision: str = setting("float32", choices=_PRECISIONS)
 
+    @property
+    def may_calibrate(self) -> bool:
+        """Whether texts of the task may be needed."""
+        return self.precision == "int8" and self.format in ("openvino", "auto")
+
     def __post_init__(self):
         check_settings(self)
         known = PRECISIONS.get(self.format, _PRECISIONS)

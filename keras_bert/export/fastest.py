@@ -62,9 +62,8 @@ def export_fastest(
         times = {name: math.prod(x.values()) for name, x in found.items()}
         fastest = min(times, key=times.__getitem__)
         with new_version(export_dir, fastest) as written:
-            shutil.copytree(
-                models[fastest].folder, written.path, dirs_exist_ok=True
-            )
+            source = models[fastest].folder
+            shutil.copytree(source, written.path, dirs_exist_ok=True)
     for name, shown in measured.items():
         if not isinstance(shown, str):
             shown = ", ".join(f"{x}: {ms:.1f} ms" for x, ms in shown.items())

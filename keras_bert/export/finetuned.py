@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,7 @@ import tensorflow as tf
 from keras_bert.config import BertConfig
 from keras_bert.export.config import ExportConfig
 from keras_bert.export.model_card import finetuned_card
-from keras_bert.export.network import (
-    write_litert,
-    write_onnx,
-    write_openvino,
-)
+from keras_bert.export.network import WRITERS
 from keras_bert.export.saved_model import (
     describe_signatures,
     export_saved_model,
@@ -133,16 +128,12 @@ def export_finetuned(
         DESCRIPTION: to_json(description),
     }
     texts = {f"assets/{name}": text for name, text in assets.items()}
-    writers: dict[str, Callable[..., None]] = {
-        "litert": write_litert,
-        "onnx": write_onnx,
-        "openvino": functools.partial(
-            write_openvino, calibration=_inputs(kind, calibration)
-        ),
-    }
+    options = {}
+    if config.may_calibrate and calibration:
+        options["calibration"] = _inputs(kind, calibration)
     with new_version(export_dir, config.format) as version:
-        write = writers[config.format]
-        write(model, config.precision, version.path / file_name)
+        file, write = version.path / file_name, WRITERS[config.format]
+        write(model, config.precision, file, **options)
         write_texts(version.path, {"README.md": card, **texts})
         if config.precision == "float32":
             _check(model, load_network(version.path), kind)
@@ -151,8 +142,6 @@ def export_finetuned(
 
 def _inputs(kind, rows):
     """Returns the inputs of the network, one example after the other."""
-    if not rows:
-        return []
     examples = kind.encode(rows, labeled=False)
     indices = tf.range(len(examples.rows))[:, None]
     return [examples.batch(index)[0] for index in indices]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from logging import getLogger
 from pathlib import Path
 
@@ -131,6 +131,14 @@ def _lacking(engine, model):
         f"{engine} lacks an operation of the network {model.name}; choose "
         "another format, such as onnx."
     )
+
+
+# They take a network, its precision, and the file.
+WRITERS: dict[str, Callable[..., None]] = {
+    "litert": write_litert,
+    "onnx": write_onnx,
+    "openvino": write_openvino,
+}
 
 
 def _to_function(model):

@@ -379,8 +379,6 @@ class FinetunedModel:
         if rows is not None:
             rows = self._rows(rows)
             evaluation = Evaluation(self.kind, rows, batch_size=_BATCH_SIZE)
-        if calibration is not None:
-            calibration = self._read(calibration)
         write = functools.partial(self._write, calibration)
         is_plain, measured = config == ExportConfig(), None
         if config.format == "auto":
@@ -433,7 +431,7 @@ class FinetunedModel:
             bert_config=self.bert_config,
             training=self.training,
             config=config,
-            calibration=calibration or (),
+            calibration=() if calibration is None else self._read(calibration),
         )
 
     def _network(self, config):

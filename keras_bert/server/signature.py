@@ -48,12 +48,8 @@ class Servable:
         with contextlib.suppress(FileNotFoundError, InputError):
             tokenizer = ListTokenizer.from_folder(folder / "assets")
             self.tokenization = Tokenization(tokenizer)
-        self.signatures = {
-            name: Signature(function)
-            for name, function in load_functions(
-                folder, tokenizer=tokenizer
-            ).items()
-        }
+        functions = load_functions(folder, tokenizer=tokenizer)
+        self.signatures = {x: Signature(y) for x, y in functions.items()}
         self.description = read_description(folder)
         for signature in self.signatures.values():
             signature.warm_up()
