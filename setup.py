@@ -90,6 +90,7 @@ setuptools.setup(
             "jsonschema",
             "moto[s3,server]",
             "mypy",
+            "nncf",
             "onnx",
             "onnxruntime",
             "openai",
@@ -127,7 +128,7 @@ setuptools.setup(
         "hub": ["huggingface_hub"],
         "litert": ["ai-edge-litert"],
         "onnx": ["onnx", "onnxruntime", "tf2onnx"],
-        "openvino": ["openvino"],
+        "openvino": ["nncf", "openvino"],
         "parquet": ["pyarrow"],
         # Its wheels have trec_eval.
         "retrieval": ["pytrec_eval-terrier"],

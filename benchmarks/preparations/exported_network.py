@@ -3,13 +3,15 @@
     python exported_network.py CHECKPOINT FOLDER
 
 Writes FOLDER/float32 and FOLDER/bfloat16, SavedModels; float32 and int8 as
-.tflite and .onnx files; and float32 and bfloat16 as .xml files of OpenVINO.
+.tflite and .onnx files; and all of these as .xml files of OpenVINO, int8 with
+ranges of random ids.
 """
 
 import sys
 from pathlib import Path
 
 import keras
+import numpy as np
 
 import keras_bert
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
@@ -37,8 +39,14 @@ def main(checkpoint, folder):
     for precision in ("float32", "int8"):
         write_litert(encoder, precision, folder / f"{precision}.tflite")
         write_onnx(encoder, precision, folder / f"{precision}.onnx")
-    for precision in ("float32", "bfloat16"):
-        write_openvino(encoder, precision, folder / f"{precision}.xml")
+    ids = np.random.default_rng(1).integers(1, config.vocab_size, [9, 8, 128])
+    batches = [
+        {"input_ids": x, "input_mask": x**0, "segment_ids": 0 * x}
+        for x in ids.astype("int32")
+    ]
+    for precision in ("float32", "bfloat16", "int8"):
+        file = folder / f"{precision}.xml"
+        write_openvino(encoder, precision, file, batches)
 
 
 if __name__ == "__main__":

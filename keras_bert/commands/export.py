@@ -23,7 +23,8 @@ Args:
     task: The Python file of the task if it defines its own kind, or the task
         of --data_dir; by default, the one that the model was trained on.
     data_dir: The data of the task of a fine-tuned model. The report then has
-        the metrics on its validation set.
+        the metrics on its validation set. OpenVINO's int8 needs texts of the
+        training set.
 """
 
 import keras_bert
@@ -51,8 +52,13 @@ def run(
                 f"{checkpoint} is a fine-tuned model; leave it out."
             )
         model = keras_bert.load_finetuned(checkpoint)
-        rows = _rows(model, checkpoint, task, data_dir) if data_dir else None
-        version = model.export(export_dir, config, rows=rows)
+        data = {}
+        if data_dir:
+            found = _task(model, checkpoint, task)
+            data["rows"] = found.validation_rows(data_dir)
+            if config.may_calibrate:
+                data["calibration"] = found.training_rows(data_dir, 300)
+        version = model.export(export_dir, config, **data)
     else:
         if config != keras_bert.ExportConfig() or data_dir:
             raise keras_bert.InputError(
@@ -72,10 +78,10 @@ def run(
         print(report.read_text(encoding="utf-8"), end="")
 
 
-def _rows(model, checkpoint, task, data_dir):
+def _task(model, checkpoint, task):
     task = task or model.training.get("task")
     if not task:
         raise keras_bert.InputError(
             f"{checkpoint} does not say what its task is; give --task."
         )
-    return keras_bert.get_task(task).validation_rows(data_dir)
+    return keras_bert.get_task(task)

@@ -8,12 +8,13 @@ from keras_bert.errors import InputError
 from keras_bert.predict.versions import MODEL_FILES
 from keras_bert.settings import check_settings, setting
 
-# By format, the precision that it has beside float32.
-OTHER_PRECISION = {
-    "saved_model": "bfloat16",
-    "litert": "int8",
-    "onnx": "int8",
-    "openvino": "bfloat16",
+_PRECISIONS = ("float32", "bfloat16", "int8")
+# The precisions that a format has.
+PRECISIONS = {
+    "saved_model": ("float32", "bfloat16"),
+    "litert": ("float32", "int8"),
+    "onnx": ("float32", "int8"),
+    "openvino": _PRECISIONS,
 }
 
 
@@ -51,8 +52,9 @@ class ExportConfig:
             network alone, which takes ids. auto is the one of these that
             answers the fastest on this machine.
         precision: The numbers of the exported network: float32; int8, for
-            litert and onnx; bfloat16, for a saved_model or openvino on a
-            machine with instructions for it.
+            litert, onnx and openvino, which needs texts of the task for it;
+            bfloat16, for a saved_model or openvino on a machine with
+            instructions for it.
 
     Example:
         >>> keras_bert.ExportConfig(format="litert", precision="int8").format
@@ -60,13 +62,18 @@ class ExportConfig:
     """
 
     format: str = setting("saved_model", choices=(*MODEL_FILES, "auto"))
-    precision: str = setting("float32", choices=("float32", "bfloat16", "int8"))
+    precision: str = setting("float32", choices=_PRECISIONS)
+
+    @property
+    def may_calibrate(self) -> bool:
+        """Whether texts of the task may be needed."""
+        return self.precision == "int8" and self.format in ("openvino", "auto")
 
     def __post_init__(self):
         check_settings(self)
-        other = OTHER_PRECISION.get(self.format, self.precision)
-        if self.precision not in ("float32", other):
+        known = PRECISIONS.get(self.format, _PRECISIONS)
+        if self.precision not in known:
             raise InputError(
                 f"The format {self.format} has no precision {self.precision}; "
-                f"choose float32 or {other}."
+                f"choose {' or '.join(known)}."
             )

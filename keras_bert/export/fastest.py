@@ -1,8 +1,9 @@
-"""A model -> the format that answers the fastest on this machine."""
+"""A model -> its version in the format that is the fastest on this machine."""
 
 from __future__ import annotations
 
 import math
+import shutil
 import tempfile
 import time
 from collections.abc import Callable
@@ -11,8 +12,10 @@ from pathlib import Path
 from absl import logging
 
 from keras_bert.errors import InputError
-from keras_bert.export.config import OTHER_PRECISION, ExportConfig
+from keras_bert.export.config import PRECISIONS, ExportConfig
+from keras_bert.io.paths import to_path
 from keras_bert.predict.served_model import ServedModel
+from keras_bert.predict.versions import new_version
 from keras_bert.progress import shown_log
 
 # The number of texts of a call, and of the words of each. The long ones fill
@@ -25,10 +28,12 @@ Measured = dict[str, dict[str, float] | str]
 
 
 @shown_log()
-def measure_formats(
-    export: Callable[[Path, ExportConfig], Path], precision: str
-) -> tuple[str, Measured]:
-    """Returns the fastest format that has a precision, and the measurements.
+def export_fastest(
+    export: Callable[[Path, ExportConfig], Path],
+    export_dir: str | Path,
+    precision: str,
+) -> tuple[Path, Measured]:
+    """Returns the next version in the fastest format, and the measurements.
 
     `export` writes a version into a folder. Each format answers short and long
     texts in turn with the other ones, and its best time counts. The fastest
@@ -36,29 +41,35 @@ def measure_formats(
 
     Raises InputError if no format can be written.
     """
+    # The last name of the folder is the title of the model card.
+    title = to_path(export_dir).absolute().name
     measured: Measured = {}
     with tempfile.TemporaryDirectory(prefix="keras_bert-") as folder:
         models = {}
-        for name, other in OTHER_PRECISION.items():
-            if precision not in ("float32", other):
+        for name, known in PRECISIONS.items():
+            if precision not in known:
                 continue
             try:
                 config = ExportConfig(name, precision)
-                models[name] = ServedModel(export(Path(folder, name), config))
-            except InputError as error:  # a package or an operation is missing
+                version = export(Path(folder, name, title), config)
+                models[name] = ServedModel(version)
+            except InputError as error:  # such as a package that is missing
                 measured[name] = str(error)
         if not models:
             raise InputError(next(iter(measured.values())))
         found = _measure(models)
-    measured |= found
-    times = {name: math.prod(x.values()) for name, x in found.items()}
-    fastest = min(times, key=times.__getitem__)
+        measured |= found
+        times = {name: math.prod(x.values()) for name, x in found.items()}
+        fastest = min(times, key=times.__getitem__)
+        with new_version(export_dir, fastest) as written:
+            source = models[fastest].folder
+            shutil.copytree(source, written.path, dirs_exist_ok=True)
     for name, shown in measured.items():
         if not isinstance(shown, str):
             shown = ", ".join(f"{x}: {ms:.1f} ms" for x, ms in shown.items())
         logging.info("%-12s %s", name, shown)
     logging.info("%s is the fastest on this machine.", fastest)
-    return fastest, measured
+    return written.path, measured
 
 
 def _measure(models):

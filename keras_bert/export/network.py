@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from logging import getLogger
 from pathlib import Path
 
@@ -44,10 +45,7 @@ def write_litert(model: keras.Model, precision: str, file: Path) -> None:
         # The class of the error is not public.
         if type(error).__name__ != "ConverterError":
             raise
-        raise InputError(
-            f"LiteRT lacks an operation of the network {model.name}; choose "
-            "another format, such as onnx."
-        ) from error
+        raise _lacking("LiteRT", model) from error
     file.write_bytes(content)
 
 
@@ -88,19 +86,59 @@ def write_onnx(model: keras.Model, precision: str, file: Path) -> None:
         )
 
 
-def write_openvino(model: keras.Model, precision: str, file: Path) -> None:
+def write_openvino(
+    model: keras.Model,
+    precision: str,
+    file: Path,
+    calibration: Sequence[Mapping[str, tf.Tensor]] = (),
+) -> None:
     """Writes a network with its names of inputs and outputs.
 
     `bfloat16` is how it computes; the weights are stored in float16, which
-    rounds them less.
+    rounds them less. With `int8`, OpenVINO multiplies integers of 8 bits. Each
+    column of a weight has its scale, and so has each input, found on the
+    inputs of `calibration` ("static").
 
-    Raises InputError if OpenVINO is not installed.
+    Raises InputError if OpenVINO or NNCF is not installed, if OpenVINO lacks
+    an operation of the network, or if int8 has no inputs to calibrate on.
     """
     openvino = import_engine("openvino", "openvino")
-    network = openvino.convert_model(
-        _to_function(model).get_concrete_function(), share_weights=False
-    )
+    if precision == "int8":
+        nncf = import_engine("nncf", "openvino")
+        if not calibration:
+            raise InputError(
+                "OpenVINO's int8 finds its ranges on texts of the task, and "
+                "none were given; give --data_dir, or calibration in Python."
+            )
+    function = _to_function(model).get_concrete_function()
+    try:
+        network = openvino.convert_model(function, share_weights=False)
+    except openvino.frontend.OpConversionFailure as error:
+        raise _lacking("OpenVINO", model) from error
+    if precision == "int8":
+        getLogger("nncf").setLevel("ERROR")
+        network = nncf.quantize(
+            network,
+            nncf.Dataset(calibration),
+            model_type=nncf.ModelType.TRANSFORMER,
+            subset_size=len(calibration),
+        )
     openvino.save_model(network, file, compress_to_fp16=precision == "bfloat16")
+
+
+def _lacking(engine, model):
+    return InputError(
+        f"{engine} lacks an operation of the network {model.name}; choose "
+        "another format, such as onnx."
+    )
+
+
+# They take a network, its precision, and the file.
+WRITERS: dict[str, Callable[..., None]] = {
+    "litert": write_litert,
+    "onnx": write_onnx,
+    "openvino": write_openvino,
+}
 
 
 def _to_function(model):

@@ -1,6 +1,7 @@
 """A fine-tuned model: make it or load it, train, ask, evaluate, export it."""
 
 import dataclasses
+import functools
 import reprlib
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -16,7 +17,7 @@ from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.export.config import ExportConfig
-from keras_bert.export.fastest import measure_formats
+from keras_bert.export.fastest import export_fastest
 from keras_bert.export.finetuned import (
     export_finetuned,
     in_bfloat16,
@@ -357,6 +358,7 @@ class FinetunedModel:
         config: ExportConfig | None = None,
         *,
         rows: Any = None,
+        calibration: Any = None,
     ) -> Path:
         """Writes the next version of a served model, such as `export_dir/1`.
 
@@ -366,8 +368,11 @@ class FinetunedModel:
         `export_dir/1.report.json`, has its config, the `bytes` of all files
         and, with rows, the `metrics` on them: pairs of this model's and the
         exported one's. With the format auto, it has the `measured_ms` of all
-        formats; if there are versions already, their format is taken. Returns
-        the version's folder.
+        formats; if there are versions already, their format is taken.
+
+        OpenVINO's int8 finds the ranges of its inputs on the texts of
+        `calibration`, without labels; 300 are enough. Take them from the
+        training set. Returns the version's folder.
         """
         config = config or ExportConfig()
         # Before anything is written, because a row may be wrong.
@@ -375,18 +380,19 @@ class FinetunedModel:
         if rows is not None:
             rows = self._rows(rows)
             evaluation = Evaluation(self.kind, rows, batch_size=_BATCH_SIZE)
+        write = functools.partial(self._write, calibration)
         is_plain, measured = config == ExportConfig(), None
         if config.format == "auto":
             # All versions of a model have one format.
             found = [*find_versions(export_dir).values()][:1]
-            if found:
-                fastest = format_of(found[0])
-            else:
-                fastest, measured = measure_formats(
-                    self._write, config.precision
+            if not found:
+                version, measured = export_fastest(
+                    write, export_dir, config.precision
                 )
-            config = dataclasses.replace(config, format=fastest)
-        version = self._write(export_dir, config)
+                found = [version]
+            config = dataclasses.replace(config, format=format_of(found[0]))
+        if not measured:
+            version = write(export_dir, config)
         if evaluation or not is_plain:
             files = [x for x in version.rglob("*") if x.is_file()]
             report = dataclasses.asdict(config)
@@ -417,7 +423,7 @@ class FinetunedModel:
         write_weights(self.model, output_dir, texts)
         describe(output_dir, self.model, self.kind, self.bert_config)
 
-    def _write(self, export_dir, config):
+    def _write(self, calibration, export_dir, config):
         """Writes the next version in one format."""
         return export_finetuned(
             self._network(config),
@@ -426,6 +432,7 @@ class FinetunedModel:
             bert_config=self.bert_config,
             training=self.training,
             config=config,
+            calibration=() if calibration is None else self._read(calibration),
         )
 
     def _network(self, config):

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import keras
 import tensorflow as tf
 
+from keras_bert.kinds.call_sizes import fits_a_call
 from keras_bert.models.rewired import can_pack, with_packed_rows
 from keras_bert.text.packing import pad
 
@@ -18,8 +19,6 @@ TOKENS_PER_ROW = 128
 # The largest number of tokens, with padding, in a call of the network: 32
 # windows of 512. A larger number is not faster on a CPU.
 _TOKENS_PER_CALL = 16_384
-# A call takes about the time of this many tokens beside its own.
-_TOKENS_OF_A_CALL = 64
 
 
 def call_on_texts(
@@ -117,8 +116,7 @@ def _bounds_of_calls(sizes, limit):
         rest = sizes[bounds[-1] :]
         numbers = tf.range(1, tf.size(rest, tf.int64) + 1)
         padded = tf.reduce_max(rest) * numbers
-        lost = padded - tf.cumsum(rest)
-        fit = (padded <= limit) & (lost <= _TOKENS_OF_A_CALL + padded // 8)
+        fit = fits_a_call(padded, tf.cumsum(rest), limit)
         number = tf.maximum(tf.reduce_max(tf.where(fit, numbers, 1)), 1)
         return [tf.concat([bounds, bounds[-1:] + number], axis=0)]
 

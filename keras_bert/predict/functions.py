@@ -16,6 +16,7 @@ import numpy as np
 
 from keras_bert.errors import InputError
 from keras_bert.predict.versions import format_of
+from keras_bert.text.without_tensorflow import ListTokenizer
 
 Columns = Mapping[str, np.ndarray]
 
@@ -86,14 +87,17 @@ class Function:
 
 
 def load_functions(
-    folder: Path, signature: str | None = None
+    folder: Path,
+    signature: str | None = None,
+    tokenizer: ListTokenizer | None = None,
 ) -> dict[str, Function]:
     """Loads a version, and returns its functions by the names of signatures.
 
     Of a network in another format than a SavedModel, these are the signatures
     that take texts, or only the named one. If the kind of its task is one of
     your own, import its file first. Where TensorFlow is not installed, the
-    package `tokenizers` finds the ids.
+    package `tokenizers` finds the ids, by the `tokenizer` of the folder if it
+    is given.
 
     Raises InputError if a package is missing, or the folder is damaged.
     """
@@ -108,10 +112,12 @@ def load_functions(
 
         return load_saved_model(folder)
     if has_tensorflow:
-        from keras_bert.predict.network_in_tensorflow import load
-    else:
-        from keras_bert.predict.network_without_tensorflow import load
-    return load(folder, signature)
+        from keras_bert.predict import network_in_tensorflow
+
+        return network_in_tensorflow.load(folder, signature)
+    from keras_bert.predict import network_without_tensorflow
+
+    return network_without_tensorflow.load(folder, signature, tokenizer)
 
 
 def _tensor_info(name, spec):

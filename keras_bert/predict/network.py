@@ -134,15 +134,14 @@ def _load_onnx(file: Path, precision: str) -> Run:
 
 def _load_openvino(file: Path, precision: str) -> Run:
     openvino = import_engine("openvino", "openvino")
+    # By itself, it computes in bfloat16 where the CPU can.
+    numbers = "bf16" if precision == "bfloat16" else "f32"
     try:
         compiled = openvino.compile_model(
             file,
             "CPU",
             {
-                # By itself, it computes in bfloat16 where the CPU can.
-                "INFERENCE_PRECISION_HINT": {"bfloat16": "bf16"}.get(
-                    precision, "f32"
-                ),
+                "INFERENCE_PRECISION_HINT": numbers,
                 "INFERENCE_NUM_THREADS": _num_threads(),
                 "PERFORMANCE_HINT": "LATENCY",
             },

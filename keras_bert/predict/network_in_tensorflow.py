@@ -16,17 +16,13 @@ from keras_bert.predict.network import load_network
 from keras_bert.predict.saved_model import ask, to_spec
 from keras_bert.predict.versions import read_description
 from keras_bert.text.tokenizer import BertTokenizer
-from keras_bert.text.tokenizer_settings import TokenizerSettings
 
 
 def load(version: Path, signature: str | None = None) -> dict[str, Function]:
     """Does what `load_functions` says."""
     assets = version / "assets"
     bert_config = BertConfig.from_json(assets / "bert_config.json")
-    tokenizer = BertTokenizer.from_settings(
-        assets / "vocab.txt",
-        TokenizerSettings.from_json(assets / "tokenizer_config.json"),
-    )
+    tokenizer = BertTokenizer.from_folder(assets)
     kind = build_kind(read_spec(assets / "task.json"), tokenizer, bert_config)
     network: Any = load_network(version)
     described = read_description(version)["signatures"]

@@ -14,23 +14,26 @@ import numpy as np
 
 from keras_bert.errors import InputError
 from keras_bert.kinds.answers import ANSWERS
+from keras_bert.kinds.call_sizes import fits_a_call
 from keras_bert.predict.functions import Function, Spec
 from keras_bert.predict.network import load_network
 from keras_bert.predict.versions import read_description
-from keras_bert.text.tokenizer_settings import TokenizerSettings
 from keras_bert.text.without_tensorflow import (
     ListPreprocessor,
     ListTokenizer,
     pad_rows,
 )
 
-# With padding. Texts of a call are sorted by length, so there is little.
-_TOKENS_PER_CALL = 2048
+_TOKENS_PER_CALL = 2048  # with padding
 
 
-def load(version: Path, signature: str | None = None) -> dict[str, Function]:
+def load(
+    version: Path,
+    signature: str | None = None,
+    tokenizer: ListTokenizer | None = None,
+) -> dict[str, Function]:
     """Does what `load_functions` says."""
-    answer = _answerer(version)
+    answer = _answerer(version, tokenizer)
     functions = {}
     for name, described in read_description(version)["signatures"].items():
         if signature not in (None, name):
@@ -57,7 +60,7 @@ def load(version: Path, signature: str | None = None) -> dict[str, Function]:
     return functions
 
 
-def _answerer(version):
+def _answerer(version, tokenizer):
     """Returns a function of a signature, its inputs in order, and columns."""
     assets = version / "assets"
     task = json.loads((assets / "task.json").read_text("utf-8"))
@@ -71,13 +74,8 @@ def _answerer(version):
             "tensorflow-text."
         )
     labels = np.array([label.encode() for label in task["labels"]], object)
-    tokenizer_settings = TokenizerSettings.from_json(
-        assets / "tokenizer_config.json"
-    )
-    preprocessor = ListPreprocessor(
-        ListTokenizer.from_settings(assets / "vocab.txt", tokenizer_settings),
-        settings["max_seq_length"],
-    )
+    tokenizer = tokenizer or ListTokenizer.from_folder(assets)
+    preprocessor = ListPreprocessor(tokenizer, settings["max_seq_length"])
     network = load_network(version)
 
     def answer(signature, inputs, columns):
@@ -116,12 +114,15 @@ def _prompt(settings, signature):
 def _in_pieces(network, rows, lengths):
     """Packed texts [B, C], the longest of each -> outputs [B, ...]."""
     order = np.argsort(-lengths, kind="stable")
+    sizes = lengths[order] * rows.shape[1]
     outputs, start = [], 0
     while start < len(order):
-        tokens = lengths[order[start]] * rows.shape[1]
-        places = order[start : start + max(1, _TOKENS_PER_CALL // tokens)]
-        outputs.append(network.run(_features(network, rows[places])))
-        start += len(places)
+        rest = sizes[start:]
+        padded = rest[0] * np.arange(1, len(rest) + 1)
+        fit = fits_a_call(padded, np.cumsum(rest), _TOKENS_PER_CALL)
+        end = start + 1 + np.flatnonzero(fit).max(initial=0)
+        outputs.append(network.run(_features(network, rows[order[start:end]])))
+        start = end
     back = np.argsort(order)
     return {
         name: np.concatenate([x[name] for x in outputs])[back]

@@ -21,6 +21,7 @@ from keras_bert.server.batching import (
 )
 from keras_bert.server.refusal import Refusal
 from keras_bert.server.tokenization import Tokenization
+from keras_bert.text.without_tensorflow import ListTokenizer
 
 # Texts of up to 32 bytes share a queue, and so do those above 16,384.
 _LOG2_BYTES = range(5, 15)
@@ -42,15 +43,14 @@ class Servable:
 
         Raises what the engine raises if anything fails.
         """
-        self.signatures = {
-            name: Signature(function)
-            for name, function in load_functions(folder).items()
-        }
-        self.description = read_description(folder)
-        self.tokenization = None
+        tokenizer = self.tokenization = None
         # A vocabulary with other special tokens cannot be read.
         with contextlib.suppress(FileNotFoundError, InputError):
-            self.tokenization = Tokenization(folder / "assets")
+            tokenizer = ListTokenizer.from_folder(folder / "assets")
+            self.tokenization = Tokenization(tokenizer)
+        functions = load_functions(folder, tokenizer=tokenizer)
+        self.signatures = {x: Signature(y) for x, y in functions.items()}
+        self.description = read_description(folder)
         for signature in self.signatures.values():
             signature.warm_up()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from keras_bert.server.json_requests import Call
 from keras_bert.server.json_values import to_bytes
 from keras_bert.server.refusal import Refusal
 from keras_bert.server.vector_requests import prompt_of, to_rows
-from keras_bert.text.tokenizer_settings import TokenizerSettings
 from keras_bert.text.without_tensorflow import ListTokenizer
 
 
@@ -25,14 +23,10 @@ class Tokenization:
         ends: The JSON of the special tokens before and after a text.
 
     Args:
-        assets: A folder with vocab.txt and tokenizer_config.json.
+        tokenizer: The tokenizer of the model.
     """
 
-    def __init__(self, assets: Path):
-        tokenizer = ListTokenizer.from_settings(
-            assets / "vocab.txt",
-            TokenizerSettings.from_json(assets / "tokenizer_config.json"),
-        )
+    def __init__(self, tokenizer: ListTokenizer):
         self._library = tokenizer.library
         self.ends = [
             _piece(i, tokenizer.vocab[i], None, None, special=True)

@@ -1,6 +1,7 @@
 """The description of a data set to fine-tune on."""
 
 import dataclasses
+import itertools
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -94,6 +95,11 @@ class Task:
                 "without their endings, must differ from each other and from "
                 "predictions."
             )
+
+    def training_rows(self, data_dir: str | Path, limit: int) -> list[Row]:
+        """Returns the first rows of the training split."""
+        rows = self.read(to_path(data_dir), "train")
+        return list(itertools.islice(rows, limit))
 
     def validation_rows(self, data_dir: str | Path) -> list[Row]:
         """Returns the rows of the first validation split."""

@@ -88,6 +88,13 @@ class TokenizerBase:
         """Returns a tokenizer with the settings of a checkpoint."""
         return cls(vocab_file, **dataclasses.asdict(settings))
 
+    @classmethod
+    def from_folder(cls, folder: Path) -> Self:
+        """Returns the tokenizer whose `sidecars` are in a local folder."""
+        file = folder / "tokenizer_config.json"
+        settings = TokenizerSettings.from_json(file)
+        return cls.from_settings(folder / "vocab.txt", settings)
+
     def sidecars(self, model_max_length: int) -> dict[str, str]:
         """Returns the text files that belong beside a model's weights."""
         return {
