@@ -1,4 +1,4 @@
-"""BERT, whole, for TensorFlow and Keras 3.
+"""All of BERT, for TensorFlow and Keras 3.
 
 `__init__.pyi` lists the public names. A name is imported when it is first
 used, because the network alone runs on any Keras backend, without TensorFlow.

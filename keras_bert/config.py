@@ -202,8 +202,8 @@ def check_config(config: Any) -> None:
     """Raises InputError if the config of a network is something else."""
     if not isinstance(config, BertConfig):
         raise InputError(
-            f"The config is {str(config)!r:.80}, but must be a BertConfig; for "
-            "one of a file, write BertConfig.from_json(path)."
+            f"The config is {str(config)!r:.80}, but must be a BertConfig; to "
+            "read one from a file, write BertConfig.from_json(path)."
         )
 
 

@@ -34,9 +34,13 @@ def _anchors(text):
     return found
 
 
-@pytest.mark.parametrize(
-    "page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name
+_TEXTS = sorted(
+    {*PAGES, *ROOT.glob("*.md"), *(ROOT / "benchmarks").rglob("*.md")}
+    | set((ROOT / "keras_bert").rglob("*.md"))
 )
+
+
+@pytest.mark.parametrize("page", _TEXTS, ids=lambda page: page.name)
 def test_no_link_is_dead(page):
     text = page.read_text(encoding="utf-8")
     for link in _LINK.findall(_CODE.sub("", text)):

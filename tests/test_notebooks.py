@@ -1,4 +1,7 @@
-"""docs/notebooks: they run from top to bottom, and have no outputs in git."""
+"""docs/notebooks: they run from top to bottom, and have no outputs in git.
+
+Each also says how to run it on Colab.
+"""
 
 import importlib.util
 import json
@@ -18,8 +21,9 @@ def _cells(notebook):
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
-def test_outputs_are_stripped(notebook):
+def test_outputs_are_stripped_and_colab_is_explained(notebook):
     assert _cells(notebook)
+    assert "On Colab, " in notebook.read_text(encoding="utf-8")
     for cell in _cells(notebook):
         assert cell["outputs"] == [] and cell["execution_count"] is None
 

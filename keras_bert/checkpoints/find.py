@@ -159,8 +159,9 @@ def checkpoint_folder(checkpoint: str | Path) -> Path:
 def check_output_dir(output_dir: str | Path) -> None:
     """Raises InputError if a run cannot write to `output_dir`.
 
-    It is wrong if it is a file, or below one. If weights are directly in it,
-    they would hide the run's weights, because `find_weights` reads them first.
+    A file cannot be an output_dir, and neither can a place below a file.
+    Weights directly in the folder would hide the run's weights, because
+    `find_weights` reads them first.
     """
     folder = to_path(output_dir)
     for path in (folder, *folder.parents):

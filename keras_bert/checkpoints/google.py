@@ -62,7 +62,7 @@ _TRAINING_STATE = re.compile(r"(.*/adam_[mv]|global_step)")
 
 
 def from_google(stored: Mapping[str, StoredArray], source: str) -> Arrays:
-    """Renames a checkpoint of either, without the state of its optimizer.
+    """Renames the weights of a checkpoint to ours; leaves the optimizer out.
 
     Raises InputError if a variable does not belong to BERT; `source` names the
     file in the message.

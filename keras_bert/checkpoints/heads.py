@@ -98,8 +98,8 @@ def stored_heads(
     """Returns the output layers in a file: from our path to the name there.
 
     Several heads may have the same name there. Of the heads whose number of
-    outputs fits, one of the `architectures` is meant, if any is; then a head
-    that has just this number.
+    outputs fits, one of the `architectures` comes first, and then a head for
+    exactly this number.
 
     Args:
         stored: The arrays of the file.

@@ -32,7 +32,7 @@ _DATASET = re.compile(
 
 
 def read_file(file: Path) -> Arrays:
-    """Reads a file that `find_weights` found, with just what is in it."""
+    """Reads a file that `find_weights` found, and nothing beside it."""
     source = str(file)
     stored = read_arrays(file)
     if not _reader(file):
@@ -71,7 +71,7 @@ def fingerprint_of(checkpoint: str | Path) -> str:
 def hash_arrays(
     arrays: Mapping[str, StoredArray], paths: Iterable[str], before: str = ""
 ) -> str:
-    """Hashes arrays in float32 and by path, after a text that counts too."""
+    """Hashes a text, and then arrays in float32, in the order of the paths."""
     digest = hashlib.blake2b(before.encode(), digest_size=16)
     for path in sorted(paths):
         array = np.ascontiguousarray(arrays[path].read(), "<f4")

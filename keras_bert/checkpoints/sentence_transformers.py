@@ -40,7 +40,7 @@ def read_modules_file(root: Path) -> list[dict[str, Any]]:
 
 
 def module_class(module: dict[str, Any]) -> str:
-    """Returns the class of a module; with its library if that is another."""
+    """Returns the class of a module, with its library if that is another."""
     library, _, name = module["type"].partition(".")
     is_known = library == "sentence_transformers"
     return name.rpartition(".")[2] if is_known else module["type"]

@@ -8,8 +8,8 @@ The text has one sentence per line and a blank line between documents. With
 
 Args:
     output_file: TFRecord files, separated by commas; filled evenly.
-    checkpoint: The checkpoint that will be trained; the tokenizer is its own.
-    vocab_file: The vocab.txt; by default, that of checkpoint.
+    checkpoint: The checkpoint that will be trained; its tokenizer is used.
+    vocab_file: The vocab.txt; by default, the one beside checkpoint.
     do_lower_case: Whether the vocabulary is uncased; by default as checkpoint
         says, or else as the vocabulary suggests: it is cased if a piece has a
         capital.

@@ -12,7 +12,7 @@ Afterwards, go on with pre-training on these texts.
 Args:
     checkpoint: A folder, a file, a prefix or hf://owner/name.
     output_dir: The new folder.
-    words_file: Words to add, one a line, instead of learning pieces.
+    words_file: Words to add, one per line, instead of learning pieces.
 """
 
 from collections.abc import Iterable

@@ -28,9 +28,9 @@ class Flags:
     """The flags of a command line; the value of each is an attribute.
 
     Each parameter of `run` is a flag, with its entry under "Args:" in `doc` as
-    its help; those without a default are required. A dataclass as the type of
-    a parameter stands for a flag for each of its fields, and `flags` for this
-    object.
+    its help; those without a default are required. If the type of a parameter
+    is a dataclass, each of its fields is a flag. The parameter `flags` gets
+    this object.
     """
 
     def __init__(
@@ -202,7 +202,7 @@ class Flags:
             for title, names in self._groups.items()
             if names
         ]
-        more = "--flagfile=FILE reads flags from a file, one a line."
+        more = "--flagfile=FILE reads flags from a file, one per line."
         return "\n\n".join([self._doc.strip(), *groups, more])
 
     def _help_entry(self, name):

@@ -8,10 +8,10 @@ Args:
     input_file: TFRecords to train on: globs, separated by commas.
     output_dir: The folder for checkpoints and figures.
     eval_file: Held-out TFRecords: globs, separated by commas.
-    bert_config_file: The network: a bert_config.json; by default, that of
-        checkpoint.
+    bert_config_file: The network: a bert_config.json; by default, the one
+        beside the checkpoint.
     vocab_file: The vocab.txt, which is copied beside the weights; by default,
-        that of checkpoint.
+        the one beside the checkpoint.
     checkpoint: The initial weights; by default, random weights.
     overwrite_output_dir: Start over if output_dir has a run. Leave it out of a
         command that may be interrupted and repeated.

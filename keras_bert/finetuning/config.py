@@ -12,8 +12,8 @@ from keras_bert.training.config import TrainConfig
 class AdaptationConfig(TrainConfig):
     """Which weights of a pre-trained model are trained, and at which rate.
 
-    The head is everything but the embeddings and the encoder blocks: also the
-    pooler.
+    The head is everything except the embeddings and the encoder blocks, so the
+    pooler is part of it.
 
     Attributes:
         lora_rank: Trains adapters of this rank (LoRA, arXiv 2106.09685) and

@@ -147,7 +147,7 @@ def _check_outputs(model, large, kind):
         if shape != its_shape:
             raise InputError(
                 f"The {name} of the teacher have the shape {its_shape}, but "
-                f"the network has {shape}; give a teacher with the same."
+                f"the network has {shape}; give a teacher with this shape."
             )
 
 

@@ -149,7 +149,8 @@ class FinetunedModel:
         spec = TaskSpec(kind.name, shortest, kind.Settings())
         length = spec.settings.max_seq_length
         length = min(length, bert_config.max_position_embeddings)
-        values: dict[str, Any] = {"max_seq_length": length}
+        values = dict(kind.settings_from_checkpoint(checkpoint))
+        values["max_seq_length"] = length
         if has_spec(folder := checkpoint_folder(checkpoint)):
             found = find_spec(folder, bert_config)
             if found.kind == kind.name:
@@ -365,8 +366,8 @@ class FinetunedModel:
         `export_dir/1.report.json`, has its config, the `bytes` of all files
         and, with rows, the `metrics` on them: pairs of this model's and the
         exported one's. With the format auto, it has the `measured_ms` of all
-        formats; if there are versions already, theirs is taken. Returns the
-        version's folder.
+        formats; if there are versions already, their format is taken. Returns
+        the version's folder.
         """
         config = config or ExportConfig()
         # Before anything is written, because a row may be wrong.

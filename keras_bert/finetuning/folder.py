@@ -143,7 +143,7 @@ def describe(
 ) -> dict[str, Any]:
     """Writes the card of a trained model; returns what is known of it.
 
-    Without results of `finetune`, these have the score of the best checkpoint.
+    Without results of `finetune`, the metric is the best checkpoint's score.
     """
     training = read_training(folder)
     if score := best_of(folder)["score"]:

@@ -201,7 +201,6 @@ def _settings(task, settings, is_trained, checkpoint, bert_config):
         if is_trained:
             names = kind.inherited_settings if spec.kind == task.kind else ()
             found = {name: getattr(spec.settings, name) for name in names}
-            found |= task.settings
         elif (spec.kind, spec.labels) == (task.kind, task.labels):
             found = dataclasses.asdict(spec.settings)
         else:
@@ -209,6 +208,9 @@ def _settings(task, settings, is_trained, checkpoint, bert_config):
                 f"{folder} is a model for {spec.kind} {spec.labels}, but the "
                 f"task is {task.kind} {task.labels}; give a model of this task."
             )
+    if is_trained and checkpoint:
+        defaults = kind.settings_from_checkpoint(checkpoint)
+        found = {**defaults, **found, **task.settings}
     return {**found, **(settings or {})}
 
 

@@ -176,9 +176,9 @@ def _check_outputs(network, built, config, kind):
             )
     if differs:
         raise InputError(
-            f"The network computes something else than a model of the kind "
-            f"{kind.name} with {kind.spec.settings} does; give the settings of "
-            "the network, or leave out text_fields."
+            f"The outputs of the network are not those of a model of the kind "
+            f"{kind.name} with {kind.spec.settings}; give the settings of the "
+            "network, or leave out text_fields."
         )
 
 

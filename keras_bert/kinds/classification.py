@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.checkpoints.heads import CLASSIFIER, NEXT_SENTENCE, HeadNames
+from keras_bert.checkpoints.load import heads_in
 from keras_bert.errors import InputError
 from keras_bert.kinds.fields import find_label, in_chunks, numbered
 from keras_bert.kinds.kind import ONE_LABEL, library_metric
@@ -69,7 +70,7 @@ class Classification(TextKind):
             raise InputError(
                 "Classifiers of other libraries read the output of the pooler, "
                 f"but this one has pooling={settings.pooling}; keep it in our "
-                "format, keras."
+                "format, keras, or train it with pooling=pooled."
             )
         return super().hub_values(settings)
 
@@ -79,6 +80,10 @@ class Classification(TextKind):
             num_labels=len(self.spec.labels),
             pooling=self.spec.settings.pooling,
         )
+
+    @classmethod
+    def settings_from_checkpoint(cls, checkpoint):
+        return {} if "pooler" in heads_in(checkpoint) else {"pooling": "mean"}
 
     def settings_from_data(self, rows):
         if self.spec.settings.class_weights != _BALANCED:
@@ -161,6 +166,10 @@ class NextSentence(Classification):
     head_names = (NEXT_SENTENCE,)
     hub_text_fields = ("text", "next_text")
     problem_type = None
+
+    @classmethod
+    def settings_from_checkpoint(cls, checkpoint):
+        return {}
 
     @classmethod
     def read_spec(cls, config, bert_config):

@@ -44,8 +44,8 @@ class HubConfig:
     def problem_type(self) -> str:
         """What a classifier of texts is trained on.
 
-        If the config does not say it, a model of several outputs chooses one
-        of them, and a model of one output is a CrossEncoder, "ranking".
+        If the config does not say it, a model with several outputs chooses one
+        of them, and a model with one output is a CrossEncoder, "ranking".
         """
         by_default = "single_label_classification"
         if len(self.labels) == 1:
@@ -56,7 +56,7 @@ class HubConfig:
     def labels(self) -> tuple[str, ...]:
         """The names of the outputs; LABEL_0, LABEL_1 ... if they have none.
 
-        Raises InputError if the names do not belong to numbers from 0.
+        Raises InputError if the names are not numbered from 0.
         """
         names = self.values.get("id2label")
         count = self.values.get("num_labels", 2)

@@ -215,6 +215,11 @@ class Kind(tf.Module):
         """Returns the network, with random weights."""
         raise NotImplementedError
 
+    @classmethod
+    def settings_from_checkpoint(cls, checkpoint: str | Path) -> dict[str, Any]:
+        """Returns the defaults of a training that starts from a checkpoint."""
+        return {}
+
     def settings_from_data(self, rows: Iterable[Row]) -> dict[str, Any]:
         """Returns the settings that follow from the training rows.
 

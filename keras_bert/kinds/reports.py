@@ -56,7 +56,7 @@ def write_worst_errors(
 
 
 def write_table(file: Path, lines: Iterable[Iterable]) -> None:
-    """Writes tab-separated columns; numbers have four places."""
+    """Writes tab-separated columns; numbers have four decimal places."""
     text = "".join("\t".join(map(_column, line)) + "\n" for line in lines)
     with atomic_path(file) as path:
         path.write_text(text, encoding="utf-8")

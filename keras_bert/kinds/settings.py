@@ -44,8 +44,8 @@ class WindowSettings(KindSettings):
             take the mean or the maximum of each output over the windows.
         doc_stride: Tokens from the start of one window of a long text to the
             start of the next.
-        max_num_windows: Most windows of a text; the rest of a longer one is
-            truncated.
+        max_num_windows: A text is read in at most so many windows; the rest of
+            a longer one is truncated.
     """
 
     window_pooling: str = setting("none", choices=("none", "mean", "max"))
@@ -81,7 +81,8 @@ class ClassificationSettings(WindowSettings, LabelSmoothingSettings):
             weight, by how often they are in the training set; "" for 1.
         pooling: What the classifier reads: pooled, the output of the pooler on
             [CLS], as BERT does; or mean, the mean of all tokens, which suits an
-            encoder of sentence-transformers.
+            encoder of sentence-transformers. The default is mean if training
+            starts from a checkpoint without a pooler.
     """
 
     class_weights: str = ""

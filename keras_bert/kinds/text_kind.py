@@ -42,7 +42,7 @@ class TextKind(Kind):
             raise InputError(
                 f"window_pooling is {settings.window_pooling}, but windows are "
                 f"cut from one text and this task has the text_fields "
-                f"{', '.join(fields)}; choose none."
+                f"{', '.join(fields)}; set it to none."
             )
 
     def build_network(self, bert_config: BertConfig) -> keras.Model:

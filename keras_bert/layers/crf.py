@@ -1,9 +1,9 @@
 """Linear-chain CRF: a label for each word, chosen together with all others.
 
-The score of a row of labels is the sum of the logits of its words and of the
-transitions between neighbors (Lample et al. 2016, arXiv 1603.01360, section
+The score of a sequence of labels is the sum of the logits of its words and of
+the transitions between neighbors (Lample et al. 2016, arXiv 1603.01360, section
 2.2, without a start and an end). The exp of a score, divided by the sum over
-all rows of labels, is a probability.
+all sequences of labels, is a probability.
 """
 
 import keras
@@ -109,7 +109,7 @@ def viterbi(logits, is_word, transitions):
 def marginals(logits, is_word, transitions):
     """Returns the probability of each label at each word, [B, S, L].
 
-    It is the sum over all rows of labels with this one. See `viterbi`.
+    It is the sum over all sequences of labels with this one. See `viterbi`.
     """
     before, after = _around(logits, is_word, transitions)
     return ops.softmax(logits + before + after)

@@ -87,7 +87,7 @@ def build_multiple_choice(
     encoder with an axis of rows R, as `pack_choices` returns them. The output
     is [B, R*K], and the weights are the same.
 
-    Compile it with a loss `from_logits`; see `build_classifier`.
+    Compile it with a loss that takes logits; see `build_classifier`.
 
     Example:
         >>> config = keras_bert.BertConfig.from_name("bert_tiny")
@@ -114,7 +114,7 @@ def build_token_classifier(
 
     Inputs: as `build_encoder`. Output: `logits`, float32 [B, S, L].
 
-    Compile it with a loss `from_logits`; see `build_classifier`.
+    Compile it with a loss that takes logits; see `build_classifier`.
 
     With `crf`, the output is `chain`, float32 [B, L + S, L]: the transitions of
     a CRF and then the logits. `keras_bert.layers.crf` has its loss,
@@ -144,7 +144,7 @@ def build_span_labeler(config: BertConfig) -> keras.Model:
     Inputs: as `build_encoder`. Outputs: `start_logits` and
     `end_logits`, float32 [B, S], with scores at padding positions too.
 
-    Compile it with a loss `from_logits`; see `build_classifier`.
+    Compile it with a loss that takes logits; see `build_classifier`.
 
     Example:
         >>> config = keras_bert.BertConfig.from_name("bert_tiny")

@@ -21,7 +21,7 @@ def build_pretraining_model(
     With `packed`, the inputs are as a packed encoder has them, the positions
     count from the start of the row, and `next_sentence` is [B, K, 2].
 
-    Compile it with a loss `from_logits`; see `build_classifier`.
+    Compile it with a loss that takes logits; see `build_classifier`.
 
     Example:
         >>> config = keras_bert.BertConfig.from_name("bert_tiny")

@@ -172,7 +172,8 @@ def pretrain(
 def _check(config, bert_config, checkpoint):
     if config.init_moments and not checkpoint:
         raise InputError(
-            "init_moments takes over the optimizer of a checkpoint; give one."
+            "init_moments takes over the optimizer of a checkpoint; give a "
+            "checkpoint."
         )
     check_config(bert_config)
     bert_config.check_max_seq_length(config.max_seq_length)

@@ -42,12 +42,12 @@ def tsv(
     A quote is a character of the text. But a field that begins and ends with
     a quote and has quotes inside, all of them doubled, was written by Excel:
     it is read without the outer quotes. `csv` reads files in which all fields
-    have such quotes, or line breaks inside of quotes.
+    have such quotes, or line breaks inside quotes.
 
     `columns` maps a field to its column: its number from 0, or its name in
     the header. Splits without labels have the columns `test_columns`, if
-    given. Without a `header`, only files whose columns have names begin with
-    one. A line with a wrong number of columns raises InputError. With
+    given. With `header=False`, a file has a header only if a column is given
+    by its name. A line with a wrong number of columns raises InputError. With
     `leave_out_broken`, such lines of splits with labels are skipped, and the
     log counts them; a split without labels must keep its number of rows.
     """
@@ -154,7 +154,7 @@ def json_rows(path: Path) -> Iterator[Row]:
         if not isinstance(row, dict):
             raise InputError(
                 f"Line {number} of {path} is not a JSON object; give one "
-                "object a line, without NaN."
+                "object per line, without NaN."
             )
         yield _numbers_as_strings(row)
 

@@ -54,7 +54,7 @@ def _rows(file):
         found = {x: row.get(x) for x in ("premise", "hypothesis", "label")}
         if None in found.values() or found["label"] not in _LABELS:
             raise InputError(
-                f"Row {number} of {file} has {found}; expected are a premise, "
+                f"Row {number} of {file} has {found}, but must have a premise, "
                 f"a hypothesis and one of the labels {', '.join(_LABELS)}."
             )
         yield row

@@ -89,7 +89,8 @@ class BertPreprocessor(tf.Module):
         max_seq_length: The longest sequence; longer texts are cut.
         doc_stride: Tokens from the start of one window to the start of the
             next; fewer if a window has room for fewer. 0 for no windows.
-        max_num_windows: Most windows of a text, the first ones; 0 for all.
+        max_num_windows: How many windows of a text to keep, from the first on;
+            0 for all.
     """
 
     tokenizer: BertTokenizer

@@ -1,4 +1,4 @@
-"""What this package uses of tensorflow-text, or stand-ins of equal results.
+"""What this package uses of tensorflow-text, or stand-ins with equal results.
 
 tensorflow-text has wheels for few platforms. The stand-ins run in Python, with
 the word pieces of the package `tokenizers`: also in `dataset.map`, but not in
@@ -100,7 +100,7 @@ class _WordPiece:
     def tokenize_with_offsets(self, words: tf.RaggedTensor) -> tuple:
         """Words [B, (words)] -> ids, starts and ends [B, (words), (pieces)].
 
-        Starts and ends are the bytes of each word that a piece is.
+        Starts and ends are places in the word, in bytes.
         """
         *pieces, lengths = _call(
             self._pieces, words.flat_values, [tf.int64] * 4

@@ -1,7 +1,7 @@
 """vocab.txt or tokenizer.json -> the word pieces, and what a tokenizer knows.
 
-vocab.txt has a word piece a line; its id is the number of the line.
-transformers writes `tokenizer.json` instead since its release 5.
+vocab.txt has one word piece per line; its id is the number of the line.
+Since its release 5, transformers writes `tokenizer.json` instead.
 """
 
 import collections
@@ -114,7 +114,7 @@ def load_vocab(
 ) -> list[str]:
     """Reads a `vocab.txt`, or the `tokenizer.json` of a BERT tokenizer.
 
-    Or takes the word pieces themselves. Raises InputError if one of the
+    It also takes the word pieces themselves. Raises InputError if one of the
     special tokens is missing or a piece is there twice.
     """
     if isinstance(path, (list, tuple)):

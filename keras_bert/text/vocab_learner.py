@@ -31,7 +31,7 @@ def learn_vocab(
     vocab_size: int,
     do_lower_case: bool = True,
 ) -> list[str]:
-    """Learns word pieces of text and writes them as a vocab.txt.
+    """Learns word pieces from text and writes a vocab.txt.
 
     Words are split as `BertTokenizer` splits them; the top-down learner of
     tensorflow-text chooses the pieces. The special tokens come first, then
@@ -114,7 +114,7 @@ def count_words(
     """Counts words as `BertTokenizer` splits them, before any word piece.
 
     Beyond 4 million different words, it forgets the words that it has seen
-    once so far.
+    only once so far.
     """
     counts: collections.Counter[bytes] = collections.Counter()
     lines = iter(lines)

@@ -1,6 +1,6 @@
 """Strings -> ids and features where TensorFlow is not installed.
 
-`make_tokenizer` and `make_preprocessor` are the one place that chooses.
+`make_tokenizer` and `make_preprocessor` are the only place that chooses.
 """
 
 import dataclasses

@@ -90,8 +90,8 @@ def has_workers(strategy: tf.distribute.Strategy) -> bool:
 def value_of_chief(strategy: tf.distribute.Strategy, value: int) -> int:
     """Gives every worker the chief's value; all workers must call this.
 
-    Workers may see different files, or decide differently by a rounding
-    error. They then wait for each other for ever.
+    Workers may see different files, or decide differently because of a
+    rounding error. Without this, they would then wait for each other forever.
     """
     if not has_workers(strategy):
         return value

@@ -56,7 +56,7 @@ class History:
         return row.get("step") == self._last_step and not is_evaluated
 
     def add(self, row: Row) -> None:
-        """Adds a row, or its figures to the last row if that has its step."""
+        """Adds a row; one with the step of the last row is joined to it."""
         if self.rows and self.rows[-1]["step"] == row["step"]:
             self.rows[-1] |= row
         else:
@@ -71,7 +71,7 @@ class History:
             writer.writerows(self.rows)
 
     def write_events(self) -> None:
-        """Writes the new rows for TensorBoard; they may not change any more.
+        """Writes the new rows for TensorBoard; they must not change.
 
         Training and held-out figures share a chart. The first call removes the
         files of an earlier run, which may hold steps that are taken again.

@@ -72,7 +72,7 @@ class Trainee:
         teach: Takes the model, and returns the network that is trained in its
             place and shares its weights. The model alone is evaluated, kept
             and the result.
-        init_moments: A checkpoint whose optimizer's moments to start with.
+        init_moments: A checkpoint; training starts with the moments in it.
     """
 
     build_model: Callable[[], keras.Model]

@@ -67,17 +67,17 @@ def distill(
         checkpoint: The initial weights of the network, any checkpoint that
             `load_checkpoint` takes, with its config and vocabulary.
         input_file: Text files as `embed_files` takes them.
-        output_dir: As of `finetune`; the result is a model of the kind
+        output_dir: As in `finetune`; the result is a model of the kind
             `embedding`.
-        field: The field with the text, as of `embed_files`.
+        field: The field with the text, as in `embed_files`.
         config: Learning rate, batch size, epochs and so on.
         settings: Settings of the kind `embedding` that differ from those of
             the teacher: `dense="384:linear"` gives a network of another width
             vectors of 384 numbers.
         cache_dir: A local folder for the vectors of the teacher and the
-            encoded texts, as of `finetune`.
-        overwrite_output_dir: As of `finetune`.
-        callbacks: As of `finetune`.
+            encoded texts, as in `finetune`.
+        overwrite_output_dir: As in `finetune`.
+        callbacks: As in `finetune`.
 
     Returns:
         `cosine`, the mean over the held-out texts, and `loss`, 1 - cosine.

@@ -54,8 +54,8 @@ def embed_files(
 
     The output file appears when it is whole. After a kill, the same call
     continues after the last 4,096 lines that were done (64 with `layers`), and
-    the file gets the same bytes. The log says how many texts were longer than
-    the model and cut.
+    the file gets the same bytes. The log says how many texts were too long
+    for the model and were cut.
 
     Example:
         >>> embedder = keras_bert.load_embedder("pretrained", max_seq_length=16)
@@ -81,16 +81,16 @@ def embed_files(
             globs.
         output_file: A `.npy` file, float32 [N, D]; with `layers`, a `.jsonl`
             file.
-        field: The field with the text: a key of JSON objects, one a line, or a
-            column that the first line of a file names, with tabs between the
-            columns. By default, the whole line is the text.
+        field: The field with the text: a key of JSON objects, one per line,
+            or a column that the first line of a file names, with tabs between
+            the columns. By default, the whole line is the text.
         prompt_name: The prompt before each text, by default that of the model;
             "" for none.
         batch_size: Number of texts in a batch.
         layers: Layers whose hidden states are written for each token, instead
             of a vector for the text: -1 is the last one, 0 the first one. A
             text may then be a pair, `A ||| B`. The file has the form of
-            google-research/bert, extract_features.py: one JSON object a text.
+            google-research/bert, extract_features.py: one JSON object per text.
 
     Returns:
         The number of texts.

@@ -45,7 +45,7 @@ class Embedder:
         preprocessor: The `BertPreprocessor`.
         settings: `pooling`, `normalize`, `max_seq_length`, `similarity` and
             `named_prompts`, among others.
-        size: The number of numbers of a vector, D.
+        size: How many numbers a vector has, D.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Embedder:
         `settings.default_prompt_name`; "" for none.
 
         Texts of like length are computed together. The log says how many texts
-        were longer than the model reads and cut. If the model reads long texts
+        were too long for the model and were cut. If the model reads long texts
         in windows, a batch has at most `batch_size` windows, or one text.
         """
         vectors, truncated = self.embed_and_tell(
@@ -227,7 +227,7 @@ def load_embedder(
             pre-trained model. `pooling`: the vector of a text, "mean", "max",
             "cls" or "pooled". `normalize`: whether all vectors have the length
             1. `max_seq_length`: the longest sequence, in tokens with [CLS] and
-            [SEP]. `prompts`: by the names of their roles, such as {"query":
+            [SEP]. `prompts`: a prompt for each role, such as {"query":
             "question: "}; also as JSON. `default_prompt_name`: the prompt
             before each text for which `embed` is given none; "" for none.
 

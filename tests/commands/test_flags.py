@@ -335,7 +335,7 @@ A child:
 A parent:
   --flag_rate: The rate, in two lines. (default: 0.5)
 
---flagfile=FILE reads flags from a file, one a line."""
+--flagfile=FILE reads flags from a file, one per line."""
     )
 
 

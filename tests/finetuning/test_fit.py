@@ -11,6 +11,7 @@ import pytest
 import tensorflow as tf
 from keras.callbacks import LambdaCallback
 from misuse_tables import Says, cases, check
+from small_checkpoint import write_checkpoint
 
 import keras_bert
 from keras_bert.finetuning import FinetunedModel, MultipleChoiceModel
@@ -30,8 +31,28 @@ def _weights(model):
     return {w.path: w.numpy() for w in model.model.weights}
 
 
+@pytest.fixture(scope="module")
+def without_pooler(config, tmp_path_factory):
+    config = dataclasses.replace(config, num_hidden_layers=1)
+    folder = tmp_path_factory.mktemp("base") / "without_pooler"
+    return write_checkpoint(
+        folder, config, build=keras_bert.models.build_embedder
+    )
+
+
 @pytest.mark.usefixtures("eagerly")
-def test_fit_is_finetune_to_the_last_bit(checkpoint, tmp_path):
+@pytest.mark.parametrize(
+    ("start", "settings", "pooling"),
+    [
+        ("checkpoint", {}, "pooled"),
+        ("without_pooler", {}, "mean"),
+        ("without_pooler", {"pooling": "pooled"}, "pooled"),
+    ],
+)
+def test_fit_is_finetune_to_the_last_bit(
+    start, settings, pooling, request, tmp_path
+):
+    checkpoint = request.getfixturevalue(start)
     config = keras_bert.FinetuningConfig(
         learning_rate=0.01, train_batch_size=5, num_train_epochs=2
     )
@@ -45,7 +66,7 @@ def test_fit_is_finetune_to_the_last_bit(checkpoint, tmp_path):
         labels=("bad", "good"),
         metrics=("accuracy",),
         read=lambda _, split: rows if split == "train" else rows[:7],
-        settings={"max_seq_length": 16},
+        settings={"max_seq_length": 16, **settings},
         test_files={},
     )
     out = tmp_path / "out"
@@ -54,8 +75,9 @@ def test_fit_is_finetune_to_the_last_bit(checkpoint, tmp_path):
     )
     expected = keras_bert.load_finetuned(out)
     assert isinstance(expected, keras_bert.TextClassifier)
+    assert expected.kind.spec.settings.pooling == pooling
 
-    model = _classifier(checkpoint)
+    model = _classifier(checkpoint, **settings)
     held_out = TEXTS[:7], LABELS[:7]
     history = model.fit(TEXTS, LABELS, validation_data=held_out, config=config)
     assert model.kind.spec == expected.kind.spec
@@ -406,6 +428,21 @@ def test_a_model_of_the_kind_keeps_its_task(checkpoint, tmp_path):
         labels=("0", "1"),
         settings=dataclasses.replace(spec.settings, window_pooling="mean"),
     )
+
+
+def test_a_classifier_reads_what_the_checkpoint_has(
+    checkpoint, without_pooler, tmp_path
+):
+    def pooling_of(start, **settings):
+        model = _classifier(start, ["a", "b"], **settings)
+        return model.kind.spec.settings.pooling
+
+    assert pooling_of(checkpoint) == "pooled"
+    assert pooling_of(checkpoint, pooling="mean") == "mean"
+    assert pooling_of(without_pooler) == "mean"
+    assert pooling_of(without_pooler, pooling="pooled") == "pooled"
+    _classifier(checkpoint, ["a", "b"], pooling="mean").save(tmp_path / "a")
+    assert pooling_of(tmp_path / "a") == "mean"
 
 
 def test_figures_of_training_are_means_over_the_epoch():

@@ -168,15 +168,19 @@ def test_a_span(load):
         if len(examples.lengths) > 1:
             continue
         starts, ends = (np.array(expected[x][i])[:length] for x in names)
+        # The random weights are large, so rounding to float32 grows: the
+        # expected logits are up to 1e-5 away from those in float64, and ours
+        # 1e-5 to 2e-5, as the processor adds up. The logits reach 5.4.
         for name, wanted in zip(names, (starts, ends), strict=True):
-            _assert_close(outputs[name][0][:length], wanted)
+            found = outputs[name][0][:length]
+            np.testing.assert_allclose(found, wanted, atol=3e-5)
         segments = examples.tokens.segment_ids[0].numpy()
         first, last = np.flatnonzero(segments)[[0, -2]]  # not [SEP]
         best = max(
             starts[start] + ends[start:][: min(30, last + 1 - start)].max()
             for start in range(first, last + 1)
         )
-        assert answer["score"] == pytest.approx(best, abs=2e-5)
+        assert answer["score"] == pytest.approx(best, abs=6e-5)
 
 
 @pytest.mark.slow

@@ -217,7 +217,7 @@ def test_what_is_refused(config, tokenizer, tmp_path):
             task,
             "has no output layer, which is the output of no kind",
         ),
-        (embedder, tokenizer, pair, "than a model of the kind embed"),
+        (embedder, tokenizer, pair, "not those of a model of the kind embed"),
         (models.build_encoder(wide), tokenizer, {}, "has 31 word pieces"),
     ):
         given = {"output_dir": tmp_path / "new"} | changes

@@ -95,7 +95,7 @@ def test_csv(given, call, expected):
     ("blank lines", lambda x: x.jsonl('{"text": "a"}\n\n{"text": "b"}\n\n'),
      [{"text": "a"}, {"text": "b"}]),
     ("a list", lambda x: x.jsonl('[{"text": "a"}]\n'),
-     Says("give one object a line")),
+     Says("give one object per line")),
     ("a list over several lines", lambda x: x.jsonl('[\n{"text": "a"}\n]\n'),
      Says("Line 1 of")),
     ("an integer", lambda x: x.jsonl('{"label": 1}\n'), [{"label": "1"}]),

@@ -101,8 +101,8 @@ def test_checkpoints(given, call, expected):
 
 
 _A_CONFIG = Says(
-    "The config is 'pretrained', but must be a BertConfig; for one of a file, "
-    "write BertConfig.from_json(path)."
+    "The config is 'pretrained', but must be a BertConfig; to read one from "
+    "a file, write BertConfig.from_json(path)."
 )
 
 

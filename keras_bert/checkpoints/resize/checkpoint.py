@@ -50,7 +50,8 @@ def extend_positions(
 
     Raises:
         FileNotFoundError: If the checkpoint, config or vocabulary is missing.
-        InputError: If this is not more than before, or `output_dir` exists.
+        InputError: If the model has as many positions already, or `output_dir`
+            exists.
     """
     check_is_new(output_dir)
     arrays, config, tokenizer = read_checkpoint(checkpoint)

@@ -31,8 +31,8 @@ class TrimVocabConfig(CheckedSettings):
 
     Attributes:
         min_count: How often the text must have a piece that is kept.
-        vocab_size: The number of pieces that are left: of those that the text
-            has, the most frequent. By default all that it has.
+        vocab_size: The number of pieces to keep, the most frequent ones of the
+            text. By default, all that it has.
         keep_characters: Whether to keep all pieces of one character, so that
             words of other texts can still be split.
     """

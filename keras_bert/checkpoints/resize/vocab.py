@@ -153,7 +153,7 @@ def trim_vocab(
     A word whose pieces are all kept is split as before. So with a `min_count`
     of 1, every text of `lines` has the same pieces as before. Any other word
     is split into shorter pieces. With `keep_characters` it becomes [UNK] only
-    if it was before, or if one of its characters is no piece of the old
+    if it was before, or if one of its characters is not a piece of the old
     vocabulary, alone at the start of the word or with ## elsewhere.
 
     Example:
@@ -246,7 +246,7 @@ def _pieces_of_list(words, tokenizer):
         if len(row) != 1:
             raise InputError(
                 f"{word!r} is not one word: the tokenizer splits it into "
-                f"{row}. Give one word a line, without blanks or punctuation."
+                f"{row}. Give one word per line, without blanks or punctuation."
             )
         new[(INSIDE if word.startswith(INSIDE) else "") + row[0]] = None
     known = set(tokenizer.vocab)

@@ -20,7 +20,7 @@ _SPACES = f"[{SPACES}]+"
 
 @dataclasses.dataclass(frozen=True)
 class Decoder:
-    """Chooses answers by the logits [W, S] of the tokens of windows.
+    """Chooses answers from the logits [W, S] of the tokens of windows.
 
     It works eagerly and in a graph, with tensors or arrays.
     """

@@ -48,13 +48,13 @@ class TokenClassification(Kind):
 
     With the setting `crf`, the tags of a text are those that are the most
     probable together. A score is the marginal probability of the tag: the sum
-    over all rows of tags that have this tag at the word.
+    over all sequences of tags that have this tag at the word.
 
     The label of a word is learned and predicted at its first token. A text
     longer than `max_seq_length` is read in windows that overlap by half of
     their tokens; each word is learned and predicted in one of them. A CRF
-    learns the words of a window as a row of their own, and then chooses the
-    tags of all words of the text together.
+    learns the words of a window as a sequence of their own, and then chooses
+    the tags of all words of the text together.
 
     A row without a label may have a `text` instead of the words. It is split
     at white space and around punctuation. Its answer has entities only; their

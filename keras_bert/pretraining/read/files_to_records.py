@@ -168,7 +168,7 @@ class PretrainingRecords:
     def errors_named(self, vocab_size: int) -> Iterator[None]:
         """Raises InputError in place of TensorFlow's error about a record.
 
-        Also about an id that is not below `vocab_size`; see
+        It does so too if an id is not below `vocab_size`; see
         `pretraining_batches`.
         """
         try:

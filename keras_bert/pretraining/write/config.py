@@ -44,7 +44,7 @@ class PretrainingDataConfig(MaskingConfig):
         dynamic_masking: Whether the records hold no pairs and no masks. Both
             are drawn during training, so a dupe_factor of 1 is enough.
         split_sentences: Whether to split the text into sentences by its
-            punctuation, for text without one sentence a line.
+            punctuation, for text without one sentence per line.
         gzip_compress: Whether to compress the records.
         use_v2_feature_names: Whether to write Model Garden's names
             input_word_ids and input_type_ids.

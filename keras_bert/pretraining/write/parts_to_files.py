@@ -117,7 +117,7 @@ class OutputFiles:
         if not counts["instances"]:
             remove(self._folder)
             raise InputError(
-                "The text holds no sentence; give one sentence a line and a "
+                "The text holds no sentence; give one sentence per line and a "
                 "blank line between documents."
             )
         if "input_tokens" in counts:  # pairs are drawn

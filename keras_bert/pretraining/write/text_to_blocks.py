@@ -45,11 +45,11 @@ class TextSource:
 
     Attributes:
         input_file: Text files, as comma-separated names or globs. By default
-            they hold one sentence a line and a blank line between documents.
+            they hold one sentence per line and a blank line between documents.
         document_per_file: Whether each file is one document, in which blank
             lines separate paragraphs.
         text_field: The field that holds a document, in files of one JSON
-            object a line.
+            object per line.
     """
 
     input_file: str = ""
@@ -79,8 +79,8 @@ class TextSource:
         for file in files:
             if ".jsonl" in Path(file).suffixes and not self.text_field:
                 raise InputError(
-                    f"{file} is not plain text by its name; set text_field to "
-                    "the field that holds the text."
+                    f"{file} holds JSON lines, not plain text; set text_field "
+                    "to the field that holds the text."
                 )
         return [self._read(unit) for unit in group_files(files)]
 
@@ -150,7 +150,7 @@ def _read_json(file, text_field):
         except json.JSONDecodeError as error:
             raise InputError(
                 f"{file}:{number} is not JSON ({error}); give one JSON object "
-                "a line."
+                "per line."
             ) from error
         text = row.get(text_field) if isinstance(row, dict) else None
         if not isinstance(text, str):

@@ -38,8 +38,8 @@ def build_optimizer(
 ) -> keras.optimizers.Optimizer:
     """Returns `config.optimizer` with BERT's schedule, clipping and decay.
 
-    For the factors see `DecoupledDecayOptimizer`, for the share of time
-    `WarmupDecay`.
+    See `DecoupledDecayOptimizer` for the factors, and `WarmupDecay` for the
+    share of time.
 
     In float16 it also scales the loss and skips every step whose gradients
     are not finite.
