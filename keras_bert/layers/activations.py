@@ -1,5 +1,6 @@
 """The activations that `bert_config.json` names."""
 
+import functools
 import math
 from collections.abc import Callable
 
@@ -61,6 +62,31 @@ def _with_derivative(function, derivative):
             return ops.cast(ops.cast(upstream, "float32") * slope, x.dtype)
 
         return ops.cast(function(ops.cast(x, "float32")), x.dtype), gradient
+
+    is_traced = keras.backend.backend() == "tensorflow"
+    return _in_a_graph_of_its_own(call) if is_traced else call
+
+
+def _in_a_graph_of_its_own(function):
+    """Returns a function of one tensor that TensorFlow traces once a dtype.
+
+    A custom gradient keeps the graph that calls it until the process ends, and
+    so all weights that this graph reads: a second `fit` would need them twice.
+    """
+    import tensorflow as tf
+
+    @functools.cache
+    def trace(dtype):
+        signature = [tf.TensorSpec(None, dtype)]
+        with tf.init_scope():
+            return tf.function(
+                function, signature, autograph=False
+            ).get_concrete_function()
+
+    def call(x):
+        y = trace(x.dtype)(x)
+        y.set_shape(x.shape)
+        return y
 
     return call
 

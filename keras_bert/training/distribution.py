@@ -233,6 +233,10 @@ def num_replicas() -> int:
 
 def sum_over_replicas(values: Any) -> Any:
     """Returns the sums of nested tensors, equal on all replicas."""
+    if num_replicas() == 1:
+        # all_reduce registers a gradient, which keeps the graph of the step,
+        # and so the weights of the network, until the process ends.
+        return values
     context = tf.distribute.get_replica_context()
     return context.all_reduce(tf.distribute.ReduceOp.SUM, values)
 

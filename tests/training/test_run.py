@@ -1,4 +1,5 @@
 import dataclasses
+import gc
 import json
 import re
 import shutil
@@ -21,6 +22,7 @@ from small_run import (
 
 from keras_bert import progress
 from keras_bert.errors import InputError
+from keras_bert.layers.activations import for_training, get_activation
 from keras_bert.training import checkpoint, run
 from keras_bert.training.best import Selection
 from keras_bert.training.steps import Steps
@@ -205,6 +207,25 @@ def test_the_data_are_asked_for_once_after_the_steps_taken(tmp_path):
 
 def test_the_step_is_traced_once(seven):
     assert len(seven.traced) == 1
+
+
+def test_a_run_leaves_no_graph_and_so_no_weights_behind(tmp_path):
+    def build_model():
+        inputs = keras.Input((5,), name="x")
+        gelu = for_training(get_activation("gelu"))
+        x = keras.layers.Dense(7, activation=gelu)(inputs)
+        outputs = keras.layers.Dense(2, name="logits")(x)
+        return keras.Model({"x": inputs}, {"logits": outputs})
+
+    def count_graphs():
+        gc.collect()
+        return sum(issubclass(type(x), tf.Graph) for x in gc.get_objects())
+
+    # What the first run leaves are the traces that all runs share.
+    train_small(tmp_path / "a", 2, build_model=build_model)
+    before = count_graphs()
+    train_small(tmp_path / "b", 2, build_model=build_model)
+    assert count_graphs() == before
 
 
 def test_a_finished_run_is_not_trained_again(tmp_path, caplog):

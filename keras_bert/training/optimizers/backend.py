@@ -64,13 +64,14 @@ if keras.backend.backend() == "tensorflow":
 
         if not is_compiled:
             return run
-        return tf.function(
-            run,
-            input_signature=[tf.TensorSpec((), tf.resource)] * num_variables
-            + [tf.TensorSpec(None, dtype)] * num_inputs,
-            autograph=False,
-            jit_compile=True,
-        )
+        signature = [tf.TensorSpec((), tf.resource)] * num_variables
+        signature += [tf.TensorSpec(None, dtype)] * num_inputs
+        # A trace within the trace of a step would keep its graph, and so the
+        # weights of the network, for as long as this cache lives.
+        with tf.init_scope():
+            return tf.function(
+                run, signature, autograph=False, jit_compile=True
+            ).get_concrete_function()
 
 else:
 
