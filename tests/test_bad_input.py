@@ -105,7 +105,10 @@ def test_wrong_input_of_finetuning_and_serving(script_folder, tmp_path):
     }
     for changes, message in (
         ({"task": "glue/sst3"}, "No task named 'glue/sst3'; known are codah, "),
-        ({"learning_rate": "1e-4,high"}, "--learning_rate contains 'high'"),
+        (
+            {"learning_rate": "1e-4,high"},
+            "--learning_rate=1e-4,high must be a number",
+        ),
         (
             {"n_best_size": 9},
             "A classification task has no setting 'n_best_size'",

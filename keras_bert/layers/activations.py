@@ -1,11 +1,12 @@
 """The activations that `bert_config.json` names."""
 
-import functools
 import math
 from collections.abc import Callable
 
 import keras
 from keras import ops
+
+from keras_bert.layers.backend import in_a_graph_of_its_own
 
 
 def get_activation(hidden_act: str) -> Callable:
@@ -63,32 +64,7 @@ def _with_derivative(function, derivative):
 
         return ops.cast(function(ops.cast(x, "float32")), x.dtype), gradient
 
-    is_traced = keras.backend.backend() == "tensorflow"
-    return _in_a_graph_of_its_own(call) if is_traced else call
-
-
-def _in_a_graph_of_its_own(function):
-    """Returns a function of one tensor that TensorFlow traces once a dtype.
-
-    A custom gradient keeps the graph that calls it until the process ends, and
-    so all weights that this graph reads: a second `fit` would need them twice.
-    """
-    import tensorflow as tf
-
-    @functools.cache
-    def trace(dtype):
-        signature = [tf.TensorSpec(None, dtype)]
-        with tf.init_scope():
-            return tf.function(
-                function, signature, autograph=False
-            ).get_concrete_function()
-
-    def call(x):
-        y = trace(x.dtype)(x)
-        y.set_shape(x.shape)
-        return y
-
-    return call
+    return in_a_graph_of_its_own(call)
 
 
 # 0.5 * (1 + tanh(z / 2)) is sigmoid(z). With z = _SCALE * (x + 0.044715 x^3),

@@ -10,13 +10,15 @@ import dataclasses
 import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from keras_bert.errors import InputError
 from keras_bert.predict.versions import format_of
-from keras_bert.text.without_tensorflow import ListTokenizer
+
+if TYPE_CHECKING:
+    from keras_bert.text.without_tensorflow import ListTokenizer
 
 Columns = Mapping[str, np.ndarray]
 
