@@ -30,7 +30,7 @@ def ours(folder, model):
     import keras_bert
 
     served = keras_bert.ServedModel(folder)
-    return lambda text: served.predict([{"text": text}])
+    return lambda text: served.answer([{"text": text}])
 
 
 def ours_without_tensorflow(folder, model):
