@@ -58,22 +58,15 @@ def write_onnx(model: keras.Model, precision: str, file: Path) -> None:
 
     Raises InputError if tf2onnx or ONNX Runtime is not installed.
     """
-    tf2onnx = import_engine("tf2onnx")
+    onnx = import_engine("onnx")
     quantization = import_engine("onnxruntime.quantization")
-    getLogger("tf2onnx").setLevel("ERROR")
-    function = _to_function(model)
+    network = _to_onnx(model)
+    if precision == "float32":
+        onnx.save(network, file)
+        return
     with tempfile.TemporaryDirectory() as folder:
         float_file = Path(folder, file.name)
-        tf2onnx.convert.from_function(
-            function,
-            input_signature=function.input_signature,
-            opset=_OPSET,
-            custom_op_handlers={"Erfc": (_erfc, [])},
-            output_path=str(float_file),
-        )
-        if precision == "float32":
-            file.write_bytes(float_file.read_bytes())
-            return
+        onnx.save(network, float_file)
         prepared_file = Path(folder, "prepared.onnx")
         quantization.quant_pre_process(
             float_file, prepared_file, skip_symbolic_shape=True
@@ -156,6 +149,52 @@ def _to_specs(model):
         name: tf.TensorSpec(x.shape, x.dtype, name)
         for name, x in model.input.items()
     }
+
+
+def _to_onnx(model):
+    """Converts the graph without its weights, and adds them at the end.
+
+    tf2onnx copies a graph dozens of times, which takes 23 GB for the weights
+    of BERT-base.
+    """
+    onnx = import_engine("onnx")
+    tf2onnx = import_engine("tf2onnx")
+    getLogger("tf2onnx").setLevel("ERROR")
+    inputs = _to_specs(model)
+    trainable, other = model.trainable_variables, model.non_trainable_variables
+    weights = {f"weight_{i}": x for i, x in enumerate(trainable + other)}
+
+    def call(*tensors):
+        values = tensors[len(inputs) :]
+        outputs, _ = model.stateless_call(
+            values[: len(trainable)],
+            values[len(trainable) :],
+            dict(zip(inputs, tensors, strict=False)),
+            training=False,
+        )
+        return outputs
+
+    specs = [
+        *inputs.values(),
+        *(tf.TensorSpec(x.shape, x.dtype, k) for k, x in weights.items()),
+    ]
+    network, _ = tf2onnx.convert.from_function(
+        tf.function(call, input_signature=specs, autograph=False),
+        input_signature=specs,
+        opset=_OPSET,
+        custom_op_handlers={"Erfc": (_erfc, [])},
+    )
+    graph = network.graph
+    kept = [x for x in graph.input if x.name in inputs]
+    del graph.input[:]
+    graph.input.extend(kept)
+    used = {name for node in graph.node for name in node.input}
+    graph.initializer.extend(
+        onnx.numpy_helper.from_array(keras.ops.convert_to_numpy(x), name)
+        for name, x in weights.items()
+        if name in used
+    )
+    return network
 
 
 def _erfc(graph, node, name, args):
