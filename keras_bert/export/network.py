@@ -12,6 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.errors import InputError
+from keras_bert.export.layer_norm import fuse_layer_norms
 from keras_bert.predict.network import import_engine
 
 # The version of the operations that tf2onnx writes.
@@ -108,6 +109,7 @@ def write_openvino(
         network = openvino.convert_model(function, share_weights=False)
     except openvino.frontend.OpConversionFailure as error:
         raise _lacking("OpenVINO", model) from error
+    fuse_layer_norms(network)
     if precision == "int8":
         getLogger("nncf").setLevel("ERROR")
         network = nncf.quantize(

@@ -22,6 +22,7 @@ from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.export.config import ExportConfig
 from keras_bert.export.finetuned import export_finetuned, in_bfloat16
+from keras_bert.export.network import write_openvino
 from keras_bert.finetuning.finetuned_model import FinetunedModel
 from keras_bert.kinds.answers import ANSWERS
 from keras_bert.models.encoder import build_encoder
@@ -313,6 +314,30 @@ def test_openvino_finds_outputs_by_our_names(config, tmp_path):
     )
     (answer,) = ServedModel(version).answer([{"text": "a good film"}])
     assert list(answer["scores"]) == list(kind.spec.labels)
+
+
+@pytest.mark.parametrize("change", [lambda model: None, randomize])
+def test_a_layer_norm_is_one_operation_of_openvino(config, tmp_path, change):
+    openvino = pytest.importorskip("openvino")
+    model = build_encoder(config)
+    change(model)  # OpenVINO leaves out a new layer norm's beta of zeros
+    write_openvino(model, "float32", tmp_path / "network.xml")
+    network = openvino.Core().read_model(tmp_path / "network.xml")
+    names = [x.get_type_name() for x in network.get_ops()]
+    assert names.count("MVN") == 2 * config.num_hidden_layers + 1
+    assert "SquaredDifference" not in names
+    ids = np.array([[2, 5, 6, 3], [2, 7, 3, 0]], np.int32)
+    features = {
+        "input_ids": ids,
+        "input_mask": (ids > 0).astype(np.int32),
+        "segment_ids": np.zeros_like(ids),
+    }
+    exact = {"INFERENCE_PRECISION_HINT": "f32"}
+    answers = openvino.compile_model(network, config=exact)(features)
+    expected = model(features)
+    for output, value in answers.items():
+        name = output.get_any_name()
+        np.testing.assert_allclose(value, expected[name], atol=1e-5)
 
 
 def test_litert_refuses_an_lstm_and_leaves_nothing(config, tmp_path):
