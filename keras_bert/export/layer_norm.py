@@ -50,13 +50,10 @@ def fuse_layer_norms(network: Any) -> None:
         replace_node(root, result)
         return True
 
-    class LayerNorms(passes.MatcherPass):
-        def __init__(self):
-            super().__init__()
-            self.register_matcher(passes.Matcher(output, "layer_norm"), replace)
-
+    matcher_pass = passes.MatcherPass()
+    matcher_pass.register_matcher(passes.Matcher(output, "layer_norm"), replace)
     manager = passes.Manager()
-    manager.register_pass(LayerNorms())
+    manager.register_pass(matcher_pass)
     manager.run_passes(network)
 
 
