@@ -60,6 +60,7 @@ def run(output_dir: str = "demo_output"):
     )
     accuracies = {}
     for checkpoint in (out / "random", CHECKPOINT):
+        # Both read the mean of the tokens: the random one has a pooler.
         classifier = keras_bert.TextClassifier.from_pretrained(
             checkpoint, pooling="mean"
         )

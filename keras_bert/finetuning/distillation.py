@@ -62,7 +62,7 @@ def check_distillation(
     if its_tokenizer.vocab != tokenizer.vocab:
         raise InputError(
             f"The teacher {folder} has another vocabulary than the network; "
-            "give vocab_file the vocab.txt of the teacher."
+            "set vocab_file to the vocab.txt of the teacher."
         )
     for which, network, numbers in (
         ("network", bert_config, layers.keys()),

@@ -70,14 +70,13 @@ class Examples:
     def _sizes(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Tokens of the longest sequence, all tokens, sequences: each [N]."""
         with tf.init_scope():  # also if a graph of batches is built
-            lengths = self.features["input_ids"].row_lengths(axis=-1)
-            if not isinstance(lengths, tf.RaggedTensor):
-                lengths = tf.RaggedTensor.from_uniform_row_length(lengths, 1)
-            return (
-                tf.reduce_max(lengths, axis=-1).numpy(),
-                tf.reduce_sum(lengths, axis=-1).numpy(),
-                lengths.row_lengths().numpy(),
-            )
+            splits = self.features["input_ids"].nested_row_splits
+            *outer, ends = (x.numpy() for x in splits)
+        lengths = np.diff(ends)
+        # An example without an axis of sequences is one sequence.
+        bounds = outer[-1] if outer else np.arange(len(ends))
+        longest = np.maximum.reduceat(lengths, bounds[:-1], dtype=ends.dtype)
+        return longest, np.diff(ends[bounds]), np.diff(bounds)
 
     @property
     def totals(self) -> np.ndarray:

@@ -50,7 +50,7 @@ class ModelVersions:
     version keeps it until it ends.
 
     Attributes:
-        failed_polls: How many polls the store has failed, since one was fine.
+        failed_polls: How many polls have failed since the last one that worked.
         store_error: The type of what the store raised in the last poll, or "".
 
     Args:
