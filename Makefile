@@ -11,7 +11,7 @@ OTHERS := $(addprefix --ignore=,$(NETWORKS))
 # Neighbouring tests share fixtures, so a process gets many of them at once.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 
-.PHONY: setup demo demo-pretraining test test-all lint docs bench clean
+.PHONY: setup demo demo-pretraining test test-all lint docs bench bench-server clean
 
 setup: .venv/installed
 
@@ -49,6 +49,10 @@ docs: setup
 # For example BENCH_FLAGS=--only=inference,tokenization
 bench: setup
 	$(BIN)/python benchmarks/compare.py $(BENCH_FLAGS)
+
+# Give BENCH_FLAGS what the head of the file says.
+bench-server: setup
+	$(BIN)/python benchmarks/server_load.py $(BENCH_FLAGS)
 
 clean:
 	rm -rf .bench .site .venv build docs/api demo_output keras_bert_tf.egg-info

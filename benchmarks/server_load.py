@@ -1,11 +1,17 @@
-r"""Puts load on run_scripts/serve.py: 8, 64 and 512 clients, for some seconds.
+r"""Puts load on keras-bert serve with each engine, and on servers of peers.
 
-    python benchmarks/server_load.py --model_dir=served \
-        --texts=SST-2/dev.tsv --seconds=60 --server_flags=--max_batch_size=1
+    python benchmarks/server_load.py --model=all-MiniLM-L6-v2 \
+        --short=SST-2/dev.tsv --long=cranfield/corpus.jsonl \
+        --peer="infinity=infinity_emb v2 --model-id all-MiniLM-L6-v2 \
+            --served-model-name model --url-prefix /v1 --port {port}"
 
-Each client sends a text, waits for the answer and sends the next one, over one
-connection. Prints a row for each number of clients: requests a second, the
-time until the answer, how often each status came, and the server's memory.
+Ours serves exports in LiteRT, ONNX Runtime and OpenVINO as where TensorFlow is
+not installed. A peer answers OpenAI's POST /v1/embeddings. Each client sends a
+text, waits for the answer and sends the next one, over one connection. Every
+fourth of the mixed texts is a long one, cut to 300, 600 or 1,200 characters.
+
+Prints a row for each number of clients: texts a second, the milliseconds until
+the answer, how often each status came, and the server's memory.
 """
 
 import argparse
@@ -13,63 +19,98 @@ import asyncio
 import collections
 import itertools
 import json
+import shlex
+import socket
 import subprocess
 import sys
-import threading
+import tempfile
 import time
 import urllib.request
 from pathlib import Path
 
 import numpy as np
 
-SERVER = Path(__file__).parent.parent / "run_scripts" / "serve.py"
+_SERVE = """
+import sys
+sys.modules["tensorflow"] = None
+from keras_bert.commands.main import main
+main()
+"""
 
 
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--model_dir", required=True)
-    parser.add_argument("--texts", required=True, help="a text a line, or TSV")
-    parser.add_argument("--clients", type=int, nargs="+", default=[8, 64, 512])
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--server_flags", default="", help="separated by ' '")
+    parser.add_argument("--model", required=True, help="a checkpoint")
+    parser.add_argument("--short", required=True, help="TSV with a header")
+    parser.add_argument("--long", required=True, help="JSON lines with text")
+    parser.add_argument("--clients", type=int, nargs="+", default=[1, 16, 128])
+    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--peer", action="append", default=[])
     args = parser.parse_args()
-    lines = Path(args.texts).read_text(encoding="utf-8").splitlines()[1:]
-    texts = [line.split("\t")[0] for line in lines]
+    texts = read_texts(args.short, args.long)
+    with tempfile.TemporaryDirectory() as folder:
+        servers = export_all(args.model, folder)
+        for peer in args.peer:
+            name, command = peer.split("=", 1)
+            servers[name] = shlex.split(command)
+        print(
+            "| server | texts | clients | texts/s | p50 | p99 | status | MB |"
+            "\n|---|---|---|---|---|---|---|---|"
+        )
+        for name, command in servers.items():
+            measure(name, command, texts, args.clients, args.seconds)
+
+
+def read_texts(short_file, long_file):
+    lines = Path(short_file).read_text(encoding="utf-8").splitlines()[1:]
+    short = [line.split("\t")[0] for line in lines]
+    with open(long_file, encoding="utf-8") as file:
+        long = [json.loads(line)["text"] for line in file]
+    long = [text for text in long if len(text) >= 300]
+    lengths = itertools.cycle([300, 600, 1200])
+    cut = (text[:n] for text, n in zip(itertools.cycle(long), lengths))
+    mixed = [text if i % 4 else next(cut) for i, text in enumerate(short)]
+    return {"short": short, "mixed": mixed}
+
+
+def export_all(model, folder):
+    import keras_bert
+
+    embedder = keras_bert.TextEmbedder.from_pretrained(
+        model, text_fields=["text"]
+    )
+    found = {}
+    for engine in ("litert", "onnx", "openvino"):
+        path = Path(folder, engine)
+        embedder.export(path, keras_bert.ExportConfig(engine))
+        found[f"keras_bert {engine}"] = [
+            *(sys.executable, "-c", _SERVE, "serve", f"--model_dir={path}"),
+            *("--model_name=model", "--host=127.0.0.1", "--port={port}"),
+        ]
+    return found
+
+
+def measure(name, command, texts, clients, seconds):
+    port = free_port()
+    start = time.perf_counter()
     server = subprocess.Popen(
-        [
-            *(sys.executable, str(SERVER), f"--model_dir={args.model_dir}"),
-            *("--model_name=model", "--host=127.0.0.1", "--port=0"),
-            *args.server_flags.split(),
-        ],
-        stdout=subprocess.PIPE,
-        text=True,
+        [part.replace("{port}", str(port)) for part in command],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     try:
-        port = json.loads(server.stdout.readline())["port"]
-        while '"loaded"' not in server.stdout.readline():
-            pass
-        # The log of the server must not fill the pipe.
-        threading.Thread(
-            target=collections.deque, args=(server.stdout, 0), daemon=True
-        ).start()
-        print(
-            "| clients | requests/s | p50 ms | p95 ms | p99 ms | status "
-            "| server MB before, after |\n|---|---|---|---|---|---|---|"
-        )
-        asyncio.run(_load(port, texts, min(8, len(texts)), 5))  # warms up
-        for count in args.clients:
-            before = _memory_mb(port)
-            start = time.perf_counter()
-            times, statuses = asyncio.run(
-                _load(port, texts, count, args.seconds)
-            )
-            rate = len(times) / (time.perf_counter() - start)
-            p50, p95, p99 = 1000 * np.percentile(times, [50, 95, 99])
+        wait_for_an_answer(server, port)
+        print(f"{name}: {time.perf_counter() - start:.1f} s to an answer")
+        asyncio.run(load(port, texts["short"], 8, seconds / 2))  # warms up
+        for (which, lines), count in itertools.product(texts.items(), clients):
+            times, statuses = asyncio.run(load(port, lines, count, seconds))
+            p50, p99 = 1000 * np.percentile(times, [50, 99])
             print(
-                f"| {count} | {rate:.0f} | {p50:.0f} | {p95:.0f} | {p99:.0f} "
-                f"| {dict(statuses)} | {before:.0f}, {_memory_mb(port):.0f} |",
+                f"| {name} | {which} | {count} | {len(times) / seconds:.0f} "
+                f"| {p50:.0f} | {p99:.0f} | {dict(statuses)} "
+                f"| {memory_mb(server):.0f} |",
                 flush=True,
             )
     finally:
@@ -77,7 +118,32 @@ def main():
         server.wait()
 
 
-async def _load(port, texts, count, seconds):
+def free_port():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+def wait_for_an_answer(server, port):
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{port}/v1/embeddings",
+        body_of("a film"),
+        {"Content-Type": "application/json"},
+    )
+    while server.poll() is None:
+        try:
+            urllib.request.urlopen(request).close()
+            return
+        except OSError:
+            time.sleep(0.1)
+    raise SystemExit(f"The server ended: {shlex.join(server.args)}")
+
+
+def body_of(text):
+    return json.dumps({"model": "model", "input": text}).encode()
+
+
+async def load(port, texts, count, seconds):
     times, statuses = [], collections.Counter()
     end = time.perf_counter() + seconds
     next_text = itertools.cycle(texts)
@@ -85,9 +151,10 @@ async def _load(port, texts, count, seconds):
     async def client():
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         while (start := time.perf_counter()) < end:
-            body = json.dumps({"instances": [next(next_text)]}).encode()
+            body = body_of(next(next_text))
             writer.write(
-                b"POST /v1/models/model:predict HTTP/1.1\r\nHost: server\r\n"
+                b"POST /v1/embeddings HTTP/1.1\r\nHost: server\r\n"
+                b"Content-Type: application/json\r\n"
                 b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
             )
             head = await reader.readuntil(b"\r\n\r\n")
@@ -104,12 +171,15 @@ async def _load(port, texts, count, seconds):
     return times, statuses
 
 
-def _memory_mb(port):
-    url = f"http://127.0.0.1:{port}/monitoring/prometheus/metrics"
-    with urllib.request.urlopen(url) as response:
-        for line in response.read().decode().splitlines():
-            if line.startswith("process_resident_memory_bytes "):
-                return float(line.split()[1]) / 1e6
+def memory_mb(server):
+    """Returns the memory of a process and its children."""
+    pid = str(server.pid)
+    listing = subprocess.run(
+        ["ps", "-o", "rss=", "--pid", pid, "--ppid", pid],
+        capture_output=True,
+        text=True,
+    )
+    return sum(map(int, listing.stdout.split())) / 1e3
 
 
 if __name__ == "__main__":
