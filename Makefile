@@ -50,7 +50,7 @@ docs: setup
 bench: setup
 	$(BIN)/python benchmarks/compare.py $(BENCH_FLAGS)
 
-# Give BENCH_FLAGS what the head of the file says.
+# BENCH_FLAGS must have --model, --short and --long; the file explains them.
 bench-server: setup
 	$(BIN)/python benchmarks/server_load.py $(BENCH_FLAGS)
 

@@ -65,14 +65,14 @@ def time_one(kind, argument, model):
     print(json.dumps(sorted(times)[len(times) // 2] * 1000))
 
 
-def export_all(model, folder):
+def export_all(model, folder, formats):
     import keras_bert
 
     embedder = keras_bert.TextEmbedder.from_pretrained(
         model, text_fields=["text"]
     )
     found = {}
-    for name in ("saved_model", "litert", "onnx", "openvino"):
+    for name in formats:
         config = keras_bert.ExportConfig(name)
         found[name] = str(embedder.export(Path(folder, name), config))
     return found
@@ -91,7 +91,8 @@ def main():
         time_one(*args.one, args.model)
         return
     with tempfile.TemporaryDirectory() as folder:
-        found = export_all(args.model, folder)
+        formats = ("saved_model", "litert", "onnx", "openvino")
+        found = export_all(args.model, folder, formats)
         contestants = [("ours", path) for path in found.values()]
         contestants += [
             ("ours_without_tensorflow", found[x]) for x in list(found)[1:]

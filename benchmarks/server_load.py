@@ -29,6 +29,7 @@ import urllib.request
 from pathlib import Path
 
 import numpy as np
+from one_text import export_all
 
 _SERVE = """
 import sys
@@ -51,7 +52,7 @@ def main():
     args = parser.parse_args()
     texts = read_texts(args.short, args.long)
     with tempfile.TemporaryDirectory() as folder:
-        servers = export_all(args.model, folder)
+        servers = serve_exports(args.model, folder)
         for peer in args.peer:
             name, command = peer.split("=", 1)
             servers[name] = shlex.split(command)
@@ -75,21 +76,17 @@ def read_texts(short_file, long_file):
     return {"short": short, "mixed": mixed}
 
 
-def export_all(model, folder):
-    import keras_bert
-
-    embedder = keras_bert.TextEmbedder.from_pretrained(
-        model, text_fields=["text"]
-    )
-    found = {}
-    for engine in ("litert", "onnx", "openvino"):
-        path = Path(folder, engine)
-        embedder.export(path, keras_bert.ExportConfig(engine))
-        found[f"keras_bert {engine}"] = [
-            *(sys.executable, "-c", _SERVE, "serve", f"--model_dir={path}"),
+def serve_exports(model, folder):
+    """Exports a checkpoint for each engine, and returns what serves it."""
+    found = export_all(model, folder, ("litert", "onnx", "openvino"))
+    return {
+        f"keras_bert {engine}": [
+            *(sys.executable, "-c", _SERVE, "serve"),
+            f"--model_dir={Path(path).parent}",
             *("--model_name=model", "--host=127.0.0.1", "--port={port}"),
         ]
-    return found
+        for engine, path in found.items()
+    }
 
 
 def measure(name, command, texts, clients, seconds):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from keras_bert.predict.network import import_engine
 
 
@@ -20,26 +18,35 @@ def fuse_layer_norms(network: Any) -> None:
     operations = import_engine("openvino.opset13", "openvino")
     replace_node = import_engine("openvino.utils", "openvino").replace_node
 
-    x, epsilon, gamma, beta, other = (passes.AnyInput() for _ in range(5))
-    mean = _pattern("ReduceMean", x, other)
-    square = _pattern("SquaredDifference", x, mean)
-    variance = _pattern("ReduceMean", square, passes.AnyInput())
-    deviation = _pattern("Add", variance, epsilon)
-    inverse = _pattern("Power", deviation, passes.AnyInput())
-    scale = _pattern("Multiply", inverse, gamma)
-    negative = _pattern("Multiply", mean, passes.AnyInput())
-    shift = _pattern("Multiply", negative, scale)
+    def pattern(name, *inputs):
+        return passes.WrapType(f"opset1.{name}", list(inputs))
+
+    x, axes, epsilon, power, gamma, minus, beta = (
+        passes.AnyInput() for _ in range(7)
+    )
+    mean = pattern("ReduceMean", x, axes)
+    square = pattern("SquaredDifference", x, mean)
+    variance = pattern("ReduceMean", square, passes.AnyInput())
+    inverse = pattern("Power", pattern("Add", variance, epsilon), power)
+    scale = pattern("Multiply", inverse, gamma)
+    shift = pattern("Multiply", pattern("Multiply", mean, minus), scale)
     # OpenVINO leaves out a beta of zeros.
-    shift = passes.Or([_pattern("Add", shift, beta), shift])
-    output = _pattern("Add", _pattern("Multiply", x, scale), shift)
+    shift = passes.Or([pattern("Add", shift, beta), shift])
+    output = pattern("Add", pattern("Multiply", x, scale), shift)
 
     def replace(match):
         found = match.get_pattern_value_map()
+
+        def number(part):
+            return found[part].get_node().data.item()
+
+        if (number(power), number(minus)) != (-0.5, -1.0):
+            return False
         normalized = operations.mvn(
             found[x],
-            operations.constant(np.array([-1], np.int32)),
+            found[axes],
             normalize_variance=True,
-            eps=float(found[epsilon].get_node().data.item()),
+            eps=number(epsilon),
             eps_mode="inside_sqrt",
         )
         result = operations.multiply(normalized, found[gamma])
@@ -55,8 +62,3 @@ def fuse_layer_norms(network: Any) -> None:
     manager = passes.Manager()
     manager.register_pass(matcher_pass)
     manager.run_passes(network)
-
-
-def _pattern(name, *inputs):
-    passes = import_engine("openvino.passes", "openvino")
-    return passes.WrapType(f"opset1.{name}", list(inputs))

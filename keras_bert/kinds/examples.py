@@ -75,7 +75,7 @@ class Examples:
         lengths = np.diff(ends)
         # An example without an axis of sequences is one sequence.
         bounds = outer[-1] if outer else np.arange(len(ends))
-        longest = np.maximum.reduceat(lengths, bounds[:-1], dtype=ends.dtype)
+        longest = np.maximum.reduceat(lengths, bounds[:-1])
         return longest, np.diff(ends[bounds]), np.diff(bounds)
 
     @property

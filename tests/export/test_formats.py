@@ -340,6 +340,21 @@ def test_a_layer_norm_is_one_operation_of_openvino(config, tmp_path, change):
         np.testing.assert_allclose(value, expected[name], atol=1e-5)
 
 
+def test_openvino_normalizes_over_all_axes_of_a_layer_norm(tmp_path):
+    openvino = pytest.importorskip("openvino")
+    inputs = {"x": keras.Input([3, 4], name="x")}
+    norm = keras.layers.LayerNormalization(axis=[1, 2])
+    model = keras.Model(inputs, {"y": norm(inputs["x"])})
+    randomize(model)
+    write_openvino(model, "float32", tmp_path / "network.xml")
+    x = np.random.default_rng(1).normal(size=[2, 3, 4]).astype("float32")
+    exact = {"INFERENCE_PRECISION_HINT": "f32"}
+    network = openvino.compile_model(tmp_path / "network.xml", config=exact)
+    np.testing.assert_allclose(
+        network({"x": x})["y"], model({"x": x})["y"], atol=1e-5
+    )
+
+
 def test_litert_refuses_an_lstm_and_leaves_nothing(config, tmp_path):
     _, kind = _make("classification", tmp_path, config)
     encoder = build_encoder(config)

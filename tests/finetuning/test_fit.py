@@ -45,7 +45,7 @@ def without_pooler(config, tmp_path_factory):
     ("start", "settings", "pooling"),
     [
         ("checkpoint", {}, "pooled"),
-        pytest.param(*("without_pooler", {}, "mean"), marks=pytest.mark.slow),
+        pytest.param("without_pooler", {}, "mean", marks=pytest.mark.slow),
         ("without_pooler", {"pooling": "pooled"}, "pooled"),
     ],
 )
