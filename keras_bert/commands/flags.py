@@ -1,7 +1,5 @@
 """The flags of a command: made of its parameters and of dataclass fields."""
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import itertools

@@ -5,8 +5,6 @@ did, or returns figures to print. `define(flags)` adds flags, and
 `translate(flags)` sets flags by the flags of google-research/bert.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import importlib.util

@@ -1,7 +1,5 @@
 """How models are exported."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from keras_bert.errors import InputError

@@ -1,7 +1,5 @@
 """A checkpoint of any format -> the same weights in another format."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

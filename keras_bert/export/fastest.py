@@ -1,7 +1,5 @@
 """A model -> its version in the format that is the fastest on this machine."""
 
-from __future__ import annotations
-
 import math
 import shutil
 import tempfile

@@ -1,7 +1,5 @@
 """A fine-tuned model -> a folder that a server loads, in any format."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

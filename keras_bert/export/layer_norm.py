@@ -1,7 +1,5 @@
 """A layer norm as one operation of OpenVINO."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from keras_bert.predict.network import import_engine

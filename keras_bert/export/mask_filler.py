@@ -1,7 +1,5 @@
 """The word pieces that a pre-trained model puts in the place of [MASK]."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import keras

@@ -1,7 +1,5 @@
 """What is known of a model -> the README.md of its folder, for the Hub."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import re

@@ -1,7 +1,5 @@
 """A network -> a file that another runtime computes."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from logging import getLogger

@@ -1,7 +1,5 @@
 """A pre-trained checkpoint -> a SavedModel that takes raw strings."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import keras

@@ -1,7 +1,5 @@
 """A model -> a folder that TensorFlow Serving and `ServedModel` load."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path

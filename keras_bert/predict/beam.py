@@ -1,7 +1,5 @@
 """The same answers through Apache Beam, for text too large for one machine."""
 
-from __future__ import annotations
-
 import functools
 import os
 import threading

@@ -3,8 +3,6 @@
 They answer as the SavedModel of the same model does, for every kind of task.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

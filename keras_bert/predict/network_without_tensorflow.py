@@ -4,8 +4,6 @@ The package `tokenizers` finds the ids. The kinds are those of
 `kinds/answers.py`, without windows.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 from pathlib import Path

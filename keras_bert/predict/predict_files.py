@@ -1,7 +1,5 @@
 """Files or lines of text -> answers, as JSON lines."""
 
-from __future__ import annotations
-
 import hashlib
 import sys
 from collections.abc import Iterable

@@ -9,8 +9,6 @@ tabs between them. Then the columns of the file are read by name, and other
 columns are left out.
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import json

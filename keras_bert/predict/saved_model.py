@@ -1,7 +1,5 @@
 """The folder of a SavedModel, of this package or another -> its functions."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 from collections.abc import Callable, Iterable

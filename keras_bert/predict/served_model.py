@@ -1,7 +1,5 @@
 """An exported model that is asked in plain Python values."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@
 A server serves the highest one.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import json

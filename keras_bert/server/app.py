@@ -1,7 +1,5 @@
 """A request -> its route, its answer, a line of the log, the counters."""
 
-from __future__ import annotations
-
 import asyncio
 import functools
 import hmac

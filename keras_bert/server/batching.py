@@ -1,7 +1,5 @@
 """Rows of many requests go through the model together."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence

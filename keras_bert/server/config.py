@@ -1,7 +1,5 @@
 """The settings of the server."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from keras_bert.errors import InputError

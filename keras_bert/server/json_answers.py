@@ -5,8 +5,6 @@ text-embeddings-inference do. Each row becomes JSON by itself, because no other
 thread can run meanwhile.
 """
 
-from __future__ import annotations
-
 import base64
 import functools
 import json

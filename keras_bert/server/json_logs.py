@@ -1,7 +1,5 @@
 """Logs as lines of JSON on standard output, without the text of a user."""
 
-from __future__ import annotations
-
 import json
 import logging
 import sys

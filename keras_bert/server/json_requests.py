@@ -1,7 +1,5 @@
 """The JSON of a request -> a call: a signature, its inputs, what it answers."""
 
-from __future__ import annotations
-
 import functools
 import json
 from collections.abc import Callable, Mapping

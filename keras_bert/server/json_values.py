@@ -1,7 +1,5 @@
 """JSON values -> arrays and tf.Examples, as TensorFlow Serving reads them."""
 
-from __future__ import annotations
-
 import base64
 import math
 import reprlib

@@ -1,7 +1,5 @@
 """Refuses requests that are too large, too slow or too many."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What Prometheus reads."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Collection
 from typing import Any

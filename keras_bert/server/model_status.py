@@ -1,7 +1,5 @@
 """What the server tells of its models, to each kind of client."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """uvicorn's HTTP protocol, with limits for slow and for greedy clients."""
 
-from __future__ import annotations
-
 import json
 from asyncio import TimerHandle
 from http import HTTPStatus

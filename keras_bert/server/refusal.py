@@ -1,7 +1,5 @@
 """What a client did wrong: a sentence and a status."""
 
-from __future__ import annotations
-
 
 class Refusal(Exception):
     """Ends a request with a sentence for the client.

@@ -3,8 +3,6 @@
 In text-embeddings-inference's form, and in Cohere's.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

@@ -3,8 +3,6 @@
 The schemas of bodies in it also say what is refused.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Serves models until the process is told to end."""
 
-from __future__ import annotations
-
 import functools
 import signal
 import socket

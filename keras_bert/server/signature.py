@@ -1,7 +1,5 @@
 """A version of a model, loaded and warmed up; its signatures take arrays."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path

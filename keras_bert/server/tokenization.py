@@ -1,7 +1,5 @@
 """Texts -> their word pieces, in text-embeddings-inference's form."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any

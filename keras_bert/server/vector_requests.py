@@ -3,8 +3,6 @@
 In OpenAI's form, and in that of text-embeddings-inference.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
 from typing import Any

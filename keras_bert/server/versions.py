@@ -1,7 +1,5 @@
 """A model's folder -> its loaded versions, swapped while requests run."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import gc

@@ -1,7 +1,5 @@
 """Texts and an embedder -> a smaller network that gives the same vectors."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import hashlib
