@@ -53,6 +53,7 @@ setuptools.setup(
         "keras_bert": ["py.typed"],
         "": ["*.pyi"],
         "keras_bert.checkpoints": ["mini_en/*"],
+        "keras_bert.commands": ["completion.bash"],
         "keras_bert.configs.models": ["*.json"],
         "keras_bert.server": ["openapi.json", "page/*"],
     },

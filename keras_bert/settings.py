@@ -30,7 +30,7 @@ def setting(
     below: float | None = None,
     choices: tuple = (),
 ) -> Any:
-    """A field of a frozen dataclass that `check_settings` checks.
+    """A field of a frozen dataclass, a subclass of `CheckedSettings`.
 
     A plain field that holds a number must be above 0. This one may also have
     its `minimum`, be at most its `maximum`, be `below` a number, or be one of
@@ -52,19 +52,15 @@ def setting(
 
 
 class CheckedSettings:
-    """A base of dataclasses whose fields are checked when one is made."""
+    """A base of dataclasses whose fields are checked when one is made.
+
+    The fields are int, float, str or bool, or one of these or None. Raises
+    InputError if one holds a wrong value.
+    """
 
     def __post_init__(self):
-        check_settings(self)
-
-
-def check_settings(settings: Any) -> None:
-    """Raises InputError if a field of a dataclass holds a wrong value.
-
-    The fields are int, float, str or bool, or one of these or None.
-    """
-    for field in dataclasses.fields(settings):
-        _check(field, getattr(settings, field.name))
+        for field in dataclasses.fields(self):
+            _check(field, getattr(self, field.name))
 
 
 def _check(field, value):

@@ -6,13 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import keras
 
-from keras_bert.checkpoints.find import (
-    SHIPPED,
-    checkpoint_folder,
-    config_of,
-    find_weights,
-    length_beside,
-)
+from keras_bert.checkpoints import find
 from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.checkpoints.load_tokenizer import find_vocab, load_tokenizer
 from keras_bert.config import BertConfig, check_config
@@ -92,7 +86,7 @@ def load_pretrained(
         checkpoint, vocab_file=vocab_file, do_lower_case=do_lower_case
     )
     if max_seq_length is None:
-        longest = length_beside(checkpoint_folder(checkpoint), config)
+        longest = find.length_beside(find.checkpoint_folder(checkpoint), config)
         max_seq_length = min(longest, _DEFAULT_LENGTH)
     config.check_max_seq_length(max_seq_length, "max_seq_length")
     encoder = build_encoder(config)
@@ -118,10 +112,10 @@ def load_config_and_tokenizer(
     if bert_config is None:
         if not checkpoint:
             raise InputError(
-                f"Give a bert_config or a checkpoint, such as {SHIPPED}, the "
-                "model in this package."
+                "Give a bert_config or a checkpoint, such as "
+                f"{find.SHIPPED}, the model in this package."
             )
-        bert_config = config_of(find_weights(checkpoint))
+        bert_config = find.config_of(find.find_weights(checkpoint))
     check_config(bert_config)
     vocab_file = find_vocab(checkpoint, vocab_file)
     tokenizer = load_tokenizer(

@@ -13,6 +13,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from logging import getLogger
+from pathlib import Path
 from types import ModuleType
 
 from absl import logging
@@ -29,17 +30,7 @@ COMMANDS = (
 # Modules whose errors mean that a store such as s3:// did not answer.
 _STORES = ("aiohttp.", "botocore.", "gcsfs.", "google.auth.")
 _HELP = {"-h", "-help", "--help"}
-_COMPLETION = r"""_keras_bert() {
-  local word=${COMP_WORDS[COMP_CWORD]} words=
-  if ((COMP_CWORD == 1)); then
-    words="COMMANDS"
-  elif [[ $word == -* ]]; then
-    words=$(keras-bert "${COMP_WORDS[1]}" --help |
-      sed -nE 's/^  --(\[no\])?(\w+):.*/--\2=/p')
-  fi
-  COMPREPLY=($(compgen -W "$words" -- "$word"))
-}
-complete -o default -o nospace -F _keras_bert keras-bert"""
+_COMPLETION = Path(__file__).with_name("completion.bash")
 
 
 def main(command: str = "") -> None:
@@ -61,7 +52,8 @@ def main(command: str = "") -> None:
     elif command == "completion":
         if arguments != ["bash"]:
             sys.exit("Error: There is only keras-bert completion bash.")
-        print(_COMPLETION.replace("COMMANDS", " ".join(COMMANDS)))
+        script = _COMPLETION.read_text(encoding="utf-8")
+        print(script.replace("COMMANDS", " ".join(COMMANDS)), end="")
     elif command == "--version":
         print(keras_bert.__version__)
     else:

@@ -1,7 +1,5 @@
 """Flags of google-research/bert -> ours."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 from typing import TYPE_CHECKING
@@ -62,7 +60,7 @@ class FinetuningFlags(PretrainingFlags):
     version_2_with_negative: bool = False
 
 
-def translate_pretraining(flags: Flags) -> None:
+def translate_pretraining(flags: "Flags") -> None:
     _translate_tpu(flags)
     if flags.do_train is False:
         raise InputError(
@@ -72,7 +70,7 @@ def translate_pretraining(flags: Flags) -> None:
         flags["eval_file"].value = flags.input_file
 
 
-def translate_finetuning(flags: Flags) -> None:
+def translate_finetuning(flags: "Flags") -> None:
     _translate_tpu(flags)
     steps = (flags.do_train, flags.do_eval, flags.do_predict)
     if not flags.do_train and any(x is not None for x in steps):

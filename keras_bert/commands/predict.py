@@ -57,11 +57,9 @@ def run(
             pipeline_options=[f"--runner={runner}", *shlex.split(beam_options)],
         )
     else:
-        predict: Any = (
-            keras_bert.predict.predict_lines
-            if texts
-            else keras_bert.predict_files
-        )
+        predict: Any = keras_bert.predict_files
+        if texts:
+            predict = keras_bert.predict.predict_lines
         num_errors = predict(
             model_dir, texts or input_file, output_file, signature=signature
         )

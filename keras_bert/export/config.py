@@ -4,7 +4,7 @@ import dataclasses
 
 from keras_bert.errors import InputError
 from keras_bert.predict.versions import MODEL_FILES
-from keras_bert.settings import check_settings, setting
+from keras_bert.settings import CheckedSettings, setting
 
 _PRECISIONS = ("float32", "bfloat16", "int8")
 # The precisions that a format has.
@@ -17,7 +17,7 @@ PRECISIONS = {
 
 
 @dataclasses.dataclass(frozen=True)
-class PretrainedExportConfig:
+class PretrainedExportConfig(CheckedSettings):
     """The settings of `export_pretrained`.
 
     Attributes:
@@ -37,12 +37,9 @@ class PretrainedExportConfig:
     normalize: bool = False
     max_seq_length: int = setting(128, minimum=4)
 
-    def __post_init__(self):
-        check_settings(self)
-
 
 @dataclasses.dataclass(frozen=True)
-class ExportConfig:
+class ExportConfig(CheckedSettings):
     """The settings of `FinetunedModel.export`.
 
     Attributes:
@@ -68,7 +65,7 @@ class ExportConfig:
         return self.precision == "int8" and self.format in ("openvino", "auto")
 
     def __post_init__(self):
-        check_settings(self)
+        super().__post_init__()
         known = PRECISIONS.get(self.format, _PRECISIONS)
         if self.precision not in known:
             raise InputError(

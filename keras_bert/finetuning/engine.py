@@ -1,13 +1,11 @@
 """Rows, a kind and a network -> a fine-tuned model in a folder."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import keras
 import numpy as np
@@ -70,7 +68,7 @@ class Engine:
             self.teacher, self.kind, self.bert_config, self.config
         )
 
-    def with_learned_settings(self, rows: Iterable[Row]) -> Engine:
+    def with_learned_settings(self, rows: Iterable[Row]) -> Self:
         """Returns an engine with the settings that follow from the rows."""
         learned = self.kind.settings_from_data(rows)
         if not learned:

@@ -1,7 +1,5 @@
 """Rows of a task, encoded for the network."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from typing import Any
@@ -135,7 +133,7 @@ class Examples:
             for row in zip(*columns, strict=True)
         ]
 
-    def grouped(self, size: int, labels: Tensors) -> Examples:
+    def grouped(self, size: int, labels: Tensors) -> "Examples":
         """Joins `size` examples of one text each to an example."""
         assert self.truncated is not None
         features = group_texts(self.features, size)

@@ -1,11 +1,9 @@
 """A config.json of transformers -> what the head of the model is for."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from keras_bert.checkpoints.sentence_transformers import modules_folder
 from keras_bert.errors import InputError
@@ -31,7 +29,7 @@ class HubConfig:
     architecture: str
 
     @classmethod
-    def beside(cls, folder: Path) -> HubConfig:
+    def beside(cls, folder: Path) -> Self:
         """Reads the config beside the weights."""
         values = read_json(folder / "config.json", is_needed=False)
         if modules_folder(folder):

@@ -1,7 +1,5 @@
 """Name -> kind; every kind that this process has defined."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from pathlib import Path
@@ -13,10 +11,10 @@ from keras_bert.kinds.settings import KindSettings
 if TYPE_CHECKING:
     from keras_bert.kinds.kind import Kind
 
-KINDS: dict[str, type[Kind]] = {}
+KINDS: "dict[str, type[Kind]]" = {}
 
 
-def known_kinds() -> dict[str, type[Kind]]:
+def known_kinds() -> "dict[str, type[Kind]]":
     """Returns all kinds by name, also those that another file defined.
 
     Example:
@@ -53,7 +51,7 @@ def _modules():
     return [m.name for m in pkgutil.walk_packages([room], "keras_bert.kinds.")]
 
 
-def get_kind(name: str) -> type[Kind]:
+def get_kind(name: str) -> "type[Kind]":
     """Returns the kind of a name, such as "classification".
 
     Raises InputError for a name that no kind has.

@@ -8,11 +8,11 @@ import dataclasses
 import math
 
 from keras_bert.errors import InputError
-from keras_bert.settings import check_settings, setting
+from keras_bert.settings import CheckedSettings, setting
 
 
 @dataclasses.dataclass(frozen=True)
-class KindSettings:
+class KindSettings(CheckedSettings):
     """The settings that every kind of task has.
 
     A kind adds its own in a subclass, a frozen dataclass whose docstring has
@@ -29,9 +29,6 @@ class KindSettings:
     """
 
     max_seq_length: int = 128
-
-    def __post_init__(self):
-        check_settings(self)
 
 
 @dataclasses.dataclass(frozen=True)

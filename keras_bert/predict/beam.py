@@ -10,13 +10,8 @@ from absl import logging
 
 from keras_bert.errors import InputError
 from keras_bert.io.input_files import expand_globs
+from keras_bert.predict import request_lines
 from keras_bert.predict.predict_files import LINES_PER_CHUNK
-from keras_bert.predict.request_lines import (
-    RequestLine,
-    answer_lines,
-    read_request_files,
-    to_json_line,
-)
 from keras_bert.predict.served_model import ServedModel, find_model
 
 _LOADING = threading.Lock()
@@ -84,7 +79,8 @@ def predict_files_with_beam(
         pipeline
         | "Files" >> beam.Create(files)
         | "SpreadFiles" >> beam.Reshuffle()
-        | "Read" >> beam.FlatMap(lambda x: read_request_files([x], inputs))
+        | "Read"
+        >> beam.FlatMap(lambda x: request_lines.read_request_files([x], inputs))
         | "SpreadLines" >> beam.Reshuffle()
         # The lines of a batch are sorted by length.
         | "Batch" >> beam.BatchElements(LINES_PER_CHUNK, LINES_PER_CHUNK)
@@ -119,16 +115,16 @@ def _sum(counters):
 
 
 def _answer(
-    lines: Sequence[RequestLine], folder: str, signature: str
+    lines: Sequence[request_lines.RequestLine], folder: str, signature: str
 ) -> list[str]:
     """Answers lines as JSON; runs in the workers."""
     from apache_beam.metrics import Metrics
 
     with _LOADING:
         model = _load(folder, signature)
-    answers, num_errors = answer_lines(model, lines)
+    answers, num_errors = request_lines.answer_lines(model, lines)
     Metrics.counter("answers", "errors").inc(num_errors)
-    return [to_json_line(answer) for answer in answers]
+    return [request_lines.to_json_line(answer) for answer in answers]
 
 
 @functools.lru_cache(1)

@@ -4,13 +4,11 @@ TensorFlow, LiteRT, ONNX Runtime or OpenVINO computes them. Strings are bytes,
 in arrays of objects.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -71,7 +69,7 @@ class Function:
         call: Callable[[Columns], dict[str, np.ndarray]],
         inputs: Mapping[str, Spec],
         outputs: Mapping[str, Spec],
-    ) -> Function:
+    ) -> Self:
         """Returns a function of texts that is not of a SavedModel."""
 
         def call_if_any(columns):
@@ -91,7 +89,7 @@ class Function:
 def load_functions(
     folder: Path,
     signature: str | None = None,
-    tokenizer: ListTokenizer | None = None,
+    tokenizer: "ListTokenizer | None" = None,
 ) -> dict[str, Function]:
     """Loads a version, and returns its functions by the names of signatures.
 

@@ -1,7 +1,5 @@
 """A network that another runtime computes, called like its Keras model."""
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import os
@@ -42,8 +40,8 @@ class Network:
     output: dict[str, Spec]
 
     def __call__(
-        self, features: Mapping[str, tf.Tensor], training: bool = False
-    ) -> dict[str, tf.Tensor]:
+        self, features: "Mapping[str, tf.Tensor]", training: bool = False
+    ) -> "dict[str, tf.Tensor]":
         """Returns the outputs by name, in a graph or eagerly."""
         import tensorflow as tf
 

@@ -10,16 +10,7 @@ from keras_bert.errors import InputError
 from keras_bert.io.folders import local_copy
 from keras_bert.io.input_files import expand_globs
 from keras_bert.io.resumable_file import ResumableFile
-from keras_bert.predict.request_lines import (
-    RequestLine,
-    answer_lines,
-    count_lines,
-    cut_chunks,
-    read_request_files,
-    read_request_lines,
-    skip_chunks,
-    to_json_line,
-)
+from keras_bert.predict import request_lines
 from keras_bert.predict.served_model import ServedModel
 from keras_bert.progress import Progress
 
@@ -74,12 +65,12 @@ def predict_files(
         stdin.reconfigure(
             encoding="utf-8", errors="surrogateescape", newline="\n"
         )
-        lines = read_request_lines(stdin, model.inputs)
+        lines = request_lines.read_request_lines(stdin, model.inputs)
         return _predict(model, signature, lines, output_file)
     files = expand_globs(input_file)
     model = ServedModel(model_dir, signature)
-    lines = read_request_files(files, model.inputs)
-    num_lines = count_lines(files, model.inputs)
+    lines = request_lines.read_request_files(files, model.inputs)
+    num_lines = request_lines.count_lines(files, model.inputs)
     return _predict(model, signature, lines, output_file, num_lines)
 
 
@@ -110,7 +101,7 @@ def _numbered(lines):
     for number, text in enumerate(lines, 1):
         if not isinstance(text, str):
             raise _not_lines(text)
-        yield RequestLine(text.rstrip("\r\n"), number)
+        yield request_lines.RequestLine(text.rstrip("\r\n"), number)
 
 
 def _not_lines(given):
@@ -129,9 +120,9 @@ def _predict(model, signature, lines, output_file, num_lines=None) -> int:
         "num_errors": 0,
         "digest": "",
     }
-    chunks = cut_chunks(lines, LINES_PER_CHUNK)
+    chunks = request_lines.cut_chunks(lines, LINES_PER_CHUNK)
     if output.state:
-        skip_chunks(chunks, output, run)
+        request_lines.skip_chunks(chunks, output, run)
     with Progress(
         "Predicting",
         num_lines,
@@ -140,13 +131,15 @@ def _predict(model, signature, lines, output_file, num_lines=None) -> int:
         bar=bool(output_file) or not sys.stdout.isatty(),
     ) as progress:
         for chunk in chunks:
-            answers, num_errors = answer_lines(model, chunk.lines)
+            answers, num_errors = request_lines.answer_lines(model, chunk.lines)
             state = state | {
                 "num_lines": state["num_lines"] + len(chunk.lines),
                 "num_errors": state["num_errors"] + num_errors,
                 "digest": chunk.digest,
             }
-            output.append("".join(map(to_json_line, answers)), state)
+            output.append(
+                "".join(map(request_lines.to_json_line, answers)), state
+            )
             progress.update(len(chunk.lines))
     output.finish()
     return state["num_errors"]

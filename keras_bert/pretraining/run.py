@@ -8,13 +8,7 @@ from pathlib import Path
 import keras
 import tensorflow as tf
 
-from keras_bert.checkpoints.find import (
-    check_output_dir,
-    checkpoint_folder,
-    config_of,
-    find_weights,
-    vocab_beside,
-)
+from keras_bert.checkpoints import find
 from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.checkpoints.load_tokenizer import resolve_tokenizer_settings
 from keras_bert.checkpoints.read import fingerprint_of
@@ -26,12 +20,7 @@ from keras_bert.io.whole_files import write_json
 from keras_bert.models.flops import count_work
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.pretraining.config import PretrainingConfig
-from keras_bert.pretraining.read.files_to_records import (
-    PretrainingRecords,
-    check_vocab_of_records,
-    find_files,
-    settings_of_records,
-)
+from keras_bert.pretraining.read import files_to_records
 from keras_bert.pretraining.read.pairs_to_batches import pretraining_batches
 from keras_bert.pretraining.read.records_to_pairs import InstanceDrawer
 from keras_bert.progress import shown_log
@@ -117,25 +106,25 @@ def pretrain(
         4
     """
     config = PretrainingConfig.checked(config)
-    check_output_dir(output_dir)
+    find.check_output_dir(output_dir)
     if checkpoint:
-        file = find_weights(checkpoint)
-        bert_config = bert_config or config_of(file)
-        vocab_file = vocab_file or vocab_beside(file.parent)
+        file = find.find_weights(checkpoint)
+        bert_config = bert_config or find.config_of(file)
+        vocab_file = vocab_file or find.vocab_beside(file.parent)
     if bert_config is None:
         raise InputError("Give a bert_config or a checkpoint.")
     _check(config, bert_config, checkpoint)
     # First of all: workers must find each other before TensorFlow is used.
     strategy = get_strategy(config)
-    files = find_files(input_files)
-    held_out_files = find_files(eval_files)
+    files = files_to_records.find_files(input_files)
+    held_out_files = files_to_records.find_files(eval_files)
     sidecars = {"bert_config.json": bert_config.to_json()}
     tokenizer = None
     if vocab_file:
         settings = _tokenizer_settings(config, files, checkpoint, vocab_file)
         tokenizer = BertTokenizer.from_settings(vocab_file, settings)
         bert_config.check_vocab_size(tokenizer.vocab_size, vocab_file)
-        check_vocab_of_records(
+        files_to_records.check_vocab_of_records(
             [*files, *held_out_files], tokenizer.vocab, vocab_file
         )
         sidecars |= tokenizer.sidecars(bert_config.max_position_embeddings)
@@ -165,7 +154,7 @@ def pretrain(
         sections = {"Settings": settings, "Figures": figures}
         origin = {"checkpoint": checkpoint}
         card = model_card(output_dir, "fill-mask", sections, origin)
-        write_card(checkpoint_folder(output_dir), card)
+        write_card(find.checkpoint_folder(output_dir), card)
     return figures
 
 
@@ -192,7 +181,7 @@ def _open(files, config, tokenizer):
         max_seq_length=config.max_seq_length,
         random_seed=config.random_seed,
     )
-    return PretrainingRecords(
+    return files_to_records.PretrainingRecords(
         files,
         max_seq_length=config.max_seq_length,
         max_predictions_per_seq=config.max_predictions_per_seq,
@@ -229,7 +218,7 @@ def _trainee(bert_config, config, checkpoint):
             config=bert_config,
             num_labels=2 if config.next_sentence else 0,
         ),
-        init_moments=checkpoint_folder(checkpoint)
+        init_moments=find.checkpoint_folder(checkpoint)
         if config.init_moments
         else None,
     )
@@ -295,7 +284,7 @@ def _digest_of_files(names):
 
 def _tokenizer_settings(config, input_files, checkpoint, vocab_file):
     """As the config says, or else the file beside the records."""
-    for _, values in settings_of_records(input_files):
+    for _, values in files_to_records.settings_of_records(input_files):
         if config.do_lower_case is None:
             names = [f.name for f in dataclasses.fields(TokenizerSettings)]
             return TokenizerSettings(

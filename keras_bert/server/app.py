@@ -16,36 +16,17 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Router
 
+from keras_bert.server import json_requests, model_status, vector_requests
 from keras_bert.server.batching import Batcher
 from keras_bert.server.config import ServerConfig
 from keras_bert.server.json_logs import frames_of, log
-from keras_bert.server.json_requests import (
-    Call,
-    read_examples,
-    read_json,
-    read_predict,
-    shown,
-)
 from keras_bert.server.limits import Limits
 from keras_bert.server.metrics import CONTENT_TYPE, Metrics
-from keras_bert.server.model_status import (
-    info_json,
-    metadata_json,
-    openai_json,
-    page_json,
-    readiness_json,
-    status_json,
-)
 from keras_bert.server.refusal import Refusal
 from keras_bert.server.reranking import read_rerank
 from keras_bert.server.routes import Route, Routes
 from keras_bert.server.signature import refusal_of
 from keras_bert.server.tokenization import read_tokenize
-from keras_bert.server.vector_requests import (
-    read_embed,
-    read_embeddings,
-    read_similarity,
-)
 from keras_bert.server.versions import ModelVersions, not_servable
 
 _OPENAI = ("/v1/embeddings", "/v1/models")
@@ -55,13 +36,13 @@ _OPENAI_CODES = {
     429: "rate_limit_exceeded",
 }
 # How the body of a request is read, by the name of its route.
-_READERS: dict[str, Callable[[dict, Any], Call]] = {
-    "predict": read_predict,
-    "classify": functools.partial(read_examples, "classify"),
-    "regress": functools.partial(read_examples, "regress"),
-    "embeddings": read_embeddings,
-    "embed": read_embed,
-    "similarity": read_similarity,
+_READERS: dict[str, Callable[[dict, Any], json_requests.Call]] = {
+    "predict": json_requests.read_predict,
+    "classify": functools.partial(json_requests.read_examples, "classify"),
+    "regress": functools.partial(json_requests.read_examples, "regress"),
+    "embeddings": vector_requests.read_embeddings,
+    "embed": vector_requests.read_embed,
+    "similarity": vector_requests.read_similarity,
     "rerank": read_rerank,
     "tokenize": read_tokenize,
 }
@@ -119,16 +100,18 @@ class App:
         self._answers: dict[str, Callable[[Request, dict], Any]] = {
             "": self._refuse_path,
             **{name: self._ask for name in _READERS},
-            "healthz": _alive,
+            "healthz": lambda *_: '{"status": "alive"}',
             "readyz": self._ready,
-            "metrics": self._scrape,
+            "metrics": lambda *_: Response(
+                self._metrics.text(), media_type=CONTENT_TYPE
+            ),
             "openapi": lambda *_: self._routes.openapi,
-            "models": lambda *_: openai_json(models, started),
+            "models": lambda *_: model_status.openai_json(models, started),
             "status": self._status,
             "metadata": self._metadata,
             "info": self._info,
             "page": _page_file,
-            "page_models": lambda *_: page_json(models),
+            "page_models": lambda *_: model_status.page_json(models),
         }
 
     async def __call__(self, scope, receive, send):
@@ -205,27 +188,24 @@ class App:
     def _ready(self, request, record):
         if self.is_stopping:
             raise Refusal("The server is about to end.", 503)
-        return readiness_json(self._models)
-
-    def _scrape(self, request, record):
-        return Response(self._metrics.text(), media_type=CONTENT_TYPE)
+        return model_status.readiness_json(self._models)
 
     def _status(self, request, record):
         names = request.path_params
         if names["model"] not in self._models:
-            return status_json(names["model"][:100], [], None)
+            return model_status.status_json(names["model"][:100], [], None)
         model, number = self._model_in_path(names, record)
-        return status_json(model.name, model.versions(), number)
+        return model_status.status_json(model.name, model.versions(), number)
 
     def _metadata(self, request, record):
         model, number = self._model_in_path(request.path_params, record)
         with model.use(number) as version:
-            return metadata_json(model.name, version)
+            return model_status.metadata_json(model.name, version)
 
     def _info(self, request, record):
         model = self._model_named(request.query_params.get("model"), record)
         with model.use() as version:
-            return info_json(model.name, version, self._config)
+            return model_status.info_json(model.name, version, self._config)
 
     async def _ask(self, request, record):
         """Answers what a model must compute."""
@@ -233,7 +213,7 @@ class App:
         if names:
             model, number = self._model_in_path(names, record)
         async with self._limits.body(request) as body:
-            values = await self._soon(len(body), read_json, body)
+            values = await self._soon(len(body), json_requests.read_json, body)
             if not names:
                 model = self._model_named(values.get("model"), record)
                 values["model"] = model.name
@@ -258,8 +238,8 @@ class App:
         model = self._models.get(name) if isinstance(name, str) else None
         if model is None:
             raise Refusal(
-                f"The model {shown(name)} does not exist; this server has "
-                f"{', '.join(self._models)}.",
+                f"The model {json_requests.shown(name)} does not exist; this "
+                f"server has {', '.join(self._models)}.",
                 404,
             )
         record["model"] = model.name
@@ -302,10 +282,6 @@ class App:
             return function(*args)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._json_thread, function, *args)
-
-
-def _alive(request, record):
-    return '{"status": "alive"}'
 
 
 def _page_file(request, record):

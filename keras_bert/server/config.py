@@ -3,11 +3,11 @@
 import dataclasses
 
 from keras_bert.errors import InputError
-from keras_bert.settings import check_settings, setting
+from keras_bert.settings import CheckedSettings, setting
 
 
 @dataclasses.dataclass(frozen=True)
-class ServerConfig:
+class ServerConfig(CheckedSettings):
     """The settings of `serve`. The defaults suit a few CPU cores.
 
     Attributes:
@@ -39,7 +39,7 @@ class ServerConfig:
     """
 
     host: str = "0.0.0.0"
-    port: int = setting(8501, minimum=0)
+    port: int = setting(8501, minimum=0, maximum=65535)
     max_batch_size: int = 32
     batch_timeout_ms: float = setting(1.0, minimum=0)
     num_batch_threads: int = 2
@@ -55,9 +55,7 @@ class ServerConfig:
     shutdown_seconds: float = 30.0
 
     def __post_init__(self):
-        check_settings(self)
-        if self.port > 65535:
-            raise InputError(f"port is {self.port}, but must be below 65536.")
+        super().__post_init__()
         for most, least in (
             ("max_queue_texts", "max_texts"),
             ("max_queue_bytes", "max_body_bytes"),

@@ -7,14 +7,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from keras_bert.training.distribution import (
-    Share,
-    gather_rows,
-    num_replicas,
-    replica_id,
-    rows_of_replica,
-    sum_over_replicas,
-)
+from keras_bert.training import distribution
 from keras_bert.training.losses import weighted_mean
 from keras_bert.training.objectives import BatchObjective, Objective
 
@@ -70,11 +63,11 @@ class BatchGradients:
     def __call__(self, features, labels, weights):
         """Returns the gradients and this replica's sums of the figures."""
         data = features, labels, weights
-        totals = sum_over_replicas(
+        totals = distribution.sum_over_replicas(
             {name: tf.reduce_sum(w) for name, w in weights.items()}
         )
         # Replicas share the seeds, and would all drop the same entries.
-        shift = _SEED_SHIFT * tf.cast(replica_id(), tf.int64)
+        shift = _SEED_SHIFT * tf.cast(distribution.replica_id(), tf.int64)
         seeds = [v.value + [shift, 0] for v in self._seeds]
         slopes, batch_sums = None, {}
         if self._takes_two_passes:
@@ -100,7 +93,7 @@ class BatchGradients:
         """Whether the batch objectives need a first pass for their outputs."""
         is_split = self.num_parts > 1
         # XLA cannot gather the outputs in the middle of a pass.
-        is_split |= self.jit_compile and num_replicas() > 1
+        is_split |= self.jit_compile and distribution.num_replicas() > 1
         return bool(self._batch_objectives) and is_split
 
     def _forward(self, features, seeds):
@@ -198,7 +191,7 @@ class BatchGradients:
         """
 
         def step(i, seeds, result):
-            share = Share(tf.cast(i, tf.int64), self.num_parts)
+            share = distribution.Share(tf.cast(i, tf.int64), self.num_parts)
             return i + 1, *add(i, share.cut(values), seeds, result)
 
         _, seeds, result = tf.while_loop(
@@ -222,13 +215,13 @@ class BatchGradients:
                 tape.watch(x)
                 loss = objective.weight * objective.loss(y, x, w)
                 loss = self.scale_loss(loss)
-            slopes[name] = rows_of_replica(
+            slopes[name] = distribution.rows_of_replica(
                 tape.gradient(loss, x), tf.shape(outputs[name])[0]
             )
         return slopes, _sums(self._batch_objectives, *whole)
 
     def _whole_batch(self, *values):
-        return gather_rows(
+        return distribution.gather_rows(
             [{n: v[n] for n in self._batch_objectives} for v in values]
         )
 

@@ -15,12 +15,12 @@ from absl import logging
 
 from keras_bert.errors import InputError
 from keras_bert.io.paths import to_path
-from keras_bert.settings import check_settings, setting
+from keras_bert.settings import CheckedSettings, setting
 from keras_bert.tasks import readers
 
 
 @dataclasses.dataclass(frozen=True)
-class RetrievalConfig:
+class RetrievalConfig(CheckedSettings):
     """How a collection is searched; defaults as in BEIR.
 
     Example:
@@ -42,9 +42,6 @@ class RetrievalConfig:
     split: str = "test"
     ignore_identical_ids: bool = True
     batch_size: int = 32
-
-    def __post_init__(self):
-        check_settings(self)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,6 +13,7 @@ from keras_bert.errors import InputError
 from keras_bert.export.config import ExportConfig
 from keras_bert.export.finetuned import export_finetuned
 from keras_bert.predict import predict_files as module
+from keras_bert.predict import request_lines
 from keras_bert.predict.predict_files import predict_files, predict_lines
 from keras_bert.predict.served_model import ServedModel
 from keras_bert.predict.versions import MODEL_FILES
@@ -82,9 +83,9 @@ def _killed_after(monkeypatch, num_chunks):
         num_chunks -= 1
         return whole(*args)
 
-    whole = module.answer_lines
+    whole = request_lines.answer_lines
     with monkeypatch.context() as patches, pytest.raises(_Killed):
-        patches.setattr(module, "answer_lines", answer_lines)
+        patches.setattr(request_lines, "answer_lines", answer_lines)
         yield
 
 

@@ -163,7 +163,7 @@ def test_flags_come_from_the_environment(served, monkeypatch):
         ({"max_texts": 0}, "must be above 0"),
         ({"max_queue_texts": 3}, "must be at least max_texts"),
         ({"max_queue_bytes": 3}, "must be at least max_body_bytes"),
-        ({"port": 70000}, "below 65536"),
+        ({"port": 70000}, "at most 65535"),
         ({"port": -1}, "at least 0"),
     ],
 )

@@ -1,9 +1,7 @@
 """Words -> tokens -> windows, in one of which each word is read."""
 
-from __future__ import annotations
-
 import dataclasses
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import tensorflow as tf
 
@@ -29,9 +27,7 @@ class Tokens:
     offsets: TokensWithOffsets | None = None
 
     @classmethod
-    def of_words(
-        cls, words: tf.RaggedTensor, tokenizer: BertTokenizer
-    ) -> Tokens:
+    def of_words(cls, words: tf.RaggedTensor, tokenizer: BertTokenizer) -> Self:
         """Returns the tokens of words [B, (words)].
 
         A word for which the tokenizer has no token, such as a control
@@ -52,7 +48,7 @@ class Tokens:
     @classmethod
     def of_texts(
         cls, texts: tf.Tensor, tokenizer: BertTokenizer, *, cut_words: bool
-    ) -> Tokens:
+    ) -> Self:
         """Returns the tokens of strings [B]; a word has no ## in it.
 
         With `cut_words`, each token is a word.

@@ -10,14 +10,8 @@ from typing import Any
 from absl import logging
 
 from keras_bert.errors import InputError
+from keras_bert.io import whole_files
 from keras_bert.io.paths import to_path
-from keras_bert.io.whole_files import (
-    atomic_path,
-    check_is_not_folder,
-    is_whole,
-    remove,
-    write_json,
-)
 from keras_bert.pretraining.records import make_index, save_index
 from keras_bert.pretraining.write.config import digest
 from keras_bert.pretraining.write.text_to_blocks import Block
@@ -42,7 +36,7 @@ class OutputFiles:
         """
         self._files = [to_path(file) for file in files]
         for file in self._files:
-            check_is_not_folder(file)
+            whole_files.check_is_not_folder(file)
         if len({file.resolve() for file in self._files}) < len(files):
             raise InputError(
                 f"Two of the output files {', '.join(map(str, files))} are the "
@@ -52,8 +46,9 @@ class OutputFiles:
         first = self._files[0]
         self._json = first.with_name(f"{first.name}.json")
         self._folder = first.with_name(f".{first.name}.parts")
-        if not is_whole(self._folder):
-            remove(self._folder)  # a killed process has begun to do so
+        if not whole_files.is_whole(self._folder):
+            # A killed process has begun to do so.
+            whole_files.remove(self._folder)
         self._settings = settings
         self._finished = self._read_json()
         self.is_finished = self._finished is not None and all(
@@ -78,7 +73,7 @@ class OutputFiles:
         finished = self._finished
         text_digest = digest(" ".join(part.name for part in parts))
         if finished and finished["text_digest"] != text_digest:
-            remove(self._folder)
+            whole_files.remove(self._folder)
             raise InputError(
                 f"The text is not the one that {self._files[0]} was made of; "
                 f"delete {self._json} to make the files again, or choose "
@@ -90,18 +85,18 @@ class OutputFiles:
                 "text_digest": text_digest,
                 "counts": self._sum_of_counts(parts),
             }
-            remove(self._json)
+            whole_files.remove(self._json)
             indexes = {}
             with contextlib.ExitStack() as stack:
                 for i, file in enumerate(self._files):
-                    path = stack.enter_context(atomic_path(file))
+                    path = stack.enter_context(whole_files.atomic_path(file))
                     _concatenate([part / str(i) for part in parts], path)
                     if not self._settings["gzip_compress"]:
                         indexes[file] = make_index(path)
             for file, index in indexes.items():
                 save_index(file, index)
-            write_json(self._json, finished)
-        remove(self._folder)
+            whole_files.write_json(self._json, finished)
+        whole_files.remove(self._folder)
         counts = finished["counts"]
         if counts["documents"] == 1:
             logging.warning(
@@ -115,7 +110,7 @@ class OutputFiles:
         for part in parts:
             counts.update(json.loads((part / "counts.json").read_bytes()))
         if not counts["instances"]:
-            remove(self._folder)
+            whole_files.remove(self._folder)
             raise InputError(
                 "The text holds no sentence; give one sentence per line and a "
                 "blank line between documents."
