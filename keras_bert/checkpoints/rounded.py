@@ -53,14 +53,17 @@ def round_arrays(
 def expand_rounded(stored: Mapping[str, StoredArray], source: str) -> Arrays:
     """Returns float32 in place of rounded numbers and their scales.
 
-    Raises InputError if a scale belongs to no array.
+    Raises InputError if a scale fits no array.
     """
     arrays = {x: y for x, y in stored.items() if not x.endswith(SCALES)}
     for name in stored.keys() - arrays.keys():
         path, _, bits = name.rpartition(".scale")
-        if path not in arrays:
+        shape = stored[path].shape if path in arrays else ()
+        sizes = stored[name].shape
+        if len(shape) != 2 or sizes not in ((shape[0], 1), (1, shape[1])):
             raise InputError(
-                f"{source} has {name}, but no {path}; copy the file again."
+                f"{source} has {name} of shape {sizes}, but no "
+                f"{path} that it fits; copy the file again."
             )
         numbers = _unpacked(stored[path]) if bits else stored[path]
         arrays[path] = _expanded(numbers, stored[name])

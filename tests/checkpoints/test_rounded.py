@@ -8,7 +8,11 @@ from small_checkpoint import write_checkpoint
 from keras_bert.checkpoints.load import read_weights
 from keras_bert.checkpoints.load_pretrained import load_pretrained
 from keras_bert.checkpoints.names import StoredArray
-from keras_bert.checkpoints.rounded import expand_rounded, round_arrays
+from keras_bert.checkpoints.rounded import (
+    SCALES,
+    expand_rounded,
+    round_arrays,
+)
 from keras_bert.errors import InputError
 from keras_bert.export.convert import convert_checkpoint
 
@@ -80,10 +84,17 @@ def test_4_bits_cut_what_would_widen_the_scale_of_all():
     assert new[0, 0] > -1.6
 
 
-def test_a_scale_without_its_weight_is_refused(tmp_path):
-    file = tmp_path / "model.safetensors"
-    save_file({"layer/kernel.scale": np.ones((1, 2), "float32")}, file)
-    with pytest.raises(InputError, match="layer/kernel.scale, but no layer/k"):
+@pytest.mark.parametrize(
+    ("shape", "scale"),
+    [((), (1, 2)), ((4,), (4, 1)), ((4, 2), (4, 2)), ((4, 2), (2, 1))],
+)
+@pytest.mark.parametrize("ending", SCALES)
+def test_a_scale_that_fits_no_weight_is_refused(tmp_path, shape, scale, ending):
+    arrays = {f"layer/kernel{ending}": np.ones(scale, "float32")}
+    if shape:
+        arrays["layer/kernel"] = np.ones(shape, "uint8")
+    save_file(arrays, file := tmp_path / "model.safetensors")
+    with pytest.raises(InputError, match="but no layer/kernel that it fits"):
         read_weights(file)
 
 
