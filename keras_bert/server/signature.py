@@ -21,8 +21,6 @@ from keras_bert.server.refusal import Refusal
 from keras_bert.server.tokenization import Tokenization
 from keras_bert.text.without_tensorflow import ListTokenizer
 
-# Texts of up to 32 bytes share a queue, and so do those above 16,384.
-_LOG2_BYTES = range(5, 15)
 # It fills most of a sequence. The first answer of a model takes seconds.
 _WARM_UP_TEXT = b"warm up " * 60
 
@@ -108,7 +106,7 @@ class Signature:
                 )
 
     def split(self, columns: Columns, max_rows: int) -> Iterator[Rows]:
-        """Yields the rows of a request; those of like length together.
+        """Yields the rows of a request in parts, from the shortest row on.
 
         Raises Refusal if the inputs have different numbers of rows.
         """
@@ -123,14 +121,12 @@ class Signature:
             return
         shape = tuple(columns[name].shape[1:] for name in self.inputs)
         num_bytes = np.sum([row_lengths(columns[x]) for x in self.inputs], 0)
-        bits = [(int(n) - 1).bit_length() for n in num_bytes]
-        lengths = np.clip(bits, _LOG2_BYTES[0], _LOG2_BYTES[-1])
-        for length in np.unique(lengths).tolist():
-            places = np.flatnonzero(lengths == length)
-            for i in range(0, len(places), max_rows):
-                part = places[i : i + max_rows]
-                mine = {name: x[part] for name, x in columns.items()}
-                yield Rows(self, part, mine, (self, shape, length))
+        order = np.argsort(num_bytes, kind="stable")
+        for i in range(0, len(order), max_rows):
+            # A single part has all rows in their order.
+            places = np.sort(order[i : i + max_rows])
+            mine = {name: x[places] for name, x in columns.items()}
+            yield Rows(self, places, mine, (self, shape))
 
     def join(self, answered: list[Answered]) -> dict[str, np.ndarray]:
         """Returns the outputs of all rows, in the order of the request."""
