@@ -64,9 +64,14 @@ def main():
             measure(name, command, texts, args.clients, args.seconds)
 
 
+def read_lines(tsv_file):
+    """Returns the first column of a file with a header."""
+    lines = Path(tsv_file).read_text(encoding="utf-8").splitlines()[1:]
+    return [line.split("\t")[0] for line in lines]
+
+
 def read_texts(short_file, long_file):
-    lines = Path(short_file).read_text(encoding="utf-8").splitlines()[1:]
-    short = [line.split("\t")[0] for line in lines]
+    short = read_lines(short_file)
     with open(long_file, encoding="utf-8") as file:
         long = [json.loads(line)["text"] for line in file]
     long = [text for text in long if len(text) >= 300]
