@@ -60,6 +60,14 @@ def load_checkpoint(model: "keras.Model", checkpoint: str | Path) -> None:
         )
 
 
+def load_to_train(model: "keras.Model", checkpoint: str | Path) -> None:
+    """As `load_checkpoint`, for a training that gives absent heads weights."""
+    _, absent = _load(model, checkpoint)
+    if absent:
+        heads = " and ".join(sorted(absent))
+        logging.info("Training starts from random weights of the %s.", heads)
+
+
 def load_whole(model: "keras.Model", checkpoint: str | Path) -> None:
     """As `load_checkpoint`, but no head of the model may be absent."""
     file, absent = _load(model, checkpoint)

@@ -16,7 +16,7 @@ from keras_bert.checkpoints.adapters import (
     BaseModel,
     is_stored_with_adapters,
 )
-from keras_bert.checkpoints.load import load_checkpoint
+from keras_bert.checkpoints.load import load_to_train, load_whole
 from keras_bert.checkpoints.read import fingerprint_of
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
@@ -157,7 +157,7 @@ class Engine:
         if self.config.lora_rank:
             with precision(self.config.precision):
                 model = self.kind.build_model(self.bert_config)
-        load_checkpoint(model, folder)
+        load_whole(model, folder)
         return model
 
     def _build_model(self):
@@ -170,7 +170,7 @@ class Engine:
             )
         model = self.kind.build_model(bert_config)
         if self.checkpoint:
-            load_checkpoint(model, self.checkpoint)
+            load_to_train(model, self.checkpoint)
         adaptation.adapt(model, self.config)
         return model
 

@@ -9,7 +9,7 @@ import keras
 import tensorflow as tf
 
 from keras_bert.checkpoints import find
-from keras_bert.checkpoints.load import load_checkpoint
+from keras_bert.checkpoints.load import load_to_train
 from keras_bert.checkpoints.load_tokenizer import resolve_tokenizer_settings
 from keras_bert.checkpoints.read import fingerprint_of
 from keras_bert.config import BertConfig, check_config
@@ -207,7 +207,7 @@ def _trainee(bert_config, config, checkpoint):
             packed=config.pack_sequences,
         )
         if checkpoint:
-            load_checkpoint(model, checkpoint)
+            load_to_train(model, checkpoint)
         return model
 
     return Trainee(

@@ -4,7 +4,7 @@ from conftest import randomize
 from safetensors.numpy import load_file, save_file
 
 from keras_bert.checkpoints.find import find_weights
-from keras_bert.checkpoints.load import load_checkpoint
+from keras_bert.checkpoints.load import load_checkpoint, load_to_train
 from keras_bert.io.folders import MARKER, upload_folder
 from keras_bert.models.encoder import build_encoder
 from keras_bert.models.heads import build_classifier
@@ -66,6 +66,12 @@ def test_heads_with_random_weights_are_named(config, checkpoint, caplog):
     )
     load_checkpoint(model, checkpoint)
     assert "has no classifier and no pooler, so random" in caplog.text
+    caplog.clear()
+    with caplog.at_level("INFO", "absl"):
+        load_to_train(model, checkpoint)
+    (record,) = caplog.records
+    assert record.levelname == "INFO"
+    assert "random weights of the classifier and pooler" in record.message
 
 
 @pytest.mark.parametrize(
