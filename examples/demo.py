@@ -12,7 +12,6 @@ Args:
 """
 
 import collections
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -56,23 +55,23 @@ def run(output_dir: str = "demo_output"):
 
     step("Fine-tuning: which chapter does a paragraph come from?")
     train, held_out = split_largest(chapters)
-    random_weights = Path(tempfile.mkdtemp(), "random")
     keras.utils.set_random_seed(1)
     mini_en = keras_bert.TextClassifier.from_pretrained(CHECKPOINT)
-    keras_bert.save_pretrained(
-        keras_bert.models.build_encoder(mini_en.bert_config),
-        embedder.preprocessor.tokenizer,
-        random_weights,
-    )
-    accuracies = {}
-    for checkpoint in (random_weights, CHECKPOINT):
-        # Both read the mean of the tokens: the random one has a pooler.
-        classifier = keras_bert.TextClassifier.from_pretrained(
-            checkpoint, pooling="mean"
+    accuracies = []
+    with tempfile.TemporaryDirectory() as folder:
+        random_weights = Path(folder, "random")
+        keras_bert.save_pretrained(
+            keras_bert.models.build_encoder(mini_en.bert_config),
+            embedder.preprocessor.tokenizer,
+            random_weights,
         )
-        classifier.fit(*train, config=FINETUNING)
-        accuracies[checkpoint] = classifier.evaluate(*held_out)["accuracy"]
-    shutil.rmtree(random_weights.parent)
+        for checkpoint in (random_weights, CHECKPOINT):
+            # Both read the mean of the tokens: the random one has a pooler.
+            classifier = keras_bert.TextClassifier.from_pretrained(
+                checkpoint, pooling="mean"
+            )
+            classifier.fit(*train, config=FINETUNING)
+            accuracies.append(classifier.evaluate(*held_out)["accuracy"])
 
     step("Exporting the model and classifying raw strings in a new process")
     classifier.export(out / "served")
@@ -93,8 +92,8 @@ def run(output_dir: str = "demo_output"):
         f"Trained on {len(train[0])} paragraphs; accuracy on {len(held_out[0])}"
     )
     print(f"  always the largest chapter  {largest / len(held_out[1]):.3f}")
-    print(f"  from random weights         {accuracies[random_weights]:.3f}")
-    print(f"  from {CHECKPOINT}                {accuracies[CHECKPOINT]:.3f}")
+    print(f"  from random weights         {accuracies[0]:.3f}")
+    print(f"  from {CHECKPOINT}                {accuracies[1]:.3f}")
     print(out / "served")
 
 

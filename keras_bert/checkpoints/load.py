@@ -61,7 +61,7 @@ def load_checkpoint(model: "keras.Model", checkpoint: str | Path) -> None:
 
 
 def load_to_train(model: "keras.Model", checkpoint: str | Path) -> None:
-    """As `load_checkpoint`, for a training that gives absent heads weights."""
+    """As `load_checkpoint`, but a head that is absent is no warning."""
     _, absent = _load(model, checkpoint)
     if absent:
         heads = " and ".join(sorted(absent))

@@ -60,7 +60,9 @@ def expand_rounded(stored: Mapping[str, StoredArray], source: str) -> Arrays:
         path, _, bits = name.rpartition(".scale")
         shape = stored[path].shape if path in arrays else ()
         sizes = stored[name].shape
-        if len(shape) != 2 or sizes not in ((shape[0], 1), (1, shape[1])):
+        # A scale of 4 bits is that of a row.
+        fitting = [(*shape[:1], 1)] + ([] if bits else [(1, *shape[1:])])
+        if len(shape) != 2 or sizes not in fitting:
             raise InputError(
                 f"{source} has {name} of shape {sizes}, but no "
                 f"{path} that it fits; copy the file again."

@@ -137,9 +137,8 @@ def _predict(model, signature, lines, output_file, num_lines=None) -> int:
                 "num_errors": state["num_errors"] + num_errors,
                 "digest": chunk.digest,
             }
-            output.append(
-                "".join(map(request_lines.to_json_line, answers)), state
-            )
+            text = "".join(map(request_lines.to_json_line, answers))
+            output.append(text, state)
             progress.update(len(chunk.lines))
     output.finish()
     return state["num_errors"]

@@ -85,11 +85,22 @@ def test_4_bits_cut_what_would_widen_the_scale_of_all():
 
 
 @pytest.mark.parametrize(
-    ("shape", "scale"),
-    [((), (1, 2)), ((4,), (4, 1)), ((4, 2), (4, 2)), ((4, 2), (2, 1))],
+    ("ending", "shape", "scale"),
+    [
+        *(
+            (ending, shape, scale)
+            for ending in SCALES
+            for shape, scale in (
+                ((), (1, 2)),
+                ((4,), (4, 1)),
+                ((4, 2), (4, 2)),
+                ((4, 2), (2, 1)),
+            )
+        ),
+        (".scale_of_4_bits", (4, 2), (1, 2)),
+    ],
 )
-@pytest.mark.parametrize("ending", SCALES)
-def test_a_scale_that_fits_no_weight_is_refused(tmp_path, shape, scale, ending):
+def test_a_scale_that_fits_no_weight_is_refused(tmp_path, ending, shape, scale):
     arrays = {f"layer/kernel{ending}": np.ones(scale, "float32")}
     if shape:
         arrays["layer/kernel"] = np.ones(shape, "uint8")
