@@ -1,14 +1,15 @@
 """Weights <-> numbers of 8 or 4 bits with scales: a quarter of the bytes.
 
 A table has one scale for each row, and a kernel one for each unit; vectors such
-as biases stay as they are. With 8 bits, the largest number of a row is 127
+as biases stay as they are. With 8 bits, the largest number of a scale is 127
 scales, and a number is off by half a scale at most.
 
-A row of 4 bits has 15 values, from -7 to 7 scales. The scale is the one with
-the smallest error, and the largest numbers of the row may be cut. Two numbers
-share a byte: the first one has the lower bits, and 8 is added to both.
+With 4 bits, a number is one of 15, from -7 to 7 scales. The scale is the one
+with the smallest error, and the largest numbers may be cut. Two neighbors in a
+row share a byte: the first one has the lower bits, and 8 is added to both.
 """
 
+import re
 from collections.abc import Mapping
 
 import numpy as np
@@ -19,32 +20,36 @@ from keras_bert.errors import InputError
 # The scales are beside the weight of a path, under the path and an ending that
 # tells the number of bits.
 SCALES = (_SCALE, _SCALE_OF_4_BITS) = (".scale", ".scale_of_4_bits")
-# The scales that are tried for a row of 4 bits, in parts of the largest one.
+# What may have 4 bits: the word embeddings and the feed-forward networks, most
+# of the weights. Attention loses more by it.
+_MAY_HAVE_4_BITS = re.compile(
+    r"word_embeddings$|layer_\d+/(intermediate|output)/kernel$"
+)
+# The scales that are tried for 4 bits, in parts of the largest one.
 _PARTS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)
 _SMALLEST_SCALE = np.float32(1e-30)
 
 
-def round_arrays(
-    arrays: Mapping[str, StoredArray], *, bits_of_words: int = 8
-) -> Arrays:
+def round_arrays(arrays: Mapping[str, StoredArray], *, bits: int = 8) -> Arrays:
     """Rounds matrices, and adds their scales; see `expand_rounded`.
 
     Args:
         arrays: Weights under the paths of the network.
-        bits_of_words: 8 or 4, for the table of word embeddings; all else has 8.
+        bits: 8 or 4. Of 4 bits are only the word embeddings and the
+            feed-forward networks; all else has 8.
     """
     stored: Arrays = {}
     for path, array in arrays.items():
         stored[path] = array
         if len(array.shape) == 2:
             values = array.read().astype("float32")
-            is_words = path.endswith("word_embeddings")
+            axis = 0 if path.endswith("kernel") else 1
+            ending, rounded_and_scale = _SCALE, _in_8_bits
             # Two numbers of a row share a byte.
-            if is_words and bits_of_words == 4 and values.shape[1] % 2 == 0:
-                ending, (rounded, scale) = _SCALE_OF_4_BITS, _in_4_bits(values)
-            else:
-                is_kernel = path.endswith("kernel")
-                ending, (rounded, scale) = _SCALE, _in_8_bits(values, is_kernel)
+            is_even = values.shape[1] % 2 == 0
+            if bits == 4 and is_even and _MAY_HAVE_4_BITS.search(path):
+                ending, rounded_and_scale = _SCALE_OF_4_BITS, _in_4_bits
+            rounded, scale = rounded_and_scale(values, axis)
             stored[path] = _stored(rounded)
             stored[path + ending] = _stored(scale)
     return stored
@@ -58,34 +63,34 @@ def expand_rounded(stored: Mapping[str, StoredArray], source: str) -> Arrays:
     arrays = {x: y for x, y in stored.items() if not x.endswith(SCALES)}
     for name in stored.keys() - arrays.keys():
         path, _, bits = name.rpartition(".scale")
-        shape = stored[path].shape if path in arrays else ()
-        sizes = stored[name].shape
-        # A scale of 4 bits is that of a row.
-        fitting = [(*shape[:1], 1)] + ([] if bits else [(1, *shape[1:])])
-        if len(shape) != 2 or sizes not in fitting:
+        numbers, scale = arrays.get(path), stored[name]
+        if numbers and bits and len(numbers.shape) == 2:
+            numbers = _unpacked(numbers)
+        shape = numbers.shape if numbers else ()
+        fitting = [(*shape[:1], 1), (1, *shape[1:])]
+        if len(shape) != 2 or scale.shape not in fitting:
             raise InputError(
-                f"{source} has {name} of shape {sizes}, but no "
+                f"{source} has {name} of shape {scale.shape}, but no "
                 f"{path} that it fits; copy the file again."
             )
-        numbers = _unpacked(stored[path]) if bits else stored[path]
-        arrays[path] = _expanded(numbers, stored[name])
+        arrays[path] = _expanded(numbers, scale)
     return arrays
 
 
-def _in_8_bits(values, is_kernel):
-    largest = np.abs(values).max(axis=0 if is_kernel else 1, keepdims=True)
+def _in_8_bits(values, axis):
+    largest = np.abs(values).max(axis, keepdims=True)
     scale = np.maximum(largest / 127, _SMALLEST_SCALE)
     return np.rint(values / scale).astype("int8"), scale
 
 
-def _in_4_bits(values):
-    largest = np.abs(values).max(axis=1, keepdims=True)
+def _in_4_bits(values, axis):
+    largest = np.abs(values).max(axis, keepdims=True)
     best = np.maximum(largest / 7, _SMALLEST_SCALE)
     least = np.full_like(best, np.inf)
     for part in _PARTS:
         scale = np.maximum(part * largest / 7, _SMALLEST_SCALE)
         difference = _rounded(values, scale) * scale - values
-        error = np.square(difference).sum(axis=1, keepdims=True)
+        error = np.square(difference).sum(axis, keepdims=True)
         best = np.where(error < least, scale, best)
         least = np.minimum(error, least)
     numbers = (_rounded(values, best) + 8).astype("uint8")

@@ -12,7 +12,8 @@ Args:
     output: The new folder.
     to: The new format: google_tf1, huggingface (transformers), keras (this
         package), int8 (this package, rounded to a quarter of the bytes), int4
-        (the same, with word embeddings of 4 bits) or sentence_transformers.
+        (the same, with 4 bits for word embeddings and feed-forward networks)
+        or sentence_transformers.
 """
 
 import keras_bert

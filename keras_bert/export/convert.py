@@ -72,7 +72,8 @@ def convert_checkpoint(
             tokenizer_config.json), "int8" (as "keras", in a quarter of the
             bytes: matrices are rounded to 8 bits, and only this package reads
             them; with the task.json of a fine-tuned model), "int4" (as
-            "int8", but the word embeddings are rounded to 4 bits) or
+            "int8", but the word embeddings and the feed-forward networks
+            are rounded to 4 bits) or
             "sentence_transformers" (as "huggingface", with the modules that
             turn a text into its vector; from a model of the kind `embedding`
             or a pre-trained one).
@@ -127,7 +128,7 @@ def convert_checkpoint(
     else:
         texts["bert_config.json"] = config.to_json()
     if to in ("int4", "int8"):
-        arrays = round_arrays(arrays, bits_of_words=4 if to == "int4" else 8)
+        arrays = round_arrays(arrays, bits=4 if to == "int4" else 8)
         task = file.parent / "task.json"
         if task.is_file():
             texts["task.json"] = task.read_text(encoding="utf-8")

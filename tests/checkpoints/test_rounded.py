@@ -50,26 +50,38 @@ def test_a_row_of_zeros_stays():
     assert np.isfinite(arrays["table.scale"].read()).all()
 
 
-def test_word_embeddings_of_4_bits_keep_all_values_that_scales_can_give(
-    config, tmp_path
-):
+def test_4_bits_keep_all_values_that_scales_can_give(config, tmp_path):
     folder = write_checkpoint(tmp_path / "m", config)
     file = folder / "model.safetensors"
     old = load_file(file)
-    words = old["embeddings/word_embeddings"]
     values = np.arange(-7, 8, dtype="float32")
+    words = old["embeddings/word_embeddings"]
     scales = np.linspace(0.01, 0.3, len(words))[:, None]
     words[:] = scales * np.resize(values, words.shape[1])
+    kernel = old["layer_0/output/kernel"]
+    scales = np.linspace(0.01, 0.3, kernel.shape[1])
+    kernel[:] = scales * np.resize(values, len(kernel))[:, None]
     save_file(old, file)
     convert_checkpoint(folder, tmp_path / "small", to="int4")
     read = read_weights(tmp_path / "small" / "model.safetensors")
-    new = read["embeddings/word_embeddings"]
-    assert new.shape == words.shape
-    np.testing.assert_allclose(new.read(), words, rtol=1e-6)
+    for path, array in (
+        ("embeddings/word_embeddings", words),
+        ("layer_0/output/kernel", kernel),
+    ):
+        assert read[path].shape == array.shape
+        np.testing.assert_allclose(read[path].read(), array, rtol=1e-6)
+
+
+def test_attention_has_8_bits_where_feed_forward_networks_have_4(
+    config, tmp_path
+):
+    folder = write_checkpoint(tmp_path / "m", config)
+    convert_checkpoint(folder, tmp_path / "small", to="int4")
     stored = load_file(tmp_path / "small" / "model.safetensors")
-    assert {str(stored[x].dtype) for x in old if x.endswith("kernel")} == {
-        "int8"
-    }
+    dtypes = {x: str(y.dtype) for x, y in stored.items()}
+    assert dtypes["layer_0/intermediate/kernel"] == "uint8"
+    assert dtypes["layer_0/attention/output/kernel"] == "int8"
+    assert dtypes["layer_0/attention/query/kernel"] == "int8"
 
 
 def test_4_bits_cut_what_would_widen_the_scale_of_all():
@@ -77,7 +89,7 @@ def test_4_bits_cut_what_would_widen_the_scale_of_all():
     row[0, 0] = -1.6
     path = "word_embeddings"
     stored = {path: StoredArray(row.shape, lambda: row)}
-    arrays = expand_rounded(round_arrays(stored, bits_of_words=4), "")
+    arrays = expand_rounded(round_arrays(stored, bits=4), "")
     new = arrays[path].read()
     # The scale of the largest number would have an error of 1.6 / 7 / 12 ** .5.
     assert np.square(new - row).mean() < (1.3 / 7) ** 2 / 12
