@@ -104,7 +104,10 @@ def test_wrong_input_of_finetuning_and_serving(script_folder, tmp_path):
         "max_seq_length": 16,
     }
     for changes, message in (
-        ({"task": "glue/sst3"}, "No task named 'glue/sst3'; known are codah, "),
+        (
+            {"task": "glue/sst3"},
+            "No task is named 'glue/sst3'; the known tasks are codah, ",
+        ),
         (
             {"learning_rate": "1e-4,high"},
             "--learning_rate=1e-4,high must be a number",

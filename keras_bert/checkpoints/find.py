@@ -156,6 +156,17 @@ def checkpoint_folder(checkpoint: str | Path) -> Path:
     return find_weights(checkpoint).parent
 
 
+def task_beside(folder: Path) -> dict[str, str]:
+    """Returns the text of `task.json` by this name; nothing if there is none.
+
+    It makes weights a fine-tuned model.
+    """
+    file = folder / "task.json"
+    if not file.is_file():
+        return {}
+    return {file.name: file.read_text(encoding="utf-8")}
+
+
 def check_output_dir(output_dir: str | Path) -> None:
     """Raises InputError if a run cannot write to `output_dir`.
 

@@ -11,7 +11,6 @@ from pathlib import Path
 import h5py
 import numpy as np
 import safetensors
-from safetensors import numpy as safetensors_numpy
 
 from keras_bert.checkpoints.find import find_weights, local_weights, shards
 from keras_bert.checkpoints.google import from_google
@@ -21,6 +20,7 @@ from keras_bert.checkpoints.names import Arrays, StoredArray
 from keras_bert.checkpoints.rounded import SCALES, expand_rounded
 from keras_bert.config import check_is_bert
 from keras_bert.errors import InputError
+from keras_bert.io.safetensors_file import write_arrays
 from keras_bert.io.whole_files import full_disk_named, read_json
 
 # The path of a dataset is LAYER/MODEL_CLASS/MODULE/...:0. Layers of a model
@@ -115,7 +115,7 @@ def write_safetensors(file: Path, stored: Mapping[str, StoredArray]) -> None:
     """
     arrays = {name: _contiguous(array.read()) for name, array in stored.items()}
     with full_disk_named(file, safetensors.SafetensorError):
-        safetensors_numpy.save_file(arrays, file, metadata={"format": "pt"})
+        write_arrays(file, arrays, {"format": "pt"})
 
 
 def _contiguous(array):

@@ -18,6 +18,7 @@ def run(
     vocab_size: int = 30522,
     do_lower_case: bool = True,
 ):
+    source.check_is_not(output_file)
     vocab = keras_bert.text.learn_vocab(
         source.lines(),
         output_file,

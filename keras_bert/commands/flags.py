@@ -1,5 +1,6 @@
 """The flags of a command: made of its parameters and of dataclass fields."""
 
+import copy
 import dataclasses
 import inspect
 import itertools
@@ -95,7 +96,8 @@ class Flags:
         """Defines a flag without a default for each field of the dataclasses.
 
         Several dataclasses may have the same field; the help has each of their
-        texts. With `names`, only these fields have a flag.
+        texts. With `names`, only these fields have a flag; their defaults are
+        those of the model.
         """
         found: dict[str, tuple] = {}
         # Settings that several dataclasses inherit come first.
@@ -106,7 +108,8 @@ class Flags:
                     texts.setdefault(text, {})[repr(field.default)] = None
         for name, (title, field, texts) in found.items():
             text = " Or: ".join(
-                f"{x} (default: {' or '.join(y)})" for x, y in texts.items()
+                f"{x} (default: {'as the model' if names else ' or '.join(y)})"
+                for x, y in texts.items()
             )
             choices = field.metadata.get("choices")
             self._add(title, name, field.type, None, text, choices)
@@ -160,12 +163,16 @@ class Flags:
 
     def peek(self, name: str) -> Any:
         """Returns the value of a flag before all flags are defined."""
+        defined = self._flags
+        # A copy, because undoing it would also set the level of the log.
+        self._flags = copy.deepcopy(defined)
         # Else the value of an unknown flag would hide the flags after it.
         self._flags.set_gnu_getopt()
-        self._parse(known_only=True)
-        value = getattr(self, name)
-        self._flags.unparse_flags()
-        return value
+        try:
+            self._parse(known_only=True)
+            return getattr(self, name)
+        finally:
+            self._flags = defined
 
     def parse(self) -> list[str]:
         """Reads the command line; returns the arguments that are not flags.

@@ -10,6 +10,7 @@ import gc
 import importlib.util
 import itertools
 import os
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from logging import getLogger
@@ -123,6 +124,9 @@ def exit_on_wrong_input() -> Iterator[None]:
     """Ends the process with one sentence, as `main` says."""
     try:
         yield
+    except KeyboardInterrupt:
+        print("Stopped by Ctrl-C.", file=sys.stderr)
+        sys.exit(128 + signal.SIGINT)
     except ModuleNotFoundError as error:
         if error.name != "tensorflow":
             raise
@@ -136,4 +140,11 @@ def exit_on_wrong_input() -> Iterator[None]:
         if not (is_wrong_input or is_of_store):
             raise
         logging.debug("Raised here:", exc_info=True)
-        sys.exit(f"Error: {error}")
+        sys.exit(f"Error: {_sentence(error)}")
+
+
+def _sentence(error):
+    """Returns what an exception says; the system's errors have codes too."""
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.filename}: {error.strerror}; check the path."
+    return error

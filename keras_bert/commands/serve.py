@@ -56,8 +56,9 @@ def run(
     names = model_name or list(map(_name, models))
     if len(names) != len(models) or len(set(names)) != len(names):
         raise keras_bert.InputError(
-            f"The models {', '.join(models)} need a name each, but the names "
-            f"are {', '.join(names)}; see --model_name."
+            f"The models {', '.join(models)} have the names "
+            f"{', '.join(names)}; give each a name of its own with "
+            "--model_name."
         )
     labels: dict[str, dict[str, int]] = {}
     for label in version_labels or []:

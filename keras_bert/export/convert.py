@@ -10,6 +10,7 @@ from absl import logging
 from keras_bert.checkpoints.find import (
     config_of,
     find_weights,
+    task_beside,
     vocab_beside,
 )
 from keras_bert.checkpoints.google import to_google
@@ -69,14 +70,13 @@ def convert_checkpoint(
             "huggingface" (model.safetensors, config.json, vocab.txt,
             tokenizer_config.json), "keras" (model.safetensors under the paths
             of our weights, bert_config.json, vocab.txt,
-            tokenizer_config.json), "int8" (as "keras", in a quarter of the
-            bytes: matrices are rounded to 8 bits, and only this package reads
-            them; with the task.json of a fine-tuned model), "int4" (as
-            "int8", but the word embeddings and the feed-forward networks
-            are rounded to 4 bits) or
-            "sentence_transformers" (as "huggingface", with the modules that
-            turn a text into its vector; from a model of the kind `embedding`
-            or a pre-trained one).
+            tokenizer_config.json and the task.json of a fine-tuned model),
+            "int8" (as "keras", in a quarter of the bytes: matrices are rounded
+            to 8 bits, and only this package reads them), "int4" (as "int8",
+            but the word embeddings and the feed-forward networks are rounded
+            to 4 bits) or "sentence_transformers" (as "huggingface", with the
+            modules that turn a text into its vector; from a model of the kind
+            `embedding` or a pre-trained one).
         settings: For sentence_transformers, settings of the kind `embedding`
             such as `pooling`; by default the model's, or the defaults of the
             kind if it is a pre-trained one.
@@ -129,9 +129,8 @@ def convert_checkpoint(
         texts["bert_config.json"] = config.to_json()
     if to in ("int4", "int8"):
         arrays = round_arrays(arrays, bits=4 if to == "int4" else 8)
-        task = file.parent / "task.json"
-        if task.is_file():
-            texts["task.json"] = task.read_text(encoding="utf-8")
+    if to in ("int4", "int8", "keras"):
+        texts |= task_beside(file.parent)
     vocab_file = vocab_beside(file.parent)
     if vocab_file is None:
         logging.warning(

@@ -210,7 +210,7 @@ class Engine:
         tokenizer = self.kind.tokenizer
         spec = dataclasses.asdict(self.kind.spec)
         digests = {
-            "training rows": _digest_of_examples(examples),
+            "training rows as encoded": _digest_of_examples(examples),
             "validation rows": digest_of(
                 *(text_of_rows(e.rows) for e in evaluations.values())
             ),

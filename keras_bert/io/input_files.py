@@ -37,6 +37,18 @@ def expand_globs(patterns: str | Path) -> list[str]:
     return files
 
 
+def check_is_no_input(
+    output_file: str | Path, files: Iterable[str | Path]
+) -> None:
+    """Raises InputError if a file to write is one of the files to read."""
+    output = _whole_path(output_file)
+    if output in map(_whole_path, files):
+        raise InputError(
+            f"The output file {output_file} is an input file too and would be "
+            "overwritten; give another name."
+        )
+
+
 @contextlib.contextmanager
 def open_text(
     file: str | Path, *, errors: str, newline: str | None = None
@@ -74,6 +86,11 @@ def open_text(
         raise InputError(
             f"{file} is not UTF-8 ({error}); save it as UTF-8."
         ) from error
+
+
+def _whole_path(file):
+    path = to_path(file)
+    return path if is_remote(path) else path.resolve()
 
 
 def _matches(pattern) -> Iterable[str]:

@@ -105,8 +105,8 @@ def check_text(value: Any, name: str) -> None:
         value.encode()
     except UnicodeEncodeError as error:
         raise InputError(
-            f"{name} has half of a character, {value[error.start]!r}; check "
-            "how the text was made."
+            f"{name} has {value[error.start]!r}, which is not a whole "
+            "character; perhaps its file is not UTF-8."
         ) from error
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from keras_bert.errors import InputError
 from keras_bert.io.folders import local_copy
-from keras_bert.io.input_files import expand_globs
+from keras_bert.io.input_files import check_is_no_input, expand_globs
 from keras_bert.io.resumable_file import ResumableFile
 from keras_bert.predict import request_lines
 from keras_bert.predict.served_model import ServedModel
@@ -68,6 +68,8 @@ def predict_files(
         lines = request_lines.read_request_lines(stdin, model.inputs)
         return _predict(model, signature, lines, output_file)
     files = expand_globs(input_file)
+    if output_file:
+        check_is_no_input(output_file, files)
     model = ServedModel(model_dir, signature)
     lines = request_lines.read_request_files(files, model.inputs)
     num_lines = request_lines.count_lines(files, model.inputs)

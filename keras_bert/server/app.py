@@ -215,7 +215,8 @@ class App:
         async with self._limits.body(request) as body:
             values = await self._soon(len(body), json_requests.read_json, body)
             if not names:
-                model = self._model_named(values.get("model"), record)
+                name = request.query_params.get("model")
+                model = self._model_named(values.get("model", name), record)
                 values["model"] = model.name
                 schema = request.scope["schema"]
                 self._routes.check(values, schema, "The body")
@@ -236,10 +237,15 @@ class App:
         if name is None and len(self._models) == 1:
             (name,) = self._models
         model = self._models.get(name) if isinstance(name, str) else None
+        known = ", ".join(self._models)
+        if name is None:
+            raise Refusal(
+                f"This server has the models {known}; name one as model.", 404
+            )
         if model is None:
             raise Refusal(
                 f"The model {json_requests.shown(name)} does not exist; this "
-                f"server has {', '.join(self._models)}.",
+                f"server has {known}.",
                 404,
             )
         record["model"] = model.name

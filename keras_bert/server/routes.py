@@ -77,8 +77,7 @@ class Routes:
         self, value: Any, schema: Mapping[str, Any], name: str, about: str = ""
     ) -> None:
         """Raises Refusal if a value of a body does not fit its schema."""
-        reference = schema.get("$ref", "").rpartition("/")[2]
-        schema = self._schemas.get(reference, schema)
+        schema = self._resolved(schema)
         types, values = schema["type"], schema.get("enum")
         about = schema.get("description", about)
         if (
@@ -88,17 +87,25 @@ class Routes:
             or (type(value) is int and value < schema.get("minimum", value))
         ):
             expected = " or ".join(filter(None, values or types))
-            sentence = f"{name} is {shown(value)}, but must be {expected}."
+            found = "empty" if value == [] else shown(value)
+            sentence = f"{name} is {found}, but must be {expected}."
             raise Refusal(f"{sentence} {about}".strip())
         if isinstance(value, dict):
             for key in schema.get("required", ()):
-                value.setdefault(key)
+                if key not in value:
+                    field = self._resolved(schema["properties"][key])
+                    about = field.get("description", "")
+                    raise Refusal(f"{name} has no {key}. {about}".strip())
             for key, field in schema.get("properties", {}).items():
                 if key in value:
                     self.check(value[key], field, key)
         elif isinstance(value, list):
             for entry in value:
                 self.check(entry, schema["items"], f"Part of {name}", about)
+
+    def _resolved(self, schema):
+        reference = schema.get("$ref", "").rpartition("/")[2]
+        return self._schemas.get(reference, schema)
 
 
 def _route(operation):

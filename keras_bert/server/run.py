@@ -73,7 +73,15 @@ def serve(
 
 def listen(config: ServerConfig) -> socket.socket:
     """Opens the port."""
-    listener = socket.create_server((config.host, config.port), backlog=2048)
+    try:
+        listener = socket.create_server(
+            (config.host, config.port), backlog=2048
+        )
+    except OSError as error:
+        raise OSError(
+            f"The server cannot listen on {config.host}:{config.port} "
+            f"({error.strerror}); give another --port or --host."
+        ) from error
     # Otherwise the body of an answer waits until the client has confirmed its
     # head, which takes 40 ms.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

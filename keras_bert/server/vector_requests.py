@@ -93,8 +93,8 @@ def _call(values, texts, servable, write):
     size = values.get("dimensions") or whole
     if size not in sizes:
         raise Refusal(
-            f"dimensions is {shown(size)}, but this model was trained for one "
-            f"of {', '.join(map(str, sorted(sizes)))}."
+            f"dimensions is {shown(size)}, but this model gives vectors of "
+            f"{', '.join(map(str, sorted(sizes)))} numbers."
         )
     (input_name,) = signature.inputs
     write = functools.partial(write, values=values, size=size)

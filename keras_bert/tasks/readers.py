@@ -79,14 +79,28 @@ def csv(*, columns: Columns, **files: str) -> Reader:
     return reader(rows, files)
 
 
-def jsonl(**files: str) -> Reader:
+def jsonl(*, columns: Mapping[str, str] | None = None, **files: str) -> Reader:
     """Reads files with a JSON object on each line.
 
-    Numbers and booleans become strings: 2 becomes "2", and true becomes
-    "true". A field that is null is left out. Blank lines are skipped.
+    `columns` maps a field to its name in the objects; by default the names
+    are the fields. Numbers and booleans become strings: 2 becomes "2", and
+    true becomes "true". A field that is null is left out. Blank lines are
+    skipped.
     """
 
-    return reader(lambda path, labeled: json_rows(path), files)
+    def rows(path, labeled):
+        for row in json_rows(path):
+            yield (
+                row
+                if columns is None
+                else {
+                    field: row[name]
+                    for field, name in columns.items()
+                    if name in row
+                }
+            )
+
+    return reader(rows, files)
 
 
 def parquet(*, columns: Mapping[str, str], **files: str) -> Reader:

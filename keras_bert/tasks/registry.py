@@ -44,8 +44,9 @@ def get_task(name: str | Path) -> Task:
     tasks = known_tasks()
     if name not in tasks:
         raise InputError(
-            f"No task named {name!r}; known are {', '.join(sorted(tasks))}, "
-            "or give a Python file with TASKS of your own."
+            f"No task is named {name!r}; the known tasks are "
+            f"{', '.join(sorted(tasks))}. Or give a Python file with TASKS of "
+            "your own."
         )
     return tasks[name]
 
@@ -66,7 +67,15 @@ def _task_of_file(path, chosen):
         )
     spec = importlib.util.spec_from_file_location(Path(path).stem, path)
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except SyntaxError as error:
+        raise InputError(
+            f"{error.filename}, line {error.lineno}, is not Python: "
+            f"{error.msg}."
+        ) from error
+    except ImportError as error:
+        raise InputError(f"{path} cannot be imported: {error}.") from error
     tasks = getattr(module, "TASKS", {})
     if not isinstance(tasks, dict):
         raise InputError(
@@ -77,7 +86,11 @@ def _task_of_file(path, chosen):
         return tasks[chosen]
     if len(tasks) == 1 and not chosen:
         return next(iter(tasks.values()))
+    if not tasks:
+        raise InputError(
+            f"{path} defines no tasks; give it a dict TASKS, name: Task."
+        )
     raise InputError(
-        f"{path} defines the tasks {', '.join(sorted(tasks)) or '(none)'}; "
-        f"name one of them as {path}:NAME."
+        f"{path} defines the tasks {', '.join(sorted(tasks))}; name one of "
+        f"them as {path}:NAME."
     )

@@ -28,6 +28,7 @@ from safetensors import numpy as safetensors_numpy
 from keras_bert.errors import InputError
 from keras_bert.io.folders import local_copy
 from keras_bert.io.paths import is_remote
+from keras_bert.io.safetensors_file import write_arrays
 from keras_bert.io.whole_files import (
     atomic_path,
     full_disk_named,
@@ -180,7 +181,7 @@ def write_checkpoint(
     ):
         path.mkdir()
         for name, arrays in files.items():
-            safetensors_numpy.save_file(dict(arrays), path / name)
+            write_arrays(path / name, arrays)
         for name, text in sidecars.items():
             (path / name).write_text(text, encoding="utf-8", newline="\n")
         # Not of all texts: a user may edit the place of a base model.

@@ -300,10 +300,9 @@ class Run:
             )
         if num_warmup_steps > num_steps or num_steps == 1:
             logging.warning(
-                f"The run has {num_steps} steps, of which the warm-up takes "
-                f"{num_warmup_steps}: the learning rate does not reach its "
-                "peak, and a run of one step trains nothing. Give it more "
-                "steps."
+                f"The warm-up takes {num_warmup_steps} steps and the run has "
+                f"{num_steps}, so the learning rate does not reach its peak; a "
+                "run of one step trains nothing. Give it more steps."
             )
 
     def _build(self, checkpoint):

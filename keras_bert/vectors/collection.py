@@ -30,7 +30,7 @@ class RetrievalConfig(CheckedSettings):
     Attributes:
         similarity: cosine, or dot for the dot product of two vectors; model
             means the similarity for which the model was trained.
-        top_k: The number of documents found for each query.
+        top_k: The number of documents found for each query, at least 100.
         split: The name of the judgments: test for qrels/test.tsv.
         ignore_identical_ids: Whether to leave out a document with the id of
             the query. In some collections, it is the query itself.

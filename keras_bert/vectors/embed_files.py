@@ -16,7 +16,7 @@ import tensorflow as tf
 from absl import logging
 
 from keras_bert.errors import InputError
-from keras_bert.io.input_files import expand_globs
+from keras_bert.io.input_files import check_is_no_input, expand_globs
 from keras_bert.io.paths import to_path
 from keras_bert.io.resumable_file import ResumableFile
 from keras_bert.kinds.fields import check_text
@@ -107,6 +107,7 @@ def embed_files(
             "with .jsonl for the hidden states of layers."
         )
     files = expand_globs(input_file)
+    check_is_no_input(output_file, files)
     columns = (field,) if field else ()
     output = ResumableFile(output_file)
     prompt = embedder.settings.prompt(prompt_name)

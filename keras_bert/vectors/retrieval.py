@@ -9,6 +9,7 @@ from types import ModuleType
 import numpy as np
 from absl import logging
 
+from keras_bert.checkpoints.find import check_output_dir
 from keras_bert.errors import InputError
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import atomic_path, write_json
@@ -84,6 +85,8 @@ def evaluate_retrieval(
         InputError: If a line of a file is wrong, or trec_eval is missing.
     """
     import_trec_eval()  # now, not after hours of search
+    if output_dir is not None:
+        check_output_dir(output_dir)
     config = config or RetrievalConfig()
     similarity = config.similarity
     if similarity == "model":

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 import os
 import subprocess
 import sys
@@ -480,3 +481,31 @@ def test_a_defect_shows_its_traceback():
     assert done.returncode == 1
     assert "Traceback" in done.stderr
     assert done.stderr.strip().endswith("ValueError: This is wrong; do that.")
+
+
+def test_a_look_at_a_flag_does_not_set_up_the_log():
+    logger = logging.getLogger("absl")
+    level = logger.level
+
+    def run(task: str): ...
+
+    flags = make(run, "--task=a", doc="Runs.\n\nArgs:\n    task: One.\n")
+    assert flags.peek("task") == "a"
+    assert logger.level == level
+    flags.parse()
+    assert flags.task == "a"
+
+
+def test_ctrl_c_ends_with_a_sentence(capsys):
+    with pytest.raises(SystemExit) as ended, main.exit_on_wrong_input():
+        raise KeyboardInterrupt
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == "Stopped by Ctrl-C.\n"
+
+
+def test_an_error_of_the_system_names_the_path(tmp_path, capsys):
+    with pytest.raises(SystemExit) as ended, main.exit_on_wrong_input():
+        (tmp_path / "no").read_text()
+    assert ended.value.code == (
+        f"Error: {tmp_path}/no: No such file or directory; check the path."
+    )

@@ -392,7 +392,7 @@ def test_wrong_input_is_refused(config, checkpoint, vocab_file, tmp_path):
             **{"config": CONFIG, **kwargs},
         )
 
-    with pytest.raises(ValueError, match="No task named 'glue/sst3'"):
+    with pytest.raises(ValueError, match="No task is named 'glue/sst3'"):
         run("glue/sst3")
     with pytest.raises(FileNotFoundError, match="No train file at"):
         run("glue/sst2", settings={"max_seq_length": 12})

@@ -3,7 +3,11 @@ import gzip
 import pytest
 
 from keras_bert.errors import InputError
-from keras_bert.io.input_files import expand_globs, open_text
+from keras_bert.io.input_files import (
+    check_is_no_input,
+    expand_globs,
+    open_text,
+)
 
 
 def test_globs_are_expanded_in_order(tmp_path):
@@ -39,3 +43,13 @@ def test_text_in_another_encoding(tmp_path, encoding, errors):
         open_text(tmp_path / "a.txt", errors=errors) as lines,
     ):
         list(lines)
+
+
+def test_an_output_file_is_none_of_the_input_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.txt").touch()
+    (tmp_path / "link").symlink_to("a.txt")
+    check_is_no_input("b.txt", ["a.txt"])
+    for name in ("a.txt", "./a.txt", tmp_path / "a.txt", "link"):
+        with pytest.raises(InputError, match="is an input file too and would"):
+            check_is_no_input(name, ["b.txt", "a.txt"])

@@ -106,8 +106,8 @@ def test_csv(given, call, expected):
     ("an object as text", lambda x: x.predict(
         x.jsonl('{"text": {"en": "a film"}}\n')),
      Says("is {'en': 'a film'}; give a string")),
-    ("half of a character", lambda x: x.predict(
-        x.jsonl('{"text": "a \\ud83d"}\n')), Says("half of a character")),
+    ("is not a whole character", lambda x: x.predict(
+        x.jsonl('{"text": "a \\ud83d"}\n')), Says("is not a whole character")),
     ("Python instead of JSON", lambda x: x.jsonl("{'text': 'a'}\n"),
      Says("is not a JSON object")),
     ("byte-order mark", lambda x: x.jsonl('\ufeff{"text": "a"}\n'),

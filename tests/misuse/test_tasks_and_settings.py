@@ -64,15 +64,16 @@ _FILE = """from keras_bert import Task
     ("a path", lambda x: keras_bert.get_task(
         x.file("my.py", _FILE.format("TASKS"))).kind, "regression"),
     ("a file without TASKS", lambda x: keras_bert.get_task(
-        str(x.file("my.py", _FILE.format("MINE")))), Says("the tasks (none)")),
+        str(x.file("my.py", _FILE.format("MINE")))), Says("defines no tasks")),
     ("a file with one task alone", lambda x: keras_bert.get_task(x.file(
         "my.py", _FILE.format("MINE") + "TASKS = MINE['a']")),
      Says("is a Task; give a dict of tasks by name")),
     ("half of a name", lambda x: keras_bert.get_task("sst2"),
-     Says("known are codah")),
-    ("None", lambda x: keras_bert.get_task(None), Says("known are codah")),
+     Says("the known tasks are codah")),
+    ("None", lambda x: keras_bert.get_task(None),
+     Says("the known tasks are codah")),
     ("a path to finetune", lambda x: x.finetune(x.file("my.py", "TASKS = {}")),
-     Says("the tasks (none)")),
+     Says("defines no tasks")),
     ("a file that is not there", lambda x: keras_bert.get_task("absent.py"),
      Says("No task file at absent.py")),
 )  # fmt: skip

@@ -145,7 +145,7 @@ WRONG = [
     # Embeddings.
     (
         _embed(input=[]),
-        "input is [], but must be string or array. A text or a list",
+        "input is empty, but must be string or array. A text or a list",
     ),
     (_embed(input=None), "string"),
     (_embed(input=7), "string"),
@@ -165,9 +165,9 @@ WRONG = [
     (_embed(dimensions=""), "must be integer"),
     (_embed(dimensions=0), "trained for"),
     (_embed(dimensions=-1), "trained for"),
-    (_embed(dimensions=4), "one of 2, 3"),
+    (_embed(dimensions=4), "vectors of 2, 3 numbers"),
     (_embed(dimensions=1e9), "must be integer"),
-    (_embed(dimensions=10**400), "one of 2, 3"),
+    (_embed(dimensions=10**400), "vectors of 2, 3 numbers"),
     (_embed(dimensions=float("nan")), "must be integer"),
     (_embed(dimensions=float("inf")), "must be integer"),
     (_embed(dimensions=[2]), "must be integer"),

@@ -93,7 +93,7 @@ def test_wrong_flags(slow_model, tmp_path):
         return error_of("serve", **{"model_dir": slow_model, **flags})
 
     assert "has no version" in error(model_dir=tmp_path / "no")
-    assert "need a name each" in error(model_name="a,b")
+    assert "give each a name of its own" in error(model_name="a,b")
     assert "not a label" in error(version_labels="stable")
     (tmp_path / "key").write_text("\n")
     assert "key is empty" in error(api_key_file=tmp_path / "key")
@@ -133,7 +133,7 @@ def test_models_are_named_after_their_checkpoints(served):
         "films": "cache/runs/films",
         "a@b": "served/a@b",
     }
-    with pytest.raises(InputError, match="need a name each"):
+    with pytest.raises(InputError, match="give each a name of its own"):
         serve_command.run(config, model=["a/x"], model_dir=["b/x"])
     with pytest.raises(InputError, match="Give --model or --model_dir"):
         serve_command.run(config)

@@ -75,14 +75,18 @@ def test_the_form_of_cohere(reranker, path):
 @pytest.mark.parametrize(
     ("body", "status", "reason"),
     [
-        ({"texts": TEXTS}, 400, "query is None, but must be string"),
+        ({"texts": TEXTS}, 400, "The body has no query."),
         ({"query": "q"}, 400, "Give either texts or"),
         ({"query": "q", "texts": ["a"], "documents": ["a"]}, 400, "Give eithe"),
         ({"query": ["q"], "texts": ["a"]}, 400, "must be string"),
         ({"query": "q", "texts": "a"}, 400, "texts is 'a', but must be array"),
-        ({"query": "q", "texts": []}, 400, "texts is []"),
+        ({"query": "q", "texts": []}, 400, "texts is empty"),
         ({"query": "q", "texts": [None]}, 400, "Part of texts is None"),
-        ({"query": "q", "documents": [{"title": "a"}]}, 400, "text is None"),
+        (
+            {"query": "q", "documents": [{"title": "a"}]},
+            400,
+            "Part of documents has no text.",
+        ),
         ({"query": "q", "documents": ["a"], "top_n": 0}, 400, "top_n is 0"),
         ({"query": "q", "documents": ["a"], "top_n": True}, 400, "integer"),
         (

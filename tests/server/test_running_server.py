@@ -70,7 +70,7 @@ def test_dimensions(openai_client):
     vector = answer.data[0].embedding
     assert vector[1] == pytest.approx(vector[0] / 3)
     assert math.hypot(*vector) == pytest.approx(math.hypot(*VECTORS[0]))
-    with pytest.raises(openai.BadRequestError, match="one of 2, 3"):
+    with pytest.raises(openai.BadRequestError, match="vectors of 2, 3 numbers"):
         openai_client.embeddings.create(model="small", input="aa", dimensions=1)
 
 

@@ -243,3 +243,12 @@ def test_a_file_that_is_not_utf8_is_named(tmp_path):
     read = readers.tsv(columns={"text": "text"}, train="a.tsv")
     with pytest.raises(InputError, match="a.tsv is not UTF-8"):
         list(read(tmp_path, "train"))
+
+
+def test_the_names_in_objects_may_differ_from_the_fields(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"question": "who", "y": 1, "z": 2}\n')
+    read = readers.jsonl(
+        columns={"text": "question", "label": "y", "other": "no"},
+        train="a.jsonl",
+    )
+    assert list(read(tmp_path, "train")) == [{"text": "who", "label": "1"}]

@@ -157,3 +157,17 @@ def test_a_task_in_a_file_of_its_own(tmp_path):
         get_task(str(tmp_path / "absent.py"))
     with pytest.raises(FileNotFoundError, match="has no test file"):
         list(task.read(tmp_path, "test"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("\nTASKS = {(\n", "own.py, line 2, is not Python: '\\(' was never"),
+        ("import no_such_package", "own.py cannot be imported: No module"),
+        ("", "own.py defines no tasks; give it a dict TASKS"),
+    ],
+)
+def test_a_task_file_that_defines_no_task_is_named(tmp_path, text, message):
+    (tmp_path / "own.py").write_text(text)
+    with pytest.raises(InputError, match=message):
+        get_task(str(tmp_path / "own.py"))

@@ -186,7 +186,7 @@ def test_a_run_too_short_for_its_learning_rate_is_warned_of(tmp_path, caplog):
     train_small(tmp_path, 2, num_warmup_steps=2)
     assert "warm-up" not in caplog.text
     train_small(tmp_path, 3, num_warmup_steps=5)
-    assert "has 3 steps, of which the warm-up takes 5: the" in caplog.text
+    assert "The warm-up takes 5 steps and the run has 3, so the" in caplog.text
     caplog.clear()
     train_small(tmp_path / "one", 1)
     assert "a run of one step trains nothing" in caplog.text

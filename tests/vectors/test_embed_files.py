@@ -116,7 +116,7 @@ def test_what_is_left_of_another_run_is_refused(
         ('{"x": "a"}', "text", "a.npy", "Line 1 of .* has no field 'text'"),
         ('{"x": 3}', "x", "a.npy", "The text of line 1 of .* is 3; give a str"),
         ("id\tx\nfox", "x", "a.npy", "Line 2 of .* as many columns in each"),
-        ("fox\n\udc80", None, "a.npy", "text of line 2 of .* half of a char"),
+        ("fox\n\udc80", None, "a.npy", "text of line 2 of .*, which is not a"),
     ],
 )
 def test_wrong_input_leaves_nothing(

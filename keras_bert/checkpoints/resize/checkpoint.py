@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keras_bert.checkpoints.find import find_weights
+from keras_bert.checkpoints import find
 from keras_bert.checkpoints.load import read_weights
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.checkpoints.names import Arrays, StoredArray
@@ -54,7 +54,7 @@ def extend_positions(
             exists.
     """
     check_is_new(output_dir)
-    arrays, config, tokenizer = read_checkpoint(checkpoint)
+    arrays, config, tokenizer, task = read_checkpoint(checkpoint)
     num_old = config.max_position_embeddings
     if max_position_embeddings <= num_old:
         raise InputError(
@@ -70,7 +70,7 @@ def extend_positions(
     config = dataclasses.replace(
         config, max_position_embeddings=max_position_embeddings
     )
-    write_checkpoint(output_dir, arrays, config, tokenizer)
+    write_checkpoint(output_dir, arrays, config, tokenizer, task)
 
 
 def keep_layers(
@@ -101,7 +101,7 @@ def keep_layers(
         InputError: If there is no such layer, or `output_dir` exists.
     """
     check_is_new(output_dir)
-    arrays, config, tokenizer = read_checkpoint(checkpoint)
+    arrays, config, tokenizer, task = read_checkpoint(checkpoint)
     count = config.num_hidden_layers
     numbers = [] if isinstance(layers, (int, str)) else list(layers)
     in_order = [i for i in range(count) if i in numbers]
@@ -121,19 +121,24 @@ def keep_layers(
             number = layers.index(int(found[1]))
             kept[f"layer_{number}/{path[found.end() :]}"] = array
     config = dataclasses.replace(config, num_hidden_layers=len(layers))
-    write_checkpoint(output_dir, kept, config, tokenizer)
+    write_checkpoint(output_dir, kept, config, tokenizer, task)
 
 
 def read_checkpoint(
     checkpoint: str | Path,
-) -> tuple[Arrays, BertConfig, "BertTokenizer"]:
-    """Returns the weights of a checkpoint, its config and its tokenizer.
+) -> tuple[Arrays, BertConfig, "BertTokenizer", dict[str, str]]:
+    """Returns the weights of a checkpoint, its config, tokenizer and task.
+
+    The task is the text of `task.json`, by this name, if the model is
+    fine-tuned; the result of a change stays a model of this task.
 
     Raises FileNotFoundError if one of them is missing, and InputError if they
     do not belong together.
     """
     config, tokenizer = load_config_and_tokenizer(checkpoint)
-    return read_weights(find_weights(checkpoint)), config, tokenizer
+    weights = find.find_weights(checkpoint)
+    task = find.task_beside(weights.parent)
+    return read_weights(weights), config, tokenizer, task
 
 
 def write_checkpoint(
@@ -145,7 +150,7 @@ def write_checkpoint(
 ) -> None:
     """Writes a folder in our own format, whole or not at all.
 
-    `changed` are text files to write instead of the files of the tokenizer.
+    `changed` are text files to write, also instead of the tokenizer's.
     """
     texts = {
         "bert_config.json": config.to_json(),

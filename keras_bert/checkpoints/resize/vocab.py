@@ -94,7 +94,7 @@ def extend_vocab(
     config = config or ExtendVocabConfig()
     check_is_new(output_dir)
     check_lines(lines=lines, words=words)
-    arrays, bert_config, tokenizer = read_checkpoint(checkpoint)
+    arrays, bert_config, tokenizer, task = read_checkpoint(checkpoint)
     vocab = list(tokenizer.vocab)
     held_out_lines: list[str] = []
     learned = count_words(_without(held_out_lines, lines), tokenizer.settings)
@@ -118,7 +118,8 @@ def extend_vocab(
     sources = [[i] for i in range(len(vocab))]
     sources += [[ids[part] for part in split_word(piece, ids)] for piece in new]
     resized = _with_rows(arrays, sources)
-    _write(output_dir, resized, bert_config, tokenizer, vocab + new)
+    pieces = vocab + new
+    _write(output_dir, resized, bert_config, tokenizer, task, pieces)
     logging.info("Added %d pieces, such as %s", len(new), ", ".join(new[:10]))
     figures: dict[str, float] = {
         "vocab_size_before": len(vocab),
@@ -184,7 +185,7 @@ def trim_vocab(
     config = config or TrimVocabConfig()
     check_is_new(output_dir)
     check_lines(lines=lines)
-    arrays, bert_config, tokenizer = read_checkpoint(checkpoint)
+    arrays, bert_config, tokenizer, task = read_checkpoint(checkpoint)
     word_counts = count_words(lines, tokenizer.settings)
     if not word_counts:
         raise InputError(
@@ -211,7 +212,7 @@ def trim_vocab(
     ids.update(frequent[: size - len(ids)])
     kept = {vocab[i]: [i] for i in sorted(ids)}
     resized = _with_rows(arrays, [*kept.values()])
-    _write(output_dir, resized, bert_config, tokenizer, [*kept])
+    _write(output_dir, resized, bert_config, tokenizer, task, [*kept])
     return {
         "vocab_size_before": bert_config.vocab_size,
         "vocab_size_after": len(kept),
@@ -253,9 +254,9 @@ def _pieces_of_list(words, tokenizer):
     return [piece for piece in new if piece not in known]
 
 
-def _write(output_dir, arrays, bert_config, tokenizer, pieces):
+def _write(output_dir, arrays, bert_config, tokenizer, task, pieces):
     config = dataclasses.replace(bert_config, vocab_size=len(pieces))
-    changed = {"vocab.txt": "\n".join(pieces) + "\n"}
+    changed = {"vocab.txt": "\n".join(pieces) + "\n", **task}
     write_checkpoint(output_dir, arrays, config, tokenizer, changed)
 
 

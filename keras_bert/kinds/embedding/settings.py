@@ -134,8 +134,7 @@ class EmbeddingSettings(WindowSettings):
         name = self.default_prompt_name if name is None else name
         prompts = {"": ""} | self.named_prompts
         if name not in prompts:
-            known = ", ".join(self.named_prompts) or "none"
-            raise InputError(
-                f"The model has no prompt {name!r}; it has {known}."
-            )
+            known = ", ".join(self.named_prompts)
+            advice = f"it has {known}" if known else "it has no prompts at all"
+            raise InputError(f"The model has no prompt {name!r}; {advice}.")
         return prompts[name]

@@ -78,6 +78,9 @@ def create_pretraining_data(
             )
     if num_workers < 1:
         raise InputError(f"num_workers is {num_workers}, but must be above 0.")
+    if isinstance(text, TextSource):
+        for file in output_files:
+            text.check_is_not(file)
     config = config or PretrainingDataConfig()
     settings = dataclasses.asdict(config)
     settings |= dataclasses.asdict(tokenizer.settings) | {

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from absl import logging
 
 from keras_bert.errors import InputError
-from keras_bert.io.input_files import expand_globs, open_text
+from keras_bert.io.input_files import check_is_no_input, expand_globs, open_text
 from keras_bert.io.paths import to_path
 
 # 4 million characters are about 250 chapters of a novel or 1,500 encyclopedia
@@ -72,6 +72,10 @@ class TextSource:
         log counts their lines.
         """
         return itertools.chain.from_iterable(self.units())
+
+    def check_is_not(self, output_file: str | Path) -> None:
+        """Raises InputError if a file to write is a file of the text."""
+        check_is_no_input(output_file, expand_globs(self.input_file))
 
     def units(self) -> list[Iterator[str]]:
         """Returns the lines of each unit of the text."""

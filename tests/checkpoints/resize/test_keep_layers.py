@@ -1,6 +1,7 @@
 """The kept blocks keep their weights, under new numbers."""
 
 import dataclasses
+import shutil
 
 import numpy as np
 import pytest
@@ -8,8 +9,13 @@ from safetensors.numpy import load_file
 from small_checkpoint import write_checkpoint
 
 from keras_bert.checkpoints.find import config_beside
-from keras_bert.checkpoints.resize.checkpoint import keep_layers
+from keras_bert.checkpoints.resize.checkpoint import (
+    extend_positions,
+    keep_layers,
+)
+from keras_bert.checkpoints.resize.vocab import extend_vocab, trim_vocab
 from keras_bert.errors import InputError
+from keras_bert.export.convert import convert_checkpoint
 
 
 @pytest.fixture(scope="module")
@@ -43,3 +49,22 @@ def test_wrong_layers_are_refused(pretrained, tmp_path, layers):
     with pytest.raises(InputError, match="rising order, from 0 to 2: .* has 3"):
         keep_layers(pretrained, tmp_path / "new", layers)
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda folder, new: keep_layers(folder, new, [1]),
+        lambda folder, new: extend_positions(folder, new, 40),
+        lambda folder, new: trim_vocab(folder, new, ["b a"]),
+        lambda folder, new: extend_vocab(folder, new, words=["abba"]),
+        lambda folder, new: convert_checkpoint(folder, new, to="keras"),
+    ],
+)
+def test_a_fine_tuned_model_keeps_its_task(pretrained, tmp_path, change):
+    folder = tmp_path / "tuned"
+    shutil.copytree(pretrained, folder)
+    (folder / "task.json").write_text('{"kind": "classification"}')
+    change(folder, tmp_path / "new")
+    task = (tmp_path / "new" / "task.json").read_text()
+    assert task == '{"kind": "classification"}'

@@ -1,0 +1,25 @@
+"""Arrays -> a file of safetensors."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from safetensors import numpy as safetensors_numpy
+
+
+def write_arrays(
+    file: Path,
+    arrays: Mapping[str, np.ndarray],
+    metadata: Mapping[str, str] | None = None,
+) -> None:
+    """Writes a new file that everybody may read who may read any new file.
+
+    `save_file` alone makes one that only its owner may read: a server that
+    runs as another user could not load the model.
+    """
+    file.touch()
+    mode = file.stat().st_mode
+    safetensors_numpy.save_file(
+        dict(arrays), file, dict(metadata) if metadata else None
+    )
+    file.chmod(mode)
