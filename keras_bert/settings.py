@@ -60,7 +60,11 @@ class CheckedSettings:
 
     def __post_init__(self):
         for field in dataclasses.fields(self):
-            _check(field, getattr(self, field.name))
+            value = getattr(self, field.name)
+            if hasattr(value, "item"):  # such as np.int64(128)
+                value = value.item()
+                object.__setattr__(self, field.name, value)
+            _check(field, value)
 
 
 def _check(field, value):

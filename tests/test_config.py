@@ -1,8 +1,10 @@
 import dataclasses
 import json
 
+import numpy as np
 import pytest
 
+import keras_bert
 from keras_bert.config import BertConfig
 
 HUGGINGFACE = {"vocab_size": 31, "model_type": "bert"}
@@ -142,3 +144,10 @@ def test_a_network_may_have_rows_that_fill_up(num_pieces, num_rows, fits):
     message = f"has {num_pieces} word pieces, but .* a vocab_size of {num_rows}"
     with pytest.raises(ValueError, match=message):
         config.check_vocab_size(num_pieces, "vocab.txt")
+
+
+def test_a_number_of_numpy_is_a_number():
+    config = keras_bert.FinetuningConfig(train_batch_size=np.int64(2))
+    assert type(config.train_batch_size) is int
+    with pytest.raises(keras_bert.InputError, match="train_batch_size is 0"):
+        keras_bert.FinetuningConfig(train_batch_size=np.int64(0))

@@ -4,18 +4,12 @@ import math
 import re
 from collections.abc import Mapping
 
+from keras_bert.checkpoints import names
 from keras_bert.checkpoints.heads import (
     heads_of,
     known_heads,
     stored_heads,
     without_left_out,
-)
-from keras_bert.checkpoints.names import (
-    Arrays,
-    StoredArray,
-    to_names,
-    to_paths,
-    weight_names,
 )
 
 _LAYER = "bert/encoder/layer_{i}"
@@ -61,7 +55,9 @@ _GARDEN = {
 _TRAINING_STATE = re.compile(r"(.*/adam_[mv]|global_step)")
 
 
-def from_google(stored: Mapping[str, StoredArray], source: str) -> Arrays:
+def from_google(
+    stored: Mapping[str, names.StoredArray], source: str
+) -> names.Arrays:
     """Renames the weights of a checkpoint to ours; leaves the optimizer out.
 
     Raises InputError if a variable does not belong to BERT; `source` names the
@@ -70,7 +66,7 @@ def from_google(stored: Mapping[str, StoredArray], source: str) -> Arrays:
     if _GARDEN_WORDS in stored:
         # The pretrainer's variables have the name of its model as a prefix.
         plain = {name.removeprefix("bert/"): a for name, a in stored.items()}
-        arrays = to_paths(plain, weight_names(_GARDEN), source)
+        arrays = names.to_paths(plain, names.weight_names(_GARDEN), source)
         return {path: _merge_heads(path, a) for path, a in arrays.items()}
     weights = {
         name: array
@@ -78,10 +74,10 @@ def from_google(stored: Mapping[str, StoredArray], source: str) -> Arrays:
         if not _TRAINING_STATE.fullmatch(name)
     }
     heads = stored_heads(weights, "google", "output_weights")
-    return to_paths(weights, _table(heads), source)
+    return names.to_paths(weights, _table(heads), source)
 
 
-def to_google(arrays: Mapping[str, StoredArray]) -> Arrays:
+def to_google(arrays: Mapping[str, names.StoredArray]) -> names.Arrays:
     """Renames our weights to the names in google-research/bert.
 
     Raises InputError for a head that google-research/bert does not have.
@@ -92,11 +88,11 @@ def to_google(arrays: Mapping[str, StoredArray]) -> Arrays:
         for head in known_heads()
         if head.path in heads_of(arrays) and head.google is not None
     }
-    return to_names(arrays, _table(heads))
+    return names.to_names(arrays, _table(heads))
 
 
 def _table(heads):
-    return weight_names(GOOGLE_NAMES) | weight_names(
+    return names.weight_names(GOOGLE_NAMES) | names.weight_names(
         {"next_sentence/dense": "cls/seq_relationship/", **heads},
         transposed=True,
         kernel="output_weights",

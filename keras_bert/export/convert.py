@@ -7,12 +7,7 @@ from typing import Any
 
 from absl import logging
 
-from keras_bert.checkpoints.find import (
-    config_of,
-    find_weights,
-    task_beside,
-    vocab_beside,
-)
+from keras_bert.checkpoints import find
 from keras_bert.checkpoints.google import to_google
 from keras_bert.checkpoints.heads import heads_of, without_heads
 from keras_bert.checkpoints.huggingface import (
@@ -96,8 +91,8 @@ def convert_checkpoint(
             f"not of {to}; leave it out."
         )
     check_is_new(output_dir)
-    file = find_weights(checkpoint)
-    config = config_of(file)
+    file = find.find_weights(checkpoint)
+    config = find.config_of(file)
     arrays = read_weights(file)
     texts, dense = {}, {}
     if is_embedder:
@@ -130,8 +125,8 @@ def convert_checkpoint(
     if to in ("int4", "int8"):
         arrays = round_arrays(arrays, bits=4 if to == "int4" else 8)
     if to in ("int4", "int8", "keras"):
-        texts |= task_beside(file.parent)
-    vocab_file = vocab_beside(file.parent)
+        texts |= find.task_beside(file.parent)
+    vocab_file = find.vocab_beside(file.parent)
     if vocab_file is None:
         logging.warning(
             "%s has no vocab.txt, so %s has none.", file.parent, output_dir

@@ -9,14 +9,10 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.config import BertConfig
+from keras_bert.export import saved_model
 from keras_bert.export.config import ExportConfig
 from keras_bert.export.model_card import finetuned_card
 from keras_bert.export.network import WRITERS
-from keras_bert.export.saved_model import (
-    describe_signatures,
-    export_saved_model,
-    write_texts,
-)
 from keras_bert.io.whole_files import to_json
 from keras_bert.kinds.kind import Kind
 from keras_bert.kinds.spec import spec_to_json
@@ -98,7 +94,7 @@ def export_finetuned(
     )
     signatures = kind.signatures(model)
     if in_saved_model:
-        return export_saved_model(
+        return saved_model.export_saved_model(
             export_dir,
             {**signatures, "serve_ids": kind.id_signature(model)},
             tracked=[model, kind],
@@ -107,7 +103,7 @@ def export_finetuned(
             model_card=card,
         )
     description |= {
-        **describe_signatures(signatures),
+        **saved_model.describe_signatures(signatures),
         "precision": config.precision,
         "network": {
             side: {
@@ -132,7 +128,7 @@ def export_finetuned(
     with new_version(export_dir, config.format) as version:
         file, write = version.path / file_name, WRITERS[config.format]
         write(model, config.precision, file, **options)
-        write_texts(version.path, {"README.md": card, **texts})
+        saved_model.write_texts(version.path, {"README.md": card, **texts})
         if config.precision == "float32":
             _check(model, load_network(version.path), kind)
     return version.path

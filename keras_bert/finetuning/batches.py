@@ -89,7 +89,7 @@ def evaluation_batches(
     The i-th row of the outputs belongs to the example at the i-th place. A
     batch has fewer than `batch_size` examples if each has several windows.
     """
-    if not isinstance(batch_size, int) or batch_size < 1:
+    if not isinstance(batch_size, (int, np.integer)) or batch_size < 1:
         raise InputError(
             f"batch_size is {batch_size!r}, but must be a whole number above 0."
         )

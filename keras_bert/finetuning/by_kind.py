@@ -25,9 +25,7 @@ from keras_bert.kinds.multiple_choice import MultipleChoice
 from keras_bert.kinds.regression import Regression
 from keras_bert.kinds.span.span import Span
 from keras_bert.kinds.spec import build_kind
-from keras_bert.kinds.token_classification.token_classification import (
-    TokenClassification,
-)
+from keras_bert.kinds.token_classification import token_classification
 from keras_bert.progress import shown_log
 
 
@@ -152,7 +150,7 @@ class TokenClassifier(FinetunedModel):
         3
     """
 
-    kind_class = TokenClassification
+    kind_class = token_classification.TokenClassification
     text_fields = ("words",)
     metrics = ("f1", "precision", "recall", "accuracy")
 

@@ -68,12 +68,7 @@ def learn_labels(rows: Sequence[Row]) -> tuple[str, ...]:
     if the labels are of several types, a matrix of 0 and 1, or equal but for
     blanks.
     """
-    if _is_matrix([row.get("label") for _, row in numbered(rows)]):
-        raise InputError(
-            "The label of each row is a list of 0 and 1 of equal length; give "
-            "a list of the names of its labels, such as [name for name, is_it "
-            "in zip(names, row) if is_it]."
-        )
+    _check_is_no_matrix(rows)
     found: dict[Any, None] = {}
     for number, row in numbered(rows):
         found.update(dict.fromkeys(_leaves(row.get("label"), number)))
@@ -96,8 +91,10 @@ def learn_labels(rows: Sequence[Row]) -> tuple[str, ...]:
 def with_label_names(rows: Sequence[Row], labels: Sequence[str]) -> list[Row]:
     """Returns rows in which a label that is an integer or a bool is its name.
 
-    Raises InputError if it is not the text of a label.
+    Raises InputError if it is not the text of a label, or if the labels are a
+    matrix of 0 and 1.
     """
+    _check_is_no_matrix(rows)
 
     def name(label, number):
         if isinstance(label, (list, tuple)):
@@ -125,6 +122,11 @@ def _named_columns(data):
         names = getattr(data, attribute, None) if names is None else names
     if names is None:
         return None
+    if repeated := {name for name in names if list(names).count(name) > 1}:
+        raise InputError(
+            f"Several columns are named {', '.join(map(repr, repeated))}; give "
+            "each a name of its own."
+        )
     columns = {name: data[name] for name in names}
     if not _are_columns(columns.values()):
         return None
@@ -190,6 +192,8 @@ def _row(item, text_fields, has_pairs, is_text):
 def _plain(value):
     """Returns a value without arrays and scalars of NumPy."""
     value = value.tolist() if hasattr(value, "tolist") else value
+    if hasattr(value, "_asdict"):  # a row of DataFrame.itertuples()
+        value = value._asdict()
     if isinstance(value, Mapping):
         return {name: _plain(x) for name, x in value.items()}
     if isinstance(value, (list, tuple)):
@@ -236,14 +240,20 @@ def _decoded(value):
         ) from error
 
 
-def _is_matrix(labels):
+def _check_is_no_matrix(rows):
+    labels = [row.get("label") for _, row in numbered(rows)]
     sizes = {len(x) if isinstance(x, list) else 0 for x in labels}
-    return (
+    if (
         len(sizes) == 1
         and min(sizes) > 1
         and all(isinstance(x, (int, float)) for row in labels for x in row)
         and all(x in (0, 1) for row in labels for x in row)
-    )
+    ):
+        raise InputError(
+            "The label of each row is a list of 0 and 1 of equal length; give "
+            "a list of the names of its labels, such as [name for name, is_it "
+            "in zip(names, row) if is_it]."
+        )
 
 
 def _leaves(label, number):

@@ -11,11 +11,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.checkpoints.adapters import (
-    ADAPTERS_FILE,
-    BaseModel,
-    is_stored_with_adapters,
-)
+from keras_bert.checkpoints import adapters
 from keras_bert.checkpoints.load import load_to_train, load_whole
 from keras_bert.checkpoints.read import fingerprint_of
 from keras_bert.config import BertConfig
@@ -111,8 +107,8 @@ class Engine:
         files = sidecars(self.kind, self.bert_config, training)
         if self.config.lora_rank:
             assert self.checkpoint  # `check_adaptation` has looked at it
-            base = BaseModel.of(self.checkpoint, config.alpha)
-            files[ADAPTERS_FILE] = base.to_json()
+            base = adapters.BaseModel.of(self.checkpoint, config.alpha)
+            files[adapters.ADAPTERS_FILE] = base.to_json()
         return Run(
             self._trainee(),
             Plan(
@@ -195,7 +191,7 @@ class Engine:
             learning_rate_factors=adaptation.learning_rate_factors(
                 self.config, self.bert_config.num_hidden_layers
             ),
-            holds=is_stored_with_adapters
+            holds=adapters.is_stored_with_adapters
             if self.config.lora_rank
             else every_weight,
             teach=self._teach if self.teacher else None,

@@ -7,12 +7,7 @@ from pathlib import Path
 
 from absl import logging
 
-from keras_bert.checkpoints.find import (
-    SCHEME,
-    checkpoint_folder,
-    config_beside,
-    length_beside,
-)
+from keras_bert.checkpoints import find
 from keras_bert.checkpoints.sentence_transformers import modules_folder
 from keras_bert.io.folders import file_states
 from keras_bert.io.paths import to_path
@@ -49,9 +44,11 @@ def export_to_cache(
         >>> keras_bert.ServedModel(folder).inputs
         ('sentence',)
     """
-    if not str(checkpoint).startswith(SCHEME) and find_versions(checkpoint):
+    if not str(checkpoint).startswith(find.SCHEME) and find_versions(
+        checkpoint
+    ):
         return to_path(checkpoint)
-    folder = checkpoint_folder(checkpoint)
+    folder = find.checkpoint_folder(checkpoint)
     name = str(checkpoint).rstrip("/").rpartition("/")[2]
     exported = Path(cache_dir).expanduser() / f"{name}-{_fingerprint(folder)}"
     if not find_versions(exported):
@@ -65,7 +62,7 @@ def export_to_cache(
         if is_finetuned(checkpoint):
             load_finetuned(checkpoint).export(exported)
         else:
-            length = length_beside(folder, config_beside(folder))
+            length = find.length_beside(folder, find.config_beside(folder))
             config = PretrainedExportConfig(max_seq_length=length)
             export_pretrained(checkpoint, exported, config)
     return exported

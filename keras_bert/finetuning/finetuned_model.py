@@ -16,13 +16,9 @@ from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
+from keras_bert.export import finetuned
 from keras_bert.export.config import ExportConfig
 from keras_bert.export.fastest import export_fastest
-from keras_bert.export.finetuned import (
-    export_finetuned,
-    in_bfloat16,
-    load_network,
-)
 from keras_bert.finetuning.batches import evaluation_batches
 from keras_bert.finetuning.config import FinetuningConfig, config_of_fit
 from keras_bert.finetuning.data import as_rows, learn_labels, with_label_names
@@ -38,7 +34,7 @@ from keras_bert.finetuning.folder import (
 from keras_bert.io.folders import local_copy
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import check_is_new, whole_folder, write_json
-from keras_bert.kinds.fields import check_text, check_text_list
+from keras_bert.kinds.fields import check_text, check_text_list, numbered
 from keras_bert.kinds.kind import Answer, Kind, TaskSpec
 from keras_bert.kinds.registry import get_kind
 from keras_bert.kinds.regression import Regression
@@ -155,7 +151,9 @@ class FinetunedModel:
         if has_spec(folder := checkpoint_folder(checkpoint)):
             found = find_spec(folder, bert_config)
             if found.kind == kind.name:
-                spec, values, made._learns_fields = found, {}, False
+                spec, values = found, {}
+                usual = cls.text_fields[: len(spec.text_fields)]
+                made._learns_fields &= spec.text_fields == usual
         spec = changed_spec(spec, labels, text_fields, values | settings)
         spec = dataclasses.replace(spec, metrics=spec.metrics or cls.metrics)
         if spec.labels or not kind.has_labels:
@@ -403,7 +401,7 @@ class FinetunedModel:
                 exported = (
                     self._network(config)
                     if config.format == "saved_model"
-                    else load_network(local_copy(version))
+                    else finetuned.load_network(local_copy(version))
                 )
                 before, after = (
                     evaluation(x)[1] for x in (self.model, exported)
@@ -425,7 +423,7 @@ class FinetunedModel:
 
     def _write(self, calibration, export_dir, config):
         """Writes the next version in one format."""
-        return export_finetuned(
+        return finetuned.export_finetuned(
             self._network(config),
             self.kind,
             export_dir,
@@ -438,7 +436,9 @@ class FinetunedModel:
     def _network(self, config):
         """Returns the network that is exported."""
         if (config.format, config.precision) == ("saved_model", "bfloat16"):
-            return in_bfloat16(self.model, self.kind, self.bert_config)
+            return finetuned.in_bfloat16(
+                self.model, self.kind, self.bert_config
+            )
         return self.model
 
     def _rows(self, x, y=None, spec=None):
@@ -467,7 +467,7 @@ class FinetunedModel:
                 "There is no row to train on; give texts and their labels."
             )
         if self._learns_fields and isinstance(rows[0], Mapping):
-            fields = self._find_fields(rows[0])
+            fields = self._find_fields(rows)
             spec = dataclasses.replace(spec, text_fields=fields)
         if get_kind(spec.kind).has_labels:
             labels = spec.labels or learn_labels(rows)
@@ -475,13 +475,16 @@ class FinetunedModel:
             rows = with_label_names(rows, labels)
         return spec, rows
 
-    def _find_fields(self, row):
+    def _find_fields(self, rows):
         numbers = get_kind(self._spec.kind).num_text_fields
-        found = tuple(
-            name
+        # A text that the first row lacks counts too.
+        names = {
+            name: None
+            for _, row in numbered(rows)
             for name, value in row.items()
             if name != "label" and isinstance(value, (str, list, tuple))
-        )
+        }
+        found = tuple(names)
         usual = self.text_fields
         if set(found) == set(usual[: len(found)]):
             return usual[: max(len(found), numbers[0])]

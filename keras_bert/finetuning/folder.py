@@ -39,11 +39,6 @@ def read_kind(
     bert_config, tokenizer = load_config_and_tokenizer(path)
     found = find_spec(finetuned_folder(path), bert_config)
     spec = changed_spec(found, labels, text_fields, settings)
-    if found.labels and len(spec.labels) != len(found.labels):
-        raise InputError(
-            f"The labels are {spec.labels}, but the model has "
-            f"{len(found.labels)}: {found.labels}; give as many, in this order."
-        )
     return build_kind(spec, tokenizer, bert_config), bert_config
 
 
@@ -68,6 +63,22 @@ def changed_spec(
                 f'The {name} are {names!r:.80}; give a list such as ["a", "b"].'
             )
         changes[name] = tuple(map(str, names))
+        if name == "text_fields" and len({"label", *names}) <= len(names):
+            raise InputError(
+                f"The text_fields are {changes[name]}; give each a name of its "
+                "own, and none the name label."
+            )
+    new = changes.get("labels", spec.labels)
+    if spec.labels and len(new) != len(spec.labels):
+        raise InputError(
+            f"The labels are {new}, but the model has {len(spec.labels)}: "
+            f"{spec.labels}; give as many, in this order."
+        )
+    if sorted(new) == sorted(spec.labels) and new != spec.labels:
+        raise InputError(
+            f"The labels are {new}, but the model has them in the order "
+            f"{spec.labels}; leave them out, or give new names in this order."
+        )
     if settings:
         values = dataclasses.asdict(spec.settings) | dict(settings)
         changes["settings"] = make_settings(spec.kind, values)

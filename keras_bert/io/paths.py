@@ -34,7 +34,7 @@ def to_path(path: str | Path) -> Path:
         )
     scheme = _SCHEME.match(str(path))
     if not scheme:
-        return Path(path)
+        return Path(path).expanduser()
     # A UPath may have options of the caller.
     url = str(path).replace(":/", "://", 1) if scheme[1] else path
     try:

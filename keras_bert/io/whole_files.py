@@ -12,12 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert.errors import InputError
-from keras_bert.io.folders import (
-    MARKER,
-    being_filled,
-    copy_folder,
-    upload_folder,
-)
+from keras_bert.io import folders
 from keras_bert.io.paths import is_remote, to_path
 
 
@@ -97,8 +92,8 @@ def _uploaded(path):
             replaced = _moved_aside(path)
             if is_whole(path):
                 # A kill at any moment leaves one of the two whole.
-                copy_folder(path, replaced)
-            upload_folder(partial, path)
+                folders.copy_folder(path, replaced)
+            folders.upload_folder(partial, path)
             remove(replaced)
 
 
@@ -115,7 +110,7 @@ def whole_folder(path: str | Path) -> Path:
 
 def is_whole(path: Path) -> bool:
     """Returns whether there is a file, or a folder without a mark."""
-    return path.exists() and not (path / MARKER).exists()
+    return path.exists() and not (path / folders.MARKER).exists()
 
 
 def check_is_new(folder: str | Path) -> None:
@@ -129,7 +124,7 @@ def remove(path: Path) -> None:
     if not path.is_dir() or (not is_remote(path) and path.is_symlink()):
         path.unlink(missing_ok=True)
     elif is_remote(path):
-        with being_filled(path):  # marked until nothing is left of it
+        with folders.being_filled(path):  # marked until nothing is left of it
             pass
     else:
         shutil.rmtree(path)

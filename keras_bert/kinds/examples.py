@@ -7,13 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.kinds.network_calls import (
-    NUM_WINDOWS,
-    Tensors,
-    choices_fit,
-    group_texts,
-    pack_choices,
-)
+from keras_bert.kinds import network_calls
 from keras_bert.text.packing import how_read, pad
 
 # The label of a token that is not learned.
@@ -56,9 +50,9 @@ class Examples:
         ['[CLS]', 'a', 'dog', '[SEP]']
     """
 
-    features: Tensors
+    features: network_calls.Tensors
     rows: np.ndarray
-    labels: Tensors = dataclasses.field(default_factory=dict)
+    labels: network_calls.Tensors = dataclasses.field(default_factory=dict)
     weights: dict[str, tf.Tensor] = dataclasses.field(default_factory=dict)
     truncated: np.ndarray | None = None
     are_choices: bool = False
@@ -86,7 +80,9 @@ class Examples:
         """Whether a row holds all choices; None if there are no choices."""
         if not self.are_choices:
             return None
-        return bool(choices_fit(self.totals.sum(), len(self.totals)))
+        return bool(
+            network_calls.choices_fit(self.totals.sum(), len(self.totals))
+        )
 
     @functools.cached_property
     def lengths(self) -> np.ndarray:
@@ -108,8 +104,8 @@ class Examples:
         if self.are_choices:
             return np.split(order, range(batch_size, len(order), batch_size))
         max_rows, counts = batch_size, self._sizes[2]
-        if NUM_WINDOWS in self.features:
-            max_rows *= self.features[NUM_WINDOWS].shape[1]
+        if network_calls.NUM_WINDOWS in self.features:
+            max_rows *= self.features[network_calls.NUM_WINDOWS].shape[1]
         batches = []
         while len(order):
             # All examples are padded to the rows of the last one.
@@ -133,16 +129,16 @@ class Examples:
             for row in zip(*columns, strict=True)
         ]
 
-    def grouped(self, size: int, labels: Tensors) -> "Examples":
+    def grouped(self, size: int, labels: network_calls.Tensors) -> "Examples":
         """Joins `size` examples of one text each to an example."""
         assert self.truncated is not None
-        features = group_texts(self.features, size)
+        features = network_calls.group_texts(self.features, size)
         return Examples(
             features,
             np.arange(len(self.rows) // size),
             labels,
             truncated=np.any(self.truncated.reshape(-1, size), axis=1),
-            are_choices=NUM_WINDOWS not in features,
+            are_choices=network_calls.NUM_WINDOWS not in features,
         )
 
     def batch(self, indices: tf.Tensor) -> tuple[dict[str, tf.Tensor], ...]:
@@ -158,7 +154,9 @@ class Examples:
             num_examples = features["input_ids"].nrows()
             sequences = {name: x.values for name, x in features.items()}
             num_choices = sequences["input_ids"].nrows() // num_examples
-            features = pack_choices(sequences, num_choices, self.packed)
+            features = network_calls.pack_choices(
+                sequences, num_choices, self.packed
+            )
         for name, values in labels.items():
             if isinstance(values, tf.RaggedTensor):
                 values = values.to_tensor(IGNORED)

@@ -7,14 +7,9 @@ from keras import ops
 
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
+from keras_bert.layers import sequences
 from keras_bert.layers.activations import get_activation
 from keras_bert.layers.reshaping import UnfoldChoices
-from keras_bert.layers.sequences import (
-    POOLINGS,
-    WINDOW_POOLINGS,
-    SequencePooling,
-    WindowNumbers,
-)
 from keras_bert.models.encoder import build_encoder
 from keras_bert.models.heads import build_output_layer
 from keras_bert.models.window_pooling import fold_inputs
@@ -66,9 +61,9 @@ def build_embedder(
         TensorShape([2, 3, 128])
     """
     # The texts of packed rows have no windows.
-    windows = ("none",) if packed else ("none", *WINDOW_POOLINGS)
+    windows = ("none",) if packed else ("none", *sequences.WINDOW_POOLINGS)
     for name, value, choices in (
-        ("pooling", pooling, (*POOLINGS, "pooled")),
+        ("pooling", pooling, (*sequences.POOLINGS, "pooled")),
         ("window_pooling", window_pooling, windows),
     ):
         if value not in choices:
@@ -89,7 +84,7 @@ def build_embedder(
             if packed
             else ops.zeros_like(rows["input_ids"][:, :1])
         )
-        vectors = SequencePooling(pooling, name="pooling")(
+        vectors = sequences.SequencePooling(pooling, name="pooling")(
             x, rows["input_mask"], cls_positions
         )
     for i, (size, activation) in enumerate(dense):
@@ -104,10 +99,10 @@ def build_embedder(
     )
     if window_pooling != "none":
         num_windows = keras.Input((None,), dtype="int32", name="num_windows")
-        numbers = WindowNumbers(name="window_numbers")(
+        numbers = sequences.WindowNumbers(name="window_numbers")(
             num_windows, inputs["input_ids"]
         )
-        embeddings = SequencePooling(
+        embeddings = sequences.SequencePooling(
             window_pooling, dtype="float32", name="window_pooling"
         )(embeddings, numbers, num_windows)  # [B, M, H] -> [B, C, H]
         inputs = {**inputs, "num_windows": num_windows}

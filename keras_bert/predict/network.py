@@ -11,12 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from keras_bert.errors import InputError
+from keras_bert.predict import versions
 from keras_bert.predict.functions import Spec
-from keras_bert.predict.versions import (
-    MODEL_FILES,
-    format_of,
-    read_description,
-)
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -67,14 +63,16 @@ def load_network(version: Path) -> Network:
 
     Raises InputError if its runtime is not installed, or its file is damaged.
     """
-    model_format = format_of(version)
+    model_format = versions.format_of(version)
     load = {
         "litert": _load_litert,
         "onnx": _load_onnx,
         "openvino": _load_openvino,
     }[model_format]
-    description = read_description(version)
-    run = load(version / MODEL_FILES[model_format], description["precision"])
+    description = versions.read_description(version)
+    run = load(
+        version / versions.MODEL_FILES[model_format], description["precision"]
+    )
     inputs, outputs = (
         {
             name: Spec(np.dtype(x["dtype"]), tuple(x["shape"]))

@@ -20,11 +20,7 @@ from keras_bert.errors import InputError
 from keras_bert.io.input_files import open_text
 from keras_bert.io.paths import to_path
 from keras_bert.io.resumable_file import ResumableFile
-from keras_bert.predict.served_model import (
-    ServedModel,
-    capitalized,
-    is_unicode,
-)
+from keras_bert.predict import served_model
 
 # JSON that was cut off, a dict of Python, or a list of strings or objects.
 _LIKE_JSON = re.compile(r"""\s*(\{\s*["']|\[\s*["'{[])""")
@@ -89,7 +85,7 @@ def read_request_lines(
 
 
 def answer_lines(
-    model: ServedModel, lines: Sequence[RequestLine]
+    model: served_model.ServedModel, lines: Sequence[RequestLine]
 ) -> tuple[list[dict[str, Any]], int]:
     """Returns each request with its answer, and the number of wrong lines.
 
@@ -114,13 +110,15 @@ def to_json_line(answer: dict[str, Any]) -> str:
     return json.dumps(answer, ensure_ascii=False) + "\n"
 
 
-def read_request(model: ServedModel, line: RequestLine) -> dict[str, Any]:
+def read_request(
+    model: served_model.ServedModel, line: RequestLine
+) -> dict[str, Any]:
     """Returns the request on a line.
 
     Raises InputError, which names the line, if it is not one.
     """
-    place = capitalized(line.place)
-    if not is_unicode(line.text):
+    place = served_model.capitalized(line.place)
+    if not served_model.is_unicode(line.text):
         raise InputError(f"{place} is not UTF-8; convert the text to UTF-8.")
     if "\0" in line.text:
         raise InputError(

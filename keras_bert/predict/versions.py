@@ -13,13 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert.errors import InputError
-from keras_bert.io.folders import (
-    MARKER,
-    claim_folder,
-    file_states,
-    list_names,
-    upload_folder,
-)
+from keras_bert.io import folders
 from keras_bert.io.paths import is_remote, to_path
 from keras_bert.io.whole_files import write_error_named
 
@@ -88,7 +82,7 @@ def find_versions(model_dir: str | Path) -> dict[int, Path]:
     return {
         number: path
         for number, path in numbered_folders(model_dir).items()
-        if is_version(file_states(path))
+        if is_version(folders.file_states(path))
     }
 
 
@@ -97,7 +91,7 @@ def numbered_folders(model_dir: str | Path) -> dict[int, Path]:
     model_dir = to_path(model_dir)
     return {
         int(name): model_dir / name
-        for name in list_names(model_dir)
+        for name in folders.list_names(model_dir)
         if re.fullmatch("[0-9]+", name)
     }
 
@@ -109,7 +103,10 @@ def is_version(files: Collection[str]) -> bool:
     marked until it is whole; other tools copy theirs without a mark.
     """
     names = set(files)
-    return not names.isdisjoint(MODEL_FILES.values()) and MARKER not in names
+    return (
+        not names.isdisjoint(MODEL_FILES.values())
+        and folders.MARKER not in names
+    )
 
 
 def format_of(version: Path) -> str:
@@ -129,9 +126,9 @@ def read_description(version: Path) -> dict[str, Any]:
 
 def _upload(source, target):
     with write_error_named(target):
-        is_free = claim_folder(target)
+        is_free = folders.claim_folder(target)
         if is_free:
-            upload_folder(source, target)
+            folders.upload_folder(source, target)
         return is_free
 
 

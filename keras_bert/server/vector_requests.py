@@ -9,11 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert.server.json_answers import (
-    write_embeddings,
-    write_similarities,
-    write_vectors,
-)
+from keras_bert.server import json_answers
 from keras_bert.server.json_requests import DEFAULT_SIGNATURE, Call
 from keras_bert.server.json_values import shown, to_bytes
 from keras_bert.server.refusal import Refusal
@@ -34,19 +30,21 @@ _PROMPTS: Mapping[Any, tuple[str, ...]] = {
 
 def read_embeddings(values: Mapping[str, Any], servable: Any) -> Call:
     """Reads OpenAI's request for vectors."""
-    return _call(values, values["input"], servable, write_embeddings)
+    return _call(
+        values, values["input"], servable, json_answers.write_embeddings
+    )
 
 
 def read_embed(values: Mapping[str, Any], servable: Any) -> Call:
     """Reads text-embeddings-inference's request for vectors."""
-    return _call(values, values["inputs"], servable, write_vectors)
+    return _call(values, values["inputs"], servable, json_answers.write_vectors)
 
 
 def read_similarity(values: Mapping[str, Any], servable: Any) -> Call:
     """Reads text-embeddings-inference's request for cosines."""
     inputs, settings = values["inputs"], values.get("parameters") or {}
     texts = [inputs["source_sentence"], *inputs["sentences"]]
-    return _call(settings, texts, servable, write_similarities)
+    return _call(settings, texts, servable, json_answers.write_similarities)
 
 
 def prompt_of(values: Mapping[str, Any], servable: Any) -> str | None:

@@ -102,6 +102,13 @@ class BertPreprocessor(tf.Module):
     def __post_init__(self):
         super().__init__(name="bert_preprocessor")
         check_room_for_pair(self.max_seq_length)
+        for name in ("doc_stride", "max_num_windows"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 0:
+                raise InputError(
+                    f"{name} is {value!r}, but must be a whole number, 0 or "
+                    "above."
+                )
 
     def __call__(self, first: Any, second: Any = None) -> dict[str, tf.Tensor]:
         """Packs texts, or pairs of texts, to int32 [B, S], or [B, W, S].
@@ -129,6 +136,11 @@ class BertPreprocessor(tf.Module):
         """
         segments = [self.tokenizer(x) for x in to_columns(first, second)]
         if self.doc_stride:
+            if len(segments) > 1:
+                raise InputError(
+                    "Pairs have no windows; leave doc_stride out, or give one "
+                    "column of texts."
+                )
             (ids,) = segments
             return self._pack_windows(ids)
         return pack_segments(

@@ -111,7 +111,16 @@ class TokenizerBase:
         return len(self.vocab)
 
     def tokens(self, ids) -> list[str]:
-        """Returns the word pieces of a flat sequence of ids, for display."""
+        """Returns the word pieces of a flat sequence of ids, for display.
+
+        Raises InputError for an id that is not in the vocabulary.
+        """
+        for i in ids:
+            if int(i) not in range(self.vocab_size):
+                raise InputError(
+                    f"Id {i} is not in the vocabulary, which has "
+                    f"{self.vocab_size} pieces."
+                )
         return [self.vocab[int(i)] for i in ids]
 
 

@@ -39,7 +39,9 @@ class Callbacks:
         optimizer: keras.optimizers.Optimizer,
         **params: int,
     ):
-        self._callbacks = list(callbacks)
+        if isinstance(callbacks, keras.callbacks.Callback):
+            callbacks = [callbacks]
+        self._callbacks = list(callbacks or ())
         self._model = model
         if callbacks:
             model.optimizer = optimizer  # as TensorBoard's expects it

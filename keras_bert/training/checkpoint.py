@@ -26,15 +26,10 @@ from absl import logging
 from safetensors import numpy as safetensors_numpy
 
 from keras_bert.errors import InputError
+from keras_bert.io import whole_files
 from keras_bert.io.folders import local_copy
 from keras_bert.io.paths import is_remote
 from keras_bert.io.safetensors_file import write_arrays
-from keras_bert.io.whole_files import (
-    atomic_path,
-    full_disk_named,
-    is_whole,
-    remove,
-)
 from keras_bert.training.fingerprint import FINGERPRINT_FILE
 from keras_bert.training.gradients import seed_variables
 
@@ -144,7 +139,7 @@ def checkpoint_writer(
         kept = _checkpoints(folder)[-keep_max:]
         for checkpoint in _folders(folder):
             if checkpoint not in kept:
-                remove(checkpoint)
+                whole_files.remove(checkpoint)
 
     def save(step):
         # Copies, because the next step may write to the memory of an array.
@@ -176,8 +171,8 @@ def write_checkpoint(
     disk is full.
     """
     with (
-        full_disk_named(folder, safetensors.SafetensorError),
-        atomic_path(folder) as path,
+        whole_files.full_disk_named(folder, safetensors.SafetensorError),
+        whole_files.atomic_path(folder) as path,
     ):
         path.mkdir()
         for name, arrays in files.items():
@@ -237,7 +232,7 @@ def latest_step(folder: Path) -> int:
             f"moved to {aside.name}, and the run resumes from the checkpoint "
             "before it."
         )
-        remove(aside)
+        whole_files.remove(aside)
         checkpoint.replace(aside)  # local: on a store, nothing is found damaged
     return 0
 
@@ -277,7 +272,7 @@ def _checkpoint(folder, step):
 
 
 def _checkpoints(folder):
-    return sorted(filter(is_whole, _folders(folder)))
+    return sorted(filter(whole_files.is_whole, _folders(folder)))
 
 
 def _folders(folder):

@@ -203,9 +203,13 @@ def score_run(qrels: Qrels, run: Run) -> dict[str, float]:
     if not qrels:
         raise InputError("There is no judged query, so nothing to score.")
     evaluator = import_trec_eval().RelevanceEvaluator(
-        qrels, set(_METRICS.values())
+        # Its C code takes no numbers of NumPy.
+        {q: {d: int(x) for d, x in qrels[q].items()} for q in qrels},
+        set(_METRICS.values()),
     )
-    rows = evaluator.evaluate({q: dict(run.get(q, {})) for q in qrels}).values()
+    rows = evaluator.evaluate(
+        {q: {d: float(x) for d, x in run.get(q, {}).items()} for q in qrels}
+    ).values()
     for row in rows:
         if row["recip_rank"] < 1 / 10:  # trec_eval looks at all ranks
             row["recip_rank"] = 0.0

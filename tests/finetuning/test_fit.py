@@ -350,6 +350,16 @@ def test_words(words):
      Says("The label of example 2 is nan")),
     ("a fraction", lambda x: learn_labels([{"label": 0.5}]),
      Says("is 0.5; give y or a column label, of strings, integers or bool")),
+    ("a matrix of names", lambda x: with_label_names(
+        [{"label": [0, 1]}, {"label": [1, 1]}], ["0", "1"]),
+     Says("is a list of 0 and 1 of equal length")),
+    ("a name of two columns", lambda x: _as_rows(pd.concat(
+        [pd.DataFrame({"id": [1, 2], "text": TEXTS[:2]}),
+         pd.DataFrame({"id": [1, 2]})], axis=1)),
+     Says("Several columns are named 'id'")),
+    ("named tuples", lambda x: _as_rows(
+        list(pd.DataFrame({"text": ["a"]}).itertuples())),
+     [{"Index": 0, "text": "a"}]),
     ("the number of a name", lambda x: with_label_names(ROWS, ["no", "yes"]),
      Says("Label 1 of example 1 is not one of the strings 'no', 'yes'; if it")),
 )  # fmt: skip
@@ -405,6 +415,14 @@ ONE_LABEL = Says("needs at least two labels")
     ("fields of the data", lambda c: _classifier(c)._learn(
         [{"review": "a", "label": 1}, {"review": "b", "label": 2}],
         None)[0].text_fields, ("review",)),
+    ("a second text that the first row lacks", _fit(
+        [("a", None), ("b", "c")], [0, 1]), Says("other_text of example 1")),
+    ("texts and pairs", _fit(["a", ("b", "c")], [0, 1]),
+     Says("Example 1 has no field 'other_text'")),
+    ("a field twice", _make(["a", "b"], ("text", "text")),
+     Says("give each a name of its own")),
+    ("the label as a field", _make(["a", "b"], ("text", "label")),
+     Says("none the name label")),
     ("fields of choices", lambda c: MultipleChoiceModel.from_pretrained(
         c)._learn([{"id": "1", "context": "a", "endings": ["b"]}],
         None)[0].text_fields, ("context", "endings")),
@@ -428,6 +446,19 @@ def test_a_model_of_the_kind_keeps_its_task(checkpoint, tmp_path):
         labels=("0", "1"),
         settings=dataclasses.replace(spec.settings, window_pooling="mean"),
     )
+    for wrong, message in (
+        (("yes", "no"), "the model has them in the order"),
+        (("a", "b", "c"), "the model has 2"),
+    ):
+        with pytest.raises(keras_bert.InputError, match=message):
+            _classifier(tmp_path / "saved", wrong)
+
+
+def test_an_embedder_learns_another_number_of_texts():
+    model = keras_bert.TextEmbedder.from_pretrained("mini_en")
+    triplet = (["a"], ["b"], ["c"])
+    spec, _ = model._learn(triplet, None)
+    assert spec.text_fields == ("text", "other_text", "negative")
 
 
 def test_a_classifier_reads_what_the_checkpoint_has(

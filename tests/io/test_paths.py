@@ -130,3 +130,8 @@ def test_old_copies_are_removed(remote):
     assert [copy.exists() for copy in copies] == [False] * 2 + [True] * 4
     local = copies[-1].parents[1]
     assert local_copy(local) == local
+
+
+def test_a_tilde_is_the_home_of_the_user(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert to_path("~/models") == tmp_path / "models"

@@ -203,3 +203,29 @@ def test_a_dataset_of_pairs_with_labels(preprocessor):
     labelled = tf.data.Dataset.from_tensors((pairs[0], [1, 0]))
     with pytest.raises(Exception, match=f"Numbers of type int32.*{LABELS}"):
         labelled.map(preprocessor)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"doc_stride": -1},
+        {"doc_stride": 2.5},
+        {"doc_stride": 4, "max_num_windows": -1},
+    ],
+    ids=str,
+)
+def test_wrong_windows_are_refused(vocab_file, settings):
+    with pytest.raises(InputError, match="must be a whole number, 0 or above"):
+        BertPreprocessor(BertTokenizer(vocab_file), 16, **settings)
+
+
+def test_pairs_have_no_windows(vocab_file):
+    preprocess = BertPreprocessor(BertTokenizer(vocab_file), 16, doc_stride=4)
+    with pytest.raises(InputError, match="Pairs have no windows"):
+        preprocess(["a"], ["b"])
+
+
+@pytest.mark.parametrize("number", [-1, 10**6])
+def test_an_id_of_no_piece_is_refused(vocab_file, number):
+    with pytest.raises(InputError, match=f"Id {number} is not in the vocab"):
+        BertTokenizer(vocab_file).tokens([number])

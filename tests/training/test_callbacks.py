@@ -170,3 +170,10 @@ def test_early_stopping_of_keras(tmp_path):
     )
     _, figures = train_small(tmp_path, 10, LONG, callbacks=[stopping])
     assert figures["step"] == 8
+
+
+@pytest.mark.parametrize("callbacks", [None, keras.callbacks.Callback()])
+def test_none_or_one_callback_needs_no_list(callbacks):
+    calls = Callbacks(callbacks, keras.Sequential(), None)
+    calls.call("on_epoch_begin", 0)
+    assert not calls.stops

@@ -230,3 +230,9 @@ def test_wrong_files_are_refused(
 def test_nonsense_is_refused(changes, message):
     with pytest.raises(InputError, match=message):
         RetrievalConfig(**changes)
+
+
+def test_scores_may_be_numbers_of_numpy():
+    qrels = {"q": {"a": np.int64(1), "b": 0.0}}
+    run = {"q": {"a": np.float32(0.5), "b": np.float64(0.9)}}
+    assert score_run(qrels, run)["mrr@10"] == 0.5

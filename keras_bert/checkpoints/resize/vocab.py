@@ -20,14 +20,9 @@ from keras_bert.checkpoints.resize.config import (
 from keras_bert.errors import InputError
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import check_is_new
+from keras_bert.text import vocab_learner
 from keras_bert.text.new_pieces import INSIDE, choose_new_pieces, split_word
 from keras_bert.text.tokenizer import BertTokenizer
-from keras_bert.text.vocab_learner import (
-    check_lines,
-    count_tokens,
-    count_words,
-    words_of_texts,
-)
 
 # One line of 20 is held out.
 _HELD_OUT = 20
@@ -93,12 +88,14 @@ def extend_vocab(
     """
     config = config or ExtendVocabConfig()
     check_is_new(output_dir)
-    check_lines(lines=lines, words=words)
+    vocab_learner.check_lines(lines=lines, words=words)
     arrays, bert_config, tokenizer, task = read_checkpoint(checkpoint)
     vocab = list(tokenizer.vocab)
     held_out_lines: list[str] = []
-    learned = count_words(_without(held_out_lines, lines), tokenizer.settings)
-    held_out = count_words(held_out_lines, tokenizer.settings)
+    learned = vocab_learner.count_words(
+        _without(held_out_lines, lines), tokenizer.settings
+    )
+    held_out = vocab_learner.count_words(held_out_lines, tokenizer.settings)
     words = [word.strip() for word in words if word.strip()]
     if bool(words) == bool(learned):
         found = "Both a text and words were" if words else "No word was"
@@ -132,7 +129,7 @@ def extend_vocab(
     )
     figures["num_words"] = num_words = sum(held_out.values())
     for when, x in (("before", tokenizer), ("after", new_tokenizer)):
-        per_piece = count_tokens(x, held_out)
+        per_piece = vocab_learner.count_tokens(x, held_out)
         figures[f"tokens_per_word_{when}"] = float(per_piece.sum() / num_words)
         figures[f"unknown_words_{when}"] = int(per_piece[x.unk_id])
     return figures
@@ -184,15 +181,15 @@ def trim_vocab(
     """
     config = config or TrimVocabConfig()
     check_is_new(output_dir)
-    check_lines(lines=lines)
+    vocab_learner.check_lines(lines=lines)
     arrays, bert_config, tokenizer, task = read_checkpoint(checkpoint)
-    word_counts = count_words(lines, tokenizer.settings)
+    word_counts = vocab_learner.count_words(lines, tokenizer.settings)
     if not word_counts:
         raise InputError(
             "The text has no word, so no piece would be kept; give the text "
             "that the model is meant to read."
         )
-    used = count_tokens(tokenizer, word_counts)
+    used = vocab_learner.count_tokens(tokenizer, word_counts)
     vocab, special = tokenizer.vocab, set(tokenizer.special_tokens)
     ids = {
         i
@@ -234,7 +231,7 @@ def _pieces_of_list(words, tokenizer):
 
     Raises InputError for a line that is not one word for the tokenizer.
     """
-    rows = words_of_texts(
+    rows = vocab_learner.words_of_texts(
         [word.removeprefix(INSIDE) for word in words], tokenizer.settings
     )
     new = {}  # a dict is an ordered set

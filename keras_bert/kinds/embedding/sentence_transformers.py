@@ -10,13 +10,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from keras_bert.checkpoints import sentence_transformers
 from keras_bert.checkpoints.find import length_beside
-from keras_bert.checkpoints.sentence_transformers import (
-    MODULES_FILE,
-    module_class,
-    modules_folder,
-    read_modules_file,
-)
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.io.whole_files import read_json
@@ -46,10 +41,10 @@ def read_settings(folder: Path, bert_config: BertConfig) -> EmbeddingSettings:
     Raises InputError if it has a module or a setting that this package does
     not have.
     """
-    root = modules_folder(folder)
+    root = sentence_transformers.modules_folder(folder)
     assert root is not None
-    modules = read_modules_file(root)
-    names = [module_class(module) for module in modules]
+    modules = sentence_transformers.read_modules_file(root)
+    names = [sentence_transformers.module_class(module) for module in modules]
     num_dense = names.count("Dense")
     ours = ["Transformer", "Pooling"] + num_dense * ["Dense"]
     if names not in (ours, [*ours, "Normalize"]):
@@ -125,7 +120,7 @@ def module_files(
         modules.append(("Normalize", {}))
     folders = ["", *(f"{i}_{modules[i][0]}" for i in range(1, len(modules)))]
     files: dict[str, Any] = {
-        MODULES_FILE: [
+        sentence_transformers.MODULES_FILE: [
             {
                 "idx": i,
                 "name": str(i),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import tensorflow as tf
+from absl import logging
 from keras import ops
 
 from keras_bert.checkpoints.heads import TOKEN_CLASSIFIER
@@ -81,6 +82,12 @@ class TokenClassification(Kind):
 
     def __init__(self, spec, tokenizer):
         super().__init__(spec, tokenizer)
+        if all(label.isdecimal() for label in spec.labels):
+            logging.warning(
+                "The labels are numbers, so each word counts as an entity; give "
+                "names such as O and B-PER: [[names[i] for i in tags] for tags "
+                "in labels]."
+            )
         self._has_crf = spec.settings.crf
         if self._has_crf:
             objective = Objective(crf_loss, soft_loss=_soft_crf_loss)

@@ -4,17 +4,9 @@ import dataclasses
 
 import tensorflow as tf
 
-from keras_bert.pretraining.write.config import (
-    STRETCH_NAMES,
-    check_max_seq_length,
-)
+from keras_bert.pretraining.write import config
 from keras_bert.pretraining.write.documents_to_pairs import pack_pairs
-from keras_bert.text.masking import (
-    MaskedLMMasker,
-    row_bits,
-    to_integers,
-    to_uniform,
-)
+from keras_bert.text import masking
 from keras_bert.text.tokenizer import BertTokenizer
 
 
@@ -54,14 +46,14 @@ class InstanceDrawer(tf.Module):
     """
 
     tokenizer: BertTokenizer
-    masker: MaskedLMMasker
+    masker: masking.MaskedLMMasker
     _: dataclasses.KW_ONLY
     max_seq_length: int = 128
     random_seed: int = 12345
 
     def __post_init__(self):
         super().__init__(name="instance_drawer")
-        check_max_seq_length(self.max_seq_length)
+        config.check_max_seq_length(self.max_seq_length)
 
     def __call__(
         self, serialized: tf.Tensor, epochs: tf.Tensor, records: tf.Tensor
@@ -79,7 +71,7 @@ class InstanceDrawer(tf.Module):
         """
         features = tf.io.parse_example(
             serialized,
-            {n: tf.io.RaggedFeature(tf.int64) for n in STRETCH_NAMES},
+            {n: tf.io.RaggedFeature(tf.int64) for n in config.STRETCH_NAMES},
         )
         features = {
             name: tf.cast(ragged.to_tensor(), tf.int32)
@@ -93,11 +85,13 @@ class InstanceDrawer(tf.Module):
         lengths = features["sentence_lengths"]  # [B, sentences]
         num_sentences = tf.math.count_nonzero(lengths, axis=1, dtype=tf.int32)
         # The masker uses the streams 0 to 3.
-        bits = row_bits(seeds, 4, tf.range(2))
-        num_first = 1 + to_integers(
+        bits = masking.row_bits(seeds, 4, tf.range(2))
+        num_first = 1 + masking.to_integers(
             bits[:, 0], tf.maximum(num_sentences - 1, 1)
         )
-        is_random = (num_sentences == 1) | (to_uniform(bits[:, 1]) < 0.5)
+        is_random = (num_sentences == 1) | (
+            masking.to_uniform(bits[:, 1]) < 0.5
+        )
         sentence = tf.range(tf.shape(lengths)[1])
         first = tf.reduce_sum(
             tf.where(sentence < num_first[:, None], lengths, 0), axis=1
@@ -148,6 +142,6 @@ def _gathered(lengths, target):
 def _lost_in_front(seeds, stream, num_lost):
     """Returns how many tokens [B] are lost at the front; else at the end."""
     column = tf.range(tf.reduce_max(num_lost))
-    is_front = to_uniform(row_bits(seeds, stream, column)) < 0.5
+    is_front = masking.to_uniform(masking.row_bits(seeds, stream, column)) < 0.5
     is_lost = column < num_lost[:, None]
     return tf.math.count_nonzero(is_front & is_lost, axis=1, dtype=tf.int32)

@@ -10,14 +10,9 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.io.whole_files import full_disk_named, shared_path, write_json
+from keras_bert.pretraining.write import documents_to_pairs
 from keras_bert.pretraining.write.arrays_to_records import serialize_examples
 from keras_bert.pretraining.write.config import V2_NAMES, PretrainingDataConfig
-from keras_bert.pretraining.write.documents_to_pairs import (
-    corpus_maker,
-    draw_rows,
-    pack_pairs,
-    stretch_features,
-)
 from keras_bert.pretraining.write.text_to_blocks import Block
 from keras_bert.text.masking import MaskedLMMasker
 from keras_bert.text.tokenizer import BertTokenizer
@@ -36,7 +31,7 @@ class RecordMaker:
     def __init__(self, tokenizer: BertTokenizer, config: PretrainingDataConfig):
         self._tokenizer = tokenizer
         self._config = config
-        self._corpus = corpus_maker(
+        self._corpus = documents_to_pairs.corpus_maker(
             tokenizer, by_punctuation=config.split_sentences
         )
         self._masker = MaskedLMMasker(tokenizer, config=config)
@@ -80,7 +75,7 @@ class RecordMaker:
         corpus = self._corpus(block.documents)
         # Python hashes the text of a seed alike everywhere.
         generator = random.Random(f"{config.random_seed}/{block.number}")
-        rows = draw_rows(corpus, config, generator)
+        rows = documents_to_pairs.draw_rows(corpus, config, generator)
         order = np.random.default_rng(generator.getrandbits(64))
         rows = rows[order.permutation(len(rows))]
         counts.update(
@@ -93,7 +88,7 @@ class RecordMaker:
         def serialized(begin):
             chunk = rows[begin : begin + _INSTANCES_PER_CALL]
             if config.dynamic_masking:
-                features = stretch_features(corpus, chunk)
+                features = documents_to_pairs.stretch_features(corpus, chunk)
             else:
                 # An instance's seed does not depend on the size of a call.
                 seeds = np.full((len(chunk), 3), config.random_seed, np.int64)
@@ -128,7 +123,7 @@ class RecordMaker:
         begin, end, second_begin, second_end, is_random = tf.unstack(
             pairs, axis=1
         )
-        features = pack_pairs(
+        features = documents_to_pairs.pack_pairs(
             ids,
             begin,
             end - begin,

@@ -6,10 +6,7 @@ import math
 import keras
 from keras import ops
 
-from keras_bert.training.optimizers.backend import (
-    half_square_sum,
-    subtract_product,
-)
+from keras_bert.training.optimizers import backend
 from keras_bert.training.optimizers.optimizer import DecoupledDecayOptimizer
 
 # JAX has no float64 by default.
@@ -101,12 +98,12 @@ class Lamb(DecoupledDecayOptimizer):
             # Not *=, which on torch changes the rate of all variables. Not in
             # the compiled loop: on a CPU, XLA computes a sum on one core.
             p, u = map(
-                half_square_sum,
+                backend.half_square_sum,
                 (ops.convert_to_tensor(slot.variable), direction),
             )
             ratio = ops.where((p > 0) & (u > 0), ops.sqrt(p / u), 1.0)
             rate = rate * ratio
-        subtract_product(slot.variable, rate, direction)
+        backend.subtract_product(slot.variable, rate, direction)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")

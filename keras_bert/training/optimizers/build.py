@@ -8,19 +8,14 @@ import tensorflow as tf
 
 from keras_bert.training.config import TrainConfig
 from keras_bert.training.distribution import sum_over_replicas
-from keras_bert.training.optimizers.adam import (
-    AdamW,
-    AdamWeightDecay,
-    Lamb,
-    WarmupDecay,
-)
+from keras_bert.training.optimizers import adam
 
 _CLASSES: dict[str, tuple[type, dict[str, Any]]] = {
-    "adam_weight_decay": (AdamWeightDecay, {}),
-    "lamb": (Lamb, {}),
+    "adam_weight_decay": (adam.AdamWeightDecay, {}),
+    "lamb": (adam.Lamb, {}),
     # Keras' epsilon, and Keras' way of looking at the last part of a path.
     "adamw": (
-        AdamW,
+        adam.AdamW,
         {
             "epsilon": 1e-7,
             "exclude_from_weight_decay": (r"(bias|gamma|beta)[^/]*$",),
@@ -46,7 +41,7 @@ def build_optimizer(
     """
     optimizer_class, options = _CLASSES[config.optimizer]
     optimizer = optimizer_class(
-        WarmupDecay(
+        adam.WarmupDecay(
             config.learning_rate,
             num_train_steps,
             num_warmup_steps,

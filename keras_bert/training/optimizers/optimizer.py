@@ -9,11 +9,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_bert.training.optimizers.backend import (
-    half_square_sum,
-    run_update,
-    sum_dense,
-)
+from keras_bert.training.optimizers import backend
 
 # Options of a Keras optimizer that ours would ignore.
 _REFUSED = (
@@ -153,7 +149,9 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
         slots = [slot for slot, grad in pairs if grad is not None]
         # The reference also makes the gradient of an embedding dense: its
         # moments decay for every row at every step.
-        grads = sum_dense([grad for _, grad in pairs if grad is not None])
+        grads = backend.sum_dense(
+            [grad for _, grad in pairs if grad is not None]
+        )
         scale = self.clip_scale(grads) if self.global_clipnorm else 1.0
         learning_rate = self.learning_rate
         for slot, grad in zip(slots, grads, strict=True):
@@ -176,7 +174,7 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
         decay, beta_1, beta_2 and epsilon.
         """
         decay = 0.0 if slot.is_excluded else self.weight_decay_rate
-        return run_update(
+        return backend.run_update(
             update,
             (decay, self.beta_1, self.beta_2, self.epsilon),
             (slot.momentum, slot.velocity, slot.variable),
@@ -188,7 +186,7 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
         """Returns the factor of all gradients, NaN if they are not finite."""
         # Only computes the factor: the update reads each gradient anyway, and
         # a product of its own would read and write them all once more.
-        halves = [half_square_sum(g) for g in grads]
+        halves = [backend.half_square_sum(g) for g in grads]
         norm = ops.sqrt(2.0 * ops.sum(ops.stack(halves)))
         scale = self.global_clipnorm / ops.maximum(norm, self.global_clipnorm)
         return scale + (norm - norm)
