@@ -72,13 +72,13 @@ def main() -> None:
     ]
     sentences = [x for text in paragraphs for x in _SENTENCE_END.split(text)]
     texts = [
-        *choose(sentences, 25, 300, 70_000),
-        *choose(paragraphs, 400, 1_500, 25_000),
-        *choose([article["title"] for article in articles], 3, 100, 3_000),
+        *choose(sentences, 25, 300, 170_000),
+        *choose(paragraphs, 400, 1_500, 45_000),
+        *choose([article["title"] for article in articles], 3, 100, 5_000),
         *choose(read_nli(data_dir), 3, 600, 60_000),
         *choose(read_stsb(data_dir), 3, 600, 12_000),
         *choose(read_questions(data_dir), 10, 300, 20_000),
-        *choose(read_novels(data_dir), 25, 250, 8_000),
+        *choose(read_novels(data_dir), 25, 250, 12_000),
     ]
     texts = list(dict.fromkeys(texts))
     random.shuffle(texts)

@@ -84,9 +84,9 @@ class TokenClassification(Kind):
         super().__init__(spec, tokenizer)
         if all(label.isdecimal() for label in spec.labels):
             logging.warning(
-                "The labels are numbers, so each word counts as an entity; give "
-                "names such as O and B-PER: [[names[i] for i in tags] for tags "
-                "in labels]."
+                "The labels are numbers, so each word counts as an entity; "
+                "give names such as O and B-PER: [[names[i] for i in tags] for "
+                "tags in labels]."
             )
         self._has_crf = spec.settings.crf
         if self._has_crf:
