@@ -107,7 +107,7 @@ def test_a_score_does_not_count_if_the_loss_is_not_finite(tmp_path):
 def test_a_full_disk_leaves_the_best_so_far(tmp_path, monkeypatch):
     save_file = checkpoint.safetensors_numpy.save_file
 
-    def no_room_for_best(arrays, file):
+    def no_room_for_best(arrays, file, *rest):
         if "best" in file.parent.name:
             raise safetensors.SafetensorError("No space left on device")
         save_file(arrays, file)
