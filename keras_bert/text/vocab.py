@@ -155,9 +155,9 @@ def load_vocab(
     missing = [token for token in special_tokens if token not in vocab]
     if missing:
         raise InputError(
-            f"The vocabulary {path} has no {', '.join(missing)}, which BERT "
-            "needs, each on a line of its own. If the vocabulary has other "
-            "names for them, give SpecialTokens."
+            f"The vocabulary {path} has no {', '.join(missing)}, "
+            "which BERT needs, each on a line of its own. If the vocabulary "
+            "has other names for them, give SpecialTokens."
         )
     ((first, num_lines),) = collections.Counter(vocab).most_common(1)
     if num_lines > 1:
