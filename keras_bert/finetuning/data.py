@@ -88,13 +88,17 @@ def learn_labels(rows: Sequence[Row]) -> tuple[str, ...]:
     return names
 
 
-def with_label_names(rows: Sequence[Row], labels: Sequence[str]) -> list[Row]:
+def with_label_names(
+    rows: Sequence[Row], labels: Sequence[str], *, are_tags: bool = False
+) -> list[Row]:
     """Returns rows in which a label that is an integer or a bool is its name.
 
     Raises InputError if it is not the text of a label, or if the labels are a
-    matrix of 0 and 1.
+    matrix of 0 and 1. With `are_tags`, a list has the tags of words, and 0 and
+    1 may be the names of two.
     """
-    _check_is_no_matrix(rows)
+    if not are_tags:
+        _check_is_no_matrix(rows)
 
     def name(label, number):
         if isinstance(label, (list, tuple)):

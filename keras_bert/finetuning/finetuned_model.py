@@ -39,6 +39,7 @@ from keras_bert.kinds.kind import Answer, Kind, TaskSpec
 from keras_bert.kinds.registry import get_kind
 from keras_bert.kinds.regression import Regression
 from keras_bert.kinds.spec import build_kind, find_spec, has_spec
+from keras_bert.kinds.token_classification import token_classification
 from keras_bert.predict.versions import find_versions, format_of
 from keras_bert.progress import shown_log
 from keras_bert.training.checkpoint import write_weights
@@ -446,8 +447,13 @@ class FinetunedModel:
         spec = spec or self._spec
         rows = self._read(x, y, spec.text_fields)
         if get_kind(spec.kind).has_labels:
-            return with_label_names(rows, spec.labels)
+            return self._named(rows, spec.labels)
         return rows
+
+    def _named(self, rows, labels):
+        kind = get_kind(self._spec.kind)
+        are_tags = issubclass(kind, token_classification.TokenClassification)
+        return with_label_names(rows, labels, are_tags=are_tags)
 
     def _read(self, x, y=None, text_fields=None):
         return as_rows(
@@ -472,7 +478,7 @@ class FinetunedModel:
         if get_kind(spec.kind).has_labels:
             labels = spec.labels or learn_labels(rows)
             spec = dataclasses.replace(spec, labels=labels)
-            rows = with_label_names(rows, labels)
+            rows = self._named(rows, labels)
         return spec, rows
 
     def _find_fields(self, rows):

@@ -89,16 +89,12 @@ def jsonl(*, columns: Mapping[str, str] | None = None, **files: str) -> Reader:
     """
 
     def rows(path, labeled):
-        for row in json_rows(path):
-            yield (
-                row
-                if columns is None
-                else {
-                    field: row[name]
-                    for field, name in columns.items()
-                    if name in row
-                }
-            )
+        if columns is None:
+            return json_rows(path)
+        return (
+            {field: row[name] for field, name in columns.items() if name in row}
+            for row in json_rows(path)
+        )
 
     return reader(rows, files)
 

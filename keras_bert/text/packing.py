@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -104,7 +105,7 @@ class BertPreprocessor(tf.Module):
         check_room_for_pair(self.max_seq_length)
         for name in ("doc_stride", "max_num_windows"):
             value = getattr(self, name)
-            if not isinstance(value, int) or value < 0:
+            if not isinstance(value, Integral) or value < 0:
                 raise InputError(
                     f"{name} is {value!r}, but must be a whole number, 0 or "
                     "above."

@@ -115,13 +115,14 @@ class TokenizerBase:
 
         Raises InputError for an id that is not in the vocabulary.
         """
-        for i in ids:
-            if int(i) not in range(self.vocab_size):
+        numbers = [int(i) for i in ids]
+        for number in numbers:
+            if number not in range(self.vocab_size):
                 raise InputError(
-                    f"Id {i} is not in the vocabulary, which has "
+                    f"Id {number} is not in the vocabulary, which has "
                     f"{self.vocab_size} pieces."
                 )
-        return [self.vocab[int(i)] for i in ids]
+        return [self.vocab[number] for number in numbers]
 
 
 def load_vocab(

@@ -6,6 +6,7 @@
 import dataclasses
 import importlib.util
 from collections.abc import Sequence
+from numbers import Integral
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -84,7 +85,7 @@ class ListTokenizer(TokenizerBase):
 
 def check_room_for_pair(max_seq_length: int) -> None:
     """Raises InputError if the special tokens of a pair leave no room."""
-    if not isinstance(max_seq_length, int) or max_seq_length < 4:
+    if not isinstance(max_seq_length, Integral) or max_seq_length < 4:
         raise InputError(
             f"max_seq_length is {max_seq_length!r}, but must be at least 4: "
             "a pair has three special tokens."

@@ -202,6 +202,13 @@ def score_run(qrels: Qrels, run: Run) -> dict[str, float]:
     """
     if not qrels:
         raise InputError("There is no judged query, so nothing to score.")
+    for query, relevances in qrels.items():
+        for document, relevance in relevances.items():
+            if relevance != int(relevance):
+                raise InputError(
+                    f"The relevance of {document} for {query} is {relevance}, "
+                    "but must be a whole number."
+                )
     evaluator = import_trec_eval().RelevanceEvaluator(
         # Its C code takes no numbers of NumPy.
         {q: {d: int(x) for d, x in qrels[q].items()} for q in qrels},

@@ -353,6 +353,9 @@ def test_words(words):
     ("a matrix of names", lambda x: with_label_names(
         [{"label": [0, 1]}, {"label": [1, 1]}], ["0", "1"]),
      Says("is a list of 0 and 1 of equal length")),
+    ("tags of two words", lambda x: with_label_names(
+        [{"label": [0, 1]}], ["0", "1"], are_tags=True),
+     [{"label": ["0", "1"]}]),
     ("a name of two columns", lambda x: _as_rows(pd.concat(
         [pd.DataFrame({"id": [1, 2], "text": TEXTS[:2]}),
          pd.DataFrame({"id": [1, 2]})], axis=1)),

@@ -229,3 +229,9 @@ def test_pairs_have_no_windows(vocab_file):
 def test_an_id_of_no_piece_is_refused(vocab_file, number):
     with pytest.raises(InputError, match=f"Id {number} is not in the vocab"):
         BertTokenizer(vocab_file).tokens([number])
+
+
+def test_numbers_of_numpy_and_of_a_generator_are_read(vocab_file):
+    tokenizer = BertTokenizer(vocab_file)
+    assert tokenizer.tokens(i for i in [2, 0]) == tokenizer.tokens([2, 0])
+    BertPreprocessor(tokenizer, np.int64(16), doc_stride=np.int64(4))

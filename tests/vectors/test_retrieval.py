@@ -236,3 +236,5 @@ def test_scores_may_be_numbers_of_numpy():
     qrels = {"q": {"a": np.int64(1), "b": 0.0}}
     run = {"q": {"a": np.float32(0.5), "b": np.float64(0.9)}}
     assert score_run(qrels, run)["mrr@10"] == 0.5
+    with pytest.raises(InputError, match="relevance of b for q is 0.5, but"):
+        score_run({"q": {"b": 0.5}}, run)
