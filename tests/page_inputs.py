@@ -25,6 +25,12 @@ def write_data(folder):
     _write_gzip(folder / "texts/a.tsv.gz", "a good film\nthe movie was bad\n")
     shutil.copytree(folder / "sst2", folder / "SST-2")
 
+    keras_bert.export.convert_checkpoint(
+        folder / "pretrained",
+        folder / "sentence_transformer",
+        "sentence_transformers",
+        settings={"max_seq_length": 16},
+    )
     pair = {"question": "is the film good", "answer": "it is a good film"}
     _write_rows(folder / "articles.jsonl", [{"title": "the fox"}] * 3)
     _write_rows(folder / "answers/train.jsonl", [pair] * 4)

@@ -7,6 +7,9 @@ r"""Trains a small network to give the vectors of a large one, without labels.
     keras-bert distill --teacher=large --checkpoint=student \
         --input_file='texts/*.txt.gz' --output_dir=out
 
+With --hidden_layer_map, the network also learns the hidden states of the
+teacher, which must have the same vocabulary.
+
 A line is a text. With --field, it is a JSON object with this field, or has
 columns with tabs between them. Repeat the command to resume a stopped run.
 

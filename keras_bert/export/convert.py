@@ -28,7 +28,12 @@ from keras_bert.io.whole_files import atomic_path, check_is_new, to_json
 from keras_bert.kinds.embedding.embedding import Embedding
 from keras_bert.kinds.embedding.sentence_transformers import module_files
 from keras_bert.kinds.registry import get_kind, known_kinds
-from keras_bert.kinds.spec import find_spec, has_spec, settings_of
+from keras_bert.kinds.spec import (
+    find_spec,
+    has_spec,
+    settings_of,
+    spec_to_json,
+)
 from keras_bert.text.vocab import load_vocab
 
 FORMATS = (
@@ -65,7 +70,8 @@ def convert_checkpoint(
             "huggingface" (model.safetensors, config.json, vocab.txt,
             tokenizer_config.json), "keras" (model.safetensors under the paths
             of our weights, bert_config.json, vocab.txt,
-            tokenizer_config.json and the task.json of a fine-tuned model),
+            tokenizer_config.json, and a task.json if the model is fine-tuned
+            or one of sentence-transformers),
             "int8" (as "keras", in a quarter of the bytes: matrices are rounded
             to 8 bits, and only this package reads them), "int4" (as "int8",
             but the word embeddings and the feed-forward networks are rounded
@@ -125,7 +131,9 @@ def convert_checkpoint(
     if to in ("int4", "int8"):
         arrays = round_arrays(arrays, bits=4 if to == "int4" else 8)
     if to in ("int4", "int8", "keras"):
-        texts |= find.task_beside(file.parent)
+        texts |= find.task_beside(file.parent) or _task_of_other_library(
+            file.parent, config
+        )
     vocab_file = find.vocab_beside(file.parent)
     if vocab_file is None:
         logging.warning(
@@ -155,6 +163,13 @@ def convert_checkpoint(
             write_safetensors(folder / "model.safetensors", arrays)
         write_texts(folder, texts)
         write_dense_modules(folder, dense)
+
+
+def _task_of_other_library(folder, config):
+    """Returns the text of a task.json, by this name, if there is a task."""
+    if not has_spec(folder):
+        return {}
+    return {"task.json": spec_to_json(find_spec(folder, config))}
 
 
 def _task_beside(folder, config):

@@ -62,7 +62,8 @@ def check_distillation(
     if its_tokenizer.vocab != tokenizer.vocab:
         raise InputError(
             f"The teacher {folder} has another vocabulary than the network; "
-            "set vocab_file to the vocab.txt of the teacher."
+            "start from random weights with the teacher's vocab.txt, or from a "
+            "checkpoint that has this vocabulary."
         )
     for which, network, numbers in (
         ("network", bert_config, layers.keys()),

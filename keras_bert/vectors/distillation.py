@@ -13,6 +13,7 @@ import numpy as np
 from keras_bert.errors import InputError
 from keras_bert.finetuning.config import FinetuningConfig
 from keras_bert.finetuning.encoding import encoded_folder
+from keras_bert.finetuning.folder import finetuned_folder, read_kind
 from keras_bert.finetuning.run import finetune
 from keras_bert.io.paths import to_path
 from keras_bert.tasks.base import Row, Task
@@ -42,6 +43,10 @@ def distill(
     a text (Reimers and Gurevych 2020, arXiv 2004.09813, with another distance).
     The vocabularies may differ. The vectors of the teacher are computed once,
     also over several calls, and kept in a file; every 100th text is held out.
+
+    With a `hidden_layer_map` in the config, the network also learns the hidden
+    states of the teacher, token by token. Then the vocabularies must be the
+    same, and the teacher is called in every step.
 
     A good beginning is the teacher with some of its layers (`keep_layers`) and
     a part of its vocabulary (`trim_vocab`).
@@ -82,7 +87,9 @@ def distill(
 
     Raises:
         InputError: If the vectors of the two have different sizes, if there
-            are fewer than two texts, or a line or a setting is wrong.
+            are fewer than two texts, or a line or a setting is wrong; with a
+            `hidden_layer_map`, also if the vocabularies differ, or if the
+            teacher is a pre-trained checkpoint without settings of its own.
     """
     config = FinetuningConfig.checked(config)
     if not isinstance(teacher, Embedder):
@@ -106,26 +113,34 @@ def distill(
         )
     folder = encoded_folder(to_path(output_dir), cache_dir)
     vectors_file = folder / f"{digest.hexdigest()}.npy"
-    if not vectors_file.exists():
-        embed_files(
-            teacher,
-            input_file,
-            vectors_file,
-            field=field,
-            batch_size=config.eval_batch_size,
-        )
+    text_fields: tuple[str, ...] = ("text", "other_text")
+    large = None
+    if config.hidden_layer_map:
+        large = finetuned_folder(teacher.checkpoint)
+        kind, _ = read_kind(large)
+        text_fields = kind.spec.text_fields
 
+    # `finetune` calls it when it has checked everything else.
     def read(data_dir: Path, split: str) -> Iterator[Row]:
+        if not vectors_file.exists():
+            embed_files(
+                teacher,
+                input_file,
+                vectors_file,
+                field=field,
+                batch_size=config.eval_batch_size,
+            )
         vectors = np.load(vectors_file, mmap_mode="r")
         for number, text in enumerate(texts()):
             is_held_out = number % _HELD_OUT == 0
             if text.strip() and is_held_out == (split != "train"):
-                yield {"text": text, "label": vectors[number].tolist()}
+                label = vectors[number].tolist()
+                yield {text_fields[0]: text, "label": label}
 
     own = {"dense": "", "dimensions": "", "loss": "vector"}
     task = Task(
         kind="embedding",
-        text_fields=("text", "other_text"),
+        text_fields=text_fields,
         metrics=("cosine",),
         read=read,
         settings=dataclasses.asdict(teacher.settings) | own,
@@ -139,6 +154,7 @@ def distill(
         config=config,
         settings=settings,
         cache_dir=cache_dir,
+        teacher=large,
         overwrite_output_dir=overwrite_output_dir,
         callbacks=callbacks,
     )

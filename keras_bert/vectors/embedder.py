@@ -46,6 +46,7 @@ class Embedder:
         settings: `pooling`, `normalize`, `max_seq_length`, `similarity` and
             `named_prompts`, among others.
         size: How many numbers a vector has, D.
+        checkpoint: Where the weights are from, if `load_embedder` read them.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class Embedder:
         preprocessor: BertPreprocessor,
         settings: EmbeddingSettings,
         dimensions: int | None = None,
+        checkpoint: str | Path | None = None,
     ):
         """Takes the parts of an embedder; `load_embedder` makes them.
 
@@ -70,6 +72,7 @@ class Embedder:
         self.preprocessor = preprocessor
         self.settings = settings
         self.size = dimensions or whole_size
+        self.checkpoint = checkpoint
         specs = {
             name: tf.TensorSpec(x.shape, tf.int32, name)
             for name, x in model.input.items()
@@ -252,4 +255,4 @@ def load_embedder(
     model = build_network(found, bert_config, packed=False)
     load_checkpoint(model, checkpoint)
     preprocessor = text_preprocessor(found, tokenizer)
-    return Embedder(model, preprocessor, found, dimensions)
+    return Embedder(model, preprocessor, found, dimensions, checkpoint)

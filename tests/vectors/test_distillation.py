@@ -1,14 +1,18 @@
 """A small network learns the vectors of a large one."""
 
+import dataclasses
 import json
 
+import numpy as np
 import pytest
 from conftest import WORDS
 
 from keras_bert.checkpoints.resize.checkpoint import keep_layers
 from keras_bert.checkpoints.resize.vocab import trim_vocab
 from keras_bert.errors import InputError
+from keras_bert.export.convert import convert_checkpoint
 from keras_bert.finetuning.config import FinetuningConfig
+from keras_bert.models.rewired import with_hidden_states
 from keras_bert.vectors import distillation as module
 from keras_bert.vectors.distillation import distill
 from keras_bert.vectors.embedder import load_embedder
@@ -69,6 +73,45 @@ def test_the_vectors_come_nearer(
         file.write("\nthe film")
     with pytest.raises(InputError, match="other training rows"):
         distill(embedder, student, input_file, out, config=CONFIG)
+
+
+@pytest.mark.usefixtures("eagerly")
+def test_hidden_states_come_nearer(checkpoint, student, input_file, tmp_path):
+    large = tmp_path / "large"
+    settings = {"max_seq_length": 9, "pooling": "max"}
+    convert_checkpoint(
+        checkpoint, large, "sentence_transformers", settings=settings
+    )
+    teacher, out = load_embedder(large), tmp_path / "out"
+    config = dataclasses.replace(CONFIG, hidden_layer_map="1:2")
+    with pytest.raises(InputError, match="another vocabulary than the network"):
+        distill(teacher, student, input_file, out, config=config)
+    assert not out.exists()
+    shallow = tmp_path / "shallow"
+    distill(teacher, shallow, input_file, out, config=config)
+
+    def error(folder):
+        small = load_embedder(folder, max_seq_length=9)
+        total = 0.0
+        for _, batch, _ in teacher.batches(TEXTS, size=4):
+            states, expected = (
+                with_hidden_states(x.model, [i])(batch)[f"hidden_{i}"]
+                for x, i in ((small, 1), (teacher, 2))
+            )
+            is_token = batch["input_mask"] > 0
+            total += np.square(states - expected)[is_token].mean()
+        return total
+
+    assert load_embedder(out).settings.pooling == "max"
+    assert error(out) < 0.8 * error(shallow)
+
+
+def test_hidden_states_need_a_teacher_with_settings(
+    embedder, student, input_file, tmp_path
+):
+    config = dataclasses.replace(CONFIG, hidden_layer_map="1:2")
+    with pytest.raises(InputError, match="has no task.json"):
+        distill(embedder, student, input_file, tmp_path / "o", config=config)
 
 
 @pytest.mark.slow

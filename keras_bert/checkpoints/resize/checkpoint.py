@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from absl import logging
 
 from keras_bert.checkpoints import find
 from keras_bert.checkpoints.load import read_weights
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.checkpoints.names import Arrays, StoredArray
 from keras_bert.checkpoints.read import write_safetensors
+from keras_bert.checkpoints.sentence_transformers import modules_folder
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.io.whole_files import atomic_path, check_is_new
@@ -138,6 +140,13 @@ def read_checkpoint(
     config, tokenizer = load_config_and_tokenizer(checkpoint)
     weights = find.find_weights(checkpoint)
     task = find.task_beside(weights.parent)
+    if not task and modules_folder(weights.parent):
+        logging.warning(
+            "%s is a model of sentence-transformers. The result has its "
+            "weights, but not its pooling and prompts; to keep these, give the "
+            "result of keras-bert convert --to=keras.",
+            checkpoint,
+        )
     return read_weights(weights), config, tokenizer, task
 
 

@@ -9,6 +9,7 @@ from safetensors.numpy import load_file
 from small_checkpoint import write_checkpoint
 
 from keras_bert.checkpoints.load_pretrained import load_pretrained
+from keras_bert.checkpoints.resize.checkpoint import keep_layers
 from keras_bert.errors import InputError
 from keras_bert.export.convert import convert_checkpoint
 from keras_bert.finetuning import load_finetuned
@@ -172,6 +173,23 @@ def test_a_folder_of_a_new_release(new, checkpoint):
         new, {"tokenizer_config.json": tokenizer | {"model_max_length": 1e30}}
     )
     assert load_embedder(new).settings.max_seq_length == 16
+
+
+def test_our_own_format_keeps_the_pooling(new, checkpoint, tmp_path, caplog):
+    convert_checkpoint(new, tmp_path / "ours", "keras")
+    _check_model(
+        tmp_path / "ours",
+        checkpoint,
+        pooling="max",
+        normalize=False,
+        max_seq_length=11,
+        prompts='{"document": "", "query": ""}',
+    )
+    keep_layers(tmp_path / "ours", tmp_path / "shallow", [0])
+    assert load_embedder(tmp_path / "shallow").settings.pooling == "max"
+    assert not caplog.records
+    keep_layers(new, tmp_path / "without", [0])
+    assert "but not its pooling and prompts; to keep" in caplog.text
 
 
 def test_a_folder_of_an_old_release(checkpoint, tmp_path):
