@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from keras_bert.errors import InputError
 from keras_bert.text.masking_config import MaskingConfig
 from keras_bert.text.tokenizer import BertTokenizer
 
@@ -79,6 +80,11 @@ class MaskedLMMasker(tf.Module):
             `masked_lm_weights`, all [B, P], in the order of the text.
         """
         input_ids = features["input_ids"]
+        if not seeds.shape[:1].is_compatible_with(input_ids.shape[:1]):
+            raise InputError(
+                f"There are {seeds.shape[0]} rows of seeds and "
+                f"{input_ids.shape[0]} texts; give each text a row of seeds."
+            )
         seq_length = tf.shape(input_ids)[1]
         candidate = features["input_mask"] > 0
         for special in self._never_masked:

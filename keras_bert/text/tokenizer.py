@@ -1,10 +1,12 @@
 """Strings -> ids of word pieces with their places in the text, and back."""
 
+import reprlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from keras_bert.errors import InputError
 from keras_bert.text import text_ops
 from keras_bert.text.vocab import TokenizerBase
 from keras_bert.text.without_tensorflow import import_tokenizers
@@ -58,7 +60,7 @@ class BertTokenizer(TokenizerBase, tf.Module):
         )
 
     def __call__(self, texts: tf.Tensor) -> tf.RaggedTensor:
-        clean = self._clean(tf.convert_to_tensor(texts, tf.string))
+        clean = self._clean(_checked(texts))
         if self._takes_text:
             return self._wordpiece.tokenize(clean)
         return self._tokenize(clean)[0]
@@ -69,7 +71,7 @@ class BertTokenizer(TokenizerBase, tf.Module):
         A token neither starts nor ends with a character that cleaning removed.
         [UNK] covers its whole word.
         """
-        texts = tf.convert_to_tensor(texts, tf.string)
+        texts = _checked(texts)
         tokens = self._tokenize(self._clean(texts))
         return _locate(texts, *tokens, settings=self.settings)
 
@@ -111,6 +113,18 @@ class TokensWithOffsets(NamedTuple):
     end_bytes: tf.RaggedTensor
     start_chars: tf.RaggedTensor
     end_chars: tf.RaggedTensor
+
+
+def _checked(texts):
+    try:
+        strings = tf.convert_to_tensor(texts, tf.string)
+    except (TypeError, ValueError):
+        strings = None
+    if strings is None or strings.shape.rank == 0:
+        raise InputError(
+            f"The texts are {reprlib.repr(texts)}; give a list of strings."
+        )
+    return strings
 
 
 def _locate(texts, ids, starts, ends, *, settings):

@@ -139,7 +139,9 @@ class TopVectors:
         vectors = _as_numbers(vectors, name)
         if not self._is_cosine:
             return vectors
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        # Squares of large or small numbers of 32 bits are infinite or 0.
+        squares = np.einsum("nd,nd->n", vectors, vectors, dtype="float64")
+        lengths = np.sqrt(squares)[:, None].astype("float32")
         return vectors / np.where(lengths > 0, lengths, 1)
 
 

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_bert.errors import InputError
 from keras_bert.text.masking import MaskedLMMasker
 from keras_bert.text.tokenizer import BertTokenizer
 
@@ -154,6 +155,12 @@ def test_a_rows_mask_does_not_depend_on_its_batch(tokenizer, batch, kwargs):
     for name, value in mask(padded, seeds).items():
         value = value[:, : whole[name].shape[1]]
         np.testing.assert_array_equal(value, whole[name])
+
+
+def test_every_text_needs_seeds(tokenizer, batch):
+    mask = MaskedLMMasker(tokenizer, max_predictions_per_seq=P)
+    with pytest.raises(InputError, match="There are 1 rows of seeds and"):
+        mask(batch, _seeds(7, 1)[:1])
 
 
 def test_a_seed_draws_the_same_masks_in_graphs(tokenizer, batch, tmp_path):

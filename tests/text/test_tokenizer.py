@@ -202,3 +202,13 @@ def test_word_pieces_in_place_of_a_file():
     assert BertTokenizer(pieces)(["fox"]).to_list() == [[5]]
     with pytest.raises(InputError, match="that was given has 'fox' on 2 lines"):
         BertTokenizer([*pieces, "fox"])
+
+
+@pytest.mark.parametrize(
+    "texts", ["the fox", b"the fox", None, [None], [1, 2], {"the": 1}], ids=str
+)
+def test_what_is_no_list_of_strings_is_refused(vocab_file, texts):
+    tokenizer = BertTokenizer(vocab_file)
+    for call in (tokenizer, tokenizer.tokenize_with_offsets):
+        with pytest.raises(InputError, match="give a list of strings"):
+            call(texts)

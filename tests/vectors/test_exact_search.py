@@ -35,7 +35,8 @@ def test_it_equals_a_stable_sort_of_all_scores(integers, k):
     assert found.scores.dtype == np.float32
 
 
-def test_the_cosine_does_not_depend_on_lengths(integers):
+@pytest.mark.parametrize("length", [3, 1e25, 1e-25])
+def test_the_cosine_does_not_depend_on_lengths(integers, length):
     queries, corpus = integers
     corpus[9] = 0
     lengths = np.linalg.norm(corpus, axis=1)
@@ -45,7 +46,7 @@ def test_the_cosine_does_not_depend_on_lengths(integers):
         where=lengths > 0,
         out=np.zeros((QUERIES, VECTORS)),
     )
-    found = search(3 * queries, corpus, VECTORS)
+    found = search(length * queries, corpus, VECTORS)
     np.testing.assert_allclose(
         found.scores,
         np.take_along_axis(expected, found.indices, axis=1),
