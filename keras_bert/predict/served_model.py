@@ -146,18 +146,17 @@ class ServedModel:
 
     def _nested(self, flat):
         answer: dict[str, Any] = {}
+        groups: dict[str, dict] = {}
         for name, value in flat.items():
+            group, _, field = name.partition(".")
+            if field:
+                groups.setdefault(group, {})[field] = value
+                continue
             if name in self._by_label:
                 value = dict(zip(self.labels, value, strict=True))
             elif isinstance(value, list):  # strings are padded with ""
                 value = [x for x in value if x != ""]
-            if "." not in name:
-                answer[name] = value
-        groups: dict[str, dict] = {}
-        for name, values in flat.items():
-            group, _, field = name.partition(".")
-            if field:
-                groups.setdefault(group, {})[field] = values
+            answer[name] = value
         for group, fields in groups.items():
             rows = zip(*fields.values(), strict=True)
             found = [dict(zip(fields, row, strict=True)) for row in rows]
