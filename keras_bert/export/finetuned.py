@@ -13,7 +13,7 @@ from keras_bert.export import saved_model
 from keras_bert.export.config import ExportConfig
 from keras_bert.export.model_card import finetuned_card
 from keras_bert.export.network import WRITERS
-from keras_bert.io.whole_files import to_json
+from keras_bert.io.whole_files import to_json, write_texts
 from keras_bert.kinds.kind import Kind
 from keras_bert.kinds.spec import spec_to_json
 from keras_bert.predict.network import load_network
@@ -128,7 +128,7 @@ def export_finetuned(
     with new_version(export_dir, config.format) as version:
         file, write = version.path / file_name, WRITERS[config.format]
         write(model, config.precision, file, **options)
-        saved_model.write_texts(version.path, {"README.md": card, **texts})
+        write_texts(version.path, {"README.md": card, **texts})
         if config.precision == "float32":
             _check(model, load_network(version.path), kind)
     return version.path
