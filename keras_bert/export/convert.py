@@ -1,6 +1,5 @@
 """A checkpoint of any format -> the same weights in another format."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -154,11 +153,9 @@ def convert_checkpoint(
 
 def _task_beside(folder, config):
     """Returns the labels, and what else a config.json says of the kind."""
-    task = folder / "task.json"
-    if task.is_file():
-        values = json.loads(task.read_text(encoding="utf-8"))
-        if values.get("kind") not in known_kinds():  # one of the user's own
-            return values["labels"], {}
+    task = whole_files.read_json(folder / "task.json", is_needed=False)
+    if task and task.get("kind") not in known_kinds():  # one of the user's own
+        return task["labels"], {}
     if not has_spec(folder):
         return (), {}
     spec = find_spec(folder, config)

@@ -164,11 +164,9 @@ def _check(model, network, kind):
     """Raises an error if the outputs differ from the model's."""
     shape = [2, 3, 5][-len(kind.id_signature(model).inputs[0].shape) :]
     ids = np.random.default_rng(0).integers(0, kind.tokenizer.vocab_size, shape)
-    arrays = [x.astype("int32") for x in (ids, ids * 0 + 1, ids * 0)]
-    expected, found = (
-        kind.id_signature(x).function(*map(tf.constant, arrays))
-        for x in (model, network)
-    )
+    inputs = [tf.constant(x, tf.int32) for x in (ids, ids * 0 + 1, ids * 0)]
+    expected = kind.id_signature(model).function(*inputs)
+    found = kind.id_signature(network).function(*inputs)
     for name, values in expected.items():
         values = np.asarray(values, "float64")
         error = np.abs(np.asarray(found[name], "float64") - values).max()

@@ -215,9 +215,8 @@ def _calls(requests: Sequence[Mapping[str, Any]]) -> Iterator[list[int]]:
     """
     sizes = []
     for request in requests:
-        lists = [x for x in request.values() if not isinstance(x, str)]
-        texts = [x for x in request.values() if isinstance(x, str)]
-        num_bytes = sum(len(x.encode()) for x in itertools.chain(texts, *lists))
+        lists = [[x] if isinstance(x, str) else x for x in request.values()]
+        num_bytes = sum(len(x.encode()) for x in itertools.chain(*lists))
         sizes.append(([len(x) for x in lists], num_bytes))
     call: list[int] = []
     size = 0
@@ -238,9 +237,7 @@ def _calls(requests: Sequence[Mapping[str, Any]]) -> Iterator[list[int]]:
 
 def _to_bytes(texts):
     """Returns an array of strings, or of lists of strings."""
-    array = np.array(texts, object)
-    flat = [text.encode() for text in array.ravel()]
-    return np.array(flat, object).reshape(array.shape)
+    return np.frompyfunc(str.encode, 1, 1)(np.array(texts, object))
 
 
 def _to_lists(array):

@@ -11,8 +11,12 @@ from typing import Any
 import numpy as np
 
 from keras_bert.server import json_answers
-from keras_bert.server.json_requests import DEFAULT_SIGNATURE, Call
-from keras_bert.server.json_values import shown, to_bytes
+from keras_bert.server.json_requests import (
+    DEFAULT_SIGNATURE,
+    Call,
+    shown,
+    to_bytes,
+)
 from keras_bert.server.refusal import Refusal
 
 _EMBEDDING = "embedding"
