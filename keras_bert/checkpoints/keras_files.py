@@ -80,10 +80,8 @@ def config_of_network(network: "keras.Model") -> BertConfig:
 
 def _config(values, source):
     """Returns the BertConfig that the configs of the layers tell."""
-    tables, blocks = (
-        dict(_layers(values, f"keras_bert>{name}"))
-        for name in ("BertEmbeddings", "EncoderBlock")
-    )
+    tables = dict(_layers(values, "BertEmbeddings"))
+    blocks = dict(_layers(values, "EncoderBlock"))
     names = {f"layer_{i}" for i in range(len(blocks))}
     found = {
         BertConfig(
@@ -111,9 +109,9 @@ def _config(values, source):
 
 
 def _layers(values: Any, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yields the names and configs of the layers of a class, at any depth."""
+    """Yields names and configs of the layers of our class, at any depth."""
     if isinstance(values, Mapping):
-        if values.get("registered_name") == name:
+        if values.get("registered_name") == f"keras_bert>{name}":
             yield values["config"]["name"], values["config"]
         values = list(values.values())
     if isinstance(values, (list, tuple)):

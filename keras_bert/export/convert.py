@@ -1,6 +1,5 @@
 """A checkpoint of any format -> the same weights in another format."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -23,8 +22,7 @@ from keras_bert.checkpoints.tensorflow_files import write_tensorflow
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.export.model_card import CARD
-from keras_bert.export.saved_model import write_texts
-from keras_bert.io.whole_files import atomic_path, check_is_new, to_json
+from keras_bert.io import whole_files
 from keras_bert.kinds.embedding.embedding import Embedding
 from keras_bert.kinds.embedding.sentence_transformers import module_files
 from keras_bert.kinds.registry import get_kind, known_kinds
@@ -44,6 +42,7 @@ FORMATS = (
     "keras",
     "sentence_transformers",
 )
+_BITS = {"int4": 4, "int8": 8}
 
 
 def convert_checkpoint(
@@ -96,7 +95,7 @@ def convert_checkpoint(
             f"{next(iter(settings))} is a setting of sentence_transformers, "
             f"not of {to}; leave it out."
         )
-    check_is_new(output_dir)
+    whole_files.check_is_new(output_dir)
     file = find.find_weights(checkpoint)
     config = find.config_of(file)
     arrays = read_weights(file)
@@ -113,11 +112,8 @@ def convert_checkpoint(
             )
         arrays = without_heads(arrays, left_out | heads_of(dense))
     # Also asked for Google's format: the kind refuses what neither can hold.
-    labels, more = (
-        ((), {})
-        if to in ("int4", "int8", "keras")
-        else _task_beside(file.parent, config)
-    )
+    is_ours = to in ("keras", *_BITS)
+    labels, more = ((), {}) if is_ours else _task_beside(file.parent, config)
     if is_embedder or to == "huggingface":
         arrays, architecture = to_huggingface(arrays)
         if not labels and "classifier.bias" in arrays:
@@ -125,12 +121,12 @@ def convert_checkpoint(
             (num_labels,) = arrays["classifier.bias"].shape
             labels = [f"LABEL_{i}" for i in range(num_labels)]
         values = to_huggingface_config(config, architecture, labels) | more
-        texts["config.json"] = to_json(values)
+        texts["config.json"] = whole_files.to_json(values)
     else:
         texts["bert_config.json"] = config.to_json()
-    if to in ("int4", "int8"):
-        arrays = round_arrays(arrays, bits=4 if to == "int4" else 8)
-    if to in ("int4", "int8", "keras"):
+    if to in _BITS:
+        arrays = round_arrays(arrays, bits=_BITS[to])
+    if is_ours:
         texts |= find.task_beside(file.parent) or _task_of_other_library(
             file.parent, config
         )
@@ -141,12 +137,10 @@ def convert_checkpoint(
         )
     else:
         # A vocab.txt stays as it is, byte for byte.
-        vocab = (
-            vocab_file.read_bytes().decode()
-            if vocab_file.suffix == ".txt"
-            else "\n".join(load_vocab(vocab_file)) + "\n"
-        )
-        texts["vocab.txt"] = vocab
+        if vocab_file.suffix == ".txt":
+            texts["vocab.txt"] = vocab_file.read_bytes().decode()
+        else:
+            texts["vocab.txt"] = "\n".join(load_vocab(vocab_file)) + "\n"
         if to != "google_tf1":
             tokenizer = resolve_tokenizer_settings(checkpoint, vocab_file)
             texts["tokenizer_config.json"] = tokenizer.to_json(
@@ -154,14 +148,14 @@ def convert_checkpoint(
             )
     if (card := file.parent / CARD).is_file():
         texts[CARD] = card.read_text(encoding="utf-8")
-    with atomic_path(output_dir) as folder:
+    with whole_files.atomic_path(output_dir) as folder:
         folder.mkdir()
         if to == "google_tf1":
             _warn_if_google_lacks(config)
             write_tensorflow(folder / "bert_model.ckpt", to_google(arrays))
         else:
             write_safetensors(folder / "model.safetensors", arrays)
-        write_texts(folder, texts)
+        whole_files.write_texts(folder, texts)
         write_dense_modules(folder, dense)
 
 
@@ -174,11 +168,9 @@ def _task_of_other_library(folder, config):
 
 def _task_beside(folder, config):
     """Returns the labels, and what else a config.json says of the kind."""
-    task = folder / "task.json"
-    if task.is_file():
-        values = json.loads(task.read_text(encoding="utf-8"))
-        if values.get("kind") not in known_kinds():  # one of the user's own
-            return values["labels"], {}
+    task = whole_files.read_json(folder / "task.json", is_needed=False)
+    if task and task.get("kind") not in known_kinds():  # one of the user's own
+        return task["labels"], {}
     if not has_spec(folder):
         return (), {}
     spec = find_spec(folder, config)

@@ -13,7 +13,7 @@ from keras_bert.export import saved_model
 from keras_bert.export.config import ExportConfig
 from keras_bert.export.model_card import finetuned_card
 from keras_bert.export.network import WRITERS
-from keras_bert.io.whole_files import to_json
+from keras_bert.io.whole_files import to_json, write_texts
 from keras_bert.kinds.kind import Kind
 from keras_bert.kinds.spec import spec_to_json
 from keras_bert.predict.network import load_network
@@ -128,7 +128,7 @@ def export_finetuned(
     with new_version(export_dir, config.format) as version:
         file, write = version.path / file_name, WRITERS[config.format]
         write(model, config.precision, file, **options)
-        saved_model.write_texts(version.path, {"README.md": card, **texts})
+        write_texts(version.path, {"README.md": card, **texts})
         if config.precision == "float32":
             _check(model, load_network(version.path), kind)
     return version.path
@@ -164,11 +164,9 @@ def _check(model, network, kind):
     """Raises an error if the outputs differ from the model's."""
     shape = [2, 3, 5][-len(kind.id_signature(model).inputs[0].shape) :]
     ids = np.random.default_rng(0).integers(0, kind.tokenizer.vocab_size, shape)
-    arrays = [x.astype("int32") for x in (ids, ids * 0 + 1, ids * 0)]
-    expected, found = (
-        kind.id_signature(x).function(*map(tf.constant, arrays))
-        for x in (model, network)
-    )
+    inputs = [tf.constant(x, tf.int32) for x in (ids, ids * 0 + 1, ids * 0)]
+    expected = kind.id_signature(model).function(*inputs)
+    found = kind.id_signature(network).function(*inputs)
     for name, values in expected.items():
         values = np.asarray(values, "float64")
         error = np.abs(np.asarray(found[name], "float64") - values).max()

@@ -9,7 +9,7 @@ import keras
 import tensorflow as tf
 from absl import logging
 
-from keras_bert.io.whole_files import to_json
+from keras_bert.io.whole_files import to_json, write_texts
 from keras_bert.kinds.signatures import Signature, one_graph
 from keras_bert.predict.versions import DESCRIPTION, WARM_UP, new_version
 from keras_bert.text.text_ops import require_tensorflow_text
@@ -69,10 +69,7 @@ def export_saved_model(
         for name, x in graphs.items()
     }
     exported["serve_examples"] = _from_examples(graphs["serving_default"])
-    functions = {
-        name: _with_graph(signature).function
-        for name, signature in exported.items()
-    }
+    functions = {x: _with_graph(y).function for x, y in exported.items()}
     description = {**description, **describe_signatures(signatures)}
     assets = {**assets, DESCRIPTION: to_json(description)}
     with new_version(export_dir) as version:
@@ -93,13 +90,6 @@ def export_saved_model(
         _write_warm_up(version.path / WARM_UP, signatures)
         write_texts(version.path, {"README.md": model_card})
     return version.path
-
-
-def write_texts(folder: Path, texts: Mapping[str, str]) -> None:
-    """Writes text files, by their paths in a folder."""
-    for name, text in texts.items():
-        (folder / name).parent.mkdir(exist_ok=True)
-        (folder / name).write_text(text, encoding="utf-8", newline="\n")
 
 
 def describe_signatures(signatures: Mapping[str, Signature]) -> dict[str, Any]:
@@ -154,12 +144,9 @@ def _from_examples(signature):
             )
         )
 
-    # TensorFlow Serving looks for this name in Classify and Regress.
-    name = (
-        tf.saved_model.CLASSIFY_INPUTS
-        if _takes_examples(signature)
-        else "examples"
-    )
+    name = "examples"
+    if _takes_examples(signature):  # TensorFlow Serving looks for this name.
+        name = tf.saved_model.CLASSIFY_INPUTS
     inputs = [tf.TensorSpec([None], tf.string, name)]
     return signature._replace(function=answer, inputs=inputs)
 

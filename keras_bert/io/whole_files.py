@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -170,6 +170,13 @@ def write_json(path: str | Path, values: Any) -> None:
     """
     with atomic_path(path) as partial:
         partial.write_text(to_json(values), encoding="utf-8")
+
+
+def write_texts(folder: Path, texts: Mapping[str, str]) -> None:
+    """Writes text files, by their paths in a folder."""
+    for name, text in texts.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8", newline="\n")
 
 
 def to_json(values: Any) -> str:

@@ -38,12 +38,10 @@ class Spec(NamedTuple):
 
     def fits(self, shape: Sequence[int]) -> bool:
         """Returns whether an array of this shape is taken."""
-        return self.shape is None or (
-            len(shape) == self.rank
-            and all(
-                x in (None, y) for x, y in zip(self.shape, shape, strict=True)
-            )
-        )
+        if self.shape is None:
+            return True
+        sizes = zip(self.shape, shape, strict=False)
+        return len(shape) == self.rank and all(x in (None, y) for x, y in sizes)
 
 
 @dataclasses.dataclass(frozen=True)

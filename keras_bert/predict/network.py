@@ -73,14 +73,15 @@ def load_network(version: Path) -> Network:
     run = load(
         version / versions.MODEL_FILES[model_format], description["precision"]
     )
-    inputs, outputs = (
-        {
-            name: Spec(np.dtype(x["dtype"]), tuple(x["shape"]))
-            for name, x in description["network"][side].items()
-        }
-        for side in ("inputs", "outputs")
-    )
-    return Network(run, inputs, outputs)
+    sides = description["network"]
+    return Network(run, _to_specs(sides["inputs"]), _to_specs(sides["outputs"]))
+
+
+def _to_specs(described):
+    return {
+        name: Spec(np.dtype(x["dtype"]), tuple(x["shape"]))
+        for name, x in described.items()
+    }
 
 
 def import_engine(name: str, extra: str = "onnx") -> Any:

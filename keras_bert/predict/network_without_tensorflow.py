@@ -146,5 +146,5 @@ def _features(network, rows):
 
 def _decoded(column: np.ndarray) -> np.ndarray:
     """Bytes -> strings, without what is not UTF-8."""
-    texts = [x.decode("utf-8", "ignore") for x in column.ravel()]
-    return np.array(texts, object).reshape(column.shape)
+    decode = np.frompyfunc(lambda x: x.decode("utf-8", "ignore"), 1, 1)
+    return decode(column)

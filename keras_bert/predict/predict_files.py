@@ -117,11 +117,8 @@ def _predict(model, signature, lines, output_file, num_lines=None) -> int:
     output = ResumableFile(output_file) if output_file else _StandardOutput()
     folder = local_copy(model.folder)
     run = {"model": _fingerprint(folder), "signature": signature}
-    state = output.state or run | {
-        "num_lines": 0,
-        "num_errors": 0,
-        "digest": "",
-    }
+    none = {"num_lines": 0, "num_errors": 0, "digest": ""}
+    state = output.state or run | none
     chunks = request_lines.cut_chunks(lines, LINES_PER_CHUNK)
     if output.state:
         request_lines.skip_chunks(chunks, output, run)

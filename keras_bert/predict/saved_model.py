@@ -51,13 +51,8 @@ def load_saved_model(folder: Path) -> dict[str, Function]:
 
 def _function(model, signature, definition):
     function = model.signatures[signature]
-    inputs, outputs = (
-        {name: to_spec(x) for name, x in sorted(tensors.items())}
-        for tensors in (
-            function.structured_input_signature[1],
-            function.structured_outputs,
-        )
-    )
+    inputs = _to_specs(function.structured_input_signature[1])
+    outputs = _to_specs(function.structured_outputs)
 
     def call(columns):
         # Variables live only as long as the model.
@@ -70,6 +65,10 @@ def _function(model, signature, definition):
         always_print_fields_with_no_presence=True,
     )
     return Function(call, inputs, outputs, shown)
+
+
+def _to_specs(tensors):
+    return {name: to_spec(x) for name, x in sorted(tensors.items())}
 
 
 def to_spec(tensor: tf.TensorSpec) -> Spec:

@@ -146,18 +146,17 @@ class ServedModel:
 
     def _nested(self, flat):
         answer: dict[str, Any] = {}
+        groups: dict[str, dict] = {}
         for name, value in flat.items():
+            group, _, field = name.partition(".")
+            if field:
+                groups.setdefault(group, {})[field] = value
+                continue
             if name in self._by_label:
                 value = dict(zip(self.labels, value, strict=True))
             elif isinstance(value, list):  # strings are padded with ""
                 value = [x for x in value if x != ""]
-            if "." not in name:
-                answer[name] = value
-        groups: dict[str, dict] = {}
-        for name, values in flat.items():
-            group, _, field = name.partition(".")
-            if field:
-                groups.setdefault(group, {})[field] = values
+            answer[name] = value
         for group, fields in groups.items():
             rows = zip(*fields.values(), strict=True)
             found = [dict(zip(fields, row, strict=True)) for row in rows]
@@ -216,9 +215,8 @@ def _calls(requests: Sequence[Mapping[str, Any]]) -> Iterator[list[int]]:
     """
     sizes = []
     for request in requests:
-        lists = [x for x in request.values() if not isinstance(x, str)]
-        texts = [x for x in request.values() if isinstance(x, str)]
-        num_bytes = sum(len(x.encode()) for x in itertools.chain(texts, *lists))
+        lists = [[x] if isinstance(x, str) else x for x in request.values()]
+        num_bytes = sum(len(x.encode()) for x in itertools.chain(*lists))
         sizes.append(([len(x) for x in lists], num_bytes))
     call: list[int] = []
     size = 0
@@ -239,9 +237,7 @@ def _calls(requests: Sequence[Mapping[str, Any]]) -> Iterator[list[int]]:
 
 def _to_bytes(texts):
     """Returns an array of strings, or of lists of strings."""
-    array = np.array(texts, object)
-    flat = [text.encode() for text in array.ravel()]
-    return np.array(flat, object).reshape(array.shape)
+    return np.frompyfunc(str.encode, 1, 1)(np.array(texts, object))
 
 
 def _to_lists(array):

@@ -5,7 +5,6 @@ A server serves the highest one.
 
 import contextlib
 import dataclasses
-import json
 import re
 import tempfile
 from collections.abc import Collection, Iterator
@@ -15,7 +14,7 @@ from typing import Any
 from keras_bert.errors import InputError
 from keras_bert.io import folders
 from keras_bert.io.paths import is_remote, to_path
-from keras_bert.io.whole_files import write_error_named
+from keras_bert.io.whole_files import read_json, write_error_named
 
 # The file in `assets` that tells of the model and its signatures.
 DESCRIPTION = "model.json"
@@ -118,10 +117,7 @@ def format_of(version: Path) -> str:
 
 def read_description(version: Path) -> dict[str, Any]:
     """Returns what a version tells of itself; nothing if others made it."""
-    file = version / "assets" / DESCRIPTION
-    if not file.is_file():
-        return {}
-    return json.loads(file.read_text(encoding="utf-8"))
+    return read_json(version / "assets" / DESCRIPTION, is_needed=False)
 
 
 def _upload(source, target):

@@ -16,6 +16,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Router
 
+from keras_bert.errors import InputError
 from keras_bert.server import json_requests, model_status, vector_requests
 from keras_bert.server.batching import Batcher
 from keras_bert.server.config import ServerConfig
@@ -23,9 +24,7 @@ from keras_bert.server.json_logs import frames_of, log
 from keras_bert.server.limits import Limits
 from keras_bert.server.metrics import CONTENT_TYPE, Metrics
 from keras_bert.server.refusal import Refusal
-from keras_bert.server.reranking import read_rerank
 from keras_bert.server.routes import Route, Routes
-from keras_bert.server.signature import refusal_of
 from keras_bert.server.tokenization import read_tokenize
 from keras_bert.server.versions import ModelVersions, not_servable
 
@@ -43,7 +42,7 @@ _READERS: dict[str, Callable[[dict, Any], json_requests.Call]] = {
     "embeddings": vector_requests.read_embeddings,
     "embed": vector_requests.read_embed,
     "similarity": vector_requests.read_similarity,
-    "rerank": read_rerank,
+    "rerank": vector_requests.read_rerank,
     "tokenize": read_tokenize,
 }
 # JSON of so many bytes or values takes milliseconds: a thread does it.
@@ -275,8 +274,10 @@ class App:
                     return_exceptions=True,
                 )
             for part in answered:
+                if isinstance(part, InputError):
+                    raise Refusal(str(part))
                 if isinstance(part, BaseException):
-                    raise refusal_of(part) or part
+                    raise part
                 self._metrics.count_answer(model.name, name, submitted, part)
             outputs = signature.join(answered)
             size = sum(x.size for x in outputs.values())

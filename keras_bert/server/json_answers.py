@@ -155,9 +155,8 @@ def _joined(texts):
     """Returns an object of JSON, or its only value."""
     if len(texts) == 1:
         return next(iter(texts.values()))
-    return (
-        f"{{{', '.join(f'{_dump(name)}: {x}' for name, x in texts.items())}}}"
-    )
+    entries = (f"{_dump(name)}: {x}" for name, x in texts.items())
+    return f"{{{', '.join(entries)}}}"
 
 
 def _list(values):

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, NamedTuple
 
-from keras_bert.server.json_values import shown
+from keras_bert.server.json_requests import shown
 from keras_bert.server.refusal import Refusal
 
 _TEXT = (Path(__file__).parent / "openapi.json").read_text(encoding="utf-8")

@@ -3,7 +3,6 @@
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -90,20 +89,15 @@ class Signature:
 
     def warm_up(self) -> None:
         """Answers a text, if the signature takes strings."""
-        shapes = {
-            name: [size or 1 for size in spec.shape]
+        texts = {
+            name: np.full([x or 1 for x in spec.shape], _WARM_UP_TEXT, object)
             for name, spec in self.inputs.items()
             if spec.dtype == object and spec.shape is not None
         }
-        if shapes.keys() == self.inputs.keys():
+        if texts.keys() == self.inputs.keys():
             # Not every signature reads any string.
             with contextlib.suppress(InputError):
-                self(
-                    {
-                        name: np.full(shape, _WARM_UP_TEXT, object)
-                        for name, shape in shapes.items()
-                    }
-                )
+                self(texts)
 
     def split(self, columns: Columns, max_rows: int) -> Iterator[Rows]:
         """Yields the rows of a request in parts, from the shortest row on.
@@ -145,24 +139,14 @@ class Signature:
         return outputs | _cut({name: outputs[name] for name in self._padded})
 
 
-def refusal_of(error: Any) -> Refusal | None:
-    """Returns what is wrong with an input; None for any other error."""
-    return Refusal(str(error)) if isinstance(error, InputError) else None
-
-
 def _have_rows(inputs, outputs):
     """Returns whether all inputs are rows of strings, and all outputs rows."""
     return (
         bool(inputs)
+        and all(x.dtype == object and x.rank in (1, 2) for x in inputs.values())
         and all(
-            spec.dtype == object
-            and spec.rank in (1, 2)
-            and spec.shape[0] is None
-            for spec in inputs.values()
-        )
-        and all(
-            spec.shape and spec.shape[0] is None and None not in spec.shape[2:]
-            for spec in outputs.values()
+            x.shape and x.shape[0] is None and None not in x.shape[2:]
+            for x in [*inputs.values(), *outputs.values()]
         )
     )
 

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from keras_bert.server.batching import Answered, Columns, Rows, num_rows
-from keras_bert.server.json_requests import Call
-from keras_bert.server.json_values import to_bytes
+from keras_bert.server.json_requests import Call, to_bytes
 from keras_bert.server.refusal import Refusal
 from keras_bert.server.vector_requests import prompt_of, to_rows
 from keras_bert.text.without_tensorflow import ListTokenizer

@@ -177,8 +177,7 @@ def write_checkpoint(
         path.mkdir()
         for name, arrays in files.items():
             write_arrays(path / name, arrays)
-        for name, text in sidecars.items():
-            (path / name).write_text(text, encoding="utf-8", newline="\n")
+        whole_files.write_texts(path, sidecars)
         # Not of all texts: a user may edit the place of a base model.
         checked = {*files, FINGERPRINT_FILE} & {p.name for p in path.iterdir()}
         checksums = {name: _checksum(path / name) for name in sorted(checked)}

@@ -170,10 +170,8 @@ class Share(NamedTuple):
         return tf.nest.map_structure(cut, batch)
 
     def _ends(self, num_rows):
-        return (
-            num_rows * i // self.num_shares
-            for i in (self.number, self.number + 1)
-        )
+        begin = num_rows * self.number // self.num_shares
+        return begin, num_rows * (self.number + 1) // self.num_shares
 
 
 WHOLE = Share(0, 1)

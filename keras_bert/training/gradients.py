@@ -45,14 +45,13 @@ class BatchGradients:
     jit_compile: bool
 
     def __post_init__(self):
-        self._batch_objectives, self._label_objectives = (
-            {
-                name: objective
-                for name, objective in self.objectives.items()
-                if isinstance(objective, BatchObjective) == of_batch
-            }
-            for of_batch in (True, False)
-        )
+        self._batch_objectives, self._label_objectives = {}, {}
+        for name, objective in self.objectives.items():
+            of_batch = isinstance(objective, BatchObjective)
+            found = (
+                self._batch_objectives if of_batch else self._label_objectives
+            )
+            found[name] = objective
         self._seeds = seed_variables(self.network)
         # Not the whole step: XLA has no collectives of several replicas.
         self._take_gradients, self._take_outputs = (
@@ -119,16 +118,12 @@ class BatchGradients:
         labels = self.all_labels(features, labels)
         with tf.GradientTape() as tape:
             outputs, seeds, updates = self._forward(features, seeds)
-            losses = [
-                objective.weight
-                * weighted_mean(
-                    objective.loss(labels[name], outputs[name]),
-                    weights[name],
-                    totals[name],
-                )
-                for name, objective in self._label_objectives.items()
-            ]
-            loss = self.scale_loss(sum(losses, tf.constant(0.0)))
+            loss = tf.constant(0.0)
+            for name, objective in self._label_objectives.items():
+                values = objective.loss(labels[name], outputs[name])
+                mean = weighted_mean(values, weights[name], totals[name])
+                loss += objective.weight * mean
+            loss = self.scale_loss(loss)
         for variable, value in updates:  # such as the means of a batch norm
             variable.assign(value)
         sums = _sums(self._label_objectives, labels, outputs, weights)

@@ -1,6 +1,7 @@
 """Steps of training and evaluation on all replicas, and their figures."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -71,20 +72,14 @@ class Steps:
         self._work = _counter(tf.zeros(len(WORK)), tf.VariableAggregation.SUM)
         # Steps since `reset_figures`, and the first of them whose loss was not
         # finite, or 0. The loss is the same on all replicas.
-        self._num_steps, self._ruined_step = (
-            _counter(
-                tf.zeros([], tf.int64),
-                tf.VariableAggregation.ONLY_FIRST_REPLICA,
-            )
-            for _ in range(2)
-        )
-        self._train_step, self._test_step = map(
-            self._on_all_replicas, (self.train_step, self.test_step)
-        )
-        self._take_steps, self._take_test_step = (
-            tf.function(function, reduce_retracing=True)
-            for function in (self._steps_on_iterator, self._test_step)
-        )
+        first = tf.VariableAggregation.ONLY_FIRST_REPLICA
+        self._num_steps = _counter(tf.zeros([], tf.int64), first)
+        self._ruined_step = _counter(tf.zeros([], tf.int64), first)
+        self._train_step = self._on_all_replicas(self.train_step)
+        test_step = self._on_all_replicas(self.test_step)
+        traced = functools.partial(tf.function, reduce_retracing=True)
+        self._take_steps = traced(self._steps_on_iterator)
+        self._take_test_step = traced(test_step)
 
     def train(self, batches: Iterator) -> Figures:
         """Takes `steps_per_execution` steps, and does not wait for them."""

@@ -17,7 +17,7 @@ from keras_bert.checkpoints.read import write_safetensors
 from keras_bert.checkpoints.sentence_transformers import modules_folder
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
-from keras_bert.io.whole_files import atomic_path, check_is_new
+from keras_bert.io.whole_files import atomic_path, check_is_new, write_texts
 
 if TYPE_CHECKING:
     from keras_bert.text.tokenizer import BertTokenizer
@@ -169,5 +169,4 @@ def write_checkpoint(
     with atomic_path(output_dir) as folder:
         folder.mkdir()
         write_safetensors(folder / "model.safetensors", arrays)
-        for name, text in texts.items():
-            (folder / name).write_text(text, encoding="utf-8", newline="\n")
+        write_texts(folder, texts)

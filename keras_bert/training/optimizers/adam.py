@@ -45,10 +45,8 @@ class AdamW(DecoupledDecayOptimizer):
     def update(self, slot, gradient, scale, learning_rate):
         dtype = slot.variable.dtype
         step = ops.cast(self.iterations + 1, dtype)
-        power_1, power_2 = (
-            ops.power(ops.cast(beta, dtype), step)
-            for beta in (self.beta_1, self.beta_2)
-        )
+        power_1 = ops.power(ops.cast(self.beta_1, dtype), step)
+        power_2 = ops.power(ops.cast(self.beta_2, dtype), step)
         rate = ops.cast(learning_rate, dtype)
         corrected = rate * ops.sqrt(1 - power_2) / (1 - power_1)
         # A compiled loop rounds less often than Keras.
@@ -97,10 +95,8 @@ class Lamb(DecoupledDecayOptimizer):
         if not slot.is_excluded:
             # Not *=, which on torch changes the rate of all variables. Not in
             # the compiled loop: on a CPU, XLA computes a sum on one core.
-            p, u = map(
-                backend.half_square_sum,
-                (ops.convert_to_tensor(slot.variable), direction),
-            )
+            p = backend.half_square_sum(ops.convert_to_tensor(slot.variable))
+            u = backend.half_square_sum(direction)
             ratio = ops.where((p > 0) & (u > 0), ops.sqrt(p / u), 1.0)
             rate = rate * ratio
         backend.subtract_product(slot.variable, rate, direction)

@@ -116,21 +116,12 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
         moments = self.add_optimizer_variables(
             variables, ["momentum", "velocity"]
         )
-        self._slots = {
-            id(variable): Slot(
-                variable,
-                momentum,
-                velocity,
-                is_excluded=any(
-                    re.search(name, variable.path)
-                    for name in self._excluded_names
-                ),
-                factor=self._factor_of(variable.path),
-            )
-            for variable, momentum, velocity in zip(
-                variables, *moments, strict=True
-            )
-        }
+        self._slots = {}
+        for variable, *both in zip(variables, *moments, strict=True):
+            path = variable.path
+            is_excluded = any(re.search(x, path) for x in self._excluded_names)
+            slot = Slot(variable, *both, is_excluded, self._factor_of(path))
+            self._slots[id(variable)] = slot
 
     def apply(self, grads, trainable_variables=None):
         """Updates the variables; call it in the context of a replica."""
