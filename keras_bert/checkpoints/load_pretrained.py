@@ -12,7 +12,7 @@ from keras_bert.checkpoints.load_tokenizer import find_vocab, load_tokenizer
 from keras_bert.config import BertConfig, check_config
 from keras_bert.errors import InputError
 from keras_bert.models.encoder import build_encoder
-from keras_bert.text.without_tensorflow import make_preprocessor
+from keras_bert.text.without_tensorflow import ListPreprocessor, ListTokenizer
 
 if TYPE_CHECKING:
     from keras_bert.text.packing import BertPreprocessor
@@ -91,9 +91,14 @@ def load_pretrained(
     config.check_max_seq_length(max_seq_length, "max_seq_length")
     encoder = build_encoder(config)
     load_checkpoint(encoder, checkpoint)
-    return PretrainedModel(
-        encoder, make_preprocessor(tokenizer, max_seq_length), config
-    )
+    preprocessor: Any
+    if isinstance(tokenizer, ListTokenizer):
+        preprocessor = ListPreprocessor(tokenizer, max_seq_length)
+    else:
+        from keras_bert.text.packing import BertPreprocessor
+
+        preprocessor = BertPreprocessor(tokenizer, max_seq_length)
+    return PretrainedModel(encoder, preprocessor, config)
 
 
 def load_config_and_tokenizer(

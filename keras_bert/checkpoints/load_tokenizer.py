@@ -1,6 +1,7 @@
 """A checkpoint -> the tokenizer that it was trained with."""
 
 import dataclasses
+import importlib.util
 import re
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from keras_bert.text.tokenizer_settings import (
     read_settings,
 )
 from keras_bert.text.vocab import load_vocab
-from keras_bert.text.without_tensorflow import make_tokenizer
+from keras_bert.text.without_tensorflow import ListTokenizer
 
 # "cased_L-12_H-768_A-12", "bert-base-uncased", "multi_cased_L-12_H-768_A-12".
 _CASE_IN_NAME = re.compile(r"(?<![a-z])(un)?cased(?![a-z])", re.IGNORECASE)
@@ -52,7 +53,11 @@ def load_tokenizer(
     """
     vocab_file = find_vocab(checkpoint, vocab_file)
     settings = resolve_tokenizer_settings(checkpoint, vocab_file, do_lower_case)
-    return make_tokenizer(vocab_file, settings)
+    if not importlib.util.find_spec("tensorflow"):
+        return ListTokenizer.from_settings(vocab_file, settings)
+    from keras_bert.text.tokenizer import BertTokenizer
+
+    return BertTokenizer.from_settings(vocab_file, settings)
 
 
 def find_vocab(

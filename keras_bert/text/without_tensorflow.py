@@ -1,39 +1,16 @@
-"""Strings -> ids and features where TensorFlow is not installed.
-
-`make_tokenizer` and `make_preprocessor` are the only place that chooses.
-"""
+"""Strings -> ids and features where TensorFlow is not installed."""
 
 import dataclasses
-import importlib.util
 from collections.abc import Sequence
 from numbers import Integral
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from keras_bert.errors import InputError
-from keras_bert.text.tokenizer_settings import TokenizerSettings, tokenizer_json
+from keras_bert.text.tokenizer_settings import tokenizer_json
 from keras_bert.text.vocab import TokenizerBase
-
-
-def make_tokenizer(vocab_file: str | Path, settings: TokenizerSettings) -> Any:
-    """Returns the tokenizer that this machine has the packages for."""
-    if not importlib.util.find_spec("tensorflow"):
-        return ListTokenizer.from_settings(vocab_file, settings)
-    from keras_bert.text.tokenizer import BertTokenizer
-
-    return BertTokenizer.from_settings(vocab_file, settings)
-
-
-def make_preprocessor(tokenizer: Any, max_seq_length: int) -> Any:
-    """Returns the preprocessor for a tokenizer of `make_tokenizer`."""
-    if isinstance(tokenizer, ListTokenizer):
-        return ListPreprocessor(tokenizer, max_seq_length)
-    from keras_bert.text.packing import BertPreprocessor
-
-    return BertPreprocessor(tokenizer, max_seq_length)
 
 
 def import_tokenizers() -> ModuleType:
