@@ -440,7 +440,9 @@ def test_int8_is_a_quarter_of_the_size_and_close(tmp_path, model_format):
     assert size < 0.45 * 4 * model.count_params()
     logits = load_network(version)(features)["logits"].numpy()
     error = np.abs(logits - expected).mean() / np.ptp(expected)
-    assert 1e-5 < error < 0.04
+    # Weights of seven bits: 0.031 (ONNX Runtime) and 0.042 (OpenVINO). Eight
+    # bits without VNNI overflow: 0.063 and 0.092.
+    assert 1e-5 < error < 0.05
 
 
 def test_int8_of_openvino_says_what_it_lacks(
