@@ -55,15 +55,11 @@ def training_batches(
         rows = order[ends[number] : ends[number + 1]]
         if static_shapes:
             own = share.rows(batch_size)
-            return _filled(
-                examples.batch(
-                    tf.concat([rows[own.start : own.stop], longest], axis=0)
-                ),
-                len(own),
-            )
+            rows = tf.concat([rows[own.start : own.stop], longest], axis=0)
+            return _filled(examples.batch(rows), len(own))
         # The last row is the longest one of the whole batch.
-        own = tf.concat([share.cut(rows), rows[-1:]], axis=0)
-        return tf.nest.map_structure(lambda x: x[:-1], examples.batch(own))
+        rows = tf.concat([share.cut(rows), rows[-1:]], axis=0)
+        return tf.nest.map_structure(lambda x: x[:-1], examples.batch(rows))
 
     options = tf.data.Options()
     # They would copy the examples from disk to memory.

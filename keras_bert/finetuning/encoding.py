@@ -214,7 +214,9 @@ def _map_examples(paths: Sequence[Path], folder: Path) -> Examples:
     num_rows = 0
     form: dict[str, Any] = {}
     with contextlib.ExitStack() as stack:
-        files: dict = {}
+        files: dict = collections.defaultdict(
+            lambda: stack.enter_context(tempfile.TemporaryFile(dir=folder))
+        )
         arrays: Arrays = {}
         for path in paths:
             arrays = read_arrays(path) or {}
@@ -228,10 +230,6 @@ def _map_examples(paths: Sequence[Path], folder: Path) -> Examples:
             arrays["rows"] = arrays["rows"] + num_rows
             num_rows = int(arrays["rows"][-1]) + 1
             for name, array in arrays.items():
-                if name not in files:
-                    files[name] = stack.enter_context(
-                        tempfile.TemporaryFile(dir=folder)
-                    )
                 files[name].write(array.tobytes())
         are_choices = bool(arrays.pop("are_choices"))
         mapped = {

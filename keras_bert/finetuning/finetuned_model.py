@@ -399,14 +399,11 @@ class FinetunedModel:
             if measured:
                 report["measured_ms"] = measured
             if evaluation:
-                exported = (
-                    self._network(config)
-                    if config.format == "saved_model"
-                    else finetuned.load_network(local_copy(version))
-                )
-                before, after = (
-                    evaluation(x)[1] for x in (self.model, exported)
-                )
+                exported = self._network(config)
+                if config.format != "saved_model":
+                    exported = finetuned.load_network(local_copy(version))
+                _, before = evaluation(self.model)
+                _, after = evaluation(exported)
                 report["metrics"] = {x: [before[x], after[x]] for x in before}
             write_json(version.with_name(f"{version.name}.report.json"), report)
         return version

@@ -70,19 +70,13 @@ class Examples:
         longest = np.maximum.reduceat(lengths, bounds[:-1])
         return longest, np.diff(ends[bounds]), np.diff(bounds)
 
-    @property
-    def totals(self) -> np.ndarray:
-        """The numbers of tokens of all sequences of each example, [N]."""
-        return self._sizes[1]
-
     @functools.cached_property
     def packed(self) -> bool | None:
         """Whether a row holds all choices; None if there are no choices."""
         if not self.are_choices:
             return None
-        return bool(
-            network_calls.choices_fit(self.totals.sum(), len(self.totals))
-        )
+        _, totals, _ = self._sizes
+        return bool(network_calls.choices_fit(totals.sum(), len(totals)))
 
     @functools.cached_property
     def lengths(self) -> np.ndarray:

@@ -38,7 +38,8 @@ def call_on_texts(
         rows, places = pack_texts(features)
         rows = {name: rows[name] for name in packed.input}
         outputs = call_in_pieces(packed, rows)
-        return {name: take_texts(x, places) for name, x in outputs.items()}
+        # Outputs of rows [R, K, ...] -> outputs of texts [N, ...].
+        return {name: tf.gather_nd(x, places) for name, x in outputs.items()}
 
     return call
 
@@ -65,43 +66,30 @@ def call_in_pieces(
     features = {name: tf.gather(x, order) for name, x in features.items()}
     bounds = _bounds_of_calls(sizes, limit)
     num_calls = tf.size(bounds) - 1
-    names = list(model.output)
+    arrays = {
+        name: tf.TensorArray(
+            x.dtype, num_calls, infer_shape=False, element_shape=x.shape
+        )
+        for name, x in model.output.items()
+    }
 
     def call(i, widths, arrays):
         of_call = slice(bounds[i], bounds[i + 1])
         outputs = model(pad({n: x[of_call] for n, x in features.items()}))
-        found = [outputs[name] for name in names]
-        # The first call has the most tokens.
-        widths = [
-            tf.maximum(width, tf.shape(x)[1]) if x.shape.rank > 1 else width
-            for width, x in zip(widths, found, strict=True)
-        ]
-        arrays = [
-            array.write(i, _widened(x, width))
-            for array, x, width in zip(arrays, found, widths, strict=True)
-        ]
+        for name, x in outputs.items():
+            if x.shape.rank > 1:  # The first call has the most tokens.
+                widths[name] = tf.maximum(widths[name], tf.shape(x)[1])
+            arrays[name] = arrays[name].write(i, _widened(x, widths[name]))
         return i + 1, widths, arrays
 
     *_, arrays = tf.while_loop(
         lambda i, *_: i < num_calls,
         call,
-        (
-            tf.constant(0),
-            [tf.constant(0)] * len(names),
-            [
-                tf.TensorArray(
-                    x.dtype, num_calls, infer_shape=False, element_shape=x.shape
-                )
-                for x in model.output.values()
-            ],
-        ),
+        (tf.constant(0), dict.fromkeys(arrays, tf.constant(0)), arrays),
         parallel_iterations=1,
     )
     back = tf.argsort(order)
-    return {
-        name: tf.gather(array.concat(), back)
-        for name, array in zip(names, arrays, strict=True)
-    }
+    return {name: tf.gather(x.concat(), back) for name, x in arrays.items()}
 
 
 def _bounds_of_calls(sizes, limit):
@@ -244,7 +232,7 @@ def pack_texts(texts: Tensors) -> tuple[Tensors, tf.Tensor]:
     texts do not fit together.
 
     Takes `input_ids` and `segment_ids` [N, (tokens)]. Returns the tensors of
-    `pack_rows`, and the places of the texts, for `take_texts`.
+    `pack_rows`, and the places of the texts, for `tf.gather_nd`.
     """
     lengths = texts["input_ids"].row_lengths()
     num_texts = tf.size(lengths, tf.int64)
@@ -263,8 +251,3 @@ def pack_texts(texts: Tensors) -> tuple[Tensors, tf.Tensor]:
         tf.reduce_sum(tf.cast(is_text, tf.int64), axis=1),
     )
     return rows, tf.gather(places, tf.argsort(order))
-
-
-def take_texts(outputs: tf.Tensor, places: tf.Tensor) -> tf.Tensor:
-    """Outputs of rows [R, K, ...] -> outputs of texts [N, ...]."""
-    return tf.gather_nd(outputs, places)

@@ -197,7 +197,7 @@ class Embedding(Kind):
         return {"sizes": settings.sizes, "prompts": settings.named_prompts}
 
     def signatures(self, model):
-        def embed_texts(texts):
+        def embed(texts):
             """Strings [N] -> vectors [N, H], and how the texts were read."""
             packed = self._preprocessor.pack(texts)
             rows, places = packed.features, None
@@ -206,28 +206,26 @@ class Embedding(Kind):
             outputs = network_calls.call_in_pieces(
                 model, network_calls.group_texts(rows, 1)
             )
-            vectors = outputs["embeddings"]
+            vectors = outputs["embeddings"]  # [R, K, H]
             if places is None:
-                return vectors[:, 0], packed.how_read()
-            return network_calls.take_texts(vectors, places), packed.how_read()
-
-        def embed(texts):
-            vectors, read = embed_texts(texts)
-            return {"embedding": vectors, **read}
+                vectors = vectors[:, 0]
+            else:
+                vectors = tf.gather_nd(vectors, places)
+            return {"embedding": vectors, **packed.how_read()}
 
         def embed_after(prompt):
             return lambda texts: embed(tf.strings.join([prompt, texts]))
 
         def similarity(first, second):
             texts = tf.reshape(tf.stack([first, second], axis=1), [-1])
-            vectors, read = embed_texts(tf.strings.join([self._prompt, texts]))
+            read = embed(tf.strings.join([self._prompt, texts]))
+            vectors = read.pop("embedding")
             if self.spec.settings.similarity == "cosine":
                 vectors = tf.math.l2_normalize(vectors, axis=-1)
+            products = vectors[::2] * vectors[1::2]
             read = {name: tf.reshape(x, [-1, 2]) for name, x in read.items()}
             return {
-                "similarity": tf.reduce_sum(
-                    vectors[::2] * vectors[1::2], axis=-1
-                ),
+                "similarity": tf.reduce_sum(products, axis=-1),
                 "truncated": tf.reduce_any(read["truncated"], axis=1),
                 "num_tokens": tf.reduce_sum(read["num_tokens"], axis=1),
             }

@@ -125,16 +125,12 @@ class Decoder:
         may_start = tf.gather(may_be_single, starts, batch_dims=1)
         may_end = tf.gather(may_end, ends, batch_dims=1)
         lengths = ends[:, None, :] - starts[:, :, None] + 1  # [W, n, n]
-        scores = tf.where(
-            may_start[:, :, None]
-            & may_end[:, None, :]
-            & (lengths > 0)
-            & (lengths <= self.settings.max_answer_length),
-            _sum(start_scores[:, :, None], end_scores[:, None, :]),
-            _IMPOSSIBLE,
-        )
+        is_possible = may_start[:, :, None] & may_end[:, None, :]
+        is_possible &= lengths > 0
+        is_possible &= lengths <= self.settings.max_answer_length
+        scores = _sum(start_scores[:, :, None], end_scores[:, None, :])
         flat = [-1, n * n]
-        scores = tf.reshape(scores, flat)
+        scores = tf.reshape(tf.where(is_possible, scores, _IMPOSSIBLE), flat)
 
         single_scores = tf.where(
             may_be_single, _sum(self.start_logits, self.end_logits), _IMPOSSIBLE

@@ -17,22 +17,12 @@ def exact_match(gold: Sequence[Gold], predicted: Sequence[str]) -> float:
 
     Case, articles and punctuation do not count.
     """
-    return 100 * float(np.mean(exact_matches(gold, predicted)))
+    return 100 * float(np.mean(_scores(operator.eq, gold, predicted)))
 
 
 def f1(gold: Sequence[Gold], predicted: Sequence[str]) -> float:
     """Returns the mean F1 of the words, against the best gold answer."""
-    return 100 * float(np.mean(f1_scores(gold, predicted)))
-
-
-def exact_matches(gold: Sequence[Gold], predicted: Sequence[str]) -> np.ndarray:
-    """Returns 1 or 0 for each question."""
-    return _best_of_each(operator.eq, gold, predicted)
-
-
-def f1_scores(gold: Sequence[Gold], predicted: Sequence[str]) -> np.ndarray:
-    """Returns a number from 0 to 1 for each question."""
-    return _best_of_each(_f1, gold, predicted)
+    return 100 * float(np.mean(_scores(_f1, gold, predicted)))
 
 
 def figures_of_missing_answers(
@@ -50,13 +40,13 @@ def figures_of_missing_answers(
     """
     has_answer = np.array([bool(answers) for answers in gold])
     figures = {}
-    for name, scores_of in ("exact_match", exact_matches), ("f1", f1_scores):
-        scores = scores_of(gold, predicted)
+    for name, compare in ("exact_match", operator.eq), ("f1", _f1):
+        scores = _scores(compare, gold, predicted)
         for kind, mask in (("HasAns", has_answer), ("NoAns", ~has_answer)):
             if mask.any():
                 figures[f"{kind}_{name}"] = 100 * float(scores[mask].mean())
         best, threshold = _best_threshold(
-            scores_of(gold, texts), has_answer, np.array(null_odds)
+            _scores(compare, gold, texts), has_answer, np.array(null_odds)
         )
         figures[f"best_{name}"] = best
         figures[f"best_{name}_threshold"] = threshold
@@ -80,7 +70,8 @@ def _best_threshold(scores, has_answer, null_odds):
     )
 
 
-def _best_of_each(compare, gold, predicted):
+def _scores(compare, gold, predicted):
+    """Returns a number from 0 to 1 for each question."""
     # An answer of articles and punctuation only is not an answer.
     gold = [
         [words for a in answers if (words := _words(a))] for answers in gold
