@@ -236,18 +236,12 @@ def _map_examples(paths: Sequence[Path], folder: Path) -> Examples:
             name: _map(files[name], array.dtype, array.shape[1:])
             for name, array in arrays.items()
         }
-    groups: dict[str, dict] = {group: {} for group in _GROUPS}
+    groups: dict[str, Any] = {group: {} for group in _GROUPS}
     for name in mapped:
         group, _, key = name.partition("/")
         if group in groups:
             groups[group][key] = _ragged(name, mapped)
-    return Examples(
-        groups["features"],
-        mapped["rows"],
-        groups["labels"],
-        groups["weights"],
-        are_choices=are_choices,
-    )
+    return Examples(rows=mapped["rows"], are_choices=are_choices, **groups)
 
 
 def _map(file, dtype, shape):

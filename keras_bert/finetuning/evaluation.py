@@ -99,14 +99,11 @@ class Predictor:
 
     def _outputs_and_sums(self, features, labels, weights):
         outputs = self.model(features, training=False)
-        return outputs, {
-            name: tf.stack(
-                self._objectives[name].sums(
-                    labels[name], outputs[name], weights[name]
-                )["loss"]
-            )
-            for name in labels
-        }
+        sums = {}
+        for name in labels:
+            values = labels[name], outputs[name], weights[name]
+            sums[name] = tf.stack(self._objectives[name].sums(*values)["loss"])
+        return outputs, sums
 
 
 def _of_any_size(spec):

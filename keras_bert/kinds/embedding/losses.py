@@ -86,15 +86,11 @@ def multiple_negatives(
         unit[:, 0], tf.reshape(unit[:, 1:], [-1, size]), transpose_b=True
     )  # [B, M]
 
-    same_anchor = _equal(anchors, anchors) & counts[None, :]  # [B, B]
-    is_positive = _equal(positives, candidates)  # [B, M]
+    same_anchor = _equal(anchors, anchors) & counts[None, :]
+    same_anchor = tf.cast(same_anchor, tf.float32)  # [B, B]
+    is_positive = tf.cast(_equal(positives, candidates), tf.float32)  # [B, M]
     # Is a candidate the positive of any row with the same anchor?
-    left_out = (
-        tf.matmul(
-            tf.cast(same_anchor, tf.float32), tf.cast(is_positive, tf.float32)
-        )
-        > 0
-    )
+    left_out = tf.matmul(same_anchor, is_positive) > 0
     left_out |= _equal(anchors, candidates)
     left_out |= ~tf.repeat(counts, per_row)[None, :]
     targets = tf.range(num_rows) * per_row
