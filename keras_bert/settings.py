@@ -81,9 +81,8 @@ def _check(field, value):
         return
     types, expected = _TYPES[kind]
     # Python takes True for an int.
-    if not isinstance(value, types) or (
-        isinstance(value, bool) and kind != "bool"
-    ):
+    is_wrong_bool = isinstance(value, bool) and kind != "bool"
+    if is_wrong_bool or not isinstance(value, types):
         raise InputError(f"{field.name} is {value!r}, but must be {expected}.")
     if kind not in ("int", "float"):
         return

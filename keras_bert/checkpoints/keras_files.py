@@ -49,10 +49,8 @@ def read_keras(file: Path) -> Arrays:
 def arrays_of(network: "keras.Model") -> Arrays:
     """Returns the weights of a network under their paths."""
     return {
-        weight.path: StoredArray(
-            tuple(weight.shape), functools.partial(_read, weight)
-        )
-        for weight in network.weights
+        w.path: StoredArray(tuple(w.shape), functools.partial(_read, w))
+        for w in network.weights
     }
 
 

@@ -286,12 +286,8 @@ def _type_name(type_):
 
 def _entries(doc):
     """Returns the text of each name in a list of names with texts."""
-    return {
-        name: " ".join(text.split())
-        for name, text in re.findall(
-            r"^ {4}(\w+): (.*(?:\n {8}.*)*)", doc, re.MULTILINE
-        )
-    }
+    found = re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", doc, re.MULTILINE)
+    return {name: " ".join(text.split()) for name, text in found}
 
 
 def _documented(config, by_class=True):

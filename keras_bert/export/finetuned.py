@@ -102,19 +102,16 @@ def export_finetuned(
             assets=assets,
             model_card=card,
         )
+    network = {}
+    for side, tensors in (("inputs", model.input), ("outputs", model.output)):
+        network[side] = {
+            name: {"dtype": x.dtype, "shape": list(x.shape)}
+            for name, x in tensors.items()
+        }
     description |= {
         **saved_model.describe_signatures(signatures),
         "precision": config.precision,
-        "network": {
-            side: {
-                name: {"dtype": x.dtype, "shape": list(x.shape)}
-                for name, x in tensors.items()
-            }
-            for side, tensors in (
-                ("inputs", model.input),
-                ("outputs", model.output),
-            )
-        },
+        "network": network,
     }
     assets |= {
         "tokenizer.json": tokenizer_json(kind.tokenizer),

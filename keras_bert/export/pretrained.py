@@ -100,9 +100,8 @@ def export_pretrained(
 
     def answer(text):
         outputs = embed(text)
-        return {"embedding": outputs[config.pooling]} | {
-            name: outputs[name] for name in ("truncated", "num_tokens")
-        }
+        how_read = {x: outputs[x] for x in ("truncated", "num_tokens")}
+        return {"embedding": outputs[config.pooling]} | how_read
 
     signatures = {
         "serving_default": Signature(answer, [_TEXT]),
@@ -154,12 +153,10 @@ def _build_vectors(encoder, has_pooler, normalize):
     tokens = encoder.output["sequence_output"]
     input_mask = encoder.input["input_mask"]
     cls_positions = ops.zeros_like(input_mask[:, :1])
-    vectors = {
-        name: SequencePooling(name, name=f"{name}_pooling")(
-            tokens, input_mask, cls_positions
-        )
-        for name in ("mean", "cls")
-    }
+    vectors = {}
+    for name in ("mean", "cls"):
+        pooling = SequencePooling(name, name=f"{name}_pooling")
+        vectors[name] = pooling(tokens, input_mask, cls_positions)
     if has_pooler:
         pooled = encoder.output["pooled_output"]
         vectors["pooled"] = ops.cast(pooled, "float32")

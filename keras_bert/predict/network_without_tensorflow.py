@@ -44,17 +44,12 @@ def load(
             {x: text.reshape((1,) * rank) for x, rank in ranks.items()}
         )
         has_lists = 2 in ranks.values()  # as many scores as endings
-        functions[name] = Function.of_network(
-            call,
-            {x: Spec(text.dtype, (None,) * rank) for x, rank in ranks.items()},
-            {
-                x: Spec(
-                    y.dtype,
-                    (None, *(None if has_lists else n for n in y.shape[1:])),
-                )
-                for x, y in found.items()
-            },
-        )
+        inputs = {x: Spec(text.dtype, (None,) * y) for x, y in ranks.items()}
+        outputs = {}
+        for x, array in found.items():
+            sizes = [None if has_lists else n for n in array.shape[1:]]
+            outputs[x] = Spec(array.dtype, (None, *sizes))
+        functions[name] = Function.of_network(call, inputs, outputs)
     return functions
 
 

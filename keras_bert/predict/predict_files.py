@@ -122,12 +122,10 @@ def _predict(model, signature, lines, output_file, num_lines=None) -> int:
     chunks = request_lines.cut_chunks(lines, LINES_PER_CHUNK)
     if output.state:
         request_lines.skip_chunks(chunks, output, run)
+    done = state["num_lines"]
+    bar = bool(output_file) or not sys.stdout.isatty()
     with Progress(
-        "Predicting",
-        num_lines,
-        "lines",
-        initial=state["num_lines"],
-        bar=bool(output_file) or not sys.stdout.isatty(),
+        "Predicting", num_lines, "lines", initial=done, bar=bar
     ) as progress:
         for chunk in chunks:
             answers, num_errors = request_lines.answer_lines(model, chunk.lines)

@@ -201,10 +201,8 @@ def _is_header(text, inputs, file):
     """Returns whether a first line is a header, or raises InputError."""
     if set(inputs) <= set(text.split("\t")):
         return True
-    parts = [part.strip(" \"'") for part in re.split("[,;\t]", text)]
-    if len(parts) > 1 and {x.lower() for x in inputs} <= {
-        part.lower() for part in parts
-    }:
+    parts = [x.strip(" \"'").lower() for x in re.split("[,;\t]", text)]
+    if len(parts) > 1 and {x.lower() for x in inputs} <= set(parts):
         raise InputError(
             f"The first line of {file or 'the input'} names "
             f"{' and '.join(inputs)}, but not as a header; write exactly these "

@@ -101,9 +101,8 @@ class ServedModel:
 
     def answer(self, requests: Sequence[Mapping[str, Any]]) -> list[dict]:
         """Answers requests, each a dict with the inputs."""
-        if isinstance(requests, (str, bytes, Mapping)) or not isinstance(
-            requests, Iterable
-        ):
+        is_one = isinstance(requests, (str, bytes, Mapping))
+        if is_one or not isinstance(requests, Iterable):
             raise InputError(
                 f"The requests are {requests!r:.100}, but must be a list of "
                 f"dicts such as {self.example}."

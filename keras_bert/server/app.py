@@ -266,12 +266,10 @@ class App:
             record["signature"] = name
             with self._limits.texts(columns) as record["texts"]:
                 submitted = time.monotonic()
+                parts = signature.split(columns, self._config.max_batch_size)
+                answers = map(self._batcher.answer, parts)
                 answered = await asyncio.gather(
-                    *map(
-                        self._batcher.answer,
-                        signature.split(columns, self._config.max_batch_size),
-                    ),
-                    return_exceptions=True,
+                    *answers, return_exceptions=True
                 )
             for part in answered:
                 if isinstance(part, InputError):

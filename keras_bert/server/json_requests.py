@@ -242,9 +242,8 @@ def _to_numbers(values, dtype):
             array = np.array(values, dtype)
     except OverflowError:
         array = np.array([])
-    if len(array) != len(values) or not all(
-        map(_is_same, array.tolist(), values)
-    ):
+    are_same = map(_is_same, array.tolist(), values)
+    if len(array) != len(values) or not all(are_same):
         raise Refusal(
             f"Cannot convert JSON values to {dtype.name} without loss of "
             "precision."

@@ -36,20 +36,15 @@ class Metrics:
         prometheus_client.disable_created_metrics()
         prometheus_client.ProcessCollector(registry=self._registry)
         of_us: Any = {"namespace": "keras_bert", "registry": self._registry}
-        labels = ("model", "route", "status")
-        self._requests = Counter(
-            "requests", "Requests answered.", labels, **of_us
-        )
-        self._histograms = {
-            name: Histogram(
-                name,
-                help_text,
-                ("model", "route" if "request" in name else "signature"),
-                buckets=_SECONDS if "seconds" in name else _POWERS_OF_TWO,
-                **of_us,
+        by = ("model", "route", "status")
+        self._requests = Counter("requests", "Requests answered.", by, **of_us)
+        self._histograms = {}
+        for name, text in _HISTOGRAMS.items():
+            labels = ("model", "route" if "request" in name else "signature")
+            buckets = _SECONDS if "seconds" in name else _POWERS_OF_TWO
+            self._histograms[name] = Histogram(
+                name, text, labels, buckets=buckets, **of_us
             )
-            for name, help_text in _HISTOGRAMS.items()
-        }
         texts = Gauge(
             "waiting_texts", "Texts that wait or are being answered.", **of_us
         )

@@ -17,17 +17,12 @@ def status_json(name: str, versions: list[Version], number: int | None) -> str:
     if not found:
         what = "any versions" if number is None else f"version {number}"
         raise Refusal(f"Could not find {what} of model {name}", 404)
-    statuses = [
-        {
-            "version": str(x.number),
-            "state": x.state,
-            "status": {
-                "error_code": "UNKNOWN" if x.error else "OK",
-                "error_message": x.error,
-            },
-        }
-        for x in found
-    ]
+    statuses = []
+    for x in found:
+        code = "UNKNOWN" if x.error else "OK"
+        status = {"error_code": code, "error_message": x.error}
+        entry = {"version": str(x.number), "state": x.state, "status": status}
+        statuses.append(entry)
     return json.dumps({"model_version_status": statuses})
 
 

@@ -33,12 +33,9 @@ class Tokenization:
     def __call__(self, columns: Columns) -> dict[str, np.ndarray]:
         """Answers rows in one call."""
         texts = [text.decode() for text in columns["text"]]
+        encoded = self._library.encode_batch(texts, add_special_tokens=False)
         pieces = []
-        for text, found in zip(
-            texts,
-            self._library.encode_batch(texts, add_special_tokens=False),
-            strict=True,
-        ):
+        for text, found in zip(texts, encoded, strict=True):
             part = [
                 _piece(i, text[start:end], start, end)
                 for i, (start, end) in zip(

@@ -227,10 +227,8 @@ def seed_variables(network: keras.Model) -> list[keras.Variable]:
 
 
 def _sums(objectives, labels, outputs, weights):
-    return {
-        (name, figure): sums
-        for name, objective in objectives.items()
-        for figure, sums in objective.sums(
-            labels[name], outputs[name], weights[name]
-        ).items()
-    }
+    found = {}
+    for name, objective in objectives.items():
+        sums = objective.sums(labels[name], outputs[name], weights[name])
+        found |= {(name, figure): x for figure, x in sums.items()}
+    return found

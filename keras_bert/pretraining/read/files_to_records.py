@@ -147,19 +147,15 @@ class PretrainingRecords:
                 values.set_shape([num_rows])
             if self._drawer:
                 return self._drawer(*rows)
-            specs = {
-                name: tf.io.FixedLenFeature(
-                    [size], tf.float32 if "weights" in name else tf.int64
-                )
-                for name, size in self._sizes.items()
-            }
+            specs, features = {}, {}
+            for name, size in self._sizes.items():
+                dtype = tf.float32 if "weights" in name else tf.int64
+                specs[name] = tf.io.FixedLenFeature([size], dtype)
             google = {v2: name for name, v2 in V2_NAMES.items()}
-            return {
-                google.get(name, name): x
-                if x.dtype == tf.float32
-                else tf.cast(x, tf.int32)
-                for name, x in tf.io.parse_example(rows[0], specs).items()
-            }
+            for name, x in tf.io.parse_example(rows[0], specs).items():
+                x = tf.cast(x, tf.int32) if x.dtype == tf.int64 else x
+                features[google.get(name, name)] = x
+            return features
 
         dataset = tf.data.Dataset.range(first_batch, num_batches)
         return dataset.map(read_and_parse, tf.data.AUTOTUNE)

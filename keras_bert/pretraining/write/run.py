@@ -99,9 +99,8 @@ def create_pretraining_data(
                     yield block, parts[-1], outputs.num_files
 
     with Progress("Writing", unit="characters") as progress:
-        for num_characters in _make_parts(
-            missing_parts(), num_workers, tokenizer, config
-        ):
+        made = _make_parts(missing_parts(), num_workers, tokenizer, config)
+        for num_characters in made:
             progress.update(num_characters)
     return outputs.join(parts)
 
