@@ -12,7 +12,7 @@ import numpy as np
 
 from keras_bert.errors import InputError
 from keras_bert.predict import versions
-from keras_bert.predict.functions import Spec
+from keras_bert.predict.function import Spec
 
 if TYPE_CHECKING:
     import tensorflow as tf

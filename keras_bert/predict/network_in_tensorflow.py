@@ -9,7 +9,7 @@ from typing import Any
 from keras_bert.config import BertConfig
 from keras_bert.kinds.signatures import one_graph
 from keras_bert.kinds.spec import build_kind, read_spec
-from keras_bert.predict.functions import Function
+from keras_bert.predict.function import Function
 from keras_bert.predict.network import load_network
 from keras_bert.predict.saved_model import ask, to_spec
 from keras_bert.predict.versions import read_description

@@ -13,7 +13,7 @@ import numpy as np
 from keras_bert.errors import InputError
 from keras_bert.kinds.answers import ANSWERS
 from keras_bert.kinds.call_sizes import fits_a_call
-from keras_bert.predict.functions import Function, Spec
+from keras_bert.predict.function import Function, Spec
 from keras_bert.predict.network import load_network
 from keras_bert.predict.versions import read_description
 from keras_bert.text.without_tensorflow import (

@@ -11,7 +11,7 @@ from google.protobuf import json_format
 from tensorflow.core.protobuf import saved_model_pb2
 
 from keras_bert.errors import InputError
-from keras_bert.predict.functions import Columns, Function, Spec
+from keras_bert.predict.function import Columns, Function, Spec
 
 # Lines of an error that say where the operation was made, not what is wrong.
 _PLACE = re.compile(

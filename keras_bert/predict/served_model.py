@@ -12,7 +12,7 @@ from keras_bert.errors import InputError
 from keras_bert.io.folders import local_copy
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import is_whole
-from keras_bert.predict.functions import load_functions
+from keras_bert.predict.load_functions import load_functions
 from keras_bert.predict.versions import find_versions, read_description
 
 _REQUESTS_PER_CALL = 64

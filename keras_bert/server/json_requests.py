@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from keras_bert.predict.functions import Spec
+from keras_bert.predict.function import Spec
 from keras_bert.server.json_answers import (
     write_classes,
     write_columns,

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from keras_bert.errors import InputError
-from keras_bert.predict.functions import Function, load_functions
+from keras_bert.predict.function import Function
+from keras_bert.predict.load_functions import load_functions
 from keras_bert.predict.versions import read_description
 from keras_bert.server.batching import (
     Answered,

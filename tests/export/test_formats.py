@@ -27,7 +27,7 @@ from keras_bert.finetuning.finetuned_model import FinetunedModel
 from keras_bert.kinds.answers import ANSWERS
 from keras_bert.models.encoder import build_encoder
 from keras_bert.predict import network_without_tensorflow
-from keras_bert.predict.functions import load_functions
+from keras_bert.predict.load_functions import load_functions
 from keras_bert.predict.network import load_network
 from keras_bert.predict.served_model import ServedModel
 from keras_bert.predict.versions import MODEL_FILES, find_versions, format_of

@@ -1,22 +1,15 @@
-"""The folder of a version -> its functions, which take and return arrays.
+"""A function of a model that takes and returns arrays, and what they must be.
 
-TensorFlow, LiteRT, ONNX Runtime or OpenVINO computes them. Strings are bytes,
-in arrays of objects.
+Strings are bytes, in arrays of objects.
 """
 
 import dataclasses
-import importlib.util
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from keras_bert.errors import InputError
-from keras_bert.predict.versions import format_of
-
-if TYPE_CHECKING:
-    from keras_bert.text.without_tensorflow import ListTokenizer
 
 Columns = Mapping[str, np.ndarray]
 
@@ -82,40 +75,6 @@ class Function:
         }
         definition["method_name"] = "tensorflow/serving/predict"
         return cls(call_if_any, *sides, definition | {"defaults": {}})
-
-
-def load_functions(
-    folder: Path,
-    signature: str | None = None,
-    tokenizer: "ListTokenizer | None" = None,
-) -> dict[str, Function]:
-    """Loads a version, and returns its functions by the names of signatures.
-
-    Of a network in another format than a SavedModel, these are the signatures
-    that take texts, or only the named one. If the kind of its task is one of
-    your own, import its file first. Where TensorFlow is not installed, the
-    package `tokenizers` finds the ids, by the `tokenizer` of the folder if it
-    is given.
-
-    Raises InputError if a package is missing, or the folder is damaged.
-    """
-    has_tensorflow = importlib.util.find_spec("tensorflow")
-    if format_of(folder) == "saved_model":
-        if not has_tensorflow:
-            raise InputError(
-                f"{folder} is a SavedModel; pip install tensorflow "
-                "tensorflow-text, or export the model with --format=auto."
-            )
-        from keras_bert.predict.saved_model import load_saved_model
-
-        return load_saved_model(folder)
-    if has_tensorflow:
-        from keras_bert.predict import network_in_tensorflow
-
-        return network_in_tensorflow.load(folder, signature)
-    from keras_bert.predict import network_without_tensorflow
-
-    return network_without_tensorflow.load(folder, signature, tokenizer)
 
 
 def _tensor_info(name, spec):
