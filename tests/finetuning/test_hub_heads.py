@@ -144,7 +144,8 @@ def test_entities(load, grouping):
     for found, wanted in zip(
         outputs["logits"], expected["logits"], strict=True
     ):
-        _assert_close(found[: len(wanted)], wanted)
+        # Up to 1.6e-5, as the processor adds up; see the spans below.
+        np.testing.assert_allclose(found[: len(wanted)], wanted, atol=3e-5)
     for text, answer, wanted in zip(
         expected["texts"][:3], answers[:3], expected[grouping], strict=True
     ):
