@@ -80,6 +80,7 @@ class MaskedLMMasker(tf.Module):
             `masked_lm_weights`, all [B, P], in the order of the text.
         """
         input_ids = features["input_ids"]
+        seeds = tf.convert_to_tensor(seeds)
         if not seeds.shape[:1].is_compatible_with(input_ids.shape[:1]):
             raise InputError(
                 f"There are {seeds.shape[0]} rows of seeds and "

@@ -161,6 +161,9 @@ def test_every_text_needs_seeds(tokenizer, batch):
     mask = MaskedLMMasker(tokenizer, max_predictions_per_seq=P)
     with pytest.raises(InputError, match="There are 1 rows of seeds and"):
         mask(batch, _seeds(7, 1)[:1])
+    expected = _numpy(mask(batch, _seeds(7, 1)))
+    found = _numpy(mask(batch, _seeds(7, 1).numpy()))
+    np.testing.assert_equal(found, expected)
 
 
 def test_a_seed_draws_the_same_masks_in_graphs(tokenizer, batch, tmp_path):
