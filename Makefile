@@ -11,7 +11,8 @@ OTHERS := $(addprefix --ignore=,$(NETWORKS))
 # Neighbouring tests share fixtures, so a process gets many of them at once.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 
-.PHONY: setup demo demo-pretraining test test-all lint docs bench bench-server clean
+.PHONY: setup demo demo-pretraining test test-slow test-all lint docs bench \
+	bench-server clean
 
 setup: .venv/installed
 
@@ -32,9 +33,12 @@ test: setup
 	$(PYTEST) $(NETWORKS)
 	$(PYTEST) $(OTHERS)
 
-test-all: test
-	$(PYTEST) -m slow $(NETWORKS)
-	$(PYTEST) -m slow $(OTHERS)
+# For example PYTEST_FLAGS=-x
+test-slow: setup
+	$(PYTEST) -m slow $(PYTEST_FLAGS) $(NETWORKS)
+	$(PYTEST) -m slow $(PYTEST_FLAGS) $(OTHERS)
+
+test-all: test test-slow
 
 lint: setup
 	$(BIN)/ruff check .

@@ -348,7 +348,7 @@ def test_a_second_phase_continues_with_the_moments(config, records, tmp_path):
     assert continued["AdamWeightDecay/0000"] == 3
     with pytest.raises(ValueError, match="another model or optimizer"):
         run("other", init_moments=True, optimizer="lamb")
-    with pytest.raises(ValueError, match="give one"):
+    with pytest.raises(ValueError, match="give a checkpoint"):
         pretrain(
             config,
             [records],
