@@ -1,4 +1,4 @@
-"""examples/from_text_to_answer.sh, from a text file to the answer of a server."""
+"""examples/from_text_to_answer.sh: from a text file to a server's answer."""
 
 import json
 import os
