@@ -36,7 +36,7 @@ from comparison.environments import Environments
 from safetensors.numpy import save_file
 
 import keras_bert
-from keras_bert.checkpoints.find import checkpoint_folder, config_beside
+from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.load_tokenizer import find_vocab
 from keras_bert.finetuning.batches import evaluation_batches, training_batches
 from keras_bert.kinds.spec import build_kind, make_spec
@@ -66,7 +66,7 @@ _NUM_UNTIMED_STEPS = 20
 
 
 def main(_):
-    bert_config = config_beside(checkpoint_folder(_INIT_CHECKPOINT.value))
+    bert_config = Checkpoint.of(_INIT_CHECKPOINT.value).config
     vocab_file = find_vocab(_INIT_CHECKPOINT.value)
     if not _DROPOUT.value:
         bert_config = dataclasses.replace(

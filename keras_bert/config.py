@@ -86,6 +86,15 @@ class BertConfig(CheckedSettings):
                 "number of heads that divides the width."
             )
 
+    def difference(self, other: Self) -> str:
+        """Returns in which values another config differs, or ""."""
+        ours, theirs = dataclasses.asdict(self), dataclasses.asdict(other)
+        return ", ".join(
+            f"{name} is {value!r} and {theirs[name]!r}"
+            for name, value in ours.items()
+            if value != theirs[name]
+        )
+
     def check_max_seq_length(
         self, max_seq_length: int, name: str = "max_seq_length"
     ) -> None:

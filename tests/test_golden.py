@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert.checkpoints.find import config_beside
-from keras_bert.checkpoints.load import load_checkpoint, read_weights
+from keras_bert.checkpoints.checkpoint import Checkpoint
+from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.models.encoder import build_encoder
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.text.packing import BertPreprocessor
@@ -42,7 +42,7 @@ def _outputs(model, features, num_layers):
 def tf1_small(shared):
     folder = shared / "golden" / "tf1_small"
     expected = dict(np.load(folder / "expected.npz"))
-    model = build_pretraining_model(config_beside(folder))
+    model = build_pretraining_model(Checkpoint.of(folder).config)
     load_checkpoint(model, folder / "bert_model.ckpt")
     features = {name: expected[name] for name in model.input}
     return folder, model, features, expected
@@ -96,7 +96,7 @@ def test_six_training_steps_equal_google_research_bert(tf1_small):
         gradients = tape.gradient(loss, model.trainable_variables)
         optimizer.apply(gradients, model.trainable_variables)
     np.testing.assert_allclose(losses, expected["losses_6_steps"], rtol=1e-4)
-    after = read_weights(folder / "after_6_steps.ckpt")
+    after = Checkpoint.of(folder / "after_6_steps.ckpt").arrays
     assert after.keys() == {weight.path for weight in model.weights}
     for weight in model.weights:
         np.testing.assert_allclose(
@@ -110,7 +110,7 @@ def test_six_training_steps_equal_google_research_bert(tf1_small):
 def test_minilm_from_raw_text_equals_transformers(shared):
     checkpoint = shared / "data" / "checkpoints" / "all-MiniLM-L6-v2"
     expected = dict(np.load(shared / "golden" / "minilm" / "expected.npz"))
-    config = config_beside(checkpoint)
+    config = Checkpoint.of(checkpoint).config
     assert config.hidden_act == "gelu_erf"
     encoder = build_encoder(config)
     load_checkpoint(encoder, checkpoint)
@@ -138,10 +138,10 @@ def test_minilm_from_raw_text_equals_transformers(shared):
 
 def test_a_checkpoint_with_optimizer_slots_loads(shared):
     folder = shared / "data" / "checkpoints" / "tf1-toy"
-    config = config_beside(folder)
+    config = Checkpoint.of(folder).config
     model = build_encoder(config)
     load_checkpoint(model, folder)
-    arrays = read_weights(folder / "bert_model.ckpt")
+    arrays = Checkpoint.of(folder / "bert_model.ckpt").arrays
     for weight in model.weights:
         np.testing.assert_array_equal(
             weight.numpy(), arrays[weight.path].read()

@@ -1,11 +1,9 @@
-"""A path, a URL or a name -> its file of weights, config, vocabulary."""
+"""A path, a URL or a name -> the file of its weights."""
 
 import functools
 import re
 from pathlib import Path
 
-from keras_bert.checkpoints.keras_files import config_of_file
-from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.io.folders import MARKER, local_copy
 from keras_bert.io.paths import is_remote, to_path
@@ -34,6 +32,11 @@ def find_weights(checkpoint: str | Path) -> Path:
 
     Raises FileNotFoundError if there is no checkpoint.
     """
+    if checkpoint is None:
+        raise InputError(
+            f"There is no checkpoint; give a path, {SCHEME}owner/name or "
+            f"{SHIPPED}, the model in this package."
+        )
     if not isinstance(checkpoint, str) and not hasattr(checkpoint, "parts"):
         raise InputError(
             f"The checkpoint is a {type(checkpoint).__name__}, but must be a "
@@ -151,22 +154,6 @@ def shards(file: Path) -> list[Path]:
     return [file.parent / name for name in sorted({*names.values()})]
 
 
-def checkpoint_folder(checkpoint: str | Path) -> Path:
-    """Returns the folder of the weights, their config and vocabulary."""
-    return find_weights(checkpoint).parent
-
-
-def task_beside(folder: Path) -> dict[str, str]:
-    """Returns the text of `task.json` by this name; nothing if there is none.
-
-    It makes weights a fine-tuned model.
-    """
-    file = folder / "task.json"
-    if not file.is_file():
-        return {}
-    return {file.name: file.read_text(encoding="utf-8")}
-
-
 def check_output_dir(output_dir: str | Path) -> None:
     """Raises InputError if a run cannot write to `output_dir`.
 
@@ -188,55 +175,3 @@ def check_output_dir(output_dir: str | Path) -> None:
             f"The output_dir {folder} holds {names[0]}, which would be "
             "mistaken for the result of the run; give another folder."
         )
-
-
-def config_of(file: Path) -> BertConfig:
-    """Reads the config of a file that `find_weights` found.
-
-    It is in the `.keras` file itself, or beside the file; see `config_beside`.
-    """
-    if file.suffix == ".keras":
-        return config_of_file(local_weights(file))
-    return config_beside(file.parent)
-
-
-def config_beside(folder: Path) -> BertConfig:
-    """Reads `bert_config.json`, or else `config.json`, of a checkpoint.
-
-    Raises FileNotFoundError if there is neither.
-    """
-    for name in ("bert_config.json", "config.json"):
-        if (folder / name).is_file():
-            return BertConfig.from_json(folder / name)
-    raise FileNotFoundError(
-        f"{folder} has neither bert_config.json nor config.json; copy the "
-        "config of the checkpoint there, or give a bert_config."
-    )
-
-
-def length_beside(folder: Path, bert_config: BertConfig) -> int:
-    """Returns the longest sequence that the tokenizer and the network take.
-
-    Raises InputError if the tokenizer's settings say nonsense.
-    """
-    longest = bert_config.max_position_embeddings
-    file = folder / "tokenizer_config.json"
-    values = read_json(file, is_needed=False)
-    length = values.get("model_max_length") or longest
-    if not isinstance(length, (int, float)):
-        raise InputError(
-            f"model_max_length in {file} is {length!r}, but must be a number; "
-            "copy the file again."
-        )
-    # Without a limit, transformers writes 1e30.
-    return int(min(length, longest))
-
-
-def vocab_beside(folder: Path) -> Path | None:
-    """Returns the file with the vocabulary of a checkpoint, if there is one.
-
-    It is `vocab.txt`, or the `tokenizer.json` of transformers since its
-    release 5.
-    """
-    files = (folder / "vocab.txt", folder / "tokenizer.json")
-    return next((file for file in files if file.is_file()), None)

@@ -5,13 +5,9 @@ from typing import TYPE_CHECKING
 
 from absl import logging
 
-from keras_bert.checkpoints.adapters import has_adapters, merge_into_base
-from keras_bert.checkpoints.find import find_weights
+from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.heads import heads_of, is_left_out
 from keras_bert.checkpoints.huggingface import UNTIED_DECODER
-from keras_bert.checkpoints.names import Arrays
-from keras_bert.checkpoints.read import read_file
-from keras_bert.checkpoints.sentence_transformers import read_dense_modules
 from keras_bert.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,7 +16,9 @@ if TYPE_CHECKING:
 _ASK = "does the model config belong to this checkpoint?"
 
 
-def load_checkpoint(model: "keras.Model", checkpoint: str | Path) -> None:
+def load_checkpoint(
+    model: "keras.Model", checkpoint: str | Path | Checkpoint
+) -> None:
     """Loads weights into an encoder or a model with any head.
 
     Example:
@@ -60,7 +58,9 @@ def load_checkpoint(model: "keras.Model", checkpoint: str | Path) -> None:
         )
 
 
-def load_to_train(model: "keras.Model", checkpoint: str | Path) -> None:
+def load_to_train(
+    model: "keras.Model", checkpoint: str | Path | Checkpoint
+) -> None:
     """As `load_checkpoint`, but a head that is absent is no warning."""
     _, absent = _load(model, checkpoint)
     if absent:
@@ -68,7 +68,9 @@ def load_to_train(model: "keras.Model", checkpoint: str | Path) -> None:
         logging.info("Training starts from random weights of the %s.", heads)
 
 
-def load_whole(model: "keras.Model", checkpoint: str | Path) -> None:
+def load_whole(
+    model: "keras.Model", checkpoint: str | Path | Checkpoint
+) -> None:
     """As `load_checkpoint`, but no head of the model may be absent."""
     file, absent = _load(model, checkpoint)
     if absent:
@@ -80,8 +82,8 @@ def load_whole(model: "keras.Model", checkpoint: str | Path) -> None:
 
 def _load(model, checkpoint):
     """Loads what there is; returns the file and the heads without weights."""
-    file = find_weights(checkpoint)
-    arrays = read_weights(file)
+    checkpoint = Checkpoint.of(checkpoint)
+    file, arrays = checkpoint.file, checkpoint.arrays
     weights = {weight.path: weight for weight in model.weights}
     if UNTIED_DECODER in arrays and "masked_lm" in heads_of(weights):
         raise InputError(
@@ -112,22 +114,3 @@ def _load(model, checkpoint):
         weights[path].assign(arrays[path].read())
     # Of heads that only our own format has, the first weights are the usual.
     return file, {h for h in absent if not is_left_out(h)}
-
-
-def heads_in(checkpoint: str | Path) -> set[str]:
-    """Returns the heads of a checkpoint that `load_checkpoint` can load."""
-    arrays = read_weights(find_weights(checkpoint))
-    heads = heads_of(arrays)
-    return heads - {"masked_lm"} if UNTIED_DECODER in arrays else heads
-
-
-def read_weights(file: Path) -> Arrays:
-    """Reads a file that `find_weights` found; keys are paths of weights.
-
-    Adapters are merged into the weights of their base model. Dense modules of
-    sentence-transformers are weights of the model too.
-    """
-    arrays = read_file(file)
-    if has_adapters(arrays):
-        return merge_into_base(arrays, file)
-    return arrays | read_dense_modules(file.parent)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import keras
 
-from keras_bert.checkpoints import find
+from keras_bert.checkpoints.checkpoint import Checkpoint
+from keras_bert.checkpoints.find import SHIPPED
 from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.checkpoints.load_tokenizer import find_vocab, load_tokenizer
 from keras_bert.config import BertConfig, check_config
@@ -82,15 +83,15 @@ def load_pretrained(
         InputError: If these do not belong together, or if the network has
             fewer positions than `max_seq_length`.
     """
+    found = Checkpoint.of(checkpoint)
     config, tokenizer = load_config_and_tokenizer(
-        checkpoint, vocab_file=vocab_file, do_lower_case=do_lower_case
+        found, vocab_file=vocab_file, do_lower_case=do_lower_case
     )
     if max_seq_length is None:
-        longest = find.length_beside(find.checkpoint_folder(checkpoint), config)
-        max_seq_length = min(longest, _DEFAULT_LENGTH)
+        max_seq_length = found.longest_sequence(config, _DEFAULT_LENGTH)
     config.check_max_seq_length(max_seq_length, "max_seq_length")
     encoder = build_encoder(config)
-    load_checkpoint(encoder, checkpoint)
+    load_checkpoint(encoder, found)
     preprocessor: Any
     if isinstance(tokenizer, ListTokenizer):
         preprocessor = ListPreprocessor(tokenizer, max_seq_length)
@@ -102,7 +103,7 @@ def load_pretrained(
 
 
 def load_config_and_tokenizer(
-    checkpoint: str | Path | None,
+    checkpoint: str | Path | Checkpoint | None,
     *,
     bert_config: BertConfig | None = None,
     vocab_file: str | Path | None = None,
@@ -114,17 +115,18 @@ def load_config_and_tokenizer(
         FileNotFoundError: If the checkpoint, config or vocabulary is missing.
         InputError: If config and vocabulary do not belong together.
     """
+    found = Checkpoint.of(checkpoint) if checkpoint else None
     if bert_config is None:
-        if not checkpoint:
+        if not found:
             raise InputError(
                 "Give a bert_config or a checkpoint, such as "
-                f"{find.SHIPPED}, the model in this package."
+                f"{SHIPPED}, the model in this package."
             )
-        bert_config = find.config_of(find.find_weights(checkpoint))
+        bert_config = found.config
     check_config(bert_config)
-    vocab_file = find_vocab(checkpoint, vocab_file)
+    vocab_file = find_vocab(found, vocab_file)
     tokenizer = load_tokenizer(
-        checkpoint, vocab_file=vocab_file, do_lower_case=do_lower_case
+        found, vocab_file=vocab_file, do_lower_case=do_lower_case
     )
     bert_config.check_vocab_size(tokenizer.vocab_size, vocab_file)
     return bert_config, tokenizer

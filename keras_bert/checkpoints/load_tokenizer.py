@@ -8,7 +8,7 @@ from typing import Any
 
 from absl import logging
 
-from keras_bert.checkpoints.find import checkpoint_folder, vocab_beside
+from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.io.whole_files import read_json
 from keras_bert.text.tokenizer_settings import (
     TokenizerSettings,
@@ -23,7 +23,7 @@ _CASE_IN_NAME = re.compile(r"(?<![a-z])(un)?cased(?![a-z])", re.IGNORECASE)
 
 
 def load_tokenizer(
-    checkpoint: str | Path | None = None,
+    checkpoint: str | Path | Checkpoint | None = None,
     *,
     vocab_file: str | Path | None = None,
     do_lower_case: bool | None = None,
@@ -61,26 +61,27 @@ def load_tokenizer(
 
 
 def find_vocab(
-    checkpoint: str | Path | None, vocab_file: str | Path | None = None
+    checkpoint: str | Path | Checkpoint | None,
+    vocab_file: str | Path | None = None,
 ) -> str | Path:
     """Returns the given vocabulary, or else the one beside the weights.
 
     Raises FileNotFoundError if there is none.
     """
     if vocab_file is None:
-        folder = checkpoint_folder(checkpoint) if checkpoint else None
-        vocab_file = folder and vocab_beside(folder)
+        found = Checkpoint.of(checkpoint) if checkpoint else None
+        vocab_file = found.vocab_file if found else None
         if vocab_file is None:
             raise FileNotFoundError(
                 "No vocab.txt; give a vocab_file, or a checkpoint with a "
                 "vocab.txt or tokenizer.json beside its weights"
-                + (f", but {folder} has none." if folder else ".")
+                + (f", but {found.folder} has none." if found else ".")
             )
     return vocab_file
 
 
 def resolve_tokenizer_settings(
-    checkpoint: str | Path | None,
+    checkpoint: str | Path | Checkpoint | None,
     vocab_file: str | Path,
     do_lower_case: bool | None = None,
 ) -> TokenizerSettings:
@@ -96,11 +97,11 @@ def resolve_tokenizer_settings(
     settings = found or TokenizerSettings(do_lower_case=not capitals)
     if do_lower_case is not None and do_lower_case != settings.do_lower_case:
         settings = dataclasses.replace(settings, do_lower_case=do_lower_case)
-        if found:
+        if checkpoint and found:
             logging.warning(
                 "%s was trained with do_lower_case=%s, but do_lower_case=%s "
                 "was given; leave it out unless this is meant.",
-                checkpoint,
+                Checkpoint.of(checkpoint).place,
                 found.do_lower_case,
                 do_lower_case,
             )
@@ -117,18 +118,21 @@ def resolve_tokenizer_settings(
     return settings
 
 
-def find_tokenizer_settings(checkpoint: str | Path) -> TokenizerSettings | None:
+def find_tokenizer_settings(
+    checkpoint: str | Path | Checkpoint,
+) -> TokenizerSettings | None:
     """Returns the settings that the checkpoint tells, or None.
 
     They are in the `tokenizer_config.json` beside the weights, in its
     `tokenizer.json`, or follow from "cased" or "uncased" in the last two parts
     of the checkpoint's path. Raises InputError if the tokenizer is not BERT's.
     """
-    in_name = _CASE_IN_NAME.search("/".join(Path(str(checkpoint)).parts[-2:]))
+    checkpoint = Checkpoint.of(checkpoint)
+    parts = Path(str(checkpoint.place)).parts
+    in_name = _CASE_IN_NAME.search("/".join(parts[-2:]))
     found = TokenizerSettings(in_name[1] is not None) if in_name else None
-    folder = checkpoint_folder(checkpoint)
-    file = folder / "config.json"
-    check_tokenizer_class(read_json(file, is_needed=False), file)
+    folder = checkpoint.folder
+    check_tokenizer_class(checkpoint.hub_config, folder / "config.json")
     if (file := folder / "tokenizer.json").is_file():
         if told := read_settings(file):
             found = dataclasses.replace(found or TokenizerSettings(), **told)

@@ -46,6 +46,14 @@ def read_file(file: Path) -> Arrays:
     )
 
 
+def is_huggingface_file(file: Path) -> bool:
+    """Returns whether the weights of a file have Hugging Face's names."""
+    reader = _reader(file)
+    if reader is read_safetensors:
+        return is_huggingface(read_arrays(file))
+    return reader in (read_h5, read_pytorch)
+
+
 def read_arrays(file: Path) -> Arrays:
     """Reads a file that `find_weights` found; keys are the names in it."""
     local = local_weights(file)

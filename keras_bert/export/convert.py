@@ -6,14 +6,13 @@ from typing import Any
 
 from absl import logging
 
-from keras_bert.checkpoints import find
+from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.google import to_google
 from keras_bert.checkpoints.heads import heads_of, without_heads
 from keras_bert.checkpoints.huggingface import (
     to_huggingface,
     to_huggingface_config,
 )
-from keras_bert.checkpoints.load import read_weights
 from keras_bert.checkpoints.load_tokenizer import resolve_tokenizer_settings
 from keras_bert.checkpoints.read import write_safetensors
 from keras_bert.checkpoints.rounded import round_arrays
@@ -96,13 +95,12 @@ def convert_checkpoint(
             f"not of {to}; leave it out."
         )
     whole_files.check_is_new(output_dir)
-    file = find.find_weights(checkpoint)
-    config = find.config_of(file)
-    arrays = read_weights(file)
+    found = Checkpoint.of(checkpoint)
+    config, arrays = found.config, found.arrays
     texts, dense = {}, {}
     if is_embedder:
-        found = settings_of(file.parent, config, Embedding, settings or {})
-        texts = module_files(found, config)
+        embedding = settings_of(found, config, Embedding, settings or {})
+        texts = module_files(embedding, config)
         dense = {p: a for p, a in arrays.items() if p.startswith("dense_")}
         left_out = heads_of(arrays.keys() - dense.keys()) - {"pooler"}
         if left_out:
@@ -113,7 +111,7 @@ def convert_checkpoint(
         arrays = without_heads(arrays, left_out | heads_of(dense))
     # Also asked for Google's format: the kind refuses what neither can hold.
     is_ours = to in ("keras", *_BITS)
-    labels, more = ((), {}) if is_ours else _task_beside(file.parent, config)
+    labels, more = ((), {}) if is_ours else _task_beside(found, config)
     if is_embedder or to == "huggingface":
         arrays, architecture = to_huggingface(arrays)
         if not labels and "classifier.bias" in arrays:
@@ -127,13 +125,11 @@ def convert_checkpoint(
     if to in _BITS:
         arrays = round_arrays(arrays, bits=_BITS[to])
     if is_ours:
-        texts |= find.task_beside(file.parent) or _task_of_other_library(
-            file.parent, config
-        )
-    vocab_file = find.vocab_beside(file.parent)
+        texts |= found.task or _task_of_other_library(found, config)
+    vocab_file = found.vocab_file
     if vocab_file is None:
         logging.warning(
-            "%s has no vocab.txt, so %s has none.", file.parent, output_dir
+            "%s has no vocab.txt, so %s has none.", found.folder, output_dir
         )
     else:
         # A vocab.txt stays as it is, byte for byte.
@@ -142,11 +138,11 @@ def convert_checkpoint(
         else:
             texts["vocab.txt"] = "\n".join(load_vocab(vocab_file)) + "\n"
         if to != "google_tf1":
-            tokenizer = resolve_tokenizer_settings(checkpoint, vocab_file)
+            tokenizer = resolve_tokenizer_settings(found, vocab_file)
             texts["tokenizer_config.json"] = tokenizer.to_json(
                 config.max_position_embeddings
             )
-    if (card := file.parent / CARD).is_file():
+    if (card := found.folder / CARD).is_file():
         texts[CARD] = card.read_text(encoding="utf-8")
     with whole_files.atomic_path(output_dir) as folder:
         folder.mkdir()
@@ -159,21 +155,22 @@ def convert_checkpoint(
         write_dense_modules(folder, dense)
 
 
-def _task_of_other_library(folder, config):
+def _task_of_other_library(checkpoint, config):
     """Returns the text of a task.json, by this name, if there is a task."""
-    if not has_spec(folder):
+    if not has_spec(checkpoint):
         return {}
-    return {"task.json": spec_to_json(find_spec(folder, config))}
+    return {"task.json": spec_to_json(find_spec(checkpoint, config))}
 
 
-def _task_beside(folder, config):
+def _task_beside(checkpoint, config):
     """Returns the labels, and what else a config.json says of the kind."""
-    task = whole_files.read_json(folder / "task.json", is_needed=False)
+    file = checkpoint.folder / "task.json"
+    task = whole_files.read_json(file, is_needed=False)
     if task and task.get("kind") not in known_kinds():  # one of the user's own
         return task["labels"], {}
-    if not has_spec(folder):
+    if not has_spec(checkpoint):
         return (), {}
-    spec = find_spec(folder, config)
+    spec = find_spec(checkpoint, config)
     return spec.labels, get_kind(spec.kind).hub_values(spec.settings)
 
 

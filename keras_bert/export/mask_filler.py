@@ -6,6 +6,7 @@ import keras
 import tensorflow as tf
 from keras import ops
 
+from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.load import load_whole
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.errors import InputError
@@ -154,7 +155,7 @@ def fill_mask(
 
 
 def load_mask_filler(
-    checkpoint: str | Path,
+    checkpoint: str | Path | Checkpoint,
     *,
     max_seq_length: int | None = None,
     top_k: int = 5,
@@ -178,9 +179,10 @@ def load_mask_filler(
         FileNotFoundError: If the checkpoint, config or vocabulary is missing.
         InputError: If it has no masked-LM head.
     """
-    bert_config, tokenizer = load_config_and_tokenizer(checkpoint)
+    found = Checkpoint.of(checkpoint)
+    bert_config, tokenizer = load_config_and_tokenizer(found)
     model = build_pretraining_model(bert_config, next_sentence=False)
-    load_whole(model, checkpoint)
+    load_whole(model, found)
     length = max_seq_length or bert_config.max_position_embeddings
     bert_config.check_max_seq_length(length)
     return MaskFiller(model, tokenizer, max_seq_length=length, top_k=top_k)

@@ -6,8 +6,8 @@ import keras
 import tensorflow as tf
 from keras import ops
 
-from keras_bert.checkpoints.find import checkpoint_folder
-from keras_bert.checkpoints.load import heads_in, load_checkpoint
+from keras_bert.checkpoints.checkpoint import Checkpoint
+from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.errors import InputError
 from keras_bert.export.config import PretrainedExportConfig
@@ -71,23 +71,22 @@ def export_pretrained(
         (12, 5)
     """
     config = config or PretrainedExportConfig()
-    bert_config, tokenizer = load_config_and_tokenizer(checkpoint)
+    found = Checkpoint.of(checkpoint)
+    bert_config, tokenizer = load_config_and_tokenizer(found)
     bert_config.check_max_seq_length(config.max_seq_length)
-    folder = checkpoint_folder(checkpoint)
-    if has_spec(folder) and find_spec(folder, bert_config).kind == "embedding":
+    if has_spec(found) and find_spec(found, bert_config).kind == "embedding":
         raise InputError(
-            f"{folder} is a model of the kind embedding; export it with "
+            f"{found.folder} is a model of the kind embedding; export it with "
             "load_finetuned(folder).export(export_dir)."
         )
-    heads = heads_in(checkpoint)
-    if config.pooling == "pooled" and "pooler" not in heads:
+    if config.pooling == "pooled" and "pooler" not in found.heads:
         raise InputError(
             f"{checkpoint} has no pooler, so there is no vector 'pooled'; "
             "choose mean or cls."
         )
     encoder = build_encoder(bert_config)
-    load_checkpoint(encoder, checkpoint)
-    vectors = _build_vectors(encoder, "pooler" in heads, config.normalize)
+    load_checkpoint(encoder, found)
+    vectors = _build_vectors(encoder, "pooler" in found.heads, config.normalize)
     preprocessor = BertPreprocessor(tokenizer, config.max_seq_length)
     tracked = [encoder, vectors, preprocessor]
     call = call_on_texts(vectors)
@@ -108,10 +107,8 @@ def export_pretrained(
         "embed": Signature(embed, [_TEXT]),
         "serve_ids": id_signature(encoder),
     }
-    if "masked_lm" in heads:
-        filler = load_mask_filler(
-            checkpoint, max_seq_length=config.max_seq_length
-        )
+    if "masked_lm" in found.heads:
+        filler = load_mask_filler(found, max_seq_length=config.max_seq_length)
         tracked.append(filler.model)
         signatures["fill_mask"] = Signature(filler.__call__, [_TEXT])
     sidecars = tokenizer.sidecars(bert_config.max_position_embeddings)

@@ -13,7 +13,7 @@ from keras_bert.finetuning.engine import Engine
 from keras_bert.finetuning.few_shot import FEW_SHOT, contrast_and_solve
 from keras_bert.finetuning.finetuned_model import FinetunedModel
 from keras_bert.finetuning.folder import (
-    finetuned_folder,
+    finetuned_checkpoint,
     read_kind,
     read_training,
 )
@@ -268,9 +268,10 @@ def load_finetuned(
         InputError: If the files do not say what the task is, if they do not
             have all of its weights, or if an argument does not fit.
     """
-    folder = finetuned_folder(path)
-    kind, bert_config = read_kind(path, labels, text_fields, settings)
+    checkpoint = finetuned_checkpoint(path)
+    kind, bert_config = read_kind(checkpoint, labels, text_fields, settings)
     model = kind.build_model(bert_config)
-    load_whole(model, path)
+    load_whole(model, checkpoint)
+    training = read_training(checkpoint.folder)
     of_kind = _CLASSES.get(kind.name, FinetunedModel)
-    return of_kind(model, kind, bert_config, read_training(folder))
+    return of_kind(model, kind, bert_config, training)

@@ -18,7 +18,7 @@ from keras_bert.checkpoints.load import load_whole
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.finetuning.config import DistillationConfig, parse_layer_map
-from keras_bert.finetuning.folder import finetuned_folder, read_kind
+from keras_bert.finetuning.folder import finetuned_checkpoint, read_kind
 from keras_bert.kinds.kind import Kind
 from keras_bert.models.rewired import with_hidden_states
 from keras_bert.training.losses import soft_squared_error
@@ -39,8 +39,8 @@ def check_distillation(
                 "hidden_layer_map needs a teacher; give a fine-tuned model."
             )
         return
-    folder = finetuned_folder(teacher)
-    its_kind, its_config = read_kind(teacher)
+    found = finetuned_checkpoint(teacher)
+    its_kind, its_config = read_kind(found)
     its_config.check_max_seq_length(kind.spec.settings.max_seq_length)
     its_tokenizer, tokenizer = its_kind.tokenizer, kind.tokenizer
     its_windows, windows = (
@@ -56,14 +56,14 @@ def check_distillation(
     ):
         if its_value != value:
             raise InputError(
-                f"The teacher {folder} has the {name} {its_value!r}, but the "
-                f"task has {value!r}; give a model of this task."
+                f"The teacher {found.folder} has the {name} {its_value!r}, but "
+                f"the task has {value!r}; give a model of this task."
             )
     if its_tokenizer.vocab != tokenizer.vocab:
         raise InputError(
-            f"The teacher {folder} has another vocabulary than the network; "
-            "start from random weights with the teacher's vocab.txt, or from a "
-            "checkpoint that has this vocabulary."
+            f"The teacher {found.folder} has another vocabulary than the "
+            "network; start from random weights with the teacher's vocab.txt, "
+            "or from a checkpoint that has this vocabulary."
         )
     for which, network, numbers in (
         ("network", bert_config, layers.keys()),
@@ -89,9 +89,10 @@ def distill(
     states gets the output `hidden_i`. The labels have the weights of the task's
     labels; hidden states have the weight 1 at every token.
     """
-    its_kind, its_config = read_kind(teacher)
+    found = finetuned_checkpoint(teacher)
+    its_kind, its_config = read_kind(found)
     large = its_kind.build_model(its_config)
-    load_whole(large, teacher)
+    load_whole(large, found)
     _check_outputs(model, large, kind)
     layers = parse_layer_map(config.hidden_layer_map)
     network = model

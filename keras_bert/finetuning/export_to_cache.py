@@ -7,7 +7,8 @@ from pathlib import Path
 
 from absl import logging
 
-from keras_bert.checkpoints import find
+from keras_bert.checkpoints.checkpoint import Checkpoint
+from keras_bert.checkpoints.find import SCHEME
 from keras_bert.checkpoints.sentence_transformers import modules_folder
 from keras_bert.io.folders import file_states
 from keras_bert.io.paths import to_path
@@ -44,25 +45,25 @@ def export_to_cache(
         >>> keras_bert.ServedModel(folder).inputs
         ('sentence',)
     """
-    if not str(checkpoint).startswith(find.SCHEME) and find_versions(
-        checkpoint
-    ):
+    if not str(checkpoint).startswith(SCHEME) and find_versions(checkpoint):
         return to_path(checkpoint)
-    folder = find.checkpoint_folder(checkpoint)
+    found = Checkpoint.of(checkpoint)
     name = str(checkpoint).rstrip("/").rpartition("/")[2]
-    exported = Path(cache_dir).expanduser() / f"{name}-{_fingerprint(folder)}"
+    exported = (
+        Path(cache_dir).expanduser() / f"{name}-{_fingerprint(found.folder)}"
+    )
     if not find_versions(exported):
         logging.info("Exporting %s to %s.", checkpoint, exported)
         # These take seconds to import.
         from keras_bert.export.config import PretrainedExportConfig
         from keras_bert.export.pretrained import export_pretrained
         from keras_bert.finetuning.by_kind import load_finetuned
-        from keras_bert.finetuning.folder import is_finetuned
+        from keras_bert.kinds.spec import has_spec
 
-        if is_finetuned(checkpoint):
+        if has_spec(found):
             load_finetuned(checkpoint).export(exported)
         else:
-            length = find.length_beside(folder, find.config_beside(folder))
+            length = found.longest_sequence(found.config)
             config = PretrainedExportConfig(max_seq_length=length)
             export_pretrained(checkpoint, exported, config)
     return exported

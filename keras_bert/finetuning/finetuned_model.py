@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 import keras
 from absl import logging
 
-from keras_bert.checkpoints.find import check_output_dir, checkpoint_folder
+from keras_bert.checkpoints.checkpoint import Checkpoint
+from keras_bert.checkpoints.find import check_output_dir
 from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.config import BertConfig
@@ -137,8 +138,9 @@ class FinetunedModel:
                 "FinetunedModel has no kind; use a class with one, such as "
                 "TextClassifier.from_pretrained, or load_finetuned."
             )
+        found = Checkpoint.of(checkpoint)
         bert_config, tokenizer = load_config_and_tokenizer(
-            checkpoint, do_lower_case=do_lower_case
+            found, do_lower_case=do_lower_case
         )
         made = cls.__new__(cls)
         made._model = made._kind = None
@@ -147,12 +149,12 @@ class FinetunedModel:
         spec = TaskSpec(kind.name, shortest, kind.Settings())
         length = spec.settings.max_seq_length
         length = min(length, bert_config.max_position_embeddings)
-        values = dict(kind.settings_from_checkpoint(checkpoint))
+        values = dict(kind.settings_from_checkpoint(found))
         values["max_seq_length"] = length
-        if has_spec(folder := checkpoint_folder(checkpoint)):
-            found = find_spec(folder, bert_config)
-            if found.kind == kind.name:
-                spec, values = found, {}
+        if has_spec(found):
+            known = find_spec(found, bert_config)
+            if known.kind == kind.name:
+                spec, values = known, {}
                 usual = cls.text_fields[: len(spec.text_fields)]
                 made._learns_fields &= spec.text_fields == usual
         spec = changed_spec(spec, labels, text_fields, values | settings)

@@ -8,7 +8,7 @@ from typing import Any
 
 import keras
 
-from keras_bert.checkpoints.find import checkpoint_folder
+from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.config import BertConfig, check_is_bert
 from keras_bert.errors import InputError
@@ -30,14 +30,14 @@ _TRAINING = "training.json"
 
 
 def read_kind(
-    path: str | Path,
+    checkpoint: Checkpoint,
     labels: Sequence | None = None,
     text_fields: Sequence[str] | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> tuple[Kind, BertConfig]:
-    """Reads all of a fine-tuned model but its weights; see `load_finetuned`."""
-    bert_config, tokenizer = load_config_and_tokenizer(path)
-    found = find_spec(finetuned_folder(path), bert_config)
+    """Reads all of a `finetuned_checkpoint` but its weights."""
+    bert_config, tokenizer = load_config_and_tokenizer(checkpoint)
+    found = find_spec(checkpoint, bert_config)
     spec = changed_spec(found, labels, text_fields, settings)
     return build_kind(spec, tokenizer, bert_config), bert_config
 
@@ -96,11 +96,11 @@ def is_finetuned(path: str | Path) -> bool:
         >>> keras_bert.finetuning.is_finetuned("pretrained")
         False
     """
-    return has_spec(checkpoint_folder(path))
+    return has_spec(Checkpoint.of(path))
 
 
-def finetuned_folder(path: str | Path | None) -> Path:
-    """Returns the folder with the weights of a fine-tuned model.
+def finetuned_checkpoint(path: str | Path | Checkpoint | None) -> Checkpoint:
+    """Finds a fine-tuned model.
 
     Raises InputError if there is none.
     """
@@ -109,13 +109,13 @@ def finetuned_folder(path: str | Path | None) -> Path:
             f"The model is {path!r}; give the output_dir of keras-bert "
             "finetune, or a folder of the Hub."
         )
-    folder = checkpoint_folder(path)
-    if has_spec(folder):
-        return folder
-    config = HubConfig.beside(folder)
+    checkpoint = Checkpoint.of(path)
+    if has_spec(checkpoint):
+        return checkpoint
+    config = HubConfig.of(checkpoint)
     check_is_bert(config.values)
     raise InputError(
-        f"{folder} has no task.json, and its config.json names the "
+        f"{checkpoint.folder} has no task.json, and its config.json names the "
         f"architecture {config.architecture!r}, so it is not a fine-tuned "
         "model: train it with finetune, or take the hidden states from "
         "load_pretrained, the vectors from load_embedder or the guesses at "

@@ -10,6 +10,7 @@ from typing import Any
 import keras
 from absl import logging
 
+from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.find import check_output_dir
 from keras_bert.checkpoints.load import load_whole
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
@@ -21,14 +22,13 @@ from keras_bert.finetuning.evaluation import Evaluation
 from keras_bert.finetuning.finetuned_model import FinetunedModel
 from keras_bert.finetuning.folder import (
     describe,
-    finetuned_folder,
-    is_finetuned,
+    finetuned_checkpoint,
     name_without_folders,
 )
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import atomic_path, whole_folder, write_json
 from keras_bert.kinds.registry import get_kind
-from keras_bert.kinds.spec import build_kind, find_spec, make_spec
+from keras_bert.kinds.spec import build_kind, find_spec, has_spec, make_spec
 from keras_bert.progress import shown_log
 from keras_bert.tasks.base import Row, Task
 from keras_bert.tasks.registry import get_task
@@ -116,13 +116,14 @@ def finetune(
         )
     # First of all: workers must find each other before TensorFlow is used.
     strategy = get_strategy(config)
+    found = checkpoint and Checkpoint.of(checkpoint)
     bert_config, tokenizer = load_config_and_tokenizer(
-        checkpoint,
+        found,
         bert_config=bert_config,
         vocab_file=vocab_file,
         do_lower_case=config.do_lower_case,
     )
-    settings = _settings(task, settings, is_trained, checkpoint, bert_config)
+    settings = _settings(task, settings, is_trained, found, bert_config)
     kind = build_kind(make_spec(task, settings), tokenizer, bert_config)
     engine = Engine(kind, bert_config, config, checkpoint, teacher)
     if is_trained:
@@ -160,8 +161,8 @@ def finetune(
     else:
         with precision(config.precision):
             model = kind.build_model(bert_config)
-        assert checkpoint  # `_settings` has looked at it
-        load_whole(model, checkpoint)
+        assert found  # `_settings` has looked at it
+        load_whole(model, found)
     results = _evaluate(model, kind, evaluations, output_dir)
     if is_trained:
         describe(whole_folder(output_dir / "best"), model, kind, bert_config)
@@ -195,9 +196,9 @@ def _settings(task, settings, is_trained, checkpoint, bert_config):
     kind = get_kind(task.kind)
     found: dict[str, Any] = {}
     needs_model = not is_trained and (kind.head_names or not checkpoint)
-    if needs_model or (checkpoint and is_finetuned(checkpoint)):
-        folder = finetuned_folder(checkpoint)
-        spec = find_spec(folder, bert_config)
+    if needs_model or (checkpoint and has_spec(checkpoint)):
+        finetuned = finetuned_checkpoint(checkpoint)
+        spec = find_spec(finetuned, bert_config)
         if is_trained:
             names = kind.inherited_settings if spec.kind == task.kind else ()
             found = {name: getattr(spec.settings, name) for name in names}
@@ -205,8 +206,9 @@ def _settings(task, settings, is_trained, checkpoint, bert_config):
             found = dataclasses.asdict(spec.settings)
         else:
             raise InputError(
-                f"{folder} is a model for {spec.kind} {spec.labels}, but the "
-                f"task is {task.kind} {task.labels}; give a model of this task."
+                f"{finetuned.folder} is a model for {spec.kind} {spec.labels}, "
+                f"but the task is {task.kind} {task.labels}; give a model of "
+                "this task."
             )
     if is_trained and checkpoint:
         defaults = kind.settings_from_checkpoint(checkpoint)

@@ -9,8 +9,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.heads import CLASSIFIER, NEXT_SENTENCE, HeadNames
-from keras_bert.checkpoints.load import heads_in
 from keras_bert.errors import InputError
 from keras_bert.kinds.fields import find_label, in_chunks, numbered
 from keras_bert.kinds.kind import ONE_LABEL, library_metric
@@ -83,7 +83,8 @@ class Classification(TextKind):
 
     @classmethod
     def settings_from_checkpoint(cls, checkpoint):
-        return {} if "pooler" in heads_in(checkpoint) else {"pooling": "mean"}
+        has_pooler = "pooler" in Checkpoint.of(checkpoint).heads
+        return {} if has_pooler else {"pooling": "mean"}
 
     def settings_from_data(self, rows):
         if self.spec.settings.class_weights != _BALANCED:

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
+from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.sentence_transformers import modules_folder
 from keras_bert.errors import InputError
-from keras_bert.io.whole_files import read_json
 
 # The architecture of a folder with the modules of sentence-transformers.
 SENTENCE_TRANSFORMER = "SentenceTransformer"
@@ -18,25 +18,29 @@ class HubConfig:
     """The values of a `config.json`; none if there is no such file.
 
     Attributes:
-        folder: The folder with the weights.
-        values: The config.
+        checkpoint: The checkpoint beside which it is.
         architecture: The class of the model in PyTorch; "" if the config names
             none.
     """
 
-    folder: Path
-    values: Mapping[str, Any]
+    checkpoint: Checkpoint
     architecture: str
 
     @classmethod
-    def beside(cls, folder: Path) -> Self:
-        """Reads the config beside the weights."""
-        values = read_json(folder / "config.json", is_needed=False)
-        if modules_folder(folder):
-            return cls(folder, values, SENTENCE_TRANSFORMER)
-        names = values.get("architectures")
+    def of(cls, checkpoint: Checkpoint) -> Self:
+        if modules_folder(checkpoint.folder):
+            return cls(checkpoint, SENTENCE_TRANSFORMER)
+        names = checkpoint.hub_config.get("architectures")
         name = str(names[0]) if isinstance(names, list) and names else ""
-        return cls(folder, values, name.removeprefix("TF").removeprefix("Flax"))
+        return cls(checkpoint, name.removeprefix("TF").removeprefix("Flax"))
+
+    @property
+    def folder(self) -> Path:
+        return self.checkpoint.folder
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        return self.checkpoint.hub_config
 
     @property
     def problem_type(self) -> str:

@@ -11,7 +11,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.checkpoints.find import length_beside
+from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.heads import HeadNames, register_heads
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
@@ -195,7 +195,7 @@ class Kind(tf.Module):
 
         Raises InputError if the model has what this package does not have.
         """
-        length = length_beside(config.folder, bert_config)
+        length = config.checkpoint.longest_sequence(bert_config)
         return TaskSpec(
             cls.name,
             cls.hub_text_fields,
@@ -216,7 +216,9 @@ class Kind(tf.Module):
         raise NotImplementedError
 
     @classmethod
-    def settings_from_checkpoint(cls, checkpoint: str | Path) -> dict[str, Any]:
+    def settings_from_checkpoint(
+        cls, checkpoint: str | Path | Checkpoint
+    ) -> dict[str, Any]:
         """Returns the defaults of a training that starts from a checkpoint."""
         return {}
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.io.whole_files import to_json
@@ -50,35 +51,35 @@ def make_settings(kind: str, values: Mapping[str, Any]) -> KindSettings:
     return settings_class(**values)
 
 
-def has_spec(folder: Path) -> bool:
-    """Returns whether a folder with weights says what their task is."""
-    return (folder / _TASK).is_file() or _kind_of(folder) is not None
+def has_spec(checkpoint: Checkpoint) -> bool:
+    """Returns whether the files beside the weights say what their task is."""
+    return bool(checkpoint.task) or _kind_of(checkpoint) is not None
 
 
-def find_spec(folder: Path, bert_config: BertConfig) -> TaskSpec:
+def find_spec(checkpoint: Checkpoint, bert_config: BertConfig) -> TaskSpec:
     """Returns the spec of a model for which `has_spec` is true.
 
     It is in `task.json`, or in files of another library that a kind recognizes.
 
     Raises InputError if the model has what this package does not have.
     """
-    if (folder / _TASK).is_file():
-        return read_spec(folder / _TASK)
-    kind = _kind_of(folder)
+    if checkpoint.task:
+        return read_spec(checkpoint.folder / _TASK)
+    kind = _kind_of(checkpoint)
     assert kind is not None
-    return kind.read_spec(HubConfig.beside(folder), bert_config)
+    return kind.read_spec(HubConfig.of(checkpoint), bert_config)
 
 
-def _kind_of(folder):
+def _kind_of(checkpoint):
     """Returns the kind that recognizes the files of another library."""
-    config = HubConfig.beside(folder)
+    config = HubConfig.of(checkpoint)
     found = [kind for kind in known_kinds().values() if kind.recognizes(config)]
     # A kind of the user's own may be a subclass of the one that is meant.
     return min(found, key=lambda kind: len(kind.__mro__), default=None)
 
 
 def settings_of(
-    folder: Path,
+    checkpoint: Checkpoint,
     bert_config: BertConfig,
     kind: type[Kind],
     values: Mapping[str, Any],
@@ -89,12 +90,12 @@ def settings_of(
 
     Raises InputError if it is a model of another kind, or a setting is wrong.
     """
-    if has_spec(folder):
-        spec = find_spec(folder, bert_config)
+    if has_spec(checkpoint):
+        spec = find_spec(checkpoint, bert_config)
         if spec.kind != kind.name:
             raise InputError(
-                f"{folder} is a model of the kind {spec.kind}; give one of the "
-                f"kind {kind.name}, or a pre-trained model."
+                f"{checkpoint.folder} is a model of the kind {spec.kind}; give "
+                f"one of the kind {kind.name}, or a pre-trained model."
             )
         values = {**dataclasses.asdict(spec.settings), **values}
     settings = make_settings(kind.name, values)

@@ -8,7 +8,8 @@ from pathlib import Path
 import keras
 import tensorflow as tf
 
-from keras_bert.checkpoints import find
+from keras_bert.checkpoints.checkpoint import Checkpoint
+from keras_bert.checkpoints.find import check_output_dir
 from keras_bert.checkpoints.load import load_to_train
 from keras_bert.checkpoints.load_tokenizer import resolve_tokenizer_settings
 from keras_bert.checkpoints.read import fingerprint_of
@@ -106,11 +107,11 @@ def pretrain(
         4
     """
     config = PretrainingConfig.checked(config)
-    find.check_output_dir(output_dir)
+    check_output_dir(output_dir)
     if checkpoint:
-        file = find.find_weights(checkpoint)
-        bert_config = bert_config or find.config_of(file)
-        vocab_file = vocab_file or find.vocab_beside(file.parent)
+        found = Checkpoint.of(checkpoint)
+        bert_config = bert_config or found.config
+        vocab_file = vocab_file or found.vocab_file
     if bert_config is None:
         raise InputError("Give a bert_config or a checkpoint.")
     _check(config, bert_config, checkpoint)
@@ -154,7 +155,7 @@ def pretrain(
         sections = {"Settings": settings, "Figures": figures}
         origin = {"checkpoint": checkpoint}
         card = model_card(output_dir, "fill-mask", sections, origin)
-        write_card(find.checkpoint_folder(output_dir), card)
+        write_card(Checkpoint.of(output_dir).folder, card)
     return figures
 
 
@@ -218,7 +219,7 @@ def _trainee(bert_config, config, checkpoint):
             config=bert_config,
             num_labels=2 if config.next_sentence else 0,
         ),
-        init_moments=find.checkpoint_folder(checkpoint)
+        init_moments=Checkpoint.of(checkpoint).folder
         if config.init_moments
         else None,
     )

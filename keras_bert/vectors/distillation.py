@@ -13,7 +13,7 @@ import numpy as np
 from keras_bert.errors import InputError
 from keras_bert.finetuning.config import FinetuningConfig
 from keras_bert.finetuning.encoding import encoded_folder
-from keras_bert.finetuning.folder import finetuned_folder, read_kind
+from keras_bert.finetuning.folder import finetuned_checkpoint, read_kind
 from keras_bert.finetuning.run import finetune
 from keras_bert.io.paths import to_path
 from keras_bert.tasks.base import Row, Task
@@ -116,8 +116,9 @@ def distill(
     text_fields: tuple[str, ...] = ("text", "other_text")
     large = None
     if config.hidden_layer_map:
-        large = finetuned_folder(teacher.checkpoint)
-        kind, _ = read_kind(large)
+        found = finetuned_checkpoint(teacher.checkpoint)
+        large = found.folder
+        kind, _ = read_kind(found)
         text_fields = kind.spec.text_fields
 
     # `finetune` calls it when it has checked everything else.

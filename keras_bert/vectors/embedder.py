@@ -11,8 +11,8 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
-from keras_bert.checkpoints.find import checkpoint_folder
-from keras_bert.checkpoints.load import heads_in, load_checkpoint
+from keras_bert.checkpoints.checkpoint import Checkpoint
+from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
@@ -238,21 +238,21 @@ def load_embedder(
         FileNotFoundError: If the checkpoint, config or vocabulary is missing.
         InputError: If a setting is wrong, or the model is of another kind.
     """
+    loaded = Checkpoint.of(checkpoint)
     bert_config, tokenizer = load_config_and_tokenizer(
-        checkpoint,
+        loaded,
         bert_config=bert_config,
         vocab_file=vocab_file,
         do_lower_case=do_lower_case,
     )
     given = {name: x for name, x in settings.items() if x is not None}
-    folder = checkpoint_folder(checkpoint)
-    found = settings_of(folder, bert_config, Embedding, given)
-    if found.pooling == "pooled" and "pooler" not in heads_in(checkpoint):
+    found = settings_of(loaded, bert_config, Embedding, given)
+    if found.pooling == "pooled" and "pooler" not in loaded.heads:
         raise InputError(
             f"{checkpoint} has no pooler, so there is no pooling 'pooled'; "
             "choose mean, max or cls."
         )
     model = build_network(found, bert_config, packed=False)
-    load_checkpoint(model, checkpoint)
+    load_checkpoint(model, loaded)
     preprocessor = text_preprocessor(found, tokenizer)
     return Embedder(model, preprocessor, found, dimensions, checkpoint)

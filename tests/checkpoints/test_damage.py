@@ -16,7 +16,8 @@ from conftest import write_vocab
 from safetensors.numpy import save_file
 
 from keras_bert.checkpoints.adapters import BaseModel
-from keras_bert.checkpoints.find import config_beside, find_weights
+from keras_bert.checkpoints.checkpoint import Checkpoint
+from keras_bert.checkpoints.find import find_weights
 from keras_bert.checkpoints.load_tokenizer import find_tokenizer_settings
 from keras_bert.checkpoints.names import StoredArray
 from keras_bert.checkpoints.read import read_file, read_pytorch
@@ -108,7 +109,7 @@ CASES = {
     "vocab.txt": (_text_files, _read_vocab),
     "tokenizer.json": (_text_files, find_tokenizer_settings),
     "tokenizer_config.json": (_text_files, find_tokenizer_settings),
-    "config.json": (_text_files, config_beside),
+    "config.json": (_text_files, lambda x: Checkpoint.of(x).config),
 }
 
 

@@ -9,7 +9,7 @@ from conftest import randomize
 from other_names import google, hugging_face, model_garden, write_tf1
 from safetensors.numpy import save_file
 
-from keras_bert.checkpoints.find import checkpoint_folder, config_beside
+from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.errors import InputError
 from keras_bert.export.convert import convert_checkpoint
@@ -44,7 +44,7 @@ def test_a_released_tf1_checkpoint(config, model, tmp_path):
     write_tf1(tmp_path / "bert_model.ckpt", arrays | slots)
     for path in (tmp_path, tmp_path / "bert_model.ckpt"):
         _assert_loads(config, path, model)
-        assert checkpoint_folder(path) == tmp_path
+        assert Checkpoint.of(path).folder == tmp_path
 
 
 def test_a_model_garden_checkpoint_of_named_variables(config, model, tmp_path):
@@ -208,9 +208,26 @@ def test_a_tensor_of_another_model_is_named(model, tmp_path):
         load_checkpoint(model, tmp_path)
 
 
-def test_bert_config_json_precedes_config_json(config, tmp_path):
+@pytest.mark.parametrize(
+    ("write", "hidden_act"),
+    [
+        (lambda x: save_file(hugging_face(google(x)), "model.safetensors"),
+         "gelu_erf"),
+        (lambda x: save_file(x, "model.safetensors"), "gelu"),
+        (lambda x: write_tf1("bert_model.ckpt", google(x)), "gelu"),
+    ],
+    ids=["huggingface", "ours", "google"],
+)  # fmt: skip
+def test_the_config_of_the_weights_format_is_read(
+    config, model, tmp_path, monkeypatch, caplog, write, hidden_act
+):
+    """The same "gelu" is the tanh form in one file, the erf form in another."""
+    monkeypatch.chdir(tmp_path)
+    write(_weights(model))
     theirs = json.loads(config.to_json()) | {"model_type": "bert"}
     (tmp_path / "config.json").write_text(json.dumps(theirs))
-    assert config_beside(tmp_path).hidden_act == "gelu_erf"
+    assert Checkpoint.of(tmp_path).config.hidden_act == "gelu_erf"
     (tmp_path / "bert_config.json").write_text(config.to_json())
-    assert config_beside(tmp_path) == config
+    assert Checkpoint.of(tmp_path).config.hidden_act == hidden_act
+    first, second = ("gelu", "gelu_erf")[:: 1 if hidden_act == "gelu" else -1]
+    assert f"hidden_act is {first!r} and {second!r}" in caplog.text

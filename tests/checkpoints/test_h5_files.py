@@ -4,7 +4,7 @@ import h5py
 import numpy as np
 import pytest
 
-from keras_bert.checkpoints.find import config_beside
+from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.checkpoints.read import read_file
 from keras_bert.errors import InputError
@@ -68,7 +68,7 @@ def test_outputs_are_those_of_transformers(shared, name):
     folder = shared / "golden/tf_h5" / name
     expected = np.load(folder / "expected.npz")
     build, outputs = MODELS[name]
-    model = build(config_beside(folder))
+    model = build(Checkpoint.of(folder).config)
     load_checkpoint(model, folder)
     if name != "TFBertForMultipleChoice":
         model = with_hidden_states(model, [0, 1, 2])

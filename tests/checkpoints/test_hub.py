@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from keras_bert.checkpoints.find import checkpoint_folder
+from keras_bert.checkpoints.checkpoint import Checkpoint
 
 huggingface_hub = pytest.importorskip(
     "huggingface_hub", reason="the extra `hub` is missing"
@@ -127,7 +127,7 @@ def test_an_address_is_resolved_once_a_run(tmp_path, monkeypatch):
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot_download)
     for _ in range(3):
-        assert checkpoint_folder("hf://resolved/once") == tmp_path
+        assert Checkpoint.of("hf://resolved/once").folder == tmp_path
     assert calls == ["resolved/once"]
 
 

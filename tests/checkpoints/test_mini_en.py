@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from keras_bert.checkpoints.adapters import BaseModel
-from keras_bert.checkpoints.find import SHIPPED, checkpoint_folder
+from keras_bert.checkpoints.checkpoint import Checkpoint
+from keras_bert.checkpoints.find import SHIPPED
 from keras_bert.vectors.embedder import load_embedder
 
-FOLDER = Path(checkpoint_folder(SHIPPED))
+FOLDER = Path(Checkpoint.of(SHIPPED).folder)
 VECTORS = Path(__file__).parents[1] / "data" / "mini_en.npy"
 TEXTS = [
     "A man is playing a guitar on the stage.",
@@ -46,4 +47,4 @@ def test_a_folder_of_this_name_comes_first(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / SHIPPED).mkdir()
     with pytest.raises(FileNotFoundError, match=f"No checkpoint at {SHIPPED}"):
-        checkpoint_folder(SHIPPED)
+        Checkpoint.of(SHIPPED)

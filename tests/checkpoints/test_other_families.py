@@ -7,8 +7,7 @@ import pytest
 from conftest import SPECIAL_TOKENS, WORDS
 from safetensors.numpy import save_file
 
-from keras_bert.checkpoints.find import find_weights
-from keras_bert.checkpoints.load import read_weights
+from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.load_tokenizer import (
     find_tokenizer_settings,
     load_tokenizer,
@@ -64,7 +63,7 @@ def test_weights_of_another_family_are_refused(checkpoint, values):
     with pytest.raises(InputError, match=message):
         BertConfig.from_json(checkpoint / "config.json")
     with pytest.raises(InputError, match=message):
-        read_weights(find_weights(checkpoint))
+        _ = Checkpoint.of(checkpoint).arrays
 
 
 @pytest.mark.parametrize(
@@ -80,13 +79,13 @@ def test_weights_of_another_family_are_refused(checkpoint, values):
 def test_weights_of_bert(checkpoint, values):
     _write(checkpoint, "config.json", {"vocab_size": 31} | values)
     assert BertConfig.from_json(checkpoint / "config.json").vocab_size == 31
-    assert len(read_weights(find_weights(checkpoint))) == 1
+    assert len(Checkpoint.of(checkpoint).arrays) == 1
 
 
 def test_a_damaged_config_beside_the_weights_is_named(checkpoint):
     (checkpoint / "config.json").write_bytes(b'{"model_type": "b\xff')
     with pytest.raises(InputError, match="config.json is not JSON"):
-        read_weights(find_weights(checkpoint))
+        _ = Checkpoint.of(checkpoint).arrays
 
 
 def test_every_family_that_transformers_saved(shared):
@@ -103,7 +102,7 @@ def test_every_family_that_transformers_saved(shared):
             BertConfig.from_json(folder / "config.json")
     for folder in saved:
         with pytest.raises(InputError, match="is of the family"):
-            read_weights(find_weights(folder))
+            _ = Checkpoint.of(folder).arrays
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 from small_checkpoint import write_checkpoint
 
-from keras_bert.checkpoints.load import read_weights
+from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.load_pretrained import load_pretrained
 from keras_bert.checkpoints.names import StoredArray
 from keras_bert.checkpoints.rounded import (
@@ -23,7 +23,7 @@ def test_weights_are_off_by_half_a_scale_at_most(config, tmp_path):
     convert_checkpoint(folder, tmp_path / "small", to="int8")
     file = tmp_path / "small" / "model.safetensors"
     stored, old = load_file(file), load_file(folder / "model.safetensors")
-    read = read_weights(file)
+    read = Checkpoint.of(file).arrays
     assert read.keys() == old.keys()
     for path, array in old.items():
         new = read[path].read()
@@ -63,7 +63,7 @@ def test_4_bits_keep_all_values_that_scales_can_give(config, tmp_path):
     kernel[:] = scales * np.resize(values, len(kernel))[:, None]
     save_file(old, file)
     convert_checkpoint(folder, tmp_path / "small", to="int4")
-    read = read_weights(tmp_path / "small" / "model.safetensors")
+    read = Checkpoint.of(tmp_path / "small" / "model.safetensors").arrays
     for path, array in (
         ("embeddings/word_embeddings", words),
         ("layer_0/output/kernel", kernel),
@@ -118,11 +118,11 @@ def test_a_scale_that_fits_no_weight_is_refused(tmp_path, ending, shape, scale):
         arrays["layer/kernel"] = np.ones(shape, "uint8")
     save_file(arrays, file := tmp_path / "model.safetensors")
     with pytest.raises(InputError, match="but no layer/kernel that it fits"):
-        read_weights(file)
+        _ = Checkpoint.of(file).arrays
 
 
 def test_numbers_of_another_package_are_refused(tmp_path):
     file = tmp_path / "model.safetensors"
     save_file({"layer.weight": np.ones((2, 2), "int8")}, file)
     with pytest.raises(InputError, match="has layer.weight in 8 bits, as anot"):
-        read_weights(file)
+        _ = Checkpoint.of(file).arrays

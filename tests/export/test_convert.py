@@ -13,7 +13,7 @@ from conftest import randomize
 from full_disk import full_disk
 from safetensors.numpy import load_file, save_file
 
-from keras_bert.checkpoints.find import config_beside
+from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.config import BertConfig
 from keras_bert.export.convert import FORMATS, convert_checkpoint
@@ -86,7 +86,7 @@ def test_there_and_back_is_bit_exact(saved, config, to):
     convert_checkpoint(folder / "ours", folder / "theirs", to)
     convert_checkpoint(folder / "theirs", folder / "again", "keras")
     _assert_same_weights(folder / "again", folder / "ours")
-    assert config_beside(folder / "again") == config
+    assert Checkpoint.of(folder / "again").config == config
     for other in ("theirs", "again"):
         assert (folder / other / "vocab.txt").read_bytes() == (
             folder / "ours" / "vocab.txt"

@@ -412,7 +412,7 @@ ONE_LABEL = Says("needs at least two labels")
     ("a long sequence", _make(["a", "b"], max_seq_length=99), Says("99")),
     ("no kind", lambda c: FinetunedModel.from_pretrained(c),
      Says("FinetunedModel has no kind")),
-    ("no checkpoint", lambda c: _classifier(None), Says("or a checkpoint")),
+    ("no checkpoint", lambda c: _classifier(None), Says("no checkpoint; give")),
     ("labels of a number", lambda c: keras_bert.TextRegressor.from_pretrained(
         c, labels=["a", "b"]), Says("has no labels")),
     ("fields of the data", lambda c: _classifier(c)._learn(

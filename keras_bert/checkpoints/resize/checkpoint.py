@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from absl import logging
 
-from keras_bert.checkpoints import find
-from keras_bert.checkpoints.load import read_weights
+from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.checkpoints.names import Arrays, StoredArray
 from keras_bert.checkpoints.read import write_safetensors
@@ -137,17 +136,16 @@ def read_checkpoint(
     Raises FileNotFoundError if one of them is missing, and InputError if they
     do not belong together.
     """
-    config, tokenizer = load_config_and_tokenizer(checkpoint)
-    weights = find.find_weights(checkpoint)
-    task = find.task_beside(weights.parent)
-    if not task and modules_folder(weights.parent):
+    found = Checkpoint.of(checkpoint)
+    config, tokenizer = load_config_and_tokenizer(found)
+    if not found.task and modules_folder(found.folder):
         logging.warning(
             "%s is a model of sentence-transformers. The result has its "
             "weights, but not its pooling and prompts; to keep these, give the "
             "result of keras-bert convert --to=keras.",
             checkpoint,
         )
-    return read_weights(weights), config, tokenizer, task
+    return found.arrays, config, tokenizer, found.task
 
 
 def write_checkpoint(

@@ -7,11 +7,10 @@
 """
 
 import json
-from pathlib import Path
 from typing import Any
 
 from keras_bert.checkpoints import sentence_transformers
-from keras_bert.checkpoints.find import length_beside
+from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.io.whole_files import read_json
@@ -35,12 +34,15 @@ _ACTIVATIONS = {
 }
 
 
-def read_settings(folder: Path, bert_config: BertConfig) -> EmbeddingSettings:
+def read_settings(
+    checkpoint: Checkpoint, bert_config: BertConfig
+) -> EmbeddingSettings:
     """Returns the settings of the model whose weights are in a folder.
 
     Raises InputError if it has a module or a setting that this package does
     not have.
     """
+    folder = checkpoint.folder
     root = sentence_transformers.modules_folder(folder)
     assert root is not None
     modules = sentence_transformers.read_modules_file(root)
@@ -67,7 +69,7 @@ def read_settings(folder: Path, bert_config: BertConfig) -> EmbeddingSettings:
     if isinstance(length, (int, float)):
         length = int(min(length, bert_config.max_position_embeddings))
     settings = EmbeddingSettings(
-        max_seq_length=length or length_beside(folder, bert_config),
+        max_seq_length=length or checkpoint.longest_sequence(bert_config),
         pooling=_pooling(pooling),
         dense=",".join(_dense(file) for file in more[:num_dense]),
         normalize="Normalize" in names,

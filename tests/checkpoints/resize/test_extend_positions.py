@@ -8,7 +8,7 @@ import pytest
 from conftest import randomize, write_vocab
 from safetensors.numpy import load_file, save_file
 
-from keras_bert.checkpoints.find import config_beside
+from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.checkpoints.resize.checkpoint import extend_positions
 from keras_bert.models.encoder import build_encoder
@@ -43,7 +43,7 @@ def test_positions_are_copied_over_and_over(pretrained, config, tmp_path):
         )
     for path in old.keys() - {POSITIONS}:
         np.testing.assert_array_equal(new[path], old[path], path)
-    assert config_beside(tmp_path / "new") == dataclasses.replace(
+    assert Checkpoint.of(tmp_path / "new").config == dataclasses.replace(
         config, max_position_embeddings=37
     )
     settings = (tmp_path / "new" / "tokenizer_config.json").read_text()
@@ -57,7 +57,7 @@ def test_the_network_runs_on_longer_texts(pretrained, tmp_path, features):
     extend_positions(pretrained, tmp_path / "new", 1024)
     outputs = []
     for folder in (pretrained, tmp_path / "new"):
-        model = build_encoder(config_beside(folder))
+        model = build_encoder(Checkpoint.of(folder).config)
         load_checkpoint(model, folder)
         outputs.append(
             model({k: features[k] for k in model.input})["sequence_output"]

@@ -9,7 +9,7 @@ from conftest import B, S, randomize, write_vocab
 from full_disk import full_disk
 from safetensors.numpy import load_file, save_file
 
-from keras_bert.checkpoints.find import config_beside
+from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.checkpoints.load_tokenizer import find_tokenizer_settings
 from keras_bert.checkpoints.resize.vocab import (
@@ -96,7 +96,7 @@ def test_the_network_is_the_same_for_old_pieces(
     extend_vocab(pretrained, tmp_path / "new", words=["foxes", "jumps"])
     outputs = []
     for folder in (pretrained, tmp_path / "new"):
-        model = build_pretraining_model(config_beside(folder))
+        model = build_pretraining_model(Checkpoint.of(folder).config)
         load_checkpoint(model, folder)
         outputs.append({k: v.numpy() for k, v in model(features).items()})
     before, after = outputs
@@ -126,7 +126,10 @@ def test_every_format_gives_the_same(pretrained, tmp_path, source):
     assert first.keys() == second.keys()
     for path, array in first.items():
         np.testing.assert_array_equal(second[path], array, path)
-    assert config_beside(tmp_path / "a") == config_beside(tmp_path / "b")
+    assert (
+        Checkpoint.of(tmp_path / "a").config
+        == Checkpoint.of(tmp_path / "b").config
+    )
 
 
 def test_a_list_is_read_as_the_checkpoint_reads_text(config, tmp_path):

@@ -8,7 +8,7 @@ import pytest
 from safetensors.numpy import load_file
 from small_checkpoint import write_checkpoint
 
-from keras_bert.checkpoints.find import config_beside
+from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.resize.checkpoint import (
     extend_positions,
     keep_layers,
@@ -38,7 +38,7 @@ def test_other_layers_go_and_all_else_stays(pretrained, tmp_path):
     assert new.keys() == expected.keys()
     for path, array in expected.items():
         np.testing.assert_array_equal(new[path], array, path)
-    assert config_beside(tmp_path / "new").num_hidden_layers == 2
+    assert Checkpoint.of(tmp_path / "new").config.num_hidden_layers == 2
     assert (tmp_path / "new" / "vocab.txt").is_file()
 
 

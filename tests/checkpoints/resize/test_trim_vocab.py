@@ -9,7 +9,7 @@ import pytest
 from conftest import randomize
 from safetensors.numpy import load_file, save_file
 
-from keras_bert.checkpoints.find import config_beside
+from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.resize.vocab import TrimVocabConfig, trim_vocab
 from keras_bert.config import BertConfig
 from keras_bert.models.pretraining import build_pretraining_model
@@ -59,7 +59,7 @@ def test_the_text_keeps_its_pieces_and_they_keep_their_rows(
         np.testing.assert_array_equal(
             new[path], array[kept] if is_by_piece else array, path
         )
-    assert config_beside(tmp_path / "new").vocab_size == 16
+    assert Checkpoint.of(tmp_path / "new").config.vocab_size == 16
     assert figures == {"vocab_size_before": 19, "vocab_size_after": 16}
     settings = json.loads(
         (tmp_path / "new" / "tokenizer_config.json").read_text()

@@ -1,0 +1,154 @@
+"""A path, a URL or a name -> a checkpoint and what its files say.
+
+A checkpoint is looked for once, and each of its files is read once.
+"""
+
+import dataclasses
+import functools
+from pathlib import Path
+from typing import Any, Self
+
+from absl import logging
+
+from keras_bert.checkpoints.adapters import has_adapters, merge_into_base
+from keras_bert.checkpoints.find import find_weights, local_weights
+from keras_bert.checkpoints.heads import heads_of
+from keras_bert.checkpoints.huggingface import UNTIED_DECODER
+from keras_bert.checkpoints.keras_files import config_of_file
+from keras_bert.checkpoints.names import Arrays
+from keras_bert.checkpoints.read import is_huggingface_file, read_file
+from keras_bert.checkpoints.sentence_transformers import read_dense_modules
+from keras_bert.config import BertConfig
+from keras_bert.errors import InputError
+from keras_bert.io.whole_files import read_json
+
+
+@dataclasses.dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint that exists.
+
+    Attributes:
+        place: What the user gave.
+        file: The file with the weights, or the prefix of TensorFlow's files.
+    """
+
+    place: str | Path
+    file: Path
+
+    @classmethod
+    def of(cls, checkpoint: "str | Path | Checkpoint") -> Self:
+        """Finds a checkpoint; returns one that is found already.
+
+        Raises FileNotFoundError if there is none.
+        """
+        if isinstance(checkpoint, cls):
+            return checkpoint
+        assert not isinstance(checkpoint, Checkpoint)
+        return cls(checkpoint, find_weights(checkpoint))
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the weights, their config and vocabulary."""
+        return self.file.parent
+
+    @functools.cached_property
+    def config(self) -> BertConfig:
+        """The config: in the `.keras` file itself, or beside the weights.
+
+        If both `bert_config.json` and `config.json` are there, it is the one
+        that belongs to the format of the weights; the log warns if the other
+        one says something else.
+
+        Raises FileNotFoundError if there is none.
+        """
+        if self.file.suffix == ".keras":
+            return config_of_file(local_weights(self.file))
+        names = ("bert_config.json", "config.json")
+        files = [file for x in names if (file := self.folder / x).is_file()]
+        if not files:
+            raise FileNotFoundError(
+                f"{self.folder} has neither bert_config.json nor config.json; "
+                "copy the config of the checkpoint there, or give a "
+                "bert_config."
+            )
+        if len(files) > 1 and is_huggingface_file(self.file):
+            files.reverse()
+        config = BertConfig.from_json(files[0])
+        for other in files[1:]:
+            try:
+                difference = config.difference(BertConfig.from_json(other))
+            except InputError as error:
+                difference = str(error)
+            if difference:
+                logging.warning(
+                    "%s is read, because it belongs to the format of the "
+                    "weights; %s is not, and says something else: %s",
+                    files[0],
+                    other,
+                    difference,
+                )
+        return config
+
+    @functools.cached_property
+    def hub_config(self) -> dict[str, Any]:
+        """The values of `config.json`; none if there is no such file."""
+        return read_json(self.folder / "config.json", is_needed=False)
+
+    @functools.cached_property
+    def arrays(self) -> Arrays:
+        """The weights under their paths.
+
+        Adapters are merged into the weights of their base model. Dense modules
+        of sentence-transformers are weights of the model too.
+        """
+        arrays = read_file(self.file)
+        if has_adapters(arrays):
+            return merge_into_base(arrays, self.file)
+        return arrays | read_dense_modules(self.folder)
+
+    @functools.cached_property
+    def heads(self) -> set[str]:
+        """The heads that a model can load."""
+        heads = heads_of(self.arrays)
+        return heads - {"masked_lm"} if UNTIED_DECODER in self.arrays else heads
+
+    @property
+    def vocab_file(self) -> Path | None:
+        """The file with the vocabulary, if there is one.
+
+        It is `vocab.txt`, or the `tokenizer.json` of transformers since its
+        release 5.
+        """
+        names = ("vocab.txt", "tokenizer.json")
+        files = (self.folder / name for name in names)
+        return next((file for file in files if file.is_file()), None)
+
+    @functools.cached_property
+    def task(self) -> dict[str, str]:
+        """The text of `task.json` by this name; nothing if there is none.
+
+        It makes weights a fine-tuned model.
+        """
+        file = self.folder / "task.json"
+        if not file.is_file():
+            return {}
+        return {file.name: file.read_text(encoding="utf-8")}
+
+    def longest_sequence(
+        self, bert_config: BertConfig, most: int | None = None
+    ) -> int:
+        """Returns the most tokens that the tokenizer and the network take.
+
+        It is not more than `most`. Raises InputError if the tokenizer's
+        settings say nonsense.
+        """
+        limits = [bert_config.max_position_embeddings, most]
+        file = self.folder / "tokenizer_config.json"
+        length = read_json(file, is_needed=False).get("model_max_length")
+        if not isinstance(length or 0, (int, float)):
+            raise InputError(
+                f"model_max_length in {file} is {length!r}, but must be a "
+                "number; copy the file again."
+            )
+        # Without a limit, transformers writes 1e30.
+        return int(min(limit for limit in [length, *limits] if limit))
