@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from absl import logging
 
 from keras_bert.checkpoints.checkpoint import Checkpoint
-from keras_bert.checkpoints.heads import heads_of, is_left_out
+from keras_bert.checkpoints.heads import heads_of, is_left_out, without_heads
 from keras_bert.checkpoints.huggingface import UNTIED_DECODER
 from keras_bert.errors import InputError
 
@@ -14,10 +14,17 @@ if TYPE_CHECKING:
     import keras
 
 _ASK = "does the model config belong to this checkpoint?"
+_ASK_LABELS = (
+    "if it is for other labels, give new_head (--new_head) to train a new "
+    "output layer."
+)
 
 
 def load_checkpoint(
-    model: "keras.Model", checkpoint: str | Path | Checkpoint
+    model: "keras.Model",
+    checkpoint: str | Path | Checkpoint,
+    *,
+    new_head: bool = False,
 ) -> None:
     """Loads weights into an encoder or a model with any head.
 
@@ -41,6 +48,9 @@ def load_checkpoint(
             as a URL such as
             `s3://bucket/run` (extra `storage`); or `hf://owner/name` (extra
             `hub`).
+        new_head: Whether all parts of the model but the encoder and its pooler
+            keep their random weights, because the checkpoint has an output
+            layer for other labels.
 
     Raises:
         FileNotFoundError: If there is no checkpoint.
@@ -48,7 +58,7 @@ def load_checkpoint(
             whole heads may be absent, and the log warns of one that keeps its
             random weights.
     """
-    file, absent = _load(model, checkpoint)
+    file, absent = _load(model, checkpoint, new_head)
     if absent:
         logging.warning(
             "%s has no %s, so random weights are in their place; train the "
@@ -59,10 +69,13 @@ def load_checkpoint(
 
 
 def load_to_train(
-    model: "keras.Model", checkpoint: str | Path | Checkpoint
+    model: "keras.Model",
+    checkpoint: str | Path | Checkpoint,
+    *,
+    new_head: bool = False,
 ) -> None:
     """As `load_checkpoint`, but a head that is absent is no warning."""
-    _, absent = _load(model, checkpoint)
+    _, absent = _load(model, checkpoint, new_head)
     if absent:
         heads = " and ".join(sorted(absent))
         logging.info("Training starts from random weights of the %s.", heads)
@@ -80,10 +93,12 @@ def load_whole(
         )
 
 
-def _load(model, checkpoint):
+def _load(model, checkpoint, new_head=False):
     """Loads what there is; returns the file and the heads without weights."""
     checkpoint = Checkpoint.of(checkpoint)
     file, arrays = checkpoint.file, checkpoint.arrays
+    if new_head:
+        arrays = without_heads(arrays, heads_of(arrays) - {"pooler"})
     weights = {weight.path: weight for weight in model.weights}
     if UNTIED_DECODER in arrays and "masked_lm" in heads_of(weights):
         raise InputError(
@@ -103,12 +118,17 @@ def _load(model, checkpoint):
             raise InputError(
                 f"{file} {what} {wrong[0]} ({len(wrong)} in all); {_ASK}"
             )
-    loaded = weights.keys() & arrays.keys()
+    # A config that does not fit shows in the encoder too.
+    loaded = sorted(
+        weights.keys() & arrays.keys(), key=lambda x: (len(heads_of([x])), x)
+    )
     for path in loaded:
         if tuple(weights[path].shape) != arrays[path].shape:
+            is_output = heads_of([path]) - {"pooler"}
             raise InputError(
                 f"{file} has {path} of shape {arrays[path].shape}, the model "
-                f"of {tuple(weights[path].shape)}; {_ASK}"
+                f"of {tuple(weights[path].shape)}; "
+                f"{_ASK_LABELS if is_output else _ASK}"
             )
     for path in loaded:
         weights[path].assign(arrays[path].read())

@@ -21,6 +21,8 @@ Args:
         share; by default, encoded in output_dir.
     teacher: A fine-tuned model of the same task, from which the network learns
         too.
+    new_head: Train a new output layer on the encoder of a checkpoint that has
+        one for other labels.
     overwrite_output_dir: Start over if output_dir has a run. Leave it out of a
         command that may be interrupted and repeated.
 """
@@ -50,6 +52,7 @@ def run(
     vocab_file: str | None = None,
     cache_dir: str | None = None,
     teacher: str | None = None,
+    new_head: bool = False,
     overwrite_output_dir: bool = False,
 ):
     return keras_bert.finetune(
@@ -65,5 +68,6 @@ def run(
         settings=flags.settings(),
         cache_dir=cache_dir,
         teacher=teacher,
+        new_head=new_head,
         overwrite_output_dir=overwrite_output_dir,
     )

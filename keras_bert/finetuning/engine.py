@@ -23,6 +23,7 @@ from keras_bert.finetuning.distillation import check_distillation, distill
 from keras_bert.finetuning.encoding import encode_rows, encoded_folder
 from keras_bert.finetuning.evaluation import Evaluation
 from keras_bert.finetuning.folder import sidecars
+from keras_bert.finetuning.label_order import label_places, load_in_order
 from keras_bert.io.whole_files import whole_folder
 from keras_bert.kinds.examples import Examples
 from keras_bert.kinds.kind import Kind
@@ -48,6 +49,8 @@ class Engine:
         config: How it is trained.
         checkpoint: The initial weights, or None.
         teacher: A fine-tuned model whose outputs the network learns, or None.
+        new_head: Whether the output layer starts from random weights even if
+            the checkpoint has one.
     """
 
     kind: Kind
@@ -55,6 +58,7 @@ class Engine:
     config: FinetuningConfig
     checkpoint: str | Path | None = None
     teacher: str | Path | None = None
+    new_head: bool = False
 
     def __post_init__(self):
         adaptation.check_adaptation(
@@ -63,6 +67,8 @@ class Engine:
         check_distillation(
             self.teacher, self.kind, self.bert_config, self.config
         )
+        if self.checkpoint and not self.new_head:  # it checks the labels
+            label_places(self.kind, self.checkpoint, self.bert_config)
 
     def with_learned_settings(self, rows: Iterable[Row]) -> Self:
         """Returns an engine with the settings that follow from the rows."""
@@ -156,7 +162,8 @@ class Engine:
         load_whole(model, folder)
         return model
 
-    def _build_model(self):
+    def initial_model(self) -> keras.Model:
+        """Returns the network that is trained, with its initial weights."""
         bert_config, rate = self.bert_config, self.config.dropout_rate
         if rate is not None:
             bert_config = dataclasses.replace(
@@ -166,7 +173,14 @@ class Engine:
             )
         model = self.kind.build_model(bert_config)
         if self.checkpoint:
-            load_to_train(model, self.checkpoint)
+            load_in_order(
+                load_to_train,
+                model,
+                self.kind,
+                self.checkpoint,
+                self.bert_config,
+                new_head=self.new_head,
+            )
         adaptation.adapt(model, self.config)
         return model
 
@@ -185,7 +199,7 @@ class Engine:
 
     def _trainee(self):
         return Trainee(
-            build_model=self._build_model,
+            build_model=self.initial_model,
             objectives=self.kind.training_objectives,
             count_work=self.kind.work_counter(self.bert_config),
             learning_rate_factors=adaptation.learning_rate_factors(
@@ -219,6 +233,8 @@ class Engine:
             ("teacher", self.teacher),
         ):
             digests[name] = fingerprint_of(checkpoint) if checkpoint else ""
+        if self.new_head:
+            digests["initial output layer"] = "new"
         return Fingerprint(
             self.config.fixed_settings() | spec.pop("settings") | spec, digests
         )

@@ -32,6 +32,7 @@ from keras_bert.finetuning.folder import (
     name_without_folders,
     sidecars,
 )
+from keras_bert.finetuning.label_order import label_places, load_in_order
 from keras_bert.io.folders import local_copy
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import check_is_new, whole_folder, write_json
@@ -90,6 +91,7 @@ class FinetunedModel:
     metrics: ClassVar[tuple[str, ...]] = ()
     _predictor: Predictor | None = None
     _checkpoint: str | Path | None = None
+    _new_head = False
     # Whether the first rows tell the text fields.
     _learns_fields = False
 
@@ -114,6 +116,7 @@ class FinetunedModel:
         text_fields: Sequence[str] | None = None,
         *,
         do_lower_case: bool | None = None,
+        new_head: bool = False,
         **settings: Any,
     ):
         """Makes a model to train from a pre-trained or fine-tuned checkpoint.
@@ -128,6 +131,8 @@ class FinetunedModel:
             text_fields: The names of the texts in rows with names; by default
                 the names in the first rows that `fit` gets.
             do_lower_case: By default, as the checkpoint was trained.
+            new_head: Whether to train a new output layer on the encoder of the
+                checkpoint, which has one for other labels.
             settings: The settings of the kind, such as `max_seq_length`.
 
         Raises InputError if these do not fit together.
@@ -155,14 +160,20 @@ class FinetunedModel:
             known = find_spec(found, bert_config)
             if known.kind == kind.name:
                 spec, values = known, {}
+                if new_head:
+                    spec = dataclasses.replace(spec, labels=(), metrics=())
+                elif labels is not None:  # in another order, or to be checked
+                    spec = dataclasses.replace(spec, labels=())
                 usual = cls.text_fields[: len(spec.text_fields)]
                 made._learns_fields &= spec.text_fields == usual
         spec = changed_spec(spec, labels, text_fields, values | settings)
         spec = dataclasses.replace(spec, metrics=spec.metrics or cls.metrics)
         if spec.labels or not kind.has_labels:
             made._kind = build_kind(spec, tokenizer, bert_config)
+            if not new_head:
+                label_places(made._kind, found, bert_config)
         made._spec, made._tokenizer = spec, tokenizer
-        made._checkpoint = checkpoint
+        made._checkpoint, made._new_head = checkpoint, new_head
         made.bert_config, made.training = bert_config, {}
         return made
 
@@ -180,7 +191,14 @@ class FinetunedModel:
         if self._model is None:
             model = self.kind.build_model(self.bert_config)
             assert self._checkpoint
-            load_checkpoint(model, self._checkpoint)
+            load_in_order(
+                load_checkpoint,
+                model,
+                self.kind,
+                self._checkpoint,
+                self.bert_config,
+                new_head=self._new_head,
+            )
             self._model = model
         return self._model
 
@@ -253,7 +271,13 @@ class FinetunedModel:
             if has_network:
                 start = Path(temporary) / "start"
                 self.save(start)
-            engine = Engine(kind, self.bert_config, config, start)
+            engine = Engine(
+                kind,
+                self.bert_config,
+                config,
+                start,
+                new_head=self._new_head and not has_network,
+            )
             engine = engine.with_learned_settings(rows)
             evaluations = {}
             if held_out:

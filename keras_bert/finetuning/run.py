@@ -48,6 +48,7 @@ def finetune(
     settings: Mapping[str, Any] | None = None,
     cache_dir: str | Path | None = None,
     teacher: str | Path | None = None,
+    new_head: bool = False,
     overwrite_output_dir: bool = False,
     callbacks: Sequence[keras.callbacks.Callback] = (),
 ) -> dict[str, float]:
@@ -64,7 +65,9 @@ def finetune(
             checkpoint `eval_results.json`, `predictions.jsonl`, the
             reports of the kind and the predictions for the test sets.
         checkpoint: The pre-trained weights, any checkpoint that
-            `load_checkpoint` takes; None starts from random weights. With 0
+            `load_checkpoint` takes; None starts from random weights. The
+            rows of an output layer that has the labels of the task in another
+            order are put into the order of the task. With 0
             epochs, a fine-tuned model, or a pre-trained one if the kind of the
             task adds no output layer.
         bert_config: The network; by default the one beside the weights.
@@ -78,6 +81,8 @@ def finetune(
         teacher: A fine-tuned model of the same task and vocabulary, whose
             outputs the network learns besides the labels; see the config's
             `distillation_weight`.
+        new_head: Whether to train a new output layer on the encoder of the
+            checkpoint, which has one for other labels.
         overwrite_output_dir: Whether to start over if there is a run in
             output_dir. A command that may be interrupted and repeated must
             not have it.
@@ -110,9 +115,10 @@ def finetune(
     output_dir, data_dir = to_path(output_dir), to_path(data_dir)
     check_output_dir(output_dir)
     is_trained = config.num_train_epochs > 0
-    if teacher and not is_trained:
+    if (teacher or new_head) and not is_trained:
         raise InputError(
-            "With num_train_epochs=0 nothing is trained; leave the teacher out."
+            "With num_train_epochs=0 nothing is trained; leave the "
+            f"{'teacher' if teacher else 'new_head'} out."
         )
     # First of all: workers must find each other before TensorFlow is used.
     strategy = get_strategy(config)
@@ -125,7 +131,7 @@ def finetune(
     )
     settings = _settings(task, settings, is_trained, found, bert_config)
     kind = build_kind(make_spec(task, settings), tokenizer, bert_config)
-    engine = Engine(kind, bert_config, config, checkpoint, teacher)
+    engine = Engine(kind, bert_config, config, checkpoint, teacher, new_head)
     if is_trained:
         rows = read_split(task, data_dir, "train")
         engine = engine.with_learned_settings(rows)

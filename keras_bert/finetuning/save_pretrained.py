@@ -28,6 +28,7 @@ def save_pretrained(
     text_fields: str | Sequence[str] = (),
     labels: Sequence[str] = (),
     settings: Mapping[str, Any] | None = None,
+    kind: str | None = None,
 ) -> None:
     """Writes a network of `keras_bert.models` as a new checkpoint folder.
 
@@ -63,6 +64,9 @@ def save_pretrained(
         labels: The names of the labels, in the order of their ids.
         settings: Settings of the kind of task, such as `max_seq_length`, by
             default 128 or as many positions as the network has.
+        kind: The name of the kind of task, such as "reranker" for a network
+            of `build_regressor`; by default, the first kind that has this
+            output layer.
 
     Raises:
         InputError: If `output_dir` exists, the network is not one of
@@ -93,13 +97,19 @@ def save_pretrained(
     if text_fields:
         from keras_bert.kinds.spec import spec_to_json
 
-        kind = _kind(
-            network, tokenizer, config, text_fields, labels, settings or {}
+        made = _kind(
+            network,
+            tokenizer,
+            config,
+            text_fields,
+            labels,
+            settings or {},
+            kind,
         )
-        built = kind.build_model(config)
+        built = made.build_model(config)
         _check_weights(arrays, arrays_of(built))
-        _check_outputs(network, built, config, kind)
-        texts["task.json"] = spec_to_json(kind.spec)
+        _check_outputs(network, built, config, made)
+        texts["task.json"] = spec_to_json(made.spec)
     else:
         expected = arrays_of(build_encoder(config))
         _check_weights(
@@ -108,25 +118,13 @@ def save_pretrained(
     write_checkpoint(output_dir, arrays, config, tokenizer, texts)
 
 
-def _kind(network, tokenizer, config, text_fields, labels, settings):
+def _kind(network, tokenizer, config, text_fields, labels, settings, name):
     from keras_bert.kinds.fields import check_text_list
     from keras_bert.kinds.kind import TaskSpec
-    from keras_bert.kinds.registry import known_kinds
+    from keras_bert.kinds.registry import get_kind
     from keras_bert.kinds.spec import build_kind, make_settings
 
-    heads = heads_of(arrays_of(network)) - _NO_KIND
-    outputs = network.output if isinstance(network.output, dict) else {}
-    for kind in known_kinds().values():
-        own = {head.path for head in kind.head_names}
-        # An embedder needs no output layer.
-        if own == heads if own else "embeddings" in outputs:
-            break
-    else:
-        raise InputError(
-            f"The network has {', '.join(sorted(heads)) or 'no output layer'}, "
-            "which is the output of no kind of task; leave out text_fields, or "
-            "import the file that defines your kind."
-        )
+    kind = get_kind(name or _kind_of(network))
     length = min(kind.Settings().max_seq_length, config.max_position_embeddings)
     spec = TaskSpec(
         kind.name,
@@ -136,6 +134,28 @@ def _kind(network, tokenizer, config, text_fields, labels, settings):
         tuple(kind.metrics)[:1],
     )
     return build_kind(spec, tokenizer, config)
+
+
+def _kind_of(network):
+    """Returns the name of the first kind that has the heads of a network."""
+    from keras_bert.kinds.registry import known_kinds
+
+    heads = heads_of(arrays_of(network)) - _NO_KIND
+    outputs = network.output if isinstance(network.output, dict) else {}
+    found = []
+    for kind in known_kinds().values():
+        own = {head.path for head in kind.head_names} - {CRF.path}
+        # An embedder needs no output layer.
+        if own == heads if own else "embeddings" in outputs:
+            found.append(kind)
+    if not found:
+        raise InputError(
+            f"The network has {', '.join(sorted(heads)) or 'no output layer'}, "
+            "which is the output of no kind of task; leave out text_fields, or "
+            "import the file that defines your kind."
+        )
+    # A kind of the user's own may be a subclass of the one that is meant.
+    return min(found, key=lambda kind: len(kind.__mro__)).name
 
 
 def _check_weights(arrays, expected):

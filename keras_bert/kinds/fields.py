@@ -139,7 +139,7 @@ def find_label(label: Any, ids: Mapping[str, int], number: int) -> int:
         raise InputError(
             f"Label {label!r} of example {number} is not one of the strings "
             f"{', '.join(map(repr, ids))}; check the labels and the reader of "
-            "the task."
+            "the task, or train a new output layer with new_head."
         )
     return ids[label]
 

@@ -449,12 +449,8 @@ def test_a_model_of_the_kind_keeps_its_task(checkpoint, tmp_path):
         labels=("0", "1"),
         settings=dataclasses.replace(spec.settings, window_pooling="mean"),
     )
-    for wrong, message in (
-        (("yes", "no"), "the model has them in the order"),
-        (("a", "b", "c"), "the model has 2"),
-    ):
-        with pytest.raises(keras_bert.InputError, match=message):
-            _classifier(tmp_path / "saved", wrong)
+    with pytest.raises(keras_bert.InputError, match="has a, b, c; give new_h"):
+        _classifier(tmp_path / "saved", ("a", "b", "c"))
 
 
 def test_an_embedder_learns_another_number_of_texts():

@@ -12,6 +12,7 @@ import keras_bert
 from keras_bert import models
 from keras_bert.checkpoints.keras_files import config_of_network
 from keras_bert.export.convert import convert_checkpoint
+from keras_bert.kinds.registry import KINDS, get_kind
 from keras_bert.models.lora import add_lora
 
 LABELS = ["bad", "good", "so so"]
@@ -255,3 +256,27 @@ def test_a_keras_file_that_is_none_of_ours(config, tmp_path):
                 archive.writestr(name, part)
     with pytest.raises(keras_bert.InputError, match="Keras cannot load"):
         keras_bert.load_checkpoint(encoder, file)
+
+
+def test_the_kind_of_a_network(odd_config, tokenizer, tmp_path, monkeypatch):
+    classification = get_kind("classification")
+    monkeypatch.setitem(
+        KINDS,
+        "a_kind",  # the first one by name
+        type("AKind", (classification,), {"name": "a_kind"}),
+    )
+    for name, kind, network, task in (
+        ("classification", None, "classifier", _TASKS["classifier"]),
+        ("a_kind", "a_kind", "classifier", _TASKS["classifier"]),
+        ("regression", None, "regressor", {"text_fields": "a"}),
+        ("reranker", "reranker", "regressor", {"text_fields": ["a", "b"]}),
+    ):
+        keras_bert.save_pretrained(
+            _BUILDERS[network](odd_config),
+            tokenizer,
+            tmp_path / f"{name}",
+            **task,
+            kind=kind,
+        )
+        spec = keras_bert.load_finetuned(tmp_path / name).kind.spec
+        assert spec.kind == name

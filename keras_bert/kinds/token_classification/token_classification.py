@@ -5,7 +5,7 @@ import tensorflow as tf
 from absl import logging
 from keras import ops
 
-from keras_bert.checkpoints.heads import TOKEN_CLASSIFIER
+from keras_bert.checkpoints.heads import CRF, TOKEN_CLASSIFIER
 from keras_bert.errors import InputError
 from keras_bert.kinds import fields
 from keras_bert.kinds.examples import IGNORED, Examples
@@ -75,7 +75,7 @@ class TokenClassification(Kind):
     metrics = METRICS
     main_part = "tags"
     objectives = ONE_LABEL
-    head_names = (TOKEN_CLASSIFIER,)
+    head_names = (TOKEN_CLASSIFIER, CRF)
     hub_text_fields = ("words",)
     pipeline_tag = "token-classification"
     inherited_settings = ("crf",)
