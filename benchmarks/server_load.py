@@ -11,12 +11,15 @@ text, waits for the answer and sends the next one, over one connection. Every
 fourth of the mixed texts is a long one, cut to 300, 600 or 1,200 characters.
 
 Prints a row for each number of clients: texts a second, the milliseconds until
-the answer, how often each status came, and the server's memory.
+the answer, how often each status came, and the server's memory. With --hostile,
+these are 20 clients of short texts: alone, then beside 4 clients that send 100
+long texts and leave after 0.4 s, then beside 4 that send 1,000 long texts.
 """
 
 import argparse
 import asyncio
 import collections
+import contextlib
 import itertools
 import json
 import shlex
@@ -31,6 +34,9 @@ from pathlib import Path
 import numpy as np
 from one_text import export_all
 
+_ENGINES = ["litert", "onnx", "openvino"]
+# How many texts a hostile client sends, and after how many seconds it leaves.
+_HOSTILE = {"leave after 0.4 s": (100, 0.4), "1,000 texts": (1000, 600)}
 _SERVE = """
 import sys
 sys.modules["tensorflow"] = None
@@ -49,10 +55,12 @@ def main():
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 16, 128])
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--peer", action="append", default=[])
+    parser.add_argument("--hostile", action="store_true")
+    parser.add_argument("--engines", nargs="+", default=_ENGINES)
     args = parser.parse_args()
     texts = read_texts(args.short, args.long)
     with tempfile.TemporaryDirectory() as folder:
-        servers = serve_exports(args.model, folder)
+        servers = serve_exports(args.model, folder, args.engines)
         for peer in args.peer:
             name, command = peer.split("=", 1)
             servers[name] = shlex.split(command)
@@ -61,7 +69,10 @@ def main():
             "\n|---|---|---|---|---|---|---|---|"
         )
         for name, command in servers.items():
-            measure(name, command, texts, args.clients, args.seconds)
+            if args.hostile:
+                measure_hostile(name, command, texts, args.seconds)
+            else:
+                measure(name, command, texts, args.clients, args.seconds)
 
 
 def read_lines(tsv_file):
@@ -81,9 +92,9 @@ def read_texts(short_file, long_file):
     return {"short": short, "mixed": mixed}
 
 
-def serve_exports(model, folder):
+def serve_exports(model, folder, engines):
     """Exports a checkpoint for each engine, and returns what serves it."""
-    found = export_all(model, folder, ("litert", "onnx", "openvino"))
+    found = export_all(model, folder, engines)
     return {
         f"keras_bert {engine}": [
             *(sys.executable, "-c", _SERVE, "serve"),
@@ -94,7 +105,9 @@ def serve_exports(model, folder):
     }
 
 
-def measure(name, command, texts, clients, seconds):
+@contextlib.contextmanager
+def serving(name, command):
+    """Yields the process of a server that has answered, and its port."""
     port = free_port()
     start = time.perf_counter()
     server = subprocess.Popen(
@@ -105,19 +118,40 @@ def measure(name, command, texts, clients, seconds):
     try:
         wait_for_an_answer(server, port)
         print(f"{name}: {time.perf_counter() - start:.1f} s to an answer")
-        asyncio.run(load(port, texts["short"], 8, seconds / 2))  # warms up
-        for (which, lines), count in itertools.product(texts.items(), clients):
-            times, statuses = asyncio.run(load(port, lines, count, seconds))
-            p50, p99 = 1000 * np.percentile(times, [50, 99])
-            print(
-                f"| {name} | {which} | {count} | {len(times) / seconds:.0f} "
-                f"| {p50:.0f} | {p99:.0f} | {dict(statuses)} "
-                f"| {memory_mb(server):.0f} |",
-                flush=True,
-            )
+        yield server, port
     finally:
         server.terminate()
         server.wait()
+
+
+def measure(name, command, texts, clients, seconds):
+    with serving(name, command) as (server, port):
+        asyncio.run(load(port, texts["short"], 8, seconds / 2))  # warms up
+        for (which, lines), count in itertools.product(texts.items(), clients):
+            found = asyncio.run(load(port, lines, count, seconds))
+            print_row(name, which, count, seconds, found, server)
+
+
+def measure_hostile(name, command, texts, seconds):
+    long = [text for text in texts["mixed"] if len(text) >= 1200]
+    with serving(name, command) as (server, port):
+        asyncio.run(load(port, texts["short"], 20, seconds / 2))  # warms up
+        for which, hostile in {"alone": None, **_HOSTILE}.items():
+            found = asyncio.run(
+                load(port, texts["short"], 20, seconds, long, hostile)
+            )
+            print_row(name, which, 20, seconds, found, server)
+
+
+def print_row(name, which, count, seconds, found, server):
+    times, statuses = found
+    p50, p99 = 1000 * np.percentile(times or [np.nan], [50, 99])
+    print(
+        f"| {name} | {which} | {count} | {len(times) / seconds:.0f} "
+        f"| {p50:.0f} | {p99:.0f} | {dict(statuses)} "
+        f"| {memory_mb(server):.0f} |",
+        flush=True,
+    )
 
 
 def free_port():
@@ -129,7 +163,7 @@ def free_port():
 def wait_for_an_answer(server, port):
     request = urllib.request.Request(
         f"http://127.0.0.1:{port}/v1/embeddings",
-        body_of("a film"),
+        b'{"input": "a film", "model": "model"}',
         {"Content-Type": "application/json"},
     )
     while server.poll() is None:
@@ -141,11 +175,25 @@ def wait_for_an_answer(server, port):
     raise SystemExit(f"The server ended: {shlex.join(server.args)}")
 
 
-def body_of(text):
-    return json.dumps({"model": "model", "input": text}).encode()
+def request_of(texts):
+    body = json.dumps({"model": "model", "input": texts}).encode()
+    return (
+        b"POST /v1/embeddings HTTP/1.1\r\nHost: server\r\n"
+        b"Content-Type: application/json\r\n"
+        b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
+    )
 
 
-async def load(port, texts, count, seconds):
+async def ask(reader, writer, request):
+    """Returns the status of the answer."""
+    writer.write(request)
+    head = await reader.readuntil(b"\r\n\r\n")
+    fields = head.lower().split(b"content-length: ")
+    await reader.readexactly(int(fields[1].split(b"\r\n")[0]))
+    return int(head.split()[1])
+
+
+async def load(port, texts, count, seconds, long=(), hostile=None):
     times, statuses = [], collections.Counter()
     end = time.perf_counter() + seconds
     next_text = itertools.cycle(texts)
@@ -153,22 +201,32 @@ async def load(port, texts, count, seconds):
     async def client():
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         while (start := time.perf_counter()) < end:
-            body = body_of(next(next_text))
-            writer.write(
-                b"POST /v1/embeddings HTTP/1.1\r\nHost: server\r\n"
-                b"Content-Type: application/json\r\n"
-                b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
-            )
-            head = await reader.readuntil(b"\r\n\r\n")
-            fields = head.lower().split(b"content-length: ")
-            await reader.readexactly(int(fields[1].split(b"\r\n")[0]))
+            status = await ask(reader, writer, request_of(next(next_text)))
             times.append(time.perf_counter() - start)
-            statuses[int(head.split()[1])] += 1
+            statuses[status] += 1
         writer.close()
 
+    async def hostile_client(number, seconds):
+        request = request_of((long * number)[:number])
+        while True:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await ask(reader, writer, request)
+            writer.close()
+
+    others = [
+        asyncio.create_task(hostile_client(*hostile))
+        for _ in range(4 if hostile else 0)
+    ]
+    if others:
+        await asyncio.sleep(2)
+        end += 2
     results = await asyncio.gather(
         *(client() for _ in range(count)), return_exceptions=True
     )
+    for other in others:
+        other.cancel()
     statuses.update(type(x).__name__ for x in results if x is not None)
     return times, statuses
 

@@ -219,7 +219,9 @@ class App:
                 values["model"] = model.name
                 schema = request.scope["schema"]
                 self._routes.check(values, schema, "The body")
-            return await self._call(len(body), values, model, number, record)
+            return await self._call(
+                request, len(body), values, model, number, record
+            )
 
     def _model_in_path(self, names, record):
         """Returns the model, and the number of a version or None."""
@@ -256,7 +258,7 @@ class App:
             raise Refusal(f"Malformed request: {method} {path[:200]}")
         raise Refusal(f"Nothing takes {method} {path[:200]}; see /docs.", 404)
 
-    async def _call(self, size, values, model, number, record):
+    async def _call(self, request, size, values, model, number, record):
         """Asks a version of a model, and returns JSON."""
         with model.use(number) as version:
             record["version"] = version.number
@@ -267,10 +269,8 @@ class App:
             with self._limits.texts(columns) as record["texts"]:
                 submitted = time.monotonic()
                 parts = signature.split(columns, self._config.max_batch_size)
-                answers = map(self._batcher.answer, parts)
-                answered = await asyncio.gather(
-                    *answers, return_exceptions=True
-                )
+                answer = self._batcher.answer(parts)
+                answered = await _unless_client_leaves(request, answer)
             for part in answered:
                 if isinstance(part, InputError):
                     raise Refusal(str(part))
@@ -287,6 +287,27 @@ class App:
             return function(*args)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._json_thread, function, *args)
+
+
+async def _unless_client_leaves(request, answer):
+    """Awaits an answer, or cancels it and raises ClientDisconnect."""
+
+    async def client_leaves():
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+
+    leaving = asyncio.ensure_future(client_leaves())
+    answering = asyncio.ensure_future(answer)
+    try:
+        await asyncio.wait(
+            [leaving, answering], return_when=asyncio.FIRST_COMPLETED
+        )
+        if not answering.done():
+            raise ClientDisconnect
+        return answering.result()
+    finally:
+        leaving.cancel()
+        answering.cancel()
 
 
 def _page_file(request, record):

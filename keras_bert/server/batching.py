@@ -1,8 +1,9 @@
-"""Rows of many requests go through the model together."""
+"""Rows of many requests go through the model together, and take turns."""
 
 import asyncio
+import functools
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -12,6 +13,12 @@ from keras_bert.server.config import ServerConfig
 
 Columns = Mapping[str, np.ndarray]
 
+# The strings of a call, unless one row has more. A call delays what comes
+# after it: of English, this is about 1,000 tokens.
+_BYTES_PER_CALL = 4096
+# A part of a request leaves room for others in its call.
+BYTES_PER_PART = _BYTES_PER_CALL // 2
+
 
 class Rows(NamedTuple):
     """Some rows of a request.
@@ -20,6 +27,7 @@ class Rows(NamedTuple):
         function: Answers them, together with other requests of the queue.
         places: Their places in the request.
         columns: Their values, by name.
+        num_bytes: The size of their strings.
         queue: Rows of one queue may be answered together; None if these rows
             are answered alone.
     """
@@ -27,6 +35,7 @@ class Rows(NamedTuple):
     function: Callable[[Columns], Columns]
     places: np.ndarray
     columns: Columns
+    num_bytes: int = 0
     queue: Hashable = None
 
 
@@ -50,66 +59,89 @@ class Answered(NamedTuple):
 class Batcher:
     """Answers rows in threads; the rows of one queue are answered together.
 
-    A call begins when a thread is free and the first row has waited for
-    `batch_timeout_ms`, or when there are `max_batch_size` rows.
+    Requests take turns: after a part of one, it waits behind all others. A call
+    takes as many turns as fit. It begins when a thread is free and the first
+    request has waited for `batch_timeout_ms`, or at once for a request in
+    several parts.
     """
 
     def __init__(self, config: ServerConfig):
         self._max_rows = config.max_batch_size
         self._seconds = config.batch_timeout_ms / 1000
-        self._turns = asyncio.Semaphore(config.num_batch_threads)
+        self._num_free = config.num_batch_threads
         self._threads = ThreadPoolExecutor(config.num_batch_threads)
-        # What waits, the oldest first; each queue has at least one entry.
-        self._queues: dict[Hashable, dict[asyncio.Future, Rows]] = {}
-        self._tasks: set[asyncio.Task] = set()
+        # The parts of each request that wait; whose turn is next comes first.
+        self._requests: list[dict[asyncio.Future, Rows]] = []
 
-    async def answer(self, rows: Rows) -> Answered:
-        """Waits for the answer; raises what the function raises."""
-        answer = asyncio.get_running_loop().create_future()
-        name = answer if rows.queue is None else rows.queue
-        queue = self._queues.setdefault(name, {})
-        queue[answer] = rows
-        is_full = max(len(queue), len(rows.places)) >= self._max_rows
-        seconds = 0 if is_full or rows.queue is None else self._seconds
-        task = asyncio.create_task(self._see_to(answer, name, queue, seconds))
-        self._tasks.add(task)  # the loop itself does not keep it
-        task.add_done_callback(self._tasks.discard)
-        return await answer
+    async def answer(
+        self, parts: Iterable[Rows]
+    ) -> list[Answered | BaseException]:
+        """Waits for the answer to each part, or for what its function raises.
+
+        If it is cancelled, no further part is answered.
+        """
+        loop = asyncio.get_running_loop()
+        request = {loop.create_future(): rows for rows in parts}
+        answers = asyncio.gather(*request, return_exceptions=True)
+        self._requests.append(request)
+        is_full = len(self._requests) >= self._max_rows or any(
+            rows.queue is None or len(rows.places) >= self._max_rows
+            for rows in request.values()
+        )
+        seconds = 0 if is_full or len(request) > 1 else self._seconds
+        loop.call_later(seconds, self._begin_calls)
+        try:
+            return await answers
+        finally:
+            request.clear()
 
     def close(self) -> None:
         """Drops what still waits."""
+        self._requests.clear()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def _see_to(self, answer, name, queue, seconds):
-        """Asks the model until a call has this entry of a queue."""
-        await asyncio.sleep(seconds)
-        while answer in queue:
-            async with self._turns:
-                if answer not in queue:
-                    return
-                batch = self._taken_from(queue)
-                if not queue:
-                    del self._queues[name]
-                loop = asyncio.get_running_loop()
-                answered = await loop.run_in_executor(
-                    self._threads, _answers, list(batch.values())
-                )
-            for waiting, found in zip(batch, answered, strict=True):
-                if waiting.done():  # the client has left
-                    continue
-                if isinstance(found, BaseException):
-                    waiting.set_exception(found)
-                else:
-                    waiting.set_result(found)
+    def _begin_calls(self):
+        while self._num_free and (batch := self._next_call()):
+            self._num_free -= 1
+            call = asyncio.get_running_loop().run_in_executor(
+                self._threads, _answers, list(batch.values())
+            )
+            call.add_done_callback(functools.partial(self._end_call, batch))
 
-    def _taken_from(self, queue):
+    def _end_call(self, batch, call):
+        self._num_free += 1
+        for waiting, found in zip(batch, call.result(), strict=True):
+            if waiting.done():  # the client has left
+                continue
+            if isinstance(found, BaseException):
+                waiting.set_exception(found)
+            else:
+                waiting.set_result(found)
+        self._begin_calls()
+
+    def _next_call(self):
+        """Takes the parts of the next call, by who waits for each."""
         batch: dict[asyncio.Future, Rows] = {}
-        num_rows = 0
-        for answer, rows in list(queue.items()):
-            num_rows += len(rows.places)
-            if batch and num_rows > self._max_rows:
-                break
-            batch[answer] = queue.pop(answer)
+        queue, num_rows, num_bytes = None, 0, 0
+        # What does not fit comes first in the next call.
+        turns, left = list(filter(None, self._requests)), []
+        for request in turns:
+            answer, rows = next(iter(request.items()))
+            all_rows = num_rows + len(rows.places)
+            all_bytes = num_bytes + rows.num_bytes
+            can_join = queue is not None and queue == rows.queue
+            if batch and not (
+                can_join
+                and all_rows <= self._max_rows
+                and all_bytes <= _BYTES_PER_CALL
+            ):
+                left.append(request)
+                continue
+            queue, num_rows, num_bytes = rows.queue, all_rows, all_bytes
+            batch[answer] = request.pop(answer)
+            if request:
+                turns.append(request)
+        self._requests = left
         return batch
 
 
@@ -153,7 +185,27 @@ def num_rows(columns: Columns) -> int:
     return max(x.shape[0] if x.ndim else 1 for x in columns.values())
 
 
-def row_lengths(column: np.ndarray, length: Callable = len) -> np.ndarray:
-    """Returns how long the strings of each row are, in bytes by default."""
-    lengths = np.array([length(x) for x in column.ravel()], int)
-    return lengths.reshape(column.shape).sum(axis=tuple(range(1, column.ndim)))
+def reads_per_row(columns: Columns) -> int:
+    """Returns how often the text of a row is read.
+
+    That is once, or with each entry of the list beside it, as a context is
+    with each ending.
+    """
+    widths = [x.shape[1] for x in columns.values() if x.ndim == 2]
+    has_texts = any(x.ndim == 1 for x in columns.values())
+    return max(widths, default=1) if has_texts else 1
+
+
+def read_sizes(columns: Columns, length: Callable = len) -> np.ndarray:
+    """Returns how much is read of the strings of each row, by default bytes."""
+    sizes = np.zeros(num_rows(columns), int)
+    reads = reads_per_row(columns)
+    for column in columns.values():
+        if column.dtype == object:
+            column = np.atleast_1d(column)
+            lengths = np.array([length(x) for x in column.ravel()], int)
+            lengths = lengths.reshape(column.shape)
+            times = reads if column.ndim == 1 else 1
+            rows = lengths.sum(axis=tuple(range(1, column.ndim)))
+            sizes[: len(rows)] += times * rows
+    return sizes

@@ -46,7 +46,7 @@ class ServerConfig(CheckedSettings):
     max_body_bytes: int = 4_000_000
     max_texts: int = 1_000
     max_text_chars: int = 100_000
-    max_queue_texts: int = 2_000
+    max_queue_texts: int = 8_000
     max_queue_bytes: int = 64_000_000
     max_connections: int = 2_000
     client_seconds: float = 30.0

@@ -7,7 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 from starlette.requests import Request
 
-from keras_bert.server.batching import Columns, num_rows, row_lengths
+from keras_bert.server.batching import (
+    Columns,
+    num_rows,
+    read_sizes,
+    reads_per_row,
+)
 from keras_bert.server.config import ServerConfig
 from keras_bert.server.refusal import Refusal
 
@@ -57,17 +62,18 @@ class Limits:
 
     @contextlib.contextmanager
     def texts(self, columns: Columns) -> Iterator[int]:
-        """Yields how many rows a request has, while they are answered."""
-        config = self._config
-        size = num_rows(columns)
+        """Yields how many texts a request has, while they are answered."""
+        config, reads = self._config, reads_per_row(columns)
+        size = num_rows(columns) * reads
         if size > config.max_texts:
+            each = f", {reads} in each row" if reads > 1 else ""
             raise Refusal(
-                f"The request has {size} texts, but the limit is "
+                f"The request has {size} texts{each}, but the limit is "
                 f"{config.max_texts} (--max_texts); send fewer at a time.",
                 413,
             )
-        self._check_lengths(columns, size)
-        if self.waiting_texts + size > config.max_queue_texts:
+        self._check_lengths(columns, reads)
+        if not _has_room(self.waiting_texts, size, config.max_queue_texts):
             raise Refusal(
                 f"{self.waiting_texts} texts are waiting, and the limit is "
                 f"{config.max_queue_texts} (--max_queue_texts); try again.",
@@ -88,7 +94,8 @@ class Limits:
                 413,
             )
         limit = self._config.max_queue_bytes
-        if self.waiting_bytes + num_bytes > limit:
+        others = self.waiting_bytes - (size - num_bytes)
+        if not _has_room(others, size, limit):
             raise Refusal(
                 "The requests in the server have more than "
                 f"{limit} bytes (--max_queue_bytes); try again.",
@@ -96,19 +103,25 @@ class Limits:
             )
         self.waiting_bytes += num_bytes
 
-    def _check_lengths(self, columns, size):
+    def _check_lengths(self, columns, reads):
         limit = self._config.max_text_chars
-        num_chars = np.zeros(size, int)
-        for column in columns.values():
-            if column.dtype == object:
-                rows = np.atleast_1d(column)
-                num_chars[: len(rows)] += row_lengths(rows, _num_chars)
+        num_chars = read_sizes(columns, _num_chars)
         for row in np.flatnonzero(num_chars > limit):
+            each = f", read {reads} times" if reads > 1 else ""
             raise Refusal(
-                f"Text {row + 1} has {num_chars[row]} characters, but the "
-                f"limit is {limit} (--max_text_chars); split it.",
+                f"Text {row + 1} has {num_chars[row]} characters{each}, but "
+                f"the limit is {limit} (--max_text_chars); split it.",
                 413,
             )
+
+
+def _has_room(waiting, size, limit):
+    """Returns whether a request may wait.
+
+    It may take half of the room that is left, so that large requests leave
+    room for small ones.
+    """
+    return size <= (limit - waiting) // (2 if waiting else 1)
 
 
 def _num_chars(text):

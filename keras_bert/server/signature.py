@@ -11,11 +11,12 @@ from keras_bert.predict.function import Function
 from keras_bert.predict.load_functions import load_functions
 from keras_bert.predict.versions import read_description
 from keras_bert.server.batching import (
+    BYTES_PER_PART,
     Answered,
     Columns,
     Rows,
     num_rows,
-    row_lengths,
+    read_sizes,
 )
 from keras_bert.server.refusal import Refusal
 from keras_bert.server.tokenization import Tokenization
@@ -115,13 +116,19 @@ class Signature:
             yield Rows(self, np.arange(num_rows(columns)), columns)
             return
         shape = tuple(columns[name].shape[1:] for name in self.inputs)
-        num_bytes = np.sum([row_lengths(columns[x]) for x in self.inputs], 0)
+        num_bytes = read_sizes(columns)
         order = np.argsort(num_bytes, kind="stable")
-        for i in range(0, len(order), max_rows):
+        start = 0
+        while start < len(order):
+            sizes = num_bytes[order[start : start + max_rows]]
+            padded = sizes * np.arange(1, len(sizes) + 1)
+            end = start + max(np.sum(padded <= BYTES_PER_PART), 1)
             # A single part has all rows in their order.
-            places = np.sort(order[i : i + max_rows])
+            places = np.sort(order[start:end])
             mine = {name: x[places] for name, x in columns.items()}
-            yield Rows(self, places, mine, (self, shape))
+            size = int(num_bytes[places].sum())
+            yield Rows(self, places, mine, size, (self, shape))
+            start = end
 
     def join(self, answered: list[Answered]) -> dict[str, np.ndarray]:
         """Returns the outputs of all rows, in the order of the request."""

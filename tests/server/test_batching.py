@@ -2,13 +2,14 @@
 
 import asyncio
 import random
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from small_server import client_of
 
-from keras_bert.server.batching import Batcher
+from keras_bert.server.batching import BYTES_PER_PART, Batcher, Rows
 from keras_bert.server.config import ServerConfig
 
 
@@ -53,8 +54,7 @@ async def _answered(client, name, texts, batcher):
     """Returns what a signature answers to a request, and its parts."""
     signature = client.model.versions()[0].servable.signatures[name]
     columns = {"text": np.array(texts, object)}
-    rows = signature.split(columns, max_rows=32)
-    parts = await asyncio.gather(*map(batcher.answer, rows))
+    parts = await batcher.answer(signature.split(columns, max_rows=32))
     return signature.join(parts), parts
 
 
@@ -117,9 +117,79 @@ def test_a_request_is_cut_into_batches_by_length(client):
     outputs, parts = asyncio.run(ask())
     assert outputs["upper"].tolist() == [text.upper() for text in texts]
     sizes = [len(part.places) for part in parts]
-    assert sizes == [32, 32, 9]
-    assert {0, 1, 2} <= {*parts[-1].places}
-    assert [part.batch[1] for part in parts] == sizes
+    # A part is not padded much.
+    assert sizes == [32, 32, 6, 3]
+    assert {0, 1, 2} == {*parts[-1].places}
+    # Both share a call.
+    calls = [part.batch[1] for part in parts if part.batch]
+    assert calls == [32, 32, 9]
+
+
+class _Recorder:
+    """Makes parts of requests, and records in which calls they are answered."""
+
+    def __init__(self):
+        self.calls = []
+        self.batcher = Batcher(
+            ServerConfig(num_batch_threads=1, batch_timeout_ms=0)
+        )
+
+    def answer(self, name, *sizes, queue="queue"):
+        parts = [
+            Rows(
+                self._call,
+                np.arange(1),
+                {"name": np.array([name], object)},
+                size,
+                queue,
+            )
+            for size in sizes
+        ]
+        return asyncio.ensure_future(self.batcher.answer(parts))
+
+    def _call(self, columns):
+        time.sleep(0.01)
+        self.calls.append("".join(columns["name"]))
+        return columns
+
+
+def test_requests_take_turns():
+    async def ask():
+        recorder = _Recorder()
+        large = BYTES_PER_PART
+        answers = [
+            recorder.answer("a", *[large] * 5),
+            recorder.answer("b", *[large] * 2),
+            recorder.answer("c", 10),
+            recorder.answer("d", 10 * large),
+            recorder.answer("e", 10, queue="other"),
+            recorder.answer("f", 10, queue=None),
+        ]
+        await asyncio.sleep(0)
+        assert len(await answers[2]) == 1
+        answers.append(recorder.answer("g", 10))
+        await asyncio.gather(*answers)
+        return recorder.calls
+
+    # A call has room for two large parts.
+    calls = asyncio.run(ask())
+    assert calls == ["ab", "ca", "d", "e", "f", "ba", "ga", "a"]
+
+
+def test_what_nobody_waits_for_is_not_computed():
+    async def ask():
+        recorder = _Recorder()
+        large = recorder.answer("a", *[BYTES_PER_PART] * 50)
+        small = recorder.answer("b", 10)
+        await small
+        large.cancel()
+        await asyncio.sleep(0.1)
+        (answer,) = await recorder.answer("c", 10)
+        assert answer.outputs["name"].tolist() == ["c"]
+        return recorder.calls
+
+    # The call that had begun is computed to its end.
+    assert asyncio.run(ask()) == ["ab", "aa", "c"]
 
 
 def test_batches_of_one(upper_model):

@@ -6,7 +6,7 @@ import threading
 import types
 
 import pytest
-from small_server import client_of, listening
+from small_server import client_of, listening, wait_until
 
 from keras_bert.server.config import ServerConfig
 from keras_bert.server.run import listen
@@ -55,6 +55,37 @@ def test_what_is_not_a_request(app, data, status, reason):
         found, body = _ask(address, data)
     assert found == status
     assert list(body) == ["error"] and reason in body["error"]
+
+
+def test_a_request_whose_client_left_is_not_computed(app, monkeypatch):
+    signature = app._models["small"].versions()[0].servable.signatures["upper"]
+    function, go_on, calls = signature._function, threading.Event(), []
+
+    def wait(columns):
+        calls.append(columns)
+        go_on.wait(60)
+        return function.call(columns)
+
+    monkeypatch.setattr(
+        signature, "_function", types.SimpleNamespace(call=wait)
+    )
+
+    def request(texts):
+        body = {"instances": texts, "signature_name": "upper"}
+        body = json.dumps(body).encode()
+        return HEAD + b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
+
+    with listening(app) as (address, _):
+        with socket.create_connection(address, timeout=60) as client:
+            client.sendall(request(["long " * 400] * 20))
+            wait_until(lambda: len(calls) == ServerConfig().num_batch_threads)
+            assert app._limits.waiting_texts == 20
+        wait_until(lambda: app._limits.waiting_texts == 0)
+        go_on.set()
+        more = b"Connection: close\r\n"
+        data = request(["a"]).replace(b"Host: a\r\n", b"Host: a\r\n" + more)
+        assert _ask(address, data) == (200, {"predictions": ["A"]})
+    assert len(calls) == ServerConfig().num_batch_threads + 1
 
 
 def test_a_request_that_is_cut_off_gets_json(app, monkeypatch):
