@@ -17,11 +17,13 @@ class ServerConfig(CheckedSettings):
         batch_timeout_ms: How long the first row of a batch waits for others.
         num_batch_threads: How many batches the model answers at a time.
         max_body_bytes: The largest body of a request.
-        max_texts: The most texts (rows) in a request.
+        max_texts: The most texts (rows) in a request. A row with several
+            endings of a text has as many texts.
         max_text_chars: The most characters in a text; all strings of a row
-            count together.
-        max_queue_texts: The most texts that wait or are being answered.
-        max_queue_bytes: The most bytes of all bodies in the server.
+            count together, and a text for each of its endings.
+        max_queue_texts: The most texts that wait or are being answered. A
+            request may take half of the room that the others leave.
+        max_queue_bytes: The most bytes of all bodies in the server, likewise.
         max_connections: The most connections.
         client_seconds: How long a client may take to send a request, or to
             read on in an answer.

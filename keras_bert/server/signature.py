@@ -19,7 +19,7 @@ from keras_bert.server.batching import (
     read_sizes,
 )
 from keras_bert.server.refusal import Refusal
-from keras_bert.server.tokenization import Tokenization
+from keras_bert.server.tokenization import pieces_function, special_pieces
 from keras_bert.text.without_tensorflow import ListTokenizer
 
 # It fills most of a sequence. The first answer of a model takes seconds.
@@ -32,7 +32,9 @@ class Servable:
     Attributes:
         signatures: Maps names to a `Signature`.
         description: What `assets/model.json` says; empty if there is none.
-        tokenization: Finds word pieces; None if there is no vocabulary.
+        pieces: A `Signature` that finds the word pieces of texts; None if there
+            is no vocabulary.
+        special_pieces: The pieces before and after a text.
     """
 
     def __init__(self, folder: Path):
@@ -40,11 +42,12 @@ class Servable:
 
         Raises what the engine raises if anything fails.
         """
-        tokenizer = self.tokenization = None
+        tokenizer = self.pieces = None
         # A vocabulary with other special tokens cannot be read.
         with contextlib.suppress(FileNotFoundError, InputError):
             tokenizer = ListTokenizer.from_folder(folder / "assets")
-            self.tokenization = Tokenization(tokenizer)
+            self.special_pieces = special_pieces(tokenizer)
+            self.pieces = Signature(pieces_function(tokenizer))
         functions = load_functions(folder, tokenizer=tokenizer)
         self.signatures = {x: Signature(y) for x, y in functions.items()}
         self.description = read_description(folder)

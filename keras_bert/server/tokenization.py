@@ -1,57 +1,52 @@
 """Texts -> their word pieces, in text-embeddings-inference's form."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from keras_bert.server.batching import Answered, Columns, Rows, num_rows
+from keras_bert.predict.function import Columns, Function, Spec
 from keras_bert.server.json_requests import Call, to_bytes
 from keras_bert.server.refusal import Refusal
 from keras_bert.server.vector_requests import prompt_of, to_rows
 from keras_bert.text.without_tensorflow import ListTokenizer
 
+# Each may be a piece, which has about 80 bytes in JSON.
+_MAX_CHARS = 250_000
 
-class Tokenization:
-    """Answers `text` with `pieces`, in JSON; called as a `Signature` is.
 
-    Attributes:
-        ends: The JSON of the special tokens before and after a text.
+def pieces_function(tokenizer: ListTokenizer) -> Function:
+    """Returns a function that answers `text` [B] with `pieces` [B], in JSON."""
 
-    Args:
-        tokenizer: The tokenizer of the model.
-    """
-
-    def __init__(self, tokenizer: ListTokenizer):
-        self._library = tokenizer.library
-        self.ends = [
-            _piece(i, tokenizer.vocab[i], None, None, special=True)
-            for i in (tokenizer.cls_id, tokenizer.sep_id)
-        ]
-
-    def __call__(self, columns: Columns) -> dict[str, np.ndarray]:
-        """Answers rows in one call."""
+    def answer(columns: Columns) -> dict[str, np.ndarray]:
         texts = [text.decode() for text in columns["text"]]
-        encoded = self._library.encode_batch(texts, add_special_tokens=False)
+        encoded = tokenizer.library.encode_batch(
+            texts, add_special_tokens=False
+        )
         pieces = []
         for text, found in zip(texts, encoded, strict=True):
             part = [
-                _piece(i, text[start:end], start, end)
-                for i, (start, end) in zip(
+                f'{{"id": {id_}, "text": {json.dumps(text[start:stop])}, '
+                f'"special": false, "start": {start}, "stop": {stop}}}'
+                for id_, (start, stop) in zip(
                     found.ids, found.offsets, strict=True
                 )
             ]
             pieces.append(", ".join(part))
         return {"pieces": np.array(pieces, object)}
 
-    def split(self, columns: Columns, max_rows: int) -> Iterator[Rows]:
-        """Yields all rows: they are answered alone."""
-        yield Rows(self, np.arange(num_rows(columns)), columns)
+    strings = Spec(np.dtype(object), (None,))
+    return Function.of_network(answer, {"text": strings}, {"pieces": strings})
 
-    def join(self, answered: list[Answered]) -> dict[str, np.ndarray]:
-        """Returns the outputs of the only call."""
-        return dict(answered[0].outputs)
+
+def special_pieces(tokenizer: ListTokenizer) -> list[str]:
+    """Returns the JSON of the special tokens before and after a text."""
+    place = {"special": True, "start": None, "stop": None}
+    return [
+        json.dumps({"id": id_, "text": tokenizer.vocab[id_]} | place)
+        for id_ in (tokenizer.cls_id, tokenizer.sep_id)
+    ]
 
 
 def read_tokenize(values: Mapping[str, Any], servable: Any) -> Call:
@@ -59,15 +54,22 @@ def read_tokenize(values: Mapping[str, Any], servable: Any) -> Call:
 
     The texts have no prompt if the request names none.
     """
-    tokenization = servable.tokenization
-    if tokenization is None:
+    if servable.pieces is None:
         raise Refusal(
-            "This model has no vocabulary beside it, or the server has not the "
-            "package tokenizers."
+            "This model has no vocabulary beside it, or the package tokenizers "
+            "is not installed on the server."
         )
     prompts = {None: ""} | servable.description.get("prompts", {})
-    prompt = to_bytes(prompts[prompt_of(values, servable)])
-    first, last = tokenization.ends
+    prompt = prompts[prompt_of(values, servable)]
+    rows = to_bytes(prompt) + to_rows(values["inputs"])
+    num_chars = sum(len(row.decode()) for row in rows)
+    if num_chars > _MAX_CHARS:
+        raise Refusal(
+            f"The texts have {num_chars} characters with their prompts, but "
+            f"/tokenize takes {_MAX_CHARS} at a time; send fewer.",
+            413,
+        )
+    first, last = servable.special_pieces
 
     def write(outputs):
         texts = outputs["pieces"]
@@ -75,10 +77,4 @@ def read_tokenize(values: Mapping[str, Any], servable: Any) -> Call:
             texts = [", ".join(filter(None, (first, x, last))) for x in texts]
         return f"[{', '.join(f'[{x}]' for x in texts)}]"
 
-    rows = prompt + to_rows(values["inputs"])
-    return Call("tokenize", tokenization, {"text": rows}, write)
-
-
-def _piece(id_, text, start, stop, special=False):
-    values = {"id": id_, "text": text, "special": special}
-    return json.dumps(values | {"start": start, "stop": stop})
+    return Call("tokenize", servable.pieces, {"text": rows}, write)

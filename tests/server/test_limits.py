@@ -6,10 +6,14 @@ import re
 import threading
 import types
 
+import numpy as np
 import pytest
 from small_server import client_of
 
 from keras_bert.server import app
+from keras_bert.server.config import ServerConfig
+from keras_bert.server.limits import Limits
+from keras_bert.server.refusal import Refusal
 
 PREDICT = "/v1/models/small:predict"
 
@@ -98,6 +102,43 @@ def test_the_length_of_a_text(limited):
         error = _refusal(limited.post(PREDICT, json=body), 413)
         assert error.startswith("Text 2 has 101 characters")
         assert "--max_text_chars" in error
+
+
+@pytest.mark.parametrize(
+    ("num_chars", "num_endings", "reason"),
+    [
+        (10, 6000, "6000 texts, 6000 in each row, but the limit is 1000"),
+        (20_000, 600, "12000600 characters, read 600 times, but the limit is"),
+        (100, 600, None),
+    ],
+)
+def test_a_context_counts_for_each_ending(num_chars, num_endings, reason):
+    columns = {
+        "context": np.array([b"a" * num_chars], object),
+        "endings": np.array([[b"b"] * num_endings], object),
+    }
+    limits = Limits(ServerConfig())
+    if reason is None:
+        with limits.texts(columns) as num_texts:
+            assert num_texts == limits.waiting_texts == num_endings
+        return
+    with pytest.raises(Refusal, match=reason), limits.texts(columns):
+        pass
+
+
+def test_a_large_request_leaves_room_for_small_ones():
+    limits = Limits(ServerConfig(max_texts=100, max_queue_texts=100))
+
+    def texts(count):
+        return limits.texts({"text": np.array([b"a"] * count, object)})
+
+    with texts(60):
+        with pytest.raises(Refusal, match="60 texts are waiting"), texts(21):
+            pass
+        with texts(20), texts(10), texts(5), texts(1):
+            assert limits.waiting_texts == 96
+    with texts(100):
+        assert limits.waiting_texts == 100
 
 
 def test_the_queue(limited, monkeypatch):

@@ -139,6 +139,17 @@ def test_the_pieces_of_texts(reranker):
     assert [x["id"] for x in found] == [5, 6]
 
 
+def test_the_pieces_of_many_texts(reranker):
+    texts = ["fox " * 900, "a", "fox " * 400, "", "the fox"]
+    alone = [_post(reranker, "/tokenize", inputs=x)[0] for x in texts]
+    assert _post(reranker, "/tokenize", inputs=texts * 9) == alone * 9
+    # The answer is 30 times as long as the texts.
+    texts = ["! " * 50_000] * 3
+    error = _post(reranker, "/tokenize", 413, inputs=texts)["error"]
+    assert error.startswith("The texts have 300000 characters")
+    assert error.endswith("takes 250000 at a time; send fewer.")
+
+
 def test_a_model_without_a_vocabulary(client):
     error = _post(client, "/tokenize", 400, inputs="a")["error"]
     assert error.startswith("This model has no vocabulary beside it, or")
