@@ -1,6 +1,9 @@
-"""Folders of sentence-transformers: modules.json, and their Dense weights."""
+"""Folders of sentence-transformers: their files, and the Dense weights.
 
-from collections.abc import Mapping
+Each key of a file is in a table here, for releases 2 to 6.
+"""
+
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,37 @@ from keras_bert.errors import InputError
 from keras_bert.io.whole_files import read_json
 
 MODULES_FILE = "modules.json"
+CONFIG_FILE = "config_sentence_transformers.json"
+TRANSFORMER_FILE = "sentence_bert_config.json"
+# The values that a key may have, the default first; None for any value.
+Known = Mapping[str, Sequence | None]
+CONFIG: Known = {
+    "__version__": None,
+    "model_type": ("SentenceTransformer",),
+    "prompts": None,
+    "default_prompt_name": None,
+    "similarity_fn_name": ("cosine", "dot"),
+    "truncate_dim": None,
+    "activation_fn": (None,),
+}
+_CROSS_ENCODER: Known = {
+    **CONFIG,
+    "model_type": ("CrossEncoder",),
+    "similarity_fn_name": (None,),
+    "truncate_dim": (None,),
+    "activation_fn": None,
+    "keep_in_fp32_modules": None,  # all of ours compute in float32
+}
+# The options of PyTorch, in model_args and the like, that change no result.
+_OPTIONS = (
+    "add_pooling_layer attn_implementation device_map dtype low_cpu_mem_usage "
+    "torch_dtype trust_remote_code use_safetensors"
+).split()
+# What the module of the network returns, by its task.
+_MODULE_OUTPUTS = {
+    "feature-extraction": ("last_hidden_state", "token_embeddings"),
+    "sequence-classification": ("logits", "scores"),
+}
 _KERNEL, _BIAS = "linear.weight", "linear.bias"
 
 
@@ -44,6 +78,72 @@ def module_class(module: dict[str, Any]) -> str:
     library, _, name = module["type"].partition(".")
     is_known = library == "sentence_transformers"
     return name.rpartition(".")[2] if is_known else module["type"]
+
+
+def read_known(
+    file: Path, known: Known, *, is_needed: bool = False
+) -> dict[str, Any]:
+    """Returns the values of a JSON file by all known keys.
+
+    Raises InputError if it has another key, or a value that is not known.
+    """
+    values = read_json(file, is_needed=is_needed)
+    found = {name: x[0] if x else None for name, x in known.items()}
+    for name, value in values.items():
+        choices = known.get(name, (None,))
+        if name.endswith("args") and isinstance(value, dict):
+            value = {x: value[x] for x in value if x not in _OPTIONS} or None
+        if value is None:
+            continue
+        if choices is not None and value not in choices:
+            only = " or ".join(repr(x) for x in choices if x is not None)
+            raise InputError(
+                f"{file} has {name} {value!r:.200}, but only "
+                f"{only or 'a file without it'} can be read here; choose "
+                "another model."
+            )
+        found[name] = value
+    return found
+
+
+def is_cross_encoder(root: Path) -> bool:
+    """Returns whether a folder with modules.json holds a CrossEncoder."""
+    values = read_json(root / CONFIG_FILE, is_needed=False)
+    return values.get("model_type") == "CrossEncoder"
+
+
+def read_cross_encoder(root: Path) -> dict[str, Any]:
+    """Returns what the config of a CrossEncoder says; defaults without one.
+
+    Raises InputError if it has modules besides the network.
+    """
+    if (root / MODULES_FILE).is_file():
+        names = [module_class(x) for x in read_modules_file(root)]
+        if names != ["Transformer"]:
+            raise InputError(
+                f"{root} is a CrossEncoder with the modules "
+                f"{', '.join(names) or '(none)'}, but only one with a "
+                "Transformer can be read here; choose another model."
+            )
+    return read_known(root / CONFIG_FILE, _CROSS_ENCODER)
+
+
+def read_max_seq_length(folder: Path, task: str) -> Any:
+    """Returns the longest sequence that is set beside the weights, or None.
+
+    Raises InputError if the network is for another task, or has options.
+    """
+    output, module_output = _MODULE_OUTPUTS[task]
+    of_text = {"text": {"method": "forward", "method_output_name": output}}
+    known: Known = {
+        "max_seq_length": None,
+        "do_lower_case": None,  # the tokenizer obeys
+        "unpad_inputs": None,
+        "transformer_task": (task,),
+        "modality_config": (of_text,),
+        "module_output_name": (module_output,),
+    }
+    return read_known(folder / TRANSFORMER_FILE, known)["max_seq_length"]
 
 
 def read_dense_modules(folder: Path) -> Arrays:

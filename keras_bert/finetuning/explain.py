@@ -116,6 +116,11 @@ def explain_row(
             "The model reads texts in windows; load it with "
             'settings={"window_pooling": "none"} to explain its answers.'
         )
+    if getattr(settings, "default_prompt_name", ""):
+        raise InputError(
+            "The model puts a prompt before a text; load it with "
+            'settings={"default_prompt_name": ""} to explain its answers.'
+        )
     labels = kind.spec.labels
     if label is not None and label not in labels:
         known = ", ".join(labels) or "none, because it answers with a number"

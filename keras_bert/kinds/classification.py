@@ -13,6 +13,7 @@ from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.heads import CLASSIFIER, NEXT_SENTENCE, HeadNames
 from keras_bert.errors import InputError
 from keras_bert.kinds.fields import find_label, in_chunks, numbered
+from keras_bert.kinds.hub_config import IDENTITY
 from keras_bert.kinds.kind import ONE_LABEL, library_metric
 from keras_bert.kinds.reports import write_confusion_matrix, write_worst_errors
 from keras_bert.kinds.settings import ClassificationSettings
@@ -49,6 +50,7 @@ class Classification(TextKind):
     objectives = ONE_LABEL
     head_names: ClassVar[tuple[HeadNames, ...]] = (CLASSIFIER,)
     problem_type: ClassVar[str | None] = "single_label_classification"
+    hub_activations = (IDENTITY, "torch.nn.modules.activation.Softmax")
 
     def __init__(self, spec, tokenizer):
         super().__init__(spec, tokenizer)

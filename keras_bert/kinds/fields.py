@@ -53,14 +53,25 @@ def encode_texts(
     text_fields: tuple[str, ...],
     preprocessor: BertPreprocessor,
     labels: np.ndarray | None = None,
+    *,
+    prompt: str = "",
 ) -> Examples:
-    """Tokenizes and packs the text fields; `labels` belong to `logits`."""
+    """Tokenizes and packs the text fields; `labels` belong to `logits`.
+
+    The prompt comes before the first text.
+    """
     check_texts(rows, text_fields)
+    prompts = dict.fromkeys(text_fields, "") | {text_fields[0]: prompt}
     # One graph for any number of rows.
     specs = [tf.TensorSpec([None], tf.string)] * len(text_fields)
     pack = preprocessor.pack.get_concrete_function(*specs)
     chunks = [
-        pack(*(tf.constant([row[x] for row in chunk]) for x in text_fields))
+        pack(
+            *(
+                tf.constant([prompts[x] + row[x] for row in chunk])
+                for x in text_fields
+            )
+        )
         for chunk in in_chunks(rows)
     ]
     features = [chunk.features for chunk in chunks]

@@ -1,16 +1,21 @@
 """A config.json of transformers -> what the head of the model is for."""
 
 import dataclasses
+import functools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
+from keras_bert.checkpoints import sentence_transformers
 from keras_bert.checkpoints.checkpoint import Checkpoint
-from keras_bert.checkpoints.sentence_transformers import modules_folder
+from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 
 # The architecture of a folder with the modules of sentence-transformers.
 SENTENCE_TRANSFORMER = "SentenceTransformer"
+# Activations, as sentence-transformers writes them.
+IDENTITY = "torch.nn.modules.linear.Identity"
+SIGMOID = "torch.nn.modules.activation.Sigmoid"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,7 +33,8 @@ class HubConfig:
 
     @classmethod
     def of(cls, checkpoint: Checkpoint) -> Self:
-        if modules_folder(checkpoint.folder):
+        root = sentence_transformers.modules_folder(checkpoint.folder)
+        if root and not sentence_transformers.is_cross_encoder(root):
             return cls(checkpoint, SENTENCE_TRANSFORMER)
         names = checkpoint.hub_config.get("architectures")
         name = str(names[0]) if isinstance(names, list) and names else ""
@@ -41,6 +47,45 @@ class HubConfig:
     @property
     def values(self) -> Mapping[str, Any]:
         return self.checkpoint.hub_config
+
+    def max_seq_length(self, bert_config: BertConfig, task: str) -> Any:
+        """Returns the longest sequence that the model takes.
+
+        `task` is what sentence-transformers calls the task of the network.
+        """
+        length = sentence_transformers.read_max_seq_length(self.folder, task)
+        if isinstance(length, (int, float)):
+            return int(min(length, bert_config.max_position_embeddings))
+        return length or self.checkpoint.longest_sequence(bert_config)
+
+    @functools.cached_property
+    def cross_encoder(self) -> dict[str, Any]:
+        """What sentence-transformers says of a CrossEncoder.
+
+        Raises InputError if it has a module or a setting that this package
+        does not have.
+        """
+        root = sentence_transformers.modules_folder(self.folder) or self.folder
+        return sentence_transformers.read_cross_encoder(root)
+
+    def activation(self, *known: str) -> str | None:
+        """Returns the name of what makes a score of the output, if it has one.
+
+        Raises InputError if it is not one of the known names of PyTorch.
+        """
+        of_model = self.values.get("sentence_transformers") or {}
+        name = (  # as releases 6, 4 and those before write it
+            self.cross_encoder["activation_fn"]
+            or of_model.get("activation_fn")
+            or self.values.get("sbert_ce_default_activation_function")
+        )
+        if name not in (None, *known):
+            raise InputError(
+                f"{self.folder} has the activation {name!r}, but only "
+                f"{' and '.join(known)} can be read here for this task; choose "
+                "another model."
+            )
+        return name
 
     @property
     def problem_type(self) -> str:

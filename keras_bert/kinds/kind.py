@@ -111,6 +111,8 @@ class Kind(tf.Module):
             files do not name them.
         problem_type: What `config.json` of transformers says of a classifier
             of texts of this kind; None for a kind with a head of its own.
+        hub_activations: What may make a score of the output of a CrossEncoder
+            of this kind, in the names of PyTorch.
         pipeline_tag: What the Hub calls the kind, in the card of a model.
         smoothed_loss: The loss of labels of which the share `label_smoothing`
             is divided among all labels.
@@ -148,6 +150,7 @@ class Kind(tf.Module):
     head_names: ClassVar[tuple[HeadNames, ...]] = ()
     hub_text_fields: ClassVar[tuple[str, ...]] = ("text",)
     problem_type: ClassVar[str | None] = None
+    hub_activations: ClassVar[tuple[str, ...]] = ()
     pipeline_tag: ClassVar[str] = "text-classification"
     smoothed_loss: ClassVar[Callable] = staticmethod(smoothed_cross_entropy)
     batches_by_length: bool = True
@@ -195,7 +198,9 @@ class Kind(tf.Module):
 
         Raises InputError if the model has what this package does not have.
         """
-        length = config.checkpoint.longest_sequence(bert_config)
+        length = config.max_seq_length(bert_config, "sequence-classification")
+        if cls.hub_activations:
+            config.activation(*cls.hub_activations)
         return TaskSpec(
             cls.name,
             cls.hub_text_fields,

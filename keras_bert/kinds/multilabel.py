@@ -11,6 +11,7 @@ from keras_bert.checkpoints.heads import LABEL_THRESHOLDS
 from keras_bert.errors import InputError
 from keras_bert.kinds.classification import Classification
 from keras_bert.kinds.fields import find_label, numbered
+from keras_bert.kinds.hub_config import IDENTITY, SIGMOID
 from keras_bert.kinds.kind import library_metric
 from keras_bert.kinds.reports import write_table
 from keras_bert.training.losses import soft_sigmoid_cross_entropy
@@ -104,6 +105,7 @@ class MultiLabel(Classification):
     head_names = (*Classification.head_names, LABEL_THRESHOLDS)
     label_dtype = "float32"
     problem_type = "multi_label_classification"
+    hub_activations = (IDENTITY, SIGMOID)
     smoothed_loss = staticmethod(_smoothed_sigmoid_cross_entropy)
 
     def build_model(self, bert_config):

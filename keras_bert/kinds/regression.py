@@ -9,6 +9,7 @@ import tensorflow as tf
 from keras_bert.checkpoints.heads import REGRESSOR
 from keras_bert.errors import InputError
 from keras_bert.kinds.fields import find_number, numbered
+from keras_bert.kinds.hub_config import IDENTITY, SIGMOID
 from keras_bert.kinds.kind import library_metric
 from keras_bert.kinds.settings import (
     RegressionSettings,
@@ -20,11 +21,8 @@ from keras_bert.models.heads import build_regressor
 from keras_bert.training.losses import squared_error
 from keras_bert.training.objectives import Objective
 
-# What sentence-transformers calls the activations; the first is its default.
-_ACTIVATIONS = {
-    "sigmoid": "torch.nn.modules.activation.Sigmoid",
-    "linear": "torch.nn.modules.linear.Identity",
-}
+# What sentence-transformers calls the activations.
+_ACTIVATIONS = {"sigmoid": SIGMOID, "linear": IDENTITY}
 
 
 def _correlation(name):
@@ -53,12 +51,14 @@ class Regression(TextKind):
     head_names = (REGRESSOR,)
     label_dtype = "float32"
     problem_type: ClassVar[str | None] = "regression"
+    hub_activations: ClassVar[tuple[str, ...]] = (IDENTITY,)
 
     def build_network(self, bert_config):
         return build_regressor(bert_config)
 
     def decode(self, rows, examples, outputs):
-        scores = self._scores(np.stack(outputs["logits"])[:, 0]).numpy()
+        logits = tf.constant(np.stack(outputs["logits"])[:, 0])
+        scores = self._scores(logits).numpy()
         return [{"score": score} for score in scores.tolist()]
 
     def gold(self, rows):
@@ -115,26 +115,28 @@ class Reranker(Regression):
     objectives = {"logits": Objective(_binary_cross_entropy)}
     hub_text_fields = ("query", "document")
     problem_type = "ranking"
+    hub_activations = (SIGMOID, IDENTITY)
     pipeline_tag = "text-ranking"
+    inherited_settings = ("score_activation", "prompts", "default_prompt_name")
 
     @classmethod
     def hub_settings(cls, config, max_seq_length):
-        values = config.values
-        # sentence-transformers since its release 4, and before it.
-        name = (values.get("sentence_transformers") or {}).get("activation_fn")
-        name = name or values.get("sbert_ce_default_activation_function")
-        for activation, theirs in _ACTIVATIONS.items():
-            if name in (None, theirs):
-                settings = super().hub_settings(config, max_seq_length)
-                return settings | {"score_activation": activation}
-        raise InputError(
-            f"config.json in {config.folder} has the activation {name!r}, but "
-            f"only {' and '.join(_ACTIVATIONS.values())} can be read here; "
-            "choose another model."
-        )
+        is_linear = config.activation(*cls.hub_activations) == IDENTITY
+        return {
+            **super().hub_settings(config, max_seq_length),
+            "score_activation": "linear" if is_linear else "sigmoid",
+            "prompts": config.cross_encoder["prompts"] or "",
+            "default_prompt_name": config.cross_encoder["default_prompt_name"]
+            or "",
+        }
 
     @classmethod
     def hub_values(cls, settings):
+        if settings.prompt():
+            raise InputError(
+                f"config.json has no place for the prompt {settings.prompt()!r}"
+                " before the first text; keep the model in our format, keras."
+            )
         name = _ACTIVATIONS[settings.score_activation]
         return {"sentence_transformers": {"activation_fn": name}}
 

@@ -5,7 +5,9 @@ that --help and the message about a wrong flag come at once.
 """
 
 import dataclasses
+import json
 import math
+from collections.abc import Mapping
 
 from keras_bert.errors import InputError
 from keras_bert.settings import CheckedSettings, setting
@@ -108,16 +110,63 @@ class RegressionSettings(WindowSettings):
             )
 
 
+class PromptSettings:
+    """Settings that have the fields `prompts` and `default_prompt_name`."""
+
+    prompts: str
+    default_prompt_name: str
+
+    def __post_init__(self):
+        if isinstance(self.prompts, Mapping):
+            text = json.dumps(dict(self.prompts), ensure_ascii=False)
+            object.__setattr__(self, "prompts", text)
+        super().__post_init__()
+        self.prompt()  # it checks
+
+    @property
+    def named_prompts(self) -> dict[str, str]:
+        """The texts in `prompts`, by name."""
+        try:
+            found = json.loads(self.prompts or "{}")
+        except (TypeError, ValueError):
+            found = None
+        if not isinstance(found, dict) or not all(
+            name and isinstance(text, str) for name, text in found.items()
+        ):
+            raise InputError(
+                f"prompts is {self.prompts!r}, but must be a JSON object of "
+                'names and texts, such as {"query": "question: "}.'
+            )
+        return found
+
+    def prompt(self, name: str | None = None) -> str:
+        """Returns the prompt with this name, by default the default prompt.
+
+        Raises InputError if there is no such prompt.
+        """
+        name = self.default_prompt_name if name is None else name
+        prompts = {"": ""} | self.named_prompts
+        if name not in prompts:
+            known = ", ".join(self.named_prompts)
+            advice = f"it has {known}" if known else "it has no prompts at all"
+            raise InputError(f"The model has no prompt {name!r}; {advice}.")
+        return prompts[name]
+
+
 @dataclasses.dataclass(frozen=True)
-class RerankerSettings(WindowSettings):
+class RerankerSettings(PromptSettings, WindowSettings):
     """Settings of a reranker task.
 
     Attributes:
+        prompts: The prompts, by their names, as JSON: {"query": "question: "}.
+        default_prompt_name: The prompt before the first text; empty for none.
         score_activation: What makes a score of the network's output: sigmoid,
             or linear for the output itself.
     """
 
     score_activation: str = setting("sigmoid", choices=("sigmoid", "linear"))
+    prompts: str = ""
+    default_prompt_name: str = ""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,7 +13,7 @@ from keras_bert.errors import InputError
 from keras_bert.kinds.fields import encode_texts
 from keras_bert.kinds.kind import Kind
 from keras_bert.kinds.network_calls import call_on_texts
-from keras_bert.kinds.settings import WindowSettings
+from keras_bert.kinds.settings import PromptSettings, WindowSettings
 from keras_bert.kinds.signatures import Signature, one_graph
 from keras_bert.models.window_pooling import pool_windows
 from keras_bert.text.packing import BertPreprocessor
@@ -34,6 +34,10 @@ class TextKind(Kind):
     def __init__(self, spec, tokenizer):
         super().__init__(spec, tokenizer)
         self._preprocessor = text_preprocessor(spec.settings, tokenizer)
+        # Before the first text of each row.
+        self._prompt = ""
+        if isinstance(spec.settings, PromptSettings):
+            self._prompt = spec.settings.prompt()
 
     def _check(self):
         super()._check()
@@ -69,13 +73,18 @@ class TextKind(Kind):
         fields, labels = self.spec.text_fields, None
         if labeled:
             labels = np.array(self.gold(rows), self.label_dtype)
-        return encode_texts(rows, fields, self._preprocessor, labels)
+        return encode_texts(
+            rows, fields, self._preprocessor, labels, prompt=self._prompt
+        )
 
     def signatures(self, model):
         call = call_on_texts(model)
 
         def answer(*texts):
-            packed = self._preprocessor.pack(*texts)
+            first, *more = texts
+            if self._prompt:
+                first = tf.strings.join([self._prompt, first])
+            packed = self._preprocessor.pack(first, *more)
             outputs = call(packed.features)
             return {**self.served_answer(outputs), **packed.how_read()}
 

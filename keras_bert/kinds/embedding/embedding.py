@@ -98,7 +98,7 @@ class Embedding(Kind):
     def read_spec(cls, config, bert_config):
         # The second field is for the similarity of two texts.
         fields = ("text", "other_text")
-        settings = read_settings(config.checkpoint, bert_config)
+        settings = read_settings(config, bert_config)
         return TaskSpec(cls.name, fields, settings)
 
     def build_model(self, bert_config):

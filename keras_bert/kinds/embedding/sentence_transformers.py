@@ -10,14 +10,12 @@ import json
 from typing import Any
 
 from keras_bert.checkpoints import sentence_transformers
-from keras_bert.checkpoints.checkpoint import Checkpoint
+from keras_bert.checkpoints.sentence_transformers import read_known
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
-from keras_bert.io.whole_files import read_json
 from keras_bert.kinds.embedding.settings import EmbeddingSettings
+from keras_bert.kinds.hub_config import HubConfig
 
-_PROMPTS = "config_sentence_transformers.json"
-_TRANSFORMER = "sentence_bert_config.json"
 _POOLINGS = ("cls", "max", "mean")
 # In releases before 6, each pooling had a flag.
 _FLAGS = {
@@ -25,6 +23,19 @@ _FLAGS = {
     "pooling_mode_max_tokens": "max",
     "pooling_mode_mean_tokens": "mean",
 }
+_POOLING = {
+    "word_embedding_dimension": None,
+    "embedding_dimension": None,
+    "include_prompt": (True, False),
+    "pooling_mode": None,
+    **dict.fromkeys(_FLAGS),
+    "pooling_mode_mean_sqrt_len_tokens": None,
+    "pooling_mode_weightedmean_tokens": None,
+    "pooling_mode_lasttoken": None,
+}
+_INPUT_AND_OUTPUT = dict.fromkeys(
+    ("module_input_name", "module_output_name"), ("sentence_embedding",)
+)
 # The first one is the library's default.
 _ACTIVATIONS = {
     "tanh": "torch.nn.modules.activation.Tanh",
@@ -35,16 +46,17 @@ _ACTIVATIONS = {
 
 
 def read_settings(
-    checkpoint: Checkpoint, bert_config: BertConfig
+    config: HubConfig, bert_config: BertConfig
 ) -> EmbeddingSettings:
     """Returns the settings of the model whose weights are in a folder.
 
     Raises InputError if it has a module or a setting that this package does
     not have.
     """
-    folder = checkpoint.folder
-    root = sentence_transformers.modules_folder(folder)
+    root = sentence_transformers.modules_folder(config.folder)
     assert root is not None
+    file = root / sentence_transformers.CONFIG_FILE
+    values = read_known(file, sentence_transformers.CONFIG)
     modules = sentence_transformers.read_modules_file(root)
     names = [sentence_transformers.module_class(module) for module in modules]
     num_dense = names.count("Dense")
@@ -56,28 +68,23 @@ def read_settings(
             "order, can be read here; choose another model."
         )
     _, pooling, *more = (root / x["path"] / "config.json" for x in modules)
-    file, transformer = root / _PROMPTS, folder / _TRANSFORMER
-    _one_of(transformer, "module_output_name", "token_embeddings")
-    _one_of(file, "model_type", "SentenceTransformer")
-    values = read_json(file, is_needed=False)
-    if size := values.get("truncate_dim"):
+    if "Normalize" in names:
+        read_known(more[-1], _INPUT_AND_OUTPUT)
+    if size := values["truncate_dim"]:
         raise InputError(
             f"{file} cuts the vectors: it has truncate_dim {size!r}; remove it "
             f"there, and give dimensions={size!r} to load_embedder."
         )
-    length = read_json(transformer, is_needed=False).get("max_seq_length")
-    if isinstance(length, (int, float)):
-        length = int(min(length, bert_config.max_position_embeddings))
+    name, is_pooled = _pooling(pooling)
     settings = EmbeddingSettings(
-        max_seq_length=length or checkpoint.longest_sequence(bert_config),
-        pooling=_pooling(pooling),
+        max_seq_length=config.max_seq_length(bert_config, "feature-extraction"),
+        pooling=name,
         dense=",".join(_dense(file) for file in more[:num_dense]),
         normalize="Normalize" in names,
-        similarity=_one_of(file, "similarity_fn_name", "cosine", "dot"),
-        prompts=values.get("prompts") or "",
-        default_prompt_name=values.get("default_prompt_name") or "",
+        similarity=values["similarity_fn_name"],
+        prompts=values["prompts"] or "",
+        default_prompt_name=values["default_prompt_name"] or "",
     )
-    is_pooled = read_json(pooling).get("include_prompt", True)
     has_prompts = any(settings.named_prompts.values())
     if has_prompts and not is_pooled and settings.pooling != "cls":
         raise InputError(
@@ -131,11 +138,11 @@ def module_files(
             }
             for i, (name, _) in enumerate(modules)
         ],
-        _TRANSFORMER: {
+        sentence_transformers.TRANSFORMER_FILE: {
             "max_seq_length": settings.max_seq_length,
             "do_lower_case": False,  # the tokenizer's own settings say it
         },
-        _PROMPTS: {
+        sentence_transformers.CONFIG_FILE: {
             "prompts": settings.named_prompts,
             "default_prompt_name": settings.default_prompt_name or None,
             "similarity_fn_name": settings.similarity,
@@ -147,40 +154,28 @@ def module_files(
 
 
 def _pooling(file):
-    values = read_json(file)
+    values = read_known(file, _POOLING, is_needed=True)
     flags = [x for x in values if x.startswith("pooling_mode_") and values[x]]
     flags = [_FLAGS.get(flag, flag) for flag in flags] or ["mean"]
-    found = values.get("pooling_mode", flags)
+    found = values["pooling_mode"] or flags
     names = found if isinstance(found, list) else [found]
     if len(names) != 1 or names[0] not in _POOLINGS:
         raise InputError(
             f"{file} asks for the pooling {' and '.join(map(str, names))}, but "
             f"it must be one of {', '.join(_POOLINGS)}; choose another model."
         )
-    return names[0]
+    return names[0], values["include_prompt"]
 
 
 def _dense(file):
     """Returns the setting `dense` for a Dense module, such as 512:tanh."""
-    units = read_json(file).get("out_features")
     names = {name: ours for ours, name in _ACTIVATIONS.items()}
-    activation = _one_of(file, "activation_function", *names)
-    _one_of(file, "use_residual", False)
-    for name in ("module_input_name", "module_output_name"):
-        _one_of(file, name, "sentence_embedding")
-    return f"{units}:{names[activation]}"
-
-
-def _one_of(file, name, *known):
-    """Returns a value of a file; if it is absent, the first known value.
-
-    Raises InputError for a value that is not known.
-    """
-    value = read_json(file, is_needed=False).get(name)
-    if value not in (None, *known):
-        raise InputError(
-            f"{file} has {name} {value!r}, but only "
-            f"{' or '.join(map(repr, known))} can be read here; choose another "
-            "model."
-        )
-    return known[0] if value is None else value
+    known = {
+        "in_features": None,
+        "out_features": None,
+        "bias": None,
+        "activation_function": tuple(names),
+        "use_residual": (False,),
+    }
+    values = read_known(file, known | _INPUT_AND_OUTPUT, is_needed=True)
+    return f"{values['out_features']}:{names[values['activation_function']]}"

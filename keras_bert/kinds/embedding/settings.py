@@ -1,11 +1,9 @@
 """The settings of an embedding task."""
 
 import dataclasses
-import json
-from collections.abc import Mapping
 
 from keras_bert.errors import InputError
-from keras_bert.kinds.settings import WindowSettings
+from keras_bert.kinds.settings import PromptSettings, WindowSettings
 from keras_bert.settings import setting
 
 # The activations of a Dense module of sentence-transformers, by the names that
@@ -14,7 +12,7 @@ ACTIVATIONS = ("linear", "tanh", "relu", "gelu_erf")
 
 
 @dataclasses.dataclass(frozen=True)
-class EmbeddingSettings(WindowSettings):
+class EmbeddingSettings(PromptSettings, WindowSettings):
     """Settings of an embedding task.
 
     The vector of a text in windows is the mean or the maximum, by
@@ -68,11 +66,8 @@ class EmbeddingSettings(WindowSettings):
     dimensions: str = ""
 
     def __post_init__(self):
-        if isinstance(self.prompts, Mapping):
-            text = json.dumps(dict(self.prompts), ensure_ascii=False)
-            object.__setattr__(self, "prompts", text)
         super().__post_init__()
-        _ = self.dense_layers, self.prompt()  # they check
+        _ = self.dense_layers  # it checks
         if self.sizes and self.loss == "vector":
             raise InputError(
                 "dimensions are for vectors that are compared with each other, "
@@ -109,32 +104,3 @@ class EmbeddingSettings(WindowSettings):
                 )
             found.append((int(size), activation))
         return tuple(found)
-
-    @property
-    def named_prompts(self) -> dict[str, str]:
-        """The texts in `prompts`, by name."""
-        try:
-            found = json.loads(self.prompts or "{}")
-        except (TypeError, ValueError):
-            found = None
-        if not isinstance(found, dict) or not all(
-            name and isinstance(text, str) for name, text in found.items()
-        ):
-            raise InputError(
-                f"prompts is {self.prompts!r}, but must be a JSON object of "
-                'names and texts, such as {"query": "question: "}.'
-            )
-        return found
-
-    def prompt(self, name: str | None = None) -> str:
-        """Returns the prompt with this name, by default the default prompt.
-
-        Raises InputError if there is no such prompt.
-        """
-        name = self.default_prompt_name if name is None else name
-        prompts = {"": ""} | self.named_prompts
-        if name not in prompts:
-            known = ", ".join(self.named_prompts)
-            advice = f"it has {known}" if known else "it has no prompts at all"
-            raise InputError(f"The model has no prompt {name!r}; {advice}.")
-        return prompts[name]

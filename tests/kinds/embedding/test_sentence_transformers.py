@@ -290,7 +290,7 @@ def test_text_may_be_lower_cased_before_the_tokenizer(new):
         (
             "config_sentence_transformers.json",
             {"model_type": "CrossEncoder"},
-            "model_type 'CrossEncoder', but only 'SentenceTransformer' can",
+            "names the architecture 'BertModel', so it is not a fine-tuned",
         ),
         (
             "sentence_bert_config.json",
