@@ -1,7 +1,7 @@
 """A network -> a file that another runtime computes."""
 
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from logging import getLogger
 from pathlib import Path
 
@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.errors import InputError
+from keras_bert.export import onnx_int8
 from keras_bert.predict.network import import_engine
 
 # The version of the operations that tf2onnx writes.
@@ -50,34 +51,16 @@ def write_litert(model: keras.Model, precision: str, file: Path) -> None:
 def write_onnx(model: keras.Model, precision: str, file: Path) -> None:
     """Writes a network with its names of inputs and outputs.
 
-    With `int8`, ONNX Runtime multiplies integers of 8 bits. Each column of a
-    weight has its scale, and so has each input, found while it is computed
-    ("dynamic").
+    With `int8`, ONNX Runtime multiplies integers of 8 bits; see `onnx_int8`.
 
     Raises InputError if tf2onnx or ONNX Runtime is not installed.
     """
     onnx = import_engine("onnx")
-    quantization = import_engine("onnxruntime.quantization")
-    network = _to_onnx(model)
-    if precision == "float32":
-        onnx.save(network, file)
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        float_file = Path(folder, file.name)
-        onnx.save(network, float_file)
-        prepared_file = Path(folder, "prepared.onnx")
-        quantization.quant_pre_process(
-            float_file, prepared_file, skip_symbolic_shape=True
-        )
-        quantization.quantize_dynamic(
-            prepared_file,
-            file,
-            per_channel=True,
-            # Seven bits: CPUs without VNNI add two products in 16 bits, which
-            # overflow with eight.
-            reduce_range=True,
-            weight_type=quantization.QuantType.QInt8,
-        )
+    is_int8 = precision == "int8"
+    network = _to_onnx(model, fuses_gelu=is_int8)
+    if is_int8:
+        network = onnx_int8.quantize(network)
+    onnx.save(network, file)
 
 
 def write_openvino(
@@ -214,7 +197,7 @@ def _to_specs(model):
     }
 
 
-def _to_onnx(model):
+def _to_onnx(model, fuses_gelu):
     """Converts the graph without its weights, and adds them at the end.
 
     tf2onnx copies a graph dozens of times, which takes 23 GB for the weights
@@ -245,7 +228,7 @@ def _to_onnx(model):
         tf.function(call, input_signature=specs, autograph=False),
         input_signature=specs,
         opset=_OPSET,
-        custom_op_handlers={"Erfc": (_erfc, [])},
+        custom_op_handlers={"Erfc": (partial(_erfc, fuses_gelu), [])},
     )
     graph = network.graph
     kept = [x for x in graph.input if x.name in inputs]
@@ -260,9 +243,20 @@ def _to_onnx(model):
     return network
 
 
-def _erfc(graph, node, name, args):
-    """Replaces erfc(x), which tf2onnx does not know, by 1 - erf(x)."""
-    erf = graph.insert_new_node_on_input(node, "Erf", node.input[0])
+def _erfc(fuses_gelu, graph, node, name, args):
+    """Replaces erfc(x), which tf2onnx does not know, by 1 - erf(x).
+
+    With `fuses_gelu`, erfc(-x * c) becomes 1 + erf(x / (1 / c)). ONNX Runtime
+    computes a gelu of this form in one step.
+    """
     one = graph.make_const(f"{name}_one", np.float32(1.0))
-    node.type = "Sub"
+    x, sign = node.inputs[0], "Sub"
+    if fuses_gelu and x.type == "Mul" and x.inputs[0].type == "Neg":
+        divisor = 1 / x.inputs[1].get_tensor_value(as_list=False)
+        divisor = graph.make_const(f"{name}_divisor", divisor)
+        positive = x.inputs[0].input[0]
+        x = graph.make_node("Div", [positive, divisor.output[0]])
+        sign = "Add"
+    erf = graph.make_node("Erf", [x.output[0]])
+    node.type = sign
     graph.replace_inputs(node, [one.output[0], erf.output[0]])
