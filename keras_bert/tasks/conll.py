@@ -24,8 +24,8 @@ def conll(
 
     A blank line ends a row. A row has `words` and, if the file has more than
     one column, `label`, a tag for each word. Lines with `-DOCSTART-` are
-    skipped. Tags become BIO: an entity that begins with I-, as in IOB1, begins
-    with B- instead.
+    skipped. If the labels have B-, an entity that begins with I-, as in IOB1,
+    begins with B- instead.
     """
     return reader(
         lambda path, labeled: (
@@ -71,8 +71,10 @@ def _row(sentence, path, labels, word_column, tag_column):
     tags = []
     for number, columns in sentence:
         tag = columns[tag_column]
-        if tag.startswith("I-") and (not tags or tags[-1][2:] != tag[2:]):
-            tag = f"B-{tag[2:]}"
+        is_first = not tags or tags[-1][2:] != tag[2:]
+        begin = f"B-{tag[2:]}"  # which IOE does not have
+        if tag.startswith("I-") and is_first and begin in labels:
+            tag = begin
         if tag not in labels:
             raise InputError(
                 f"Line {number} of {path} has the tag {columns[tag_column]!r}, "

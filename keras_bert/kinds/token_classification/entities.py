@@ -1,7 +1,7 @@
 """Finds the entities that the labels of words make up."""
 
-from collections.abc import Iterable, Sequence
-from itertools import chain
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,6 +9,12 @@ import tensorflow as tf
 
 from keras_bert.kinds.kind import library_metric
 from keras_bert.kinds.reports import write_table
+
+
+# Of IOB, IOE, IOBES, BILOU and BMES.
+_PLACES = dict(B="B", I="I", M="I", E="E", L="E", S="S", U="S")
+# Such as o, B_PER, b-PER and PER-B.
+_MISSPELT = re.compile(r"o|[bi]-.+|[BIbi][_.:/].+|.+[-_.:/][BIbi]")
 
 
 class Entities(NamedTuple):
@@ -77,51 +83,53 @@ def find_entities(
     )
 
 
-def split_tags(tags: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """Returns the place in the entity, and the type, of each tag.
+def split_tags(labels: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Returns the place in the entity, and the type, of each label of a task.
 
-    B begins an entity, E ends it, S does both and I neither. The tags E-, S-,
-    L- and U- mean this only where all tags but O have such a prefix and one
-    begins with B-. The type of O is "".
+    B begins an entity, E ends it, S does both and I neither. B- and I- always
+    mean this. The other prefixes of IOE, IOBES, BILOU and BMES, and bare tags
+    such as B and I, whose type is "_", mean it only where all labels but O
+    have such a prefix. The type of O is "".
     """
-    tags = set(tags) - {"O"}
-    places = {"B-": "B", "I-": "I"}
-    more = {**places, "E-": "E", "L-": "E", "S-": "S", "U-": "S"}
-    prefixes = {tag[:2] for tag in tags}
-    if "B-" in prefixes and prefixes <= more.keys():
-        places = more
-    found = {
-        tag: (places[tag[:2]], tag[2:]) if tag[:2] in places else ("I", tag)
-        for tag in tags
-    }
-    return found | {"O": ("I", "")}
+    tags = [label for label in labels if label != "O"]
+    prefixes = {tag.partition("-")[0] for tag in tags}
+    places = {"B": "B", "I": "I"}
+    if prefixes <= _PLACES.keys() and prefixes & places.keys():
+        places = _PLACES
+    has_bare = places is _PLACES and "B" in tags and {"I", "M"} & {*tags}
+    found = {"O": ("I", "")}
+    for tag in tags:
+        prefix, dash, kind = tag.partition("-")
+        is_known = prefix in places and (dash or has_bare)
+        found[tag] = (places[prefix], kind or "_") if is_known else ("I", tag)
+    return found
 
 
-def _of_entities(name, **options):
-    metric = library_metric("seqeval.metrics", name, zero_division=0, **options)
-
-    def of_tags(gold, predicted):
-        return metric(_prefixed(gold), _prefixed(predicted))
-
-    return of_tags
-
-
-def _prefixed(rows):
-    # seqeval needs a prefix, and knows E- and S-.
-    tags = {tag: "-".join(x) for tag, x in split_tags(chain(*rows)).items()}
-    tags["O"] = "O"
-    return [[tags[tag] for tag in row] for row in rows]
+def misspelt_tags(labels: Sequence[str]) -> list[str]:
+    """Returns labels that are types of their own, but look like other tags."""
+    return [
+        label
+        for label, (_, kind) in split_tags(labels).items()
+        if label == kind
+        and (_MISSPELT.fullmatch(label) or f"B{label[1:]}" in labels)
+    ]
 
 
-# The metrics of the script conlleval, which counts whole entities.
+# The metrics of the script conlleval, which counts whole entities. The tags
+# must have the prefixes of IOBES, which are all that seqeval knows.
 METRICS = {
-    "f1": _of_entities("f1_score"),
-    "precision": _of_entities("precision_score"),
-    "recall": _of_entities("recall_score"),
-    # The accuracy counts words.
-    "accuracy": library_metric("seqeval.metrics", "accuracy_score"),
+    name: library_metric("seqeval.metrics", function, zero_division=0)
+    for name, function in (
+        ("f1", "f1_score"),
+        ("precision", "precision_score"),
+        ("recall", "recall_score"),
+    )
 }
-_REPORT = _of_entities("classification_report", output_dict=True)
+# The accuracy counts words.
+METRICS["accuracy"] = library_metric("seqeval.metrics", "accuracy_score")
+_REPORT = library_metric(
+    "seqeval.metrics", "classification_report", output_dict=True, zero_division=0
+)
 
 
 def write_entity_types(

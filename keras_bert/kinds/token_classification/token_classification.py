@@ -17,6 +17,8 @@ from keras_bert.kinds.signatures import Signature
 from keras_bert.kinds.token_classification.entities import (
     METRICS,
     find_entities,
+    misspelt_tags,
+    split_tags,
     write_entity_types,
 )
 from keras_bert.kinds.token_classification.words import Tokens, window_words
@@ -88,6 +90,18 @@ class TokenClassification(Kind):
                 "give names such as O and B-PER: [[names[i] for i in tags] for "
                 "tags in labels]."
             )
+        if misspelt := misspelt_tags(spec.labels):
+            logging.warning(
+                "The labels %s are types of entities of their own; write tags "
+                "as O, B-PER and I-PER to join words to entities.",
+                ", ".join(misspelt),
+            )
+        split = split_tags(spec.labels).items()
+        # In IOBES, whatever the scheme of the labels is.
+        self._plain_tags = {
+            label: f"{place}-{type_}" if type_ else label
+            for label, (place, type_) in split
+        }
         self._has_crf = spec.settings.crf
         if self._has_crf:
             objective = Objective(crf_loss, soft_loss=_soft_crf_loss)
@@ -170,7 +184,10 @@ class TokenClassification(Kind):
         return answers
 
     def gold(self, rows):
-        return [list(row["label"]) for row in rows]
+        return [[self._plain_tags[x] for x in row["label"]] for row in rows]
+
+    def predicted(self, answers):
+        return [[self._plain_tags[x] for x in a["tags"]] for a in answers]
 
     def submission(self, answer):
         return " ".join(answer["tags"])
@@ -178,12 +195,16 @@ class TokenClassification(Kind):
     def write_reports(self, folder, rows, answers):
         """Writes `entity_types.tsv`, and `confusion_matrix.png` of words."""
         ids = self.label_ids()
-        tags = self.gold(rows), self.predicted(answers)
-        gold, predicted = ([ids[x] for row in t for x in row] for t in tags)
+        gold = [ids[tag] for row in rows for tag in row["label"]]
+        predicted = [ids[tag] for answer in answers for tag in answer["tags"]]
         write_confusion_matrix(
             folder / "confusion_matrix.png", gold, predicted, self.spec.labels
         )
-        write_entity_types(folder / "entity_types.tsv", *tags)
+        write_entity_types(
+            folder / "entity_types.tsv",
+            self.gold(rows),
+            self.predicted(answers),
+        )
 
     def signatures(self, model):
         def find(text):

@@ -10,10 +10,7 @@ from seqeval.metrics.sequence_labeling import get_entities
 from keras_bert.errors import InputError
 from keras_bert.finetuning.batches import evaluation_batches
 from keras_bert.finetuning.finetuned_model import FinetunedModel
-from keras_bert.kinds.token_classification.entities import (
-    METRICS,
-    find_entities,
-)
+from keras_bert.kinds.token_classification.entities import find_entities
 from keras_bert.predict.served_model import ServedModel
 
 LABELS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
@@ -318,4 +315,3 @@ def test_entities_of_other_tags(tags, expected):
     scores = tf.ones_like(ids, tf.float32)
     found = _find(ids, scores, labels, mean_score=True)
     assert [entity[:3] for entity in found[0]] == expected
-    assert METRICS["f1"]([tags], [tags]) == 1
