@@ -10,7 +10,6 @@ import tensorflow as tf
 from keras_bert.kinds.kind import library_metric
 from keras_bert.kinds.reports import write_table
 
-
 # Of IOB, IOE, IOBES, BILOU and BMES.
 _PLACES = dict(B="B", I="I", M="I", E="E", L="E", S="S", U="S")
 # Such as o, B_PER, b-PER and PER-B.
@@ -128,7 +127,10 @@ METRICS = {
 # The accuracy counts words.
 METRICS["accuracy"] = library_metric("seqeval.metrics", "accuracy_score")
 _REPORT = library_metric(
-    "seqeval.metrics", "classification_report", output_dict=True, zero_division=0
+    "seqeval.metrics",
+    "classification_report",
+    output_dict=True,
+    zero_division=0,
 )
 
 

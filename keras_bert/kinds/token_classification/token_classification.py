@@ -30,6 +30,7 @@ from keras_bert.training.objectives import Objective
 
 # A CRF chooses the labels of so many texts at a time, padded to the longest.
 _ROWS_PER_CALL = 256
+_ENDS = ("E-", "S-")
 
 
 def _soft_crf_loss(teacher, chain, temperature):
@@ -53,7 +54,9 @@ class TokenClassification(Kind):
     probable together. A score is the marginal probability of the tag: the sum
     over all sequences of tags that have this tag at the word.
 
-    The label of a word is learned and predicted at its first token. A text
+    The label of a word is learned and predicted at its first token. A word that
+    is split in a text, such as "U.S.", is learned at the first token of each
+    part, with I- after B-, so that a text has the entities of its words. A text
     longer than `max_seq_length` is read in windows that overlap by half of
     their tokens; each word is learned and predicted in one of them. A CRF
     learns the words of a window as a sequence of their own, and then chooses
@@ -74,6 +77,7 @@ class TokenClassification(Kind):
     Settings = TokenClassificationSettings
     num_text_fields = (1,)
     has_labels = True
+    label_is_list = True
     metrics = METRICS
     main_part = "tags"
     objectives = ONE_LABEL
@@ -96,12 +100,17 @@ class TokenClassification(Kind):
                 "as O, B-PER and I-PER to join words to entities.",
                 ", ".join(misspelt),
             )
-        split = split_tags(spec.labels).items()
         # In IOBES, whatever the scheme of the labels is.
         self._plain_tags = {
             label: f"{place}-{type_}" if type_ else label
-            for label, (place, type_) in split
+            for label, (place, type_) in split_tags(spec.labels).items()
         }
+        self._cuts_words = spec.settings.entity_grouping == "simple"
+        # Of the rest of a word; after E- and S-, no tag goes on.
+        tags = [self._plain_tags[label] for label in spec.labels]
+        ids = {tag: i for i, tag in enumerate(tags) if tag[:2] not in _ENDS}
+        inside = [tag.replace("B-", "I-", 1) for tag in tags]
+        self._inside_ids = np.array([ids.get(x, IGNORED) for x in inside])
         self._has_crf = spec.settings.crf
         if self._has_crf:
             objective = Objective(crf_loss, soft_loss=_soft_crf_loss)
@@ -127,12 +136,8 @@ class TokenClassification(Kind):
         windows = self._windows(tokens)
         labels = {}
         if labeled:
-            is_read = windows.is_read.values.numpy()
-            ids = np.full(is_read.shape, IGNORED, "int32")
-            # 0 is no label of a CRF, but a token that is not a word.
-            ids[is_read] = np.add(self._gold_ids(rows), int(self._has_crf))
             (output,) = self.objectives
-            labels[output] = windows.is_read.with_values(tf.constant(ids))
+            labels[output] = self._labels(tokens, self._gold_ids(rows))
         return Examples(
             windows.features(),
             windows.text_numbers.numpy(),
@@ -289,12 +294,31 @@ class TokenClassification(Kind):
         return tf.gather(tf.constant(labels), label_ids), scores, entities
 
     def _tokens(self, texts):
-        cut_words = self.spec.settings.entity_grouping == "simple"
-        return Tokens.of_texts(texts, self.tokenizer, cut_words=cut_words)
+        tokenizer = self.tokenizer
+        return Tokens.of_texts(texts, tokenizer, cut_words=self._cuts_words)
 
     def _windows(self, tokens):
         size = self.spec.settings.max_seq_length
         return window_words(tokens, self.tokenizer, size)
+
+    def _labels(self, tokens, gold_ids):
+        """Returns the labels of the tokens in all windows, ragged.
+
+        If a text would have several words in the place of one, the others are
+        learned too, as the inside of the first.
+        """
+        in_text = tokens.of_text(self.tokenizer, cut_words=self._cuts_words)
+        is_first, is_learned = (
+            x.begins_word.values.numpy() for x in (tokens, in_text)
+        )
+        ids = np.array(gold_ids, "int32")[np.cumsum(is_first) - 1]
+        ids = np.where(is_first, ids, self._inside_ids[ids])[is_learned]
+        is_read = self._windows(in_text).is_read
+        labels = np.full(is_read.values.shape, IGNORED, "int32")
+        # 0 is no label of a CRF, but a token that is not a word.
+        ids += self._has_crf & (ids != IGNORED)
+        labels[is_read.values.numpy()] = ids
+        return is_read.with_values(tf.constant(labels))
 
     def _words(self, rows):
         """Returns the words of all rows, ragged [B, (words)]."""

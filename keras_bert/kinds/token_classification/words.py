@@ -54,11 +54,19 @@ class Tokens:
         With `cut_words`, each token is a word.
         """
         tokens = tokenizer.tokenize_with_offsets(texts)
-        begins = [cut_words or piece[:2] != "##" for piece in tokenizer.vocab]
-        begins_word = tf.gather(tf.constant(begins), tokens.ids)
+        begins_word = _begin_word(tokens.ids, tokenizer, cut_words)
         numbers = tokens.ids.with_values(tf.range(tf.size(begins_word.values)))
         first_tokens = tf.ragged.boolean_mask(numbers, begins_word)
         return cls(tokens.ids, begins_word, first_tokens, tokens)
+
+    def of_text(self, tokenizer: BertTokenizer, *, cut_words: bool) -> Self:
+        """Returns the tokens of words with all words that a text would have.
+
+        A word that was given, such as "U.S.", may be several words there.
+        """
+        others = _begin_word(self.ids, tokenizer, cut_words)
+        begins_word = self.begins_word | others
+        return dataclasses.replace(self, begins_word=begins_word)
 
     def locate(
         self, entities: Entities
@@ -80,6 +88,11 @@ class Tokens:
             tf.gather(self.offsets.start_chars.values, first),
             tf.gather(self.offsets.end_chars.values, last),
         )
+
+
+def _begin_word(ids, tokenizer, cut_words):
+    begins = [cut_words or piece[:2] != "##" for piece in tokenizer.vocab]
+    return tf.gather(tf.constant(begins), ids)
 
 
 class WordWindows(NamedTuple):

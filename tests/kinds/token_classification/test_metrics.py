@@ -147,7 +147,10 @@ def test_the_scheme_is_that_of_all_labels(labels, places, types):
 def test_labels_like_tags_are_named(vocab_file, config, caplog, labels, named):
     with caplog.at_level(logging.WARNING):
         make_kind(
-            "token_classification", vocab_file, config, labels=tuple(labels.split())
+            "token_classification",
+            vocab_file,
+            config,
+            labels=tuple(labels.split()),
         )
     said = f"The labels {named} are types of entities" if named else ""
     assert said in caplog.text and bool(said) == bool(caplog.text)

@@ -77,6 +77,39 @@ def test_the_label_is_on_the_first_piece_of_a_word(kind):
     assert kind.encode(ROWS, labeled=False).labels == {}
 
 
+@pytest.mark.parametrize(
+    ("labels", "tags", "settings", "expected"),
+    [
+        # "fox." is two words of a text, and "unaffable" is one.
+        (LABELS, "B-PER I-PER O", {}, [1, 2, 2, -1, -1, 0, 0, 0]),
+        (LABELS, "O B-LOC O", {"crf": True}, [1, 1, 4, -1, -1, 1, 1, 1]),
+        (
+            LABELS,
+            "B-PER B-LOC O",
+            {"entity_grouping": "simple"},
+            [1, 2, 3, 4, 4, 0, 0, 0],
+        ),
+        (("DOG", "FOX"), "FOX DOG DOG", {}, [1, 1, 0, -1, -1, 0, 0, 0]),
+        (
+            ("O", "B-X", "E-X", "S-X"),
+            "B-X E-X S-X",
+            {"crf": True},
+            [2, -1, 3, -1, -1, 4, -1, -1],
+        ),
+    ],
+)
+def test_a_word_that_a_text_splits_is_learned_whole(
+    build, labels, tags, settings, expected
+):
+    kind = build(labels=labels, **settings)
+    row = {"words": ["fox.", "unaffable", "dog!?"], "label": tags.split()}
+    (found,) = kind.encode([row], labeled=True).labels.values()
+    assert found.to_list() == [[-1, *expected, -1]]
+    # The words are read at their first tokens, as ever.
+    _, windows = kind.encode([row], labeled=False).tokens
+    assert windows.is_read.to_list() == [[0, 1, 0, 1, 0, 0, 1, 0, 0, 0]]
+
+
 def test_a_word_gets_the_label_of_its_first_token(kind):
     """The logits are those of a network that labels a token by its id."""
     examples = kind.encode(ROWS, labeled=False)
@@ -254,7 +287,8 @@ def test_the_served_model_answers_as_predict_does(
             entity["score"] = pytest.approx(entity["score"], abs=1e-5)
         assert answer == expected
 
-    rows = [{field: words} for words in _WORDS if words]
+    given = [*_WORDS, ["a", "", "dog", ""]]
+    rows = [{field: words} for words in given if words]
     served = ServedModel(tmp_path / "served", field)
     assert served.inputs == (field,)
     for answer, expected in zip(
