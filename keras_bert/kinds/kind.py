@@ -101,6 +101,7 @@ class Kind(tf.Module):
         Settings: A subclass of `KindSettings`.
         num_text_fields: The numbers of text fields that a task may have.
         has_labels: Whether a task of this kind has `labels`.
+        label_is_list: Whether the label of a row is a list.
         metrics: Functions of (gold, predicted) by name; larger is better.
         main_part: The name of the part of an answer that metrics and files of
             predictions take, unless `predicted` and `submission` say otherwise.
@@ -144,6 +145,7 @@ class Kind(tf.Module):
     Settings: ClassVar[type[KindSettings]] = KindSettings
     num_text_fields: ClassVar[tuple[int, ...]] = (1, 2)
     has_labels: ClassVar[bool] = False
+    label_is_list: ClassVar[bool] = False
     metrics: ClassVar[Mapping[str, Metric]]
     main_part: ClassVar[str]
     objectives: ClassVar[Mapping[str, Objective]]
@@ -285,8 +287,8 @@ class Kind(tf.Module):
     ) -> dict[str, list]:
         """Fits weights that are not trained, such as thresholds, on a dev set.
 
-        `outputs` are what the model made of `examples`. Returns the outputs of
-        the changed model.
+        `outputs` are what the model made of `examples`. Returns the outputs to
+        score: those of an example must not be fitted to the example itself.
         """
         return outputs
 

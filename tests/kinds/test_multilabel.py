@@ -107,7 +107,8 @@ def test_no_other_threshold_is_better(build, model, seed):
     gold = random.random((23, 4)) < scores * [0.5, 1, 2, 0]
     labels = {"logits": tf.constant(gold, tf.float32)}
     examples = Examples({}, np.arange(len(gold)), labels)
-    tuned = np.stack(kind.tune(model, examples, outputs)["is_given"])
+    kind.tune(model, examples, outputs)
+    tuned = scores >= model.get_layer("label_thresholds").thresholds.numpy()
     for label in range(3):
         tried = [
             metrics.f1_score(
@@ -119,6 +120,28 @@ def test_no_other_threshold_is_better(build, model, seed):
         assert f1 == pytest.approx(max(tried)) and f1 > 0
     # A label that no row has keeps the threshold of a new model.
     np.testing.assert_array_equal(tuned[:, 3], scores[:, 3] >= 0.5)
+
+
+def test_the_f1_of_noise_is_that_of_new_rows(build, model):
+    random, kind = np.random.default_rng(1), build()
+    tuned, new, on_itself = [], [], []
+    for _ in range(60):
+        outputs = _outputs(random, 40)
+        scores = 1 / (1 + np.exp(-np.stack(outputs["logits"])))
+        gold, new_gold = random.random((2, 40, 4)) < 0.2
+        labels = {"logits": tf.constant(gold, tf.float32)}
+        examples = Examples({}, np.arange(40), labels)
+        given = np.stack(kind.tune(model, examples, outputs)["is_given"])
+        kept = scores >= model.get_layer("label_thresholds").thresholds.numpy()
+        for found, of, by in (
+            (tuned, gold, given),
+            (new, new_gold, kept),
+            (on_itself, gold, kept),
+        ):
+            f1 = metrics.f1_score(of, by, average="macro", zero_division=0)
+            found.append(f1)
+    assert np.mean(on_itself) - np.mean(new) > 0.07
+    assert np.mean(tuned) == pytest.approx(np.mean(new), abs=0.03)
 
 
 def test_scores_are_those_of_scikit_learn(build):
@@ -208,7 +231,9 @@ def test_tuned_thresholds_are_saved_and_served(
 
     outputs = model(features)
     outputs = {name: list(x.numpy()) for name, x in outputs.items()}
-    tuned = kind.decode(rows, examples, kind.tune(model, examples, outputs))
+    kind.tune(model, examples, outputs)
+    outputs = {name: list(x.numpy()) for name, x in model(features).items()}
+    tuned = kind.decode(rows, examples, outputs)
     assert any("bad" in answer["labels"] for answer in tuned)
     answers = finetuned.predict(rows)
     assert answers == [
