@@ -6,10 +6,16 @@ class InputError(ValueError):
 
     The message says what was wrong, what was expected and what to do. The
     commands print it without a traceback. Any other ValueError is a defect of
-    this package or of a library, and the commands show where it was raised.
+    this package or of a library, and the commands show where it was raised. The
+    middle of a long message, such as one that quotes a file, is left out.
 
     Example:
         >>> keras_bert.kinds.get_kind("guess")
         Traceback (most recent call last):
         keras_bert.errors.InputError: No kind of task is named 'guess'; ...
     """
+
+    def __init__(self, message: str):
+        if len(message) > 1000:
+            message = f"{message[:600]} ... {message[-300:]}"
+        super().__init__(message)

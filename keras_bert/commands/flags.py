@@ -259,7 +259,7 @@ class Flags:
 
     def _check_arguments(self):
         """Finds what absl would take: a flag twice, or a flag as a value."""
-        given = set()
+        given: dict[str, str] = {}
         arguments = iter(self._argv[1:])
         for argument in itertools.takewhile("--".__ne__, arguments):
             name, equals, _ = argument.lstrip("-").partition("=")
@@ -272,10 +272,15 @@ class Flags:
                     raise InputError(
                         f"{argument} has no value; write {argument}=VALUE."
                     )
-            name = old_flags.ALIASES.get(name, name)
-            if name in given:
+            flag = old_flags.ALIASES.get(name, name)
+            if given.get(flag) == name:
                 raise InputError(f"--{name} is given twice; give it once.")
-            given.add(name)
+            if flag in given:
+                raise InputError(
+                    f"--{given[flag]} and --{name} are names of one flag; give "
+                    "one of the two."
+                )
+            given[flag] = name
 
 
 def _type_name(type_):

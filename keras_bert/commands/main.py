@@ -6,6 +6,7 @@ did, or returns figures to print. `define(flags)` adds flags, and
 """
 
 import contextlib
+import errno
 import gc
 import importlib.util
 import itertools
@@ -145,6 +146,11 @@ def exit_on_wrong_input() -> Iterator[None]:
 
 def _sentence(error):
     """Returns what an exception says; the system's errors have codes too."""
-    if isinstance(error, OSError) and error.strerror and error.filename:
-        return f"{error.filename}: {error.strerror}; check the path."
+    if isinstance(error, OSError) and error.strerror:
+        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        todo = (
+            "free some disk space, and repeat" if is_full else "check the path"
+        )
+        place = f"{error.filename}: " if error.filename else ""
+        return f"{place}{error.strerror}; {todo}."
     return error

@@ -71,7 +71,13 @@ def run(
         labels.setdefault(name or names[0], {})[label_name] = int(number)
     key = os.environ.get("KERAS_BERT_API_KEY")
     if api_key_file:
-        key = Path(api_key_file).read_text(encoding="utf-8").strip()
+        try:
+            # Some editors start a file with a byte-order mark.
+            key = Path(api_key_file).read_text(encoding="utf-8-sig").strip()
+        except UnicodeDecodeError as error:
+            raise keras_bert.InputError(
+                f"{api_key_file} is not UTF-8 ({error}); save it as UTF-8."
+            ) from error
     if key == "":
         raise keras_bert.InputError("The API key is empty.")
     folders = [

@@ -14,6 +14,7 @@ from keras_bert.export.config import ExportConfig
 from keras_bert.export.model_card import finetuned_card
 from keras_bert.export.network import WRITERS
 from keras_bert.io.whole_files import to_json, write_texts
+from keras_bert.kinds.fields import check_text_fields
 from keras_bert.kinds.kind import Kind
 from keras_bert.kinds.spec import spec_to_json
 from keras_bert.predict.network import load_network
@@ -66,11 +67,13 @@ def export_finetuned(
         The folder of the new version.
 
     Raises:
-        InputError: If the network has an operation that the format lacks, or
-            a package of the format is not installed.
+        InputError: If the network has an operation that the format lacks, a
+            package of the format is not installed, or a text field has a name
+            that no input can have.
     """
     config = config or ExportConfig()
     spec = kind.spec
+    check_text_fields(spec.text_fields)
     file_name = MODEL_FILES[config.format]
     in_saved_model = config.format == "saved_model"
     assets = {

@@ -9,7 +9,7 @@ import keras
 import tensorflow as tf
 from absl import logging
 
-from keras_bert.io.whole_files import to_json, write_texts
+from keras_bert.io.whole_files import full_disk_named, to_json, write_texts
 from keras_bert.kinds.signatures import Signature, one_graph
 from keras_bert.predict.versions import DESCRIPTION, WARM_UP, new_version
 from keras_bert.text.text_ops import require_tensorflow_text
@@ -72,7 +72,10 @@ def export_saved_model(
     functions = {x: _with_graph(y).function for x, y in exported.items()}
     description = {**description, **describe_signatures(signatures)}
     assets = {**assets, DESCRIPTION: to_json(description)}
-    with new_version(export_dir) as version:
+    with (
+        full_disk_named(export_dir, tf.errors.OpError),
+        new_version(export_dir) as version,
+    ):
         module = tf.Module(name="served")
         module.tracked = [_without_keras(x) for x in tracked]
         with tempfile.TemporaryDirectory() as folder:

@@ -88,6 +88,21 @@ def open_text(
         ) from error
 
 
+def check_line_ends(lines: Iterable[str], file: str | Path) -> Iterator[str]:
+    """Yields lines that end with LF, or raises InputError.
+
+    A file whose lines end with CR alone, as on old systems, would be one line.
+    """
+    for number, line in enumerate(lines):
+        if not number and "\r" in line[:-1] and not line.endswith("\n"):
+            raise InputError(
+                f"The lines of {file or 'the input'} end with CR alone, so it "
+                "would be one line; save it with LF or CR LF at the ends of "
+                "lines."
+            )
+        yield line
+
+
 def _whole_path(file):
     path = to_path(file)
     return path if is_remote(path) else path.resolve()

@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from keras_bert.errors import InputError
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import (
     atomic_path,
@@ -36,15 +37,19 @@ class ResumableFile:
         self._progress = self.folder / "progress.json"
         self.state: dict[str, Any] | None = None
         self._num_parts = 0
-        if self._progress.exists():
-            progress = read_json(self._progress)
-            self.state, self._num_parts = progress["state"], progress["parts"]
+        self._saved = self._read_progress()
+        if self._saved and self._parts_are_there():
+            self.state = self._saved["state"]
+            self._num_parts = self._saved["parts"]
 
     def append(self, data: str | bytes, state: dict[str, Any]) -> None:
         """Writes a part, and the state from which the next process continues.
 
         If this raises or the process is killed, the file is as it was before.
+
+        Raises InputError if another process has written a part meanwhile.
         """
+        self._check_is_alone()
         if isinstance(data, str):
             data = data.encode("utf-8", errors="backslashreplace")
             if self._path.suffix == ".gz":
@@ -55,11 +60,13 @@ class ResumableFile:
         self._num_parts += 1
         self.state = state
         write_json(self._progress, {"parts": self._num_parts, "state": state})
+        self._saved = self._read_progress()
 
     def finish(self, header: bytes = b"") -> None:
         """Makes the file of a header and the parts; replaces what was there."""
         if self.state is None:
             self.append("", {})
+        self._check_is_alone()
         with atomic_path(self._path) as path, path.open("wb") as whole:
             whole.write(header)
             for number in range(self._num_parts):
@@ -67,3 +74,18 @@ class ResumableFile:
                     shutil.copyfileobj(part, whole)
         remove(self._progress)  # first: parts without it are never continued
         remove(self.folder)
+
+    def _read_progress(self):
+        return read_json(self._progress, is_needed=False)
+
+    def _parts_are_there(self):
+        """Returns whether no other process has taken parts away."""
+        names = {path.name for path in self.folder.iterdir()}
+        return names >= {str(i) for i in range(self._saved["parts"])}
+
+    def _check_is_alone(self):
+        if self._read_progress() != self._saved:
+            raise InputError(
+                f"Another process writes {self._path} at the same time; wait "
+                "until it ends, and do not start a command twice."
+            )

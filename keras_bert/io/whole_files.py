@@ -75,6 +75,11 @@ def _made(path, is_shared):
         _sync_names(path.parent)
         if not is_shared:
             remove(replaced)
+    except OSError as error:
+        # A full disk is found by calls that do not know the file.
+        if error.errno and not error.filename:
+            error.filename = str(path)
+        raise
     finally:
         remove(partial)
 

@@ -253,7 +253,7 @@ def test_the_flags_become_ours(module, line, expected):
         (
             "run_finetuning",
             {"task": "glue/mrpc", "task_name": "MRPC"},
-            "--task is given twice; give it once.",
+            "--task and --task_name are names of one flag; give one of the",
         ),
     ],
 )

@@ -3,6 +3,7 @@ import gzip
 import pytest
 from file_kills import is_killed
 
+from keras_bert.errors import InputError
 from keras_bert.io.input_files import open_text
 from keras_bert.io.resumable_file import ResumableFile
 
@@ -51,3 +52,35 @@ def test_a_kill_at_any_moment_changes_no_byte(tmp_path):
     assert [(p.name, p.read_bytes()) for p in tmp_path.iterdir()] == [
         ("a.gz", whole)
     ]
+
+
+@pytest.mark.parametrize("num_steps", [0, 1, 2])
+def test_of_two_processes_one_is_refused(tmp_path, num_steps):
+    """Whichever writes a part second, and whenever the first one ends."""
+    path = tmp_path / "a.jsonl"
+    first, second = ResumableFile(path), ResumableFile(path)
+    for number, text in enumerate(TEXTS):
+        if number == num_steps:
+            second = ResumableFile(path)
+        first.append(text, {"next": number + 1})
+    with pytest.raises(InputError, match="Another process writes .*a.jsonl"):
+        second.append("other\n", {"next": num_steps + 1})
+    first.finish()
+    whole = path.read_bytes()
+    if num_steps:
+        with pytest.raises(InputError, match="Another process writes"):
+            second.append("other\n", {"next": num_steps + 1})
+    assert [p.name for p in tmp_path.iterdir()] == ["a.jsonl"]
+    _write(path)
+    assert path.read_bytes() == whole
+
+
+def test_parts_without_their_beginning_are_not_continued(tmp_path):
+    path = tmp_path / "a.jsonl"
+    file = ResumableFile(path)
+    file.append(TEXTS[0], {"next": 1})
+    file.append(TEXTS[1], {"next": 2})
+    (file.folder / "0").unlink()
+    assert ResumableFile(path).state is None
+    _write(path)
+    assert path.read_text("utf-8") == "one\nzwölf\n\\udc80\n"
