@@ -15,6 +15,7 @@ def as_rows(
     *,
     text_fields: Sequence[str],
     has_pairs: bool = True,
+    has_lists: bool = True,
 ) -> list[Row]:
     """Returns rows of texts, which may have labels inside or beside them.
 
@@ -22,7 +23,8 @@ def as_rows(
     of texts; columns with names, as in a DataFrame; rows with names; or a
     `tf.data.Dataset`. A column is a list, an array or what pandas and its like
     call a series. Texts without names get the `text_fields` as names. If a
-    row cannot have two texts, a list in a column is one value.
+    row cannot have two texts, a list in a column is one value. If a label
+    cannot be a list, the labels may also have the shape (N, 1).
 
     Raises InputError for anything else.
     """
@@ -50,25 +52,37 @@ def as_rows(
     rows = [_row(x, text_fields, has_pairs, are_texts) for x in items]
     if labels is None:
         return rows
+    if (columns := _named_columns(labels)) is not None:
+        if len(columns) != 1:
+            raise InputError(
+                f"y has the columns {reprlib.repr([*columns])}; give one, such "
+                f"as y[{next(iter(columns), 'label')!r}]."
+            )
+        (labels,) = columns.values()
+    elif not has_lists and getattr(labels, "shape", ())[1:] == (1,):
+        labels = labels[:, 0]
     if not is_list(labels) or len(labels := _values(labels)) != len(rows):
         raise InputError(
             f"The labels of {len(rows)} rows are {reprlib.repr(labels)}; give "
             "a list with a label for each row."
         )
     return [
-        {**row, "label": _plain(x)} if isinstance(row, Mapping) else row
+        {**row, "label": plain(x)} if isinstance(row, Mapping) else row
         for row, x in zip(rows, labels, strict=True)
     ]
 
 
-def learn_labels(rows: Sequence[Row]) -> tuple[str, ...]:
+def learn_labels(
+    rows: Sequence[Row], *, are_tags: bool = False
+) -> tuple[str, ...]:
     """Returns the names of all labels of rows, in sorted order.
 
     Numbers are sorted as numbers. Raises InputError if a label is missing, or
     if the labels are of several types, a matrix of 0 and 1, or equal but for
-    blanks.
+    blanks. `are_tags` is as in `with_label_names`.
     """
-    _check_is_no_matrix(rows)
+    if not are_tags:
+        _check_is_no_matrix(rows)
     found: dict[Any, None] = {}
     for number, row in numbered(rows):
         found.update(dict.fromkeys(_leaves(row.get("label"), number)))
@@ -178,7 +192,7 @@ def _checked_items(data, text_fields):
 
 def _row(item, text_fields, has_pairs, is_text):
     """Returns an item as a row; anything else as it is, for the kind."""
-    item = _plain(item)
+    item = plain(item)
     if isinstance(item, Mapping):
         return item
     if has_pairs and isinstance(item, (list, tuple)):
@@ -193,15 +207,18 @@ def _row(item, text_fields, has_pairs, is_text):
     return {text_fields[0]: item} if is_text else item
 
 
-def _plain(value):
-    """Returns a value without arrays and scalars of NumPy."""
+def plain(value: Any) -> Any:
+    """Returns a value without arrays and scalars of NumPy.
+
+    The names of fields become strings.
+    """
     value = value.tolist() if hasattr(value, "tolist") else value
     if hasattr(value, "_asdict"):  # a row of DataFrame.itertuples()
         value = value._asdict()
     if isinstance(value, Mapping):
-        return {name: _plain(x) for name, x in value.items()}
+        return {str(name): plain(x) for name, x in value.items()}
     if isinstance(value, (list, tuple)):
-        return type(value)(map(_plain, value))
+        return type(value)(map(plain, value))
     return value
 
 
@@ -214,15 +231,14 @@ def _elements(dataset, rank):
             "The tf.data.Dataset has no end; leave repeat() out, and give the "
             "number of epochs."
         )
-    ranks = [
-        spec.shape.rank
-        for spec in tf.nest.flatten(dataset.element_spec)
-        if spec.dtype == tf.string
-    ]
-    if ranks and None not in ranks and min(ranks) >= rank:
+    specs = tf.nest.flatten(dataset.element_spec)
+    ranks = [x.shape.rank for x in specs if x.dtype == tf.string]
+    # A label without an axis is that of one row, whose texts are a vector.
+    has_batches = all(x.shape.rank != 0 for x in specs)
+    if has_batches and ranks and None not in ranks and min(ranks) >= rank:
         dataset = dataset.unbatch()
     elements = [
-        tf.nest.map_structure(_decoded, _plain(element))
+        tf.nest.map_structure(_decoded, plain(element))
         for element in dataset.as_numpy_iterator()
     ]
     if not any(isinstance(element, tuple) for element in elements):

@@ -36,12 +36,19 @@ from keras_bert.finetuning.label_order import label_places, load_in_order
 from keras_bert.io.folders import local_copy
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import check_is_new, whole_folder, write_json
-from keras_bert.kinds.fields import check_text, check_text_list, numbered
+from keras_bert.kinds.fields import (
+    check_text,
+    check_text_fields,
+    check_text_list,
+    numbered,
+)
 from keras_bert.kinds.kind import Answer, Kind, TaskSpec
 from keras_bert.kinds.registry import get_kind
 from keras_bert.kinds.regression import Regression
 from keras_bert.kinds.spec import build_kind, find_spec, has_spec
-from keras_bert.kinds.token_classification import token_classification
+from keras_bert.kinds.token_classification.token_classification import (
+    TokenClassification,
+)
 from keras_bert.predict.versions import find_versions, format_of
 from keras_bert.progress import shown_log
 from keras_bert.training.checkpoint import write_weights
@@ -474,16 +481,20 @@ class FinetunedModel:
         return rows
 
     def _named(self, rows, labels):
-        kind = get_kind(self._spec.kind)
-        are_tags = issubclass(kind, token_classification.TokenClassification)
-        return with_label_names(rows, labels, are_tags=are_tags)
+        return with_label_names(rows, labels, are_tags=self._has_tags)
+
+    @property
+    def _has_tags(self):
+        return issubclass(get_kind(self._spec.kind), TokenClassification)
 
     def _read(self, x, y=None, text_fields=None):
+        kind = get_kind(self._spec.kind)
         return as_rows(
             x,
             y,
             text_fields=text_fields or self._spec.text_fields,
-            has_pairs=max(get_kind(self._spec.kind).num_text_fields) > 1,
+            has_pairs=max(kind.num_text_fields) > 1,
+            has_lists=kind.label_is_list,
         )
 
     def _learn(self, x, y):
@@ -498,14 +509,16 @@ class FinetunedModel:
         if self._learns_fields and isinstance(rows[0], Mapping):
             fields = self._find_fields(rows)
             spec = dataclasses.replace(spec, text_fields=fields)
+        check_text_fields(spec.text_fields)
         if get_kind(spec.kind).has_labels:
-            labels = spec.labels or learn_labels(rows)
+            labels = spec.labels or learn_labels(rows, are_tags=self._has_tags)
             spec = dataclasses.replace(spec, labels=labels)
             rows = self._named(rows, labels)
         return spec, rows
 
     def _find_fields(self, rows):
-        numbers = get_kind(self._spec.kind).num_text_fields
+        kind = get_kind(self._spec.kind)
+        numbers = kind.num_text_fields
         # A text that the first row lacks counts too.
         names = {
             name: None
@@ -521,6 +534,11 @@ class FinetunedModel:
             return usual  # it cannot be another number of texts
         if numbers[0] == len(found) == 1:
             return found
+        if kind.has_labels and "label" not in rows[0]:
+            raise InputError(
+                f"The rows have the fields {', '.join(found)}, but none is "
+                "named label; give the labels as y, or rename their column."
+            )
         raise InputError(
             f"The rows have the texts {', '.join(found)}; say which the model "
             f"reads, in order: from_pretrained(..., text_fields={found!r})."

@@ -17,6 +17,7 @@ from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.finetuning.config import FinetuningConfig
+from keras_bert.finetuning.data import plain
 from keras_bert.finetuning.engine import Engine
 from keras_bert.finetuning.evaluation import Evaluation
 from keras_bert.finetuning.finetuned_model import FinetunedModel
@@ -29,6 +30,7 @@ from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import atomic_path, whole_folder, write_json
 from keras_bert.kinds.registry import get_kind
 from keras_bert.kinds.spec import build_kind, find_spec, has_spec, make_spec
+from keras_bert.predict.request_lines import with_answer
 from keras_bert.progress import shown_log
 from keras_bert.tasks.base import Row, Task
 from keras_bert.tasks.registry import get_task
@@ -137,12 +139,9 @@ def finetune(
         engine = engine.with_learned_settings(rows)
     kind = engine.kind
     evaluations = {
-        split: Evaluation(
-            kind,
-            list(read_split(task, data_dir, split)),
-            batch_size=config.eval_batch_size,
-        )
+        split: Evaluation(kind, held_out, batch_size=config.eval_batch_size)
         for split in task.validation_splits
+        if (held_out := _read_held_out(task, data_dir, split)) is not None
     }
     if is_trained:
         # The folders mean nothing on another machine.
@@ -169,7 +168,7 @@ def finetune(
             model = kind.build_model(bert_config)
         assert found  # `_settings` has looked at it
         load_whole(model, found)
-    results = _evaluate(model, kind, evaluations, output_dir)
+    results = _evaluate(model, kind, evaluations, output_dir, tune=is_trained)
     if is_trained:
         describe(whole_folder(output_dir / "best"), model, kind, bert_config)
     finetuned = FinetunedModel(model, kind, bert_config)
@@ -186,6 +185,17 @@ def read_split(task: Task, data_dir: Path, split: str) -> Iterable[Row]:
         f"The reader of the task found no rows of the split {split} in "
         f"{data_dir}."
     )
+
+
+def _read_held_out(task, data_dir, split):
+    """Returns the rows of a split; None if it is a test set that is missing."""
+    try:
+        return list(read_split(task, data_dir, split))
+    except FileNotFoundError as error:
+        if split.startswith("validation"):
+            raise
+        logging.info("A test set is left out: %s", error)
+        return None
 
 
 def _settings(task, settings, is_trained, checkpoint, bert_config):
@@ -222,10 +232,10 @@ def _settings(task, settings, is_trained, checkpoint, bert_config):
     return {**found, **(settings or {})}
 
 
-def _evaluate(model, kind, evaluations, output_dir):
+def _evaluate(model, kind, evaluations, output_dir, *, tune):
     """Writes and returns the metrics; writes the first split's answers."""
     evaluation, *_ = evaluations.values()
-    answers, results = evaluation(model)
+    answers, results = evaluation(model, tune=tune)
     for split, other in list(evaluations.items())[1:]:
         _, figures = other(model)
         results |= {f"{split}_{name}": x for name, x in figures.items()}
@@ -239,10 +249,8 @@ def _evaluate(model, kind, evaluations, output_dir):
 
 def _predict_test_sets(finetuned, task, data_dir, output_dir):
     for split, file in task.test_files.items():
-        try:
-            rows = list(read_split(task, data_dir, split))
-        except FileNotFoundError as error:
-            logging.info("No predictions for a test set: %s", error)
+        rows = _read_held_out(task, data_dir, split)
+        if rows is None:
             continue
         answers = finetuned.predict(rows)
         file = output_dir / file
@@ -258,6 +266,8 @@ def _write_predictions(file, rows, answers):
     """Writes each row with its answer as JSON lines; its label is `gold`."""
     with atomic_path(file) as path, path.open("w", encoding="utf-8") as lines:
         for row, answer in zip(rows, answers, strict=True):
-            row = {"gold" if x == "label" else x: row[x] for x in row}
-            line = json.dumps({**row, **answer}, ensure_ascii=False)
+            names = {} if "gold" in row else {"label": "gold"}
+            row = {names.get(x, x): y for x, y in plain(row).items()}
+            answer = with_answer(row, answer)
+            line = json.dumps(answer, ensure_ascii=False, default=str)
             lines.write(f"{line}\n")

@@ -1,7 +1,9 @@
 """Checks the fields of rows, and encodes rows with one text or two."""
 
 import itertools
+import keyword
 import math
+import re
 import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
@@ -81,6 +83,22 @@ def encode_texts(
         {} if labels is None else {"logits": tf.constant(labels)},
         truncated=np.concatenate([chunk.truncated for chunk in chunks]),
     )
+
+
+def check_text_fields(names: Iterable[str]) -> None:
+    """Raises InputError if a name cannot be an input of an exported model.
+
+    TensorFlow would change it.
+    """
+    for name in names:
+        is_name = re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII)
+        if not is_name or keyword.iskeyword(name) or name in ("label", "self"):
+            raise InputError(
+                f"{name!r} cannot be the name of a text field, because it "
+                "could not be an input of an exported model; rename it with "
+                "letters from a to z, digits and _, but not as label, self or "
+                "a keyword of Python."
+            )
 
 
 def check_fields(rows: Sequence[Row], fields: Sequence[str]) -> None:

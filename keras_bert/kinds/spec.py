@@ -10,6 +10,7 @@ from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.io.whole_files import to_json
+from keras_bert.kinds.fields import check_text_fields
 from keras_bert.kinds.hub_config import HubConfig
 from keras_bert.kinds.kind import Kind, TaskSpec
 from keras_bert.kinds.registry import get_kind, known_kinds
@@ -25,8 +26,10 @@ _OLD_SETTINGS = {"bilstm_size": 0, "features": ""}
 def make_spec(task: Task, settings: Mapping[str, Any]) -> TaskSpec:
     """Returns the spec of a task; `settings` override the task's own.
 
-    Raises InputError for a setting that the kind does not have.
+    Raises InputError for a setting that the kind does not have, or a text field
+    that cannot be exported.
     """
+    check_text_fields(task.text_fields)
     return TaskSpec(
         kind=task.kind,
         text_fields=tuple(task.text_fields),

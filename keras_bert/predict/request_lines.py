@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from keras_bert.errors import InputError
-from keras_bert.io.input_files import open_text
+from keras_bert.io.input_files import check_line_ends, open_text
 from keras_bert.io.paths import to_path
 from keras_bert.io.resumable_file import ResumableFile
 from keras_bert.predict import served_model
@@ -75,7 +75,7 @@ def read_request_lines(
     nearly one.
     """
     columns: tuple[str, ...] = ()
-    for number, text in enumerate(lines, 1):
+    for number, text in enumerate(check_line_ends(lines, file), 1):
         # Some editors start a file with a byte-order mark.
         text = text.rstrip("\r\n").removeprefix("\ufeff")
         if number == 1 and inputs and _is_header(text, inputs, file):
@@ -101,8 +101,19 @@ def answer_lines(
     num_errors = len(answers)
     found = model.answer(list(requests.values()))
     for (place, request), answer in zip(requests.items(), found, strict=True):
-        answers[place] = request | answer
+        answers[place] = with_answer(request, answer)
     return [answers[place] for place in range(len(lines))], num_errors
+
+
+def with_answer(
+    row: Mapping[str, Any], answer: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Returns a row with its answer.
+
+    What has the name of a field of the row is called `predicted_NAME`.
+    """
+    names = {x: f"predicted_{x}" if x in row else x for x in answer}
+    return {**row, **{names[x]: answer[x] for x in answer}}
 
 
 def to_json_line(answer: dict[str, Any]) -> str:

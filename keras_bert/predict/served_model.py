@@ -130,7 +130,7 @@ class ServedModel:
 
     def _answer(self, requests):
         columns = {
-            name: _to_bytes([request[name] for request in requests])
+            name: _to_bytes([_full(request[name]) for request in requests])
             for name in self.inputs
         }
         # A SavedModel gives its outputs in an order that differs by process.
@@ -232,6 +232,16 @@ def _calls(requests: Sequence[Mapping[str, Any]]) -> Iterator[list[int]]:
         call.append(i)
     if call:
         yield call
+
+
+def _full(value):
+    """Returns a value without an empty string at the end of a list.
+
+    It would be padding. A space has no token either.
+    """
+    if isinstance(value, str):
+        return value
+    return [*value[:-1], value[-1] or " "]
 
 
 def _to_bytes(texts):

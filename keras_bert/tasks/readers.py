@@ -17,7 +17,7 @@ from pathlib import Path
 from absl import logging
 
 from keras_bert.errors import InputError
-from keras_bert.io.input_files import open_text
+from keras_bert.io.input_files import check_line_ends, open_text
 from keras_bert.io.paths import to_path
 from keras_bert.tasks.base import Row
 
@@ -47,7 +47,8 @@ def tsv(
     `columns` maps a field to its column: its number from 0, or its name in
     the header. Splits without labels have the columns `test_columns`, if
     given. With `header=False`, a file has a header only if a column is given
-    by its name. A line with a wrong number of columns raises InputError. With
+    by its name. A blank line is skipped, unless a text is all that a line has.
+    A line with a wrong number of columns raises InputError. With
     `leave_out_broken`, such lines of splits with labels are skipped, and the
     log counts them; a split without labels must keep its number of rows.
     """
@@ -145,7 +146,7 @@ def read_lines(path: Path) -> Iterator[str]:
     """
     # A line may have characters that other readers split at, such as U+2028.
     with open_text(path, errors="strict", newline="\n") as lines:
-        for line in lines:
+        for line in check_line_ends(lines, path):
             yield line.removesuffix("\n").removesuffix("\r")
 
 
@@ -198,11 +199,19 @@ def _parquet_rows(path, columns):
 def _numbers_as_strings(row):
     """Leaves out None and NaN."""
     return {
-        field: json.dumps(value) if isinstance(value, (int, float)) else value
+        field: _as_strings(value)
         for field, value in row.items()
         if value is not None
         and not (isinstance(value, float) and math.isnan(value))
     }
+
+
+def _as_strings(value):
+    if isinstance(value, (int, float)):
+        return json.dumps(value)
+    if isinstance(value, list):  # of labels, or a vector of floats
+        return [json.dumps(x) if isinstance(x, int) else x for x in value]
+    return value
 
 
 def _split_tsv(line):
@@ -256,6 +265,9 @@ def _table_rows(table, path, columns, *, header=True, leave_out_broken=False):
     last_place = max(places.values())
     num_broken = 0
     for number, line in table:
+        is_blank = len(line) == 1 and not line[0].strip()
+        if is_blank and max(num_columns, last_place + 1) > 1:
+            continue
         num_columns = num_columns or len(line)
         if len(line) == num_columns > last_place:
             yield {field: line[i] for field, i in places.items()}

@@ -282,7 +282,9 @@ class _DataSet:
         (ROWS, (COLUMNS,)),
         (ROWS, (pd.DataFrame(COLUMNS),)),
         (ROWS, (pd.DataFrame(COLUMNS)[["text"]], [1, 0])),
+        (ROWS, (["a", "b"], pd.DataFrame(COLUMNS)[["label"]])),
         (ROWS, (pl.DataFrame(COLUMNS),)),
+        ([{**PAIRS[0], "label": 2}], (_dataset(([["a", "c"]], [2])),)),
         (ROWS, (pa.table(COLUMNS),)),
         (ROWS, (_DataSet(),)),
         (ROWS, (_dataset((["a", "b"], [1, 0])),)),
@@ -321,6 +323,11 @@ def test_words(words):
 @cases(
     ("more labels", lambda x: _as_rows(["a"], [1, 2]),
      Says("The labels of 1 rows are [1, 2]; give a list with a label for")),
+    ("as many columns as rows", lambda x: _as_rows(
+        ["a", "b"], pd.DataFrame({"id": [1, 2], "label": [1, 0]})),
+     Says("y has the columns ['id', 'label']; give one, such as y['id']")),
+    ("a number as the name of a column", lambda x: _as_rows(
+        pd.DataFrame({0: ["a"], "text": ["b"]})), [{"0": "a", "text": "b"}]),
     ("a string of labels", lambda x: _as_rows(["a"], "1"),
      Says("give a list with a label for each row")),
     ("a number of labels", lambda x: _as_rows(["a"], 1), Says("give a list")),
@@ -381,12 +388,18 @@ def _make(*args, **kwargs):
 ONE_LABEL = Says("needs at least two labels")
 
 
+ROWS_OF_NAMES = [{"text": "a", "label": "1"}, {"text": "b", "label": "0"}]
+
+
 @cases(
     ("no texts", _fit([], []), Says("There is no row to train on")),
     ("no labels", _fit(TEXTS), Says("The label of example 1 is None")),
     ("one label", _fit(["a"], ["b"]), ONE_LABEL),
     ("one text", _fit("a", ["b"]), Says("The rows are 'a'; give a list")),
     ("three texts", _fit([("a", "b", "c")], [1]), Says("A row has 3 texts")),
+    ("a column of labels with another name", _fit(
+        pd.DataFrame({"mail": TEXTS, "team": LABELS})),
+     Says("none is named label; give the labels as y, or rename")),
     ("many fields", _fit([{"id": "1", "review": "a", "label": 1}]),
      Says("The rows have the texts id, review; say which the model reads")),
     ("no epoch", _fit(TEXTS, LABELS, epochs=0), Says("epochs is 0")),
@@ -415,6 +428,21 @@ ONE_LABEL = Says("needs at least two labels")
     ("no checkpoint", lambda c: _classifier(None), Says("no checkpoint; give")),
     ("labels of a number", lambda c: keras_bert.TextRegressor.from_pretrained(
         c, labels=["a", "b"]), Says("has no labels")),
+    *(
+        (f"the field {name}", _fit(pd.DataFrame({name: TEXTS}), LABELS),
+         Says(f"'{name}' cannot be the name of a text field"))
+        for name in ("Review Text", "문장", "self", "text-a", "1st", "class", 0)
+    ),
+    ("a given field that cannot be exported", _fit(
+        [{"Review Text": "a", "label": 1}, {"Review Text": "b", "label": 2}]),
+     Says("'Review Text' cannot be the name of a text field")),
+    ("integer tags", lambda c: keras_bert.TokenClassifier.from_pretrained(
+        c)._learn([["a", "dog"]], [[0, 1]])[0].labels, ("0", "1")),
+    ("y of the shape (n, 1)", lambda c: _classifier(c)._learn(
+        ["a", "b"], np.array([[1], [0]]))[1], ROWS_OF_NAMES),
+    ("lists of one label", lambda c:
+        keras_bert.MultiLabelClassifier.from_pretrained(c)._learn(
+            ["a", "b"], np.array([["1"], ["0"]]))[1][1]["label"], ["0"]),
     ("fields of the data", lambda c: _classifier(c)._learn(
         [{"review": "a", "label": 1}, {"review": "b", "label": 2}],
         None)[0].text_fields, ("review",)),

@@ -1,9 +1,11 @@
 import gzip
 
 import pyarrow
+import pytest
 from misuse_tables import Says, cases, check
 from pyarrow import parquet
 
+from keras_bert.errors import InputError
 from keras_bert.tasks import readers
 
 _ROW = [{"text": "a film", "label": "1"}]
@@ -24,7 +26,20 @@ _ROWS = "text\tlabel\na film\t1\n"
     ("byte-order mark and CRLF",
      lambda x: x.tsv("\ufeff" + _ROWS.replace("\n", "\r\n")), _ROW),
     ("CR alone", lambda x: x.tsv(_ROWS.replace("\n", "\r")),
-     Says("no column 'label'")),
+     Says("end with CR alone")),
+    ("CR alone, without a header", lambda x: x.tsv(
+        "a\t1\rb\t0\r", columns={"text": 0, "label": 1}, header=False),
+     Says("end with CR alone")),
+    ("a CR in a text", lambda x: x.tsv("text\tlabel\na\rfilm\t1\n"),
+     [{"text": "a\rfilm", "label": "1"}]),
+    ("blank lines", lambda x: x.tsv(_ROWS + "\n  \n\n"), _ROW),
+    ("a blank line without a header", lambda x: x.tsv(
+        "\na film\t1\n", columns={"text": 0, "label": 1}, header=False), _ROW),
+    ("a blank line of one column", lambda x: x.tsv(
+        "a\n\n", columns={"text": 0}, header=False),
+     [{"text": "a"}, {"text": ""}]),
+    ("one line of 2 MB", lambda x: _length_of_error(
+        lambda: x.tsv("a\tb" * 500_000)), 905),
     ("UTF-16", lambda x: x.tsv(_ROWS.encode("utf-16")),
      Says("save it as UTF-8")),
     ("UTF-16 without a mark", lambda x: x.tsv(_ROWS.encode("utf-16-le")),
@@ -61,7 +76,14 @@ def test_tsv(given, call, expected):
     check(call, given, expected)
 
 
+def _length_of_error(call):
+    with pytest.raises(InputError) as error:
+        call()
+    return len(str(error.value))
+
+
 @cases(
+    ("blank lines", lambda x: x.csv("text,label\n\na film,1\n  \n\n"), _ROW),
     ("semicolons", lambda x: x.csv("text;label\na film;1\n"), _ROW),
     ("tabs", lambda x: x.csv(_ROWS), _ROW),
     ("semicolons and commas", lambda x: x.csv('text;label\n"a, b;";1\n'),
@@ -99,6 +121,10 @@ def test_csv(given, call, expected):
     ("a list over several lines", lambda x: x.jsonl('[\n{"text": "a"}\n]\n'),
      Says("Line 1 of")),
     ("an integer", lambda x: x.jsonl('{"label": 1}\n'), [{"label": "1"}]),
+    ("integers", lambda x: x.jsonl('{"label": [1, 3], "n": [0.5, true]}\n'),
+     [{"label": ["1", "3"], "n": [0.5, "true"]}]),
+    ("CR alone", lambda x: x.jsonl('{"text": "a"}\r{"text": "b"}\r'),
+     Says("end with CR alone")),
     ("a boolean", lambda x: x.jsonl('{"label": true}\n'), [{"label": "true"}]),
     ("NaN", lambda x: x.jsonl('{"text": NaN}\n'), Says("without NaN")),
     ("null", lambda x: x.predict(x.jsonl('{"text": null, "id": 1}\n')),

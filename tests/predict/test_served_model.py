@@ -115,6 +115,11 @@ def test_lists_of_different_lengths(of_lists):
     ]
 
 
+def test_an_empty_string_at_the_end_is_not_padding(of_lists):
+    (answer,) = of_lists.answer([{"left": "a", "endings": ["", "b", ""]}])
+    assert answer["joined"] == "a|+b+ "
+
+
 def test_a_wrong_request_is_named(pair):
     good = {"left": "a", "right": "b"}
     with pytest.raises(InputError, match="Request 2 has the fields right, but"):

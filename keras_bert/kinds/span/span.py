@@ -1,10 +1,12 @@
 """A task with the part of a context that answers a question."""
 
+import collections
 import json
 from numbers import Integral
 
 import numpy as np
 import tensorflow as tf
+from absl import logging
 
 from keras_bert.checkpoints.heads import SPAN_LABELER
 from keras_bert.errors import InputError
@@ -67,6 +69,7 @@ class Span(Kind):
     """
 
     name = "span"
+    label_is_list = True
     Settings = SpanSettings
     num_text_fields = (2,)
     main_part = "answer"
@@ -176,6 +179,13 @@ class Span(Kind):
         if self.spec.settings.answers_may_be_missing:
             files["null_odds"] = "null_odds"
         ids = [_name(row, number) for number, row in numbered(rows)]
+        if len(set(ids)) < len(ids):
+            logging.warning(
+                "Several questions have the id %r, so the reports have the "
+                "numbers of the rows instead of ids.",
+                *collections.Counter(ids).most_common(1)[0][:1],
+            )
+            ids = [str(number) for number, _ in numbered(rows)]
         for name, key in files.items():
             values = dict(zip(ids, (a[key] for a in answers), strict=True))
             with atomic_path(folder / f"{name}.json") as path:

@@ -127,8 +127,8 @@ def _read_lines(file):
             yield line.rstrip("\n")
     if num_broken:
         logging.warning(
-            "%d lines of %s have bytes that are not UTF-8, which are left out; "
-            "if the text has another encoding, save it as UTF-8.",
+            "%d lines of %s have U+FFFD or bytes that are not UTF-8, which are "
+            "left out; if the text has another encoding, save it as UTF-8.",
             num_broken,
             file,
         )
