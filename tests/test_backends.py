@@ -210,6 +210,27 @@ def test_in_a_new_process(folder, backend, without):
     assert len(done.stdout.split()) == 5
 
 
+def test_on_another_backend_one_sentence_says_what_works(
+    config, tmp_path, monkeypatch
+):
+    write_checkpoint(tmp_path / "ours", config)
+    model = keras_bert.TextClassifier.from_pretrained(
+        tmp_path / "ours", labels=["a", "b"], max_seq_length=8
+    )
+    monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
+    for call in (
+        lambda: model.fit(["a dog", "a film"], ["a", "b"]),
+        lambda: model.predict(["a dog"]),
+        lambda: model.export(tmp_path / "served"),
+        lambda: model.export(
+            tmp_path / "onnx", keras_bert.ExportConfig("onnx")
+        ),
+        lambda: keras_bert.load_embedder(tmp_path / "ours", max_seq_length=8),
+    ):
+        with pytest.raises(keras_bert.InputError, match="Keras computes with"):
+            call()
+
+
 def test_every_saved_class_is_known_by_name():
     package = HERE.parent / "keras_bert"
     found = {}

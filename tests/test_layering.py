@@ -49,6 +49,7 @@ MAY_IMPORT = {
         "progress",
         "settings",
         "text",
+        "training",
     },
     "finetuning": {
         "checkpoints",
@@ -107,6 +108,7 @@ MAY_IMPORT = {
         "settings",
         "tasks",
         "text",
+        "training",
     },
     "server": {"errors", "io", "predict", "settings", "text"},
     "commands": {"errors", "progress", "tasks"},

@@ -129,11 +129,11 @@ def exit_on_wrong_input() -> Iterator[None]:
         print("Stopped by Ctrl-C.", file=sys.stderr)
         sys.exit(128 + signal.SIGINT)
     except ModuleNotFoundError as error:
-        if error.name != "tensorflow":
+        if error.name not in ("keras", "tensorflow"):
             raise
         sys.exit(
-            "Error: This command needs TensorFlow, which is not installed; run "
-            "pip install tensorflow."
+            f"Error: This command needs the package {error.name}, which is not "
+            "installed; run pip install tensorflow."
         )
     except Exception as error:
         is_of_store = type(error).__module__.startswith(_STORES)

@@ -20,6 +20,7 @@ from keras_bert.kinds.spec import spec_to_json
 from keras_bert.predict.network import load_network
 from keras_bert.predict.versions import DESCRIPTION, MODEL_FILES, new_version
 from keras_bert.text.tokenizer_settings import tokenizer_json
+from keras_bert.training.distribution import require_tensorflow
 
 # The largest difference of the outputs of a float32 network, relative to the
 # largest output. Kernels add up numbers in different orders.
@@ -71,6 +72,7 @@ def export_finetuned(
             package of the format is not installed, or a text field has a name
             that no input can have.
     """
+    require_tensorflow()
     config = config or ExportConfig()
     spec = kind.spec
     check_text_fields(spec.text_fields)

@@ -11,7 +11,7 @@ from keras_bert.finetuning.batches import evaluation_batches
 from keras_bert.kinds.kind import Answer, Kind
 from keras_bert.progress import Progress
 from keras_bert.tasks.base import Row
-from keras_bert.training.distribution import without_tuning
+from keras_bert.training.distribution import require_tensorflow, without_tuning
 from keras_bert.training.objectives import Objective
 
 
@@ -58,6 +58,7 @@ class Predictor:
     """
 
     def __init__(self, model: keras.Model, objectives: Mapping[str, Objective]):
+        require_tensorflow()
         self.model = model
         self._objectives = objectives
         self._run = tf.function(self._outputs_and_sums, autograph=False)

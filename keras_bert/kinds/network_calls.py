@@ -8,6 +8,7 @@ import tensorflow as tf
 from keras_bert.kinds.call_sizes import fits_a_call
 from keras_bert.models.rewired import can_pack, with_packed_rows
 from keras_bert.text.packing import pad
+from keras_bert.training.distribution import require_tensorflow
 
 Tensors = dict[str, tf.Tensor | tf.RaggedTensor]
 
@@ -57,6 +58,8 @@ def call_in_pieces(
     call, so that a short one is not padded to the longest. Returns the outputs
     [N, ...]; those of tokens are 0 where the call had no such token.
     """
+    if isinstance(model, keras.Model):
+        require_tensorflow()
     limit = tokens_per_call or _TOKENS_PER_CALL
     sizes = features["input_ids"].row_lengths(axis=-1)
     if isinstance(sizes, tf.RaggedTensor):

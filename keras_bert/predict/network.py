@@ -166,4 +166,6 @@ def _damaged(file, what):
 
 
 def _num_threads():
-    return len(os.sched_getaffinity(0))
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1  # macOS and Windows

@@ -13,6 +13,16 @@ from keras_bert.errors import InputError
 from keras_bert.training.config import TrainConfig
 
 
+def require_tensorflow() -> None:
+    """Raises InputError if Keras computes with JAX or torch."""
+    backend = keras.backend.backend()
+    if backend != "tensorflow":
+        raise InputError(
+            f"Keras computes with {backend}, which runs the network only; "
+            "set KERAS_BACKEND=tensorflow to train, to answer or to export."
+        )
+
+
 def get_strategy(config: TrainConfig) -> tf.distribute.Strategy:
     """Returns the strategy of a run.
 
@@ -20,8 +30,10 @@ def get_strategy(config: TrainConfig) -> tf.distribute.Strategy:
     `multi_worker_mirrored`, TensorFlow reads TF_CONFIG from the environment
     and waits for the other workers.
 
-    Raises InputError if TF_CONFIG is wrong or there is no such TPU.
+    Raises InputError if TF_CONFIG is wrong, there is no such TPU, or Keras does
+    not compute with TensorFlow.
     """
+    require_tensorflow()
     name, tpu = config.distribution_strategy, config.tpu
     if name == "one_device":
         return tf.distribute.get_strategy()

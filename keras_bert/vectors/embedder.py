@@ -25,6 +25,7 @@ from keras_bert.kinds.spec import settings_of
 from keras_bert.kinds.text_kind import text_preprocessor
 from keras_bert.progress import Progress
 from keras_bert.text.packing import BertPreprocessor
+from keras_bert.training.distribution import require_tensorflow
 
 # The number of texts that are sorted by length together.
 _TEXTS_PER_CHUNK = 16_384
@@ -60,8 +61,10 @@ class Embedder:
         """Takes the parts of an embedder; `load_embedder` makes them.
 
         `dimensions` is the number of numbers to which vectors are cut. Raises
-        InputError if the network has fewer.
+        InputError if the network has fewer, or Keras does not compute with
+        TensorFlow.
         """
+        require_tensorflow()
         whole_size = model.output["embeddings"].shape[-1]
         if dimensions not in (None, *range(1, whole_size + 1)):
             raise InputError(
