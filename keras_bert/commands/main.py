@@ -31,6 +31,12 @@ COMMANDS = (
 ).split()
 # Modules whose errors mean that a store such as s3:// did not answer.
 _STORES = ("aiohttp.", "botocore.", "gcsfs.", "google.auth.")
+# What to install for a module that is missing.
+_PACKAGES = dict.fromkeys(("tensorflow", "keras"), "tensorflow")
+_PACKAGES |= dict.fromkeys(
+    ("httptools", "prometheus_client", "starlette", "uvicorn"),
+    "'keras-bert-tf[serve]'",
+)
 _HELP = {"-h", "-help", "--help"}
 _COMPLETION = Path(__file__).with_name("completion.bash")
 
@@ -129,11 +135,12 @@ def exit_on_wrong_input() -> Iterator[None]:
         print("Stopped by Ctrl-C.", file=sys.stderr)
         sys.exit(128 + signal.SIGINT)
     except ModuleNotFoundError as error:
-        if error.name not in ("keras", "tensorflow"):
+        package = (error.name or "").partition(".")[0]
+        if package not in _PACKAGES:
             raise
         sys.exit(
-            f"Error: This command needs the package {error.name}, which is not "
-            "installed; run pip install tensorflow."
+            f"Error: This command needs the package {package}, which is not "
+            f"installed; run pip install {_PACKAGES[package]}."
         )
     except Exception as error:
         is_of_store = type(error).__module__.startswith(_STORES)
