@@ -15,6 +15,8 @@ from conftest import B, P, S, V, randomize
 from reference_bert import bert
 
 from keras_bert.errors import InputError
+from keras_bert.layers.encoder_block import EncoderBlock
+from keras_bert.layers.pretraining_heads import MaskedLMHead, NextSentenceHead
 from keras_bert.models.embedder import build_embedder
 from keras_bert.models.encoder import build_encoder
 from keras_bert.models.heads import (
@@ -225,6 +227,49 @@ def test_save_and_load_is_identity(config, features, tmp_path, build):
     loaded = keras.models.load_model(tmp_path / "bert.keras")
     assert _weights(loaded).keys() == _weights(model).keys()
     _assert_equal(loaded(features), model(features), tolerance=0)
+
+
+@pytest.mark.parametrize(
+    "build", [build_pretraining_model, build_multiple_choice]
+)
+def test_frozen_layers_stay_frozen(config, tmp_path, build):
+    """Also in a copy, and so the optimizer's state fits after loading."""
+    model = build(config)
+    (encoder,) = [x for x in model.layers if isinstance(x, keras.Model)] or [
+        model
+    ]
+    for layer in encoder.layers:
+        layer.trainable = layer.name == "layer_1"
+    trained = [w.path for w in model.trainable_weights]
+    assert all(p.startswith(("layer_1/", "multiple_choice/")) for p in trained)
+    optimizer = keras.optimizers.Adam()
+    model.compile(optimizer, keras.losses.MeanSquaredError())
+    optimizer.build(model.trainable_variables)
+    for variable in optimizer.variables:
+        variable.assign(variable + 3)
+    model.save(tmp_path / "bert.keras")
+    loaded = keras.models.load_model(tmp_path / "bert.keras")
+    for other in loaded, keras.models.clone_model(model):
+        assert [w.path for w in other.trainable_weights] == trained
+    for ours, theirs in zip(
+        optimizer.variables, loaded.optimizer.variables, strict=True
+    ):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("options", [{}, {"trainable": False}])
+def test_a_layer_frozen_before_it_is_built(options):
+    for layer, shapes in (
+        (EncoderBlock(3, 20, **options), [(6, 12), (2, 3)]),
+        (MaskedLMHead(**options), [(2, 3, 12), (2, 5), (31, 12)]),
+        (NextSentenceHead(**options), [(2, 12)]),
+    ):
+        if not options:
+            layer.trainable = False
+        layer.build(*shapes)
+        assert not any(w.trainable for w in layer.weights)
+        layer.trainable = True
+        assert len(layer.trainable_weights) == len(layer.weights)
 
 
 @pytest.mark.slow
