@@ -8,6 +8,8 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_bert.errors import InputError
+
 # A tensor of the backend.
 Tensor = Any
 
@@ -91,10 +93,28 @@ def weighted_mean(
     `total` is sum(weights) by default; for a part of a batch, pass the sum of
     the whole batch. If all weights are 0, so is the mean.
     """
-    weights = ops.cast(weights, "float32")
+    weights = ops.cast(for_each(values, weights), "float32")
     if total is None:
         total = ops.sum(weights)
     return ops.sum(weights * values) / (total + 1e-5)
+
+
+def for_each(values: Tensor, weights: Tensor) -> Tensor:
+    """Returns weights [B, 1] of values [B] as [B], and the reverse.
+
+    As labels may be [B, 1], so may their weights. Raises InputError if there
+    is not one weight for each value.
+    """
+    if len(values.shape) == len(weights.shape):
+        return weights
+    sizes = [[n for n in x.shape if n != 1] for x in (values, weights)]
+    if sizes[0] != sizes[1]:
+        raise InputError(
+            f"A loss or metric has the shape {tuple(values.shape)} and the "
+            f"weights of its labels {tuple(weights.shape)}; return one number "
+            "for each label, or give the weights that shape."
+        )
+    return ops.reshape(weights, ops.shape(values))
 
 
 def _ids(labels, logits):
