@@ -27,7 +27,11 @@ from keras_bert.models.heads import (
     build_token_classifier,
 )
 from keras_bert.models.pretraining import build_pretraining_model
-from keras_bert.models.rewired import with_attentions, with_hidden_states
+from keras_bert.models.rewired import (
+    with_attentions,
+    with_hidden_states,
+    with_packed_rows,
+)
 from keras_bert.training.distribution import precision
 
 ROOT = Path(__file__).parent.parent.parent
@@ -99,10 +103,35 @@ def test_attention_probabilities(config, features):
     expected = np.exp(scores - scores.max(-1, keepdims=True))
     expected /= expected.sum(-1, keepdims=True)
     np.testing.assert_allclose(outputs["attention_2"], expected, atol=1e-5)
+    network = with_hidden_states(with_attentions(model, [2]), [1])
+    other_order = network({name: features[name] for name in model.input})
+    assert other_order.keys() == outputs.keys()
+    _assert_equal(other_order, outputs, tolerance=0)
     with pytest.raises(InputError, match="no attention_3; choose other"):
         with_attentions(model, [1, 3])
     with pytest.raises(InputError, match="or the encoder itself"):
         with_attentions(build_embedder(config), [1])
+
+
+def test_attention_of_packed_rows(config):
+    """A text attends to itself only."""
+    model = build_classifier(config, num_labels=3)
+    network = with_attentions(with_packed_rows(model), [1])
+    mask = np.array([[1, 1, 1, 2, 2, 0]])
+    ids = {"input_ids": 4 + mask, "input_mask": mask, "segment_ids": 0 * mask}
+    attention = network(ids)["attention_1"].numpy()
+    attends = (attention > 0).all(axis=1)  # [B, S, T]
+    np.testing.assert_array_equal(attends, mask[:, :, None] == mask[:, None])
+
+
+def test_hidden_states_beside_a_head_that_is_a_network(config, features):
+    encoder = build_encoder(config)
+    head = keras.Sequential([keras.layers.Dense(4)])
+    logits = head(encoder.output["pooled_output"])
+    model = keras.Model(encoder.input, {"logits": logits})
+    del features["masked_lm_positions"]
+    outputs = with_hidden_states(model, [2])(features)
+    assert outputs["hidden_2"].shape == (B, S, config.hidden_size)
 
 
 @pytest.mark.parametrize("build", [build_multiple_choice, build_embedder])
