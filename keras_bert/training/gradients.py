@@ -149,37 +149,29 @@ class BatchGradients:
     def _accumulate(self, data, totals, seeds, slopes):
         """As `_of_part` of the whole batch, one micro-batch at a time."""
 
-        variables = self.network.trainable_variables
-        has_gradient = [False] * len(variables)
+        absent = set()  # variables on which the loss does not depend
 
         def add(i, part, seeds, so_far):
             gradients, sums, seeds = self._take_gradients(
                 part[0], totals, seeds, part[1]
             )
-            has_gradient[:] = [gradient is not None for gradient in gradients]
-            more = [
-                zero if gradient is None else gradient
-                for zero, gradient in zip(zeros, gradients, strict=True)
-            ]
-            more = more, sums
+            absent.update(j for j, x in enumerate(gradients) if x is None)
+            gradients = [0.0 if x is None else x for x in gradients]
+            more = gradients, sums
             return seeds, tf.nest.map_structure(tf.add, so_far, more)
 
-        zeros = [tf.zeros_like(v) for v in variables]
         none = (
-            zeros,
+            [tf.zeros_like(v) for v in self.network.trainable_variables],
             {
                 (name, figure): (tf.constant(0.0),) * 2
                 for name, objective in self._label_objectives.items()
                 for figure in ("loss", *objective.metrics)
             },
         )
-        seeds, (gradients, sums) = self._over_parts(
-            add, (data, slopes or {}), seeds, none
-        )
-        gradients = [
-            gradient if has else None
-            for gradient, has in zip(gradients, has_gradient, strict=True)
-        ]
+        seeds, total = self._over_parts(add, (data, slopes or {}), seeds, none)
+        gradients, sums = total
+        for i in absent:
+            gradients[i] = None
         return gradients, sums, seeds
 
     def _all_outputs(self, features, seeds):

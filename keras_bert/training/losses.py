@@ -93,28 +93,28 @@ def weighted_mean(
     `total` is sum(weights) by default; for a part of a batch, pass the sum of
     the whole batch. If all weights are 0, so is the mean.
     """
-    weights = ops.cast(for_each(values, weights), "float32")
+    weights = ops.cast(weights, "float32")
     if total is None:
         total = ops.sum(weights)
-    return ops.sum(weights * values) / (total + 1e-5)
+    return weighted_sum(values, weights) / (total + 1e-5)
 
 
-def for_each(values: Tensor, weights: Tensor) -> Tensor:
-    """Returns weights [B, 1] of values [B] as [B], and the reverse.
+def weighted_sum(values: Tensor, weights: Tensor) -> Tensor:
+    """sum(weights * values); one of them may have more axes, of size 1.
 
-    As labels may be [B, 1], so may their weights. Raises InputError if there
-    is not one weight for each value.
+    Raises InputError if there is not one weight for each value.
     """
-    if len(values.shape) == len(weights.shape):
-        return weights
-    sizes = [[n for n in x.shape if n != 1] for x in (values, weights)]
-    if sizes[0] != sizes[1]:
-        raise InputError(
-            f"A loss or metric has the shape {tuple(values.shape)} and the "
-            f"weights of its labels {tuple(weights.shape)}; return one number "
-            "for each label, or give the weights that shape."
-        )
-    return ops.reshape(weights, ops.shape(values))
+    shapes = values.shape, weights.shape
+    if len(shapes[0]) != len(shapes[1]):  # labels [B, 1], a loss [B]
+        sizes, others = ([n for n in shape if n != 1] for shape in shapes)
+        if sizes != others:
+            raise InputError(
+                f"A loss or metric has the shape {tuple(shapes[0])}, and the "
+                f"weights of its labels {tuple(shapes[1])}; return one number "
+                "for each label."
+            )
+        weights = ops.reshape(weights, ops.shape(values))
+    return ops.sum(weights * values)
 
 
 def _ids(labels, logits):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from keras_bert.training.losses import Tensor, for_each, soft_squared_error
+from keras_bert.training.losses import Tensor, soft_squared_error, weighted_sum
 
 # A figure's weighted sum and the sum of the weights, by the figure's name.
 Sums = dict[str, tuple[Tensor, Tensor]]
@@ -50,13 +50,9 @@ class Objective:
     def sums(self, labels: Tensor, outputs: Tensor, weights: Tensor) -> Sums:
         """Sums the loss and the metrics over the labels of a batch or part."""
         total = ops.sum(weights)
-        values = {
-            name: function(labels, outputs)
-            for name, function in self._functions().items()
-        }
         return {
-            name: (ops.sum(for_each(x, weights) * x), total)
-            for name, x in values.items()
+            name: (weighted_sum(function(labels, outputs), weights), total)
+            for name, function in self._functions().items()
         }
 
     def _functions(self):
