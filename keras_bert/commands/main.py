@@ -48,6 +48,8 @@ def main(command: str = "") -> None:
     sentence, and exits with status 1. Any other exception is a defect and shows
     its traceback.
     """
+    # As Ctrl-C: so a command removes what it has half written.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     words = [command] if command else []
     command, *arguments = [*words, *sys.argv[1:]] or ["--help"]
     if command in COMMANDS:
