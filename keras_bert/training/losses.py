@@ -8,8 +8,6 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_bert.errors import InputError
-
 # A tensor of the backend.
 Tensor = Any
 
@@ -100,19 +98,8 @@ def weighted_mean(
 
 
 def weighted_sum(values: Tensor, weights: Tensor) -> Tensor:
-    """sum(weights * values); one of them may have more axes, of size 1.
-
-    Raises InputError if there is not one weight for each value.
-    """
-    shapes = values.shape, weights.shape
-    if len(shapes[0]) != len(shapes[1]):  # labels [B, 1], a loss [B]
-        sizes, others = ([n for n in shape if n != 1] for shape in shapes)
-        if sizes != others:
-            raise InputError(
-                f"A loss or metric has the shape {tuple(shapes[0])}, and the "
-                f"weights of its labels {tuple(shapes[1])}; return one number "
-                "for each label."
-            )
+    """sum(weights * values); one of them may have more axes, of size 1."""
+    if len(weights.shape) != len(values.shape):  # labels [B, 1], a loss [B]
         weights = ops.reshape(weights, ops.shape(values))
     return ops.sum(weights * values)
 

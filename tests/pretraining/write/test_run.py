@@ -305,7 +305,7 @@ def test_whole_words_that_are_too_long_for_a_mask_are_said(
     counts = _write(text * 9, tmp_path, tokenizer, config)
     assert counts["unmasked_instances"] == counts["instances"] > 9
     (record,) = caplog.records
-    assert record.getMessage().startswith("100% of the records have no mask")
+    assert record.getMessage().startswith("100% of the instances have no")
 
 
 def test_nothing_is_said_of_ordinary_text(written, tokenizer, lines, caplog):
