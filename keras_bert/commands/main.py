@@ -2,7 +2,8 @@
 
 A subcommand is a module with a function `run`; see `Flags`. It prints what it
 did, or returns figures to print. `define(flags)` adds flags, and
-`translate(flags)` sets flags by the flags of google-research/bert.
+`translate(flags)` sets flags by the flags of google-research/bert. `NEEDS` has
+the flags without effect if another is not given.
 """
 
 import contextlib
@@ -89,6 +90,7 @@ def run(name: str, module: ModuleType, arguments: Sequence[str]) -> None:
         if hasattr(module, "translate"):
             module.translate(flags)
         flags.check_required()
+        flags.check_needs(getattr(module, "NEEDS", {}))
         import_tensorflow()  # not before: --help and wrong flags need not wait
         from keras_bert.progress import shown_log
 
@@ -136,6 +138,11 @@ def exit_on_wrong_input() -> Iterator[None]:
     except KeyboardInterrupt:
         print("Stopped by Ctrl-C.", file=sys.stderr)
         sys.exit(128 + signal.SIGINT)
+    except BrokenPipeError:
+        # The reader of the output, such as head, has what it wants. Python
+        # would write the rest at its end, and complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(128 + signal.SIGPIPE)
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         if package not in _PACKAGES:

@@ -32,6 +32,8 @@ from pathlib import Path
 import keras_bert
 from keras_bert.server.json_logs import log, write_logs_as_json
 
+NEEDS = {"cache_dir": "model"}
+
 
 def define(flags):
     # The warnings of TensorFlow hold the texts of users.
