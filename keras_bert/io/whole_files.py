@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import tempfile
+import threading
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
@@ -15,8 +16,12 @@ from keras_bert.errors import InputError
 from keras_bert.io import folders
 from keras_bert.io.paths import is_remote, to_path
 
+# By path: threads that write the same file take turns.
+_locks: dict[str, threading.RLock] = {}
 
-def atomic_path(path: str | Path) -> AbstractContextManager[Path]:
+
+@contextlib.contextmanager
+def atomic_path(path: str | Path) -> Iterator[Path]:
     """Yields a local path at which to write a file or make a folder.
 
     When the block ends, the result becomes `path` and replaces what was there.
@@ -30,7 +35,9 @@ def atomic_path(path: str | Path) -> AbstractContextManager[Path]:
 
     Raises IsADirectoryError if a file would replace a folder.
     """
-    return _made(path, is_shared=False)
+    lock = _locks.setdefault(str(path), threading.RLock())
+    with lock, _made(path, is_shared=False) as partial:
+        yield partial
 
 
 def shared_path(path: str | Path) -> AbstractContextManager[Path]:
@@ -59,23 +66,27 @@ def _made(path, is_shared):
         remove(replaced)
         remove(partial)
     try:
-        with disk_error_named(path):
-            yield partial
-            _sync(partial)
-            if not partial.is_dir():
-                check_is_not_folder(path)
-            elif path.is_dir() and not is_shared:
-                # A folder cannot be renamed over a full one. The old one is
-                # only moved aside, so that a kill leaves one of the two.
-                path.replace(replaced)
-            try:
-                partial.replace(path)
-            except OSError:
-                if not (is_shared and path.is_dir()):
-                    raise
-            _sync_names(path.parent)
-            if not is_shared:
-                remove(replaced)
+        yield partial
+        _sync(partial)
+        if not partial.is_dir():
+            check_is_not_folder(path)
+        elif path.is_dir() and not is_shared:
+            # A folder cannot be renamed over a full one. The old one is only
+            # moved aside, so that a kill at any moment leaves one of the two.
+            path.replace(replaced)
+        try:
+            partial.replace(path)
+        except OSError:
+            if not (is_shared and path.is_dir()):
+                raise
+        _sync_names(path.parent)
+        if not is_shared:
+            remove(replaced)
+    except OSError as error:
+        # A full disk is found by calls that do not know the file.
+        if error.errno and not error.filename:
+            error.filename = str(path)
+        raise
     finally:
         remove(partial)
 
@@ -199,20 +210,6 @@ def full_disk_named(
             f"Cannot write {path} ({reason}); free some disk space and run "
             "the same command again."
         ) from error
-
-
-@contextlib.contextmanager
-def disk_error_named(path: Path) -> Iterator[None]:
-    """Adds the path to an error of the system that names no file.
-
-    A full disk is found by calls that do not know the file.
-    """
-    try:
-        yield
-    except OSError as error:
-        if error.errno and not error.filename:
-            error.filename = str(path)
-        raise
 
 
 @contextlib.contextmanager

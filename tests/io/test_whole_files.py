@@ -1,5 +1,6 @@
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -203,3 +204,17 @@ def test_two_processes_may_write_one_file(tmp_path):
         raise OSError
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
     assert (tmp_path / "file").read_text() == "first"
+
+
+def test_threads_that_write_one_file_take_turns(tmp_path):
+    target = tmp_path / "file.txt"
+
+    def write(number):
+        for _ in range(20):
+            with atomic_path(target) as path:
+                path.write_text(number * 999)
+
+    with ThreadPoolExecutor(3) as threads:
+        assert list(threads.map(write, "abc")) == 3 * [None]
+    assert target.read_text() in [letter * 999 for letter in "abc"]
+    assert list(tmp_path.iterdir()) == [target]
