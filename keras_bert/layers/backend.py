@@ -1,9 +1,10 @@
-"""The one part of the network that differs between the backends of Keras."""
+"""The parts of the network that differ between the backends of Keras."""
 
 import functools
 from collections.abc import Callable
 
 import keras
+import numpy as np
 
 
 def in_a_graph_of_its_own(function: Callable) -> Callable:
@@ -31,3 +32,13 @@ def in_a_graph_of_its_own(function: Callable) -> Callable:
         return y
 
     return call
+
+
+def known_values(x) -> np.ndarray:
+    """Returns the values of a tensor of TensorFlow outside of a graph.
+
+    In a graph and with other backends, where asking would take time or fail,
+    there are none.
+    """
+    is_tensorflow = keras.backend.backend() == "tensorflow"
+    return x.numpy() if is_tensorflow and hasattr(x, "numpy") else np.empty(0)

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_bert.layers.backend import known_values
 from keras_bert.layers.dense import build_layer_norm
 from keras_bert.layers.dropout import Dropout
 
@@ -84,10 +85,8 @@ class BertEmbeddings(keras.layers.Layer):
                 f"{self.max_position_embeddings} positions; give shorter ones."
             )
         word_embeddings = ops.convert_to_tensor(self.word_embeddings)  # [V, H]
-        x = ops.take(word_embeddings, input_ids, axis=0)  # [B, S, H]
-        x += ops.take(
-            ops.convert_to_tensor(self.segment_embeddings), segment_ids, axis=0
-        )
+        x = _rows(word_embeddings, input_ids, "input_ids")  # [B, S, H]
+        x += _rows(self.segment_embeddings, segment_ids, "segment_ids")
         if position_ids is None:
             x += self.position_embeddings[: ops.shape(input_ids)[1]]
         else:
@@ -108,3 +107,17 @@ class BertEmbeddings(keras.layers.Layer):
                 (self.vocab_size, self.hidden_size), self.variable_dtype
             ),
         )
+
+
+def _rows(table, ids, name):
+    """Looks up rows; a negative id is an error, not a row from the end."""
+    num_rows = table.shape[0]
+    known = known_values(ids)  # a graph ends in an error of TensorFlow
+    wrong = known[(known < 0) | (known >= num_rows)]
+    if wrong.size:
+        raise ValueError(
+            f"{name} hold {wrong[0]}, but must be from 0 to {num_rows - 1}; "
+            "give the ids of this network's tokenizer."
+        )
+    ids = ops.where(ids < 0, num_rows, ids)
+    return ops.take(ops.convert_to_tensor(table), ids, axis=0)

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from misuse_tables import Says, cases, check
 
 import keras_bert
@@ -142,6 +143,29 @@ def test_more_tokens_than_positions(config, call):
         match="A sequence of 17 tokens was given, but the network has 16 pos",
     ):
         getattr(encoder, call)(features)
+
+
+@pytest.mark.parametrize(
+    ("name", "ids", "most"),
+    [
+        ("input_ids", [[2, -1]], 30),
+        ("input_ids", [[31, 2]], 30),
+        ("segment_ids", [[0, -1]], 1),
+        ("segment_ids", [[0, 2]], 1),
+    ],
+)
+def test_ids_that_the_network_does_not_have(config, name, ids, most):
+    """Python would take -1 for the last row."""
+    encoder = models.build_encoder(config)
+    names = ("input_ids", "input_mask", "segment_ids")
+    features = dict.fromkeys(names, np.ones([1, 2], "int32"))
+    features[name] = np.array(ids, "int32")
+    wrong = next(x for x in ids[0] if not 0 <= x <= most)
+    message = f"{name} hold {wrong}, but must be from 0 to {most}; give"
+    with pytest.raises(ValueError, match=message):
+        encoder(features)
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        encoder.predict(features, verbose=0)
 
 
 _FEATURES = {
