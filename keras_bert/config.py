@@ -27,9 +27,31 @@ HUGGINGFACE_ACTS = {
     "tanh": "tanh",
 }
 
+_OF_TRAINING = (
+    *("hidden_dropout_prob", "attention_probs_dropout_prob"),
+    "initializer_range",
+)
+
 # Any of these keys tells that Hugging Face's library wrote a config. A file
 # named config.json may lack them.
 _HUGGINGFACE_KEYS = {"architectures", "model_type", "transformers_version"}
+# Other keys that transformers 2 to 5 and its users write. They change nothing
+# in the outputs of an encoder: they are about training, precision, heads,
+# generation, the tokenizer (the last two have readers of their own), or notes.
+_HARMLESS_KEYS = re.compile(
+    "_.*|pooler_.*|summary_.*|adapters|architectures|attn_implementation"
+    "|auto_map|classifier_dropout|chunk_size_feed_forward|custom_pipelines"
+    "|(torch_)?dtype|export_model_type|finetuning_task|gradient_checkpointing"
+    "|id2label|label2id|language|(model_)?max_(seq_)?length|model_type"
+    "|name(_or_path)?|num_(choices|labels)|output_.*|position_embedding_type"
+    "|problem_type|(use_)?return_dict.*|sbert_ce_.*|sentence_transformers"
+    "|task_specific_params|tie_.*|.*token(izer_class|_ids?)|torchscript"
+    "|transformers_version|use_(bfloat16|cache)|xla_device"
+    # Of generation.
+    "|bad_words_ids|(begin_)?suppress_tokens|do_sample|early_stopping|prefix"
+    "|min_length|num_(beam.*|return_sequences)|remove_invalid_values"
+    "|temperature|top_[kp]|typical_p|.*(ngram_size|_penalty)"
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,12 +109,11 @@ class BertConfig(CheckedSettings):
             )
 
     def difference(self, other: Self) -> str:
-        """Returns in which values another config differs, or ""."""
-        ours, theirs = dataclasses.asdict(self), dataclasses.asdict(other)
+        """Returns what makes another network's outputs differ, or ""."""
         return ", ".join(
-            f"{name} is {value!r} and {theirs[name]!r}"
-            for name, value in ours.items()
-            if value != theirs[name]
+            f"{name} is {value!r} and {getattr(other, name)!r}"
+            for name, value in dataclasses.asdict(self).items()
+            if value != getattr(other, name) and name not in _OF_TRAINING
         )
 
     def check_max_seq_length(
@@ -110,26 +131,41 @@ class BertConfig(CheckedSettings):
                 "with extend_positions."
             )
 
-    def check_vocab_size(self, vocab_size: int, vocab_file: str | Path) -> None:
+    def check_vocab_size(
+        self,
+        vocab_size: int,
+        vocab_file: str | Path,
+        *,
+        are_of_one_folder: bool = False,
+    ) -> None:
         """Raises InputError if a vocabulary is not of the network's size.
 
         The network may have more rows, if they fill up a multiple of 8, 16 or
-        another power of 2 up to 1,024: no token uses them.
+        another power of 2 up to 1,024: no token uses them. If the vocabulary
+        and the network are from one folder, it may have any other number below
+        1,024 of such rows, and the log warns.
         """
         padded = {-(-vocab_size // 2**i) * 2**i for i in range(3, 11)}
-        if self.vocab_size not in padded | {vocab_size}:
+        if self.vocab_size in padded | {vocab_size}:
+            return
+        sizes = (
+            f"{vocab_file} has {vocab_size} word pieces, but the model config "
+            f"has a vocab_size of {self.vocab_size}"
+        )
+        if are_of_one_folder and 0 < self.vocab_size - vocab_size < 2**10:
+            logging.warning("%s. Is the vocabulary whole?", sizes)
+        else:
             raise InputError(
-                f"{vocab_file} has {vocab_size} word pieces, but the model "
-                f"config has a vocab_size of {self.vocab_size}; give the "
-                "vocabulary that belongs to the model."
+                f"{sizes}; give the vocabulary that belongs to the model."
             )
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
         """Makes a config from the keys of Google's or Hugging Face's file.
 
-        The log names keys that do not shape the network. An unknown key in
-        Google's file raises InputError.
+        The log names keys that do not shape the network. An unknown key
+        raises InputError, in Hugging Face's file only if it turns something
+        on.
         """
         known = {field.name for field in dataclasses.fields(cls)}
         other = values.keys() - known
@@ -137,7 +173,7 @@ class BertConfig(CheckedSettings):
         # Chinese files.
         unknown = {key for key in other if not key.startswith("pooler_")}
         if other & _HUGGINGFACE_KEYS:
-            values = _from_huggingface(values)
+            values = translate_huggingface(values)
         elif unknown:
             raise InputError(
                 f"Unknown keys {sorted(unknown)} in the model config; known "
@@ -216,12 +252,15 @@ def check_config(config: Any) -> None:
         )
 
 
-def _from_huggingface(values):
-    """Translates Hugging Face's values, or raises InputError."""
+def translate_huggingface(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Translates the values of a config.json.
+
+    Raises InputError if the network is another one than BERT's encoder.
+    """
     check_is_bert(values)
     hidden_act = values.get("hidden_act", "gelu")
-    positions = values.get("position_embedding_type", "absolute")
-    if hidden_act not in HUGGINGFACE_ACTS or positions != "absolute":
+    positions = values.get("position_embedding_type") or "absolute"
+    if hidden_act not in [*HUGGINGFACE_ACTS] or positions != "absolute":
         raise InputError(
             f"hidden_act is {hidden_act!r} and position_embedding_type is "
             f"{positions!r}, but the network built here has only absolute "
@@ -233,7 +272,15 @@ def _from_huggingface(values):
                 f"{name} is {values[name]}, but BERT is an encoder with the "
                 "same number of heads in every layer."
             )
-    return values | {"hidden_act": HUGGINGFACE_ACTS[hidden_act]}
+    known = {field.name for field in dataclasses.fields(BertConfig)}
+    for name in sorted(values.keys() - known):
+        if values[name] and not _HARMLESS_KEYS.fullmatch(name):
+            raise InputError(
+                f"The model config has {name} {values[name]!r:.80}, which BERT "
+                "does not have; give a checkpoint of BERT, or remove it if the "
+                "outputs do not depend on it."
+            )
+    return {**values, "hidden_act": HUGGINGFACE_ACTS[hidden_act]}
 
 
 def check_is_bert(values: Mapping[str, Any]) -> None:

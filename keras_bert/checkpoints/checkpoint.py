@@ -13,13 +13,14 @@ from absl import logging
 from keras_bert.checkpoints.adapters import has_adapters, merge_into_base
 from keras_bert.checkpoints.find import find_weights, local_weights
 from keras_bert.checkpoints.heads import heads_of
-from keras_bert.checkpoints.huggingface import UNTIED_DECODER
+from keras_bert.checkpoints.huggingface import has_untied_decoder
 from keras_bert.checkpoints.keras_files import config_of_file
 from keras_bert.checkpoints.names import Arrays
 from keras_bert.checkpoints.read import is_huggingface_file, read_file
 from keras_bert.checkpoints.sentence_transformers import read_dense_modules
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
+from keras_bert.io.checksums import CHECKSUMS_FILE, find_damage
 from keras_bert.io.whole_files import read_json
 
 
@@ -52,6 +53,19 @@ class Checkpoint:
         return self.file.parent
 
     @functools.cached_property
+    def checked_folder(self) -> Path:
+        """The folder; its files have the checksums that are in it, if any.
+
+        Raises InputError if one does not.
+        """
+        if damage := find_damage(self.folder):
+            raise InputError(
+                f"{self.folder} cannot be used: {damage}; copy the folder "
+                f"again, or remove {CHECKSUMS_FILE} if you have changed it."
+            )
+        return self.folder
+
+    @functools.cached_property
     def config(self) -> BertConfig:
         """The config: in the `.keras` file itself, or beside the weights.
 
@@ -64,7 +78,8 @@ class Checkpoint:
         if self.file.suffix == ".keras":
             return config_of_file(local_weights(self.file))
         names = ("bert_config.json", "config.json")
-        files = [file for x in names if (file := self.folder / x).is_file()]
+        files = [self.checked_folder / name for name in names]
+        files = [file for file in files if file.is_file()]
         if not files:
             raise FileNotFoundError(
                 f"{self.folder} has neither bert_config.json nor config.json; "
@@ -101,6 +116,7 @@ class Checkpoint:
         Adapters are merged into the weights of their base model. Dense modules
         of sentence-transformers are weights of the model too.
         """
+        _ = self.checked_folder
         arrays = read_file(self.file)
         if has_adapters(arrays):
             return merge_into_base(arrays, self.file)
@@ -109,8 +125,8 @@ class Checkpoint:
     @functools.cached_property
     def heads(self) -> set[str]:
         """The heads that a model can load."""
-        heads = heads_of(self.arrays)
-        return heads - {"masked_lm"} if UNTIED_DECODER in self.arrays else heads
+        is_untied = has_untied_decoder(self.arrays)
+        return heads_of(self.arrays) - ({"masked_lm"} if is_untied else set())
 
     @property
     def vocab_file(self) -> Path | None:
@@ -127,11 +143,13 @@ class Checkpoint:
     def task(self) -> dict[str, str]:
         """The text of `task.json` by this name; nothing if there is none.
 
-        It makes weights a fine-tuned model.
+        It makes weights a fine-tuned model. Raises InputError if it is
+        damaged.
         """
         file = self.folder / "task.json"
         if not file.is_file():
             return {}
+        read_json(file)  # says it if it is damaged
         return {file.name: file.read_text(encoding="utf-8")}
 
     def longest_sequence(

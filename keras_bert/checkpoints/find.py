@@ -17,11 +17,18 @@ _WEIGHTS = (
     "pytorch_model.bin.index.json",
     "tf_model.h5",
 )
-_FILES = (".safetensors", ".bin", ".h5", ".keras")
+_FILES = (".safetensors", ".bin", ".h5", ".keras", ".index.json")
+# The files of a checkpoint of TensorFlow, after their common prefix.
+_OF_TENSORFLOW = re.compile(r"\.(index|meta|data-\d{5}-of-\d{5})$")
 SCHEME = "hf://"
 # What is downloaded: of the weights, the first that the repository has.
 _WEIGHTS_ON_HUB = ("model*.safetensors*", "pytorch_model*.bin*", "tf_model.h5")
-_BESIDE = "*config.json modules.json tokenizer.json vocab.txt *_Dense/*".split()
+# sentence-transformers has the files of each module in a folder, such as
+# 2_Dense; before 2021, also those of the network.
+_BESIDE = (
+    *"*config.json modules.json task.json tokenizer.json vocab.txt".split(),
+    *"added_tokens.json special_tokens_map.json [0-9]*_*/*".split(),
+)
 # The model that comes with the package, in a folder beside this file.
 SHIPPED = "mini_en"
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
@@ -47,14 +54,14 @@ def find_weights(checkpoint: str | Path) -> Path:
     path = to_path(checkpoint)
     if is_shipped(checkpoint):
         path = Path(__file__).parent / path
-    if path.is_file() and path.suffix in _FILES:
+    if path.is_file() and path.name.endswith(_FILES):
         return path
     if path.name:
+        path = path.with_name(_OF_TENSORFLOW.sub("", path.name))
         if path.with_name(f"{path.name}.index").is_file():
             return path
         path = whole_folder(path)
-    # sentence-transformers kept its weights in 0_Transformer before 2021.
-    for folder in (path, path / "0_Transformer", whole_folder(path / "best")):
+    for folder in (*_weight_folders(path), whole_folder(path / "best")):
         for name in _WEIGHTS:
             if (folder / name).is_file() and is_whole(folder):
                 return folder / name
@@ -78,6 +85,16 @@ def find_weights(checkpoint: str | Path) -> Path:
         f"{SHIPPED}, the model in this package. A folder with {MARKER} is not "
         f"whole.{hint}"
     )
+
+
+def _weight_folders(path):
+    """Returns the folder, and the one in it of the network's module.
+
+    sentence-transformers kept its weights there before 2021.
+    """
+    modules = read_json(path / "modules.json", list, is_needed=False)
+    names = [x.get("path") for x in modules[:1] if isinstance(x, dict)]
+    return path, path / str(names[0] if names else "0_Transformer")
 
 
 @functools.cache  # a run asks for the same address several times
@@ -115,7 +132,7 @@ def download(url: str) -> Path:
                 f"Cannot get {url} ({str(error).splitlines()[0]}); check the "
                 "name, the connection and HF_ENDPOINT, or give a folder."
             ) from error
-        if any(Path(folder).glob(weights)):
+        if any(any(x.glob(weights)) for x in _weight_folders(Path(folder))):
             return Path(folder)
     raise FileNotFoundError(
         f"{url} has none of model.safetensors, pytorch_model.bin and "

@@ -2,10 +2,8 @@
 
 import dataclasses
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
-
-import numpy as np
 
 from keras_bert.checkpoints.google import GOOGLE_NAMES
 from keras_bert.checkpoints.heads import (
@@ -34,13 +32,20 @@ _ENCODER = {
     "masked_lm/output_bias": "cls.predictions.bias",
     "next_sentence/dense": "cls.seq_relationship",
 }
-_WORDS = "embeddings.word_embeddings.weight"
-# A constant, and a copy of cls.predictions.bias.
-_NOT_WEIGHTS = {"embeddings.position_ids", "cls.predictions.decoder.bias"}
-_DECODER = "cls.predictions.decoder.weight"
-# The path of a decoder that is not a copy of the word embeddings. No model
-# here has one, so only an encoder or another head loads such a checkpoint.
+# Constants.
+_BUFFERS = {"embeddings.position_ids", "embeddings.token_type_ids"}
+# What a wrapper puts before all names, such as torch.compile or a training
+# loop that holds the model in a field.
+_PREFIXES = ("module.", "_orig_mod.", "model.", "0.auto_model.")
+# The decoder of the masked LM, and what it is a copy of. No model here has one
+# that is not a copy: only an encoder or another head loads such a checkpoint.
+_DECODER = {"masked_lm/decoder": "cls.predictions.decoder"}
 UNTIED_DECODER = "masked_lm/decoder/kernel"
+UNTIED_BIAS = "masked_lm/decoder/bias"
+_COPIES = {
+    "cls.predictions.decoder.weight": "embeddings.word_embeddings.weight",
+    "cls.predictions.decoder.bias": "cls.predictions.bias",
+}
 # The heads of a model without a task, and what transformers calls the model.
 _ARCHITECTURES = {
     (): "BertModel",
@@ -72,27 +77,51 @@ def from_huggingface(
             `classifier` is. By default it classifies whole texts.
 
     Raises:
-        InputError: If a tensor does not belong to BERT.
+        InputError: If a tensor does not belong to BERT, or if there are two
+            for one weight.
     """
-    plain = {}
-    for full_name, array in stored.items():
-        name = full_name.removeprefix("bert.")
-        # Files from before 2020 name the weights of LayerNorm as TF1 does.
-        name = re.sub(r"LayerNorm\.gamma$", "LayerNorm.weight", name)
-        name = re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", name)
-        if name not in _NOT_WEIGHTS:
-            plain[name] = array
-    decoder, words = plain.pop(_DECODER, None), plain.get(_WORDS)
+    plain = _without_prefixes(stored, source)
+    for name, original in _COPIES.items():
+        copy = plain.get(name)
+        # transformers saves one of the two if they are the same.
+        if copy and copy.equals(plain.setdefault(original, copy)):
+            del plain[name]
     heads = stored_heads(
         plain,
         "huggingface",
         ".weight",
         architectures or (_DEFAULT_ARCHITECTURE,),
     )
-    arrays = to_paths(plain, _table(heads), source)
-    if decoder and words and not np.array_equal(decoder.read(), words.read()):
-        arrays[UNTIED_DECODER] = decoder.transposed
-    return arrays
+    return to_paths(plain, _table(heads | _DECODER), source)
+
+
+def _without_prefixes(stored, source):
+    """Renames the tensors as a new file of an encoder names them."""
+    prefix = ""
+    while more := [
+        x
+        for x in _PREFIXES
+        if stored and all(name.startswith(prefix + x) for name in stored)
+    ]:
+        prefix += more[0]
+    plain, full_names = {}, {}
+    for full_name, array in stored.items():
+        name = full_name.removeprefix(prefix).removeprefix("bert.")
+        # Files from before 2020 name the weights of LayerNorm as TF1 does.
+        name = re.sub(r"LayerNorm\.gamma$", "LayerNorm.weight", name)
+        name = re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", name)
+        twin = full_names.setdefault(name, full_name)
+        if not array.equals(plain.setdefault(name, array)):
+            raise InputError(
+                f"{source} has {full_name} and {twin}, which are the same "
+                "weight, with different values; remove one of them."
+            )
+    return {x: array for x, array in plain.items() if x not in _BUFFERS}
+
+
+def has_untied_decoder(paths: Iterable[str]) -> bool:
+    """Returns whether the masked LM has a decoder that is not a copy."""
+    return not {UNTIED_DECODER, UNTIED_BIAS}.isdisjoint(paths)
 
 
 def to_huggingface(arrays: Mapping[str, StoredArray]) -> tuple[Arrays, str]:

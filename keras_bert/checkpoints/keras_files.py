@@ -12,6 +12,7 @@ import numpy as np
 from keras_bert.checkpoints.names import Arrays, StoredArray
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
+from keras_bert.io.weight_paths import weights_by_path
 
 if TYPE_CHECKING:
     import keras
@@ -49,8 +50,8 @@ def read_keras(file: Path) -> Arrays:
 def arrays_of(network: "keras.Model") -> Arrays:
     """Returns the weights of a network under their paths."""
     return {
-        w.path: StoredArray(tuple(w.shape), functools.partial(_read, w))
-        for w in network.weights
+        path: StoredArray(tuple(w.shape), functools.partial(_read, w))
+        for path, w in weights_by_path(network).items()
     }
 
 

@@ -1,5 +1,6 @@
 """A checkpoint in any format -> the weights of a model; none is skipped."""
 
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -7,8 +8,10 @@ from absl import logging
 
 from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.heads import heads_of, is_left_out, without_heads
-from keras_bert.checkpoints.huggingface import UNTIED_DECODER
+from keras_bert.checkpoints.huggingface import has_untied_decoder
+from keras_bert.checkpoints.keras_files import config_of_network
 from keras_bert.errors import InputError
+from keras_bert.io.weight_paths import weights_by_path
 
 if TYPE_CHECKING:
     import keras
@@ -99,11 +102,12 @@ def _load(model, checkpoint, new_head=False):
     file, arrays = checkpoint.file, checkpoint.arrays
     if new_head:
         arrays = without_heads(arrays, heads_of(arrays) - {"pooler"})
-    weights = {weight.path: weight for weight in model.weights}
-    if UNTIED_DECODER in arrays and "masked_lm" in heads_of(weights):
+    weights = weights_by_path(model)
+    if has_untied_decoder(arrays) and "masked_lm" in heads_of(weights):
         raise InputError(
-            f"The masked-LM head of {file} has a decoder.weight that differs "
-            "from the word embeddings, which this model uses; load an encoder."
+            f"The masked-LM head of {file} has a decoder that differs from the "
+            "word embeddings and the output bias, which this model uses; load "
+            "an encoder."
         )
     missing = weights.keys() - arrays.keys()
     unused = arrays.keys() - weights.keys()
@@ -130,7 +134,21 @@ def _load(model, checkpoint, new_head=False):
                 f"of {tuple(weights[path].shape)}; "
                 f"{_ASK_LABELS if is_output else _ASK}"
             )
+    _warn_of_another_config(model, checkpoint)
     for path in loaded:
         weights[path].assign(arrays[path].read())
     # Of heads that only our own format has, the first weights are the usual.
     return file, {h for h in absent if not is_left_out(h)}
+
+
+def _warn_of_another_config(model, checkpoint):
+    # A network that is not of keras_bert.models, or weights without a config.
+    with contextlib.suppress(FileNotFoundError, InputError):
+        config = config_of_network(model)
+        if difference := config.difference(checkpoint.config):
+            logging.warning(
+                "The network and the config beside %s differ, so the outputs "
+                "will too: %s.",
+                checkpoint.file,
+                difference,
+            )

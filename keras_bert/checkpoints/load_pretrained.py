@@ -53,7 +53,7 @@ class PretrainedModel:
 
 
 def load_pretrained(
-    checkpoint: str | Path,
+    checkpoint: str | Path | Checkpoint,
     *,
     max_seq_length: int | None = None,
     vocab_file: str | Path | None = None,
@@ -116,6 +116,7 @@ def load_config_and_tokenizer(
         InputError: If config and vocabulary do not belong together.
     """
     found = Checkpoint.of(checkpoint) if checkpoint else None
+    is_given = bert_config is not None or vocab_file is not None
     if bert_config is None:
         if not found:
             raise InputError(
@@ -128,5 +129,7 @@ def load_config_and_tokenizer(
     tokenizer = load_tokenizer(
         found, vocab_file=vocab_file, do_lower_case=do_lower_case
     )
-    bert_config.check_vocab_size(tokenizer.vocab_size, vocab_file)
+    bert_config.check_vocab_size(
+        tokenizer.vocab_size, vocab_file, are_of_one_folder=not is_given
+    )
     return bert_config, tokenizer

@@ -3,6 +3,7 @@
 import dataclasses
 import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Self
 
 import numpy as np
@@ -30,6 +31,26 @@ class StoredArray:
     @property
     def transposed(self) -> Self:
         return type(self)(self.shape[::-1], lambda: self.read().T)
+
+    def equals(self, other: Self) -> bool:
+        return self is other or np.array_equal(self.read(), other.read())
+
+    def finite(self, name: str, file: Path) -> Self:
+        """Returns an array that is refused if a number is not finite."""
+
+        def read():
+            array = self.read()
+            with np.errstate(all="ignore"):
+                # Nearly always this tells it, in one pass.
+                is_sure = np.isfinite(array.sum(dtype=np.float32))
+            if not is_sure and not np.isfinite(array).all():
+                raise InputError(
+                    f"{name} in {file} holds numbers that are not finite; "
+                    "give a checkpoint from before its training failed."
+                )
+            return array
+
+        return type(self)(self.shape, read)
 
     def reshaped(self, *shape: int) -> Self:
         return type(self)(shape, lambda: self.read().reshape(shape))

@@ -18,7 +18,7 @@ from keras_bert.checkpoints.huggingface import from_huggingface, is_huggingface
 from keras_bert.checkpoints.keras_files import read_keras
 from keras_bert.checkpoints.names import Arrays, StoredArray
 from keras_bert.checkpoints.rounded import SCALES, expand_rounded
-from keras_bert.config import check_is_bert
+from keras_bert.config import translate_huggingface
 from keras_bert.errors import InputError
 from keras_bert.io.safetensors_file import write_arrays
 from keras_bert.io.whole_files import full_disk_named, read_json
@@ -30,6 +30,9 @@ _DATASET = re.compile(
     r"(?P<weight>beta|bias|embeddings|gamma|kernel|weight):0"
 )
 
+# Types of safetensors with at most 8 bits: integers and floats.
+_FEW_BITS = ("I8", "U8", "F4", "F6_", "F8_")
+
 
 def read_file(file: Path) -> Arrays:
     """Reads a file that `find_weights` found, and nothing beside it."""
@@ -40,7 +43,7 @@ def read_file(file: Path) -> Arrays:
     if not is_huggingface(stored):
         return stored
     values = read_json(file.parent / "config.json", is_needed=False)
-    check_is_bert(values)
+    translate_huggingface(values)  # says it if BERT is another network
     return from_huggingface(
         stored, source, architectures=values.get("architectures") or ()
     )
@@ -55,7 +58,15 @@ def is_huggingface_file(file: Path) -> bool:
 
 
 def read_arrays(file: Path) -> Arrays:
-    """Reads a file that `find_weights` found; keys are the names in it."""
+    """Reads a file that `find_weights` found; keys are the names in it.
+
+    An array with a number that is not finite is refused when it is read.
+    """
+    stored = _stored_arrays(file)
+    return {name: array.finite(name, file) for name, array in stored.items()}
+
+
+def _stored_arrays(file):
     local = local_weights(file)
     if reader := _reader(file):
         parts = [reader(part) for part in shards(local)]
@@ -106,10 +117,11 @@ def read_safetensors(file: Path) -> Arrays:
         for name, part in slices.items()
     }
     for name, part in slices.items():
-        is_8_bits = part.get_dtype() in ("I8", "U8")
-        if is_8_bits and not any(name + x in stored for x in SCALES):
+        dtype = part.get_dtype()
+        is_ours = any(name + x in stored for x in SCALES)
+        if dtype.startswith(_FEW_BITS) and not (is_ours and dtype[0] in "IU"):
             raise InputError(
-                f"{file} has {name} in 8 bits, as another package quantized "
+                f"{file} has {name} as {dtype}, as another package quantized "
                 "it; give the checkpoint before it was quantized."
             )
     return expand_rounded(stored, str(file))
@@ -200,7 +212,9 @@ def read_h5(file: Path) -> Arrays:
             if found["weight"] == "kernel":  # PyTorch stores [units, inputs]
                 array = array.transposed
             kind = "bias" if found["weight"] in ("beta", "bias") else "weight"
-            stored.setdefault(f"{_module(found['module'])}.{kind}", array)
+            name = f"{_module(found['module'])}.{kind}"
+            if not array.equals(stored.setdefault(name, array)):
+                raise ValueError(f"{path!r} differs from its copy")
     return stored
 
 

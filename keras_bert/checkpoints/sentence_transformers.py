@@ -77,7 +77,8 @@ def module_class(module: dict[str, Any]) -> str:
     """Returns the class of a module, with its library if that is another."""
     library, _, name = module["type"].partition(".")
     is_known = library == "sentence_transformers"
-    return name.rpartition(".")[2] if is_known else module["type"]
+    name = name.rpartition(".")[2] if is_known else module["type"]
+    return "Transformer" if name == "BERT" else name  # as it was before 2020
 
 
 def read_known(

@@ -30,8 +30,6 @@ from typing import Any
 
 import keras_bert
 
-NEEDS = {"beam_options": "runner"}
-
 
 def run(
     *texts,

@@ -26,7 +26,8 @@ class PretrainedExportConfig(CheckedSettings):
             pooler).
         normalize: Whether all vectors have the length 1.
         max_seq_length: Longest sequence, in tokens with [CLS] and [SEP];
-            longer texts are truncated.
+            longer texts are truncated. By default what the checkpoint says,
+            but not more than 128.
 
     Example:
         >>> keras_bert.export.PretrainedExportConfig(pooling="cls").normalize
@@ -35,7 +36,7 @@ class PretrainedExportConfig(CheckedSettings):
 
     pooling: str = setting("mean", choices=("mean", "cls", "pooled"))
     normalize: bool = False
-    max_seq_length: int = setting(128, minimum=4)
+    max_seq_length: int | None = setting(None, minimum=4)
 
 
 @dataclasses.dataclass(frozen=True)

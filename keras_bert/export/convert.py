@@ -28,6 +28,7 @@ from keras_bert.kinds.registry import get_kind, known_kinds
 from keras_bert.kinds.spec import (
     find_spec,
     has_spec,
+    read_task_file,
     settings_of,
     spec_to_json,
 )
@@ -164,10 +165,10 @@ def _task_of_other_library(checkpoint, config):
 
 def _task_beside(checkpoint, config):
     """Returns the labels, and what else a config.json says of the kind."""
-    file = checkpoint.folder / "task.json"
-    task = whole_files.read_json(file, is_needed=False)
-    if task and task.get("kind") not in known_kinds():  # one of the user's own
-        return task["labels"], {}
+    if checkpoint.task:
+        task = read_task_file(checkpoint.folder / "task.json")
+        if task["kind"] not in known_kinds():  # one of the user's own
+            return task["labels"], {}
     if not has_spec(checkpoint):
         return (), {}
     spec = find_spec(checkpoint, config)

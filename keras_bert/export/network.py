@@ -11,7 +11,6 @@ import tensorflow as tf
 
 from keras_bert.errors import InputError
 from keras_bert.export import onnx_int8
-from keras_bert.io.whole_files import full_disk_named
 from keras_bert.predict.network import import_engine
 
 # The version of the operations that tf2onnx writes.
@@ -106,10 +105,7 @@ def write_openvino(
                 overflow_fix=nncf.OverflowFix.ENABLE
             ),
         )
-    with full_disk_named(file.name, RuntimeError):
-        openvino.save_model(
-            network, file, compress_to_fp16=precision == "bfloat16"
-        )
+    openvino.save_model(network, file, compress_to_fp16=precision == "bfloat16")
 
 
 def _fuse_layer_norms(network):

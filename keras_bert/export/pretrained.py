@@ -7,8 +7,7 @@ import tensorflow as tf
 from keras import ops
 
 from keras_bert.checkpoints.checkpoint import Checkpoint
-from keras_bert.checkpoints.load import load_checkpoint
-from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
+from keras_bert.checkpoints.load_pretrained import load_pretrained
 from keras_bert.errors import InputError
 from keras_bert.export.config import PretrainedExportConfig
 from keras_bert.export.mask_filler import load_mask_filler
@@ -18,8 +17,6 @@ from keras_bert.kinds.network_calls import call_on_texts
 from keras_bert.kinds.signatures import Signature, id_signature, one_graph
 from keras_bert.kinds.spec import find_spec, has_spec
 from keras_bert.layers.sequences import SequencePooling
-from keras_bert.models.encoder import build_encoder
-from keras_bert.text.packing import BertPreprocessor
 
 _TEXT = tf.TensorSpec([None], tf.string, "text")
 
@@ -72,9 +69,7 @@ def export_pretrained(
     """
     config = config or PretrainedExportConfig()
     found = Checkpoint.of(checkpoint)
-    bert_config, tokenizer = load_config_and_tokenizer(found)
-    bert_config.check_max_seq_length(config.max_seq_length)
-    if has_spec(found) and find_spec(found, bert_config).kind == "embedding":
+    if has_spec(found) and find_spec(found, found.config).kind == "embedding":
         raise InputError(
             f"{found.folder} is a model of the kind embedding; export it with "
             "load_finetuned(folder).export(export_dir)."
@@ -84,10 +79,12 @@ def export_pretrained(
             f"{checkpoint} has no pooler, so there is no vector 'pooled'; "
             "choose mean or cls."
         )
-    encoder = build_encoder(bert_config)
-    load_checkpoint(encoder, found)
-    vectors = _build_vectors(encoder, "pooler" in found.heads, config.normalize)
-    preprocessor = BertPreprocessor(tokenizer, config.max_seq_length)
+    loaded = load_pretrained(found, max_seq_length=config.max_seq_length)
+    encoder, preprocessor = loaded.encoder, loaded.preprocessor
+    tokenizer, bert_config = loaded.tokenizer, loaded.config
+    length = preprocessor.max_seq_length
+    has_pooler = "pooler" in found.heads
+    vectors = _build_vectors(encoder, has_pooler, config.normalize)
     tracked = [encoder, vectors, preprocessor]
     call = call_on_texts(vectors)
 
@@ -108,7 +105,7 @@ def export_pretrained(
         "serve_ids": id_signature(encoder),
     }
     if "masked_lm" in found.heads:
-        filler = load_mask_filler(found, max_seq_length=config.max_seq_length)
+        filler = load_mask_filler(found, max_seq_length=length)
         tracked.append(filler.model)
         signatures["fill_mask"] = Signature(filler.__call__, [_TEXT])
     sidecars = tokenizer.sidecars(bert_config.max_position_embeddings)
@@ -120,7 +117,7 @@ def export_pretrained(
             "kind": "encoder",
             "labels": (),
             "text_fields": ("text",),
-            "max_seq_length": config.max_seq_length,
+            "max_seq_length": length,
         },
         assets={**sidecars, "bert_config.json": bert_config.to_json()},
         model_card=model_card(
@@ -134,7 +131,7 @@ def export_pretrained(
                     "checkpoint": Path(str(checkpoint)).name,
                 },
                 "Network": network_section(
-                    encoder, bert_config, tokenizer, config.max_seq_length
+                    encoder, bert_config, tokenizer, length
                 ),
             },
             {"checkpoint": checkpoint},

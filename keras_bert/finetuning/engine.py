@@ -15,7 +15,6 @@ from keras_bert.checkpoints import adapters
 from keras_bert.checkpoints.load import load_to_train, load_whole
 from keras_bert.checkpoints.read import fingerprint_of
 from keras_bert.config import BertConfig
-from keras_bert.errors import InputError
 from keras_bert.finetuning import adaptation
 from keras_bert.finetuning.batches import training_batches
 from keras_bert.finetuning.config import FinetuningConfig
@@ -30,7 +29,7 @@ from keras_bert.kinds.kind import Kind
 from keras_bert.kinds.spec import build_kind
 from keras_bert.tasks.base import Row
 from keras_bert.training.best import Selection
-from keras_bert.training.checkpoint import every_weight, find_damage
+from keras_bert.training.checkpoint import every_weight
 from keras_bert.training.distribution import precision
 from keras_bert.training.fingerprint import Fingerprint, digest_of
 from keras_bert.training.history import Row as FigureRow
@@ -151,11 +150,6 @@ class Engine:
         If the run trained adapters, it is a model with these in its kernels.
         """
         folder = whole_folder(output_dir / "best")
-        if damage := find_damage(folder):
-            raise InputError(
-                f"{folder} cannot be used: {damage}; start over with "
-                "overwrite_output_dir."
-            )
         if self.config.lora_rank:
             with precision(self.config.precision):
                 model = self.kind.build_model(self.bert_config)

@@ -16,6 +16,7 @@ from keras_bert.finetuning.config import FinetuningConfig
 from keras_bert.finetuning.engine import Engine, history_of
 from keras_bert.finetuning.evaluation import Predictor
 from keras_bert.finetuning.folder import name_without_folders, read_training
+from keras_bert.io.weight_paths import weights_by_path
 from keras_bert.kinds.classification import Classification
 from keras_bert.tasks.base import Row
 from keras_bert.training.distribution import get_strategy
@@ -78,7 +79,7 @@ def contrast_and_solve(
         run.write_weights(Path(folder) / "best")
         training = read_training(Path(folder) / "best")
     model = kind.build_model(engine.bert_config)
-    values = {weight.path: weight for weight in run.model.weights}
+    values = weights_by_path(run.model)
     for weight in model.weights:
         if weight.path in values:
             weight.assign(values[weight.path])

@@ -1,7 +1,6 @@
 """The folder of a fine-tuned model: its files, and what is read from them."""
 
 import dataclasses
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.config import BertConfig, check_is_bert
 from keras_bert.errors import InputError
 from keras_bert.export.model_card import finetuned_card, write_card
-from keras_bert.io.whole_files import to_json
+from keras_bert.io.whole_files import read_json, to_json
 from keras_bert.kinds.fields import is_list
 from keras_bert.kinds.hub_config import HubConfig
 from keras_bert.kinds.kind import Kind, TaskSpec
@@ -138,14 +137,18 @@ def sidecars(
 def read_training(folder: Path) -> dict[str, Any]:
     """Reads `training.json`, and the metrics that `finetune` wrote at the end.
 
-    The metrics belong to the best checkpoint.
+    The metrics belong to the best checkpoint. Raises InputError if a file is
+    damaged.
     """
-    training: dict[str, Any] = {}
-    if (folder / _TRAINING).is_file():
-        training = json.loads((folder / _TRAINING).read_bytes())
+    training = read_json(folder / _TRAINING, is_needed=False)
     results = folder.parent / "eval_results.json"
     if folder.name == "best" and results.is_file():
-        training["metrics"] = json.loads(results.read_bytes())
+        training["metrics"] = read_json(results)
+    if not isinstance(training.get("metrics", {}), dict):
+        raise InputError(
+            f"{folder / _TRAINING} has metrics {training['metrics']!r:.80}, "
+            "but must name each; copy it again, or remove it."
+        )
     return training
 
 

@@ -229,7 +229,10 @@ def _settings(task, settings, is_trained, checkpoint, bert_config):
     if is_trained and checkpoint:
         defaults = kind.settings_from_checkpoint(checkpoint)
         found = {**defaults, **found, **task.settings}
-    return {**found, **(settings or {})}
+    length = kind.Settings.max_seq_length
+    length = min(length, bert_config.max_position_embeddings)
+    defaults = {"max_seq_length": length, **task.settings}
+    return {**defaults, **found, **(settings or {})}
 
 
 def _evaluate(model, kind, evaluations, output_dir, *, tune):

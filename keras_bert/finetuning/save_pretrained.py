@@ -11,6 +11,7 @@ from keras_bert.checkpoints.heads import CRF, heads_of, without_heads
 from keras_bert.checkpoints.keras_files import arrays_of, config_of_network
 from keras_bert.checkpoints.resize.checkpoint import write_checkpoint
 from keras_bert.errors import InputError
+from keras_bert.io.weight_paths import weights_by_path
 from keras_bert.io.whole_files import check_is_new
 from keras_bert.models.encoder import build_encoder
 
@@ -175,7 +176,7 @@ def _check_weights(arrays, expected):
 
 def _check_outputs(network, built, config, kind):
     """Raises InputError unless both networks compute the same."""
-    weights = {weight.path: weight for weight in network.weights}
+    weights = weights_by_path(network)
     for weight in built.weights:
         weight.assign(weights[weight.path])
     inputs = {

@@ -388,11 +388,10 @@ class Kind(tf.Module):
         ):
             if not is_right:
                 raise InputError(
-                    f"A task of the kind {self.name} {what}, but this one has "
-                    f"{given}."
+                    f"A {self.name} task {what}, but this one has {given}."
                 )
         if unknown := [x for x in self.spec.metrics if x not in self.metrics]:
             raise InputError(
-                f"The kind {self.name} has no metric {unknown[0]!r}; choose "
-                f"from {', '.join(self.metrics)}."
+                f"A {self.name} task has no metric {unknown[0]!r}; choose from "
+                f"{', '.join(self.metrics)}."
             )

@@ -1,7 +1,6 @@
 """Finds what the task of a model is, and builds the kind that it describes."""
 
 import dataclasses
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
-from keras_bert.io.whole_files import to_json
+from keras_bert.io.whole_files import read_json, to_json
 from keras_bert.kinds.fields import check_text_fields
 from keras_bert.kinds.hub_config import HubConfig
 from keras_bert.kinds.kind import Kind, TaskSpec
@@ -19,6 +18,9 @@ from keras_bert.tasks.base import Task
 from keras_bert.text.tokenizer import BertTokenizer
 
 _TASK = "task.json"
+_TASK_TYPES = {"kind": str, "settings": dict} | dict.fromkeys(
+    ("text_fields", "labels", "metrics"), list
+)
 # Settings that kinds once had, with the value that says nothing.
 _OLD_SETTINGS = {"bilstm_size": 0, "features": ""}
 
@@ -48,7 +50,7 @@ def make_settings(kind: str, values: Mapping[str, Any]) -> KindSettings:
     known = [field.name for field in dataclasses.fields(settings_class)]
     if unknown := [name for name in values if name not in known]:
         raise InputError(
-            f"The kind {kind} has no setting {unknown[0]!r}; its settings are "
+            f"A {kind} task has no setting {unknown[0]!r}; its settings are "
             f"{', '.join(known)}."
         )
     return settings_class(**values)
@@ -89,7 +91,8 @@ def settings_of(
 ) -> Any:
     """Returns the `kind.Settings` of a model; `values` override them.
 
-    A pre-trained model has the defaults of the kind.
+    A pre-trained model has the defaults of the kind, but does not read more
+    tokens than its tokenizer and network take.
 
     Raises InputError if it is a model of another kind, or a setting is wrong.
     """
@@ -101,16 +104,18 @@ def settings_of(
                 f"one of the kind {kind.name}, or a pre-trained model."
             )
         values = {**dataclasses.asdict(spec.settings), **values}
+    else:
+        length = kind.Settings.max_seq_length
+        length = checkpoint.longest_sequence(bert_config, length)
+        values = {"max_seq_length": length, **values}
     settings = make_settings(kind.name, values)
     bert_config.check_max_seq_length(settings.max_seq_length)
     return settings
 
 
 def read_spec(file: Path) -> TaskSpec:
-    """Reads a `task.json`."""
-    values = json.loads(file.read_text(encoding="utf-8"))
-    for name in ("text_fields", "labels", "metrics"):
-        values[name] = tuple(values[name])
+    """Reads a `task.json`; raises InputError if it is damaged."""
+    values = read_task_file(file)
     kind = get_kind(values["kind"])
     known = {field.name for field in dataclasses.fields(kind.Settings)}
     settings = {
@@ -120,6 +125,23 @@ def read_spec(file: Path) -> TaskSpec:
     }
     values["settings"] = make_settings(kind.name, settings)
     return TaskSpec(**values)
+
+
+def read_task_file(file: Path) -> dict[str, Any]:
+    """Reads a `task.json`, also one of a kind that is not known here.
+
+    Raises InputError if it is damaged.
+    """
+    values = read_json(file)
+    for name in {**_TASK_TYPES, **values}:
+        if not isinstance(values.get(name), _TASK_TYPES.get(name, ())):
+            raise InputError(
+                f"{file} has {name} {values.get(name)!r:.80}, but must have a "
+                "kind, settings, and lists of names as text_fields, labels "
+                "and metrics; copy it again."
+            )
+    lists = {name: x for name, x in values.items() if isinstance(x, list)}
+    return values | {name: tuple(map(str, x)) for name, x in lists.items()}
 
 
 def spec_to_json(spec: TaskSpec) -> str:

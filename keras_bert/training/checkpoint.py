@@ -3,7 +3,7 @@
 A checkpoint is a folder `step-00001000` with `model.safetensors` (the weights
 under their paths), `training_state.safetensors` (optimizer, dropout seeds and
 weights that only training needs), the sidecars of the run, and the checksums
-of what a run resumes from. Folders with other names, such as a copy
+of these files. Folders with other names, such as a copy
 `step-00001000-good`, are left alone.
 
 A run may choose to hold only the weights that it trains. All other weights must
@@ -12,13 +12,11 @@ then have their values before the checkpoint is restored.
 
 import contextlib
 import dataclasses
-import json
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import google_crc32c
 import keras
 import numpy as np
 import safetensors
@@ -27,17 +25,18 @@ from safetensors import numpy as safetensors_numpy
 
 from keras_bert.errors import InputError
 from keras_bert.io import whole_files
+from keras_bert.io.checksums import find_damage, write_checksums
 from keras_bert.io.folders import local_copy
-from keras_bert.io.paths import is_remote
 from keras_bert.io.safetensors_file import write_arrays
-from keras_bert.training.fingerprint import FINGERPRINT_FILE
+from keras_bert.io.weight_paths import weights_by_path
 from keras_bert.training.gradients import seed_variables
 
 _WEIGHTS = "model.safetensors"
 _STATE = "training_state.safetensors"
 _DROPOUT = "dropout_seed"
 _TRAINING_ONLY = "training_only"
-_CHECKSUMS = "checksums.json"
+# A user may edit the place of a base model.
+_NOT_CHECKED = {"adapters.json"}
 
 # Whether the checkpoints of a run hold a weight, by its path.
 Holds = Callable[[str], bool]
@@ -63,17 +62,20 @@ class TrainingState:
     result: keras.Model
     holds: Holds = every_weight
 
+    def __post_init__(self):
+        weights_by_path(self.network)  # before the training, not after it
+
     def variables(self) -> dict[str, dict[str, Any]]:
         """Returns the variables of each file of a checkpoint, by name."""
-        paths = {w.path for w in self.result.weights}
+        paths = weights_by_path(self.result)
         return {
             _WEIGHTS: _weights(self.result, self.holds),
             _STATE: self._optimizer_variables()
             | _numbered(_DROPOUT, seed_variables(self.network))
             | {
-                f"{_TRAINING_ONLY}/{w.path}": w
-                for w in self.network.weights
-                if w.path not in paths
+                f"{_TRAINING_ONLY}/{path}": w
+                for path, w in weights_by_path(self.network).items()
+                if path not in paths
             },
         }
 
@@ -178,10 +180,7 @@ def write_checkpoint(
         for name, arrays in files.items():
             write_arrays(path / name, arrays)
         whole_files.write_texts(path, sidecars)
-        # Not of all texts: a user may edit the place of a base model.
-        checked = {*files, FINGERPRINT_FILE} & {p.name for p in path.iterdir()}
-        checksums = {name: _checksum(path / name) for name in sorted(checked)}
-        (path / _CHECKSUMS).write_text(json.dumps(checksums, indent=2) + "\n")
+        write_checksums(path, {*files, *sidecars} - _NOT_CHECKED)
 
 
 def write_weights(
@@ -193,27 +192,6 @@ def write_weights(
     """Writes a checkpoint with the weights of a model under their paths."""
     weights = {p: w.numpy() for p, w in _weights(model, holds).items()}
     write_checkpoint(folder, {_WEIGHTS: weights}, sidecars)
-
-
-def find_damage(folder: Path) -> str | None:
-    """Returns what is wrong with a folder of `write_checkpoint`, or None.
-
-    A folder without checksums, such as one that a user made, is not checked.
-    Neither is one on a store, which checks its objects itself.
-    """
-    file = folder / _CHECKSUMS
-    if is_remote(folder) or not file.is_file():
-        return None
-    try:
-        checksums = dict(json.loads(file.read_bytes()))
-    except (TypeError, ValueError):
-        return f"{_CHECKSUMS} is damaged"
-    for name, checksum in checksums.items():
-        if not (folder / name).is_file():
-            return f"{name} is missing"
-        if _checksum(folder / name) != checksum:
-            return f"{name} is damaged"
-    return None
 
 
 def latest_step(folder: Path) -> int:
@@ -247,14 +225,6 @@ def checkpoint_of_step(folder: Path, step: int) -> Path:
     return checkpoint
 
 
-def _checksum(file):
-    checksum = google_crc32c.Checksum()
-    with file.open("rb") as opened:
-        for _ in checksum.consume(opened, 1 << 20):
-            pass
-    return checksum.hexdigest().decode()
-
-
 def _load(file):
     folder = local_copy(file.parent, [file.name])
     try:
@@ -279,7 +249,7 @@ def _folders(folder):
 
 
 def _weights(model, holds):
-    return {w.path: w for w in model.weights if holds(w.path)}
+    return {p: w for p, w in weights_by_path(model).items() if holds(p)}
 
 
 def _numbered(kind, variables):

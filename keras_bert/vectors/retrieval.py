@@ -95,13 +95,10 @@ def evaluate_retrieval(
     collection = read_collection(data_dir, config.split)
     num_cut = 0
 
-    def embed(texts, prompt_name, progress=None):
+    def embed(texts, prompt_name):
         nonlocal num_cut
         vectors, truncated = embedder.embed_and_tell(
-            texts,
-            prompt_name=prompt_name,
-            batch_size=config.batch_size,
-            progress=progress,
+            texts, prompt_name=prompt_name, batch_size=config.batch_size
         )
         num_cut += int(truncated.sum())
         return vectors
@@ -115,8 +112,9 @@ def evaluate_retrieval(
     with Progress("Searching", None, "documents") as progress:
         while chunk := list(itertools.islice(documents, _DOCUMENTS_PER_CHUNK)):
             new_ids, texts = zip(*chunk, strict=True)
-            search.add(embed(texts, of_documents, progress))
+            search.add(embed(texts, of_documents))
             ids += new_ids
+            progress.update(len(chunk))
     collection.check_ids(ids)
     embedder.log_truncated(num_cut, len(ids) + len(queries))
     run = {}

@@ -104,3 +104,13 @@ def test_the_weights_of_keras_itself_are_refused(tmp_path):
         InputError, match="'layers/dense/vars/0' is not a weight"
     ):
         read_file(file)
+
+
+def test_copies_of_a_weight_must_be_equal(tmp_path):
+    """A language model's head has a copy of the word embeddings."""
+    weight = "tf_bert_for_masked_lm/bert/embeddings/word_embeddings/weight:0"
+    with h5py.File(tmp_path / "tf_model.h5", "w") as opened:
+        for number, layer in enumerate(("bert", "mlm___cls")):
+            opened[f"{layer}/{weight}"] = np.full((31, 2), number, "f")
+    with pytest.raises(InputError, match="'mlm.*' differs from its copy"):
+        read_file(tmp_path / "tf_model.h5")

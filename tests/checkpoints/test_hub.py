@@ -41,6 +41,15 @@ class _Hub(http.server.BaseHTTPRequestHandler):
             "config.json": b'{"model_type": "bert"}',
             "pytorch_model.bin": b"weights",
         },
+        "some/old-sentences": {
+            "modules.json": b'[{"path": "0_BERT", "type": "a"}]',
+            "0_BERT/config.json": b"{}",
+            "0_BERT/pytorch_model.bin": b"weights",
+            "0_BERT/vocab.txt": b"[PAD]",
+            "1_Pooling/config.json": b"{}",
+            "2_Dense/model.safetensors": b"weights of the Dense",
+            "onnx/model.onnx": b"the same weights once more",
+        },
     }
 
     def do_GET(self):
@@ -58,7 +67,7 @@ class _Hub(http.server.BaseHTTPRequestHandler):
                 return self._answer(json.dumps(info).encode())
         elif parts[2:3] == ["resolve"]:
             files = self.repositories.get("/".join(parts[:2]), {})
-            return self._answer(files.get(parts[-1]))
+            return self._answer(files.get("/".join(parts[4:])))
         return self._answer(None)
 
     do_HEAD = do_GET
@@ -134,6 +143,15 @@ def test_an_address_is_resolved_once_a_run(tmp_path, monkeypatch):
 def test_the_bin_file_if_there_is_no_other(hub):
     done = hub("hf://some/older-bert")
     assert done.stdout.startswith("config.json pytorch_model.bin"), done.stderr
+
+
+def test_the_folders_of_all_modules(hub, tmp_path):
+    hub("hf://some/old-sentences")
+    (folder,) = (tmp_path / "home").rglob("snapshots/*")
+    files = {x.relative_to(folder).as_posix() for x in folder.rglob("*.*")}
+    assert files == {*_Hub.repositories["some/old-sentences"]} - {
+        "onnx/model.onnx"
+    }
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 import pytest
 from conftest import randomize
@@ -106,6 +108,28 @@ def test_any_other_difference_is_an_error(config, checkpoint, change, message):
         load_checkpoint(model, checkpoint)
     for weight, value in zip(model.weights, before, strict=True):
         np.testing.assert_array_equal(weight.numpy(), value)
+
+
+@pytest.mark.parametrize(
+    ("values", "difference"),
+    [
+        ({"num_attention_heads": 2}, "num_attention_heads is 2 and 3"),
+        ({"hidden_act": "gelu_erf"}, "hidden_act is 'gelu_erf' and 'gelu'"),
+        ({"layer_norm_eps": 1e-5}, "layer_norm_eps is 1e-05 and 1e-12"),
+        ({"directionality": "left_to_right"}, "'left_to_right' and 'bidi'"),
+        ({"hidden_dropout_prob": 0.3, "initializer_range": 0.1}, ""),
+    ],
+)
+def test_what_the_shapes_of_the_weights_do_not_tell_is_compared(
+    config, checkpoint, caplog, values, difference
+):
+    model = build_encoder(dataclasses.replace(config, **values))
+    load_checkpoint(model, checkpoint)  # without a config
+    assert not caplog.records
+    (checkpoint / "bert_config.json").write_text(config.to_json())
+    load_checkpoint(model, checkpoint)
+    assert len(caplog.records) == bool(difference)
+    assert difference in caplog.text
 
 
 def test_a_missing_or_truncated_file_is_named(

@@ -87,11 +87,13 @@ def test_a_name_on_the_hub_is_recognized(tmp_path, monkeypatch):
 
 def test_swapped_arguments_are_recognized(checkpoint, config):
     model = build_encoder(config)
-    for wrong in (model, None, 3):
+    for wrong in (model, 3):
         with pytest.raises(
             InputError, match="but must be a path; give first the model"
         ):
             load_checkpoint(checkpoint, wrong)
+    with pytest.raises(InputError, match="There is no checkpoint; give a path"):
+        load_checkpoint(model, None)
 
 
 def test_rows_that_no_word_piece_uses(checkpoint, config):

@@ -124,5 +124,5 @@ def test_a_scale_that_fits_no_weight_is_refused(tmp_path, ending, shape, scale):
 def test_numbers_of_another_package_are_refused(tmp_path):
     file = tmp_path / "model.safetensors"
     save_file({"layer.weight": np.ones((2, 2), "int8")}, file)
-    with pytest.raises(InputError, match="has layer.weight in 8 bits, as anot"):
+    with pytest.raises(InputError, match="has layer.weight as I8, as anot"):
         _ = Checkpoint.of(file).arrays

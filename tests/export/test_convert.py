@@ -160,7 +160,9 @@ def test_a_file_of_transformers_comes_back_unchanged(shared, tmp_path):
 def test_labels_and_tokenizer_settings_are_kept(config, tmp_path, vocab_file):
     model = build_classifier(config, num_labels=2)
     _save(model, config, tmp_path / "ours", vocab_file)
-    (tmp_path / "ours" / "task.json").write_text('{"labels": ["bad", "gut"]}')
+    task = {"kind": "my_own", "labels": ["bad", "gut"], "settings": {"a": 1}}
+    task |= {"text_fields": ["text"], "metrics": []}
+    (tmp_path / "ours" / "task.json").write_text(json.dumps(task))
     settings = TokenizerSettings(False, strip_accents=True)
     (tmp_path / "ours" / "tokenizer_config.json").write_text(
         settings.to_json(model_max_length=9)

@@ -143,10 +143,11 @@ def test_an_encoder_without_heads(encoder_checkpoint, tmp_path):
     version = export_pretrained(
         encoder_checkpoint,
         tmp_path / "served",
-        PretrainedExportConfig(normalize=True, max_seq_length=9),
+        PretrainedExportConfig(normalize=True),
     )
     model = json.loads((version / "assets" / "model.json").read_text())
     assert "fill_mask" not in model["signatures"]
+    assert model["max_seq_length"] == 16  # all positions, fewer than 128
     signatures = tf.saved_model.load(str(version)).signatures
     outputs = signatures["embed"](text=tf.constant(_TEXTS))
     assert "pooled" not in outputs

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from small_run import train_small
 
-from keras_bert.training.checkpoint import find_damage, latest_step
+from keras_bert.io.checksums import find_damage
+from keras_bert.training.checkpoint import latest_step
 
 _NUM_DAMAGES = 300
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from absl import logging
 
-from keras_bert.checkpoints.huggingface import UNTIED_DECODER
+from keras_bert.checkpoints.huggingface import UNTIED_BIAS, UNTIED_DECODER
 from keras_bert.checkpoints.names import StoredArray
 from keras_bert.checkpoints.resize.checkpoint import (
     read_checkpoint,
@@ -31,6 +31,7 @@ _AXES = {
     "embeddings/word_embeddings": 0,
     "masked_lm/output_bias": 0,
     UNTIED_DECODER: 1,
+    UNTIED_BIAS: 0,
 }
 
 

@@ -1,0 +1,47 @@
+"""Checksums of the files in a folder: they tell damage and other files."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+import google_crc32c
+
+from keras_bert.io.paths import is_remote
+
+CHECKSUMS_FILE = "checksums.json"
+
+
+def write_checksums(folder: Path, names: Iterable[str]) -> None:
+    """Writes the checksums of these files of a local folder into it."""
+    checksums = {name: _checksum(folder / name) for name in sorted(names)}
+    text = json.dumps(checksums, indent=2) + "\n"
+    (folder / CHECKSUMS_FILE).write_text(text)
+
+
+def find_damage(folder: Path) -> str | None:
+    """Returns which file differs from its checksum in what way, or None.
+
+    A folder without checksums, such as one that a user made, is not checked.
+    Neither is one on a store, which checks its objects itself.
+    """
+    file = folder / CHECKSUMS_FILE
+    if is_remote(folder) or not file.is_file():
+        return None
+    try:
+        checksums = dict(json.loads(file.read_bytes()))
+    except (TypeError, ValueError):
+        return f"{CHECKSUMS_FILE} is damaged"
+    for name, checksum in checksums.items():
+        if not (folder / name).is_file():
+            return f"{name} is missing"
+        if _checksum(folder / name) != checksum:
+            return f"{name} is damaged"
+    return None
+
+
+def _checksum(file):
+    checksum = google_crc32c.Checksum()
+    with file.open("rb") as opened:
+        for _ in checksum.consume(opened, 1 << 20):
+            pass
+    return checksum.hexdigest().decode()

@@ -1,0 +1,19 @@
+"""A network -> its weights by their paths, under which files hold them."""
+
+import collections
+from typing import Any
+
+from keras_bert.errors import InputError
+
+
+def weights_by_path(model: Any) -> dict[str, Any]:
+    """Returns the weights; raises InputError if two have one path."""
+    counts = collections.Counter(weight.path for weight in model.weights)
+    for path, count in counts.most_common(1):
+        if count > 1:
+            raise InputError(
+                f"{count} weights of the network have the path {path}, but a "
+                "checkpoint holds one weight under a path; give their layers "
+                "different names."
+            )
+    return {weight.path: weight for weight in model.weights}
