@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
+import importlib
 import logging
 import os
 import subprocess
@@ -13,6 +15,7 @@ import pytest
 import keras_bert
 from keras_bert.commands import main
 from keras_bert.commands.flags import Flags
+from keras_bert.io.whole_files import atomic_path
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -502,6 +505,59 @@ def test_ctrl_c_ends_with_a_sentence(capsys):
         raise KeyboardInterrupt
     assert ended.value.code == 130
     assert capsys.readouterr().err == "Stopped by Ctrl-C.\n"
+
+
+def test_a_reader_that_has_enough_ends_the_command():
+    script = _FAIL.replace("{error}(", "BrokenPipeError(")
+    done = _python("-c", script.replace("    raise", "    print(1)\n    raise"))
+    assert (done.returncode, done.stderr) == (128 + 13, "")
+
+
+def test_a_full_disk_names_the_file(tmp_path):
+    with (
+        pytest.raises(SystemExit) as ended,
+        main.exit_on_wrong_input(),
+        atomic_path(tmp_path / "a"),
+    ):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert ended.value.code == (
+        f"Error: {tmp_path}/a: No space left on device; free some disk space, "
+        "and repeat."
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments", "message"),
+    [
+        (
+            "predict",
+            ["--model_dir=a", "--beam_options=b"],
+            "--beam_options has no effect without --runner",
+        ),
+        (
+            "serve",
+            ["--model_dir=a", "--cache_dir=b"],
+            "--cache_dir has no effect without --model;",
+        ),
+        (
+            "extend_vocab",
+            ["--checkpoint=a", "--output_dir=b", "--num_new_pieces=9"],
+            "--num_new_pieces has no effect without --input_file",
+        ),
+        *(
+            (
+                "embed",
+                ["--input_file=a", "--output_file=b.jsonl", "--layers=1", flag],
+                f"{flag.partition('=')[0]} makes the vector of a text, but",
+            )
+            for flag in ("--pooling=max", "--dimensions=8", "--normalize=true")
+        ),
+    ],
+)
+def test_a_flag_without_effect_is_refused(command, arguments, message):
+    module = importlib.import_module(f"keras_bert.commands.{command}")
+    with pytest.raises(SystemExit, match=f"^Error: {message}"):
+        main.run(command, module, arguments)
 
 
 def test_an_error_of_the_system_names_the_path(tmp_path, capsys):

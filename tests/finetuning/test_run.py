@@ -342,7 +342,8 @@ def test_regression_of_single_texts(checkpoint, tmp_path):
             for i in range(60)
         ],
         "validation": [
-            {"text": "good " * i + "film", "label": str(i)} for i in range(5)
+            {"text": "good " * i + "film", "label": np.float32(i), "score": i}
+            for i in range(5)
         ],
     }
 
@@ -357,6 +358,7 @@ def test_regression_of_single_texts(checkpoint, tmp_path):
         labels=(),
         metrics=("pearson", "spearman"),
         read=read,
+        validation_splits=("validation", "test"),
     )
     results = finetune(
         task,
@@ -366,6 +368,13 @@ def test_regression_of_single_texts(checkpoint, tmp_path):
         config=CONFIG,
     )
     assert results["pearson"] > 0.8
+    assert set(results) == {"pearson", "spearman", "loss"}
+    with (tmp_path / "out" / "predictions.jsonl").open() as lines:
+        predictions = [json.loads(line) for line in lines]
+    assert [(p["gold"], p["score"]) for p in predictions] == [
+        (i, i) for i in range(5)
+    ]
+    assert predictions[4]["predicted_score"] > predictions[0]["predicted_score"]
     assert not (tmp_path / "out" / "test_predictions.tsv").exists()
     assert not (tmp_path / "out" / "confusion_matrix.png").exists()
 

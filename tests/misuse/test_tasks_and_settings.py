@@ -199,6 +199,19 @@ def test_settings(given, call, expected):
     ("a teacher of another kind",
      lambda x: x.finetune(_TASK, teacher=x.saved("regression")),
      Says("has the kind 'regression'")),
+    ("a weight without a teacher", lambda x: x.finetune(
+        _TASK, config=FinetuningConfig(distillation_weight=0.9)),
+     Says("distillation_weight needs a teacher")),
+    ("a temperature without a teacher", lambda x: x.finetune(
+        _TASK, config=FinetuningConfig(distillation_temperature=3.0)),
+     Says("distillation_temperature needs a teacher")),
+    *(
+        (f"the field {name!r}", lambda x, name=name: x.finetune(
+            _task(text_fields=(name,))(x)),
+         Says(f"{name!r} cannot be the name of a text field"))
+        for name in ("Review Text", "문장", "self", "text-a", "1st", "label",
+                     "a.b", "_a", "None", "")
+    ),
     ("a model of other labels to evaluate", lambda x: x.finetune(
         _TASK, checkpoint=x.saved("named"),
         config=FinetuningConfig(num_train_epochs=0)),

@@ -10,6 +10,7 @@ from keras_bert.predict.request_lines import (
     read_request,
     read_request_files,
     read_request_lines,
+    with_answer,
 )
 from keras_bert.predict.served_model import ServedModel
 
@@ -84,6 +85,16 @@ def test_lines_are_json_or_columns():
 )
 def test_a_line_of_one_text_is_that_text(line):
     assert _joined(ONE, line) == [line]
+
+
+def test_an_answer_does_not_replace_its_request():
+    row = {"joined": "a", "id": 1}
+    assert with_answer(row, {"joined": "b", "label": "c"}) == {
+        "joined": "a",
+        "id": 1,
+        "predicted_joined": "b",
+        "label": "c",
+    }
 
 
 def test_the_texts_after_the_first_make_a_list():

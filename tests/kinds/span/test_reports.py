@@ -53,6 +53,11 @@ def test_files(vocab_file, tmp_path):
     folder = tmp_path / "dev"
     span_kind(vocab_file).write_reports(folder, rows, answers)
     names = ["nbest_predictions.json", "predictions.json"]
+    # Questions of one id do not replace each other.
+    same = [{**row, "id": "q"} for row in rows]
+    span_kind(vocab_file).write_reports(tmp_path / "same", same, answers)
+    found = json.loads((tmp_path / "same" / names[1]).read_text())
+    assert found == dict(zip("1234", ["", "dog", "한", "x " * 17], strict=True))
     assert sorted(f.name for f in folder.iterdir()) == names
     ids = ["q1", "q2", "q3", "4"]
     assert json.loads((folder / names[1]).read_text()) == dict(
