@@ -185,7 +185,8 @@ def test_fit_learns_other_labels_with_a_new_head(saved):
 
 def test_a_file_without_names_of_its_labels(saved, make, config):
     _, folder = saved("classification", LABELS)
-    (folder / "task.json").unlink()
+    for name in ("task.json", "checksums.json"):
+        (folder / name).unlink()
     kind = make("classification", ("no", "maybe", "yes"))
     with pytest.raises(InputError, match="for other labels, give new_head"):
         _to_train(kind, config, folder)
