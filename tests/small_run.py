@@ -55,6 +55,7 @@ def train_small(
     selection=None,
     digests=None,
     callbacks=(),
+    evaluates_first=False,
 ):
     """Returns the model and the last row of the history."""
 
@@ -81,6 +82,7 @@ def train_small(
             train_batches=train_batches or first_batches,
             held_out_batches=None if selection else held_out_batches,
             selection=selection,
+            evaluates_first=evaluates_first,
         ),
         strategy=strategy or tf.distribute.get_strategy(),
         config=config,

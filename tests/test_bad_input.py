@@ -114,7 +114,7 @@ def test_wrong_input_of_finetuning_and_serving(script_folder, tmp_path):
         ),
         (
             {"n_best_size": 9},
-            "A classification task has no setting 'n_best_size'",
+            "The kind classification has no setting 'n_best_size'",
         ),
         ({}, "Label 'good' of example 1 is not one of the strings '0', '1'"),
         ({"data_dir": "absent"}, "No train file at absent/train.tsv"),

@@ -19,7 +19,8 @@ Args:
     checkpoint: The initial weights, with their config and vocabulary.
     input_file: Files or globs, separated by commas; may be .gz.
     output_dir: For checkpoints, metrics and the best model.
-    field: The field with the text; by default the whole line.
+    field: The field with the text, or several, such as title,text; by default
+        the whole line.
     dense: Layers after the pooling of the small network, such as 384:linear,
         if its vectors have another size.
     cache_dir: A local folder for the teacher's vectors and the encoded texts;

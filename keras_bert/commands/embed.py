@@ -23,7 +23,8 @@ Args:
         small English model in this package.
     input_file: Files or globs, separated by commas; may be .gz.
     output_file: Ends with .npy, or with .jsonl for --layers.
-    field: The field with the text; by default the whole line.
+    field: The field with the text, or several, such as title,text; by default
+        the whole line.
     prompt_name: The prompt before each text, such as query or document; by
         default that of the model.
     dimensions: The first numbers of each vector to keep.
@@ -59,6 +60,12 @@ def run(
     vocab_file: str | None = None,
     do_lower_case: bool | None = None,
 ):
+    for name in ("pooling", "normalize", "dimensions"):
+        if layers and flags[name].value is not None:
+            raise keras_bert.InputError(
+                f"--{name} makes the vector of a text, but --layers writes "
+                "hidden states of tokens; leave one of the two out."
+            )
     embedder = keras_bert.load_embedder(
         checkpoint,
         dimensions=dimensions,

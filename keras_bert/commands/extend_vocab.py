@@ -19,6 +19,10 @@ from collections.abc import Iterable
 
 import keras_bert
 
+NEEDS = dict.fromkeys(
+    ("num_new_pieces", "document_per_file", "text_field"), "input_file"
+)
+
 
 def define(flags):
     # Not a parameter, because there may be a list of words instead.

@@ -200,6 +200,18 @@ class Flags:
             names = " and ".join(f"--{name}" for name in missing)
             raise InputError(f"Give {names}; see {self._command} --help.")
 
+    def check_needs(self, needs: Mapping[str, str]) -> None:
+        """Raises InputError if a flag is given without the one that it needs.
+
+        A variable of the environment may be there for other calls.
+        """
+        for name, other in needs.items():
+            if self[name].present and not getattr(self, other):
+                raise InputError(
+                    f"--{name} has no effect without --{other}; give both, or "
+                    "leave it out."
+                )
+
     def help_text(self) -> str:
         """Returns what the command does, and its flags; required ones first."""
         groups = [

@@ -2,7 +2,8 @@
 
 A subcommand is a module with a function `run`; see `Flags`. It prints what it
 did, or returns figures to print. `define(flags)` adds flags, and
-`translate(flags)` sets flags by the flags of google-research/bert.
+`translate(flags)` sets flags by the flags of google-research/bert. `NEEDS` has
+the flags without effect if another is not given.
 """
 
 import contextlib
@@ -31,6 +32,12 @@ COMMANDS = (
 ).split()
 # Modules whose errors mean that a store such as s3:// did not answer.
 _STORES = ("aiohttp.", "botocore.", "gcsfs.", "google.auth.")
+# What to install for a module that is missing.
+_PACKAGES = dict.fromkeys(("tensorflow", "keras"), "tensorflow")
+_PACKAGES |= dict.fromkeys(
+    ("httptools", "prometheus_client", "starlette", "uvicorn"),
+    "'keras-bert-tf[serve]'",
+)
 _HELP = {"-h", "-help", "--help"}
 _COMPLETION = Path(__file__).with_name("completion.bash")
 
@@ -42,6 +49,8 @@ def main(command: str = "") -> None:
     sentence, and exits with status 1. Any other exception is a defect and shows
     its traceback.
     """
+    # As Ctrl-C: so a command removes what it has half written.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     words = [command] if command else []
     command, *arguments = [*words, *sys.argv[1:]] or ["--help"]
     if command in COMMANDS:
@@ -81,6 +90,7 @@ def run(name: str, module: ModuleType, arguments: Sequence[str]) -> None:
         if hasattr(module, "translate"):
             module.translate(flags)
         flags.check_required()
+        flags.check_needs(getattr(module, "NEEDS", {}))
         import_tensorflow()  # not before: --help and wrong flags need not wait
         from keras_bert.progress import shown_log
 
@@ -128,12 +138,18 @@ def exit_on_wrong_input() -> Iterator[None]:
     except KeyboardInterrupt:
         print("Stopped by Ctrl-C.", file=sys.stderr)
         sys.exit(128 + signal.SIGINT)
+    except BrokenPipeError:
+        # The reader of the output, such as head, has what it wants. Python
+        # would write the rest at its end, and complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(128 + signal.SIGPIPE)
     except ModuleNotFoundError as error:
-        if error.name not in ("keras", "tensorflow"):
+        package = (error.name or "").partition(".")[0]
+        if package not in _PACKAGES:
             raise
         sys.exit(
-            f"Error: This command needs the package {error.name}, which is not "
-            "installed; run pip install tensorflow."
+            f"Error: This command needs the package {package}, which is not "
+            f"installed; run pip install {_PACKAGES[package]}."
         )
     except Exception as error:
         is_of_store = type(error).__module__.startswith(_STORES)

@@ -30,6 +30,8 @@ from typing import Any
 
 import keras_bert
 
+NEEDS = {"beam_options": "runner"}
+
 
 def run(
     *texts,

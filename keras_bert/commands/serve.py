@@ -30,6 +30,9 @@ import sys
 from pathlib import Path
 
 import keras_bert
+from keras_bert.server.json_logs import log, write_logs_as_json
+
+NEEDS = {"cache_dir": "model"}
 
 
 def define(flags):
@@ -64,11 +67,18 @@ def run(
     for label in version_labels or []:
         place, _, number = label.partition("=")
         name, _, label_name = place.rpartition("/")
-        if not label_name or not number.isdecimal():
+        name = name or (names[0] if len(names) == 1 else "")
+        if not (name and label_name and number.isdecimal()):
             raise keras_bert.InputError(
-                f"{label!r} is not a label of a version, such as stable=1."
+                f"{label!r} is not a label of a version, such as stable=1, or "
+                f"of one of several models, such as {names[0]}/stable=1."
             )
-        labels.setdefault(name or names[0], {})[label_name] = int(number)
+        given = labels.setdefault(name, {}).setdefault(label_name, int(number))
+        if given != int(number):
+            raise keras_bert.InputError(
+                f"The label {label_name} is given for the versions {given} and "
+                f"{number}; give it once."
+            )
     key = os.environ.get("KERAS_BERT_API_KEY")
     if api_key_file:
         try:
@@ -78,13 +88,18 @@ def run(
             raise keras_bert.InputError(
                 f"{api_key_file} is not UTF-8 ({error}); save it as UTF-8."
             ) from error
-    if key == "":
-        raise keras_bert.InputError("The API key is empty.")
-    folders = [
-        keras_bert.finetuning.export_to_cache(checkpoint, cache_dir)
-        for checkpoint in model or []
-    ]
-    num_cut_off = keras_bert.serve(
+    if key is not None and len(key.splitlines()) != 1:
+        raise keras_bert.InputError(
+            f"The API key has {len(key.splitlines())} lines, but must be one."
+        )
+    serve = keras_bert.serve  # imports what the server needs
+    write_logs_as_json()
+    folders = []
+    for checkpoint in model or []:
+        log("preparing", model=checkpoint, cache_dir=cache_dir)
+        folder = keras_bert.finetuning.export_to_cache(checkpoint, cache_dir)
+        folders.append(folder)
+    num_cut_off = serve(
         dict(zip(names, [*folders, *(model_dir or [])], strict=True)),
         config,
         version_labels=labels,

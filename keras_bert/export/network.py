@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from keras_bert.errors import InputError
 from keras_bert.export import onnx_int8
+from keras_bert.io.whole_files import full_disk_named
 from keras_bert.predict.network import import_engine
 
 # The version of the operations that tf2onnx writes.
@@ -105,7 +106,10 @@ def write_openvino(
                 overflow_fix=nncf.OverflowFix.ENABLE
             ),
         )
-    openvino.save_model(network, file, compress_to_fp16=precision == "bfloat16")
+    with full_disk_named(file.name, RuntimeError):
+        openvino.save_model(
+            network, file, compress_to_fp16=precision == "bfloat16"
+        )
 
 
 def _fuse_layer_norms(network):

@@ -85,10 +85,7 @@ def evaluation_batches(
     The i-th row of the outputs belongs to the example at the i-th place. A
     batch has fewer than `batch_size` examples if each has several windows.
     """
-    if not isinstance(batch_size, (int, np.integer)) or batch_size < 1:
-        raise InputError(
-            f"batch_size is {batch_size!r}, but must be a whole number above 0."
-        )
+    check_batch_size(batch_size)
     order = np.argsort(examples.lengths, kind="stable")
     batches = examples.cut(order, batch_size)
     if len(batches) == 1:  # making a graph would take longer than the batch
@@ -132,3 +129,11 @@ def _cut(lengths, order, batch_size, by_length):
         pool = pool[np.argsort(lengths[pool], kind="stable")]
         batches += np.split(pool, range(batch_size, len(pool), batch_size))
     return batches
+
+
+def check_batch_size(batch_size: int) -> None:
+    """Raises InputError if it is not a whole number above 0."""
+    if not isinstance(batch_size, (int, np.integer)) or batch_size < 1:
+        raise InputError(
+            f"batch_size is {batch_size!r}, but must be a whole number above 0."
+        )

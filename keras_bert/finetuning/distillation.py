@@ -34,10 +34,11 @@ def check_distillation(
     """Raises InputError if a teacher does not fit, or if there is none."""
     layers = parse_layer_map(config.hidden_layer_map)
     if not teacher:
-        if layers:
-            raise InputError(
-                "hidden_layer_map needs a teacher; give a fine-tuned model."
-            )
+        for name in DistillationConfig.__annotations__:
+            if getattr(config, name) != getattr(DistillationConfig, name):
+                raise InputError(
+                    f"{name} needs a teacher; give a fine-tuned model."
+                )
         return
     found = finetuned_checkpoint(teacher)
     its_kind, its_config = read_kind(found)

@@ -348,9 +348,9 @@ class FinetunedModel:
         fields = self.kind.spec.text_fields
         if len(fields) != 2 or not isinstance(self.kind, Regression):
             raise InputError(
-                f"The model is a {self.kind.name} of {', '.join(fields)}, "
-                "which has no score for a query and a document; give a "
-                "reranker, or compare vectors with load_embedder."
+                f"A model of the kind {self.kind.name} with the texts "
+                f"{', '.join(fields)} has no score for a query and a document; "
+                "give a reranker, or compare vectors with load_embedder."
             )
         check_text(query, "The query")
         documents = check_text_list(documents, "documents")

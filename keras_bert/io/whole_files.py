@@ -66,27 +66,23 @@ def _made(path, is_shared):
         remove(replaced)
         remove(partial)
     try:
-        yield partial
-        _sync(partial)
-        if not partial.is_dir():
-            check_is_not_folder(path)
-        elif path.is_dir() and not is_shared:
-            # A folder cannot be renamed over a full one. The old one is only
-            # moved aside, so that a kill at any moment leaves one of the two.
-            path.replace(replaced)
-        try:
-            partial.replace(path)
-        except OSError:
-            if not (is_shared and path.is_dir()):
-                raise
-        _sync_names(path.parent)
-        if not is_shared:
-            remove(replaced)
-    except OSError as error:
-        # A full disk is found by calls that do not know the file.
-        if error.errno and not error.filename:
-            error.filename = str(path)
-        raise
+        with disk_error_named(path):
+            yield partial
+            _sync(partial)
+            if not partial.is_dir():
+                check_is_not_folder(path)
+            elif path.is_dir() and not is_shared:
+                # A folder cannot be renamed over a full one. The old one is
+                # only moved aside, so that a kill leaves one of the two.
+                path.replace(replaced)
+            try:
+                partial.replace(path)
+            except OSError:
+                if not (is_shared and path.is_dir()):
+                    raise
+            _sync_names(path.parent)
+            if not is_shared:
+                remove(replaced)
     finally:
         remove(partial)
 
@@ -210,6 +206,20 @@ def full_disk_named(
             f"Cannot write {path} ({reason}); free some disk space and run "
             "the same command again."
         ) from error
+
+
+@contextlib.contextmanager
+def disk_error_named(path: Path) -> Iterator[None]:
+    """Adds the path to an error of the system that names no file.
+
+    A full disk is found by calls that do not know the file.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno and not error.filename:
+            error.filename = str(path)
+        raise
 
 
 @contextlib.contextmanager

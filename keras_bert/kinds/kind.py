@@ -388,10 +388,11 @@ class Kind(tf.Module):
         ):
             if not is_right:
                 raise InputError(
-                    f"A {self.name} task {what}, but this one has {given}."
+                    f"A task of the kind {self.name} {what}, but this one has "
+                    f"{given}."
                 )
         if unknown := [x for x in self.spec.metrics if x not in self.metrics]:
             raise InputError(
-                f"A {self.name} task has no metric {unknown[0]!r}; choose from "
-                f"{', '.join(self.metrics)}."
+                f"The kind {self.name} has no metric {unknown[0]!r}; choose "
+                f"from {', '.join(self.metrics)}."
             )

@@ -181,6 +181,9 @@ class TokenClassificationSettings(LabelSmoothingSettings):
             tokens, and it may cut a word.
         crf: Whether the labels of a text are chosen together, with scores of
             which label follows which (a linear-chain CRF).
+        inner_punctuation: Characters that do not end a word of a text if there
+            is no space around them, such as - in Jean-Luc; by default, those
+            in the words of the training set.
     """
 
     # A window with [CLS] and [SEP] has room for two more tokens.
@@ -189,6 +192,7 @@ class TokenClassificationSettings(LabelSmoothingSettings):
         "words", choices=("words", "first", "simple")
     )
     crf: bool = False
+    inner_punctuation: str | None = None
 
     def __post_init__(self):
         super().__post_init__()

@@ -50,7 +50,7 @@ def make_settings(kind: str, values: Mapping[str, Any]) -> KindSettings:
     known = [field.name for field in dataclasses.fields(settings_class)]
     if unknown := [name for name in values if name not in known]:
         raise InputError(
-            f"A {kind} task has no setting {unknown[0]!r}; its settings are "
+            f"The kind {kind} has no setting {unknown[0]!r}; its settings are "
             f"{', '.join(known)}."
         )
     return settings_class(**values)

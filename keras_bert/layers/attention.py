@@ -110,10 +110,10 @@ class AttentionProbabilities(keras.layers.Layer):
         super().__init__(**kwargs)
         self.attention = attention
 
-    def call(self, x, input_mask):
-        return self.attention.probabilities(x, input_mask)
+    def call(self, x, input_mask, packed=False):
+        return self.attention.probabilities(x, input_mask, packed)
 
-    def compute_output_spec(self, x, input_mask):
+    def compute_output_spec(self, x, input_mask, packed=False):
         batch, length = input_mask.shape
         shape = (batch, self.attention.num_heads, length, length)
         return keras.KerasTensor(shape, "float32")

@@ -52,7 +52,8 @@ def build_dense(
     """Returns a part of a layer: [T, input_size] -> [T, units].
 
     Its kernel is truncated normal with the parent's `initializer_range`, and
-    its bias zero. It has the dtypes of the parent.
+    its bias zero. It has the dtypes of the parent, and is frozen if that is:
+    Keras freezes only the parts that a layer has when it is frozen.
     """
     layer = _Dense(
         units,
@@ -61,6 +62,7 @@ def build_dense(
             stddev=parent.initializer_range
         ),
         dtype=parent.dtype_policy,
+        trainable=parent.trainable,
         name=name,
     )
     layer.build((None, input_size))
@@ -72,7 +74,10 @@ def build_layer_norm(
 ) -> keras.layers.LayerNormalization:
     """Returns a part of a layer that has a `layer_norm_eps`: [..., size]."""
     layer = keras.layers.LayerNormalization(
-        epsilon=parent.layer_norm_eps, dtype=parent.dtype_policy, name=name
+        epsilon=parent.layer_norm_eps,
+        dtype=parent.dtype_policy,
+        trainable=parent.trainable,
+        name=name,
     )
     layer.build((None, size))
     return layer

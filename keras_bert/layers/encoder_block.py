@@ -54,6 +54,7 @@ class EncoderBlock(keras.layers.Layer):
             left_to_right=self.left_to_right,
             initializer_range=self.initializer_range,
             dtype=self.dtype_policy,
+            trainable=self.trainable,
             name="attention",
         )
         self.attention.build(x_shape, input_mask_shape)

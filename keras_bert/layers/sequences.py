@@ -83,15 +83,26 @@ class SequencePooling(keras.layers.Layer):
                 tokens_at(cls_positions, x), (-1, num_sequences, x.shape[-1])
             )
             return ops.cast(vectors, "float32")
-        numbers = ops.arange(1, num_sequences + 1, dtype="int32")
         mask = ops.cast(input_mask, "int32")
+        x = ops.cast(x, "float32")
+        if self.pooling == "max" and cls_positions.shape[1] == 1:
+            own = ops.where(ops.expand_dims(mask == 1, 2), x, _LOWEST)
+            return ops.max(own, axis=1, keepdims=True)
+        if self.pooling == "max":
+            # [B, K, S, H] would be large, so the sequences of all rows get
+            # numbers, and the padding of each row one more.
+            rows = ops.arange(ops.shape(mask)[0], dtype="int32")
+            numbers = mask + ops.expand_dims(rows, 1) * (num_sequences + 1)
+            own = ops.segment_max(
+                ops.reshape(x, (-1, x.shape[-1])),
+                ops.reshape(numbers, (-1,)),
+                ops.shape(mask)[0] * (num_sequences + 1),
+            )
+            own = ops.reshape(own, (-1, num_sequences + 1, x.shape[-1]))
+            return ops.maximum(own[:, 1:], _LOWEST)
+        numbers = ops.arange(1, num_sequences + 1, dtype="int32")
         # LiteRT has no index with a new axis.
         is_own = ops.expand_dims(mask, 1) == numbers[:, None]  # [B, K, S]
-        x = ops.cast(x, "float32")
-        if self.pooling == "max":
-            is_own, x = ops.expand_dims(is_own, 3), ops.expand_dims(x, 1)
-            own = ops.where(is_own, x, _LOWEST)
-            return ops.max(own, axis=2)  # [B, K, S, H] -> [B, K, H]
         weights = ops.cast(is_own, "float32")
         num_tokens = ops.sum(weights, axis=2, keepdims=True)
         return ops.matmul(weights, x) / ops.maximum(num_tokens, 1.0)

@@ -8,16 +8,11 @@ from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.layers.encoder_block import EncoderBlock
 
-# The dense layers of an EncoderBlock: the paths of their weights, and where
-# they are.
-_DENSE_LAYERS = {
-    "attention/query": "attention.query",
-    "attention/key": "attention.key",
-    "attention/value": "attention.value",
-    "attention/output": "attention.output_dense",
-    "intermediate": "intermediate",
-    "output": "output_dense",
-}
+# The dense layers of an EncoderBlock: the paths of their weights.
+_DENSE_LAYERS = (
+    "attention/query attention/key attention/value attention/output "
+    "intermediate output"
+).split()
 
 
 def check_lora(config: BertConfig, rank: int, targets: str) -> None:
@@ -50,7 +45,8 @@ def add_lora(model: keras.Model, rank: int, alpha: float, targets: str) -> None:
         )
     for block in blocks:
         for name in _choose(targets):
-            layer = operator.attrgetter(_DENSE_LAYERS[name])(block)
+            attribute = name.replace("/", ".").replace("output", "output_dense")
+            layer = operator.attrgetter(attribute)(block)
             layer.enable_lora(rank, lora_alpha=alpha)
 
 

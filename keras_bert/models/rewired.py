@@ -38,43 +38,23 @@ def with_hidden_states(
         (TensorShape([2, 5, 12]), TensorShape([2, 5, 12]))
     """
     names = {
-        f"hidden_{i}": f"layer_{i - 1}" if i else "flatten_tokens"
+        f"layer_{i - 1}" if i else "flatten_tokens": f"hidden_{i}"
         for i in layers
     }
-    extended = _with_layers(model, names.values())
-    outputs, found = extended.output
-    if missing := set(names.values()) - set(found):
+    tapped = _tapped(model, names, lambda layer, output, *_, **__: output)
+    outputs, found = tapped.output
+    if missing := set(names) - set(found):
         raise InputError(
             f"{model.name} has no {min(missing)} whose hidden states could be "
             "read; choose other layers, or a model whose encoder is trained."
         )
     hidden = {
         name: UnflattenTokens(name=name)(
-            found[layer], extended.input["input_mask"]
+            found[layer], tapped.input["input_mask"]
         )
-        for name, layer in names.items()
+        for layer, name in names.items()
     }
-    return keras.Model(extended.input, {**outputs, **hidden}, name=model.name)
-
-
-def _with_layers(model: keras.Model, names: Collection[str]) -> keras.Model:
-    """Returns a network with the outputs of a model, and of layers by name."""
-    found = {x.name: x.output for x in model.layers if x.name in names}
-    if found:
-        return keras.Model(model.input, (model.output, found))
-
-    # The encoder may be in a network within this one, such as the network of
-    # one row.
-    def call(layer, *args, **kwargs):
-        if not isinstance(layer, keras.Model):
-            return layer(*args, **kwargs)
-        outputs, of_layers = _with_layers(layer, names)(*args, **kwargs)
-        found.update(of_layers)
-        return outputs
-
-    inputs = _new_inputs(model)
-    outer = _call_layers(model, inputs, call)
-    return keras.Model(inputs, (outer.output, found))
+    return keras.Model(tapped.input, {**outputs, **hidden}, name=model.name)
 
 
 def can_pack(model: keras.Model) -> bool:
@@ -120,21 +100,21 @@ def with_attentions(model: keras.Model, layers: Iterable[int]) -> keras.Model:
         TensorShape([1, 3, 5, 5])
     """
     names = {f"layer_{i - 1}": f"attention_{i}" for i in layers}
-    inputs, found = _new_inputs(model), {}
-
-    def call(layer, *args, **kwargs):
-        if name := names.get(layer.name):
-            probabilities = AttentionProbabilities(layer.attention, name=name)
-            found[name] = probabilities(*args)
-        return layer(*args, **kwargs)
-
-    outputs = _call_layers(model, inputs, call).output
-    if missing := set(names.values()) - set(found):
+    if missing := set(names) - {layer.name for layer in model.layers}:
         raise InputError(
-            f"{model.name} has no {min(missing)}; choose other layers, or the "
-            "encoder itself."
+            f"{model.name} has no {names[min(missing)]}; choose other layers, "
+            "or the encoder itself."
         )
-    return keras.Model(inputs, {**outputs, **found}, name=model.name)
+
+    def read(layer, output, *args, **kwargs):
+        name = names[layer.name]
+        read = AttentionProbabilities(layer.attention, name=name)
+        return read(*args, **kwargs)
+
+    tapped = _tapped(model, names, read)
+    outputs, found = tapped.output
+    attentions = {name: found[layer] for layer, name in names.items()}
+    return keras.Model(tapped.input, {**outputs, **attentions}, name=model.name)
 
 
 def with_packed_rows(model: keras.Model) -> keras.Model:
@@ -175,6 +155,30 @@ def with_packed_rows(model: keras.Model) -> keras.Model:
         return layer(*args, **kwargs)
 
     return _call_layers(model, inputs, call)
+
+
+def _tapped(
+    model: keras.Model, names: Collection[str], read: Callable
+) -> keras.Model:
+    """Returns a network with the outputs of a model, and readings by layer.
+
+    `read` takes a layer of these names, its output and its inputs. The layer
+    may be in a network within this one, such as the network of one row.
+    """
+    inputs, found = _new_inputs(model), {}
+
+    def call(layer, *args, **kwargs):
+        if isinstance(layer, keras.Model) and isinstance(layer.input, dict):
+            outputs, inner = _tapped(layer, names, read)(*args, **kwargs)
+            found.update(inner)
+            return outputs
+        output = layer(*args, **kwargs)
+        if layer.name in names:
+            found[layer.name] = read(layer, output, *args, **kwargs)
+        return output
+
+    outer = _call_layers(model, inputs, call)
+    return keras.Model(inputs, (outer.output, found))
 
 
 def _all_in(values, found):

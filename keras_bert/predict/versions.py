@@ -14,7 +14,11 @@ from typing import Any
 from keras_bert.errors import InputError
 from keras_bert.io import folders
 from keras_bert.io.paths import is_remote, to_path
-from keras_bert.io.whole_files import read_json, write_error_named
+from keras_bert.io.whole_files import (
+    disk_error_named,
+    read_json,
+    write_error_named,
+)
 
 # The file in `assets` that tells of the model and its signatures.
 DESCRIPTION = "model.json"
@@ -66,7 +70,10 @@ def new_version(
     else:
         model_dir.mkdir(parents=True, exist_ok=True)
         parent, publish = model_dir, _rename
-    with tempfile.TemporaryDirectory(prefix=".partial-", dir=parent) as path:
+    with (
+        disk_error_named(model_dir),
+        tempfile.TemporaryDirectory(prefix=".partial-", dir=parent) as path,
+    ):
         version = NewVersion(Path(path, "version"))
         version.path.mkdir()
         yield version

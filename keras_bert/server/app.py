@@ -87,25 +87,28 @@ class App:
         self._batcher = Batcher(config)
         self._json_thread = ThreadPoolExecutor(1)
         self._other_protocols = Router()
-        started = int(time.time())
+        self._started = int(time.time())
         self._routes = Routes(
             {
                 "/page/models": Route("page_models"),
                 **dict.fromkeys(_PAGE_FILES, Route("page", needs_key=False)),
-            }
+            },
+            models,
         )
         # Each takes a request and what is logged of it, and returns a response
         # or JSON, perhaps as an awaitable.
         self._answers: dict[str, Callable[[Request, dict], Any]] = {
             "": self._refuse_path,
-            **{name: self._ask for name in _READERS},
+            **{name: self._ask for name in ("root", *_READERS)},
             "healthz": lambda *_: '{"status": "alive"}',
             "readyz": self._ready,
             "metrics": lambda *_: Response(
                 self._metrics.text(), media_type=CONTENT_TYPE
             ),
             "openapi": lambda *_: self._routes.openapi,
-            "models": lambda *_: model_status.openai_json(models, started),
+            "models": lambda *_: model_status.openai_json(
+                models, self._started
+            ),
             "status": self._status,
             "metadata": self._metadata,
             "info": self._info,
@@ -127,8 +130,8 @@ class App:
 
     async def _respond(self, request: Request) -> Response:
         """Finds the route and its answer, or makes an error of what failed."""
-        path, method = request.scope["path"], request.method
-        route, names = self._routes.find(method, path)
+        method = request.method
+        route, names = self._routes.find(method, request.scope["path"])
         request.scope.update(path_params=names, schema=route.schema)
         # Holds only names that the server knows, not what a client wrote.
         record: dict[str, Any] = {"route": route.name, "model": ""}
@@ -140,7 +143,9 @@ class App:
             if inspect.isawaitable(answer):
                 answer = await answer
         except (Exception, asyncio.CancelledError) as error:
-            answer = _error_response(path, self._refusal_of(error))
+            answer = _error_response(
+                _is_openai(request), self._refusal_of(error)
+            )
         if isinstance(answer, str):
             no_store = {"Cache-Control": "no-store"}
             answer = Response(answer, 200, no_store, "application/json")
@@ -179,7 +184,7 @@ class App:
         if isinstance(error, asyncio.CancelledError):
             self.num_cut_off += 1
             return Refusal(
-                "The server ended before the answer; ask again.", 503
+                "The server shut down before it answered; try again.", 503
             )
         log("error", type=type(error).__name__, frames=frames_of(error))
         return Refusal("An internal error; the server's log has more.", 500)
@@ -191,6 +196,9 @@ class App:
 
     def _status(self, request, record):
         names = request.path_params
+        if _is_openai(request):
+            name = self._model_named(names["model"], record).name
+            return model_status.openai_model_json(name, self._started)
         if names["model"] not in self._models:
             return model_status.status_json(names["model"][:100], [], None)
         model, number = self._model_in_path(names, record)
@@ -218,6 +226,10 @@ class App:
                 model = self._model_named(values.get("model", name), record)
                 values["model"] = model.name
                 schema = request.scope["schema"]
+                if record["route"] == "root":
+                    path = vector_requests.path_of(values)
+                    route, _ = self._routes.find("POST", path)
+                    record["route"], schema = route.name, route.schema
                 self._routes.check(values, schema, "The body")
             return await self._call(
                 request, len(body), values, model, number, record
@@ -316,9 +328,18 @@ def _page_file(request, record):
     return Response(file.read_bytes(), 200, _PAGE_HEADERS, media_type)
 
 
-def _error_response(path, refusal):
+def _is_openai(request):
+    """Returns whether a client has OpenAI's forms, by the path or its SDK.
+
+    The path of a model is one of TensorFlow Serving's too.
+    """
+    is_sdk = "x-stainless-lang" in request.headers
+    return is_sdk or request.scope["path"] in _OPENAI
+
+
+def _error_response(is_openai, refusal):
     error: Any = refusal.sentence
-    if path in _OPENAI:
+    if is_openai:
         is_ours = refusal.status >= 500
         error = {
             "message": refusal.sentence,

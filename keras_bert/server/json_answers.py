@@ -121,9 +121,20 @@ def check_whole(outputs: Outputs, values: Values) -> None:
         )
 
 
+def finite(numbers: np.ndarray) -> np.ndarray:
+    """Returns numbers that JSON has; raises Refusal if some are not."""
+    if not np.isfinite(numbers).all():
+        raise Refusal(
+            "The model answered with NaN or infinity, which JSON does not "
+            "have; check its weights.",
+            500,
+        )
+    return numbers
+
+
 def _shortened(outputs, size):
     """Returns the first numbers of each vector, with the whole one's length."""
-    vectors = outputs["embedding"].astype(np.float32)
+    vectors = finite(outputs["embedding"].astype(np.float32))
     if size == vectors.shape[1]:
         return vectors
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)

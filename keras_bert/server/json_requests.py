@@ -214,6 +214,11 @@ def _from_columns(columns, inputs):
     for name in inputs:
         if name not in columns:
             raise Refusal(f"Missing named input: {name} in 'inputs' object.")
+    for name in columns.keys() - inputs.keys():
+        raise Refusal(
+            f"'inputs' has {shown(name)}, but the signature has only the "
+            f"inputs {', '.join(inputs)}."
+        )
     return columns
 
 

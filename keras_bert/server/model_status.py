@@ -70,11 +70,14 @@ def info_json(name: str, version: Version, config: ServerConfig) -> str:
 
 def openai_json(names: Iterable[str], since: int) -> str:
     """Returns OpenAI's list of models."""
-    data = [
-        {"id": x, "object": "model", "created": since, "owned_by": "keras_bert"}
-        for x in names
-    ]
-    return json.dumps({"object": "list", "data": data})
+    data = ", ".join(openai_model_json(name, since) for name in names)
+    return f'{{"object": "list", "data": [{data}]}}'
+
+
+def openai_model_json(name: str, since: int) -> str:
+    """Returns OpenAI's description of a model."""
+    values = {"id": name, "object": "model", "created": since}
+    return json.dumps(values | {"owned_by": "keras_bert"})
 
 
 def readiness_json(models: Mapping[str, ModelVersions]) -> str:

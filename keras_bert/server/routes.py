@@ -5,7 +5,7 @@ The schemas of bodies in it also say what is refused.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import NoneType
 from typing import Any, NamedTuple
@@ -14,9 +14,10 @@ from keras_bert.server.json_requests import shown
 from keras_bert.server.refusal import Refusal
 
 _TEXT = (Path(__file__).parent / "openapi.json").read_text(encoding="utf-8")
-# As in TensorFlow Serving, whose versions are integers of 64 bits.
+# As in TensorFlow Serving, whose versions are integers of 64 bits. It has no
+# model with a slash in its name.
 _MODEL = (
-    r"(?P<model>[^/:]+)"
+    r"(?P<model>NAMES[^/:]+)"
     r"(/versions/(?P<version>[0-9]{1,19})|/labels/(?P<label>[^/:]+))?"
 )
 _TYPES = {"string": str, "integer": int, "boolean": bool, "array": list}
@@ -45,17 +46,22 @@ class Routes:
 
     Args:
         pages: More paths for GET, with their routes.
+        models: The names of the models.
     """
 
     openapi = _TEXT
 
-    def __init__(self, pages: Mapping[str, Route]):
+    def __init__(self, pages: Mapping[str, Route], models: Iterable[str]):
+        names = "".join(f"{re.escape(name)}|" for name in models)
+        any_model = _MODEL.replace("NAMES", names)
         document = json.loads(_TEXT)
         self._schemas = document["components"]["schemas"]
         self._exact = {("GET", path): route for path, route in pages.items()}
         self._patterns = []
         for path, operations in document["paths"].items():
-            pattern = re.compile(path.replace("{model}", _MODEL), re.I | re.A)
+            pattern = re.compile(
+                path.replace("{model}", any_model), re.I | re.A
+            )
             for method in {"get", "post"} & set(operations):
                 route = _route(operations[method])
                 if "{model}" in path:
@@ -96,9 +102,16 @@ class Routes:
                     field = self._resolved(schema["properties"][key])
                     about = field.get("description", "")
                     raise Refusal(f"{name} has no {key}. {about}".strip())
-            for key, field in schema.get("properties", {}).items():
+            fields = schema.get("properties", {})
+            for key, field in fields.items():
                 if key in value:
                     self.check(value[key], field, key)
+            is_closed = schema.get("additionalProperties") is False
+            for key in value.keys() - fields.keys() if is_closed else ():
+                raise Refusal(
+                    f"{name} has the key {shown(key)}, which is not read here; "
+                    f"the keys are {', '.join(fields)}."
+                )
         elif isinstance(value, list):
             for entry in value:
                 self.check(entry, schema["items"], f"Part of {name}", about)

@@ -32,7 +32,7 @@ def serve(
 
     Then /readyz says that the server is not ready, requests that have begun
     are answered, and the function returns. Logs are lines of JSON on standard
-    output; the first says which port is open.
+    output; the line `listening` says which port is open.
 
     Args:
         models: Maps a name to the folder with the versions of the model. A
@@ -101,10 +101,10 @@ def load_models(
             raise InputError(f"{name!r} has a label; the models are {known}.")
     loaded = {}
     for name, folder in models.items():
-        if not name or set(name) & set("/:"):
+        if ":" in name or not all(name.split("/")):
             raise InputError(
-                f"{name!r} cannot be in a URL; give a --model_name without / "
-                "and :."
+                f"{name!r} cannot be in a URL; give a --model_name without :, "
+                "and with / only between its parts."
             )
         loaded[name] = ModelVersions(
             name, to_path(folder), Servable, version_labels.get(name, {})

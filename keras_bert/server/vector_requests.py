@@ -33,6 +33,13 @@ _PROMPTS: Mapping[Any, tuple[str, ...]] = {
 }
 
 
+def path_of(values: Mapping[str, Any]) -> str:
+    """Returns the route whose form a body has that was sent to /."""
+    if "query" in values:
+        return "/rerank"
+    return "/similarity" if isinstance(values.get("inputs"), dict) else "/embed"
+
+
 def read_embeddings(values: Mapping[str, Any], servable: Any) -> Call:
     """Reads OpenAI's request for vectors."""
     return _call(
@@ -81,7 +88,7 @@ def read_rerank(values: Mapping[str, Any], servable: Any) -> Call:
     def write(outputs):
         may_cut = is_cohere or values.get("truncate")
         json_answers.check_whole(outputs, {"truncate": may_cut})
-        scores = outputs["score"].astype(float)
+        scores = json_answers.finite(outputs["score"].astype(float))
         if activation == "linear" and not is_raw:
             scores = 1 / (1 + np.exp(-scores))
         results = []

@@ -55,9 +55,10 @@ class TrainConfig(DeviceConfig):
         stable_proportion: Share of the steps before this decay begins; the
             rate stays at its peak from the warm-up to then (warm-up-stable-
             decay, arXiv 2404.06395).
-        max_train_time: Minutes after which the run ends at the latest; the
-            rate has fallen to 0 by then. Evaluations and interrupted processes
-            count. A slow machine takes fewer steps, so two such runs differ.
+        max_train_time: Minutes after which no step begins; the rate has
+            fallen to 0 by then, and the last evaluation follows. Evaluations
+            before it and interrupted processes count. A slow machine takes
+            fewer steps, so two such runs differ.
         train_batch_size: Examples per step, over all devices and workers.
         eval_batch_size: Examples per batch of the evaluation.
         weight_decay_rate: Decay of all weights but biases and layer norms.

@@ -23,7 +23,8 @@ class BatchGradients:
     The loss of an output is the weighted mean over all labels of the batch or,
     with a `BatchObjective`, a function of all rows: on all replicas, workers
     and micro-batches. The losses of the outputs are added, each times its
-    weight. The gradients are this replica's part of a sum over replicas.
+    weight. To these come the losses of layers: those of `add_loss` and of
+    regularizers. The gradients are this replica's part of a sum over replicas.
 
     Every row of the global batch gets its own dropout masks. On one device
     these are the same as Keras' own training would draw.
@@ -96,10 +97,14 @@ class BatchGradients:
         return bool(self._batch_objectives) and is_split
 
     def _forward(self, features, seeds):
-        """Returns outputs, the seeds after them, and updates of variables."""
+        """Returns outputs, seeds after them, updates of variables, losses.
+
+        The losses are those that layers add, and the regularizers'.
+        """
         given = zip(self._seeds, seeds, strict=True)
-        with keras.StatelessScope(given) as scope:
+        with keras.StatelessScope(given, collect_losses=True) as scope:
             outputs = self.network(features, training=True)
+        losses = [*scope.losses, *self.network.losses]
         updates = [
             (variable, scope.get_current_value(variable))
             for variable in self.network.non_trainable_variables
@@ -107,7 +112,7 @@ class BatchGradients:
             and not any(variable is seed for seed in self._seeds)
         ]
         seeds = [scope.get_current_value(v) for v in self._seeds]
-        return outputs, seeds, updates
+        return outputs, seeds, updates, losses
 
     def _of_part(self, data, totals, seeds, slopes):
         """Returns gradients and sums of a part of the batch, and new seeds.
@@ -117,12 +122,16 @@ class BatchGradients:
         features, labels, weights = data
         labels = self.all_labels(features, labels)
         with tf.GradientTape() as tape:
-            outputs, seeds, updates = self._forward(features, seeds)
+            outputs, seeds, updates, losses = self._forward(features, seeds)
             loss = tf.constant(0.0)
             for name, objective in self._label_objectives.items():
                 values = objective.loss(labels[name], outputs[name])
                 mean = weighted_mean(values, weights[name], totals[name])
                 loss += objective.weight * mean
+            for x in losses:
+                # The mean of all parts, as Keras takes it of its replicas.
+                num_parts = self.num_parts * distribution.num_replicas()
+                loss += tf.cast(tf.reduce_sum(x), loss.dtype) / num_parts
             loss = self.scale_loss(loss)
         for variable, value in updates:  # such as the means of a batch norm
             variable.assign(value)
@@ -140,10 +149,14 @@ class BatchGradients:
     def _accumulate(self, data, totals, seeds, slopes):
         """As `_of_part` of the whole batch, one micro-batch at a time."""
 
+        absent = set()  # variables on which the loss does not depend
+
         def add(i, part, seeds, so_far):
             gradients, sums, seeds = self._take_gradients(
                 part[0], totals, seeds, part[1]
             )
+            absent.update(j for j, x in enumerate(gradients) if x is None)
+            gradients = [0.0 if x is None else x for x in gradients]
             more = gradients, sums
             return seeds, tf.nest.map_structure(tf.add, so_far, more)
 
@@ -156,7 +169,10 @@ class BatchGradients:
             },
         )
         seeds, total = self._over_parts(add, (data, slopes or {}), seeds, none)
-        return *total, seeds
+        gradients, sums = total
+        for i in absent:
+            gradients[i] = None
+        return gradients, sums, seeds
 
     def _all_outputs(self, features, seeds):
         """The outputs of the batch objectives for all rows of this replica."""
@@ -197,7 +213,7 @@ class BatchGradients:
         return seeds, result
 
     def _outputs_only(self, features, seeds):
-        outputs, seeds, _ = self._forward(features, seeds)
+        outputs, seeds, *_ = self._forward(features, seeds)
         return {name: outputs[name] for name in self._batch_objectives}, seeds
 
     def _slopes(self, labels, outputs, weights):

@@ -94,7 +94,14 @@ def weighted_mean(
     weights = ops.cast(weights, "float32")
     if total is None:
         total = ops.sum(weights)
-    return ops.sum(weights * values) / (total + 1e-5)
+    return weighted_sum(values, weights) / (total + 1e-5)
+
+
+def weighted_sum(values: Tensor, weights: Tensor) -> Tensor:
+    """sum(weights * values); one of them may have more axes, of size 1."""
+    if len(weights.shape) != len(values.shape):  # labels [B, 1], a loss [B]
+        weights = ops.reshape(weights, ops.shape(values))
+    return ops.sum(weights * values)
 
 
 def _ids(labels, logits):

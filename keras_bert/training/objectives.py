@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from keras_bert.training.losses import Tensor, soft_squared_error
+from keras_bert.training.losses import Tensor, soft_squared_error, weighted_sum
 
 # A figure's weighted sum and the sum of the weights, by the figure's name.
 Sums = dict[str, tuple[Tensor, Tensor]]
@@ -51,7 +51,7 @@ class Objective:
         """Sums the loss and the metrics over the labels of a batch or part."""
         total = ops.sum(weights)
         return {
-            name: (ops.sum(weights * function(labels, outputs)), total)
+            name: (weighted_sum(function(labels, outputs), weights), total)
             for name, function in self._functions().items()
         }
 

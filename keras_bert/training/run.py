@@ -5,6 +5,7 @@ import dataclasses
 import functools
 import json
 import math
+import random
 import signal
 import sys
 import threading
@@ -55,6 +56,7 @@ _CONFIG = "train_config.json"
 _NUM_ROWS = 100
 # The status that a shell reports for a process ended by SIGTERM.
 _STATUS = 128 + signal.SIGTERM
+_BUILDING = threading.Lock()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -176,9 +178,12 @@ class Run:
         if self.starts_over and self._writes:
             for name in ("checkpoints", "best", "history.csv"):
                 remove(self._folder / name)
-        keras.utils.set_random_seed(self.config.random_seed)
         checkpoint = self._find_checkpoint()
-        with self.strategy.scope(), precision(self.config.precision):
+        with (
+            _seeded(self.config.random_seed),
+            self.strategy.scope(),
+            precision(self.config.precision),
+        ):
             self._build(checkpoint)
         self.history = History(self._folder, self.step)
         self._callbacks = Callbacks(
@@ -214,9 +219,10 @@ class Run:
             with atomic_path(self._folder / ".writable") as path:
                 path.touch()
             remove(self._folder / ".writable")
-        num_steps = self.plan.num_train_steps
+        num_steps, limit = self.plan.num_train_steps, self.config.max_train_time
         self._row_begin = self.step
         self._shown: dict[str, float] = {}
+        self._ends_at_once = False
         with (
             lost_worker_named(self.strategy),
             checkpoint_writer(
@@ -225,11 +231,21 @@ class Run:
                 sidecars={_CONFIG: self.config.to_json(), **self._texts},
                 keep_max=self.config.keep_checkpoint_max,
             ) as self._save,
+            # With a limit of time, nobody knows how many steps there are.
             Progress(
-                "Training", num_steps, initial=self.step
+                "Training", None if limit else num_steps, initial=self.step
             ) as self._progress,
-            _sigterm_noted() as self._signals,
+            self._sigterm_noted() as self._signals,
         ):
+            logging.info(
+                f"The run starts at step {self.step}; a checkpoint is written "
+                f"every {self._interval} steps"
+            )
+            if self.step and self.callbacks:
+                logging.warning(
+                    "Callbacks such as EarlyStopping count anew from step "
+                    f"{self.step}, where the run resumes."
+                )
             self._callbacks.call("on_train_begin")
             if is_due:
                 self._end_interval()
@@ -337,7 +353,6 @@ class Run:
         )
         if checkpoint:
             self._state.restore(checkpoint)
-            logging.info(f"Resuming from the checkpoint of step {self.step}")
         elif trainee.init_moments:
             self._state.restore_moments(trainee.init_moments)
 
@@ -425,6 +440,8 @@ class Run:
         self._row_begin = self.step
         self.history.add({"step": self.step, **figures})
         self._shown = {"loss": figures["loss"]}
+        if limit := self.config.max_train_time:
+            self._shown["minutes left"] = limit - self._minutes()
 
     def _add_to_row(self, figures):
         self.history.add(
@@ -445,7 +462,13 @@ class Run:
         Also completes an interval that was interrupted, and gives the figures
         of the initial weights at step 0.
         """
-        figures = self._evaluate()
+        # All steps are saved, so nobody needs to wait for the evaluation.
+        self._ends_at_once = True
+        try:
+            figures = self._evaluate()
+        finally:
+            self._ends_at_once = False
+            self._exit_if_terminated()
         if not math.isfinite(figures.get("loss", 0.0)):
             self._refuse("The held-out loss is not finite", self.step)
         self._add_to_row(
@@ -502,12 +525,35 @@ class Run:
 
     def _exit_if_terminated(self):
         if self._signals:
-            saved = " and saved" if self._writes else ""
+            saved = " and saved" if self._writes and self.step else ""
             logging.warning(
                 f"Stopped by SIGTERM{saved} at step {self.step}; the same "
-                "command resumes from the last checkpoint."
+                "command goes on from there."
             )
             sys.exit(_STATUS)
+
+    @contextlib.contextmanager
+    def _sigterm_noted(self):
+        """Notes SIGTERM in a list, instead of ending the process.
+
+        A scheduler sends it before it takes the machine away.
+        """
+        signals: list[int] = []
+        # Python delivers signals to its main thread only.
+        if threading.current_thread() is not threading.main_thread():
+            yield signals
+            return
+
+        def note(number, frame):
+            signals.append(number)
+            if self._ends_at_once:
+                sys.exit(_STATUS)
+
+        before = signal.signal(signal.SIGTERM, note)
+        try:
+            yield signals
+        finally:
+            signal.signal(signal.SIGTERM, before)
 
     def _refuse(self, what, step):
         raise InputError(
@@ -517,20 +563,18 @@ class Run:
 
 
 @contextlib.contextmanager
-def _sigterm_noted() -> Iterator[list[int]]:
-    """Notes SIGTERM in a list, instead of ending the process.
+def _seeded(seed: int) -> Iterator[None]:
+    """Seeds Python and NumPy, from which Keras takes the seeds of layers.
 
-    A scheduler sends it before it takes the machine away.
+    Afterwards they go on as if nothing had been drawn. These states are the
+    process's, so one thread at a time may build.
     """
-    signals: list[int] = []
-    # Python delivers signals to its main thread only.
-    if threading.current_thread() is not threading.main_thread():
-        yield signals
-        return
-    before = signal.signal(
-        signal.SIGTERM, lambda number, frame: signals.append(number)
-    )
-    try:
-        yield signals
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    with _BUILDING:
+        states = random.getstate(), np.random.get_state()
+        random.seed(seed)
+        np.random.seed(seed)
+        try:
+            yield
+        finally:
+            random.setstate(states[0])
+            np.random.set_state(states[1])

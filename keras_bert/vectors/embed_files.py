@@ -13,7 +13,6 @@ from pathlib import Path
 import keras
 import numpy as np
 import tensorflow as tf
-from absl import logging
 
 from keras_bert.errors import InputError
 from keras_bert.io.input_files import check_is_no_input, expand_globs
@@ -83,7 +82,8 @@ def embed_files(
             file.
         field: The field with the text: a key of JSON objects, one per line,
             or a column that the first line of a file names, with tabs between
-            the columns. By default, the whole line is the text.
+            the columns. By default, the whole line is the text. The texts of
+            several fields, such as "title,text", are joined by a space.
         prompt_name: The prompt before each text, by default that of the model;
             "" for none.
         batch_size: Number of texts in a batch.
@@ -108,7 +108,7 @@ def embed_files(
         )
     files = expand_globs(input_file)
     check_is_no_input(output_file, files)
-    columns = (field,) if field else ()
+    columns = field.split(",") if field else ()
     output = ResumableFile(output_file)
     prompt = embedder.settings.prompt(prompt_name)
     hidden_states = HiddenStates(embedder, layers) if layers else None
@@ -160,7 +160,7 @@ def embed_files(
 
 def read_texts(input_file: str, field: str | None) -> Iterator[str]:
     """Yields the texts of files that `embed_files` gives vectors, in order."""
-    columns = (field,) if field else ()
+    columns = field.split(",") if field else ()
     for line in read_request_files(expand_globs(input_file), columns):
         yield _text_of(line, field)
 
@@ -173,33 +173,34 @@ def _npy_header(*shape: int) -> bytes:
 
 
 def _text_of(line: RequestLine, field: str | None) -> str:
-    """Returns the text of a line: the whole of it, or one of its fields."""
+    """Returns the text of a line: the whole of it, or some of its fields."""
     place = capitalized(line.place)
     values = json_object(line.text)
+    parts = [line.text]
     if field is None:
         if line.number == 1 and values is not None:
-            logging.warning(
-                "%s is a JSON object, and its vector is the vector of the "
-                "whole line. If one of its fields is the text, give its name.",
-                place,
+            raise InputError(
+                f"{place} is a JSON object; give the field that has the text, "
+                "such as --field=text."
             )
-        text = line.text
     else:
+        names = field.split(",")
         if line.columns:
             parts = line.text.split("\t")
             is_row = len(parts) == len(line.columns)
             values = (
                 dict(zip(line.columns, parts, strict=True)) if is_row else {}
             )
-        if values is None or field not in values:
+        if values is None or not values.keys() >= {*names}:
             raise InputError(
                 f"{place} has no field {field!r}; give JSON objects with this "
                 "field, or a header with this column and as many columns in "
                 "each line."
             )
-        text = values[field]
-    check_text(text, f"The text of {line.place}")
-    return text
+        parts = [values[name] for name in names]
+    for part in parts:
+        check_text(part, f"The text of {line.place}")
+    return " ".join(parts)
 
 
 class HiddenStates:
@@ -221,10 +222,10 @@ class HiddenStates:
         )
         count = sum(x.name.startswith("layer_") for x in encoder.layers)
         for number in layers:
-            if number not in range(-count, count):
+            if type(number) is not int or not -count <= number < count:
                 raise InputError(
-                    f"There is no layer {number}: the model has {count}, from "
-                    f"{-count} to -1, or from 0 to {count - 1}."
+                    f"There is no layer {number!r}: the model has {count}, "
+                    f"from {-count} to -1, or from 0 to {count - 1}."
                 )
         self._embedder, self._layers = embedder, layers
         numbers = [number % count + 1 for number in layers]

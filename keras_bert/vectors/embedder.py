@@ -1,6 +1,7 @@
 """A checkpoint -> an object that turns texts into vectors."""
 
 import hashlib
+import numbers
 import reprlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
+from keras_bert.finetuning.batches import check_batch_size
 from keras_bert.kinds.embedding.embedding import Embedding, build_network
 from keras_bert.kinds.embedding.settings import EmbeddingSettings
 from keras_bert.kinds.examples import Examples
@@ -66,7 +68,10 @@ class Embedder:
         """
         require_tensorflow()
         whole_size = model.output["embeddings"].shape[-1]
-        if dimensions not in (None, *range(1, whole_size + 1)):
+        is_size = isinstance(dimensions, numbers.Integral)
+        if dimensions is not None and not (
+            is_size and 1 <= dimensions <= whole_size
+        ):
             raise InputError(
                 f"dimensions is {dimensions!r}, but must be from 1 to "
                 f"{whole_size}, the size of the vectors of this model."
@@ -115,10 +120,7 @@ class Embedder:
         progress: Progress | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Returns the vectors, and whether each text was cut, bool [N]."""
-        if batch_size < 1:
-            raise InputError(
-                f"batch_size is {batch_size}, but must be above 0."
-            )
+        check_batch_size(batch_size)
         prompt = self.settings.prompt(prompt_name)
         texts = [prompt + text for text in _checked(texts)]
         vectors = np.zeros((len(texts), self.size), "float32")

@@ -95,10 +95,13 @@ def evaluate_retrieval(
     collection = read_collection(data_dir, config.split)
     num_cut = 0
 
-    def embed(texts, prompt_name):
+    def embed(texts, prompt_name, progress=None):
         nonlocal num_cut
         vectors, truncated = embedder.embed_and_tell(
-            texts, prompt_name=prompt_name, batch_size=config.batch_size
+            texts,
+            prompt_name=prompt_name,
+            batch_size=config.batch_size,
+            progress=progress,
         )
         num_cut += int(truncated.sum())
         return vectors
@@ -112,9 +115,8 @@ def evaluate_retrieval(
     with Progress("Searching", None, "documents") as progress:
         while chunk := list(itertools.islice(documents, _DOCUMENTS_PER_CHUNK)):
             new_ids, texts = zip(*chunk, strict=True)
-            search.add(embed(texts, of_documents))
+            search.add(embed(texts, of_documents, progress))
             ids += new_ids
-            progress.update(len(chunk))
     collection.check_ids(ids)
     embedder.log_truncated(num_cut, len(ids) + len(queries))
     run = {}

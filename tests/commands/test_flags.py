@@ -5,6 +5,7 @@ import errno
 import importlib
 import logging
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ import keras_bert
 from keras_bert.commands import main
 from keras_bert.commands.flags import Flags
 from keras_bert.io.whole_files import atomic_path
+from keras_bert.predict.versions import new_version
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -485,6 +487,26 @@ def test_a_defect_shows_its_traceback():
     assert done.returncode == 1
     assert "Traceback" in done.stderr
     assert done.stderr.strip().endswith("ValueError: This is wrong; do that.")
+
+
+def test_after_sigterm_a_command_leaves_nothing_half_written(
+    tmp_path, monkeypatch
+):
+    def run(name, module, arguments):
+        with new_version(tmp_path) as version:
+            assert version.path.is_dir()
+            os.kill(os.getpid(), signal.SIGTERM)
+            pytest.fail("The command went on.")
+
+    monkeypatch.setattr(main, "run", run)
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        with pytest.raises(SystemExit) as left:
+            main.main("export")
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert left.value.code == 143
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_look_at_a_flag_does_not_set_up_the_log():

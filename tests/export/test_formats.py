@@ -15,6 +15,7 @@ import pytest
 import tensorflow as tf
 from conftest import randomize, write_vocab
 from exported_models import MODELS
+from full_disk import full_disk
 from kind_examples import make_kind
 from small_server import client_of
 
@@ -388,6 +389,20 @@ def test_a_folder_has_versions_of_one_format(config, classifier):
     folder = export("litert").parent
     with pytest.raises(InputError, match="has versions of the format litert"):
         _export(model, kind, folder, config, "onnx")
+
+
+@pytest.mark.parametrize("model_format", ["litert", "onnx", "openvino"])
+def test_a_full_disk_is_named_and_leaves_nothing(
+    classifier, config, tmp_path, model_format
+):
+    model, kind, _ = classifier
+    folder = tmp_path / "served"
+    with pytest.raises(OSError) as raised, full_disk(max_size=2000):
+        _export(model, kind, folder, config, model_format)
+    assert raised.value.filename == str(folder) or "free some disk" in str(
+        raised.value
+    )
+    assert list(folder.iterdir()) == []
 
 
 @pytest.mark.parametrize("model_format", ["litert", "onnx", "openvino"])

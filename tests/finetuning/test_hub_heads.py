@@ -272,7 +272,7 @@ def _assert_same(found, wanted):
         ("sentiment", {"labels": ["a", "b"]}, "the model has 3: ..negative"),
         ("sentiment", {"labels": "abc"}, "The labels are 'abc'; give a list"),
         ("sentiment", {"labels": ["a", "a", "b"]}, "occurs twice"),
-        ("regression", {"labels": ["a"]}, "A regression task has no labels"),
+        ("regression", {"labels": ["a"]}, "the kind regression has no labels"),
         ("sentiment", {"text_fields": "text"}, "The text_fields are 'text'"),
         ("sentiment", {"text_fields": ()}, "has 1 or 2 text_fields"),
         ("next_sentence", {"text_fields": ["a"]}, "has 2 text_fields"),

@@ -43,7 +43,7 @@ def test_settings_override_those_of_the_task():
 
 def test_a_setting_of_another_kind_is_refused():
     message = (
-        "A regression task has no setting 'class_weights'; its settings are "
+        "The kind regression has no setting 'class_weights'; its settings are "
         "max_seq_length, window_pooling, doc_stride, max_num_windows, "
         "min_value, max_value"
     )
@@ -80,7 +80,11 @@ def test_an_unknown_kind_lists_the_known_ones():
     [
         ("classification", {}, "needs at least two labels"),
         ("multilabel", {"labels": ("a",)}, "needs at least two labels"),
-        ("regression", {"labels": ("a", "b")}, "A regression task has no lab"),
+        (
+            "regression",
+            {"labels": ("a", "b")},
+            "kind regression has no lab",
+        ),
         (
             "classification",
             {"labels": ("a", "b", "c"), "metrics": ("f1",)},
@@ -88,7 +92,7 @@ def test_an_unknown_kind_lists_the_known_ones():
         ),
         ("regression", {"metrics": ("bleu",)}, "no metric 'bleu'; choose from"),
         ("regression", {"text_fields": ("a", "b", "c")}, "1 or 2 text_fields"),
-        ("span", {"text_fields": ("a",)}, "A span task has 2 text_fields"),
+        ("span", {"text_fields": ("a",)}, "the kind span has 2 text_fields"),
         (
             "token_classification",
             {"labels": ("O", "X"), "text_fields": ("a", "b")},

@@ -15,6 +15,8 @@ from conftest import B, P, S, V, randomize
 from reference_bert import bert
 
 from keras_bert.errors import InputError
+from keras_bert.layers.encoder_block import EncoderBlock
+from keras_bert.layers.pretraining_heads import MaskedLMHead, NextSentenceHead
 from keras_bert.models.embedder import build_embedder
 from keras_bert.models.encoder import build_encoder
 from keras_bert.models.heads import (
@@ -25,7 +27,11 @@ from keras_bert.models.heads import (
     build_token_classifier,
 )
 from keras_bert.models.pretraining import build_pretraining_model
-from keras_bert.models.rewired import with_attentions, with_hidden_states
+from keras_bert.models.rewired import (
+    with_attentions,
+    with_hidden_states,
+    with_packed_rows,
+)
 from keras_bert.training.distribution import precision
 
 ROOT = Path(__file__).parent.parent.parent
@@ -97,10 +103,35 @@ def test_attention_probabilities(config, features):
     expected = np.exp(scores - scores.max(-1, keepdims=True))
     expected /= expected.sum(-1, keepdims=True)
     np.testing.assert_allclose(outputs["attention_2"], expected, atol=1e-5)
+    network = with_hidden_states(with_attentions(model, [2]), [1])
+    other_order = network({name: features[name] for name in model.input})
+    assert other_order.keys() == outputs.keys()
+    _assert_equal(other_order, outputs, tolerance=0)
     with pytest.raises(InputError, match="no attention_3; choose other"):
         with_attentions(model, [1, 3])
     with pytest.raises(InputError, match="or the encoder itself"):
         with_attentions(build_embedder(config), [1])
+
+
+def test_attention_of_packed_rows(config):
+    """A text attends to itself only."""
+    model = build_classifier(config, num_labels=3)
+    network = with_attentions(with_packed_rows(model), [1])
+    mask = np.array([[1, 1, 1, 2, 2, 0]])
+    ids = {"input_ids": 4 + mask, "input_mask": mask, "segment_ids": 0 * mask}
+    attention = network(ids)["attention_1"].numpy()
+    attends = (attention > 0).all(axis=1)  # [B, S, T]
+    np.testing.assert_array_equal(attends, mask[:, :, None] == mask[:, None])
+
+
+def test_hidden_states_beside_a_head_that_is_a_network(config, features):
+    encoder = build_encoder(config)
+    head = keras.Sequential([keras.layers.Dense(4)])
+    logits = head(encoder.output["pooled_output"])
+    model = keras.Model(encoder.input, {"logits": logits})
+    del features["masked_lm_positions"]
+    outputs = with_hidden_states(model, [2])(features)
+    assert outputs["hidden_2"].shape == (B, S, config.hidden_size)
 
 
 @pytest.mark.parametrize("build", [build_multiple_choice, build_embedder])
@@ -225,6 +256,49 @@ def test_save_and_load_is_identity(config, features, tmp_path, build):
     loaded = keras.models.load_model(tmp_path / "bert.keras")
     assert _weights(loaded).keys() == _weights(model).keys()
     _assert_equal(loaded(features), model(features), tolerance=0)
+
+
+@pytest.mark.parametrize(
+    "build", [build_pretraining_model, build_multiple_choice]
+)
+def test_frozen_layers_stay_frozen(config, tmp_path, build):
+    """Also in a copy, and so the optimizer's state fits after loading."""
+    model = build(config)
+    (encoder,) = [x for x in model.layers if isinstance(x, keras.Model)] or [
+        model
+    ]
+    for layer in encoder.layers:
+        layer.trainable = layer.name == "layer_1"
+    trained = [w.path for w in model.trainable_weights]
+    assert all(p.startswith(("layer_1/", "multiple_choice/")) for p in trained)
+    optimizer = keras.optimizers.Adam()
+    model.compile(optimizer, keras.losses.MeanSquaredError())
+    optimizer.build(model.trainable_variables)
+    for variable in optimizer.variables:
+        variable.assign(variable + 3)
+    model.save(tmp_path / "bert.keras")
+    loaded = keras.models.load_model(tmp_path / "bert.keras")
+    for other in loaded, keras.models.clone_model(model):
+        assert [w.path for w in other.trainable_weights] == trained
+    for ours, theirs in zip(
+        optimizer.variables, loaded.optimizer.variables, strict=True
+    ):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("options", [{}, {"trainable": False}])
+def test_a_layer_frozen_before_it_is_built(options):
+    for layer, shapes in (
+        (EncoderBlock(3, 20, **options), [(6, 12), (2, 3)]),
+        (MaskedLMHead(**options), [(2, 3, 12), (2, 5), (31, 12)]),
+        (NextSentenceHead(**options), [(2, 12)]),
+    ):
+        if not options:
+            layer.trainable = False
+        layer.build(*shapes)
+        assert not any(w.trainable for w in layer.weights)
+        layer.trainable = True
+        assert len(layer.trainable_weights) == len(layer.weights)
 
 
 @pytest.mark.slow

@@ -112,7 +112,7 @@ def test_a_request_that_is_cut_off_gets_json(app, monkeypatch):
         thread.join()
         go_on.set()
     assert answers == [
-        (503, {"error": "The server ended before the answer; ask again."})
+        (503, {"error": "The server shut down before it answered; try again."})
     ]
     assert app.num_cut_off == 1
     assert app._limits.waiting_texts == app._limits.waiting_bytes == 0

@@ -19,6 +19,13 @@ def _embed(**body):
     return EMBEDDINGS, {"model": "small", "input": "aa", **body}
 
 
+SIMILAR = {"inputs": {"source_sentence": "a", "sentences": ["b"]}}
+
+
+def _similar(**parameters):
+    return "/similarity", {**SIMILAR, "parameters": parameters}
+
+
 WRONG = [
     # One value in place of a list, and the reverse.
     (_predict("upper", instances="a"), "list"),
@@ -176,6 +183,35 @@ WRONG = [
     (_embed(encoding_format={}), "float or base64"),
     (_embed(encoding_format=True), "float or base64"),
     (_embed(encoding_format="hex"), "float or base64"),
+    # Keys that are not read.
+    (_predict("upper", inputs={"text": ["a"], "x": 1}), "'inputs' has 'x'"),
+    (
+        _predict("pair", inputs={"left": ["a"], "right": ["b"], "": []}),
+        "only the inputs left, right",
+    ),
+    (_embed(dimension=2), "the key 'dimension', which is not read here"),
+    (_embed(truncate=True), "the keys are input, model"),
+    (_embed(inputs="a"), "the key 'inputs'"),
+    (("/embed", {"inputs": "a", "input": "b"}), "the key 'input'"),
+    (("/embed", {"inputs": "a", "prompt": "query"}), "the key 'prompt'"),
+    (("/embed", {"inputs": "a", "options": {}}), "the key 'options'"),
+    (("/embed", {"inputs": "a", "encoding_format": "base64"}), "float"),
+    (("/tokenize", {"inputs": "a", "truncate": True}), "the key 'truncate'"),
+    (("/similarity", {**SIMILAR, "normalize": True}), "the key 'normalize'"),
+    (_similar(dimensions=[1]), "must be integer"),
+    (_similar(dimensions=4), "vectors of 2, 3 numbers"),
+    (_similar(dimension=2), "the key 'dimension'"),
+    (
+        ("/similarity", {"inputs": {**SIMILAR["inputs"], "texts": []}}),
+        "inputs has the key 'texts'",
+    ),
+    # The form of the body says which route it is.
+    (("/", {}), "The body has no inputs"),
+    (("/", {"inputs": 7}), "must be string"),
+    (("/", {"inputs": {"sentences": ["a"]}}), "inputs has no source_sentence"),
+    (("/", {"query": "a"}), "does not score a text for a query"),
+    (("/", {"instances": ["a"]}), "The body has no inputs"),
+    (("/", b""), "JSON Parse error"),
     ((EMBEDDINGS, b"a"), "JSON Parse error"),
     ((EMBEDDINGS, ["a"]), "object"),
 ]
@@ -216,7 +252,6 @@ AA = np.array([2, 2 / 3, 1 / 3], np.float32).tolist()
             {"predictions": ['{"A": 1}']},
         ),
         (_predict("upper", instances=[" a\r\n"]), {"predictions": [" A\r\n"]}),
-        (_predict("upper", inputs={"text": ["a"], "x": 1}), {"outputs": ["A"]}),
         (_predict("upper", inputs=[]), {"outputs": []}),
         (
             _predict("upper", instances=["a"], parameters={"max_length": 5}),

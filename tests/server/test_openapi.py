@@ -82,7 +82,7 @@ def test_every_field_of_a_body_has_a_schema(document):
             content = operation["requestBody"]["content"]["application/json"]
             look(content["schema"])
             looked += 1
-    assert looked == 7
+    assert looked == 8
 
 
 def test_the_page_of_the_routes_needs_no_network(client):
@@ -104,6 +104,30 @@ def test_a_model_is_described(client, reranker):
     assert found["prompts"] == {"query": "ask "}
     assert "reranker" in reranker.get("/info?model=small").json()["model_type"]
     assert client.get("/info?model=no").status_code == 404
+
+
+def test_a_name_with_a_slash(client):
+    models = {"owner/name": client.model, "owner/name/x": client.model}
+    app = App(models, ServerConfig())
+    with TestClient(app) as server:
+        body = {"instances": ["a"], "signature_name": "upper"}
+        for place in ("owner/name", "owner%2Fname", "owner/name/x/versions/1"):
+            answer = server.post(f"/v1/models/{place}:predict", json=body)
+            assert answer.json() == {"predictions": ["A"]}
+            path = f"/v1/models/{place}/metadata"
+            assert server.get(path).status_code == 200
+        sdk = {"x-stainless-lang": "python"}
+        found = server.get("/v1/models/owner/name", headers=sdk).json()
+        assert found["object"] == "model"
+        body = {"inputs": "a", "model": "owner/name"}
+        assert server.post("/embed", json=body).status_code == 200
+        for place, status in (
+            ("owner", 404),
+            ("owner/other", 400),
+            ("Owner/Name", 404),
+        ):
+            assert server.get(f"/v1/models/{place}").status_code == status
+    app.close()
 
 
 def test_one_of_several_models_must_be_named(client):

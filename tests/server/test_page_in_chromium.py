@@ -515,3 +515,63 @@ def test_an_empty_text_is_not_sent(page):
     page.one("textarea").send_keys(Keys.CONTROL, Keys.ENTER)
     assert page.focused().tag_name == "textarea"
     assert page.texts("#answer") == ["The answer appears here."]
+
+
+@pytest.fixture
+def docs(browser, client):
+    """The page of the routes of a small model."""
+    with listening(client.server) as ((host, port), _):
+        browser.get(f"http://{host}:{port}/docs")
+        WebDriverWait(browser, 60).until(
+            lambda _: browser.find_elements(By.CSS_SELECTOR, ".route")
+        )
+        yield browser
+        for entry in browser.get_log("browser"):
+            assert "Uncaught" not in entry["message"]
+
+
+def _routes(docs):
+    routes = docs.find_elements(By.CSS_SELECTOR, ".route")
+    return {x.find_element(By.CSS_SELECTOR, "code").text: x for x in routes}
+
+
+def test_the_routes_are_shown_with_their_fields(docs, client):
+    paths = client.get("/openapi.json").json()["paths"]
+    routes = _routes(docs)
+    assert list(routes) == [
+        f"{method.upper()} {path}"
+        for path, operations in paths.items()
+        for method in operations
+        if method != "parameters"
+    ]
+    for name, route in routes.items():
+        route.find_element(By.CSS_SELECTOR, "summary").click()
+        inputs = route.find_elements(By.CSS_SELECTOR, "input")
+        names = [x.get_attribute("name") for x in inputs]
+        expected = ["model"] if "{model}" in name or "/info" in name else []
+        assert names == expected, name
+        bodies = route.find_elements(By.CSS_SELECTOR, "textarea")
+        assert len(bodies) == name.startswith("POST"), name
+        for body in bodies:
+            assert json.loads(body.get_property("value")), name
+            if name != "POST /":
+                assert route.find_elements(By.CSS_SELECTOR, "li"), name
+
+
+def test_the_routes_are_asked(docs):
+    for name, fields, expected in (
+        ("POST /embed", [], "200\n[["),
+        ("POST /", [], "200\n[["),
+        ("GET /info", ["no"], "404\n"),
+        ("GET /v1/models/{model}", ["small"], '200\n{"model_version_status'),
+        ("POST /v1/models/{model}:predict", ["small"], "200\n"),
+    ):
+        route = _routes(docs)[name]
+        route.find_element(By.CSS_SELECTOR, "summary").click()
+        inputs = route.find_elements(By.CSS_SELECTOR, "input")
+        for node, value in zip(inputs, fields, strict=True):
+            node.send_keys(value)
+        route.find_element(By.CSS_SELECTOR, "button").click()
+        answer = route.find_element(By.CSS_SELECTOR, "pre")
+        WebDriverWait(docs, 60).until(lambda _, node=answer: node.text)
+        assert answer.text.startswith(expected), answer.text

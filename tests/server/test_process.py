@@ -96,7 +96,9 @@ def test_wrong_flags(slow_model, tmp_path):
     assert "give each a name of its own" in error(model_name="a,b")
     assert "not a label" in error(version_labels="stable")
     (tmp_path / "key").write_text("\n")
-    assert "key is empty" in error(api_key_file=tmp_path / "key")
+    assert "has 0 lines, but must be one" in error(
+        api_key_file=tmp_path / "key"
+    )
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert "in use" in error(host="127.0.0.1", port=port)
@@ -104,14 +106,19 @@ def test_wrong_flags(slow_model, tmp_path):
 
 @pytest.fixture
 def served(monkeypatch):
-    """What the command serves: the folders of the models, and the config."""
-    served = {}
+    """What the command serves: the folders of the models, the config, a log."""
+    served = {"log": []}
 
     def serve(models, config, **_):
         served.update(models=models, config=config)
         return 0
 
+    def log(event, model, **_):
+        served["log"].append((event, model))
+
     monkeypatch.setattr(keras_bert, "serve", serve)
+    monkeypatch.setattr(serve_command, "log", log)
+    monkeypatch.setattr(serve_command, "write_logs_as_json", lambda: None)
     monkeypatch.setattr(
         keras_bert.finetuning,
         "export_to_cache",
@@ -137,6 +144,56 @@ def test_models_are_named_after_their_checkpoints(served):
         serve_command.run(config, model=["a/x"], model_dir=["b/x"])
     with pytest.raises(InputError, match="Give --model or --model_dir"):
         serve_command.run(config)
+
+
+def test_a_model_that_is_exported_first_has_a_line_in_the_log(served):
+    serve_command.run(ServerConfig(), model=["runs/films"], cache_dir="cache")
+    assert served["log"] == [("preparing", "runs/films")]
+
+
+@pytest.mark.parametrize(
+    ("labels", "reason"),
+    [
+        (["stable=1", "stable=7"], "stable is given for the versions 1 and 7"),
+        (["a/x=1", "a/x=2"], "x is given for the versions 1 and 2"),
+        (["stable"], "'stable' is not a label of a version"),
+        (["=1"], "'=1' is not a label"),
+        (["a/=1"], "'a/=1' is not a label"),
+        (["stable=-1"], "'stable=-1' is not a label"),
+        (["stable=one"], "'stable=one' is not a label"),
+    ],
+)
+def test_wrong_labels(served, labels, reason):
+    with pytest.raises(InputError, match=reason):
+        serve_command.run(
+            ServerConfig(), model_dir=["served/a"], version_labels=labels
+        )
+
+
+def test_a_label_of_several_models_names_its_model(served):
+    models = ["served/a", "served/b"]
+    with pytest.raises(InputError, match="several models, such as a/stable=1"):
+        serve_command.run(
+            ServerConfig(), model_dir=models, version_labels=["stable=1"]
+        )
+
+
+@pytest.mark.parametrize(
+    ("name", "install"),
+    [
+        ("uvicorn", "pip install 'keras-bert-tf[serve]'."),
+        ("keras", "pip install tensorflow."),
+    ],
+)
+def test_a_package_that_is_missing(served, monkeypatch, name, install):
+    def fail(*_):
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+    monkeypatch.setattr(keras_bert.finetuning, "export_to_cache", fail)
+    assert error_of("serve", model="runs/films") == (
+        f"Error: This command needs the package {name}, which is not "
+        f"installed; run {install}"
+    )
 
 
 def test_flags_come_from_the_environment(served, monkeypatch):
@@ -177,7 +234,8 @@ def test_requests_that_were_cut_off_are_an_error(slow_model, monkeypatch):
         server._app.num_cut_off = 2
         sockets[0].close()
 
-    monkeypatch.setattr(server_run, "write_logs_as_json", lambda: None)
+    for module in (server_run, serve_command):
+        monkeypatch.setattr(module, "write_logs_as_json", lambda: None)
     monkeypatch.setattr(server_run._Server, "run", run_server)
     config = ServerConfig(host="127.0.0.1", port=0)
     with pytest.raises(SystemExit, match="2 requests were not answered"):

@@ -6,6 +6,8 @@ import threading
 from pathlib import Path
 
 import httpx
+import huggingface_hub
+import numpy as np
 import openai
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -81,6 +83,24 @@ def test_the_models(openai_client):
     with pytest.raises(openai.AuthenticationError) as error:
         stranger.models.list()
     assert error.value.code == "invalid_api_key"
+
+
+def test_a_model(openai_client):
+    model = openai_client.models.retrieve("small")
+    assert [model] == list(openai_client.models.list())
+    assert (model.id, model.owned_by) == ("small", "keras_bert")
+    with pytest.raises(openai.NotFoundError, match="'no' does not exist"):
+        openai_client.models.retrieve("no")
+
+
+def test_the_hub_s_client_knows_the_address_alone(server):
+    hub = huggingface_hub.InferenceClient(str(server.base_url), token="key")
+    found = hub.feature_extraction(["aa", ""], normalize=False)
+    assert found == pytest.approx(np.array(VECTORS[:2]), abs=1e-6)
+    shorter = hub.feature_extraction("aa", dimensions=2, truncate=True)
+    assert shorter == pytest.approx(np.array([[3, 1]]) / math.sqrt(10))
+    likeness = hub.sentence_similarity("aa", other_sentences=["aa", "a" * 9])
+    assert likeness[0] == pytest.approx(1) and likeness[1] < 0.99
 
 
 def test_a_prompt_is_named(openai_client):

@@ -65,6 +65,21 @@ def test_a_resumed_run_goes_on_counting(tmp_path):
     assert not finished.calls
 
 
+def test_early_stopping_starts_anew_in_a_resumed_run(tmp_path, caplog):
+    """As the log and the docs say."""
+
+    def train(steps):
+        patient = keras.callbacks.EarlyStopping(
+            "val_loss", patience=2, mode="max", min_delta=10
+        )
+        return train_small(tmp_path, steps, LONG, callbacks=[patient])[1]
+
+    assert train(8)["step"] == 8
+    assert "count anew" not in caplog.text
+    assert train(16)["step"] == 16  # two intervals more than without a stop
+    assert "EarlyStopping count anew from step 8" in caplog.text
+
+
 def test_several_steps_are_one_call(tmp_path):
     recorder = _Recorder()
     config = dataclasses.replace(LONG, steps_per_execution=2)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from small_run import CONFIG, history_rows, train_small
 
+from keras_bert.training.best import Selection
 from keras_bert.training.checkpoint import latest_step
 from keras_bert.training.steps import Steps
 
@@ -138,13 +139,33 @@ def test_sigterm_in_the_last_step_of_an_interval_skips_the_evaluation(
     _assert_same_history(tmp_path / "left", uninterrupted(4)[0])
 
 
-def test_sigterm_in_the_last_evaluation_loses_nothing(
+def test_sigterm_in_the_last_evaluation_loses_only_that(
     uninterrupted, tmp_path, train_until_sigterm
 ):
     train_until_sigterm(4, tmp_path / "left", 4, method="evaluate")
+    assert not history_rows(tmp_path / "left")[-1].get("val_loss")
     checkpoint = tmp_path / "left/checkpoints/step-00000004"
     assert (checkpoint / "note.txt").is_file()
+    train_small(tmp_path / "left", 4)
     _assert_same_history(tmp_path / "left", uninterrupted(4)[0])
+
+
+def test_sigterm_in_the_first_evaluation_ends_it(tmp_path, logged):
+    """Nothing is saved, and the log does not say so."""
+    calls = []
+
+    def evaluate(model):
+        calls.append("begin")
+        os.kill(os.getpid(), signal.SIGTERM)
+        calls.append("end")
+
+    selection = Selection(evaluate, "f1")
+    with pytest.raises(SystemExit) as left:
+        train_small(tmp_path, 4, selection=selection, evaluates_first=True)
+    assert left.value.code == 143 and calls == ["begin"]
+    assert "starts at step 0; a checkpoint is written every 2" in logged.text
+    assert "Stopped by SIGTERM at step 0; the same command" in logged.text
+    assert not (tmp_path / "checkpoints").exists()
 
 
 @pytest.mark.parametrize("step", [2, 4])

@@ -7,6 +7,7 @@ import keras
 import pytest
 from small_run import CONFIG, history_rows, train_small
 
+from keras_bert import progress
 from keras_bert.training import run
 from keras_bert.training.best import Selection, best_of
 
@@ -33,7 +34,10 @@ def clock(monkeypatch):
     return clock
 
 
-def test_the_rate_follows_the_clock_and_the_run_ends(clock, tmp_path):
+def test_the_rate_follows_the_clock_and_the_run_ends(
+    clock, tmp_path, logged, monkeypatch
+):
+    monkeypatch.setattr(progress, "_INTERVAL", 0)
     config = CONFIG_OF_A_MINUTE
     _, figures = train_small(tmp_path, 50, config, callbacks=[clock])
     assert figures["step"] == 10
@@ -45,6 +49,11 @@ def test_the_rate_follows_the_clock_and_the_run_ends(clock, tmp_path):
     # The first step is counted by its number, the other steps by their time.
     shares = [1 / 50, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
     assert rates == pytest.approx([0.05 * (1 - share) for share in shares])
+    # A time left of 50 steps would be nonsense.
+    lines = [x for x in logged.messages if x.startswith("Training: ")]
+    assert lines[4].startswith("Training: 5 steps, loss ")
+    assert "minutes left 0.5, " in lines[4]
+    assert not any("of 50" in line or line.endswith(" left") for line in lines)
     # The same command takes no more steps.
     _, again = train_small(tmp_path, 50, config, callbacks=[clock])
     assert again["step"] == 10

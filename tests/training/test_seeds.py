@@ -1,10 +1,14 @@
 """Every row of a global batch has a dropout mask of its own."""
 
+import random
+from concurrent.futures import ThreadPoolExecutor
+
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 from fit_steps import count_nothing, fit
+from small_run import train_small
 
 from keras_bert.layers.dropout import Dropout
 from keras_bert.training.distribution import distribute
@@ -97,3 +101,32 @@ def test_the_first_replica_draws_what_one_device_draws(mirrored):
     one = _masks(ONE_DEVICE, steps=1, gradient_accumulation_steps=2)
     two = _masks(mirrored, steps=2)
     np.testing.assert_array_equal(two[:, :2].ravel(), one[0])
+
+
+def test_a_run_leaves_the_random_states_alone(tmp_path):
+    draws = []
+    for trains in (False, True):
+        keras.utils.set_random_seed(3)
+        keras.random.uniform(())  # Keras makes its generator
+        if trains:
+            train_small(tmp_path, 2)
+        draws.append(
+            (
+                random.random(),
+                np.random.random(),
+                float(keras.random.uniform(())),
+                float(tf.random.uniform(())),
+            )
+        )
+    assert draws[0] == draws[1]
+
+
+def test_two_runs_in_threads_equal_one_alone(tmp_path):
+    def train(name):
+        return train_small(tmp_path / name, 2)[0].get_weights()
+
+    alone = train("alone")
+    with ThreadPoolExecutor(2) as threads:
+        for weights in threads.map(train, ("first", "second")):
+            for a, b in zip(weights, alone, strict=True):
+                np.testing.assert_array_equal(a, b)

@@ -115,6 +115,9 @@ def test_what_is_left_of_another_run_is_refused(
         ("fox", "text", "a.npy", "Line 1 of .* has no field 'text'; give JSON"),
         ('{"x": "a"}', "text", "a.npy", "Line 1 of .* has no field 'text'"),
         ('{"x": 3}', "x", "a.npy", "The text of line 1 of .* is 3; give a str"),
+        ('{"text": "fox"}', None, "a.npy", "is a JSON object; give the field"),
+        ('{"x": "a"}', "x,y", "a.npy", "Line 1 of .* has no field 'x,y'; give"),
+        ("a\rb\r", None, "a.npy", "The lines of .* end with CR alone"),
         ("id\tx\nfox", "x", "a.npy", "Line 2 of .* as many columns in each"),
         ("fox\n\udc80", None, "a.npy", "text of line 2 of .*, which is not a"),
     ],
@@ -129,7 +132,12 @@ def test_wrong_input_leaves_nothing(
     assert not (tmp_path / "out").exists()
 
 
-def test_json_without_a_field_is_warned_of(embedder, tmp_path, caplog):
-    (tmp_path / "in.jsonl").write_text('{"text": "the fox"}\n{"text": "a"}')
-    embed_files(embedder, f"{tmp_path}/in.jsonl", tmp_path / "out.npy")
-    assert caplog.text.count("is a JSON object, and its vector is the") == 1
+@pytest.mark.parametrize(
+    "content",
+    ['{"text": "fox", "title": "the"}', "x\ttext\ttitle\n1\tfox\tthe"],
+)
+def test_several_fields_are_joined(embedder, tmp_path, content):
+    (tmp_path / "in.txt").write_text(content)
+    file, out = str(tmp_path / "in.txt"), tmp_path / "out.npy"
+    embed_files(embedder, file, out, field="title,text")
+    np.testing.assert_array_equal(np.load(out), embedder.embed(["the fox"]))

@@ -185,7 +185,7 @@ def test_a_table_is_not_a_list_of_texts(embedder):
 
 
 def test_a_wrong_batch_size_is_refused(embedder):
-    with pytest.raises(InputError, match="batch_size is 0, but must be above"):
+    with pytest.raises(InputError, match="batch_size is 0, but must be a"):
         embedder.embed(["the fox"], batch_size=0)
 
 

@@ -1,5 +1,9 @@
 """A task with a label for each word of a text, and its entities."""
 
+import collections
+import itertools
+import re
+
 import numpy as np
 import tensorflow as tf
 from absl import logging
@@ -31,6 +35,8 @@ from keras_bert.training.objectives import Objective
 # A CRF chooses the labels of so many texts at a time, padded to the longest.
 _ROWS_PER_CALL = 256
 _ENDS = ("E-", "S-")
+# Between two letters.
+_INNER = re.compile(r"(?<=[^\W\d_])[^\w\s](?=[^\W\d_])")
 
 
 def _soft_crf_loss(teacher, chain, temperature):
@@ -63,8 +69,10 @@ class TokenClassification(Kind):
     the tags of all words of the text together.
 
     A row without a label may have a `text` instead of the words. It is split
-    at white space and around punctuation. Its answer has entities only; their
-    places are `start` and `end`, in characters.
+    at white space and around punctuation, but for the `inner_punctuation`, such
+    as the hyphen, that the words of the training set have between two letters.
+    Its answer has entities only; their places are `start` and `end`, in
+    characters.
 
     The SavedModel takes `text` [B] and returns the entities of each text:
     `entities.type`, `entities.text`, `entities.start`, `entities.end` and
@@ -125,6 +133,21 @@ class TokenClassification(Kind):
         return build_token_classifier(
             bert_config, num_labels=num_labels, crf=self._has_crf
         )
+
+    def settings_from_data(self, rows):
+        if self.spec.settings.inner_punctuation is not None:
+            return {}
+        (field,) = self.spec.text_fields
+        counts: collections.Counter[str] = collections.Counter()
+        num_words = 0
+        for chunk in fields.in_chunks(rows):
+            fields.check_texts(chunk, [], lists=[field])
+            for word in itertools.chain(*(row[field] for row in chunk)):
+                counts.update({*_INNER.findall(word)})
+                num_words += 1
+        # In one of a thousand words, because a data set has errors too.
+        found = [x for x, n in counts.items() if 1000 * n >= num_words]
+        return {"inner_punctuation": "".join(sorted(found))}
 
     def encode(self, rows, *, labeled):
         (field,) = self.spec.text_fields
@@ -294,8 +317,12 @@ class TokenClassification(Kind):
         return tf.gather(tf.constant(labels), label_ids), scores, entities
 
     def _tokens(self, texts):
-        tokenizer = self.tokenizer
-        return Tokens.of_texts(texts, tokenizer, cut_words=self._cuts_words)
+        return Tokens.of_texts(
+            texts,
+            self.tokenizer,
+            cut_words=self._cuts_words,
+            inner_punctuation=self.spec.settings.inner_punctuation or "",
+        )
 
     def _windows(self, tokens):
         size = self.spec.settings.max_seq_length

@@ -47,14 +47,23 @@ class Tokens:
 
     @classmethod
     def of_texts(
-        cls, texts: tf.Tensor, tokenizer: BertTokenizer, *, cut_words: bool
+        cls,
+        texts: tf.Tensor,
+        tokenizer: BertTokenizer,
+        *,
+        cut_words: bool,
+        inner_punctuation: str = "",
     ) -> Self:
-        """Returns the tokens of strings [B]; a word has no ## in it.
+        """Returns the tokens of strings [B]; a word is a piece without ##.
 
-        With `cut_words`, each token is a word.
+        With `cut_words`, each token is a word. Two words with one of the
+        `inner_punctuation` between them, and no space, are one.
         """
         tokens = tokenizer.tokenize_with_offsets(texts)
         begins_word = _begin_word(tokens.ids, tokenizer, cut_words)
+        if inner_punctuation and not cut_words:
+            joined = _joined(tokens, tokenizer, inner_punctuation)
+            begins_word = begins_word.with_values(begins_word.values & ~joined)
         numbers = tokens.ids.with_values(tf.range(tf.size(begins_word.values)))
         first_tokens = tf.ragged.boolean_mask(numbers, begins_word)
         return cls(tokens.ids, begins_word, first_tokens, tokens)
@@ -93,6 +102,19 @@ class Tokens:
 def _begin_word(ids, tokenizer, cut_words):
     begins = [cut_words or piece[:2] != "##" for piece in tokenizer.vocab]
     return tf.gather(tf.constant(begins), ids)
+
+
+def _joined(tokens, tokenizer, inner_punctuation):
+    """Returns whether a token belongs to the word before it, bool [tokens]."""
+    joins = [piece in {*inner_punctuation} for piece in tokenizer.vocab]
+    ids, rows = tokens.ids.values, tokens.ids.value_rowids()
+    starts, ends = tokens.start_chars.values, tokens.end_chars.values
+    touch = (starts[1:] == ends[:-1]) & (rows[1:] == rows[:-1])
+    # There may be no token at all.
+    before = tf.concat([[False], touch], axis=0)[: tf.size(ids)]
+    after = tf.concat([touch, [False]], axis=0)[: tf.size(ids)]
+    is_inner = tf.gather(tf.constant(joins), ids) & before & after
+    return is_inner | tf.concat([[False], is_inner], axis=0)[: tf.size(ids)]
 
 
 class WordWindows(NamedTuple):

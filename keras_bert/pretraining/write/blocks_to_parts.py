@@ -78,11 +78,16 @@ class RecordMaker:
         rows = documents_to_pairs.draw_rows(corpus, config, generator)
         order = np.random.default_rng(generator.getrandbits(64))
         rows = rows[order.permutation(len(rows))]
+        too_long = np.diff(corpus.sentence_ends) - (config.max_seq_length - 3)
         counts.update(
             documents=len(corpus.document_ends) - 1,
             sentences=len(corpus.sentence_ends) - 1,
             tokens=len(corpus.ids),
             instances=len(rows),
+            one_sentence_documents=int(
+                (np.diff(corpus.document_ends) < 2).sum()
+            ),
+            cut_tokens=int(too_long.clip(0).sum()),
         )
 
         def serialized(begin):
@@ -96,10 +101,12 @@ class RecordMaker:
                 seeds[:, 2] = begin + np.arange(len(chunk))
                 features = self._masked(corpus.ids, chunk, seeds)
                 features = {x: y.numpy() for x, y in features.items()}
+                is_masked = features["masked_lm_weights"].any(axis=1)
                 counts.update(
                     random_next=int(chunk[:, 4].sum()),
                     input_tokens=int(features["input_mask"].sum()),
                     masked_tokens=int(features["masked_lm_weights"].sum()),
+                    unmasked_instances=int((~is_masked).sum()),
                 )
                 if config.use_v2_feature_names:
                     features = {

@@ -16,6 +16,20 @@ from keras_bert.pretraining.records import make_index, save_index
 from keras_bert.pretraining.write.config import digest
 from keras_bert.pretraining.write.text_to_blocks import Block
 
+# What a model would not learn from: its count, of which count, and why.
+_LOSSES = {
+    ("cut_tokens", "tokens"): "are cut away, because their sentence is longer "
+    "than a row; set split_sentences if a line holds several, or raise "
+    "max_seq_length.",
+    ("one_sentence_documents", "documents"): "have one sentence, so their next "
+    "sentence is always random; set split_sentences if a line holds several, "
+    "or pre-train without next_sentence.",
+    ("unmasked_instances", "instances"): "have no mask, because all their "
+    "words are too long; turn do_whole_word_mask off.",
+}
+# The share of a loss from which a warning names it.
+_NOTABLE = 0.2
+
 
 class OutputFiles:
     """The record files of one run and, beside the first, a `.json` about them.
@@ -103,6 +117,10 @@ class OutputFiles:
                 "The text is one document, so random next sentences come from "
                 "the same document; put a blank line between documents."
             )
+        for (name, whole), loss in _LOSSES.items():
+            # The counts of an earlier version do not have all.
+            if (share := counts.get(name, 0) / counts[whole]) > _NOTABLE:
+                logging.warning(f"{share:.0%} of the {whole} {loss}")
         return counts
 
     def _sum_of_counts(self, parts):

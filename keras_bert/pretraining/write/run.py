@@ -61,10 +61,13 @@ def create_pretraining_data(
         num_workers: Number of processes; 1 means the calling process alone.
 
     Returns:
-        The counts `documents`, `sentences`, `tokens` and `instances`. Without
-        `dynamic_masking` also `random_next`, the pairs with a random next
-        sentence; `input_tokens` and `masked_tokens` of all records; and
-        `fill_rate`, the share of positions that are not padding.
+        The counts `documents`, `sentences`, `tokens` and `instances`;
+        `one_sentence_documents`; and `cut_tokens`, those of sentences beyond
+        the length of a row. Without `dynamic_masking` also `random_next`, the
+        pairs with a random next sentence; `input_tokens` and `masked_tokens` of
+        all records; `unmasked_instances`; and `fill_rate`, the share of
+        positions that are not padding. Warnings say what much of the text is
+        lost by.
 
     Raises:
         InputError: The text holds no sentence, or the files exist and were

@@ -6,7 +6,7 @@ const { paths, components } = await fetch("openapi.json").then((answer) =>
   answer.json(),
 );
 const byTag = new Map();
-for (const [path, { parameters, ...operations }] of Object.entries(paths)) {
+for (const [path, { parameters = [], ...operations }] of Object.entries(paths)) {
   for (const [method, operation] of Object.entries(operations)) {
     const [tag] = operation.tags;
     const all = [...parameters, ...(operation.parameters ?? [])].map(resolve);
@@ -84,7 +84,7 @@ function fieldsOf({ properties = {}, required = [] }) {
 
 async function send(method, path, inputs, body) {
   const query = new URLSearchParams();
-  let url = path.slice(1);
+  let url = `.${path}`;
   for (const { name, value } of inputs) {
     const inPath = url.includes(`{${name}}`);
     if (inPath) url = url.replace(`{${name}}`, encodeURIComponent(value));

@@ -110,6 +110,41 @@ def test_a_word_that_a_text_splits_is_learned_whole(
     assert windows.is_read.to_list() == [[0, 1, 0, 1, 0, 0, 1, 0, 0, 0]]
 
 
+def test_what_is_inside_of_words_of_the_training_set_splits_no_text(
+    build, finetuned, config
+):
+    # Neither a hyphen between spaces, nor a point at an end.
+    rows = [{"words": ["fox-dog", "a.", "-", "1-2", "good"]}]
+    learned = build().settings_from_data(rows)
+    assert learned == {"inner_punctuation": "-"}
+    assert build(inner_punctuation="").settings_from_data(rows) == {}
+    rows = [{"words": ["fox-dog"] + ["film"] * 1000}]
+    assert build().settings_from_data(rows) == {"inner_punctuation": ""}
+
+    kind = build(inner_punctuation=".-")
+    model = FinetunedModel(finetuned.model, kind, config)
+    texts = ["fox.dog. a - dog", "", ".", ".fox", "bad.fox.unaffable !"]
+    words = [
+        ["fox.dog", ".", "a", "-", "dog"],
+        [],
+        ["."],
+        [".", "fox"],
+        ["bad.fox.unaffable", "!"],
+    ]
+    of_texts = model.predict([{"text": text} for text in texts])
+    of_words = model.predict([{"words": words} for words in words])
+    num_entities = 0
+    for answer, expected in zip(of_texts, of_words, strict=True):
+        assert [
+            (x["type"], x["text"].replace(" ", "")) for x in answer["entities"]
+        ] == [
+            (x["type"], x["text"].replace(" ", ""))
+            for x in expected["entities"]
+        ]
+        num_entities += len(answer["entities"])
+    assert num_entities > 4
+
+
 def test_a_word_gets_the_label_of_its_first_token(kind):
     """The logits are those of a network that labels a token by its id."""
     examples = kind.encode(ROWS, labeled=False)

@@ -282,3 +282,34 @@ def test_raw_text_is_split_into_sentences(tokenizer, tmp_path):
 def test_impossible_sizes_are_refused(changes, message):
     with pytest.raises(ValueError, match=message):
         replace(CONFIG, **changes)
+
+
+@pytest.mark.parametrize("dynamic_masking", [False, True])
+def test_what_is_lost_is_said(tokenizer, tmp_path, caplog, dynamic_masking):
+    """Paragraphs of 40 tokens in rows of 20, in documents of their own."""
+    config = replace(CONFIG, dynamic_masking=dynamic_masking)
+    counts = _write(["fox " * 40, ""] * 9, tmp_path, tokenizer, config)
+    assert counts["cut_tokens"] == 9 * 20
+    assert counts["one_sentence_documents"] == 9
+    cut, single = (record.getMessage() for record in caplog.records)
+    assert cut.startswith("50% of the tokens are cut") and "split_sent" in cut
+    assert single.startswith("100% of the documents have one sentence")
+
+
+def test_whole_words_that_are_too_long_for_a_mask_are_said(
+    tokenizer, tmp_path, caplog
+):
+    """As in a language without spaces, where a sentence is a word."""
+    config = replace(CONFIG, do_whole_word_mask=True, dupe_factor=1)
+    text = ["jump" + "ed" * 9] * 2 + [""]
+    counts = _write(text * 9, tmp_path, tokenizer, config)
+    assert counts["unmasked_instances"] == counts["instances"] > 9
+    (record,) = caplog.records
+    assert record.getMessage().startswith("100% of the instances have no")
+
+
+def test_nothing_is_said_of_ordinary_text(written, tokenizer, lines, caplog):
+    folder, counts = written
+    assert counts["unmasked_instances"] == 0
+    assert _write(lines, folder, tokenizer) == counts
+    assert not caplog.records
