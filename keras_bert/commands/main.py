@@ -33,8 +33,7 @@ COMMANDS = (
 # Modules whose errors mean that a store such as s3:// did not answer.
 _STORES = ("aiohttp.", "botocore.", "gcsfs.", "google.auth.")
 # What to install for a module that is missing.
-_PACKAGES = dict.fromkeys(("tensorflow", "keras"), "tensorflow")
-_PACKAGES |= dict.fromkeys(
+_PACKAGES = {"keras": "tensorflow", "tensorflow": "tensorflow"} | dict.fromkeys(
     ("httptools", "prometheus_client", "starlette", "uvicorn"),
     "'keras-bert-tf[serve]'",
 )

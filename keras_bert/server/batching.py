@@ -56,6 +56,9 @@ class Answered(NamedTuple):
     batch: tuple[float, int] | None
 
 
+Answers = list[Answered | BaseException]
+
+
 class Batcher:
     """Answers rows in threads; the rows of one queue are answered together.
 
@@ -73,31 +76,25 @@ class Batcher:
         # The parts of each request that wait; whose turn is next comes first.
         self._requests: list[dict[asyncio.Future, Rows]] = []
 
-    async def answer(
-        self, parts: Iterable[Rows]
-    ) -> list[Answered | BaseException]:
+    async def answer(self, parts: Iterable[Rows]) -> Answers:
         """Waits for the answer to each part, or for what its function raises.
 
         If it is cancelled, no further part is answered.
         """
         loop = asyncio.get_running_loop()
         request = {loop.create_future(): rows for rows in parts}
-        answers = asyncio.gather(*request, return_exceptions=True)
         self._requests.append(request)
-        is_full = len(self._requests) >= self._max_rows or any(
-            rows.queue is None or len(rows.places) >= self._max_rows
-            for rows in request.values()
-        )
-        seconds = 0 if is_full or len(request) > 1 else self._seconds
-        loop.call_later(seconds, self._begin_calls)
+        is_full = len(self._requests) >= self._max_rows
+        for rows in request.values():
+            is_full |= rows.queue is None or len(request) > 1
+        loop.call_later(0 if is_full else self._seconds, self._begin_calls)
         try:
-            return await answers
+            return await asyncio.gather(*request)
         finally:
             request.clear()
 
     def close(self) -> None:
         """Drops what still waits."""
-        self._requests.clear()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _begin_calls(self):
@@ -111,11 +108,7 @@ class Batcher:
     def _end_call(self, batch, call):
         self._num_free += 1
         for waiting, found in zip(batch, call.result(), strict=True):
-            if waiting.done():  # the client has left
-                continue
-            if isinstance(found, BaseException):
-                waiting.set_exception(found)
-            else:
+            if not waiting.done():  # the client may have left
                 waiting.set_result(found)
         self._begin_calls()
 
@@ -145,7 +138,7 @@ class Batcher:
         return batch
 
 
-def _answers(batch: Sequence[Rows]) -> list[Answered | BaseException]:
+def _answers(batch: Sequence[Rows]) -> Answers:
     """Answers rows in one call; if that fails, in one call for each request."""
     start = time.monotonic()
     sizes = [len(rows.places) for rows in batch]

@@ -63,16 +63,15 @@ class Limits:
     @contextlib.contextmanager
     def texts(self, columns: Columns) -> Iterator[int]:
         """Yields how many texts a request has, while they are answered."""
-        config, reads = self._config, reads_per_row(columns)
-        size = num_rows(columns) * reads
+        config = self._config
+        size = num_rows(columns) * reads_per_row(columns)
         if size > config.max_texts:
-            each = f", {reads} in each row" if reads > 1 else ""
             raise Refusal(
-                f"The request has {size} texts{each}, but the limit is "
+                f"The request has {size} texts, but the limit is "
                 f"{config.max_texts} (--max_texts); send fewer at a time.",
                 413,
             )
-        self._check_lengths(columns, reads)
+        self._check_lengths(columns)
         if not _has_room(self.waiting_texts, size, config.max_queue_texts):
             raise Refusal(
                 f"{self.waiting_texts} texts are waiting, and the limit is "
@@ -103,14 +102,14 @@ class Limits:
             )
         self.waiting_bytes += num_bytes
 
-    def _check_lengths(self, columns, reads):
+    def _check_lengths(self, columns):
         limit = self._config.max_text_chars
         num_chars = read_sizes(columns, _num_chars)
         for row in np.flatnonzero(num_chars > limit):
-            each = f", read {reads} times" if reads > 1 else ""
             raise Refusal(
-                f"Text {row + 1} has {num_chars[row]} characters{each}, but "
-                f"the limit is {limit} (--max_text_chars); split it.",
+                f"Text {row + 1} has {num_chars[row]} characters, but the "
+                f"limit is {limit} (--max_text_chars); split it. A text counts "
+                "for each of its endings.",
                 413,
             )
 
