@@ -70,7 +70,7 @@ class MaskedLMMasker(tf.Module):
         """Masks a batch; a row's mask depends on its seeds, not on the batch.
 
         Args:
-            features: `input_ids` and `input_mask`, int32 [B, S]; any other
+            features: `input_ids` and `input_mask`, integers [B, S]; any other
                 feature is passed on.
             seeds: Integers [B, any number], such as (seed, epoch, record).
 
@@ -78,9 +78,14 @@ class MaskedLMMasker(tf.Module):
             The features with masked `input_ids`, and int32
             `masked_lm_positions` and `masked_lm_ids` and float32
             `masked_lm_weights`, all [B, P], in the order of the text.
+
+        Raises:
+            InputError: If the ids or the seeds are not integers with a row for
+                each text.
         """
-        input_ids = features["input_ids"]
-        seeds = tf.convert_to_tensor(seeds)
+        input_ids = _integers(features["input_ids"], "input_ids")
+        input_ids = tf.cast(input_ids, tf.int32)
+        seeds = _integers(seeds, "seeds")
         if not seeds.shape[:1].is_compatible_with(input_ids.shape[:1]):
             raise InputError(
                 f"There are {seeds.shape[0]} rows of seeds and "
@@ -163,6 +168,16 @@ class MaskedLMMasker(tf.Module):
             nrows=tf.cast(num_rows, tf.int64),
             validate=False,
         ).to_tensor(seq_length, shape=[None, self._max_predictions])
+
+
+def _integers(values, name):
+    tensor = tf.convert_to_tensor(values)
+    if not tensor.dtype.is_integer or tensor.shape.rank not in (None, 2):
+        raise InputError(
+            f"{name} is {tensor.dtype.name} of the shape {tensor.shape}, but "
+            "must be integers with a row for each text."
+        )
+    return tensor
 
 
 def _choose_words(candidate, continues_word, num_to_predict, seeds):

@@ -61,8 +61,8 @@ def search(
             of zeros is 0.
 
     Raises:
-        InputError: If the shapes do not fit, a number is not finite, or `top_k`
-            or the similarity is wrong.
+        InputError: If the shapes do not fit, a number is not finite in 32 bits,
+            or `top_k` or the similarity is wrong.
     """
     found = TopVectors(queries, top_k, similarity=similarity)
     found.add(corpus)
@@ -118,7 +118,9 @@ class TopVectors:
         pieces = []
         for start in range(0, len(self._queries), _QUERIES_PER_BLOCK):
             rows = slice(start, start + _QUERIES_PER_BLOCK)
-            new = self._queries[rows] @ block.T
+            with np.errstate(over="ignore", invalid="ignore"):
+                new = self._queries[rows] @ block.T
+            largest = new.max()  # NaN if there is one
             indices, scores = (x[rows] for x in self.found)
             scores = np.concatenate([scores, new], axis=1)
             new_indices = np.broadcast_to(places, new.shape)
@@ -127,6 +129,7 @@ class TopVectors:
             best, kept = tf.math.top_k(
                 scores, min(self._top_k, scores.shape[1])
             )
+            _check_finite(largest, best.numpy().min())
             pieces.append(
                 (np.take_along_axis(indices, kept.numpy(), 1), best.numpy())
             )
@@ -141,8 +144,18 @@ class TopVectors:
             return vectors
         # Squares of large or small numbers of 32 bits are infinite or 0.
         squares = np.einsum("nd,nd->n", vectors, vectors, dtype="float64")
-        lengths = np.sqrt(squares)[:, None].astype("float32")
+        with np.errstate(over="ignore"):
+            lengths = np.sqrt(squares)[:, None].astype("float32")
+        _check_finite(lengths.max(initial=0))
         return vectors / np.where(lengths > 0, lengths, 1)
+
+
+def _check_finite(*numbers):
+    if not np.isfinite(numbers).all():
+        raise InputError(
+            "A dot product or a length of the vectors is over 3.4e38; divide "
+            "all vectors by the same number."
+        )
 
 
 def _as_numbers(vectors, name):

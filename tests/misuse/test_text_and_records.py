@@ -1,6 +1,7 @@
 import gzip
 from pathlib import Path
 
+import numpy as np
 import pytest
 from misuse_tables import Says, cases, check
 
@@ -153,4 +154,38 @@ def _another_vocab(x):
      Says("init_moments takes over the optimizer of a checkpoint")),
 )  # fmt: skip
 def test_pretrain(given, call, expected):
+    check(call, given, expected)
+
+
+def _masked(given, ids, seeds):
+    features = {"input_ids": ids, "input_mask": np.ones_like(ids)}
+    masker = keras_bert.text.MaskedLMMasker(given.tokenizer)
+    return masker(features, seeds)["masked_lm_ids"].numpy()[:, 0].tolist()
+
+
+_ROWS = [[2, 5, 3], [2, 9, 3]]
+
+
+@cases(
+    ("ids of 64 bits", lambda x: _masked(
+        x, np.array(_ROWS, "int64"), [[7, 0], [7, 1]]), [5, 9]),
+    ("ids of one text",
+     lambda x: _masked(x, np.array(_ROWS[0]), [[7, 0]]),
+     Says("input_ids is int64 of the shape (3,)")),
+    ("ids that are not whole",
+     lambda x: _masked(x, np.array(_ROWS, "float32"), [[7, 0], [7, 1]]),
+     Says("input_ids is float32")),
+    ("one row of seeds", lambda x: _masked(x, np.array(_ROWS), [[7, 0]]),
+     Says("give each text a row of seeds")),
+    ("seeds without rows", lambda x: _masked(x, np.array(_ROWS), [7, 0]),
+     Says("seeds is int32 of the shape (2,)")),
+    ("one number as seeds", lambda x: _masked(x, np.array(_ROWS), 7),
+     Says("integers with a row for each text")),
+    ("seeds that are not whole",
+     lambda x: _masked(x, np.array(_ROWS), [[0.5], [0.25]]),
+     Says("seeds is float32")),
+    ("words as seeds", lambda x: _masked(x, np.array(_ROWS), [["a"], ["b"]]),
+     Says("seeds is string")),
+)  # fmt: skip
+def test_masker(given, call, expected):
     check(call, given, expected)
