@@ -119,7 +119,8 @@ class OutputFiles:
             )
         for (name, whole), loss in _LOSSES.items():
             # The counts of an earlier version do not have all.
-            if (share := counts.get(name, 0) / counts[whole]) > _NOTABLE:
+            if (lost := counts.get(name, 0)) > _NOTABLE * counts[whole]:
+                share = lost / counts[whole]
                 logging.warning(f"{share:.0%} of the {whole} {loss}")
         return counts
 
