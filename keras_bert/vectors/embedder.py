@@ -68,7 +68,9 @@ class Embedder:
         """
         require_tensorflow()
         whole_size = model.output["embeddings"].shape[-1]
-        is_size = isinstance(dimensions, numbers.Integral)
+        is_size = type(dimensions) is not bool and isinstance(
+            dimensions, numbers.Integral
+        )
         if dimensions is not None and not (
             is_size and 1 <= dimensions <= whole_size
         ):

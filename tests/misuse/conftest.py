@@ -106,6 +106,11 @@ class Given:
         path.write_bytes(data)
         return path
 
+    def described(self, content):
+        """Returns records with this content in the .json beside them."""
+        self.file("a.tfrecord.json", content)
+        return self.file("a.tfrecord", self.records.read_bytes())
+
     def read(self, make, name, content, **options):
         self.file(name, content)
         return list(make(train=name, **options)(self.folder, "train"))

@@ -7,6 +7,7 @@ from pyarrow import parquet
 
 from keras_bert.errors import InputError
 from keras_bert.tasks import readers
+from keras_bert.tasks.conll import conll
 
 _ROW = [{"text": "a film", "label": "1"}]
 _ROWS = "text\tlabel\na film\t1\n"
@@ -170,6 +171,12 @@ def test_parquet(given, call, expected):
      [{"words": ["Jo", "ran"], "label": ["B-PER", "O"]}]),
     ("IOB1", lambda x: x.conll("Jo I-PER\nRoe I-PER\nEd B-PER\n"),
      [{"words": ["Jo", "Roe", "Ed"], "label": ["B-PER", "I-PER", "B-PER"]}]),
+    ("CR alone", lambda x: x.conll("Jo B-PER\rran O\r"),
+     Says("end with CR alone")),
+    ("IOE", lambda x: x.read(
+        conll, "a.txt", "Jo I-PER\nRoe E-PER\n", validation="b.txt",
+        labels=("O", "I-PER", "E-PER")),
+     [{"words": ["Jo", "Roe"], "label": ["I-PER", "E-PER"]}]),
     ("IOBES", lambda x: x.conll("Jo S-PER\n"), Says("has the tag 'S-PER'")),
     ("the tag first", lambda x: x.conll("O ran\n"), Says("the tag 'ran'")),
     ("lower case", lambda x: x.conll("Jo b-per\n"), Says("the tag 'b-per'")),

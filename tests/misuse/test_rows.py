@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import tensorflow as tf
 from misuse_tables import Says, cases, check
 
@@ -71,6 +72,19 @@ def _num_answers(rows, kind="classification"):
     ("texts as bytes", lambda x: x.predict([b"a"]),
      Says("is b'a'; give a string")),
     ("a row that is None", lambda x: x.predict([None]), _A_DICT),
+    ("strings of pandas", _num_answers(pd.Series(["a", "b"], dtype="str")), 2),
+    ("a missing string of pandas", lambda x: x.predict(
+        pd.Series(["a", None], dtype="str")),
+     Says("text of example 2 is nan; give a string")),
+    ("a missing value of pandas", lambda x: x.predict(
+        pd.Series([None, "a"], dtype="string")),
+     Says("text of example 1 is <NA>; give a string")),
+    ("a missing string of a DataFrame", lambda x: x.predict(
+        pd.DataFrame({"text": ["a", None]})), Says("example 2 is nan")),
+    ("a column with a number as its name",
+     _num_answers(pd.DataFrame({"text": ["a"], 7: [1]})), 1),
+    ("a batch as a string", lambda x: x.predict(["a"], batch_size="8"),
+     Says("batch_size is '8', but must be a whole number")),
     ("a text that is None", lambda x: x.predict([{"text": None}]),
      Says("is None; give a string")),
     ("a text that is NaN", lambda x: x.predict([{"text": _NAN}]),
@@ -126,6 +140,20 @@ _NAMES = Says("is not one of the strings 'no', 'yes'")
     ("the number of a name", _classified(1, "named"), _NAMES),
     ("another case", _classified("Yes", "named"), _NAMES),
     ("NaN", _classified(_NAN, "named"), _NAMES),
+    ("labels of the shape (n, 1)", lambda x: sorted(x.model(
+        "classification").evaluate(["a"], np.array([["1"]]))),
+     ["accuracy", "loss"]),
+    ("numbers of the shape (n, 1)", lambda x: sorted(x.model(
+        "regression").evaluate(["a"], np.array([[1.5]]))), ["loss"]),
+    ("labels of the shape (n, 2)", lambda x: x.model(
+        "classification").evaluate(["a"], np.array([["1", "0"]])), _STRINGS),
+    ("a table of one column of labels", lambda x: sorted(x.model(
+        "classification").evaluate(["a"], pd.DataFrame({"y": ["1"]}))),
+     ["accuracy", "loss"]),
+    ("as many columns of labels as rows", lambda x: x.model(
+        "classification").evaluate(
+            ["a", "b"], pd.DataFrame({"id": ["1", "0"], "y": ["1", "0"]})),
+     Says("y has the columns ['id', 'y']; give one, such as y['id']")),
     ("one string for several labels", _classified("a", "multilabel"),
      Says("give a list of labels, which may be empty")),
     ("None for several labels", _classified(None, "multilabel"),
@@ -195,6 +223,8 @@ def _num_tags(words):
      Says("Example 1 has 2 words and the label ['O']")),
     ("a string of labels", _tagged(["a", "b"], "OO"),
      Says("give a list with a label for each word")),
+    ("a tag of another scheme", _tagged(["a"], ["S-PER"]), Says("'S-PER'")),
+    ("an empty word at the end", _num_tags(["a", ""]), 2),
     ("integers", _tagged(["a"], [0]), Says("is not one of the strings 'O'")),
     ("an unknown type", _tagged(["a"], ["B-ORG"]), Says("Label 'B-ORG'")),
 )  # fmt: skip

@@ -149,6 +149,12 @@ def _another_vocab(x):
     ("weights for some files",
      lambda x: x.pretrain(f"{x.records}:0.5,{x.records}"),
      Says(":0.5")),
+    *(
+        (f"{content} beside records", lambda x, content=content: x.pretrain(
+            x.described(content)), Says("does not describe the records of"))
+        for content in ("[]", "{", "{}", "", '{"settings": 5}',
+                        '{"settings": null}', '["settings"]')
+    ),
     ("moments of nothing",
      lambda x: x.pretrain(x.records, {"init_moments": True}),
      Says("init_moments takes over the optimizer of a checkpoint")),

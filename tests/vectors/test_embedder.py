@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 from reference_bert import bert
@@ -110,6 +112,8 @@ def test_a_fingerprint_tells_models_apart(checkpoint, embedder):
         ({"dimensions": 13}, "dimensions is 13, but must be from 1 to 12"),
         ({"dimensions": 0}, "dimensions is 0, but must be from 1 to 12"),
         ({"dimensions": 5.5}, "dimensions is 5.5, but must be from 1 to 12"),
+        ({"dimensions": 5.0}, "dimensions is 5.0, but must be from 1 to 12"),
+        ({"dimensions": True}, "dimensions is True, but must be from 1 to"),
         ({"dimensions": "5"}, "dimensions is '5', but must be from 1 to 12"),
         ({"prompts": "query: "}, "prompts is 'query: ', but must be a JSON"),
         ({"prompts": ["query: "]}, "prompts is .* but must be a string"),
@@ -184,9 +188,11 @@ def test_a_table_is_not_a_list_of_texts(embedder):
         embedder.embed(Table(["text"]))
 
 
-def test_a_wrong_batch_size_is_refused(embedder):
-    with pytest.raises(InputError, match="batch_size is 0, but must be a"):
-        embedder.embed(["the fox"], batch_size=0)
+@pytest.mark.parametrize("size", [0, -1, "8", 8.0, None, [8]])
+def test_a_wrong_batch_size_is_refused(embedder, size):
+    message = re.escape(f"batch_size is {size!r}, but must be a whole number")
+    with pytest.raises(InputError, match=message):
+        embedder.embed(["the fox"], batch_size=size)
 
 
 def test_a_checkpoint_without_a_pooler_has_no_pooled_vectors(

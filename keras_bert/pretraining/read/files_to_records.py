@@ -229,11 +229,22 @@ def find_files(
 def settings_of_records(
     files: Iterable[str],
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yields the files with a `.json`, and the settings in it."""
+    """Yields the files with a `.json`, and the settings in it.
+
+    Raises InputError if it is of something else.
+    """
     for file in files:
         description = to_path(f"{file}.json")
-        if description.is_file():
-            yield file, json.loads(description.read_bytes())["settings"]
+        if not description.is_file():
+            continue
+        try:
+            settings = {**json.loads(description.read_bytes())["settings"]}
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(
+                f"{description} does not describe the records of {file}; move "
+                "it away, or make the records again."
+            ) from error
+        yield file, settings
 
 
 def check_vocab_of_records(
