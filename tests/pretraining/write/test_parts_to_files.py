@@ -36,6 +36,7 @@ def run(folder, *, stop=None, settings=SETTINGS, lines=LINES):
                 for i in range(2):
                     (part / str(i)).write_bytes(b"<%d.%d>" % (block.number, i))
                 counts = {"instances": block.number + 1, "documents": 2}
+                counts["tokens"] = 9
                 (part / "counts.json").write_text(json.dumps(counts))
             made.append(block.number)
     counts = outputs.join(parts)
