@@ -15,7 +15,6 @@ class InputError(ValueError):
         keras_bert.errors.InputError: No kind of task is named 'guess'; ...
     """
 
-    def __init__(self, message: str):
-        if len(message) > 1000:
-            message = f"{message[:600]} ... {message[-300:]}"
-        super().__init__(message)
+    def __str__(self):
+        text = super().__str__()
+        return text if len(text) < 1000 else f"{text[:600]} ... {text[-300:]}"

@@ -30,6 +30,7 @@ import sys
 from pathlib import Path
 
 import keras_bert
+from keras_bert.io.input_files import open_text
 from keras_bert.server.json_logs import log, write_logs_as_json
 
 NEEDS = {"cache_dir": "model"}
@@ -81,13 +82,8 @@ def run(
             )
     key = os.environ.get("KERAS_BERT_API_KEY")
     if api_key_file:
-        try:
-            # Some editors start a file with a byte-order mark.
-            key = Path(api_key_file).read_text(encoding="utf-8-sig").strip()
-        except UnicodeDecodeError as error:
-            raise keras_bert.InputError(
-                f"{api_key_file} is not UTF-8 ({error}); save it as UTF-8."
-            ) from error
+        with open_text(api_key_file, errors="strict") as lines:
+            key = lines.read().strip()
     if key is not None and len(key.splitlines()) != 1:
         raise keras_bert.InputError(
             f"The API key has {len(key.splitlines())} lines, but must be one."

@@ -109,8 +109,8 @@ def served(monkeypatch):
     """What the command serves: the folders of the models, the config, a log."""
     served = {"log": []}
 
-    def serve(models, config, **_):
-        served.update(models=models, config=config)
+    def serve(models, config, *, api_key, **_):
+        served.update(models=models, config=config, api_key=api_key)
         return 0
 
     def log(event, model, **_):
@@ -194,6 +194,16 @@ def test_a_package_that_is_missing(served, monkeypatch, name, install):
         f"Error: This command needs the package {name}, which is not "
         f"installed; run {install}"
     )
+
+
+def test_a_key_is_read_without_a_byte_order_mark(served, tmp_path):
+    file = tmp_path / "key"
+    file.write_text("clé\n", encoding="utf-8-sig")
+    serve_command.run(ServerConfig(), model=["a"], api_key_file=str(file))
+    assert served["api_key"] == "clé"
+    file.write_text("clé\n", encoding="latin-1")
+    with pytest.raises(keras_bert.InputError, match="key is not UTF-8"):
+        serve_command.run(ServerConfig(), model=["a"], api_key_file=str(file))
 
 
 def test_flags_come_from_the_environment(served, monkeypatch):
