@@ -45,6 +45,21 @@ def _register(keras):
     for module, names in _CLASSES.items():
         for name in names:
             registered.setdefault(f"keras_bert>{name}", _StandIn(module, name))
+    for name in ("cross_entropy", "accuracy", "squared_error"):
+        if f"keras_bert>{name}" not in registered:
+            register = keras.saving.register_keras_serializable("keras_bert")
+            register(_loss(name))
+
+
+def _loss(name):
+    """Returns a function that imports the one of `training.losses`."""
+
+    def loss(labels, outputs):
+        losses = importlib.import_module("keras_bert.training.losses")
+        return getattr(losses, name)(labels, outputs)
+
+    loss.__name__ = name
+    return loss
 
 
 class _StandIn:

@@ -94,9 +94,11 @@ class TextClassifier(FinetunedModel):
                 "with TextClassifier.from_pretrained."
             )
         kind = build_kind(spec, self._tokenizer, self.bert_config)
-        engine = Engine(kind, self.bert_config, config, self._checkpoint)
+        engine = Engine(
+            kind, self.bert_config, config, self._checkpoint, new_head=True
+        ).with_learned_settings(rows)
         self._model, self.training, history = contrast_and_solve(engine, rows)
-        self._kind, self._spec, self._learns_fields = kind, spec, False
+        self._kind, self._spec, self._learns_fields = engine.kind, spec, False
         return history
 
 

@@ -14,8 +14,10 @@ import concurrent.futures
 import contextlib
 import hashlib
 import inspect
+import marshal
 import os
 import pickle
+import sys
 import tempfile
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -160,10 +162,6 @@ def _key(kind):
     package = Path(__file__).parents[1]
     parts = (package / "kinds", package / "text")
     sources = [file for part in parts for file in sorted(part.rglob("*.py"))]
-    # The file of a kind that a user wrote.
-    own = inspect.getsourcefile(inspect.unwrap(type(kind).encode))
-    if own:
-        sources.append(Path(own))
     digest = hashlib.blake2b(digest_size=32)
     for part in (
         spec_to_json(kind.spec),
@@ -172,9 +170,27 @@ def _key(kind):
         tf.__version__,
         kind.tokenizer.implementation,
         *(file.read_bytes() for file in sources),
+        *map(_source, type(kind).__mro__),
     ):
         digest.update(pickle.dumps(part, _PICKLE))
     return digest.digest()
+
+
+def _source(cls):
+    """Returns the code of a class that a user may have edited.
+
+    It is its file, or in a notebook the code of its functions.
+    """
+    if cls.__module__.partition(".")[0] in ("keras_bert", "builtins"):
+        return b""
+    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
+    if file and Path(file).is_file():
+        return Path(file).read_bytes()
+    members = (getattr(x, "__func__", x) for x in vars(cls).values())
+    functions = [inspect.unwrap(x) for x in members if callable(x)]
+    return b"".join(
+        marshal.dumps(x.__code__) for x in functions if hasattr(x, "__code__")
+    )
 
 
 def _form(arrays: Arrays) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any, Self
 import keras
 import numpy as np
 import tensorflow as tf
+from absl import logging
 
 from keras_bert.checkpoints import adapters
 from keras_bert.checkpoints.load import load_to_train, load_whole
@@ -33,6 +34,7 @@ from keras_bert.training.checkpoint import every_weight
 from keras_bert.training.distribution import precision
 from keras_bert.training.fingerprint import Fingerprint, digest_of
 from keras_bert.training.history import Row as FigureRow
+from keras_bert.training.objectives import BatchObjective
 from keras_bert.training.run import Plan, Run, Trainee
 
 
@@ -101,6 +103,16 @@ class Engine:
         examples = encode_rows(
             self.kind, rows, encoded_folder(output_dir, cache_dir)
         )
+        batch_size = min(config.train_batch_size, len(examples.lengths))
+        losses = self.kind.training_objectives.values()
+        if batch_size < 2 and any(
+            isinstance(x, BatchObjective) for x in losses
+        ):
+            logging.warning(
+                "The loss compares the rows of a batch, but a batch has one "
+                "row, so little or nothing is learned; give more rows and a "
+                "larger train_batch_size."
+            )
         num_batches = math.ceil(len(examples.lengths) / config.train_batch_size)
         num_steps = max(1, round(num_batches * config.num_train_epochs))
         training = {
@@ -185,9 +197,22 @@ class Engine:
         if not evaluations:
             return None
         evaluation, *_ = evaluations.values()
+        metric = self.kind.spec.metrics[0]
+
+        def evaluate(model):
+            figures = evaluation(model, tune=True)[1]
+            if math.isnan(figures[metric]):
+                logging.warning(
+                    "The metric %s of the validation rows is not a number, so "
+                    "it cannot choose the best model; give more rows, whose "
+                    "labels differ.",
+                    metric,
+                )
+            return figures
+
         return Selection(
-            lambda model: evaluation(model, tune=True)[1],
-            self.kind.spec.metrics[0],
+            evaluate,
+            metric,
             self.config.early_stopping_patience,
         )
 

@@ -56,9 +56,13 @@ def contrast_and_solve(
             "A label has no example; few-shot training needs some for each of "
             f"{', '.join(kind.spec.labels)}."
         )
-    settings = dataclasses.replace(
-        settings, class_weights="", label_smoothing=0.0
-    )
+    if settings.label_smoothing:
+        raise InputError(
+            "Few-shot training solves for the output layer, whose labels "
+            f"cannot be smoothed, but label_smoothing is "
+            f"{settings.label_smoothing}; leave it out."
+        )
+    settings = dataclasses.replace(settings, class_weights="")
     contrast = _Contrast(
         dataclasses.replace(kind.spec, settings=settings), kind.tokenizer
     )
@@ -87,7 +91,8 @@ def contrast_and_solve(
     batches = evaluation_batches(examples, batch_size=config.eval_batch_size)
     outputs, _ = Predictor(run.model, contrast.objectives)(*batches)
     vectors, labels = np.stack(outputs[_VECTORS]), examples.labels[_VECTORS]
-    kernel, bias = _solve(vectors, labels.numpy())
+    weights = dict(enumerate(kind.class_weights))
+    kernel, bias = _solve(vectors, labels.numpy(), weights)
     layer = model.get_layer("classifier")
     layer.kernel.assign(kernel)
     layer.bias.assign(bias)
@@ -132,13 +137,14 @@ class _Contrast(Classification):
         return dataclasses.replace(examples, labels=labels)
 
 
-def _solve(vectors, labels):
+def _solve(vectors, labels, class_weight=None):
     """Returns the kernel [H, L] and the bias [L] of a logistic regression."""
     from sklearn.linear_model import LogisticRegression
 
     # Its regularization is for vectors of length 1.
     scale = np.linalg.norm(vectors, axis=1).mean()
-    solved = LogisticRegression(max_iter=1000).fit(vectors / scale, labels)
+    solver = LogisticRegression(max_iter=1000, class_weight=class_weight)
+    solved = solver.fit(vectors / scale, labels)
     kernel, bias = solved.coef_.T / scale, solved.intercept_
     if len(bias) == 1:  # the logit of the second of two labels
         kernel = np.concatenate([-kernel, kernel], axis=1) / 2

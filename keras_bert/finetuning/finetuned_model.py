@@ -55,6 +55,12 @@ from keras_bert.training.checkpoint import write_weights
 from keras_bert.training.distribution import get_strategy
 
 _BATCH_SIZE = 32
+# What is in the place of arguments of Keras' `fit`.
+_OF_KERAS = {
+    "validation_split": "hold some rows out, and give them as validation_data",
+    "class_weight": "give class_weights to from_pretrained, such as 'balanced'",
+    "verbose": "absl.logging.set_verbosity('warning') leaves out the log",
+}
 
 
 class FinetunedModel:
@@ -184,6 +190,18 @@ class FinetunedModel:
         made.bert_config, made.training = bert_config, {}
         return made
 
+    def __repr__(self):
+        spec = self._spec
+        labels = ", ".join(spec.labels) or "no labels"
+        return (
+            f"{type(self).__name__}({spec.kind} of "
+            f"{', '.join(spec.text_fields)}; {labels:.80})"
+        )
+
+    def summary(self, **options: Any) -> None:
+        """Prints the layers of the network, as Keras does."""
+        self.model.summary(**options)
+
     @property
     def kind(self) -> Kind:
         if self._kind is None:
@@ -223,6 +241,7 @@ class FinetunedModel:
         callbacks: Sequence[keras.callbacks.Callback] = (),
         output_dir: str | Path | None = None,
         overwrite_output_dir: bool = False,
+        **of_keras: Any,
     ) -> keras.callbacks.History:
         """Trains the model as `finetune` does, from its present weights.
 
@@ -244,12 +263,19 @@ class FinetunedModel:
             output_dir: Gets checkpoints, from which the same call resumes, the
                 history and `best/`, the result; by default, nothing stays.
             overwrite_output_dir: Whether to start over if it has a run.
+            of_keras: Other arguments of Keras' `fit`; the error says what is
+                in their place.
 
         Returns:
             A history as Keras has it: `history` has a list by figure, with a
             value for each epoch (the interval between two checkpoints). The
             figures of training are means over the epoch.
         """
+        for name in of_keras:
+            raise InputError(
+                f"fit has no argument {name!r}; "
+                f"{_OF_KERAS.get(name, 'FinetuningConfig has all settings')}."
+            )
         config = config_of_fit(
             config,
             num_train_epochs=epochs,
@@ -312,7 +338,8 @@ class FinetunedModel:
             self.training = describe(
                 best, self._model, engine.kind, self.bert_config
             )
-        self._kind, self._spec = engine.kind, engine.kind.spec
+        # Balanced weights follow from the rows of each `fit`.
+        self._kind, self._spec = engine.kind, spec
         self._learns_fields = False
         return history_of(run.history.rows, self._model)
 

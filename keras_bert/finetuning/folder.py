@@ -57,6 +57,8 @@ def changed_spec(
     for name, names in (("labels", labels), ("text_fields", text_fields)):
         if names is None:
             continue
+        if name == "text_fields" and isinstance(names, str):
+            names = [names]
         if not is_list(names):
             raise InputError(
                 f'The {name} are {names!r:.80}; give a list such as ["a", "b"].'

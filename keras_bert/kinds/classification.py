@@ -54,7 +54,7 @@ class Classification(TextKind):
 
     def __init__(self, spec, tokenizer):
         super().__init__(spec, tokenizer)
-        self._class_weights = parse_class_weights(
+        self.class_weights = parse_class_weights(
             spec.settings.class_weights, spec.labels
         )
 
@@ -108,7 +108,7 @@ class Classification(TextKind):
     def training_weights(self, labels):
         if not self.spec.settings.class_weights:
             return {}
-        weights = tf.constant(self._class_weights, tf.float32)
+        weights = tf.constant(self.class_weights, tf.float32)
         return {"logits": tf.gather(weights, labels["logits"])}
 
     def decode(self, rows, examples, outputs):

@@ -1,11 +1,12 @@
 """The base class of all kinds of tasks."""
 
 import dataclasses
+import difflib
 import functools
 import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 import keras
 import numpy as np
@@ -167,7 +168,17 @@ class Kind(tf.Module):
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
+        for name in cls.__dict__.keys() - Kind.__annotations__.keys():
+            near = difflib.get_close_matches(name, Kind.__annotations__, 1, 0.9)
+            if near and name[0] != "_" and name not in dir(Kind):
+                raise InputError(
+                    f"The kind {cls.__name__} has {name}, which no kind has; "
+                    f"write {near[0]}, or choose a name that is less like it."
+                )
         if "name" in cls.__dict__:
+            for name in ("metrics", "build_model", "encode", "decode", "gold"):
+                if getattr(cls, name, None) == getattr(Kind, name, None):
+                    cls._lacks(name)
             KINDS[cls.name] = cls
         register_heads(cls.head_names)
 
@@ -352,7 +363,7 @@ class Kind(tf.Module):
 
         `serving_default` takes the text fields of the task under their names.
         """
-        raise NotImplementedError
+        self._lacks("signatures")
 
     def id_signature(self, model: keras.Model) -> Signature:
         """Returns the signature that takes ids instead of strings."""
@@ -373,6 +384,10 @@ class Kind(tf.Module):
         """Returns the specification of each text field, strings [B]."""
         fields = self.spec.text_fields
         return [tf.TensorSpec([None], tf.string, field) for field in fields]
+
+    @classmethod
+    def _lacks(cls, name) -> NoReturn:
+        raise InputError(f"The kind {cls.__name__} has no {name}; define it.")
 
     def _check(self):
         fields, labels = self.spec.text_fields, self.spec.labels

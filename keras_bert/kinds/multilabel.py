@@ -127,7 +127,7 @@ class MultiLabel(Classification):
         return np.maximum(num_rows - counts, 1) / np.maximum(counts, 1)
 
     def training_weights(self, labels):
-        weights = np.where(labels["logits"] > 0, self._class_weights, 1)
+        weights = np.where(labels["logits"] > 0, self.class_weights, 1)
         return {"logits": tf.constant(weights, tf.float32)}
 
     def tune(self, model, examples, outputs):

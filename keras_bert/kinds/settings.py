@@ -32,6 +32,11 @@ class KindSettings(CheckedSettings):
 
     max_seq_length: int = 128
 
+    @property
+    def in_windows(self) -> bool:
+        """Whether a long text is read in windows."""
+        return getattr(self, "window_pooling", "none") != "none"
+
 
 @dataclasses.dataclass(frozen=True)
 class WindowSettings(KindSettings):
@@ -50,11 +55,6 @@ class WindowSettings(KindSettings):
     window_pooling: str = setting("none", choices=("none", "mean", "max"))
     doc_stride: int = 64
     max_num_windows: int = 32
-
-    @property
-    def in_windows(self) -> bool:
-        """Whether a long text is read in windows."""
-        return self.window_pooling != "none"
 
 
 @dataclasses.dataclass(frozen=True)

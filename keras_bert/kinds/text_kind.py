@@ -1,7 +1,7 @@
 """The base of the kinds that give one answer for a text or a pair of texts."""
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import keras
 import numpy as np
@@ -13,7 +13,11 @@ from keras_bert.errors import InputError
 from keras_bert.kinds.fields import encode_texts
 from keras_bert.kinds.kind import Kind
 from keras_bert.kinds.network_calls import call_on_texts
-from keras_bert.kinds.settings import PromptSettings, WindowSettings
+from keras_bert.kinds.settings import (
+    KindSettings,
+    PromptSettings,
+    WindowSettings,
+)
 from keras_bert.kinds.signatures import Signature, one_graph
 from keras_bert.models.window_pooling import pool_windows
 from keras_bert.text.packing import BertPreprocessor
@@ -23,10 +27,11 @@ from keras_bert.text.tokenizer import BertTokenizer
 class TextKind(Kind):
     """Encodes and serves a kind with one answer for a text or a pair of texts.
 
-    Its settings are `WindowSettings`. The SavedModel takes the text fields [B]
+    Its settings are `WindowSettings`, or others for a kind that reads no
+    windows. The SavedModel takes the text fields [B]
     and returns what `served_answer` makes of the network's outputs. Another
     signature follows the Classify API of TensorFlow Serving if the kind has
-    labels, or else the Regress API.
+    labels, or the Regress API if the main part of its answer is `score`.
     """
 
     label_dtype: ClassVar[str] = "int32"
@@ -51,17 +56,16 @@ class TextKind(Kind):
 
     def build_network(self, bert_config: BertConfig) -> keras.Model:
         """Returns the network of texts that are not read in windows."""
-        raise NotImplementedError
+        self._lacks("build_network")
 
     def served_answer(
         self, outputs: Mapping[str, tf.Tensor]
     ) -> dict[str, tf.Tensor]:
         """Turns outputs into answers as `decode` does, in a graph.
 
-        The answers have `scores` [B, L] if the kind has labels, or else
-        `score` [B].
+        The answers have `scores` [B, L] if the kind has labels.
         """
-        raise NotImplementedError
+        self._lacks("served_answer")
 
     def build_model(self, bert_config):
         model, settings = self.build_network(bert_config), self.spec.settings
@@ -99,12 +103,12 @@ class TextKind(Kind):
         def regress(*texts):
             return {saved_model.REGRESS_OUTPUTS: answer(*texts)["score"]}
 
-        inputs, labels = self.string_inputs(), self.spec.labels
+        inputs, labels, more = self.string_inputs(), self.spec.labels, {}
         answer = one_graph(answer, inputs)
         if labels:
             method = saved_model.CLASSIFY_METHOD_NAME
             more = {"classify": Signature(classify, inputs, method=method)}
-        else:
+        elif self.main_part == "score":
             method = saved_model.REGRESS_METHOD_NAME
             more = {"regress": Signature(regress, inputs, method=method)}
         by_label = ("scores",) if labels else ()
@@ -112,12 +116,11 @@ class TextKind(Kind):
 
 
 def text_preprocessor(
-    settings: WindowSettings, tokenizer: BertTokenizer
+    settings: KindSettings, tokenizer: BertTokenizer
 ) -> BertPreprocessor:
     """Returns what packs texts, in windows if the settings say so."""
-    return BertPreprocessor(
-        tokenizer,
-        settings.max_seq_length,
-        doc_stride=settings.doc_stride if settings.in_windows else 0,
-        max_num_windows=settings.max_num_windows,
-    )
+    windows: dict[str, Any] = {}
+    if isinstance(settings, WindowSettings) and settings.in_windows:
+        windows["doc_stride"] = settings.doc_stride
+        windows["max_num_windows"] = settings.max_num_windows
+    return BertPreprocessor(tokenizer, settings.max_seq_length, **windows)

@@ -37,6 +37,12 @@ class _Dense(keras.layers.Dense):
             x = x + self.bias[None]
         return for_training(self.activation)(x)
 
+    def load_own_variables(self, store):
+        # Its parent builds it, and knows nothing of `keras.Model.quantize`.
+        if store["0"].dtype == "int8" and not self.quantization_mode:
+            self.quantize("int8")
+        super().load_own_variables(store)
+
     def quantize(self, mode=None, type_check=True, config=None):
         # By default, Keras refuses to quantize a subclass of its layer.
         super().quantize(mode, type_check=False, config=config)

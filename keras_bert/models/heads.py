@@ -103,7 +103,10 @@ def build_multiple_choice(
     scores = _after_dropout(x, config, 1, "multiple_choice")
     if packed:
         scores = ops.squeeze(scores, -1)  # [B*R, K]
-    logits = UnfoldChoices(name="logits")(scores, inputs["input_ids"])
+    # In mixed precision, the layer would cast the logits back.
+    logits = UnfoldChoices(dtype="float32", name="logits")(
+        scores, inputs["input_ids"]
+    )
     return keras.Model(inputs, {"logits": logits}, name="bert_multiple_choice")
 
 

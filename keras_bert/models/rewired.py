@@ -13,6 +13,12 @@ from keras_bert.layers.reshaping import FlattenTokens, UnflattenTokens
 from keras_bert.layers.sequences import RowPositions, SequencePooling
 
 _POOLINGS = Pooler, SequencePooling
+# Keras' layers and ours that compute each vector on its own, so that a row may
+# have any number of them.
+_OF_A_VECTOR = (
+    *("Concatenate", "Dense", "Dropout", "LabelThresholds"),
+    "NextSentenceHead",
+)
 _KEEP_APART = BertEmbeddings, FlattenTokens, EncoderBlock, UnflattenTokens
 
 
@@ -60,8 +66,9 @@ def with_hidden_states(
 def can_pack(model: keras.Model) -> bool:
     """Returns whether a network can read several texts in a row.
 
-    It can if every way from an input to an output has a pooling, and before it
-    only layers that keep the texts of a row apart.
+    It can if every way from an input to an output has a pooling, before it
+    only layers that keep the texts of a row apart, and after it only layers
+    that are known to compute each vector on its own.
     """
     inputs = _new_inputs(model)
     tokens = list(inputs.values())
@@ -76,12 +83,23 @@ def can_pack(model: keras.Model) -> bool:
         elif isinstance(layer, _KEEP_APART):
             if _all_in(read, tokens):
                 tokens.extend(keras.tree.flatten(outputs))
-        elif _all_in(read, vectors):
+        elif _is_of_a_vector(layer) and _all_in(read, vectors):
             vectors.extend(keras.tree.flatten(outputs))
         return outputs
 
     outputs = _call_layers(model, inputs, call).output
     return _all_in(keras.tree.flatten(outputs), vectors)
+
+
+def _is_of_a_vector(layer):
+    activation = getattr(layer, "activation", None)
+    name = getattr(activation, "__name__", "")
+    return (
+        type(layer).__name__ in _OF_A_VECTOR
+        and type(layer).__module__.startswith(("keras.", "keras_bert."))
+        and getattr(layer, "axis", -1) == -1
+        and activation in (None, getattr(keras.activations, name, None))
+    )
 
 
 def with_attentions(model: keras.Model, layers: Iterable[int]) -> keras.Model:

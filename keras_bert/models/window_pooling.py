@@ -31,7 +31,7 @@ def pool_windows(model: keras.Model, pooling: str) -> keras.Model:
     """
     inputs, windows = fold_inputs(model.input)  # [B, W, S], [B*W, S]
     outputs = {
-        name: WindowPooling(pooling, name=f"pool_{name}")(
+        name: WindowPooling(pooling, dtype="float32", name=f"pool_{name}")(
             x, inputs["input_mask"]
         )
         for name, x in model(windows).items()

@@ -64,11 +64,15 @@ class ServedModel:
         functions = load_functions(local_copy(self.folder), signature)
         self._serve = functions[signature].call
 
-    def check(self, request: Mapping[str, Any], place: str) -> dict[str, Any]:
+    def check(
+        self, request: Mapping[str, Any] | str, place: str
+    ) -> dict[str, Any]:
         """Returns the inputs of a request, without any other keys.
 
         Raises InputError, which names the place, if one is missing or wrong.
         """
+        if isinstance(request, str) and len(self.inputs) == 1:
+            request = dict.fromkeys(self.inputs, request)
         if not isinstance(request, Mapping):
             raise InputError(
                 f"{capitalized(place)} is {request!r:.100}, but must be a dict "
@@ -99,23 +103,26 @@ class ServedModel:
                 )
         return {name: request[name] for name in self.inputs}
 
-    def answer(self, requests: Sequence[Mapping[str, Any]]) -> list[dict]:
-        """Answers requests, each a dict with the inputs."""
+    def answer(self, requests: Sequence[Mapping[str, Any] | str]) -> list[dict]:
+        """Answers requests, each a dict with the inputs.
+
+        A string is enough for a model with one input.
+        """
         is_one = isinstance(requests, (str, bytes, Mapping))
         if is_one or not isinstance(requests, Iterable):
             raise InputError(
                 f"The requests are {requests!r:.100}, but must be a list of "
                 f"dicts such as {self.example}."
             )
-        requests = [
+        checked = [
             self.check(request, f"request {number}")
             for number, request in enumerate(requests, 1)
         ]
         answers: dict[int, dict] = {}
-        for call in _calls(requests):
-            found = self._answer([requests[i] for i in call])
+        for call in _calls(checked):
+            found = self._answer([checked[i] for i in call])
             answers |= zip(call, found, strict=True)
-        return [answers[i] for i in range(len(requests))]
+        return [answers[i] for i in range(len(checked))]
 
     @property
     def example(self) -> str:

@@ -12,6 +12,7 @@ from keras import ops
 Tensor = Any
 
 
+@keras.saving.register_keras_serializable(package="keras_bert")
 def cross_entropy(labels: Tensor, logits: Tensor) -> Tensor:
     """Ids [...] and logits [..., V] -> -log of the label's softmax, [...]."""
     ids, logits = _ids(labels, logits), ops.cast(logits, "float32")
@@ -23,6 +24,7 @@ def cross_entropy(labels: Tensor, logits: Tensor) -> Tensor:
     return ops.sparse_categorical_crossentropy(ids, logits, from_logits=True)
 
 
+@keras.saving.register_keras_serializable(package="keras_bert")
 def accuracy(labels: Tensor, logits: Tensor) -> Tensor:
     """Ids [...] and logits [..., V] -> 1 if the label is the argmax, else 0."""
     if keras.backend.backend() == "tensorflow":
@@ -36,6 +38,7 @@ def accuracy(labels: Tensor, logits: Tensor) -> Tensor:
     return ops.cast(predicted == _ids(labels, logits), "float32")
 
 
+@keras.saving.register_keras_serializable(package="keras_bert")
 def squared_error(labels: Tensor, outputs: Tensor) -> Tensor:
     """Numbers [B] and outputs [B, 1] -> squares of the differences, [B]."""
     outputs = ops.cast(outputs[:, 0], "float32")

@@ -418,8 +418,15 @@ ROWS_OF_NAMES = [{"text": "a", "label": "1"}, {"text": "b", "label": "0"}]
     ("a string of labels", _make("good"), Says("The labels are 'good'")),
     ("a label twice", _make(["a", "a"]), Says("occurs twice")),
     ("one label to choose", _make(["a"]), ONE_LABEL),
-    ("a string of fields", _make(["a", "b"], "text"),
-     Says("The text_fields are 'text'")),
+    ("one field", lambda c: _classifier(c, ["a", "b"], "text")
+     .kind.spec.text_fields, ("text",)),
+    ("a share of the rows to validate", _fit(
+        TEXTS, LABELS, validation_split=0.1), Says("give them as validation")),
+    ("weights of labels", _fit(TEXTS, LABELS, class_weight={0: 1.0}),
+     Says("give class_weights to from_pretrained")),
+    ("verbose", _fit(TEXTS, LABELS, verbose=0), Says("set_verbosity")),
+    ("no such argument", _fit(TEXTS, LABELS, speed=3),
+     Says("fit has no argument 'speed'")),
     ("an unknown setting", _make(["a", "b"], size=3),
      Says("no setting 'size'")),
     ("a long sequence", _make(["a", "b"], max_seq_length=99), Says("99")),

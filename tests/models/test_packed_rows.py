@@ -33,7 +33,25 @@ def _pooled(encoder):
 
 
 def _mean_and_pooled(encoder):
-    return ops.concatenate([_mean(encoder)[:, 0], _pooled(encoder)], axis=-1)
+    mean = SequencePooling("mean")(
+        encoder.output["sequence_output"], encoder.input["input_mask"]
+    )
+    return ops.concatenate([mean, _pooled(encoder)], axis=-1)
+
+
+def _first_of_means(encoder):
+    return _mean(encoder)[:, 0]
+
+
+def _softmax_over_texts(encoder):
+    return ops.softmax(_pooled(encoder), axis=1)
+
+
+def _own_activation(encoder):
+    def activation(x):
+        return x - ops.mean(x, axis=1, keepdims=True)
+
+    return keras.layers.Dense(12, activation=activation)(_pooled(encoder))
 
 
 def _tokens(encoder):
@@ -65,6 +83,9 @@ def _lstm_before_the_pooling(encoder):
         (_pooled, True),
         (_mean, True),
         (_mean_and_pooled, True),
+        (_first_of_means, False),
+        (_softmax_over_texts, False),
+        (_own_activation, False),
         (_max_of_tokens, False),
         (_times_length, False),
         (_lstm_before_the_pooling, False),
@@ -85,7 +106,13 @@ def test_no_way_from_the_tokens_to_an_output_avoids_a_pooling(
 
 
 @pytest.mark.parametrize(
-    "vector", [_max_of_tokens, _times_length, _lstm_before_the_pooling]
+    "vector",
+    [
+        _max_of_tokens,
+        _times_length,
+        _lstm_before_the_pooling,
+        _softmax_over_texts,
+    ],
 )
 def test_a_network_of_ones_own_answers_texts_as_one_by_one(config, vector):
     encoder = build_encoder(config)

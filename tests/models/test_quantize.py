@@ -3,6 +3,7 @@
 import dataclasses
 import warnings
 
+import keras
 import numpy as np
 import pytest
 from conftest import randomize, write_vocab
@@ -10,7 +11,10 @@ from exported_models import MODELS
 from kind_examples import make_kind
 
 from keras_bert.models.encoder import build_encoder
+from keras_bert.models.heads import build_classifier
 from keras_bert.models.pretraining import build_pretraining_model
+from keras_bert.registration import _register
+from keras_bert.training import losses
 
 _KINDS = [name for name in MODELS if name != "encoder"]
 
@@ -63,3 +67,38 @@ def test_int8_is_close(config, tmp_path, name):
     for output, values in model(inputs).items():
         error = np.abs(np.float32(values) - expected[output]).max()
         assert error <= 0.05 * np.abs(expected[output]).max()
+
+
+def test_int8_is_saved_and_loaded(config, tmp_path):
+    config = dataclasses.replace(config, num_hidden_layers=1)
+    model = build_encoder(config)
+    randomize(model, scale=0.02)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.quantize("int8")
+    model.save(tmp_path / "int8.keras")
+    loaded = keras.models.load_model(tmp_path / "int8.keras")
+    inputs = _inputs(model)
+    for name, expected in model(inputs).items():
+        np.testing.assert_array_equal(loaded(inputs)[name], expected)
+
+
+@pytest.mark.filterwarnings("ignore:Skipping variable loading for optimizer")
+def test_our_losses_are_saved_with_a_compiled_model(config, tmp_path):
+    model = build_classifier(config, num_labels=3)
+    model.compile(
+        loss={"logits": losses.cross_entropy},
+        metrics={"logits": [losses.accuracy]},
+    )
+    model.save(tmp_path / "compiled.keras")
+    # Keras knows the losses before their module is imported.
+    registered = keras.saving.get_custom_objects()
+    for name in ("cross_entropy", "accuracy", "squared_error"):
+        del registered[f"keras_bert>{name}"]
+    _register(keras)
+    loaded = keras.models.load_model(tmp_path / "compiled.keras")
+    inputs, labels = _inputs(model), {"logits": np.array([0, 2])}
+    expected = model.evaluate(inputs, labels, verbose=0)
+    assert loaded.evaluate(inputs, labels, verbose=0) == expected
+    loaded.save(tmp_path / "again.keras")
+    keras.models.load_model(tmp_path / "again.keras")

@@ -285,7 +285,7 @@ def test_line_breaks_and_a_byte_order_mark_are_no_part_of_a_text(tmp_path):
 @pytest.mark.parametrize(
     ("requests", "message"),
     [
-        (["a"], "Request 1 is 'a', but must be a dict such as"),
+        ([["a"]], r"Request 1 is \['a'\], but must be a dict such as"),
         ([("a", "b")], r"Request 1 is \('a', 'b'\), but must be a dict"),
         ([None], "Request 1 is None, but"),
         ("a", "must be a list of dicts such as"),
@@ -306,3 +306,7 @@ def test_wrong_requests(requests, message):
 def test_an_input_called_error_is_not_an_error():
     answers, num_errors = _answers(_Joiner("error"), "a")
     assert (answers, num_errors) == ([{"error": "a", "joined": "a"}], 0)
+
+
+def test_a_string_is_enough_for_one_input():
+    assert ONE.answer(["a"]) == ONE.answer([{"left": "a"}])
