@@ -4,7 +4,7 @@
 
 Writes FOLDER/float32 and FOLDER/bfloat16, SavedModels; float32 and int8 as
 .tflite and .onnx files; and all of these as .xml files of OpenVINO, int8 with
-ranges of random ids.
+ranges of random pairs.
 """
 
 import sys
@@ -40,8 +40,10 @@ def main(checkpoint, folder):
         write_litert(encoder, precision, folder / f"{precision}.tflite")
         write_onnx(encoder, precision, folder / f"{precision}.onnx")
     ids = np.random.default_rng(1).integers(1, config.vocab_size, [9, 8, 128])
+    # Without the second segment, its hidden states would be out of the ranges.
+    second = np.arange(128, dtype="int32") // 64
     batches = [
-        {"input_ids": x, "input_mask": x**0, "segment_ids": 0 * x}
+        {"input_ids": x, "input_mask": x**0, "segment_ids": 0 * x + second}
         for x in ids.astype("int32")
     ]
     for precision in ("float32", "bfloat16", "int8"):

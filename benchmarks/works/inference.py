@@ -101,7 +101,8 @@ def _int8(setup):
         name="inference_int8",
         title=f"Inference, {setup.title}, int8",
         note="Weights in int8, and activations in int8: by the range of each "
-        "call or, in OpenVINO, by ranges that NNCF found before.",
+        "call, by that of each token (ours, but for OpenVINO), or, in "
+        "OpenVINO, by ranges that NNCF found before.",
         cases=_CASES,
         contestants=(
             *_our_formats(setup, "int8"),

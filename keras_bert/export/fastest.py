@@ -54,7 +54,7 @@ def export_fastest(
             except InputError as error:  # such as a package that is missing
                 measured[name] = str(error)
         if not models:
-            raise InputError(next(iter(measured.values())))
+            raise InputError(str(next(iter(measured.values()))))
         found = _measure(models)
         measured |= found
         times = {name: math.prod(x.values()) for name, x in found.items()}
