@@ -42,8 +42,9 @@ def _outputs(model, features, num_layers):
 def tf1_small(shared):
     folder = shared / "golden" / "tf1_small"
     expected = dict(np.load(folder / "expected.npz"))
-    model = build_pretraining_model(Checkpoint.of(folder).config)
-    load_checkpoint(model, folder / "bert_model.ckpt")
+    checkpoint = Checkpoint.of(folder / "bert_model.ckpt")
+    model = build_pretraining_model(checkpoint.config)
+    load_checkpoint(model, checkpoint)
     features = {name: expected[name] for name in model.input}
     return folder, model, features, expected
 

@@ -20,7 +20,7 @@ from keras_bert.checkpoints.read import is_huggingface_file, read_file
 from keras_bert.checkpoints.sentence_transformers import read_dense_modules
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
-from keras_bert.io.checksums import CHECKSUMS_FILE, find_damage
+from keras_bert.io.checksums import check_is_undamaged
 from keras_bert.io.whole_files import read_json
 
 
@@ -58,11 +58,7 @@ class Checkpoint:
 
         Raises InputError if one does not.
         """
-        if damage := find_damage(self.folder):
-            raise InputError(
-                f"{self.folder} cannot be used: {damage}; copy the folder "
-                f"again, or remove {CHECKSUMS_FILE} if you have changed it."
-            )
+        check_is_undamaged(self.folder)
         return self.folder
 
     @functools.cached_property

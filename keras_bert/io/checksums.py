@@ -4,8 +4,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-import google_crc32c
-
+from keras_bert.errors import InputError
 from keras_bert.io.paths import is_remote
 
 CHECKSUMS_FILE = "checksums.json"
@@ -13,7 +12,8 @@ CHECKSUMS_FILE = "checksums.json"
 
 def write_checksums(folder: Path, names: Iterable[str]) -> None:
     """Writes the checksums of these files of a local folder into it."""
-    checksums = {name: _checksum(folder / name) for name in sorted(names)}
+    names = sorted({*names} - {CHECKSUMS_FILE})
+    checksums = {name: _checksum(folder / name) for name in names}
     text = json.dumps(checksums, indent=2) + "\n"
     (folder / CHECKSUMS_FILE).write_text(text)
 
@@ -39,7 +39,18 @@ def find_damage(folder: Path) -> str | None:
     return None
 
 
+def check_is_undamaged(folder: Path) -> None:
+    """Raises InputError if `find_damage` finds something."""
+    if damage := find_damage(folder):
+        raise InputError(
+            f"{folder} cannot be used: {damage}; copy the folder again, or "
+            f"remove {CHECKSUMS_FILE} if you have changed it."
+        )
+
+
 def _checksum(file):
+    import google_crc32c  # only where there are checksums
+
     checksum = google_crc32c.Checksum()
     with file.open("rb") as opened:
         for _ in checksum.consume(opened, 1 << 20):

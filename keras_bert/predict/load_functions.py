@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from keras_bert.errors import InputError
+from keras_bert.io.checksums import check_is_undamaged
 from keras_bert.predict.function import Function
 from keras_bert.predict.versions import format_of
 
@@ -30,6 +31,7 @@ def load_functions(
 
     Raises InputError if a package is missing, or the folder is damaged.
     """
+    check_is_undamaged(folder)
     has_tensorflow = importlib.util.find_spec("tensorflow")
     if format_of(folder) == "saved_model":
         if not has_tensorflow:

@@ -13,6 +13,7 @@ from typing import Any
 
 from keras_bert.errors import InputError
 from keras_bert.io import folders
+from keras_bert.io.checksums import write_checksums
 from keras_bert.io.paths import is_remote, to_path
 from keras_bert.io.whole_files import (
     disk_error_named,
@@ -51,7 +52,8 @@ def new_version(
 ) -> Iterator[NewVersion]:
     """Yields a folder to fill, which becomes the next free version.
 
-    Other processes may write versions at the same time. If the block raises,
+    It gets checksums of all files but the card, which may be edited. Other
+    processes may write versions at the same time. If the block raises,
     the folder is removed. A killed process leaves a folder `.partial-*`, or a
     marked one on a store, which no server takes for a version.
 
@@ -77,6 +79,8 @@ def new_version(
         version = NewVersion(Path(path, "version"))
         version.path.mkdir()
         yield version
+        names = folders.file_states(version.path).keys()
+        write_checksums(version.path, names - {"README.md"})
         number = max(find_versions(model_dir), default=0) + 1
         while not publish(version.path, model_dir / str(number)):
             number += 1

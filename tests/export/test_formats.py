@@ -292,6 +292,7 @@ def test_the_files_of_a_network(classifier):
     }
     assert files == {
         "README.md",
+        "checksums.json",
         "network.tflite",
         "assets/bert_config.json",
         "assets/model.json",
@@ -411,6 +412,9 @@ def test_a_damaged_network_is_refused(classifier, tmp_path, model_format):
     shutil.copytree(classifier[2](model_format), version)
     file = version / MODEL_FILES[model_format]
     file.write_bytes(file.read_bytes()[:1000])
+    with pytest.raises(InputError, match=f"{file.name} is damaged; copy the"):
+        ServedModel(version)
+    (version / "checksums.json").unlink()
     with pytest.raises(InputError, match=f"{file.name} is not an? .* network"):
         ServedModel(version)
 

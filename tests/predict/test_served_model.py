@@ -178,6 +178,18 @@ def test_the_highest_version_is_loaded(tmp_path):
     assert ServedModel(first, "one").kind == "reader"
 
 
+def test_a_file_that_was_cut_while_it_was_copied_is_named(tmp_path):
+    version = _export(tmp_path)
+    (version / "README.md").write_text("An edited card.")
+    file = version / "saved_model.pb"
+    content = file.read_bytes()
+    file.write_bytes(content[:-9])
+    with pytest.raises(InputError, match="saved_model.pb is damaged; copy the"):
+        ServedModel(tmp_path)
+    file.write_bytes(content)
+    assert ServedModel(tmp_path).kind == "reader"
+
+
 _PROGRAM = """
 import sys
 
@@ -201,6 +213,7 @@ def test_tensorflow_is_imported_when_a_saved_model_is_loaded():
         "keras_bert",
         "keras_bert.errors",
         "keras_bert.io",
+        "keras_bert.io.checksums",
         "keras_bert.io.folders",
         "keras_bert.io.paths",
         "keras_bert.io.whole_files",
