@@ -22,6 +22,7 @@ from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.io.checksums import check_is_undamaged
 from keras_bert.io.whole_files import read_json
+from keras_bert.text.tokenizer_files import vocab_in
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,14 +127,8 @@ class Checkpoint:
 
     @property
     def vocab_file(self) -> Path | None:
-        """The file with the vocabulary, if there is one.
-
-        It is `vocab.txt`, or the `tokenizer.json` of transformers since its
-        release 5.
-        """
-        names = ("vocab.txt", "tokenizer.json")
-        files = (self.folder / name for name in names)
-        return next((file for file in files if file.is_file()), None)
+        """The file with the vocabulary, if there is one."""
+        return vocab_in(self.folder)
 
     @functools.cached_property
     def task(self) -> dict[str, str]:

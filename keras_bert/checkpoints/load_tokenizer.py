@@ -9,13 +9,11 @@ from typing import Any
 from absl import logging
 
 from keras_bert.checkpoints.checkpoint import Checkpoint
+from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import read_json
-from keras_bert.text.tokenizer_settings import (
-    TokenizerSettings,
-    check_tokenizer_class,
-    read_settings,
-)
-from keras_bert.text.vocab import load_vocab
+from keras_bert.text import tokenizer_files
+from keras_bert.text.tokenizer_settings import TokenizerSettings
+from keras_bert.text.vocab import capitals_of, load_vocab
 from keras_bert.text.without_tensorflow import ListTokenizer
 
 # "cased_L-12_H-768_A-12", "bert-base-uncased", "multi_cased_L-12_H-768_A-12".
@@ -27,8 +25,12 @@ def load_tokenizer(
     *,
     vocab_file: str | Path | None = None,
     do_lower_case: bool | None = None,
+    special_tokens_in_text: bool | None = None,
 ) -> Any:
     """Loads the tokenizer of a checkpoint, or the one for a vocabulary.
+
+    It does what the files beside the weights say. A file that says what this
+    package cannot do is refused.
 
     It is a `BertTokenizer`. Where TensorFlow is not installed, it is a
     `ListTokenizer` of keras_bert.text.without_tensorflow: lists of strings ->
@@ -41,18 +43,27 @@ def load_tokenizer(
         31
 
     Args:
-        checkpoint: Anything that `load_checkpoint` takes.
-        vocab_file: A vocab.txt; by default the one beside the weights.
+        checkpoint: Anything that `load_checkpoint` takes, or a folder with the
+            files of a tokenizer alone.
+        vocab_file: A vocab.txt or a tokenizer.json; by default the one beside
+            the weights.
         do_lower_case: Whether to lower-case the text; by default as the
-            checkpoint was trained, or else as the vocabulary suggests: a piece
-            with a capital means no.
+            checkpoint was trained, or else as the vocabulary suggests. The log
+            says so if it is the vocabulary.
+        special_tokens_in_text: Whether "[MASK]" in a text is the special
+            token, as in transformers; by default as the tokenizer was saved,
+            or else not, so that no user can put one into a text.
 
     Raises:
         FileNotFoundError: If the checkpoint or vocabulary is missing.
-        InputError: If neither TensorFlow nor `tokenizers` is installed.
+        InputError: If a file of the tokenizer is damaged or says what this
+            package cannot do, or if neither TensorFlow nor `tokenizers` is
+            installed.
     """
     vocab_file = find_vocab(checkpoint, vocab_file)
-    settings = resolve_tokenizer_settings(checkpoint, vocab_file, do_lower_case)
+    settings = resolve_tokenizer_settings(
+        checkpoint, vocab_file, do_lower_case, special_tokens_in_text
+    )
     if not importlib.util.find_spec("tensorflow"):
         return ListTokenizer.from_settings(vocab_file, settings)
     from keras_bert.text.tokenizer import BertTokenizer
@@ -69,7 +80,7 @@ def find_vocab(
     Raises FileNotFoundError if there is none.
     """
     if vocab_file is None:
-        found = Checkpoint.of(checkpoint) if checkpoint else None
+        found = _find(checkpoint) if checkpoint else None
         vocab_file = found.vocab_file if found else None
         if vocab_file is None:
             raise FileNotFoundError(
@@ -84,65 +95,80 @@ def resolve_tokenizer_settings(
     checkpoint: str | Path | Checkpoint | None,
     vocab_file: str | Path,
     do_lower_case: bool | None = None,
+    special_tokens_in_text: bool | None = None,
 ) -> TokenizerSettings:
     """Returns the checkpoint's settings, or else what the vocabulary tells.
 
-    A given `do_lower_case` overrides the found value. The log warns if it
-    contradicts the checkpoint.
+    What is given overrides what is told. The log warns if a given
+    `do_lower_case` contradicts the checkpoint.
     """
-    found = find_tokenizer_settings(checkpoint) if checkpoint else None
-    vocab = load_vocab(vocab_file)
-    # Special tokens such as [CLS] tell nothing.
-    capitals = [p for p in vocab if p != p.lower() and not p.startswith("[")]
-    settings = found or TokenizerSettings(do_lower_case=not capitals)
-    if do_lower_case is not None and do_lower_case != settings.do_lower_case:
-        settings = dataclasses.replace(settings, do_lower_case=do_lower_case)
-        if checkpoint and found:
+    file, source = to_path(vocab_file), vocab_file
+    told: dict[str, Any] = {}
+    if checkpoint:
+        found = _find(checkpoint)
+        told, source = tokenizer_values(found), found.place
+    elif file.suffix == ".json" and file.is_file():
+        told = tokenizer_files.read_values(file.parent, file)
+    if special_tokens_in_text is not None:
+        told["special_tokens_in_text"] = special_tokens_in_text
+    if do_lower_case is not None:
+        if told.get("do_lower_case", do_lower_case) != do_lower_case:
             logging.warning(
                 "%s was trained with do_lower_case=%s, but do_lower_case=%s "
                 "was given; leave it out unless this is meant.",
-                Checkpoint.of(checkpoint).place,
-                found.do_lower_case,
+                source,
+                told["do_lower_case"],
                 do_lower_case,
             )
-    # An uncased vocabulary may have a few, such as added pieces.
-    limit = len(vocab) / 20 if settings.do_lower_case else 0
-    if (len(capitals) > limit) == settings.do_lower_case:
+        told["do_lower_case"] = do_lower_case
+    settings = TokenizerSettings.from_values(told, source)
+    if "do_lower_case" not in told:
+        pieces = load_vocab(vocab_file, settings)
+        capitals = capitals_of(pieces)
+        # An uncased vocabulary may have a few, such as added pieces.
+        is_lower = len(capitals) <= len(pieces) / 100
         logging.warning(
-            "%d word pieces of %s have a capital, but do_lower_case is %s; is "
-            "this the right vocabulary?",
-            len(capitals),
+            "No file says the case of %s. Text is %s, because %d of its %d "
+            "word pieces have a capital; give do_lower_case=%s if this is "
+            "wrong.",
             vocab_file,
-            settings.do_lower_case,
+            "lower-cased" if is_lower else "not lower-cased",
+            len(capitals),
+            len(pieces),
+            not is_lower,
         )
+        settings = dataclasses.replace(settings, do_lower_case=is_lower)
     return settings
 
 
-def find_tokenizer_settings(
-    checkpoint: str | Path | Checkpoint,
-) -> TokenizerSettings | None:
-    """Returns the settings that the checkpoint tells, or None.
+def tokenizer_values(checkpoint: str | Path | Checkpoint) -> dict[str, Any]:
+    """Returns the fields of `TokenizerSettings` that a checkpoint tells.
 
-    They are in the `tokenizer_config.json` beside the weights, in its
-    `tokenizer.json`, or follow from "cased" or "uncased" in the last two parts
-    of the checkpoint's path. Raises InputError if the tokenizer is not BERT's.
+    They are in the files beside its weights, or follow from "cased" or
+    "uncased" in the last two parts of its path. Raises InputError if a file is
+    damaged or says what this package cannot do.
     """
-    checkpoint = Checkpoint.of(checkpoint)
-    parts = Path(str(checkpoint.place)).parts
-    in_name = _CASE_IN_NAME.search("/".join(parts[-2:]))
-    found = TokenizerSettings(in_name[1] is not None) if in_name else None
-    folder = checkpoint.folder
-    check_tokenizer_class(checkpoint.hub_config, folder / "config.json")
-    if (file := folder / "tokenizer.json").is_file():
-        if told := read_settings(file):
-            found = dataclasses.replace(found or TokenizerSettings(), **told)
-    if (file := folder / "tokenizer_config.json").is_file():
-        found = TokenizerSettings.from_json(file, found)
+    found = _find(checkpoint)
+    told = tokenizer_files.read_values(found.folder)
+    parts = Path(str(found.place)).parts
+    if in_name := _CASE_IN_NAME.search("/".join(parts[-2:])):
+        told.setdefault("do_lower_case", in_name[1] is not None)
     # sentence-transformers can lower-case a text before its tokenizer.
-    beside = read_json(folder / "sentence_bert_config.json", is_needed=False)
+    file = found.folder / "sentence_bert_config.json"
+    beside = read_json(file, is_needed=False)
     if beside.get("do_lower_case", False):
-        found = found or TokenizerSettings()
-        found = dataclasses.replace(
-            found, do_lower_case=True, strip_accents=found.strips_accents
-        )
-    return found
+        if told.get("strip_accents") is None:
+            told["strip_accents"] = told.get("do_lower_case", True)
+        told["do_lower_case"] = True
+    return told
+
+
+def _find(checkpoint):
+    """Finds a checkpoint, or a folder with a tokenizer and no weights."""
+    try:
+        return Checkpoint.of(checkpoint)
+    except FileNotFoundError:
+        file = tokenizer_files.vocab_in(to_path(checkpoint))
+        if file is None:
+            raise
+        return Checkpoint(checkpoint, file)

@@ -32,7 +32,8 @@ from keras_bert.kinds.spec import (
     settings_of,
     spec_to_json,
 )
-from keras_bert.text.vocab import load_vocab
+from keras_bert.text.tokenizer_files import hub_files
+from keras_bert.text.vocab import TokenizerBase
 
 FORMATS = (
     "google_tf1",
@@ -67,8 +68,8 @@ def convert_checkpoint(
         output_dir: A new folder; it appears when it is whole.
         to: "google_tf1" (bert_model.ckpt, bert_config.json, vocab.txt),
             "huggingface" (model.safetensors, config.json, vocab.txt,
-            tokenizer_config.json), "keras" (model.safetensors under the paths
-            of our weights, bert_config.json, vocab.txt,
+            tokenizer.json, tokenizer_config.json), "keras" (model.safetensors
+            under the paths of our weights, bert_config.json, vocab.txt,
             tokenizer_config.json, and a task.json if the model is fine-tuned
             or one of sentence-transformers),
             "int8" (as "keras", in a quarter of the bytes: matrices are rounded
@@ -133,16 +134,9 @@ def convert_checkpoint(
             "%s has no vocab.txt, so %s has none.", found.folder, output_dir
         )
     else:
-        # A vocab.txt stays as it is, byte for byte.
-        if vocab_file.suffix == ".txt":
-            texts["vocab.txt"] = vocab_file.read_bytes().decode()
-        else:
-            texts["vocab.txt"] = "\n".join(load_vocab(vocab_file)) + "\n"
-        if to != "google_tf1":
-            tokenizer = resolve_tokenizer_settings(found, vocab_file)
-            texts["tokenizer_config.json"] = tokenizer.to_json(
-                config.max_position_embeddings
-            )
+        texts |= _tokenizer_files(
+            found, vocab_file, to, config.max_position_embeddings
+        )
     if (card := found.folder / CARD).is_file():
         texts[CARD] = card.read_text(encoding="utf-8")
     with whole_files.atomic_path(output_dir) as folder:
@@ -154,6 +148,27 @@ def convert_checkpoint(
             write_safetensors(folder / "model.safetensors", arrays)
         whole_files.write_texts(folder, texts)
         write_dense_modules(folder, dense)
+
+
+def _tokenizer_files(checkpoint, vocab_file, to, length):
+    settings = resolve_tokenizer_settings(checkpoint, vocab_file)
+    tokenizer = TokenizerBase.from_settings(vocab_file, settings)
+    if to == "google_tf1":
+        if settings.added_tokens:
+            logging.warning(
+                "google-research/bert does not find the added tokens of the "
+                "tokenizer in a text, such as %s.",
+                settings.added_tokens[0].content,
+            )
+        texts = {"vocab.txt": "\n".join(tokenizer.vocab) + "\n"}
+    elif to in ("huggingface", "sentence_transformers"):
+        texts = hub_files(tokenizer, length)
+    else:
+        texts = tokenizer.sidecars(length)
+    # A vocab.txt stays as it is, byte for byte.
+    if vocab_file.suffix == ".txt" and tokenizer.vocab == tokenizer.pieces:
+        texts["vocab.txt"] = vocab_file.read_bytes().decode()
+    return texts
 
 
 def _task_of_other_library(checkpoint, config):

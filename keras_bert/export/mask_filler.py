@@ -113,6 +113,7 @@ class MaskFiller:
             max_seq_length=self.max_seq_length,
             cls_id=tokenizer.cls_id,
             sep_id=tokenizer.sep_id,
+            settings=tokenizer.settings,
         )
 
 

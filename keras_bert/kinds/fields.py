@@ -66,7 +66,7 @@ def encode_texts(
     prompts = dict.fromkeys(text_fields, "") | {text_fields[0]: prompt}
     # One graph for any number of rows.
     specs = [tf.TensorSpec([None], tf.string)] * len(text_fields)
-    pack = preprocessor.pack.get_concrete_function(*specs)
+    pack = preprocessor.pack_columns.get_concrete_function(*specs)
     chunks = [
         pack(
             *(

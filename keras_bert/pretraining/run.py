@@ -122,7 +122,9 @@ def pretrain(
     sidecars = {"bert_config.json": bert_config.to_json()}
     tokenizer = None
     if vocab_file:
-        settings = _tokenizer_settings(config, files, checkpoint, vocab_file)
+        settings = _tokenizer_settings(
+            config, [*files, *held_out_files], checkpoint, vocab_file
+        )
         tokenizer = BertTokenizer.from_settings(vocab_file, settings)
         bert_config.check_vocab_size(tokenizer.vocab_size, vocab_file)
         files_to_records.check_vocab_of_records(
@@ -284,13 +286,23 @@ def _digest_of_files(names):
 
 
 def _tokenizer_settings(config, input_files, checkpoint, vocab_file):
-    """As the config says, or else the file beside the records."""
-    for _, values in files_to_records.settings_of_records(input_files):
-        if config.do_lower_case is None:
-            names = [f.name for f in dataclasses.fields(TokenizerSettings)]
-            return TokenizerSettings(
-                **{n: x for n, x in values.items() if n in names}
+    """As the config says, or else the files beside the records.
+
+    Raises InputError if these do not say the same.
+    """
+    described = {
+        file: TokenizerSettings.from_values(values, file)
+        for file, values in files_to_records.settings_of_records(input_files)
+    }
+    for file, settings in described.items():
+        first = next(iter(described))
+        if settings != described[first]:
+            raise InputError(
+                f"{first} was made with {described[first]}, but {file} with "
+                f"{settings}; give records of one tokenizer."
             )
+        if config.do_lower_case is None:
+            return settings
     return resolve_tokenizer_settings(
         checkpoint, vocab_file, config.do_lower_case
     )

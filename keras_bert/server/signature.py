@@ -43,7 +43,7 @@ class Servable:
         Raises what the engine raises if anything fails.
         """
         tokenizer = self.pieces = None
-        # A vocabulary with other special tokens cannot be read.
+        # Folders of before have no names for other special tokens.
         with contextlib.suppress(FileNotFoundError, InputError):
             tokenizer = ListTokenizer.from_folder(folder / "assets")
             self.special_pieces = special_pieces(tokenizer)

@@ -5,8 +5,10 @@ import heapq
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from keras_bert.text.tokenizer_settings import MAX_CHARS_PER_WORD
-from keras_bert.text.vocab import SPECIAL_TOKENS
+from keras_bert.text.tokenizer_settings import (
+    SPECIAL_TOKENS,
+    TokenizerSettings,
+)
 
 INSIDE = "##"
 # Bounds time and memory; rarer words decide on no piece.
@@ -28,7 +30,8 @@ def choose_new_pieces(
     neighbouring pieces of a word, so the rest of the word is split as before.
     """
     ranked = _ranked(word_counts)[:_MAX_WORDS]
-    counts = {word: n for word, n in ranked if len(word) <= MAX_CHARS_PER_WORD}
+    longest = TokenizerSettings.max_input_chars_per_word
+    counts = {word: n for word, n in ranked if len(word) <= longest}
     pieces = set(vocab)
     missing: collections.Counter[str] = collections.Counter()
     for word, n in counts.items():

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from keras_bert.errors import InputError
 from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.text.tokenizer_settings import TokenizerSettings
 from keras_bert.text.windows import lay_out_windows
 from keras_bert.text.without_tensorflow import check_room_for_pair
 
@@ -125,17 +126,21 @@ class BertPreprocessor(tf.Module):
             InputError: If these are not strings of one dimension, such as a
                 list of pairs, or not as many second texts as first ones.
         """
-        return pad(self.pack(*to_columns(first, second)).features)
+        return pad(self.pack(first, second).features)
 
-    # A tf.function: making the graph of ragged ops takes longer than running
-    # it. It makes a graph for each list that it gets, but one for all tensors.
-    @functools.partial(tf.function, autograph=False, reduce_retracing=True)
-    def pack(self, first: tf.Tensor, second: tf.Tensor | None = None) -> Packed:
+    def pack(self, first: Any, second: Any = None) -> Packed:
         """Packs strings [B], or pairs of them, without padding.
 
         Pairs have no windows.
         """
-        segments = [self.tokenizer(x) for x in to_columns(first, second)]
+        return self.pack_columns(*to_columns(first, second))
+
+    # A tf.function: making the graph of ragged ops takes longer than running
+    # it.
+    @functools.partial(tf.function, autograph=False, reduce_retracing=True)
+    def pack_columns(self, *columns: tf.Tensor) -> Packed:
+        """Does the same for tensors; it has one graph for all sizes."""
+        segments = [self.tokenizer(x) for x in columns]
         if self.doc_stride:
             if len(segments) > 1:
                 raise InputError(
@@ -149,6 +154,7 @@ class BertPreprocessor(tf.Module):
             max_seq_length=self.max_seq_length,
             cls_id=self.tokenizer.cls_id,
             sep_id=self.tokenizer.sep_id,
+            settings=self.tokenizer.settings,
         )
 
     def _pack_windows(self, ids):
@@ -178,20 +184,25 @@ def pack_segments(
     max_seq_length: int,
     cls_id: int,
     sep_id: int,
+    settings: TokenizerSettings | None = None,
 ) -> Packed:
     """Joins one or two ragged id batches into [CLS] first [SEP] second [SEP].
 
-    The longer segment loses tokens first, at its end. A row has at most
-    `max_seq_length` tokens.
+    The longer segment loses tokens first, by default at its end; see
+    `TokenizerSettings`. A row has at most `max_seq_length` tokens.
     """
+    settings = settings or TokenizerSettings()
     budget = max_seq_length - 1 - len(segments)
     lengths = [ids.row_lengths() for ids in segments]
     truncated = tf.add_n(lengths) > budget
     # The result of dropping one token after another from the longer segment,
-    # and from the second one if both are equally long.
+    # and if both are equally long, from the second one; transformers differs.
     if len(segments) == 2:
         first, second = lengths
-        keep = tf.maximum(budget - second, (budget + 1) // 2)
+        half = (budget + 1) // 2
+        if settings.is_of_hub:
+            half = (budget + tf.cast(first > second, tf.int64)) // 2
+        keep = tf.maximum(budget - second, half)
         lengths[0] = tf.minimum(first, keep)
         budget -= lengths[0]
     lengths[-1] = tf.minimum(lengths[-1], budget)
@@ -202,12 +213,15 @@ def pack_segments(
     input_ids, segment_ids = [cls], [tf.zeros_like(cls)]
     for i, ids in enumerate(segments):
         starts = ids.row_starts()
+        if settings.truncation_side == "left":
+            starts += ids.row_lengths() - lengths[i]
         kept = tf.gather(
             ids.flat_values, tf.ragged.range(starts, starts + lengths[i])
         )
         part = tf.concat([kept, sep], axis=1)
         input_ids.append(part)
-        segment_ids.append(tf.ones_like(part) * i)
+        segment = settings.second_segment if i else 0
+        segment_ids.append(tf.ones_like(part) * segment)
     features = {
         "input_ids": tf.concat(input_ids, axis=1),
         "segment_ids": tf.concat(segment_ids, axis=1),

@@ -13,7 +13,6 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.errors import InputError
-from keras_bert.text.tokenizer_settings import MAX_CHARS_PER_WORD
 from keras_bert.text.without_tensorflow import import_tokenizers
 
 try:
@@ -33,15 +32,19 @@ def require_tensorflow_text(what: str) -> None:
 
 
 def wordpiece(
-    vocab: Sequence[str], unknown_token: str, *, splits_text: bool
+    pieces: Sequence[str],
+    unknown_token: str,
+    max_chars_per_word: int,
+    *,
+    splits_text: bool,
 ) -> Any:
     """Returns a tokenizer of clean text, or else of its words."""
     if tf_text is None:
-        return _WordPiece(vocab, unknown_token)
+        return _WordPiece(pieces, unknown_token, max_chars_per_word)
     return tf_text.FastWordpieceTokenizer(
-        list(vocab),
+        list(pieces),
         # Longer words are blanked before; a character has up to 4 bytes.
-        max_bytes_per_word=4 * MAX_CHARS_PER_WORD + 1,
+        max_bytes_per_word=4 * max_chars_per_word + 1,
         token_out_type=tf.int32,
         unknown_token=unknown_token,
         no_pretokenization=not splits_text,
@@ -51,15 +54,18 @@ def wordpiece(
 def split(
     texts: tf.Tensor, delimiters: str, kept: str
 ) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
-    """Splits clean texts [B] at delimiters; those that are `kept` are parts.
+    """Splits texts [B] at delimiters; those that are `kept` are parts.
 
     Returns ragged [B, (parts)]: the parts, and the byte at which each starts.
     """
     if tf_text is not None:
         return tf_text.regex_split_with_offsets(texts, delimiters, kept)[:2]
-    # Clean text has no NUL.
-    marked = tf.strings.regex_replace(texts, f"({delimiters})", "\0\\1\0")
-    parts = tf.strings.split(marked, "\0")
+    # UTF-8 has no such byte.
+    mark = b"\xff"
+    marked = tf.strings.regex_replace(
+        texts, f"({delimiters})", mark + rb"\1" + mark
+    )
+    parts = tf.strings.split(marked, mark)
     flat, rows = parts.flat_values, parts.value_rowids()
     starts = tf.cumsum(tf.strings.length(flat), exclusive=True)
     text_starts = tf.cumsum(tf.strings.length(texts), exclusive=True)
@@ -88,12 +94,12 @@ def decompose(texts: tf.Tensor) -> tf.Tensor:
 class _WordPiece:
     """As tensorflow-text's tokenizer of words, by the package `tokenizers`."""
 
-    def __init__(self, vocab, unknown_token):
+    def __init__(self, pieces, unknown_token, max_chars_per_word):
         tokenizers = import_tokenizers()
         model = tokenizers.models.WordPiece(
-            {piece: i for i, piece in enumerate(vocab)},
+            {piece: i for i, piece in enumerate(pieces)},
             unk_token=unknown_token,
-            max_input_chars_per_word=MAX_CHARS_PER_WORD,
+            max_input_chars_per_word=max_chars_per_word,
         )
         self._tokenizer = tokenizers.Tokenizer(model)
 

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from keras_bert.errors import InputError
 from keras_bert.text import text_ops
+from keras_bert.text.added_tokens import AddedTokens
 from keras_bert.text.vocab import TokenizerBase
 from keras_bert.text.without_tensorflow import import_tokenizers
 from keras_bert.text.words import blank_long_words, clean_text, split_words
@@ -32,8 +33,8 @@ class BertTokenizer(TokenizerBase, tf.Module):
     Args:
         vocab_file: A vocab.txt.
         do_lower_case: Whether text is lower-cased.
-        options: `strip_accents`, `tokenize_chinese_chars` and
-            `special_tokens`; see `TokenizerBase`.
+        options: The other fields of `TokenizerSettings`, such as
+            `strip_accents`, `special_tokens` and `special_tokens_in_text`.
     """
 
     def __init__(
@@ -53,17 +54,30 @@ class BertTokenizer(TokenizerBase, tf.Module):
             # must match nothing; this op would find it.
             [
                 p if p.split() == [p] else f"\x01{i}"
-                for i, p in enumerate(self.vocab)
+                for i, p in enumerate(self.pieces)
             ],
             self.special_tokens.unk,
+            self.settings.max_input_chars_per_word,
             splits_text=self._takes_text,
+        )
+        found = self.found_in_text()
+        self._in_text = AddedTokens([x for x in found if not x.normalized])
+        self._in_clean_text = AddedTokens(
+            [x for x in found if x.normalized], self.settings
         )
 
     def __call__(self, texts: tf.Tensor) -> tf.RaggedTensor:
-        clean = self._clean(_checked(texts))
-        if self._takes_text:
-            return self._wordpiece.tokenize(clean)
-        return self._tokenize(clean)[0]
+        def tokenize(texts):
+            clean = clean_text(texts, self.settings)
+            return self._in_clean_text.tokenize(clean, tokenize_clean)
+
+        def tokenize_clean(texts):
+            texts = blank_long_words(texts, self.settings)
+            if self._takes_text:
+                return [self._wordpiece.tokenize(texts)]
+            return self._tokenize(texts)[:1]
+
+        return self._in_text.tokenize(_checked(texts), tokenize)[0]
 
     def tokenize_with_offsets(self, texts: tf.Tensor) -> "TokensWithOffsets":
         """Does the same, and tells which part of the text each token is.
@@ -71,19 +85,27 @@ class BertTokenizer(TokenizerBase, tf.Module):
         A token neither starts nor ends with a character that cleaning removed.
         [UNK] covers its whole word.
         """
-        texts = _checked(texts)
-        tokens = self._tokenize(self._clean(texts))
-        return _locate(texts, *tokens, settings=self.settings)
+
+        def tokenize(texts):
+            tokens = self._in_clean_text.tokenize(
+                clean_text(texts, self.settings), tokenize_clean, ["BYTE"]
+            )
+            return _locate(texts, *tokens, settings=self.settings)
+
+        def tokenize_clean(texts):
+            return self._tokenize(blank_long_words(texts, self.settings))
+
+        return TokensWithOffsets(
+            *self._in_text.tokenize(
+                _checked(texts), tokenize, ["BYTE", "UTF8_CHAR"]
+            )
+        )
 
     def detokenize(self, ids: tf.RaggedTensor | tf.Tensor) -> tf.Tensor:
         """Ids [B, (tokens)] -> strings [B]: words with one space between."""
         pieces = tf.gather(tf.constant(self.vocab), ids)
         texts = tf.strings.reduce_join(pieces, axis=-1, separator=" ")
         return tf.strings.regex_replace(texts, " ##", "")
-
-    def _clean(self, texts):
-        texts = clean_text(texts, self.settings)
-        return blank_long_words(texts, self.settings)
 
     def _tokenize(self, clean):
         """Clean texts [B] -> ids, their starts and ends, [B, (tokens)]."""

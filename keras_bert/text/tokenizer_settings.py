@@ -1,46 +1,58 @@
-"""What a tokenizer does to a text, in Hugging Face's files.
-
-These are `tokenizer_config.json`, `config.json` and the `tokenizer.json` of the
-package `tokenizers`.
-"""
+"""What a tokenizer does to a text: all that a folder says of it."""
 
 import dataclasses
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from keras_bert.errors import InputError
-from keras_bert.io.paths import to_path
-from keras_bert.io.whole_files import to_json
-from keras_bert.settings import CheckedSettings
+from keras_bert.settings import CheckedSettings, setting
 
-# A longer word becomes [UNK]; counted in characters, not in bytes.
-MAX_CHARS_PER_WORD = 200
+# The key of `tokenizer_config.json` for all fields but the first three.
+OURS = "keras_bert"
+_CASE = ("do_lower_case", "strip_accents", "tokenize_chinese_chars")
 
-# The values of a config whose tokenizer splits text as BERT's does. The
-# last two classes do what tokenizer.json says.
-_OF_BERT = {
-    "tokenizer_class": (
-        *("BertTokenizer", "BertTokenizerFast"),
-        *("DistilBertTokenizer", "DistilBertTokenizerFast"),
-        *("ElectraTokenizer", "ElectraTokenizerFast"),
-        *("PreTrainedTokenizerFast", "TokenizersBackend"),
-    ),
-    "word_tokenizer_type": ("basic",),
-    "do_basic_tokenize": (True,),
-}
-_TYPES = {
-    "model": "WordPiece",
-    "normalizer": "BertNormalizer",
-    "pre_tokenizer": "BertPreTokenizer",
-}
-# What the normalizer calls the settings of a tokenizer.
-_SETTINGS = {
-    "lowercase": "do_lower_case",
-    "strip_accents": "strip_accents",
-    "handle_chinese_chars": "tokenize_chinese_chars",
-}
+
+class SpecialTokens(NamedTuple):
+    """The names of the special tokens in a vocabulary.
+
+    Example:
+        >>> names = keras_bert.text.SpecialTokens(mask=".")
+        >>> tokenizer = keras_bert.BertTokenizer(
+        ...     "vocab.txt", special_tokens=names
+        ... )
+        >>> tokenizer.tokens([tokenizer.mask_id])
+        ['.']
+    """
+
+    pad: str = "[PAD]"
+    unk: str = "[UNK]"
+    cls: str = "[CLS]"
+    sep: str = "[SEP]"
+    mask: str = "[MASK]"
+
+
+# Every released vocabulary has these.
+SPECIAL_TOKENS = SpecialTokens()
+
+
+class AddedToken(NamedTuple):
+    """A token that is found in a text before the text is split into words.
+
+    The fields are those of the package `tokenizers`: whether it is found only
+    between characters that are not of a word, whether it takes the white space
+    before and after it, whether it is looked for in the cleaned text, and
+    whether it is a special token.
+    """
+
+    content: str
+    id: int
+    single_word: bool = False
+    lstrip: bool = False
+    rstrip: bool = False
+    normalized: bool = True
+    special: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,11 +71,35 @@ class TokenizerSettings(CheckedSettings):
         strip_accents: Whether accents are removed; None does as
             `do_lower_case`.
         tokenize_chinese_chars: Whether each CJK ideograph is a word.
+        max_input_chars_per_word: A word of more characters becomes [UNK].
+        special_tokens: The `SpecialTokens`.
+        added_tokens: The `AddedToken`s, in the order of their ids.
+        special_tokens_in_text: Whether the name of a special token in a text
+            is that token, as in transformers. By default it is split like any
+            other text, so that no user can put a special token into a text.
+        second_segment: The segment of the second text of a pair, 1 or 0.
+        truncation_side: "right" if a long text loses its end, or "left".
+        is_of_hub: Whether transformers' rules hold where they differ from
+            those of google-research/bert: where two texts of a pair are too
+            long for an odd number of tokens, the longer one, or else the
+            second, keeps one more; and lines of vocab.txt are not stripped.
     """
 
     do_lower_case: bool = True
     strip_accents: bool | None = None
     tokenize_chinese_chars: bool = True
+    max_input_chars_per_word: int = 200
+    special_tokens: SpecialTokens = SPECIAL_TOKENS
+    added_tokens: tuple[AddedToken, ...] = ()
+    special_tokens_in_text: bool = False
+    second_segment: int = setting(1, minimum=0, maximum=1)
+    truncation_side: str = setting("right", choices=("right", "left"))
+    is_of_hub: bool = False
+
+    def __repr__(self):
+        # Part of the fingerprints of runs; the first fields are always there.
+        values = [f"{x}={getattr(self, x)!r}" for x in self.to_values()]
+        return f"TokenizerSettings({', '.join(values)})"
 
     @property
     def strips_accents(self) -> bool:
@@ -71,151 +107,50 @@ class TokenizerSettings(CheckedSettings):
             return self.do_lower_case
         return self.strip_accents
 
-    def to_json(self, model_max_length: int) -> str:
-        """Returns the text of a `tokenizer_config.json`."""
-        values = dataclasses.asdict(self) | {
+    def to_values(self) -> dict[str, Any]:
+        """Returns the fields for JSON.
+
+        After the first three, only those that differ from the default.
+        """
+        values = {
+            field.name: getattr(self, field.name)
+            for field in dataclasses.fields(self)
+            if field.name in _CASE or getattr(self, field.name) != field.default
+        }
+        if self.added_tokens:
+            values["added_tokens"] = [x._asdict() for x in self.added_tokens]
+        return values
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, Any], source: str | Path) -> Self:
+        """Makes settings of the fields in JSON, and ignores other keys.
+
+        Raises InputError, which names the source, if a value is wrong.
+        """
+        names = {field.name for field in dataclasses.fields(cls)}
+        values = {name: values[name] for name in names & values.keys()}
+        try:
+            if "special_tokens" in values:
+                names_of_tokens = SpecialTokens(*values["special_tokens"])
+                values["special_tokens"] = names_of_tokens
+            added = (AddedToken(**x) for x in values.get("added_tokens", ()))
+            return cls(**values | {"added_tokens": tuple(added)})
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"The tokenizer of {source} has a wrong setting: {error} Copy "
+                "its files again."
+            ) from error
+
+    def to_json(self, model_max_length: int, **more: Any) -> str:
+        """Returns the text of a `tokenizer_config.json`; `more` are its keys.
+
+        What Hugging Face has no key for is in `keras_bert`.
+        """
+        ours = self.to_values()
+        values = {name: ours.pop(name) for name in _CASE} | {
             "model_max_length": model_max_length,
             "tokenizer_class": "BertTokenizer",
         }
+        if ours or more:
+            values |= {**more, OURS: ours}
         return json.dumps(values, indent=2, sort_keys=True) + "\n"
-
-    @classmethod
-    def from_json(cls, file: str | Path, defaults: Self | None = None) -> Self:
-        """Reads a `tokenizer_config.json`.
-
-        `defaults` are the values that the file does not have. Raises
-        InputError if the file is not JSON or holds a wrong value, or if the
-        tokenizer is not BERT's.
-        """
-        try:
-            values = json.loads(to_path(file).read_text(encoding="utf-8"))
-            names = {field.name for field in dataclasses.fields(cls)}
-            known = {name: values[name] for name in names & values.keys()}
-            found = dataclasses.replace(defaults or cls(), **known)
-        except (AttributeError, ValueError) as error:
-            raise InputError(
-                f"{file} is not a tokenizer config ({error}); copy it again "
-                "or remove it."
-            ) from error
-        check_tokenizer_class(values, file)
-        return found
-
-
-def check_tokenizer_class(values: Mapping[str, Any], file: str | Path) -> None:
-    """Raises InputError if a config of Hugging Face names another tokenizer."""
-    for name, choices in _OF_BERT.items():
-        if values.get(name) not in (None, *choices):
-            raise InputError(
-                f"{file} has {name}: {values[name]!r}, which splits text in "
-                "another way than the tokenizer of BERT; give a checkpoint "
-                "with a BertTokenizer."
-            )
-
-
-def read_vocab(file: Path) -> list[str]:
-    """Returns the word pieces in the order of their ids.
-
-    Raises InputError if the file is damaged, or the tokenizer is not BERT's.
-    """
-    values = _read(file)
-    try:
-        ids = dict(values["model"]["vocab"])
-        ids |= {x["content"]: x["id"] for x in values.get("added_tokens", ())}
-        if sorted(ids.values()) != [*range(len(ids))]:
-            raise ValueError("the ids of the word pieces have gaps")
-    except (KeyError, TypeError, ValueError) as error:
-        raise _damaged(file, error) from error
-    return sorted(ids, key=ids.__getitem__)
-
-
-def read_settings(file: str | Path) -> dict[str, Any]:
-    """Returns the fields of `TokenizerSettings` that the normalizer tells.
-
-    Raises InputError as `read_vocab` does.
-    """
-    normalizer = _read(to_path(file)).get("normalizer", {})
-    return {
-        ours: normalizer[name]
-        for name, ours in _SETTINGS.items()
-        if name in normalizer
-    }
-
-
-def _read(file):
-    try:
-        values = json.loads(file.read_text(encoding="utf-8"))
-        found = {
-            x: (values[x] or {}).get("type") for x in {*_TYPES} & {*values}
-        }
-        # Files from before 2021 do not have the type of the model.
-        if "max_input_chars_per_word" in values["model"]:
-            found["model"] = "WordPiece"
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise _damaged(file, error) from error
-    for name, expected in _TYPES.items():
-        if found.get(name, expected) != expected:
-            raise InputError(
-                f"The {name} of {file} is {found[name]}, but that of BERT is "
-                f"{expected}, which splits text in another way; give a "
-                "checkpoint with a tokenizer of BERT."
-            )
-    return values
-
-
-def _damaged(file, error):
-    return InputError(
-        f"{file} is not a tokenizer of BERT ({error!r}); give a vocab.txt."
-    )
-
-
-def tokenizer_json(tokenizer: Any) -> str:
-    """A tokenizer -> the text of a `tokenizer.json`, for many languages.
-
-    It adds [CLS] and [SEP], and neither truncates nor pads. The ids are those
-    of this package, except in texts with some rare characters: ideographs of
-    extension E, and punctuation of Unicode 11 and newer.
-    """
-    settings, special = tokenizer.settings, tokenizer.special_tokens
-    # The cleaning and the removal of accents that are built into `tokenizers`
-    # treat private characters and some scripts differently.
-    normalizers = [
-        _replace(r"[\t\n\r\p{Zs}]", " "),
-        _replace(r"[\p{Cc}\p{Cf}\x{FFFD}]", ""),
-        {
-            "type": "BertNormalizer",
-            "clean_text": False,
-            "handle_chinese_chars": settings.tokenize_chinese_chars,
-            "strip_accents": False,
-            "lowercase": settings.do_lower_case,
-        },
-    ]
-    if settings.strips_accents:
-        normalizers += [{"type": "NFD"}, _replace(r"\p{Mn}", "")]
-    values: dict[str, Any] = {
-        "version": "1.0",
-        "truncation": None,
-        "padding": None,
-        # Special tokens in a text are plain text, as in this package.
-        "added_tokens": [],
-        "normalizer": {"type": "Sequence", "normalizers": normalizers},
-        "pre_tokenizer": {"type": "BertPreTokenizer"},
-        "post_processor": {
-            "type": "BertProcessing",
-            "sep": [special.sep, tokenizer.sep_id],
-            "cls": [special.cls, tokenizer.cls_id],
-        },
-        "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
-        "model": {
-            "type": "WordPiece",
-            "unk_token": special.unk,
-            "continuing_subword_prefix": "##",
-            "max_input_chars_per_word": MAX_CHARS_PER_WORD,
-            "vocab": {x: i for i, x in enumerate(tokenizer.vocab)},
-        },
-    }
-    return to_json(values)
-
-
-def _replace(pattern, content):
-    pattern = {"Regex": pattern}
-    return {"type": "Replace", "pattern": pattern, "content": content}

@@ -1,89 +1,79 @@
 """vocab.txt or tokenizer.json -> the word pieces, and what a tokenizer knows.
 
 vocab.txt has one word piece per line; its id is the number of the line.
-Since its release 5, transformers writes `tokenizer.json` instead.
 """
 
 import collections
 import dataclasses
 import functools
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
+
+from absl import logging
 
 from keras_bert.errors import InputError
 from keras_bert.io.paths import to_path
-from keras_bert.text.tokenizer_settings import TokenizerSettings, read_vocab
-
-
-class SpecialTokens(NamedTuple):
-    """The names of the special tokens in a vocabulary.
-
-    Example:
-        >>> names = keras_bert.text.SpecialTokens(mask=".")
-        >>> tokenizer = keras_bert.BertTokenizer(
-        ...     "vocab.txt", special_tokens=names
-        ... )
-        >>> tokenizer.tokens([tokenizer.mask_id])
-        ['.']
-    """
-
-    pad: str = "[PAD]"
-    unk: str = "[UNK]"
-    cls: str = "[CLS]"
-    sep: str = "[SEP]"
-    mask: str = "[MASK]"
-
-
-# Every released vocabulary has these.
-SPECIAL_TOKENS = SpecialTokens()
+from keras_bert.text import tokenizer_files
+from keras_bert.text.tokenizer_settings import (
+    AddedToken,
+    SpecialTokens,
+    TokenizerSettings,
+)
 
 
 class TokenizerBase:
     """The vocabulary, the settings and the special tokens of a tokenizer.
 
     Args:
-        vocab_file: A vocab.txt, or the word pieces in the order of their ids.
-        do_lower_case: Whether text is lower-cased.
-        settings: The other fields of `TokenizerSettings`.
-        special_tokens: The names of the special tokens in the vocabulary. In
-            a text, these names are split like any other text, so that no user
-            can put a special token into a text.
+        vocab_file: A vocab.txt, a tokenizer.json, or the word pieces in the
+            order of their ids.
+        do_lower_case: Whether text is lower-cased. The log warns if the
+            vocabulary looks like one of the other case.
+        settings: The other fields of `TokenizerSettings`; by default those of
+            the tokenizer.json.
 
     Attributes:
-        vocab: The word pieces, in the order of their ids.
+        vocab: The word pieces and the added tokens, in the order of their ids.
+        pieces: The word pieces, which are the first of `vocab`.
         settings: The `TokenizerSettings`.
-        special_tokens: The `SpecialTokens`.
         pad_id, unk_id, cls_id, sep_id, mask_id: Ids of the special tokens.
     """
 
     def __init__(
         self,
-        vocab_file: str | Path | list[str],
+        vocab_file: str | Path | list[str] | tuple[str, ...],
         do_lower_case: bool = True,
-        *,
-        special_tokens: SpecialTokens = SPECIAL_TOKENS,
         **settings: Any,
     ):
         super().__init__()
-        # A tuple: a list would be tracked and stored in every SavedModel.
-        self.vocab = tuple(load_vocab(vocab_file, special_tokens))
         self.settings = TokenizerSettings(do_lower_case, **settings)
-        self.special_tokens = special_tokens
+        if not settings and not isinstance(vocab_file, (list, tuple)):
+            file = to_path(vocab_file)
+            if file.suffix == ".json" and file.is_file():
+                told = tokenizer_files.read_values(file.parent, file)
+                told |= {"do_lower_case": do_lower_case}
+                self.settings = TokenizerSettings.from_values(told, file)
+        # Tuples: a list would be tracked and stored in every SavedModel.
+        self.pieces = tuple(load_vocab(vocab_file, self.settings))
+        self.vocab = (*self.pieces, *_behind(self.pieces, self.settings))
         self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = map(
-            self.vocab.index, special_tokens
+            self.vocab.index, self.special_tokens
         )
+        # A copy of a tokenizer, such as a worker's, has a tuple.
+        if not isinstance(vocab_file, tuple):
+            _check_case(self.pieces, vocab_file, do_lower_case)
 
     def __reduce__(self):
         return functools.partial(
-            type(self),
-            self.vocab,
-            **dataclasses.asdict(self.settings),
-            special_tokens=self.special_tokens,
+            type(self), self.pieces, **dataclasses.asdict(self.settings)
         ), ()
 
     @classmethod
     def from_settings(
-        cls, vocab_file: str | Path, settings: TokenizerSettings
+        cls,
+        vocab_file: str | Path | list[str] | tuple[str, ...],
+        settings: TokenizerSettings,
     ) -> Self:
         """Returns a tokenizer with the settings of a checkpoint."""
         return cls(vocab_file, **dataclasses.asdict(settings))
@@ -91,16 +81,47 @@ class TokenizerBase:
     @classmethod
     def from_folder(cls, folder: Path) -> Self:
         """Returns the tokenizer whose `sidecars` are in a local folder."""
-        file = folder / "tokenizer_config.json"
-        settings = TokenizerSettings.from_json(file)
+        values = tokenizer_files.read_values(folder)
+        settings = TokenizerSettings.from_values(values, folder)
         return cls.from_settings(folder / "vocab.txt", settings)
+
+    def with_vocab(self, vocab: tuple[str, ...]) -> Self:
+        """Returns a tokenizer of other pieces, with the same added tokens."""
+        added = tuple(
+            token._replace(id=vocab.index(token.content))
+            for token in self.settings.added_tokens
+        )
+        settings = dataclasses.replace(self.settings, added_tokens=added)
+        return self.from_settings(vocab, settings)
 
     def sidecars(self, model_max_length: int) -> dict[str, str]:
         """Returns the text files that belong beside a model's weights."""
         return {
-            "vocab.txt": "\n".join(self.vocab) + "\n",
+            "vocab.txt": "\n".join(self.pieces) + "\n",
             "tokenizer_config.json": self.settings.to_json(model_max_length),
         }
+
+    def found_in_text(self, special: bool | None = None) -> list[AddedToken]:
+        """Returns the tokens that are found before a text is split, by id.
+
+        `special` tells whether [CLS] and its like are among them, by default
+        as the settings say.
+        """
+        if special is None:
+            special = self.settings.special_tokens_in_text
+        found = {token.content: token for token in self.settings.added_tokens}
+        for name in self.special_tokens:
+            if special:
+                id_ = self.vocab.index(name)
+                token = AddedToken(name, id_, normalized=False, special=True)
+                found.setdefault(name, token)
+            else:
+                found.pop(name, None)
+        return sorted(found.values(), key=lambda token: token.id)
+
+    @property
+    def special_tokens(self) -> SpecialTokens:
+        return self.settings.special_tokens
 
     @property
     def do_lower_case(self) -> bool:
@@ -127,15 +148,17 @@ class TokenizerBase:
 
 def load_vocab(
     path: str | Path | list[str] | tuple[str, ...],
-    special_tokens: SpecialTokens = SPECIAL_TOKENS,
+    settings: TokenizerSettings | None = None,
 ) -> list[str]:
     """Reads a `vocab.txt`, or the `tokenizer.json` of a BERT tokenizer.
 
     It also takes the word pieces themselves. Raises InputError if one of the
-    special tokens is missing or a piece is there twice.
+    special tokens is missing, a piece is there twice, or an added token of the
+    settings does not fit.
     """
+    settings = settings or TokenizerSettings()
     if isinstance(path, (list, tuple)):
-        vocab, path = list(path), "that was given"
+        pieces, path = list(path), "that was given"
     else:
         path = to_path(path)
         if not path.is_file():
@@ -143,17 +166,29 @@ def load_vocab(
                 f"No vocabulary at {path}; give the vocab.txt of the "
                 "checkpoint, or learn one with keras-bert build-vocab."
             )
-        is_json = path.suffix == ".json"
-        vocab = read_vocab(path) if is_json else _read_lines(path)
+        if path.suffix == ".json":
+            pieces = tokenizer_files.read_pieces(path)
+        else:
+            pieces = tokenizer_files.read_lines(
+                path, is_of_hub=settings.is_of_hub
+            )
     # Of other families, pieces mark where a word begins, not where it goes on.
     for mark, family in {"\u2581": "SentencePiece", "\u0120": "BPE"}.items():
-        if 10 * sum(piece.startswith(mark) for piece in vocab) > len(vocab):
+        if 10 * sum(piece.startswith(mark) for piece in pieces) > len(pieces):
             raise InputError(
                 f"The vocabulary {path} is one of {family}: many pieces begin "
                 f"with {mark!r}. BERT marks a piece inside a word with ##; "
                 "give a vocabulary of BERT."
             )
-    missing = [token for token in special_tokens if token not in vocab]
+    vocab = [*pieces, *_behind(pieces, settings)]
+    for token in settings.added_tokens:
+        if vocab[token.id : token.id + 1] != [token.content]:
+            raise InputError(
+                f"The added token {token.content!r} has the id {token.id}, but "
+                f"the vocabulary {path} has {len(pieces)} pieces, and ids must "
+                "follow each other without gaps; give the files of one folder."
+            )
+    missing = [x for x in settings.special_tokens if x not in vocab]
     if missing:
         raise InputError(
             f"The vocabulary {path} has no {', '.join(missing)}, "
@@ -166,16 +201,29 @@ def load_vocab(
             f"The vocabulary {path} has {first!r} on {num_lines} lines, but "
             "a word piece has one id; keep one of them."
         )
-    return vocab
+    return pieces
 
 
-def _read_lines(path):
-    try:
-        text = path.read_bytes().decode("utf-8-sig").removesuffix("\n")
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"The vocabulary {path} is not UTF-8 ({error}); copy it again, or "
-            "convert it to UTF-8."
-        ) from error
-    # Only LF ends a line: a released vocabulary has a U+2028 as a piece.
-    return [line.removesuffix("\r") for line in text.split("\n")]
+def capitals_of(pieces: Iterable[str]) -> list[str]:
+    """Returns the pieces with a capital; [CLS] and its like tell nothing."""
+    return [p for p in pieces if p != p.lower() and not p.startswith("[")]
+
+
+def _behind(pieces, settings):
+    """Returns the added tokens that are not among the pieces."""
+    added = sorted(settings.added_tokens, key=lambda token: token.id)
+    return [token.content for token in added if token.id >= len(pieces)]
+
+
+def _check_case(pieces, vocab_file, do_lower_case):
+    capitals = capitals_of(pieces)
+    # An uncased vocabulary may have a few, such as added pieces.
+    limit = len(pieces) / 20 if do_lower_case else 0
+    if (len(capitals) > limit) == do_lower_case:
+        logging.warning(
+            "%d word pieces of %.200s have a capital, but do_lower_case is %s; "
+            "is this the right vocabulary?",
+            len(capitals),
+            vocab_file,
+            do_lower_case,
+        )

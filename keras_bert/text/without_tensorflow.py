@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from keras_bert.errors import InputError
-from keras_bert.text.tokenizer_settings import tokenizer_json
+from keras_bert.text.tokenizer_files import tokenizer_json
 from keras_bert.text.vocab import TokenizerBase
 
 
@@ -38,7 +38,9 @@ class ListTokenizer(TokenizerBase):
         """Takes the arguments of `TokenizerBase`."""
         tokenizers = import_tokenizers()
         super().__init__(*args, **options)
-        self.library = tokenizers.Tokenizer.from_str(tokenizer_json(self))
+        self.library = tokenizers.Tokenizer.from_str(
+            tokenizer_json(self, self.found_in_text())
+        )
 
     def __call__(self, texts: Sequence[str]) -> list[list[int]]:
         """Strings [B] -> ids [B, (tokens)]."""
@@ -115,14 +117,16 @@ class ListPreprocessor:
 
     def _pack(self, first, second=None):
         """[CLS] first [SEP] second [SEP]: the longer segment is cut first."""
+        settings = self.tokenizer.settings
+        side = settings.truncation_side
         if second is None:
-            first.truncate(self.max_seq_length - 2)
+            first.truncate(self.max_seq_length - 2, direction=side)
         else:
-            # `tokenizers` cuts the other segment where both are equally long.
             budget = self.max_seq_length - 3
-            least = max(budget - len(second), (budget + 1) // 2)
-            first.truncate(min(len(first), least))
-            second.truncate(budget - len(first))
+            is_longer = len(first) > len(second) or not settings.is_of_hub
+            least = max(budget - len(second), (budget + is_longer) // 2)
+            first.truncate(min(len(first), least), direction=side)
+            second.truncate(budget - len(first), direction=side)
         return self.tokenizer.library.post_process(first, second)
 
 

@@ -3,10 +3,7 @@
 import tensorflow as tf
 
 from keras_bert.text import text_ops
-from keras_bert.text.tokenizer_settings import (
-    MAX_CHARS_PER_WORD,
-    TokenizerSettings,
-)
+from keras_bert.text.tokenizer_settings import TokenizerSettings
 
 # Control and format characters except tab, LF and CR; and U+FFFD.
 _DROPPED = r"\x{00}-\x{08}\x{0B}\x{0C}\x{0E}-\x{1F}\x{7F}-\x{9F}\x{FFFD}\p{Cf}"
@@ -16,14 +13,15 @@ _PLAIN = rf"[^{_DROPPED}\x{{D800}}-\x{{DFFF}}]*"
 # is a word.
 _MARK = r"[!-/:-@\[-`{-~]|\p{P}"
 # The blocks of CJK ideographs, without Hangul, Hiragana and Katakana.
-_CJK = (
+CJK = (
     r"[\x{4E00}-\x{9FFF}\x{3400}-\x{4DBF}\x{20000}-\x{2A6DF}"
     r"\x{2A700}-\x{2B73F}\x{2B740}-\x{2B81F}\x{2B820}-\x{2CEAF}"
     r"\x{F900}-\x{FAFF}\x{2F800}-\x{2FA1F}]"
 )
 _SPACE = r"[\s\p{Z}]"
-# Every long word matches this, and few other texts do.
-_LONG_RUN = rf"(?s).*[^\s!-/:-@\[-`{{-~]{{{MAX_CHARS_PER_WORD + 1}}}.*"
+# Every word of this many characters matches this, and few other texts do.
+_LONG_RUN = r"(?s).*[^\s!-/:-@\[-`{-~]{%d}.*"
+_MOST_REPEATED = 1000  # by an expression
 
 
 def clean_text(texts: tf.Tensor, settings: TokenizerSettings) -> tf.Tensor:
@@ -65,11 +63,13 @@ def blank_long_words(
     No word piece matches such a word, and no offset changes.
     """
     # Most texts are too short for a long word, so they skip the pattern.
+    longest = settings.max_input_chars_per_word
+    pattern = _LONG_RUN % min(longest + 1, _MOST_REPEATED)
     return _change_where(
-        tf.strings.length(texts) > MAX_CHARS_PER_WORD,
+        tf.strings.length(texts) > longest,
         texts,
         lambda texts: _change_where(
-            tf.strings.regex_full_match(texts, _LONG_RUN),
+            tf.strings.regex_full_match(texts, pattern),
             texts,
             lambda texts: _blank(texts, settings),
         ),
@@ -78,7 +78,7 @@ def blank_long_words(
 
 def _words_of_one(settings):
     """The pattern of characters that are words by themselves."""
-    return f"{_MARK}|{_CJK}" if settings.tokenize_chinese_chars else _MARK
+    return f"{_MARK}|{CJK}" if settings.tokenize_chinese_chars else _MARK
 
 
 def _drop(texts):
@@ -102,7 +102,8 @@ def _blank(texts, settings):
     boundary = f"{_SPACE}|{_words_of_one(settings)}"
     parts, _ = text_ops.split(texts, boundary, boundary)
     flat = parts.flat_values
-    is_long = tf.strings.length(flat, unit="UTF8_CHAR") > MAX_CHARS_PER_WORD
+    num_chars = tf.strings.length(flat, unit="UTF8_CHAR")
+    is_long = num_chars > settings.max_input_chars_per_word
     blanks = tf.strings.regex_replace(flat, r"\C", "\x01")
     return tf.strings.reduce_join(
         parts.with_flat_values(tf.where(is_long, blanks, flat)), axis=-1

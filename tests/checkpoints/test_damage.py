@@ -18,7 +18,7 @@ from safetensors.numpy import save_file
 from keras_bert.checkpoints.adapters import BaseModel
 from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.find import find_weights
-from keras_bert.checkpoints.load_tokenizer import find_tokenizer_settings
+from keras_bert.checkpoints.load_tokenizer import tokenizer_values
 from keras_bert.checkpoints.names import StoredArray
 from keras_bert.checkpoints.read import read_file, read_pytorch
 from keras_bert.checkpoints.tensorflow_files import write_tensorflow
@@ -107,8 +107,8 @@ CASES = {
     "bert_model.ckpt.index": (_tensorflow, _read_weights),
     "bert_model.ckpt.data-00000-of-00001": (_tensorflow, _read_weights),
     "vocab.txt": (_text_files, _read_vocab),
-    "tokenizer.json": (_text_files, find_tokenizer_settings),
-    "tokenizer_config.json": (_text_files, find_tokenizer_settings),
+    "tokenizer.json": (_text_files, tokenizer_values),
+    "tokenizer_config.json": (_text_files, tokenizer_values),
     "config.json": (_text_files, lambda x: Checkpoint.of(x).config),
 }
 

@@ -9,8 +9,8 @@ from safetensors.numpy import save_file
 
 from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.load_tokenizer import (
-    find_tokenizer_settings,
     load_tokenizer,
+    tokenizer_values,
 )
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
@@ -166,20 +166,29 @@ def test_the_tokenizer_of_another_family_is_refused(
     ["BertTokenizer", "ElectraTokenizerFast", "PreTrainedTokenizerFast", None],
 )
 def test_the_tokenizer_of_bert_under_other_names(checkpoint, name):
-    _write(checkpoint, "tokenizer_config.json", {"tokenizer_class": name})
+    config = {"do_lower_case": False, "tokenize_chinese_chars": False}
+    _write(
+        checkpoint, "tokenizer_config.json", config | {"tokenizer_class": name}
+    )
     _write(checkpoint, "tokenizer.json", TOKENIZER)
-    found = TokenizerSettings(False, tokenize_chinese_chars=False)
-    assert load_tokenizer(checkpoint).settings == found
+    assert load_tokenizer(checkpoint).settings == TokenizerSettings(
+        False,
+        tokenize_chinese_chars=False,
+        max_input_chars_per_word=100,
+        second_segment=int(name != "PreTrainedTokenizerFast"),
+        is_of_hub=True,
+    )
 
 
 def test_the_settings_in_tokenizer_json(checkpoint):
     _write(checkpoint, "tokenizer.json", TOKENIZER)
-    found = TokenizerSettings(False, tokenize_chinese_chars=False)
-    assert find_tokenizer_settings(checkpoint) == found
-    # transformers gives the values of this file to the normalizer.
-    _write(checkpoint, "tokenizer_config.json", {"do_lower_case": True})
-    found = TokenizerSettings(True, tokenize_chinese_chars=False)
-    assert find_tokenizer_settings(checkpoint) == found
+    told = tokenizer_values(checkpoint)
+    assert not told["do_lower_case"] and not told["tokenize_chinese_chars"]
+    # transformers makes a normalizer of this file, and of its own defaults.
+    _write(checkpoint, "tokenizer_config.json", {"strip_accents": False})
+    told = tokenizer_values(checkpoint)
+    assert told["do_lower_case"] and not told["strip_accents"]
+    assert "tokenize_chinese_chars" not in told
 
 
 @pytest.mark.parametrize(

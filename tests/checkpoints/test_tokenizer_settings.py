@@ -6,10 +6,11 @@ import pytest
 from safetensors.numpy import save_file
 
 from keras_bert.checkpoints.load_tokenizer import (
-    find_tokenizer_settings,
     resolve_tokenizer_settings,
+    tokenizer_values,
 )
 from keras_bert.text.tokenizer_settings import TokenizerSettings
+from keras_bert.text.without_tensorflow import ListTokenizer
 
 CASED, UNCASED = TokenizerSettings(False), TokenizerSettings(True)
 
@@ -39,19 +40,20 @@ def checkpoint(tmp_path):
 )
 def test_the_name_tells_the_case(checkpoint, name, settings):
     folder = checkpoint(name)
-    assert find_tokenizer_settings(folder) == settings
-    assert find_tokenizer_settings(folder / "model.safetensors") == settings
+    told = {} if settings is None else {"do_lower_case": settings.do_lower_case}
+    assert tokenizer_values(folder) == told
+    assert tokenizer_values(folder / "model.safetensors") == told
 
 
 def test_the_file_beside_the_weights_overrides_the_name(checkpoint):
     folder = checkpoint("cased")
     file = folder / "tokenizer_config.json"
     file.write_text('{"do_lower_case": true, "strip_accents": false}')
-    expected = TokenizerSettings(True, strip_accents=False)
-    assert find_tokenizer_settings(folder) == expected
+    expected = {"do_lower_case": True, "strip_accents": False}
+    assert tokenizer_values(folder) == expected
     file.write_text('{"tokenize_chinese_chars": false}')
-    expected = TokenizerSettings(False, tokenize_chinese_chars=False)
-    assert find_tokenizer_settings(folder) == expected
+    expected = {"do_lower_case": False, "tokenize_chinese_chars": False}
+    assert tokenizer_values(folder) == expected
 
 
 def test_capitals_in_a_vocabulary_tell_its_case(shared, vocab_file):
@@ -92,19 +94,19 @@ def test_a_given_case_overrides_the_checkpoint_with_a_warning(
 
 
 def test_a_vocabulary_of_the_other_case_is_named(vocab_file, caplog):
-    resolve_tokenizer_settings(None, vocab_file, True)
+    ListTokenizer(vocab_file)
     assert not caplog.records
-    resolve_tokenizer_settings(None, vocab_file, False)
+    ListTokenizer(vocab_file, False)
     assert re.search(
         "0 word pieces of .* have a capital, but do_lower_case is False",
         caplog.text,
     )
     caplog.clear()
     vocab_file.write_text(vocab_file.read_text() + "Fox")
-    resolve_tokenizer_settings(None, vocab_file, True)
+    ListTokenizer(vocab_file)
     assert not caplog.records  # one piece of 32
     vocab_file.write_text(vocab_file.read_text() + "\nDog")
-    resolve_tokenizer_settings(None, vocab_file, True)
+    ListTokenizer(vocab_file)
     assert re.search(
         "2 word pieces of .* have a capital, but do_lower_case is True",
         caplog.text,

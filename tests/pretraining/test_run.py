@@ -10,7 +10,7 @@ from safetensors.numpy import load_file
 
 from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.checkpoints.load_tokenizer import (
-    find_tokenizer_settings,
+    load_tokenizer,
 )
 from keras_bert.export.mask_filler import fill_mask
 from keras_bert.models.pretraining import build_pretraining_model
@@ -18,7 +18,7 @@ from keras_bert.pretraining.run import PretrainingConfig, pretrain
 from keras_bert.pretraining.write.config import PretrainingDataConfig
 from keras_bert.pretraining.write.run import create_pretraining_data
 from keras_bert.text.tokenizer import BertTokenizer
-from keras_bert.text.tokenizer_settings import tokenizer_json
+from keras_bert.text.tokenizer_files import tokenizer_json
 from keras_bert.training.steps import Steps
 
 CONFIG = PretrainingConfig(
@@ -91,7 +91,7 @@ def test_a_run_learns_to_fill_a_mask(config, records, vocab_file, tmp_path):
 
     last = tmp_path / "out/checkpoints/step-00000600"
     assert (last / "vocab.txt").read_bytes() == vocab_file.read_bytes()
-    assert find_tokenizer_settings(last).do_lower_case  # as the records
+    assert load_tokenizer(last).do_lower_case  # as the records
     assert "- hidden_size: `12`" in (last / "README.md").read_text()
     model = build_pretraining_model(config)
     load_checkpoint(model, tmp_path / "out")
@@ -136,7 +136,7 @@ def test_the_casing_of_the_records_is_kept(
             do_lower_case=config_does,
         ),
     )
-    settings = find_tokenizer_settings(tmp_path / "out")
+    settings = load_tokenizer(tmp_path / "out")
     assert settings.do_lower_case == expected
 
 

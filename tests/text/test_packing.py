@@ -129,10 +129,12 @@ def test_no_text_makes_no_row(preprocessor):
 def test_lists_of_texts_share_a_graph(preprocessor):
     for texts in (["a"], ["a", "dog"]):  # graphs of one size and of any
         preprocessor(texts)
-    before = preprocessor.pack.experimental_get_tracing_count()
+    before = preprocessor.pack_columns.experimental_get_tracing_count()
     for texts in (["the fox"], ["lazy", "dog", "jump"]):
         preprocessor(texts)
-    assert preprocessor.pack.experimental_get_tracing_count() == before
+        preprocessor.pack(texts)
+    after = preprocessor.pack_columns.experimental_get_tracing_count()
+    assert after == before
 
 
 # What a list of two strings in a list means is not known.

@@ -9,8 +9,8 @@ from conftest import SPECIAL_TOKENS, WORDS
 
 from keras_bert.errors import InputError
 from keras_bert.text.tokenizer import BertTokenizer
-from keras_bert.text.tokenizer_settings import TokenizerSettings
-from keras_bert.text.vocab import SpecialTokens, load_vocab
+from keras_bert.text.tokenizer_settings import SpecialTokens, TokenizerSettings
+from keras_bert.text.vocab import load_vocab
 from keras_bert.text.words import clean_text, split_words
 
 

@@ -2,8 +2,7 @@ import pytest
 
 from keras_bert.text import vocab_learner
 from keras_bert.text.tokenizer import BertTokenizer
-from keras_bert.text.tokenizer_settings import TokenizerSettings
-from keras_bert.text.vocab import SPECIAL_TOKENS
+from keras_bert.text.tokenizer_settings import SPECIAL_TOKENS, TokenizerSettings
 from keras_bert.text.vocab_learner import (
     count_words,
     learn_vocab,

@@ -18,11 +18,9 @@ from keras_bert.checkpoints.resize.config import (
     TrimVocabConfig,
 )
 from keras_bert.errors import InputError
-from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import check_is_new
 from keras_bert.text import vocab_learner
 from keras_bert.text.new_pieces import INSIDE, choose_new_pieces, split_word
-from keras_bert.text.tokenizer import BertTokenizer
 
 # One line of 20 is held out.
 _HELD_OUT = 20
@@ -97,6 +95,11 @@ def extend_vocab(
         _without(held_out_lines, lines), tokenizer.settings
     )
     held_out = vocab_learner.count_words(held_out_lines, tokenizer.settings)
+    if wrong := [word for word in words if not isinstance(word, str)]:
+        raise InputError(
+            f"words holds {wrong[0]!r}, but must be a list of strings; write "
+            "each word in quotes."
+        )
     words = [word.strip() for word in words if word.strip()]
     if bool(words) == bool(learned):
         found = "Both a text and words were" if words else "No word was"
@@ -116,8 +119,8 @@ def extend_vocab(
     sources = [[i] for i in range(len(vocab))]
     sources += [[ids[part] for part in split_word(piece, ids)] for piece in new]
     resized = _with_rows(arrays, sources)
-    pieces = vocab + new
-    _write(output_dir, resized, bert_config, tokenizer, task, pieces)
+    new_tokenizer = tokenizer.with_vocab((*vocab, *new))
+    _write(output_dir, resized, bert_config, new_tokenizer, task)
     logging.info("Added %d pieces, such as %s", len(new), ", ".join(new[:10]))
     figures: dict[str, float] = {
         "vocab_size_before": len(vocab),
@@ -125,9 +128,6 @@ def extend_vocab(
     }
     if not held_out:
         return figures
-    new_tokenizer = BertTokenizer.from_settings(
-        to_path(output_dir) / "vocab.txt", tokenizer.settings
-    )
     figures["num_words"] = num_words = sum(held_out.values())
     for when, x in (("before", tokenizer), ("after", new_tokenizer)):
         per_piece = vocab_learner.count_tokens(x, held_out)
@@ -191,7 +191,9 @@ def trim_vocab(
             "that the model is meant to read."
         )
     used = vocab_learner.count_tokens(tokenizer, word_counts)
-    vocab, special = tokenizer.vocab, set(tokenizer.special_tokens)
+    vocab = tokenizer.vocab
+    special = {token.content for token in tokenizer.settings.added_tokens}
+    special |= set(tokenizer.special_tokens)
     ids = {
         i
         for i, piece in enumerate(vocab)
@@ -210,7 +212,8 @@ def trim_vocab(
     ids.update(frequent[: size - len(ids)])
     kept = {vocab[i]: [i] for i in sorted(ids)}
     resized = _with_rows(arrays, [*kept.values()])
-    _write(output_dir, resized, bert_config, tokenizer, task, [*kept])
+    new_tokenizer = tokenizer.with_vocab(tuple(kept))
+    _write(output_dir, resized, bert_config, new_tokenizer, task)
     return {
         "vocab_size_before": bert_config.vocab_size,
         "vocab_size_after": len(kept),
@@ -252,10 +255,9 @@ def _pieces_of_list(words, tokenizer):
     return [piece for piece in new if piece not in known]
 
 
-def _write(output_dir, arrays, bert_config, tokenizer, task, pieces):
-    config = dataclasses.replace(bert_config, vocab_size=len(pieces))
-    changed = {"vocab.txt": "\n".join(pieces) + "\n", **task}
-    write_checkpoint(output_dir, arrays, config, tokenizer, changed)
+def _write(output_dir, arrays, bert_config, tokenizer, task):
+    config = dataclasses.replace(bert_config, vocab_size=tokenizer.vocab_size)
+    write_checkpoint(output_dir, arrays, config, tokenizer, task)
 
 
 def _with_rows(arrays, sources):

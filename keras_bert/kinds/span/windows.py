@@ -106,7 +106,11 @@ def cut_windows(
         truncated=truncated,
         input_ids=tf.concat([question_ids, context_ids], axis=1),
         segment_ids=tf.concat(
-            [tf.zeros_like(question_ids), tf.ones_like(context_ids)], axis=1
+            [
+                tf.zeros_like(question_ids),
+                tf.ones_like(context_ids) * tokenizer.settings.second_segment,
+            ],
+            axis=1,
         ),
         context_tokens=around(tf.cast(numbers, tf.int32)),
         is_max_context=around(_is_max_context(numbers, layout, num_tokens)),

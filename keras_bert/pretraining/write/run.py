@@ -86,7 +86,7 @@ def create_pretraining_data(
             text.check_is_not(file)
     config = config or PretrainingDataConfig()
     settings = dataclasses.asdict(config)
-    settings |= dataclasses.asdict(tokenizer.settings) | {
+    settings |= tokenizer.settings.to_values() | {
         "vocab": digest("\n".join(tokenizer.vocab)),
         "output_files": [to_path(file).name for file in output_files],
     }

@@ -11,7 +11,7 @@ from safetensors.numpy import load_file, save_file
 
 from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.load import load_checkpoint
-from keras_bert.checkpoints.load_tokenizer import find_tokenizer_settings
+from keras_bert.checkpoints.load_tokenizer import load_tokenizer
 from keras_bert.checkpoints.resize.vocab import (
     ExtendVocabConfig,
     extend_vocab,
@@ -149,7 +149,7 @@ def test_a_list_is_read_as_the_checkpoint_reads_text(config, tmp_path):
     assert figures == {"vocab_size_before": 12, "vocab_size_after": 15}
     new = (tmp_path / "new" / "vocab.txt").read_text().splitlines()
     assert new[12:] == ["xy", "##yyd", "ze"]
-    assert find_tokenizer_settings(tmp_path / "new") == settings
+    assert load_tokenizer(tmp_path / "new").settings == settings
     before, after = _arrays(folder)[WORDS], _arrays(tmp_path / "new")[WORDS]
     # x ##y; then ##y ##y and a d without a piece, which is [UNK].
     sources = [[9, 10], [10, 10, 1], [11, 1]]
@@ -266,7 +266,7 @@ def test_korean_film_reviews_in_fewer_tokens(tmp_path, shared):
         config=ExtendVocabConfig(num_new_pieces=300),
     )
     assert figures["vocab_size_after"] == 119847
-    assert find_tokenizer_settings(tmp_path / "new") == TokenizerSettings(False)
+    assert load_tokenizer(tmp_path / "new").settings == TokenizerSettings(False)
     tokenizers = [
         BertTokenizer(f / "vocab.txt", False)
         for f in (folder, tmp_path / "new")

@@ -1,0 +1,187 @@
+"""Texts -> the tokens that were added to a vocabulary, and what is between."""
+
+import re
+from collections.abc import Callable, Sequence
+
+import tensorflow as tf
+
+from keras_bert.text import text_ops
+from keras_bert.text.tokenizer_settings import AddedToken, TokenizerSettings
+from keras_bert.text.words import CJK, clean_text
+
+# What Rust's expressions call \w and \s; RE2 has these for ASCII only.
+_WORD = (
+    r"[\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{200C}\x{200D}\x{24B6}-\x{24E9}"
+    r"\x{1F130}-\x{1F149}\x{1F150}-\x{1F169}\x{1F170}-\x{1F189}]"
+)
+_SPACE = r"[\s\p{Z}\x{0B}\x{85}]"
+
+
+class AddedTokens:
+    """Finds tokens in texts before these are split, as `tokenizers` does.
+
+    Of those that begin first, the longest is found.
+
+    Args:
+        tokens: The tokens; of two with one spelling, the first is found.
+        settings: Those by which the texts are clean; None if they are not.
+    """
+
+    def __init__(
+        self,
+        tokens: Sequence[AddedToken],
+        settings: TokenizerSettings | None = None,
+    ):
+        contents = [token.content for token in tokens]
+        if settings and tokens:
+            with tf.init_scope():
+                clean = clean_text(tf.constant(contents), settings).numpy()
+            contents = [re.sub(r"\s", " ", x.decode()) for x in clean]
+        self._tokens, self._contents = tuple(tokens), tuple(contents)
+        self._is_clean = settings is not None
+        # `tokenizers` puts spaces around an ideograph.
+        self._splits_cjk = bool(settings and settings.tokenize_chinese_chars)
+        space = _SPACE if settings else " "
+        self._pattern = "|".join(
+            re.escape(x).replace(r"\ ", space)
+            for x in sorted({*contents} - {""}, key=len, reverse=True)
+        )
+
+    def tokenize(
+        self,
+        texts: tf.Tensor,
+        tokenize: Callable[[tf.Tensor], Sequence[tf.RaggedTensor]],
+        units: Sequence[str] = (),
+    ) -> Sequence[tf.RaggedTensor]:
+        """Texts [B] -> ids, and places, of their tokens, [B, (tokens)].
+
+        `tokenize` does it for texts without added tokens. The places are
+        starts and ends in each of the units, such as BYTE.
+        """
+        if not self._pattern:
+            return tokenize(texts)
+        parts, numbers = self._find(texts)
+        is_token = numbers >= 0
+        row_lengths = tf.cast(is_token, tf.int64)
+        between = tokenize(tf.where(is_token, "", parts.values))
+        ids = [token.id for token in self._tokens]
+        found, shifts = [tf.gather(ids, numbers[is_token])], [None]
+        for unit in units:
+            starts, ends, shift = self._places(parts, numbers, unit)
+            found += [starts[is_token], ends[is_token]]
+            shifts += [shift, shift]
+        columns = []
+        for values, others, shift in zip(found, between, shifts, strict=True):
+            values = tf.RaggedTensor.from_row_lengths(
+                tf.cast(values, others.dtype), row_lengths, validate=False
+            )
+            column = tf.concat([values, others], axis=1)  # [P, (tokens)]
+            if shift is not None:
+                shift = tf.gather(shift, column.value_rowids())
+                shift = tf.cast(shift, column.dtype)
+                column = column.with_values(column.values + shift)
+            columns.append(parts.with_values(column).merge_dims(1, 2))
+        return columns
+
+    def _find(self, texts):
+        """Texts [B] -> their parts, [B, (parts)], and numbers of tokens, [P].
+
+        The number of a part between tokens is -1.
+        """
+        if not self._is_clean:
+            # The operation stops at a NUL, which cleaning removes as it
+            # removes this character.
+            texts = tf.strings.regex_replace(texts, r"\x{00}", "\x01")
+        parts, _ = text_ops.split(texts, self._pattern, self._pattern)
+        flat = parts.values
+        is_token = tf.strings.regex_full_match(flat, self._pattern)
+        spelled, index = tf.unique(flat[is_token])
+        if self._is_clean:
+            spelled = tf.strings.regex_replace(spelled, _SPACE, " ")
+        is_it = tf.cast(spelled[:, None] == self._contents, tf.int32)
+        numbers = tf.tensor_scatter_nd_update(
+            tf.zeros_like(flat, tf.int64) - 1,
+            tf.where(is_token),
+            tf.gather(tf.argmax(is_it, axis=1), index),
+        )
+        if not any(token.single_word for token in self._tokens):
+            return parts, numbers
+        rows = parts.value_rowids()
+        before, after = _beside(rows, flat, "")
+        in_word = self._is_word(before, "(?s).*%s")
+        in_word |= self._is_word(after, "(?s)%s.*")
+        needs_end = [token.single_word for token in self._tokens]
+        is_lost = is_token & in_word & self._flags(needs_end, numbers)
+        numbers = tf.where(is_lost, tf.constant(-1, tf.int64), numbers)
+        # What is no token after all is joined to the parts around it.
+        is_token = numbers >= 0
+        begins = is_token[1:] | is_token[:-1] | (rows[1:] != rows[:-1])
+        begins = tf.concat([tf.ones_like(is_token[:1]), begins], axis=0)
+        number = tf.cumsum(tf.cast(begins, tf.int32))
+        flat = tf.strings.unsorted_segment_join(
+            flat, number - 1, tf.reduce_max(tf.pad(number, [[1, 0]]))
+        )
+        parts = tf.RaggedTensor.from_value_rowids(
+            flat, rows[begins], parts.nrows(), validate=False
+        )
+        return parts, numbers[begins]
+
+    def _is_word(self, parts, pattern):
+        is_word = tf.strings.regex_full_match(parts, pattern % _WORD)
+        if self._splits_cjk:
+            is_word &= ~tf.strings.regex_full_match(parts, pattern % CJK)
+        return is_word
+
+    def _flags(self, flags, numbers):
+        """Returns the flag of each number; False for -1."""
+        return tf.gather([*flags, False], numbers % (len(flags) + 1))
+
+    def _places(self, parts, numbers, unit):
+        """Returns where tokens start and end in their parts, and these start.
+
+        A token may begin before its part, or end after it, with white space.
+        """
+        flat = parts.values
+
+        def lengths_of(texts):
+            if unit != "BYTE":  # invalid bytes are no character
+                texts = tf.strings.unicode_transcode(
+                    texts, "UTF-8", "UTF-8", errors="ignore"
+                )
+            return tf.cast(tf.strings.length(texts, unit), tf.int64)
+
+        lengths = lengths_of(flat)
+        sums = tf.cumsum(lengths, exclusive=True)
+        firsts = tf.gather(parts.row_starts(), parts.value_rowids())
+        part_starts = sums - tf.gather(sums, firsts)
+        starts, ends = tf.zeros_like(lengths), lengths
+        tokens, rows = self._tokens, parts.value_rowids()
+        if any(token.lstrip or token.rstrip for token in tokens):
+            strips_left = self._flags([x.lstrip for x in tokens], numbers)
+            strips_right = self._flags([x.rstrip for x in tokens], numbers)
+
+            def spaces(texts, pattern):
+                stripped = tf.strings.regex_replace(texts, pattern, "")
+                return stripped, lengths_of(texts) - lengths_of(stripped)
+
+            between = tf.where(numbers < 0, flat, "")
+            _, after = _beside(rows, between, "")
+            _, num_after = spaces(after, f"^{_SPACE}+")
+            ends += tf.where(strips_right, num_after, 0)
+            # A token does not take what the one before it has taken.
+            is_taken, _ = _beside(rows, strips_right, False)
+            rest, _ = spaces(between, f"^{_SPACE}+")
+            between = tf.where(is_taken, rest, between)
+            before, _ = _beside(rows, between, "")
+            _, num_before = spaces(before, f"{_SPACE}+$")
+            starts -= tf.where(strips_left, num_before, 0)
+        return starts, ends, part_starts
+
+
+def _beside(rows, values, none):
+    """Returns the value before each one, and the value after it, in its row."""
+    is_one_row = rows[1:] == rows[:-1]
+    end = tf.fill(tf.shape(values[:1]), none)
+    before = tf.concat([end, tf.where(is_one_row, values[:-1], none)], axis=0)
+    after = tf.concat([tf.where(is_one_row, values[1:], none), end], axis=0)
+    return before, after
