@@ -133,7 +133,10 @@ class TokenizerSettings(CheckedSettings):
             if "special_tokens" in values:
                 names_of_tokens = SpecialTokens(*values["special_tokens"])
                 values["special_tokens"] = names_of_tokens
-            added = (AddedToken(**x) for x in values.get("added_tokens", ()))
+            added = [AddedToken(**x) for x in values.get("added_tokens", ())]
+            for token in added:
+                if (type(token.content), type(token.id)) != (str, int):
+                    raise TypeError(f"an added token is {token}.")
             return cls(**values | {"added_tokens": tuple(added)})
         except (TypeError, ValueError) as error:
             raise InputError(
