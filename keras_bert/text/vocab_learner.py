@@ -119,7 +119,7 @@ def count_words(
     only once so far.
     """
     counts: collections.Counter[bytes] = collections.Counter()
-    lines = iter(lines)
+    lines = map(checked_line, lines)
     while chunk := list(itertools.islice(lines, _LINES_PER_CALL)):
         words = _splitter(settings)(tf.constant(chunk, tf.string))
         counts.update(words.flat_values.numpy())
@@ -163,6 +163,13 @@ def check_lines(**texts: Iterable[str]) -> None:
                 f"{name} is the string {str(text)[:50]!r}, but lines of text "
                 "were expected; give a list, or an open file."
             )
+
+
+def checked_line(line: str) -> str:
+    """Returns a line, or raises InputError if it is not a string."""
+    if not isinstance(line, (str, bytes)):
+        raise InputError(f"A line or a word is {line!r}; give strings.")
+    return line
 
 
 def count_tokens(

@@ -109,6 +109,20 @@ _A_SOURCE = Says("give a TextSource of the file, or lines")
     ("a path to learn from",
      lambda x: keras_bert.text.learn_vocab(Path("a"), "b.txt", vocab_size=100),
      Says("give a list, or an open file")),
+    ("numbers to learn from",
+     lambda x: keras_bert.text.learn_vocab([5], "b.txt", vocab_size=100),
+     Says("A line or a word is 5; give strings")),
+    ("numbers as new words", lambda x: keras_bert.checkpoints.extend_vocab(
+        x.checkpoint, x.folder / "new", words=[5]),
+     Says("A line or a word is 5; give strings")),
+    ("None in a text for new words",
+     lambda x: keras_bert.checkpoints.extend_vocab(
+         x.checkpoint, x.folder / "new", ["a", None]),
+     Says("A line or a word is None; give strings")),
+    ("numbers in a text that is trimmed to",
+     lambda x: keras_bert.checkpoints.trim_vocab(
+         x.checkpoint, x.folder / "new", [0.5]),
+     Says("A line or a word is 0.5; give strings")),
     ("no text to learn from",
      lambda x: keras_bert.text.learn_vocab([], "b.txt", vocab_size=100),
      Says("no word to learn a vocabulary from")),
@@ -122,7 +136,23 @@ def _another_vocab(x):
     return x.file("other.txt", "\n".join(pieces) + "\n")
 
 
+def _of_other_case(x):
+    """Returns a copy of the records, as if they were not lower-cased."""
+    text = Path(f"{x.records}.json").read_text()
+    changed = text.replace('"do_lower_case": true', '"do_lower_case": false')
+    assert changed != text
+    x.file("other.tfrecord.json", changed)
+    return x.file("other.tfrecord", x.records.read_bytes())
+
+
 @cases(
+    ("records of both cases", lambda x: x.pretrain(
+        [x.records, _of_other_case(x)], vocab_file=x.vocab_file),
+     Says("do_lower_case=False, strip_accents=None, tokenize_chinese_chars="
+          "True); give records of one tokenizer")),
+    ("held-out records of the other case", lambda x: x.pretrain(
+        x.records, eval_files=_of_other_case(x), vocab_file=x.vocab_file),
+     Says("give records of one tokenizer")),
     ("no file", lambda x: x.pretrain([]), Says("There is no file of records")),
     ("text", lambda x: x.pretrain(x.vocab_file),
      Says("is not a TFRecord file")),

@@ -95,12 +95,8 @@ def extend_vocab(
         _without(held_out_lines, lines), tokenizer.settings
     )
     held_out = vocab_learner.count_words(held_out_lines, tokenizer.settings)
-    if wrong := [word for word in words if not isinstance(word, str)]:
-        raise InputError(
-            f"words holds {wrong[0]!r}, but must be a list of strings; write "
-            "each word in quotes."
-        )
-    words = [word.strip() for word in words if word.strip()]
+    words = [word.strip() for word in map(vocab_learner.checked_line, words)]
+    words = list(filter(None, words))
     if bool(words) == bool(learned):
         found = "Both a text and words were" if words else "No word was"
         raise InputError(
@@ -222,6 +218,7 @@ def trim_vocab(
 
 def _without(held_out, lines):
     """Yields lines, and puts every 20th one into a list instead."""
+    lines = map(vocab_learner.checked_line, lines)
     texts = (line for line in lines if line.strip())
     for number, line in enumerate(texts, 1):
         if number % _HELD_OUT:
