@@ -221,6 +221,7 @@ def test_on_another_backend_one_sentence_says_what_works(
     for call in (
         lambda: model.fit(["a dog", "a film"], ["a", "b"]),
         lambda: model.predict(["a dog"]),
+        lambda: model.explain("a dog"),
         lambda: model.export(tmp_path / "served"),
         lambda: model.export(
             tmp_path / "onnx", keras_bert.ExportConfig("onnx")

@@ -14,6 +14,7 @@ from keras_bert.kinds.kind import Kind
 from keras_bert.kinds.multilabel import MultiLabel
 from keras_bert.kinds.text_kind import TextKind
 from keras_bert.tasks.base import Row
+from keras_bert.training.distribution import require_tensorflow
 
 # On the way from the text without its words to the whole text. The error of
 # the sum is then below 1 % for a network of 6 layers.
@@ -104,6 +105,7 @@ def explain_row(
 
     Raises InputError if the kind, the text or the label does not fit.
     """
+    require_tensorflow()
     if not isinstance(kind, TextKind):
         raise InputError(
             f"The model is of the kind {kind.name}, whose answer is more than "
