@@ -93,8 +93,15 @@ def _weight_folders(path):
     sentence-transformers kept its weights there before 2021.
     """
     modules = read_json(path / "modules.json", list, is_needed=False)
-    names = [x.get("path") for x in modules[:1] if isinstance(x, dict)]
-    return path, path / str(names[0] if names else "0_Transformer")
+    first = modules[0] if modules and isinstance(modules[0], dict) else {}
+    name = str(first.get("type", "Transformer"))
+    if not name.endswith(("Transformer", "BERT")):
+        raise InputError(
+            f"{path} is a model of sentence-transformers whose network is "
+            f"{name}, but only Transformer can be read here; choose another "
+            "model."
+        )
+    return path, path / str(first.get("path", "0_Transformer"))
 
 
 @functools.cache  # a run asks for the same address several times

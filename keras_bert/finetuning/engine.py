@@ -13,6 +13,7 @@ import tensorflow as tf
 from absl import logging
 
 from keras_bert.checkpoints import adapters
+from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.load import load_to_train, load_whole
 from keras_bert.checkpoints.read import fingerprint_of
 from keras_bert.config import BertConfig
@@ -68,8 +69,9 @@ class Engine:
         check_distillation(
             self.teacher, self.kind, self.bert_config, self.config
         )
-        if self.checkpoint and not self.new_head:  # it checks the labels
-            label_places(self.kind, self.checkpoint, self.bert_config)
+        if self.checkpoint:  # it checks the labels
+            start = Checkpoint.of(self.checkpoint)
+            label_places(self.kind, start, self.bert_config, self.new_head)
 
     def with_learned_settings(self, rows: Iterable[Row]) -> Self:
         """Returns an engine with the settings that follow from the rows."""
@@ -179,14 +181,9 @@ class Engine:
             )
         model = self.kind.build_model(bert_config)
         if self.checkpoint:
-            load_in_order(
-                load_to_train,
-                model,
-                self.kind,
-                self.checkpoint,
-                self.bert_config,
-                new_head=self.new_head,
-            )
+            start = Checkpoint.of(self.checkpoint)
+            network = self.kind, start, self.bert_config, self.new_head
+            load_in_order(load_to_train, model, *network)
         adaptation.adapt(model, self.config)
         return model
 

@@ -183,8 +183,7 @@ class FinetunedModel:
         spec = dataclasses.replace(spec, metrics=spec.metrics or cls.metrics)
         if spec.labels or not kind.has_labels:
             made._kind = build_kind(spec, tokenizer, bert_config)
-            if not new_head:
-                label_places(made._kind, found, bert_config)
+            label_places(made._kind, found, bert_config, new_head)
         made._spec, made._tokenizer = spec, tokenizer
         made._checkpoint, made._new_head = checkpoint, new_head
         made.bert_config, made.training = bert_config, {}
@@ -216,14 +215,9 @@ class FinetunedModel:
         if self._model is None:
             model = self.kind.build_model(self.bert_config)
             assert self._checkpoint
-            load_in_order(
-                load_checkpoint,
-                model,
-                self.kind,
-                self._checkpoint,
-                self.bert_config,
-                new_head=self._new_head,
-            )
+            start = Checkpoint.of(self._checkpoint)
+            network = self.kind, start, self.bert_config, self._new_head
+            load_in_order(load_checkpoint, model, *network)
             self._model = model
         return self._model
 

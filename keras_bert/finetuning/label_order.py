@@ -1,7 +1,6 @@
 """The output layer of a checkpoint -> one with the labels in a task's order."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import keras
 import numpy as np
@@ -13,67 +12,53 @@ from keras_bert.errors import InputError
 from keras_bert.kinds.kind import Kind
 from keras_bert.kinds.spec import find_spec, has_spec
 
-# The axes of the labels in the weights of an output layer.
-_AXES = {
-    "kernel": (1,),
-    "bias": (0,),
-    "thresholds": (0,),
-    "transitions": (0, 1),
-}
-
 
 def load_in_order(
     load: Callable[..., None],
     model: keras.Model,
     kind: Kind,
-    checkpoint: str | Path | Checkpoint,
+    checkpoint: Checkpoint,
     bert_config: BertConfig,
-    *,
     new_head: bool,
 ) -> None:
     """Loads a checkpoint with `load_checkpoint` or `load_to_train`."""
-    found, places = Checkpoint.of(checkpoint), None
-    if not new_head:
-        places = label_places(kind, found, bert_config)
-    load(model, found, new_head=new_head)
-    if not places:
-        return
-    if places == sorted(places):
+    places = label_places(kind, checkpoint, bert_config, new_head)
+    load(model, checkpoint, new_head=new_head)
+    if places and places == sorted(places):
         logging.warning(
             "The output layer of %s is taken for one for the labels %s, in "
             "this order; give new_head if it is for other labels.",
-            found.place,
+            checkpoint.place,
             ", ".join(kind.spec.labels),
         )
-    else:
+    elif places:
         _reorder(model, kind, places)
 
 
 def label_places(
-    kind: Kind, checkpoint: str | Path | Checkpoint, bert_config: BertConfig
+    kind: Kind, checkpoint: Checkpoint, bert_config: BertConfig, new_head: bool
 ) -> list[int] | None:
     """Returns the place of each label of a kind in a checkpoint's labels.
 
     None if the checkpoint has the same labels, labels without names, or no
-    output layer for the kind. As many labels, all of other names, are taken
-    for the same ones.
+    output layer for the kind, or if there will be a new one. As many labels,
+    all of other names, are taken for the same ones.
 
     Raises InputError if the checkpoint has other labels.
     """
-    labels, found = kind.spec.labels, Checkpoint.of(checkpoint)
-    given = find_spec(found, bert_config).labels if has_spec(found) else ()
-    if not (labels and given) or given == labels:
-        return None
-    if not _heads(kind) & found.heads:
+    labels, given = kind.spec.labels, ()
+    if not new_head and labels and has_spec(checkpoint):
+        given = find_spec(checkpoint, bert_config).labels
+    if given in ((), labels) or not _heads(kind) & checkpoint.heads:
         return None
     if set(given) == set(labels):
         return [given.index(label) for label in labels]
     if len(given) == len(labels) and not set(given) & set(labels):
         return list(range(len(labels)))  # LABEL_0, LABEL_1 of the Hub
     raise InputError(
-        f"{found.place} answers with the labels {', '.join(given):.300}, but "
-        f"the task has {', '.join(labels):.300}; give new_head (--new_head) to "
-        "train a new output layer on its encoder."
+        f"{checkpoint.place} answers with the labels "
+        f"{', '.join(given):.300}, but the task has {', '.join(labels):.300}; "
+        "give new_head (--new_head) to train a new output layer on its encoder."
     )
 
 
@@ -87,13 +72,16 @@ def _reorder(model, kind, places):
         head, *_, name = weight.path.split("/")
         if head not in _heads(kind):
             continue
-        axes, values = _AXES.get(name, ()), np.array(weight)
-        if not axes or {values.shape[axis] for axis in axes} != {len(places)}:
+        values = np.array(weight)
+        axes = [i for i, x in enumerate(values.shape) if x == len(places)]
+        if name == "kernel":  # [H, L], of which only the last are labels
+            axes = axes[-1:]
+        if not axes:
             raise InputError(
-                f"The checkpoint has the labels in another order than "
-                f"{', '.join(kind.spec.labels):.300}, and {weight.path} cannot "
-                "be put into this order; give the task the labels in the order "
-                "of the checkpoint, or train a new output layer with new_head."
+                f"{weight.path} cannot be put into the order of the labels "
+                f"{', '.join(kind.spec.labels):.300}; give them in the order "
+                "of the checkpoint, or give new_head to train a new output "
+                "layer."
             )
         for axis in axes:
             values = np.take(values, places, axis)

@@ -98,14 +98,9 @@ def save_pretrained(
     if text_fields:
         from keras_bert.kinds.spec import spec_to_json
 
+        kind = kind or _kind_of(network)
         made = _kind(
-            network,
-            tokenizer,
-            config,
-            text_fields,
-            labels,
-            settings or {},
-            kind,
+            kind, tokenizer, config, text_fields, labels, settings or {}
         )
         built = made.build_model(config)
         _check_weights(arrays, arrays_of(built))
@@ -119,13 +114,13 @@ def save_pretrained(
     write_checkpoint(output_dir, arrays, config, tokenizer, texts)
 
 
-def _kind(network, tokenizer, config, text_fields, labels, settings, name):
+def _kind(name, tokenizer, config, text_fields, labels, settings):
     from keras_bert.kinds.fields import check_text_list
     from keras_bert.kinds.kind import TaskSpec
     from keras_bert.kinds.registry import get_kind
     from keras_bert.kinds.spec import build_kind, make_settings
 
-    kind = get_kind(name or _kind_of(network))
+    kind = get_kind(name)
     length = min(kind.Settings().max_seq_length, config.max_position_embeddings)
     spec = TaskSpec(
         kind.name,

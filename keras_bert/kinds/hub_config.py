@@ -1,7 +1,6 @@
 """A config.json of transformers -> what the head of the model is for."""
 
 import dataclasses
-import functools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
@@ -58,7 +57,7 @@ class HubConfig:
             return int(min(length, bert_config.max_position_embeddings))
         return length or self.checkpoint.longest_sequence(bert_config)
 
-    @functools.cached_property
+    @property
     def cross_encoder(self) -> dict[str, Any]:
         """What sentence-transformers says of a CrossEncoder.
 

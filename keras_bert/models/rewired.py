@@ -16,8 +16,7 @@ _POOLINGS = Pooler, SequencePooling
 # Keras' layers and ours that compute each vector on its own, so that a row may
 # have any number of them.
 _OF_A_VECTOR = (
-    *("Concatenate", "Dense", "Dropout", "LabelThresholds"),
-    "NextSentenceHead",
+    "Concatenate Dense Dropout LabelThresholds NextSentenceHead".split()
 )
 _KEEP_APART = BertEmbeddings, FlattenTokens, EncoderBlock, UnflattenTokens
 

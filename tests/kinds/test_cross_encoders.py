@@ -219,6 +219,8 @@ def test_the_scores_are_those_of_sentence_transformers(name, shared):
         ("colbert", "model_type 'MultiVectorEncoder'"),
         ("colbert_stanford", "architecture 'HF_ColBERT'"),
         ("splade", "model_type 'SparseEncoder'"),
+        ("splade_inference_free", "whose network is .*modules.router.Router"),
+        ("static_embedder", "whose network is .*StaticEmbedding, but only"),
     ],
 )
 def test_other_retrievers_are_named(name, message, shared):
