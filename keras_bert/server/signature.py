@@ -123,9 +123,10 @@ class Signature:
         order = np.argsort(num_bytes, kind="stable")
         start = 0
         while start < len(order):
-            sizes = num_bytes[order[start : start + max_rows]]
-            padded = sizes * np.arange(1, len(sizes) + 1)
-            end = start + max(np.sum(padded <= BYTES_PER_PART), 1)
+            rising = num_bytes[order[start : start + max_rows]]
+            padded = rising * np.arange(1, len(rising) + 1)
+            num_fit = int(np.sum(padded <= BYTES_PER_PART))
+            end = start + max(num_fit, 1)
             # A single part has all rows in their order.
             places = np.sort(order[start:end])
             mine = {name: x[places] for name, x in columns.items()}

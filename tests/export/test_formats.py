@@ -212,7 +212,7 @@ def test_a_server_without_tensorflow_builds_one_tokenizer(
     monkeypatch.setitem(sys.modules, "tensorflow", None)
     servable = Servable(version)
     texts = {"text": np.array([b"a film"], object)}
-    assert servable.tokenization(texts)["pieces"][0].count('"id"') == 2
+    assert servable.pieces(texts)["pieces"][0].count('"id"') == 2
     assert servable.signatures["serving_default"](texts)["num_tokens"] == [4]
     assert len(built) == 1
 

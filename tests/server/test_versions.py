@@ -10,6 +10,7 @@ from small_server import client_of, wait_until
 from starlette.testclient import TestClient
 
 from keras_bert.errors import InputError
+from keras_bert.io.checksums import write_checksums
 from keras_bert.io.folders import upload_folder
 from keras_bert.server import versions
 from keras_bert.server.app import App
@@ -108,6 +109,23 @@ def test_a_damaged_version_is_reported_and_the_old_one_serves(folder, second):
         _poll(client)
         assert _version(client) == 2
         assert _states(client) == {"3": "AVAILABLE", "1": "END"}
+
+
+def test_a_version_that_is_copied_in_part_is_not_taken(folder, second):
+    with client_of(folder) as client:
+        shutil.copytree(second, folder / "2")
+        vocab_file = folder / "2" / "assets" / "vocab.txt"
+        vocab_file.write_text("the\nfox\n")
+        write_checksums(folder / "2", ["saved_model.pb", "assets/vocab.txt"])
+        vocab_file.write_text("the\n")
+        _poll(client)
+        assert _version(client) == 1
+        status = client.get("/v1/models/small").json()["model_version_status"]
+        reason = status[0]["status"]["error_message"]
+        assert "assets/vocab.txt is damaged; copy the folder" in reason
+        vocab_file.write_text("the\nfox\n")
+        _poll(client)
+        assert _version(client) == 2
 
 
 def test_a_restart_serves_the_newest_version_that_is_whole(folder):
