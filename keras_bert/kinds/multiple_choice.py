@@ -79,10 +79,12 @@ class MultipleChoice(Kind):
 
     def signatures(self, model):
         def answer(context, endings):
-            num_choices = tf.shape(endings)[1]
-            pairs = self._preprocessor.pack(
-                tf.repeat(context, num_choices), tf.reshape(endings, [-1])
-            )
+            tokenizer = self._preprocessor.tokenizer
+            num_rows, num_choices = tf.unstack(tf.shape(endings))
+            rows = tf.repeat(tf.range(num_rows), num_choices)
+            firsts = tf.gather(tokenizer(context), rows)
+            seconds = tokenizer(tf.reshape(endings, [-1]))
+            pairs = self._preprocessor.pack_ids([firsts, seconds])
             features = pack_choices(pairs.features, num_choices)
             outputs = call_in_pieces(model, features)
             logits = outputs["logits"]

@@ -149,6 +149,10 @@ class BertPreprocessor(tf.Module):
                 )
             (ids,) = segments
             return self._pack_windows(ids)
+        return self.pack_ids(segments)
+
+    def pack_ids(self, segments: list[tf.RaggedTensor]) -> Packed:
+        """Packs the ids of texts or of pairs, [B, (tokens)]."""
         return pack_segments(
             segments,
             max_seq_length=self.max_seq_length,

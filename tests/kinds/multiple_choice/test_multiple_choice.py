@@ -60,6 +60,25 @@ def test_each_ending_is_a_pair_with_the_context(kind):
     assert not kind.encode(ROWS, labeled=False).labels
 
 
+def test_a_context_is_tokenized_once(kind, model, monkeypatch):
+    sizes = []
+
+    class Counted(type(kind.tokenizer)):
+        def __call__(self, texts):
+            sizes.append(len(texts))
+            return super().__call__(texts)
+
+    signature = kind.signatures(model)["serving_default"]
+    monkeypatch.setattr(kind.tokenizer, "__class__", Counted)
+    answer = signature.function(
+        tf.constant([row["context"] for row in ROWS]),
+        tf.constant([row["endings"] for row in ROWS]),
+    )
+    assert sizes == [2, 6]
+    assert answer["num_tokens"].numpy().tolist() == [27, 19]
+    assert answer["truncated"].numpy().tolist() == [True, False]
+
+
 def test_a_batch_is_padded_at_the_end_of_its_rows(kind):
     examples = kind.encode(ROWS, labeled=True)
     dataset, order = evaluation_batches(examples, batch_size=2)
