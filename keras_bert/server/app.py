@@ -302,24 +302,22 @@ class App:
 
 
 async def _unless_client_leaves(request, answer):
-    """Awaits an answer, or cancels it and raises ClientDisconnect."""
+    """Awaits a future, or cancels it and raises ClientDisconnect."""
 
     async def client_leaves():
         while (await request.receive())["type"] != "http.disconnect":
             pass
 
     leaving = asyncio.ensure_future(client_leaves())
-    answering = asyncio.ensure_future(answer)
+    leaving.add_done_callback(lambda _: answer.cancel())
     try:
-        await asyncio.wait(
-            [leaving, answering], return_when=asyncio.FIRST_COMPLETED
-        )
-        if not answering.done():
-            raise ClientDisconnect
-        return answering.result()
+        return await answer
+    except asyncio.CancelledError:
+        if leaving.done():
+            raise ClientDisconnect from None
+        raise
     finally:
         leaving.cancel()
-        answering.cancel()
 
 
 def _page_file(request, record):

@@ -1,7 +1,7 @@
 """Rows of many requests go through the model together, and take turns."""
 
 import asyncio
-import functools
+import dataclasses
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -59,6 +59,16 @@ class Answered(NamedTuple):
 Answers = list[Answered | BaseException]
 
 
+@dataclasses.dataclass(eq=False)
+class _Request:
+    """A request with parts that wait; the next one is the last of the list."""
+
+    parts: list[Rows]
+    num_parts: int
+    answer: asyncio.Future[Answers]
+    answers: Answers = dataclasses.field(default_factory=list)
+
+
 class Batcher:
     """Answers rows in threads; the rows of one queue are answered together.
 
@@ -73,25 +83,26 @@ class Batcher:
         self._seconds = config.batch_timeout_ms / 1000
         self._num_free = config.num_batch_threads
         self._threads = ThreadPoolExecutor(config.num_batch_threads)
-        # The parts of each request that wait; whose turn is next comes first.
-        self._requests: list[dict[asyncio.Future, Rows]] = []
+        # Those with parts that wait; whose turn is next comes first.
+        self._requests: list[_Request] = []
 
-    async def answer(self, parts: Iterable[Rows]) -> Answers:
-        """Waits for the answer to each part, or for what its function raises.
+    def answer(self, parts: Iterable[Rows]) -> asyncio.Future[Answers]:
+        """Returns a future of the answers to the parts, in any order.
 
-        If it is cancelled, no further part is answered.
+        What a function raises is the answer to its part. If the future is
+        cancelled, no further part is answered.
         """
         loop = asyncio.get_running_loop()
-        request = {loop.create_future(): rows for rows in parts}
+        waiting = list(parts)[::-1]
+        request = _Request(waiting, len(waiting), loop.create_future())
         self._requests.append(request)
-        is_full = len(self._requests) >= self._max_rows
-        for rows in request.values():
-            is_full |= rows.queue is None or len(request) > 1
+        is_full = (
+            len(self._requests) >= self._max_rows
+            or len(waiting) > 1
+            or waiting[0].queue is None
+        )
         loop.call_later(0 if is_full else self._seconds, self._begin_calls)
-        try:
-            return await asyncio.gather(*request)
-        finally:
-            request.clear()
+        return request.answer
 
     def close(self) -> None:
         """Drops what still waits."""
@@ -100,26 +111,30 @@ class Batcher:
     def _begin_calls(self):
         while self._num_free and (batch := self._next_call()):
             self._num_free -= 1
-            call = asyncio.get_running_loop().run_in_executor(
-                self._threads, _answers, list(batch.values())
-            )
-            call.add_done_callback(functools.partial(self._end_call, batch))
+            loop = asyncio.get_running_loop()
+            self._threads.submit(self._call, loop, batch)
 
-    def _end_call(self, batch, call):
+    def _call(self, loop, batch):
+        answers = _answers([rows for _, rows in batch])
+        loop.call_soon_threadsafe(self._end_call, batch, answers)
+
+    def _end_call(self, batch, answers):
         self._num_free += 1
-        for waiting, found in zip(batch, call.result(), strict=True):
-            if not waiting.done():  # the client may have left
-                waiting.set_result(found)
+        for (request, _), answer in zip(batch, answers, strict=True):
+            request.answers.append(answer)
+            is_whole = len(request.answers) == request.num_parts
+            if is_whole and not request.answer.done():
+                request.answer.set_result(request.answers)
         self._begin_calls()
 
     def _next_call(self):
-        """Takes the parts of the next call, by who waits for each."""
-        batch: dict[asyncio.Future, Rows] = {}
+        """Takes the parts of the next call, with their requests."""
+        batch: list[tuple[_Request, Rows]] = []
         queue, num_rows, num_bytes = None, 0, 0
         # What does not fit comes first in the next call.
-        turns, left = list(filter(None, self._requests)), []
+        turns, left = [x for x in self._requests if not x.answer.done()], []
         for request in turns:
-            answer, rows = next(iter(request.items()))
+            rows = request.parts[-1]
             all_rows = num_rows + len(rows.places)
             all_bytes = num_bytes + rows.num_bytes
             can_join = queue is not None and queue == rows.queue
@@ -131,8 +146,8 @@ class Batcher:
                 left.append(request)
                 continue
             queue, num_rows, num_bytes = rows.queue, all_rows, all_bytes
-            batch[answer] = request.pop(answer)
-            if request:
+            batch.append((request, request.parts.pop()))
+            if request.parts:
                 turns.append(request)
         self._requests = left
         return batch

@@ -118,11 +118,11 @@ def test_a_request_is_cut_into_batches_by_length(client):
     assert outputs["upper"].tolist() == [text.upper() for text in texts]
     sizes = [len(part.places) for part in parts]
     # A part is not padded much.
-    assert sizes == [32, 32, 6, 3]
-    assert {0, 1, 2} == {*parts[-1].places}
+    assert sorted(sizes) == [3, 6, 32, 32]
+    assert {0, 1, 2} in [{*part.places} for part in parts]
     # Both share a call.
     calls = [part.batch[1] for part in parts if part.batch]
-    assert calls == [32, 32, 9]
+    assert sorted(calls) == [9, 32, 32]
 
 
 class _Recorder:
@@ -145,7 +145,7 @@ class _Recorder:
             )
             for size in sizes
         ]
-        return asyncio.ensure_future(self.batcher.answer(parts))
+        return self.batcher.answer(parts)
 
     def _call(self, columns):
         time.sleep(0.01)

@@ -66,7 +66,7 @@ def test_several_inputs_have_names(client):
             {"is_empty": True, "joined": "|"},
         ]
     }
-    columns = {"left": ["a"], "right": ["b"], "another": 7}
+    columns = {"left": ["a"], "right": ["b"]}
     assert _ask(client, inputs=columns, **PAIR).json() == {
         "outputs": {"is_empty": [False], "joined": ["a|b"]}
     }
