@@ -46,7 +46,8 @@ def label_places(
 
     Raises InputError if the checkpoint has other labels.
     """
-    labels, given = kind.spec.labels, ()
+    labels = kind.spec.labels
+    given: tuple[str, ...] = ()
     if not new_head and labels and has_spec(checkpoint):
         given = find_spec(checkpoint, bert_config).labels
     if given in ((), labels) or not _heads(kind) & checkpoint.heads:
