@@ -14,8 +14,8 @@ from keras_bert.server.config import ServerConfig
 Columns = Mapping[str, np.ndarray]
 
 # The strings of a call, unless one row has more. A call delays what comes
-# after it: of English, this is about 1,000 tokens.
-_BYTES_PER_CALL = 4096
+# after it: of English, this is about 500 tokens.
+_BYTES_PER_CALL = 2048
 # A part of a request leaves room for others in its call.
 BYTES_PER_PART = _BYTES_PER_CALL // 2
 

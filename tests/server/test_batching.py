@@ -108,7 +108,7 @@ def test_rows_wait_together_if_their_lists_are_as_long(client):
 
 
 def test_a_request_is_cut_into_batches_by_length(client):
-    texts = [b"b" * 500] * 3 + [b"a"] * 70
+    texts = [b"b" * 300] * 3 + [b"a"] * 70
 
     async def ask():
         batcher = Batcher(ServerConfig())
