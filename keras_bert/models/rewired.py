@@ -16,7 +16,8 @@ _POOLINGS = Pooler, SequencePooling
 # Keras' layers and ours that compute each vector on its own, so that a row may
 # have any number of them.
 _OF_A_VECTOR = (
-    "Concatenate Dense Dropout LabelThresholds NextSentenceHead".split()
+    "Cast Concatenate Dense Dropout LabelThresholds NextSentenceHead "
+    "Normalize".split()
 )
 _KEEP_APART = BertEmbeddings, FlattenTokens, EncoderBlock, UnflattenTokens
 

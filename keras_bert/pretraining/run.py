@@ -290,19 +290,18 @@ def _tokenizer_settings(config, input_files, checkpoint, vocab_file):
 
     Raises InputError if these do not say the same.
     """
-    described = {
-        file: TokenizerSettings.from_values(values, file)
-        for file, values in files_to_records.settings_of_records(input_files)
-    }
-    for file, settings in described.items():
-        first = next(iter(described))
-        if settings != described[first]:
+    settings, first = None, None
+    for file, values in files_to_records.settings_of_records(input_files):
+        other = TokenizerSettings.from_values(values, file)
+        if settings is None:
+            settings, first = other, file
+        elif settings != other:
             raise InputError(
-                f"{first} was made with {described[first]}, but {file} with "
-                f"{settings}; give records of one tokenizer."
+                f"{first} was made with {settings}, but {file} with {other}; "
+                "give records of one tokenizer."
             )
-        if config.do_lower_case is None:
-            return settings
+    if settings and config.do_lower_case is None:
+        return settings
     return resolve_tokenizer_settings(
         checkpoint, vocab_file, config.do_lower_case
     )

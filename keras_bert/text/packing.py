@@ -138,9 +138,13 @@ class BertPreprocessor(tf.Module):
     # A tf.function: making the graph of ragged ops takes longer than running
     # it.
     @functools.partial(tf.function, autograph=False, reduce_retracing=True)
-    def pack_columns(self, *columns: tf.Tensor) -> Packed:
+    def pack_columns(
+        self, first: tf.Tensor, second: tf.Tensor | None = None
+    ) -> Packed:
         """Does the same for tensors; it has one graph for all sizes."""
-        segments = [self.tokenizer(x) for x in columns]
+        segments = [self.tokenizer(first)]
+        if second is not None:
+            segments.append(self.tokenizer(second))
         if self.doc_stride:
             if len(segments) > 1:
                 raise InputError(

@@ -479,7 +479,7 @@ def test_a_teacher_that_does_not_fit(config, tmp_path):
     tokenizer = type(other.tokenizer)(vocab / "vocab.txt", True)
     for changed, message in (
         ({"teacher": tmp_path / "none"}, "No checkpoint at"),
-        ({"teacher": None}, "hidden_layer_map needs a teacher"),
+        ({"teacher": None}, "distillation_weight needs a teacher"),
         (
             {"kind": kind_of("multilabel", tmp_path, config)},
             "has the kind 'classification', but the task has 'multilabel'",
