@@ -55,7 +55,8 @@ def _smoothed_sigmoid_cross_entropy(labels, logits, *, label_smoothing):
 
 
 def _accuracy(labels, logits):
-    return tf.cast((labels > 0.5) == (logits > 0), tf.float32)
+    # `==` of tensors with unknown axes has no rank.
+    return tf.cast(tf.equal(labels > 0.5, logits > 0), tf.float32)
 
 
 def _f1(average):

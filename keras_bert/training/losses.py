@@ -35,7 +35,7 @@ def accuracy(labels: Tensor, logits: Tensor) -> Tensor:
         predicted = argmax(logits, -1, "int32")
     else:
         predicted = ops.cast(ops.argmax(logits, -1), "int32")
-    return ops.cast(predicted == _ids(labels, logits), "float32")
+    return ops.cast(ops.equal(predicted, _ids(labels, logits)), "float32")
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")

@@ -294,3 +294,17 @@ def test_reports(build, tmp_path):
         "good\t0.6667\t1.0000\t0.8000\t2\n"
         "bad\t1.0000\t0.5000\t0.6667\t2\n"
     )
+
+
+def test_batches_of_unknown_sizes(build):
+    objective = build().objectives["logits"]
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None], "float32")] * 3)
+    def sums(labels, logits, weights):
+        return objective.sums(labels, logits, weights)
+
+    labels = np.array([[1, 0, 1], [0, 0, 1]], "float32")
+    logits = np.array([[2, 1, 3], [-1, -2, -3]], "float32")
+    weights = np.array([[1], [0.5]], "float32") * np.ones((1, 3), "float32")
+    right, total = sums(labels, logits, weights)["accuracy"]
+    assert right.numpy() / total.numpy() == np.float32(3 / 4.5)
