@@ -17,7 +17,7 @@ from keras_bert.checkpoints.google import from_google
 from keras_bert.checkpoints.huggingface import from_huggingface, is_huggingface
 from keras_bert.checkpoints.keras_files import read_keras
 from keras_bert.checkpoints.names import Arrays, StoredArray
-from keras_bert.checkpoints.rounded import SCALES, expand_rounded
+from keras_bert.checkpoints.quantized import SCALES, dequantize
 from keras_bert.config import translate_huggingface
 from keras_bert.errors import InputError
 from keras_bert.io.safetensors_file import write_arrays
@@ -124,13 +124,13 @@ def read_safetensors(file: Path) -> Arrays:
                 f"{file} has {name} as {dtype}, as another package quantized "
                 "it; give the checkpoint before it was quantized."
             )
-    return expand_rounded(stored, str(file))
+    return dequantize(stored, str(file))
 
 
 def write_safetensors(file: Path, stored: Mapping[str, StoredArray]) -> None:
     """Writes arrays, with the metadata that transformers expects.
 
-    They are float32, but for the numbers of `round_arrays`. Raises OSError
+    They are float32, but for the numbers of `quantize`. Raises OSError
     if the disk is full.
     """
     arrays = {name: _contiguous(array.read()) for name, array in stored.items()}

@@ -14,8 +14,8 @@ from keras_bert.checkpoints.huggingface import (
     to_huggingface_config,
 )
 from keras_bert.checkpoints.load_tokenizer import resolve_tokenizer_settings
+from keras_bert.checkpoints.quantized import quantize
 from keras_bert.checkpoints.read import write_safetensors
-from keras_bert.checkpoints.rounded import round_arrays
 from keras_bert.checkpoints.sentence_transformers import write_dense_modules
 from keras_bert.checkpoints.tensorflow_files import write_tensorflow
 from keras_bert.config import BertConfig
@@ -125,7 +125,7 @@ def convert_checkpoint(
     else:
         texts["bert_config.json"] = config.to_json()
     if to in _BITS:
-        arrays = round_arrays(arrays, bits=_BITS[to])
+        arrays = quantize(arrays, bits=_BITS[to])
     if is_ours:
         texts |= found.task or _task_of_other_library(found, config)
     vocab_file = found.vocab_file

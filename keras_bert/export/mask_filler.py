@@ -79,7 +79,7 @@ class MaskFiller:
 
         These are `masks.pieces`, strings [B, M, top_k], the best one first and
         "" for padding; `masks.probabilities`, float32 [B, M, top_k] and 0 for
-        padding; and `Packed.how_read`.
+        padding; and `Packed.truncation_info`.
         """
         packed = self._pack(text)
         features = packed.features
@@ -98,7 +98,7 @@ class MaskFiller:
         return {
             "masks.pieces": pieces,
             "masks.probabilities": probabilities,
-            **packed.how_read(),
+            **packed.truncation_info(),
         }
 
     def _pack(self, texts):

@@ -90,14 +90,14 @@ def export_pretrained(
 
     def embed(text):
         packed = preprocessor.pack(text)
-        return call(packed.features) | packed.how_read()
+        return call(packed.features) | packed.truncation_info()
 
     embed = one_graph(embed, [_TEXT])
 
     def answer(text):
         outputs = embed(text)
-        how_read = {x: outputs[x] for x in ("truncated", "num_tokens")}
-        return {"embedding": outputs[config.pooling]} | how_read
+        truncation_info = {x: outputs[x] for x in ("truncated", "num_tokens")}
+        return {"embedding": outputs[config.pooling]} | truncation_info
 
     signatures = {
         "serving_default": Signature(answer, [_TEXT]),

@@ -150,7 +150,7 @@ def explain_row(
     )
     for token, value in zip(tokens, attributions, strict=True):
         token["attribution"] = value
-    (read,) = examples.how_read()
+    (read,) = examples.truncation_info()
     return Explanation(row, label, ends[1], ends[0], tokens, read["truncated"])
 
 

@@ -76,7 +76,7 @@ def claim_folder(folder: Any) -> bool:
 def upload_folder(local: Path, folder: Any) -> None:
     """Replaces a folder by the files of a local one."""
     files = [path for path in local.rglob("*") if path.is_file()]
-    with being_filled(folder):
+    with marked_incomplete(folder):
         folder.fs.put(
             [str(file) for file in files],
             [f"{folder.path}/{x.relative_to(local).as_posix()}" for x in files],
@@ -87,12 +87,12 @@ def copy_folder(source: Any, folder: Any) -> None:
     """Replaces a folder by another folder of the store."""
     paths = source.fs.find(source.path)
     start = len(source.path)
-    with being_filled(folder):
+    with marked_incomplete(folder):
         source.fs.copy(paths, [folder.path + path[start:] for path in paths])
 
 
 @contextlib.contextmanager
-def being_filled(folder: Any) -> Iterator[None]:
+def marked_incomplete(folder: Any) -> Iterator[None]:
     """Empties a folder, which is marked while the block fills it."""
     marker = (folder / MARKER).path
     folder.fs.pipe_file(marker, _TEXT)

@@ -24,7 +24,7 @@ def expand_globs(patterns: str | Path) -> list[str]:
     if not isinstance(patterns, (str, Path)):
         raise InputError(
             f"The files are {patterns!r}; give their names or globs in one "
-            "string, with commas between."
+            "comma-separated string."
         )
     files = []
     for pattern in str(patterns).split(","):

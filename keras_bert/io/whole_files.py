@@ -132,7 +132,7 @@ def remove(path: Path) -> None:
     if not path.is_dir() or (not is_remote(path) and path.is_symlink()):
         path.unlink(missing_ok=True)
     elif is_remote(path):
-        with folders.being_filled(path):  # marked until nothing is left of it
+        with folders.marked_incomplete(path):  # until nothing is left of it
             pass
     else:
         shutil.rmtree(path)

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.kinds import network_calls
-from keras_bert.text.packing import how_read, pad
+from keras_bert.text.packing import pad, truncation_info
 
 # The label of a token that is not learned.
 IGNORED = -1
@@ -110,13 +110,15 @@ class Examples:
             order = order[size:]
         return batches
 
-    def how_read(self) -> list[dict[str, Any]]:
+    def truncation_info(self) -> list[dict[str, Any]]:
         """Returns what an answer says of each row that it was given.
 
         `truncated`, and `num_tokens`, with special tokens and in all examples
         of the row.
         """
-        values = how_read(self.features["input_ids"], self.truncated, self.rows)
+        values = truncation_info(
+            self.features["input_ids"], self.truncated, self.rows
+        )
         columns = (x.numpy().tolist() for x in values.values())
         return [
             dict(zip(values, row, strict=True))

@@ -319,7 +319,7 @@ class Kind(tf.Module):
     ) -> list[Answer]:
         """Returns the decoded answers, with `truncated` and `num_tokens`."""
         answers = self.decode(rows, examples, outputs)
-        read = examples.how_read()
+        read = examples.truncation_info()
         return [{**x, **y} for x, y in zip(answers, read, strict=True)]
 
     # Answers -> metrics and reports.

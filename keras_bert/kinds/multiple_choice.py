@@ -11,7 +11,7 @@ from keras_bert.kinds.network_calls import call_in_pieces, pack_choices
 from keras_bert.kinds.settings import LabelSmoothingSettings
 from keras_bert.kinds.signatures import Signature
 from keras_bert.models.heads import build_multiple_choice
-from keras_bert.text.packing import BertPreprocessor, how_read
+from keras_bert.text.packing import BertPreprocessor, truncation_info
 
 
 class MultipleChoice(Kind):
@@ -93,7 +93,7 @@ class MultipleChoice(Kind):
             return {
                 "choice": tf.argmax(logits, axis=-1, output_type=tf.int32),
                 "scores": tf.nn.softmax(logits),
-                **how_read(features["input_ids"], truncated),
+                **truncation_info(features["input_ids"], truncated),
             }
 
         context, endings = self.string_inputs()

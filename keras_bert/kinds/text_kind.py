@@ -90,7 +90,7 @@ class TextKind(Kind):
                 first = tf.strings.join([self._prompt, first])
             packed = self._preprocessor.pack(first, *more)
             outputs = call(packed.features)
-            return {**self.served_answer(outputs), **packed.how_read()}
+            return {**self.served_answer(outputs), **packed.truncation_info()}
 
         def classify(*texts):
             scores = answer(*texts)["scores"]

@@ -196,7 +196,7 @@ def save_index(path: Path, places: np.ndarray) -> None:
         shared_path(_index_path(path)) as partial,
         partial.open("wb") as file,
     ):
-        np.save(file, np.concatenate([_head(path), places]))
+        np.save(file, np.concatenate([_file_stamp(path), places]))
 
 
 def _load_index(path):
@@ -210,7 +210,7 @@ def _load_index(path):
     except (OSError, ValueError):  # there is none, or it is damaged
         return None
     is_of_file = table.dtype == np.int64 and np.array_equal(
-        table[:2], _head(path)
+        table[:2], _file_stamp(path)
     )
     return table[2:] if is_of_file else None
 
@@ -219,7 +219,7 @@ def _index_path(path):
     return path.with_name(f".{path.name}.index.npy")
 
 
-def _head(path):
+def _file_stamp(path):
     """Returns the first two rows of an index: what the file was like."""
     stat = path.stat()
     # Earlier versions wrote there how many records were left out.

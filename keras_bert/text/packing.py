@@ -36,12 +36,12 @@ class Packed(NamedTuple):
     features: dict[str, tf.RaggedTensor]
     truncated: tf.Tensor
 
-    def how_read(self) -> dict[str, tf.Tensor]:
-        """Returns what an answer says of each text; see `how_read`."""
-        return how_read(self.features["input_ids"], self.truncated)
+    def truncation_info(self) -> dict[str, tf.Tensor]:
+        """Returns what an answer says of each text; see `truncation_info`."""
+        return truncation_info(self.features["input_ids"], self.truncated)
 
 
-def how_read(
+def truncation_info(
     input_ids: tf.RaggedTensor,
     truncated: tf.Tensor | None = None,
     rows: tf.Tensor | None = None,

@@ -242,7 +242,7 @@ def test_tuned_thresholds_are_saved_and_served(
             "scores": pytest.approx(answer["scores"], abs=1e-6),
             **read,
         }
-        for answer, read in zip(tuned, examples.how_read(), strict=True)
+        for answer, read in zip(tuned, examples.truncation_info(), strict=True)
     ]
 
     if not is_served:

@@ -83,7 +83,7 @@ def test_windows_overlap_and_the_last_one_is_full(build):
     assert examples.features["input_ids"].to_list() == windows
     assert examples.rows.tolist() == [0, 1, 2, 3, 4]
     assert not examples.truncated.any()
-    assert [read["num_tokens"] for read in examples.how_read()] == [
+    assert [read["num_tokens"] for read in examples.truncation_info()] == [
         32,
         4,
         2,

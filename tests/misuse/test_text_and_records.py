@@ -48,7 +48,7 @@ _JSON = '{"text": "the fox"}\n'
     ("a path", lambda x: list(keras_bert.pretraining.TextSource(
         x.file("a.txt", "a\n")).lines()), ["a", ""]),
     ("a list of names", lambda x: TextSource(["a.txt"]).units(),
-     Says("in one string, with commas between")),
+     Says("in one comma-separated string")),
     ("a comma in a name", lambda x: x.lines("a,b.txt", "a\n"),
      Says("No file matches")),
     ("a comma at the end", lambda x: expand_globs(f"{x.vocab_file},"),

@@ -155,7 +155,7 @@ def write_checkpoint(
     tokenizer: "BertTokenizer",
     changed: Mapping[str, str] | None = None,
 ) -> None:
-    """Writes a folder in our own format, whole or not at all.
+    """Writes a folder in our own format, atomically.
 
     `changed` are text files to write, also instead of the tokenizer's.
     """

@@ -211,7 +211,7 @@ class Embedding(Kind):
                 vectors = vectors[:, 0]
             else:
                 vectors = tf.gather_nd(vectors, places)
-            return {"embedding": vectors, **packed.how_read()}
+            return {"embedding": vectors, **packed.truncation_info()}
 
         def embed_after(prompt):
             return lambda texts: embed(tf.strings.join([prompt, texts]))

@@ -21,7 +21,7 @@ from keras_bert.kinds.span import metrics as squad_metrics
 from keras_bert.kinds.span.decoding import Decoder
 from keras_bert.kinds.span.windows import cut_windows, label_windows
 from keras_bert.models.heads import build_span_labeler
-from keras_bert.text.packing import how_read
+from keras_bert.text.packing import truncation_info
 from keras_bert.training import losses
 from keras_bert.training.objectives import Objective
 
@@ -207,7 +207,7 @@ class Span(Kind):
                 for name in self.objectives
             )
             decoder = Decoder(windows, *logits, settings, self.tokenizer.unk_id)
-            return decoder.best_answers(context) | how_read(
+            return decoder.best_answers(context) | truncation_info(
                 windows.input_ids, windows.truncated, windows.rows
             )
 

@@ -28,7 +28,7 @@ from keras_bert.kinds.token_classification.entities import (
 from keras_bert.kinds.token_classification.words import Tokens, window_words
 from keras_bert.layers.crf import crf_loss, marginals, viterbi
 from keras_bert.models.heads import build_token_classifier
-from keras_bert.text.packing import how_read
+from keras_bert.text.packing import truncation_info
 from keras_bert.training.losses import soft_cross_entropy, soft_squared_error
 from keras_bert.training.objectives import Objective
 
@@ -291,7 +291,7 @@ class TokenClassification(Kind):
         words = tokens.words.with_values(logits)
         return (
             *self._answer(tokens, *self._choose(words, chain[:1, :first])),
-            how_read(windows.input_ids, rows=windows.text_numbers),
+            truncation_info(windows.input_ids, rows=windows.text_numbers),
         )
 
     def _choose(self, words, transitions):

@@ -96,7 +96,11 @@ def test_the_windows_of_all_texts_follow_each_other(build):
     assert counts.numpy().tolist() == [[1, 4], [3, 1], [1, 1]]
     assert not any(examples.features["segment_ids"].flat_values)
     assert not examples.truncated.any()
-    assert [read["num_tokens"] for read in examples.how_read()] == [36, 32, 7]
+    assert [read["num_tokens"] for read in examples.truncation_info()] == [
+        36,
+        32,
+        7,
+    ]
 
 
 @pytest.mark.parametrize(

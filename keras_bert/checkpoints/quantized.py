@@ -30,8 +30,8 @@ _PARTS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)
 _SMALLEST_SCALE = np.float32(1e-30)
 
 
-def round_arrays(arrays: Mapping[str, StoredArray], *, bits: int = 8) -> Arrays:
-    """Rounds matrices, and adds their scales; see `expand_rounded`.
+def quantize(arrays: Mapping[str, StoredArray], *, bits: int = 8) -> Arrays:
+    """Rounds matrices, and adds their scales; see `dequantize`.
 
     Args:
         arrays: Weights under the paths of the network.
@@ -55,7 +55,7 @@ def round_arrays(arrays: Mapping[str, StoredArray], *, bits: int = 8) -> Arrays:
     return stored
 
 
-def expand_rounded(stored: Mapping[str, StoredArray], source: str) -> Arrays:
+def dequantize(stored: Mapping[str, StoredArray], source: str) -> Arrays:
     """Returns float32 in place of rounded numbers and their scales.
 
     Raises InputError if a scale fits no array.

@@ -8,10 +8,10 @@ from small_checkpoint import write_checkpoint
 from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.load_pretrained import load_pretrained
 from keras_bert.checkpoints.names import StoredArray
-from keras_bert.checkpoints.rounded import (
+from keras_bert.checkpoints.quantized import (
     SCALES,
-    expand_rounded,
-    round_arrays,
+    dequantize,
+    quantize,
 )
 from keras_bert.errors import InputError
 from keras_bert.export.convert import convert_checkpoint
@@ -45,7 +45,7 @@ def test_weights_are_off_by_half_a_scale_at_most(config, tmp_path):
 
 def test_a_row_of_zeros_stays():
     zeros = np.zeros((2, 3), "float32")
-    arrays = round_arrays({"table": StoredArray((2, 3), lambda: zeros)})
+    arrays = quantize({"table": StoredArray((2, 3), lambda: zeros)})
     assert not arrays["table"].read().any()
     assert np.isfinite(arrays["table.scale"].read()).all()
 
@@ -89,7 +89,7 @@ def test_4_bits_cut_what_would_widen_the_scale_of_all():
     row[0, 0] = -1.6
     path = "word_embeddings"
     stored = {path: StoredArray(row.shape, lambda: row)}
-    arrays = expand_rounded(round_arrays(stored, bits=4), "")
+    arrays = dequantize(quantize(stored, bits=4), "")
     new = arrays[path].read()
     # The scale of the largest number would have an error of 1.6 / 7 / 12 ** .5.
     assert np.square(new - row).mean() < (1.3 / 7) ** 2 / 12
