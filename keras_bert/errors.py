@@ -1,4 +1,7 @@
-"""The error that is raised for wrong input."""
+"""The error that is raised for wrong input, and a check that raises it."""
+
+from collections.abc import Iterable
+from typing import Any
 
 
 class InputError(ValueError):
@@ -18,3 +21,12 @@ class InputError(ValueError):
     def __str__(self):
         text = super().__str__()
         return text if len(text) < 1000 else f"{text[:600]} ... {text[-300:]}"
+
+
+def check_choice(name: str, value: Any, choices: Iterable[Any]) -> None:
+    """Raises InputError if a value is none of the choices."""
+    if value not in choices:
+        raise InputError(
+            f"{name} is {value!r}, but must be one of "
+            f"{', '.join(map(str, choices))}."
+        )

@@ -11,24 +11,22 @@ import sys
 
 # Our saved classes, by the module that registers them.
 _CLASSES = {
-    "kinds.multilabel": ["LabelThresholds"],
-    "layers.attention": ["SelfAttention"],
-    "layers.crf": ["Crf"],
-    "layers.dropout": ["Dropout"],
-    "layers.embeddings": ["BertEmbeddings"],
-    "layers.encoder_block": ["EncoderBlock"],
-    "layers.pooler": ["Pooler"],
-    "layers.pretraining_heads": ["MaskedLMHead", "NextSentenceHead"],
-    "layers.reshaping": [
-        *("FlattenTokens", "UnflattenTokens", "FoldChoices", "UnfoldChoices")
-    ],
-    "layers.sequences": [
-        *("RowPositions", "SequencePooling", "WindowPooling", "WindowNumbers")
-    ],
-    "training.optimizers.adam": [
-        *("AdamWeightDecay", "AdamW", "Lamb", "WarmupDecay")
-    ],
-    "training.optimizers.build": ["LossScaleOptimizer"],
+    "kinds.multilabel": "LabelThresholds",
+    "layers.attention": "SelfAttention",
+    "layers.crf": "Crf",
+    "layers.dropout": "Dropout",
+    "layers.embeddings": "BertEmbeddings",
+    "layers.encoder_block": "EncoderBlock",
+    "layers.pooler": "Pooler",
+    "layers.pretraining_heads": "MaskedLMHead NextSentenceHead",
+    "layers.reshaping": (
+        "FlattenTokens UnflattenTokens FoldChoices UnfoldChoices"
+    ),
+    "layers.sequences": (
+        "RowPositions SequencePooling WindowPooling WindowNumbers"
+    ),
+    "training.optimizers.adam": "AdamWeightDecay AdamW Lamb WarmupDecay",
+    "training.optimizers.build": "LossScaleOptimizer",
 }
 
 
@@ -43,7 +41,7 @@ def register_with_keras() -> None:
 def _register(keras):
     registered = keras.saving.get_custom_objects()
     for module, names in _CLASSES.items():
-        for name in names:
+        for name in names.split():
             registered.setdefault(f"keras_bert>{name}", _StandIn(module, name))
     for name in ("cross_entropy", "accuracy", "squared_error"):
         if f"keras_bert>{name}" not in registered:

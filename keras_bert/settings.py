@@ -5,7 +5,7 @@ import math
 import operator
 from typing import Any
 
-from keras_bert.errors import InputError
+from keras_bert.errors import InputError, check_choice
 
 _TYPES: dict[str, tuple[Any, str]] = {
     "int": (int, "a whole number (int)"),
@@ -68,12 +68,8 @@ class CheckedSettings:
 
 
 def _check(field, value):
-    choices = field.metadata.get("choices")
-    if choices and value not in choices:
-        raise InputError(
-            f"{field.name} is {value!r}, but must be one of "
-            f"{', '.join(map(str, choices))}."
-        )
+    if choices := field.metadata.get("choices"):
+        check_choice(field.name, value, choices)
     # A type has a name; a string is an annotation that is not evaluated.
     type_name = getattr(field.type, "__name__", str(field.type))
     kind, _, none = type_name.partition(" | ")

@@ -247,5 +247,5 @@ def test_every_saved_class_is_known_by_name():
         ]
         if names:
             module = file.relative_to(package).with_suffix("")
-            found[".".join(module.parts)] = names
+            found[".".join(module.parts)] = " ".join(names)
     assert found == _CLASSES

@@ -1,4 +1,4 @@
-"""A vector for each text, similar for texts of like meaning."""
+"""A vector for each text, similar for texts of similar meaning."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from keras_bert.config import BertConfig
-from keras_bert.errors import InputError
+from keras_bert.errors import check_choice
 from keras_bert.layers import sequences
 from keras_bert.layers.activations import get_activation
 from keras_bert.layers.reshaping import UnfoldChoices
@@ -62,14 +62,8 @@ def build_embedder(
     """
     # The texts of packed rows have no windows.
     windows = ("none",) if packed else ("none", *sequences.WINDOW_POOLINGS)
-    for name, value, choices in (
-        ("pooling", pooling, (*sequences.POOLINGS, "pooled")),
-        ("window_pooling", window_pooling, windows),
-    ):
-        if value not in choices:
-            raise InputError(
-                f"{name} is {value!r}, but must be one of {', '.join(choices)}."
-            )
+    check_choice("pooling", pooling, (*sequences.POOLINGS, "pooled"))
+    check_choice("window_pooling", window_pooling, windows)
     encoder = build_encoder(config, packed=packed)
     inputs, rows = fold_inputs(encoder.input)  # [B, R, S], [B*R, S]
     # A model of this output alone has no weights of the pooler.

@@ -7,7 +7,7 @@ import keras
 from keras import ops
 
 from keras_bert.config import BertConfig
-from keras_bert.errors import InputError
+from keras_bert.errors import InputError, check_choice
 from keras_bert.layers.crf import Crf
 from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.reshaping import UnfoldChoices
@@ -43,15 +43,13 @@ def build_classifier(
         TensorShape([1, 3])
     """
     _check_num_labels(num_labels, "or use build_regressor for a single number")
+    check_choice("pooling", pooling, ("pooled", "mean"))
     encoder = build_encoder(config)
-    if pooling == "pooled":
-        x = encoder.output["pooled_output"]
-    elif pooling == "mean":
+    x = encoder.output["pooled_output"]
+    if pooling == "mean":
         x = SequencePooling("mean", name="pooling")(
             encoder.output["sequence_output"], encoder.input["input_mask"]
         )
-    else:
-        raise InputError(f"pooling is {pooling!r}, but must be pooled or mean.")
     logits = _after_dropout(x, config, num_labels, "classifier")
     return keras.Model(
         encoder.input, {"logits": logits}, name="bert_classifier"
@@ -70,8 +68,8 @@ def build_regressor(config: BertConfig) -> keras.Model:
         (None, 1)
     """
     encoder = build_encoder(config)
-    x = encoder.output["pooled_output"]
-    logits = _after_dropout(x, config, 1, "regressor")
+    pooled = encoder.output["pooled_output"]
+    logits = _after_dropout(pooled, config, 1, "regressor")
     return keras.Model(encoder.input, {"logits": logits}, name="bert_regressor")
 
 

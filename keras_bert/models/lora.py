@@ -1,6 +1,7 @@
 """LoRA: low-rank updates of dense layers (Hu et al., arXiv 2106.09685)."""
 
 import operator
+from collections.abc import Iterator
 
 import keras
 
@@ -17,7 +18,7 @@ _DENSE_LAYERS = (
 
 def check_lora(config: BertConfig, rank: int, targets: str) -> None:
     """Raises InputError if an encoder cannot have these adapters."""
-    _choose(targets)
+    _target_paths(targets)
     smallest = min(config.hidden_size, config.intermediate_size)
     if rank > smallest:
         raise InputError(
@@ -29,9 +30,9 @@ def check_lora(config: BertConfig, rank: int, targets: str) -> None:
 def add_lora(model: keras.Model, rank: int, alpha: float, targets: str) -> None:
     """Adds alpha / rank * A @ B to the kernels of dense layers in each block.
 
-    `targets` names the layers, with commas between: the end of their path in
-    an `EncoderBlock`, such as "query", "attention/output", or "output" for
-    both layers of that name. A [in, rank] and B [rank, out] are the weights
+    `targets` are comma-separated names of layers: the end of their path in an
+    `EncoderBlock`, such as "query", "attention/output", or "output" for both
+    layers of that name. A [in, rank] and B [rank, out] are the weights
     `lora_kernel_a` and `lora_kernel_b` of a layer. B begins with zeros, so the
     outputs are the same as without adapters. Freezes the kernels.
 
@@ -44,13 +45,13 @@ def add_lora(model: keras.Model, rank: int, alpha: float, targets: str) -> None:
             "trained, so it cannot have adapters; leave lora_rank out."
         )
     for block in blocks:
-        for name in _choose(targets):
-            attribute = name.replace("/", ".").replace("output", "output_dense")
+        for path in _target_paths(targets):
+            attribute = path.replace("/", ".").replace("output", "output_dense")
             layer = operator.attrgetter(attribute)(block)
             layer.enable_lora(rank, lora_alpha=alpha)
 
 
-def _encoder_blocks(model):
+def _encoder_blocks(model: keras.Model) -> Iterator[EncoderBlock]:
     for layer in model.layers:
         if isinstance(layer, EncoderBlock):
             yield layer
@@ -58,20 +59,16 @@ def _encoder_blocks(model):
             yield from _encoder_blocks(layer)
 
 
-def _choose(targets):
+def _target_paths(targets: str) -> list[str]:
     """Returns the paths of the dense layers that the targets name."""
-    chosen = []
-    for target in filter(None, map(str.strip, targets.split(","))):
-        found = [p for p in _DENSE_LAYERS if f"/{p}".endswith(f"/{target}")]
-        if not found:
+    paths: list[str] = []
+    names = [x.strip() for x in targets.split(",") if x.strip()]
+    for name in names or [targets]:
+        named = [x for x in _DENSE_LAYERS if f"/{x}".endswith(f"/{name}")]
+        if not named:
             raise InputError(
-                f"lora_targets has {target!r}, but the dense layers of an "
+                f"lora_targets has {name!r}, but the dense layers of an "
                 f"encoder block are {', '.join(_DENSE_LAYERS)}."
             )
-        chosen += found
-    if not chosen:
-        raise InputError(
-            "lora_targets is empty; name dense layers of the encoder blocks, "
-            "such as query,value."
-        )
-    return list(dict.fromkeys(chosen))
+        paths += named
+    return list(dict.fromkeys(paths))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.errors import InputError
+from keras_bert.errors import InputError, check_choice
 
 SIMILARITIES = ("cosine", "dot")
 # These bound the memory: the scores of one block are 16 MB.
@@ -79,11 +79,7 @@ class TopVectors:
     def __init__(
         self, queries: np.ndarray, top_k: int, *, similarity: str = "cosine"
     ):
-        if similarity not in SIMILARITIES:
-            raise InputError(
-                f"similarity is {similarity!r}, but must be one of "
-                f"{', '.join(SIMILARITIES)}."
-            )
+        check_choice("similarity", similarity, SIMILARITIES)
         is_whole = isinstance(top_k, numbers.Integral) and top_k is not True
         if not is_whole or top_k < 1:
             raise InputError(

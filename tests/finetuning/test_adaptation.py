@@ -456,7 +456,7 @@ def test_the_factors_of_the_learning_rate():
         ({"lora_rank": 13}, "lora_rank is 13, but the matrices have a side of"),
         ({"lora_rank": 2, "lora_alpha": 0.0}, "lora_alpha is 0.0, but must be"),
         ({"lora_rank": 2, "lora_targets": "querry"}, "lora_targets has 'querr"),
-        ({"lora_rank": 2, "lora_targets": " ,"}, "lora_targets is empty"),
+        ({"lora_rank": 2, "lora_targets": " ,"}, "lora_targets has ' ,', but"),
         ({"lora_targets": "key"}, "without a lora_rank there are none; give"),
         ({"lora_alpha": 4.0}, "without a lora_rank there are none"),
         ({"lora_rank": 2, "num_frozen_layers": 1}, "are frozen already"),
