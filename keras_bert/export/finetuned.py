@@ -19,7 +19,7 @@ from keras_bert.kinds.kind import Kind
 from keras_bert.kinds.spec import spec_to_json
 from keras_bert.predict.network import load_network
 from keras_bert.predict.versions import DESCRIPTION, MODEL_FILES, new_version
-from keras_bert.text.tokenizer_files import tokenizer_json
+from keras_bert.text.tokenizer_json import tokenizer_json
 from keras_bert.training.distribution import require_tensorflow
 
 # The largest difference of the outputs of a float32 network, relative to the

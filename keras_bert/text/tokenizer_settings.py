@@ -11,7 +11,7 @@ from keras_bert.settings import CheckedSettings, setting
 
 # The key of `tokenizer_config.json` for all fields but the first three.
 OURS = "keras_bert"
-_CASE = ("do_lower_case", "strip_accents", "tokenize_chinese_chars")
+CASE = ("do_lower_case", "strip_accents", "tokenize_chinese_chars")
 
 
 class SpecialTokens(NamedTuple):
@@ -53,6 +53,12 @@ class AddedToken(NamedTuple):
     rstrip: bool = False
     normalized: bool = True
     special: bool = False
+
+    @classmethod
+    def of(cls, token: str | Mapping[str, Any], **fields: Any) -> Self:
+        """Makes one of a name, or of fields in a file; ignores other keys."""
+        fields |= {"content": token} if isinstance(token, str) else token
+        return cls(**{x: fields[x] for x in cls._fields if x in fields})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,7 +102,7 @@ class TokenizerSettings(CheckedSettings):
     truncation_side: str = setting("right", choices=("right", "left"))
     is_of_hub: bool = False
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         # Part of the fingerprints of runs; the first fields are always there.
         values = [f"{x}={getattr(self, x)!r}" for x in self.to_values()]
         return f"TokenizerSettings({', '.join(values)})"
@@ -115,7 +121,7 @@ class TokenizerSettings(CheckedSettings):
         values = {
             field.name: getattr(self, field.name)
             for field in dataclasses.fields(self)
-            if field.name in _CASE or getattr(self, field.name) != field.default
+            if field.name in CASE or getattr(self, field.name) != field.default
         }
         if self.added_tokens:
             values["added_tokens"] = [x._asdict() for x in self.added_tokens]
@@ -150,7 +156,7 @@ class TokenizerSettings(CheckedSettings):
         What Hugging Face has no key for is in `keras_bert`.
         """
         ours = self.to_values()
-        values = {name: ours.pop(name) for name in _CASE} | {
+        values = {name: ours.pop(name) for name in CASE} | {
             "model_max_length": model_max_length,
             "tokenizer_class": "BertTokenizer",
         }

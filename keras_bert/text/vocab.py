@@ -15,6 +15,7 @@ from absl import logging
 from keras_bert.errors import InputError
 from keras_bert.io.paths import to_path
 from keras_bert.text import tokenizer_files
+from keras_bert.text.tokenizer_json import TokenizerJson
 from keras_bert.text.tokenizer_settings import (
     AddedToken,
     SpecialTokens,
@@ -167,7 +168,7 @@ def load_vocab(
                 "checkpoint, or learn one with keras-bert build-vocab."
             )
         if path.suffix == ".json":
-            pieces = tokenizer_files.read_pieces(path)
+            pieces = TokenizerJson(path).pieces
         else:
             pieces = tokenizer_files.read_lines(
                 path, is_of_hub=settings.is_of_hub

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from keras_bert.errors import InputError
-from keras_bert.text.tokenizer_files import tokenizer_json
+from keras_bert.text.tokenizer_json import tokenizer_json
 from keras_bert.text.vocab import TokenizerBase
 
 

@@ -18,7 +18,7 @@ from keras_bert.pretraining.run import PretrainingConfig, pretrain
 from keras_bert.pretraining.write.config import PretrainingDataConfig
 from keras_bert.pretraining.write.run import create_pretraining_data
 from keras_bert.text.tokenizer import BertTokenizer
-from keras_bert.text.tokenizer_files import tokenizer_json
+from keras_bert.text.tokenizer_json import tokenizer_json
 from keras_bert.training.steps import Steps
 
 CONFIG = PretrainingConfig(

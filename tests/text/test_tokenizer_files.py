@@ -14,7 +14,8 @@ from keras_bert.errors import InputError
 from keras_bert.finetuning.by_kind import load_finetuned
 from keras_bert.text.packing import BertPreprocessor
 from keras_bert.text.tokenizer import BertTokenizer
-from keras_bert.text.tokenizer_files import hub_files, tokenizer_json
+from keras_bert.text.tokenizer_files import hub_files
+from keras_bert.text.tokenizer_json import tokenizer_json
 from keras_bert.text.tokenizer_settings import SpecialTokens, TokenizerSettings
 from keras_bert.text.without_tensorflow import ListPreprocessor, ListTokenizer
 

@@ -8,7 +8,7 @@ from tokenizers import Tokenizer
 
 from keras_bert.text.packing import BertPreprocessor
 from keras_bert.text.tokenizer import BertTokenizer
-from keras_bert.text.tokenizer_files import tokenizer_json
+from keras_bert.text.tokenizer_json import tokenizer_json
 
 
 @pytest.mark.usefixtures("eagerly")

@@ -1,0 +1,266 @@
+"""A `tokenizer.json` <-> the steps of a tokenizer of BERT, one by one.
+
+They are a normalizer, a pre-tokenizer, a model, a post-processor, and the added
+tokens. Each key is used, is known to change nothing, or is refused.
+"""
+
+import contextlib
+import itertools
+import json
+import reprlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from keras_bert.errors import InputError
+from keras_bert.io.whole_files import to_json
+from keras_bert.text.tokenizer_settings import AddedToken
+
+# The values that a key may have beside null; None for any value.
+Known = Mapping[str, Sequence[Any] | None]
+# A key that is not known turns nothing on with one of these.
+_NOTHING: tuple[Any, ...] = (None, False, "", [], {})
+_KEYS: Known = dict.fromkeys(
+    """added_tokens decoder model normalizer padding post_processor
+    pre_tokenizer truncation version""".split()
+)
+_KEYS_OF_MODEL: Known = {
+    **dict.fromkeys("type unk_token vocab max_input_chars_per_word".split()),
+    "continuing_subword_prefix": ("##",),
+}
+# What a normalizer calls the settings.
+_CASE = {
+    "lowercase": "do_lower_case",
+    "strip_accents": "strip_accents",
+    "handle_chinese_chars": "tokenize_chinese_chars",
+}
+_KEYS_OF_NORMALIZER: Known = {
+    **dict.fromkeys(["type", *_CASE]),
+    "clean_text": (True,),
+}
+_TYPES = {
+    "model": "WordPiece",
+    "normalizer": "BertNormalizer",
+    "pre_tokenizer": "BertPreTokenizer",
+}
+
+
+class TokenizerJson:
+    """A `tokenizer.json` whose steps are those of BERT.
+
+    Attributes:
+        vocab: The ids of the word pieces.
+        added_tokens: The tokens that were added.
+        truncation_side: Where a long text is cut.
+
+    Raises:
+        InputError: If the file is damaged, or a step is another one.
+    """
+
+    def __init__(self, file: Path):
+        self.file = file
+        with damage_named(file):
+            self._values = json.loads(file.read_bytes())
+            self._model = self._values["model"]
+            self.vocab = self._model.get("vocab")
+            added = self._values.get("added_tokens") or ()
+            self.added_tokens = [AddedToken.of(x) for x in added]
+            truncation = self._values.get("truncation") or {}
+            self.truncation_side = truncation.get("direction", "right").lower()
+            self._check()
+
+    def _check(self) -> None:
+        check_keys(self._values, _KEYS, self.file)
+        for step in self._values.keys() & _TYPES:
+            expected, values = _TYPES[step], self._values[step] or {}
+            found = values.get("type")
+            if step == "normalizer" and found == "Sequence":
+                self.read_normalizer()
+                continue
+            # Files from before 2021 do not have the type of the model.
+            if step == "model" and "max_input_chars_per_word" in values:
+                found = found or expected
+            if found != expected:
+                raise InputError(
+                    f"The {step} of {self.file} is {found}, but that of BERT "
+                    f"is {expected}, which splits text in another way; give a "
+                    "checkpoint with a tokenizer of BERT."
+                )
+        check_keys(self._model, _KEYS_OF_MODEL, self.file)
+
+    def read_steps(self) -> dict[str, Any]:
+        """Returns the settings and the names of special tokens, as JSON."""
+        return {
+            **self.read_normalizer(),
+            **self.read_model(),
+            **self.read_post_processor(),
+        }
+
+    @property
+    def pieces(self) -> list[str]:
+        """The word pieces in the order of their ids.
+
+        Tokens that were added behind them are not among them.
+        """
+        with damage_named(self.file):
+            ids = dict(self.vocab)
+            last = max(ids.values(), default=-1)
+            ids |= {x.content: x.id for x in self.added_tokens if x.id < last}
+            if sorted(ids.values()) != [*range(len(ids))]:
+                raise ValueError("the ids of the word pieces have gaps")
+        return sorted(ids, key=ids.__getitem__)
+
+    def read_normalizer(self) -> dict[str, Any]:
+        """Returns the settings for the case, accents and ideographs."""
+        normalizer = self._values.get("normalizer", {})
+        for case in itertools.product([True, False], repeat=3):
+            if normalizer == _normalizer(*case):
+                return dict(zip(_CASE.values(), case, strict=True))
+        if normalizer.get("type") == "Sequence":
+            types = [x["type"] for x in normalizer["normalizers"]]
+            if types != ["BertNormalizer"]:
+                raise refused(self.file, "normalizer", normalizer)
+            (normalizer,) = normalizer["normalizers"]
+        check_keys(normalizer, _KEYS_OF_NORMALIZER, self.file)
+        return {y: normalizer[x] for x, y in _CASE.items() if x in normalizer}
+
+    def read_model(self) -> dict[str, Any]:
+        """Returns the setting for long words, and the name of [UNK]."""
+        names = ("max_input_chars_per_word", "unk_token")
+        return {x: self._model[x] for x in names if x in self._model}
+
+    def read_post_processor(self) -> dict[str, Any]:
+        """Returns the names of [CLS] and [SEP], and the second segment."""
+        found = self._values.get("post_processor", {})
+        if found == {}:
+            return {}
+        ids = {x.content: x.id for x in self.added_tokens} | self.vocab
+        is_template = "single" in (found or {})
+        if is_template:
+            single = (found["single"][0], found["single"][-1])
+            cls, sep = (x.get("SpecialToken", {}).get("id") for x in single)
+        else:
+            cls, sep = ((found or {}).get(x, [None])[0] for x in ("cls", "sep"))
+        if cls in ids and sep in ids:
+            for segment in (1, 0):
+                if found == _post_processor(
+                    cls, sep, ids, segment, is_template=is_template
+                ):
+                    names = {"cls_token": cls, "sep_token": sep}
+                    return {"second_segment": segment, **names}
+        raise refused(self.file, "post_processor", found)
+
+
+def tokenizer_json(tokenizer: Any, added: Sequence[AddedToken] = ()) -> str:
+    """A tokenizer -> the text of a `tokenizer.json`, for many languages.
+
+    It adds [CLS] and [SEP], and neither truncates nor pads; the `added` tokens
+    are found in a text before it is split. The ids are those of this package,
+    except in texts with some rare characters: ideographs of extension E, and
+    punctuation of Unicode 11 and newer.
+    """
+    settings = tokenizer.settings
+    special, segment = settings.special_tokens, settings.second_segment
+    ids = {special.cls: tokenizer.cls_id, special.sep: tokenizer.sep_id}
+    values: dict[str, Any] = {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": [
+            token._asdict() for token in sorted(added, key=lambda x: x.id)
+        ],
+        "normalizer": _normalizer(
+            settings.do_lower_case,
+            settings.strips_accents,
+            settings.tokenize_chinese_chars,
+        ),
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "post_processor": _post_processor(
+            special.cls, special.sep, ids, segment, is_template=not segment
+        ),
+        "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
+        "model": {
+            "type": "WordPiece",
+            "unk_token": special.unk,
+            "continuing_subword_prefix": "##",
+            "max_input_chars_per_word": settings.max_input_chars_per_word,
+            "vocab": {x: i for i, x in enumerate(tokenizer.pieces)},
+        },
+    }
+    return to_json(values)
+
+
+def _normalizer(lowers: bool, strips_accents: bool, splits_cjk: bool) -> dict:
+    # The cleaning and the removal of accents that are built into `tokenizers`
+    # treat private characters and some scripts differently.
+    normalizers = [
+        _replace(r"[\t\n\r\p{Zs}]", " "),
+        _replace(r"[\p{Cc}\p{Cf}\x{FFFD}]", ""),
+        {
+            "type": "BertNormalizer",
+            "clean_text": False,
+            "handle_chinese_chars": splits_cjk,
+            "strip_accents": False,
+            "lowercase": lowers,
+        },
+    ]
+    if strips_accents:
+        normalizers += [{"type": "NFD"}, _replace(r"\p{Mn}", "")]
+    return {"type": "Sequence", "normalizers": normalizers}
+
+
+def _replace(pattern: str, content: str) -> dict:
+    regex = {"Regex": pattern}
+    return {"type": "Replace", "pattern": regex, "content": content}
+
+
+def _post_processor(
+    cls: str, sep: str, ids: Mapping, segment: int, *, is_template: bool
+) -> dict | None:
+    if not is_template:
+        ends = {"cls": [cls, ids[cls]], "sep": [sep, ids[sep]]}
+        return {"type": "BertProcessing", **ends} if segment else None
+
+    def part(kind: str, name: str, type_id: int) -> dict:
+        return {kind: {"id": name, "type_id": type_id}}
+
+    single = [part("SpecialToken", cls, 0), part("Sequence", "A", 0)]
+    single.append(part("SpecialToken", sep, 0))
+    second = [part("Sequence", "B", segment)]
+    second.append(part("SpecialToken", sep, segment))
+    return {
+        "type": "TemplateProcessing",
+        "single": single,
+        "pair": single + second,
+        "special_tokens": {
+            x: {"id": x, "ids": [ids[x]], "tokens": [x]} for x in (cls, sep)
+        },
+    }
+
+
+def check_keys(values: Mapping, known: Known, file: Path) -> None:
+    """Raises InputError for a key, or a value of one, that is not known."""
+    for name, value in values.items():
+        choices = known.get(name, _NOTHING)
+        if choices is not None and value not in (None, *choices):
+            raise refused(file, name, value)
+
+
+def refused(file: Path, name: str, value: Any) -> InputError:
+    return InputError(
+        f"{file} has {name}: {reprlib.repr(value)}, which this package cannot "
+        "do; remove it if it changes no token, or give another tokenizer."
+    )
+
+
+@contextlib.contextmanager
+def damage_named(path: Path) -> Iterator[None]:
+    """Turns an error about values of another form into an InputError."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise InputError(
+            f"{path} is not a tokenizer of BERT ({error!r}); give a vocab.txt."
+        ) from error
