@@ -1,5 +1,6 @@
-"""The error that is raised for wrong input, and a check that raises it."""
+"""The error that is raised for wrong input, and checks that raise it."""
 
+import numbers
 from collections.abc import Iterable
 from typing import Any
 
@@ -18,9 +19,24 @@ class InputError(ValueError):
         keras_bert.errors.InputError: No kind of task is named 'guess'; ...
     """
 
-    def __str__(self):
+    def __str__(self) -> str:
         text = super().__str__()
         return text if len(text) < 1000 else f"{text[:600]} ... {text[-300:]}"
+
+
+def check_count(
+    name: str, value: Any, most: int | None = None, what: str = ""
+) -> None:
+    """Raises InputError if a value is not a whole number from 1 to `most`.
+
+    The message says `what` the largest number is.
+    """
+    is_whole = isinstance(value, numbers.Integral) and value is not True
+    if not (is_whole and 1 <= value <= (most or value)):
+        expected = (
+            f"from 1 to {most}, {what}" if most else "a whole number above 0"
+        )
+        raise InputError(f"{name} is {value!r}, but must be {expected}.")
 
 
 def check_choice(name: str, value: Any, choices: Iterable[Any]) -> None:

@@ -2,5 +2,4 @@
 
 from keras_bert.commands.main import main
 
-if __name__ == "__main__":
-    main("distill")
+main("distill")

@@ -9,7 +9,7 @@ from keras import ops
 from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.load import load_whole
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
-from keras_bert.errors import InputError
+from keras_bert.errors import InputError, check_count
 from keras_bert.kinds.fields import check_text
 from keras_bert.kinds.network_calls import call_in_pieces
 from keras_bert.models.pretraining import build_pretraining_model
@@ -41,13 +41,10 @@ class MaskFiller:
         top_k: int = 5,
     ):
         """Takes a model of `build_pretraining_model`."""
+        num_pieces = tokenizer.vocab_size
+        check_count("top_k", top_k, num_pieces, "the number of word pieces")
         # A checkpoint may have more rows than word pieces.
-        logits = model.output["masked_lm"][..., : tokenizer.vocab_size]
-        if not 1 <= top_k <= tokenizer.vocab_size:
-            raise InputError(
-                f"top_k is {top_k}, but must be from 1 to "
-                f"{tokenizer.vocab_size}, the number of word pieces."
-            )
+        logits = model.output["masked_lm"][..., :num_pieces]
         probabilities, ids = ops.top_k(ops.softmax(logits), top_k)
         self.model = keras.Model(
             model.input, {"ids": ids, "probabilities": probabilities}

@@ -68,3 +68,6 @@ class UnfoldChoices(keras.layers.Layer):
     def call(self, x, like):
         num_choices = ops.shape(like)[1] * ops.shape(x)[1]
         return ops.reshape(x, (-1, num_choices, *x.shape[2:]))
+
+    def compute_output_spec(self, x, like):
+        return keras.KerasTensor((like.shape[0], None, *x.shape[2:]), x.dtype)

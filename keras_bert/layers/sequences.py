@@ -145,6 +145,9 @@ class WindowPooling(keras.layers.Layer):
             x = x / ops.maximum(num_windows, 1.0)
         return ops.cast(x, dtype)
 
+    def compute_output_spec(self, x, input_mask):
+        return keras.KerasTensor((input_mask.shape[0], *x.shape[1:]), x.dtype)
+
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class WindowNumbers(keras.layers.Layer):
@@ -165,3 +168,6 @@ class WindowNumbers(keras.layers.Layer):
         is_later = places >= ops.expand_dims(ends, 2)  # [B, C, M]
         numbers = 1 + ops.sum(ops.cast(is_later, "int32"), axis=1)
         return ops.where(places < ends[:, -1:], numbers, 0)
+
+    def compute_output_spec(self, num_windows, windows):
+        return keras.KerasTensor(windows.shape[:2], "int32")

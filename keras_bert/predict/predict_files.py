@@ -114,14 +114,15 @@ def _not_lines(given):
 
 
 def _predict(model, signature, lines, output_file, num_lines=None) -> int:
-    output = ResumableFile(output_file) if output_file else _StandardOutput()
+    output: Any = _StandardOutput()
+    if output_file:
+        output = ResumableFile(output_file)
     folder = local_copy(model.folder)
     run = {"model": _fingerprint(folder), "signature": signature}
     none = {"num_lines": 0, "num_errors": 0, "digest": ""}
     state = output.state or run | none
     chunks = request_lines.cut_chunks(lines, LINES_PER_CHUNK)
-    if output.state:
-        request_lines.skip_chunks(chunks, output, run)
+    request_lines.skip_chunks(chunks, output, run)
     done = state["num_lines"]
     bar = bool(output_file) or not sys.stdout.isatty()
     with Progress(

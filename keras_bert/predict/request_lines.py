@@ -189,7 +189,8 @@ def skip_chunks(
 
     Raises InputError if the output is of another run or of other lines.
     """
-    state = output.state or {}
+    if not (state := output.state):
+        return
     if state == {**state, **run}:
         for chunk in chunks:
             if chunk.digest == state["digest"]:

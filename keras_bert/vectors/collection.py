@@ -17,6 +17,7 @@ from keras_bert.errors import InputError
 from keras_bert.io.paths import to_path
 from keras_bert.settings import CheckedSettings, setting
 from keras_bert.tasks import readers
+from keras_bert.tasks.base import Row
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,7 +124,7 @@ def read_collection(data_dir: str | Path, split: str = "test") -> Collection:
     return Collection(folder, {query: texts[query] for query in qrels}, qrels)
 
 
-def _rows(folder, name, what):
+def _rows(folder: Path, name: str, what: str) -> Iterator[Row]:
     """Yields the rows of a file of JSON lines; each has an id and a text."""
     for number, row in enumerate(readers.jsonl(test=name)(folder, "test"), 1):
         for field in ("_id", "text"):

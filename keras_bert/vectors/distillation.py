@@ -1,9 +1,8 @@
 """Texts and an embedder -> a smaller network that gives the same vectors."""
 
 import dataclasses
-import functools
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +36,7 @@ def distill(
     overwrite_output_dir: bool = False,
     callbacks: Sequence[keras.callbacks.Callback] = (),
 ) -> dict[str, float]:
-    """Trains a network to give texts the vectors of a larger one.
+    """Trains a network to reproduce the vectors of a larger one.
 
     The texts need no labels: the loss is 1 - the cosine of the two vectors of
     a text (Reimers and Gurevych 2020, arXiv 2004.09813, with another distance).
@@ -100,50 +99,24 @@ def distill(
         raise InputError(
             "distill runs in one process; choose another distribution_strategy."
         )
-    texts = functools.partial(read_texts, input_file, field)
-    digest = hashlib.blake2b(teacher.fingerprint().encode(), digest_size=16)
-    num_texts = 0
-    for text in texts():
-        digest.update(ascii(text).encode())
-        num_texts += bool(text.strip())
-    if num_texts < 2:
-        raise InputError(
-            f"{input_file} has fewer than two texts; give more, because one is "
-            "held out."
-        )
     folder = encoded_folder(to_path(output_dir), cache_dir)
-    vectors_file = folder / f"{digest.hexdigest()}.npy"
+    vectors_file = folder / f"{_digest(teacher, input_file, field)}.npy"
     text_fields: tuple[str, ...] = ("text", "other_text")
-    large = None
+    teacher_model = None
     if config.hidden_layer_map:
-        found = finetuned_checkpoint(teacher.checkpoint)
-        large = found.folder
-        kind, _ = read_kind(found)
+        checkpoint_of_teacher = finetuned_checkpoint(teacher.checkpoint)
+        teacher_model = checkpoint_of_teacher.folder
+        kind, _ = read_kind(checkpoint_of_teacher)
         text_fields = kind.spec.text_fields
-
-    # `finetune` calls it when it has checked everything else.
-    def read(data_dir: Path, split: str) -> Iterator[Row]:
-        if not vectors_file.exists():
-            embed_files(
-                teacher,
-                input_file,
-                vectors_file,
-                field=field,
-                batch_size=config.eval_batch_size,
-            )
-        vectors = np.load(vectors_file, mmap_mode="r")
-        for number, text in enumerate(texts()):
-            is_held_out = number % _HELD_OUT == 0
-            if text.strip() and is_held_out == (split != "train"):
-                label = vectors[number].tolist()
-                yield {text_fields[0]: text, "label": label}
 
     own = {"dense": "", "dimensions": "", "loss": "vector"}
     task = Task(
         kind="embedding",
         text_fields=text_fields,
         metrics=("cosine",),
-        read=read,
+        read=_reader(
+            teacher, input_file, field, vectors_file, text_fields[0], config
+        ),
         settings=dataclasses.asdict(teacher.settings) | own,
         test_files={},
     )
@@ -155,7 +128,52 @@ def distill(
         config=config,
         settings=settings,
         cache_dir=cache_dir,
-        teacher=large,
+        teacher=teacher_model,
         overwrite_output_dir=overwrite_output_dir,
         callbacks=callbacks,
     )
+
+
+def _reader(
+    teacher: Embedder,
+    input_file: str,
+    field: str | None,
+    vectors_file: Path,
+    text_field: str,
+    config: FinetuningConfig,
+) -> Callable[[Path, str], Iterator[Row]]:
+    # `finetune` calls it when it has checked everything else.
+    def read(data_dir: Path, split: str) -> Iterator[Row]:
+        if not vectors_file.exists():
+            embed_files(
+                teacher,
+                input_file,
+                vectors_file,
+                field=field,
+                batch_size=config.eval_batch_size,
+            )
+        vectors = np.load(vectors_file, mmap_mode="r")
+        for number, text in enumerate(read_texts(input_file, field)):
+            is_held_out = number % _HELD_OUT == 0
+            if text.strip() and is_held_out == (split != "train"):
+                yield {text_field: text, "label": vectors[number].tolist()}
+
+    return read
+
+
+def _digest(teacher: Embedder, input_file: str, field: str | None) -> str:
+    """Returns a hash of all that the vectors of the texts depend on.
+
+    Raises InputError if there are fewer than two texts.
+    """
+    digest = hashlib.blake2b(teacher.fingerprint().encode(), digest_size=16)
+    num_texts = 0
+    for text in read_texts(input_file, field):
+        digest.update(ascii(text).encode())
+        num_texts += bool(text.strip())
+    if num_texts < 2:
+        raise InputError(
+            f"{input_file} has fewer than two texts; give more, because one is "
+            "held out."
+        )
+    return digest.hexdigest()

@@ -100,14 +100,8 @@ def embed_files(
             prompt or layer, or what a killed run left is of another model or
             text.
     """
-    suffix = ".jsonl" if layers else ".npy"
-    if to_path(output_file).suffix != suffix:
-        raise InputError(
-            f"The output file is {output_file}, but must end with .npy, or "
-            "with .jsonl for the hidden states of layers."
-        )
     files = expand_globs(input_file)
-    check_is_no_input(output_file, files)
+    _check_output_file(output_file, ".jsonl" if layers else ".npy", files)
     columns = field.split(",") if field else ()
     output = ResumableFile(output_file)
     prompt = embedder.settings.prompt(prompt_name)
@@ -121,22 +115,16 @@ def embed_files(
     }
     size = _HIDDEN_LINES_PER_CHUNK if layers else LINES_PER_CHUNK
     chunks = cut_chunks(read_request_files(files, columns), size)
-    if output.state:
-        skip_chunks(chunks, output, run)
-    counts = output.state or {"num_lines": 0, "num_truncated": 0}
-    num_lines, num_truncated = counts["num_lines"], counts["num_truncated"]
-    with Progress(
-        "Embedding", count_lines(files, columns), "texts", initial=num_lines
-    ) as progress:
+    skip_chunks(chunks, output, run)
+    state = output.state or {"num_lines": 0, "num_truncated": 0}
+    total, done = count_lines(files, columns), state["num_lines"]
+    with Progress("Embedding", total, "texts", initial=done) as progress:
         for chunk in chunks:
             texts = [_text_of(line, field) for line in chunk.lines]
             part: str | bytes
             if hidden_states:
                 part, truncated = hidden_states.json_lines(
-                    texts,
-                    prompt=prompt,
-                    batch_size=batch_size,
-                    first_index=num_lines,
+                    texts, prompt, batch_size, state["num_lines"]
                 )
                 progress.update(len(texts))
             else:
@@ -147,15 +135,29 @@ def embed_files(
                     progress=progress,
                 )
                 part = vectors.astype("<f4").tobytes()
-            num_lines += len(texts)
-            num_truncated += int(truncated.sum())
-            counts = {"num_lines": num_lines, "num_truncated": num_truncated}
-            output.append(part, {**run, **counts, "digest": chunk.digest})
+            state = run | {
+                "num_lines": state["num_lines"] + len(texts),
+                "num_truncated": state["num_truncated"] + int(truncated.sum()),
+                "digest": chunk.digest,
+            }
+            output.append(part, state)
+    num_lines = state["num_lines"]
     if not num_lines:
         raise InputError(f"{input_file} has no line; give files of texts.")
     output.finish(b"" if layers else _npy_header(num_lines, embedder.size))
-    embedder.log_truncated(num_truncated, num_lines)
+    embedder.log_truncated(state["num_truncated"], num_lines)
     return num_lines
+
+
+def _check_output_file(
+    file: str | Path, suffix: str, input_files: list[str]
+) -> None:
+    if to_path(file).suffix != suffix:
+        raise InputError(
+            f"The output file is {file}, but must end with .npy, or with "
+            ".jsonl for the hidden states of layers."
+        )
+    check_is_no_input(file, input_files)
 
 
 def read_texts(input_file: str, field: str | None) -> Iterator[str]:
@@ -187,10 +189,10 @@ def _text_of(line: RequestLine, field: str | None) -> str:
         names = field.split(",")
         if line.columns:
             parts = line.text.split("\t")
-            is_row = len(parts) == len(line.columns)
-            values = (
-                dict(zip(line.columns, parts, strict=True)) if is_row else {}
-            )
+            is_whole = len(parts) == len(line.columns)
+            values = None
+            if is_whole:
+                values = dict(zip(line.columns, parts, strict=True))
         if values is None or not values.keys() >= {*names}:
             raise InputError(
                 f"{place} has no field {field!r}; give JSON objects with this "
@@ -235,23 +237,19 @@ class HiddenStates:
         )
 
         @tf.function(autograph=False, reduce_retracing=True)
-        def compute(features):
+        def compute(features: dict[str, tf.Tensor]) -> tf.Tensor:
             outputs = network(features, training=False)
             return tf.stack([outputs[f"hidden_{i}"] for i in numbers], axis=2)
 
         self._compute = compute
 
     def json_lines(
-        self,
-        texts: Sequence[str],
-        *,
-        prompt: str,
-        batch_size: int,
-        first_index: int,
+        self, texts: Sequence[str], prompt: str, batch_size: int, index: int
     ) -> tuple[str, np.ndarray]:
         """Returns a line for each text, and whether the text was cut, bool [N].
 
-        A text is also a pair of texts, as `A ||| B`.
+        A text is also a pair of texts, as `A ||| B`. The lines count from the
+        index on.
         """
         examples = [text.strip().rsplit(" ||| ", 1) for text in texts]
         lines = [""] * len(texts)
@@ -275,11 +273,13 @@ class HiddenStates:
                     number, size = numbers[place], sizes[i]
                     truncated[number] = are_cut[i]
                     lines[number] = self._json_line(
-                        first_index + number, ids[i, :size], states[i, :size]
+                        index + number, ids[i, :size], states[i, :size]
                     )
         return "".join(lines), truncated
 
-    def _json_line(self, index, ids, states):
+    def _json_line(
+        self, index: int, ids: np.ndarray, states: np.ndarray
+    ) -> str:
         # From float32, rounding would leave more than six decimals.
         states = np.round(states.astype("float64"), 6).tolist()
         tokens = self._embedder.preprocessor.tokenizer.tokens(ids)

@@ -1,7 +1,6 @@
 """A checkpoint -> an object that turns texts into vectors."""
 
 import hashlib
-import numbers
 import reprlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,7 +15,7 @@ from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.config import BertConfig
-from keras_bert.errors import InputError
+from keras_bert.errors import InputError, check_count
 from keras_bert.finetuning.batches import check_batch_size
 from keras_bert.kinds.embedding.embedding import Embedding, build_network
 from keras_bert.kinds.embedding.settings import EmbeddingSettings
@@ -68,16 +67,9 @@ class Embedder:
         """
         require_tensorflow()
         whole_size = model.output["embeddings"].shape[-1]
-        is_size = type(dimensions) is not bool and isinstance(
-            dimensions, numbers.Integral
-        )
-        if dimensions is not None and not (
-            is_size and 1 <= dimensions <= whole_size
-        ):
-            raise InputError(
-                f"dimensions is {dimensions!r}, but must be from 1 to "
-                f"{whole_size}, the size of the vectors of this model."
-            )
+        if dimensions is not None:
+            what = "the size of the vectors of this model"
+            check_count("dimensions", dimensions, whole_size, what)
         self.model = model
         self.preprocessor = preprocessor
         self.settings = settings
@@ -103,9 +95,9 @@ class Embedder:
         The prompt of this name precedes each text, by default that of
         `settings.default_prompt_name`; "" for none.
 
-        Texts of like length are computed together. The log says how many texts
-        were too long for the model and were cut. If the model reads long texts
-        in windows, a batch has at most `batch_size` windows, or one text.
+        Texts of similar length are computed together. The log says how many
+        texts were too long for the model and were cut. If the model reads long
+        texts in windows, a batch has at most `batch_size` windows, or one text.
         """
         vectors, truncated = self.embed_and_tell(
             texts, prompt_name=prompt_name, batch_size=batch_size
@@ -139,7 +131,7 @@ class Embedder:
     def batches(
         self, *texts: Sequence[str], size: int
     ) -> Iterator[tuple[np.ndarray, dict[str, tf.Tensor], np.ndarray]]:
-        """Yields batches of texts of like length, or of pairs of texts.
+        """Yields batches of texts of similar length, or of pairs of texts.
 
         A batch is the places of its texts, the inputs of the network, and
         whether each text was cut.
@@ -175,7 +167,7 @@ class Embedder:
             hashed.update(weight.numpy().tobytes())
         return hashed.hexdigest()
 
-    def _vectors(self, features):
+    def _vectors(self, features: dict[str, tf.Tensor]) -> tf.Tensor:
         vectors = self.model(features, training=False)["embeddings"][:, 0]
         vectors = vectors[:, : self.size]
         if self.settings.normalize:
@@ -183,7 +175,7 @@ class Embedder:
         return vectors
 
 
-def _checked(texts) -> list[str]:
+def _checked(texts: Any) -> list[str]:
     """Returns a list; one string or a DataFrame is not a list of texts."""
     if not is_list(texts) or getattr(texts, "ndim", 1) != 1:
         raise InputError(

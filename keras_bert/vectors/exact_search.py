@@ -1,13 +1,12 @@
 """Exact search: the vectors of a corpus that are most similar to a query."""
 
-import numbers
 import reprlib
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.errors import InputError, check_choice
+from keras_bert.errors import InputError, check_choice, check_count
 
 SIMILARITIES = ("cosine", "dot")
 # These bound the memory: the scores of one block are 16 MB.
@@ -80,11 +79,7 @@ class TopVectors:
         self, queries: np.ndarray, top_k: int, *, similarity: str = "cosine"
     ):
         check_choice("similarity", similarity, SIMILARITIES)
-        is_whole = isinstance(top_k, numbers.Integral) and top_k is not True
-        if not is_whole or top_k < 1:
-            raise InputError(
-                f"top_k is {top_k!r}, but must be a whole number of at least 1."
-            )
+        check_count("top_k", top_k)
         self._is_cosine = similarity == "cosine"
         self._queries = self._read(queries, "queries")
         self._top_k = top_k
@@ -108,7 +103,7 @@ class TopVectors:
             block = vectors[start : start + _VECTORS_PER_BLOCK]
             self._add_block(self._read(block, "corpus"))
 
-    def _add_block(self, block):
+    def _add_block(self, block: np.ndarray) -> None:
         places = np.arange(len(block)) + self._num_vectors
         self._num_vectors += len(block)
         pieces = []
@@ -134,7 +129,7 @@ class TopVectors:
                 *map(np.concatenate, zip(*pieces, strict=True))
             )
 
-    def _read(self, vectors, name):
+    def _read(self, vectors: Any, name: str) -> np.ndarray:
         vectors = _as_numbers(vectors, name)
         if not self._is_cosine:
             return vectors
@@ -146,7 +141,7 @@ class TopVectors:
         return vectors / np.where(lengths > 0, lengths, 1)
 
 
-def _check_finite(*numbers):
+def _check_finite(*numbers: float) -> None:
     if not np.isfinite(numbers).all():
         raise InputError(
             "A dot product or a length of the vectors is over 3.4e38; divide "
@@ -154,7 +149,7 @@ def _check_finite(*numbers):
         )
 
 
-def _as_numbers(vectors, name):
+def _as_numbers(vectors: Any, name: str) -> np.ndarray:
     """Returns float32 [N, D], from an array, lists or a table."""
     try:
         array = np.asarray(vectors)

@@ -5,6 +5,7 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 from absl import logging
@@ -13,6 +14,7 @@ from keras_bert.checkpoints.find import check_output_dir
 from keras_bert.errors import InputError
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import atomic_path, write_json
+from keras_bert.kinds.embedding.settings import EmbeddingSettings
 from keras_bert.progress import Progress
 from keras_bert.vectors.collection import RetrievalConfig, read_collection
 from keras_bert.vectors.embedder import Embedder
@@ -95,7 +97,7 @@ def evaluate_retrieval(
     collection = read_collection(data_dir, config.split)
     num_cut = 0
 
-    def embed(texts, prompt_name, progress=None):
+    def embed(texts: Any, prompt_name: Any, progress: Any = None) -> np.ndarray:
         nonlocal num_cut
         vectors, truncated = embedder.embed_and_tell(
             texts,
@@ -120,13 +122,13 @@ def evaluate_retrieval(
     collection.check_ids(ids)
     embedder.log_truncated(num_cut, len(ids) + len(queries))
     run = {}
-    found = zip(collection.queries, *search.found, strict=True)
-    for query, places, scores in found:
-        ranked = zip((ids[place] for place in places), scores, strict=True)
+    for query, places, scores in zip(
+        collection.queries, *search.found, strict=True
+    ):
         run[query] = {
-            document: float(score)
-            for document, score in ranked
-            if not (config.ignore_identical_ids and document == query)
+            ids[place]: float(score)
+            for place, score in zip(places, scores, strict=True)
+            if not (config.ignore_identical_ids and ids[place] == query)
         }
         if len(run[query]) > config.top_k:
             run[query].popitem()
@@ -137,7 +139,7 @@ def evaluate_retrieval(
     return results
 
 
-def _prompt_names(settings) -> list[str | None]:
+def _prompt_names(settings: EmbeddingSettings) -> list[str | None]:
     """Returns the prompts of queries and of documents; None is the default."""
     prompts = settings.named_prompts
     found = [

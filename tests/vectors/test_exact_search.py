@@ -84,11 +84,8 @@ def test_no_query_and_no_vector(integers):
     "changes, message",
     [
         ({"similarity": "l2"}, "similarity is 'l2', but must be one of cosine"),
-        ({"top_k": 0}, "top_k is 0, but must be a whole number of at least 1"),
-        (
-            {"top_k": -1},
-            "top_k is -1, but must be a whole number of at least 1",
-        ),
+        ({"top_k": 0}, "top_k is 0, but must be a whole number above 0"),
+        ({"top_k": -1}, "top_k is -1, but must be a whole number above 0"),
         ({"top_k": 2.0}, "top_k is 2.0, but must be a whole number"),
         ({"top_k": True}, "top_k is True, but must be a whole number"),
         ({"top_k": None}, "top_k is None, but must be a whole number"),
