@@ -2,26 +2,16 @@
 
 import dataclasses
 import functools
-from collections.abc import Sequence
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from keras_bert.errors import InputError
+from keras_bert.settings import CheckedSettings, setting
+from keras_bert.text.given_texts import to_columns
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.tokenizer_settings import TokenizerSettings
 from keras_bert.text.windows import lay_out_windows
-from keras_bert.text.without_tensorflow import check_room_for_pair
-
-_FOR_PAIRS = (
-    "for pairs, give the first and the second texts: "
-    "preprocessor(firsts, seconds)"
-)
-_FOR_LABELS = (
-    "in a dataset with labels, write "
-    "dataset.map(lambda texts, labels: (preprocessor(texts), labels))"
-)
 
 
 class Packed(NamedTuple):
@@ -68,7 +58,7 @@ def truncation_info(
 
 
 @dataclasses.dataclass(eq=False)
-class BertPreprocessor(tf.Module):
+class BertPreprocessor(CheckedSettings, tf.Module):
     """Strings -> `input_ids`, `input_mask` and `segment_ids`.
 
     Training, evaluation and serving use the same object, so they cannot
@@ -96,21 +86,15 @@ class BertPreprocessor(tf.Module):
     """
 
     tokenizer: BertTokenizer
-    max_seq_length: int = 128
+    # A pair has three special tokens.
+    max_seq_length: int = setting(128, minimum=4)
     _: dataclasses.KW_ONLY
-    doc_stride: int = 0
-    max_num_windows: int = 0
+    doc_stride: int = setting(0, minimum=0)
+    max_num_windows: int = setting(0, minimum=0)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__init__(name="bert_preprocessor")
-        check_room_for_pair(self.max_seq_length)
-        for name in ("doc_stride", "max_num_windows"):
-            value = getattr(self, name)
-            if not isinstance(value, Integral) or value < 0:
-                raise InputError(
-                    f"{name} is {value!r}, but must be a whole number, 0 or "
-                    "above."
-                )
+        CheckedSettings.__post_init__(self)
 
     def __call__(self, first: Any, second: Any = None) -> dict[str, tf.Tensor]:
         """Packs texts, or pairs of texts, to int32 [B, S], or [B, W, S].
@@ -165,7 +149,7 @@ class BertPreprocessor(tf.Module):
             settings=self.tokenizer.settings,
         )
 
-    def _pack_windows(self, ids):
+    def _pack_windows(self, ids: tf.RaggedTensor) -> Packed:
         windows = lay_out_windows(
             ids.row_lengths(),
             size=self.max_seq_length - 2,
@@ -248,65 +232,3 @@ def pad(packed: dict[str, tf.Tensor | tf.RaggedTensor]) -> dict[str, tf.Tensor]:
         name: x.to_tensor() if isinstance(x, tf.RaggedTensor) else x
         for name, x in (mask | packed).items()
     }
-
-
-def to_columns(first: Any, second: Any) -> list[tf.Tensor]:
-    """Returns the texts, or the first and the second texts of pairs.
-
-    All are string tensors [B]. `first` may also be a tuple of both columns.
-    """
-    if isinstance(first, tuple):
-        has_strings = any(isinstance(x, (str, bytes)) for x in first)
-        if second is None:
-            # Two strings in a tuple may be a pair or two texts.
-            if has_strings or len(first) != 2:
-                raise _refusal(f"A tuple of {len(first)} was given", _FOR_PAIRS)
-            first, second = first
-        elif not has_strings:
-            raise _refusal(
-                "Two columns of texts and a third thing were given", _FOR_LABELS
-            )
-    given = (first,) if second is None else (first, second)
-    columns = [_to_strings(texts) for texts in given]
-    sizes = [texts.shape[0] for texts in columns]
-    if None not in sizes and sizes[0] != sizes[-1]:
-        raise InputError(
-            f"{sizes[0]} first texts and {sizes[1]} second texts were given, "
-            "but a pair has one of each; give equally many."
-        )
-    return columns
-
-
-def _to_strings(texts):
-    """Returns a string tensor [B] of a list, a tuple, an array or a tensor."""
-    try:
-        strings = tf.convert_to_tensor(texts, tf.string)
-    except (TypeError, ValueError) as error:
-        raise _refusal(*_fault(texts)) from error
-    rank = strings.shape.rank
-    if rank == 0:
-        raise _refusal(
-            "One string was given",
-            "put it into a list, or in a dataset, call batch before map",
-        )
-    if rank is not None and rank > 1:
-        raise _refusal(f"Texts of shape {strings.shape} were given", _FOR_PAIRS)
-    return tf.ensure_shape(strings, [None])
-
-
-def _fault(texts):
-    """Says what is wrong with texts that are not strings, and what to do."""
-    dtype = getattr(texts, "dtype", object)
-    if dtype not in (object, tf.string):
-        name = tf.as_dtype(dtype).name
-        return f"Numbers of type {name} were given", _FOR_LABELS
-    if not isinstance(texts, Sequence) and not hasattr(texts, "tolist"):
-        return f"A {type(texts).__name__} was given", "write list(texts)"
-    for number, text in enumerate(texts):
-        if not isinstance(text, (str, bytes)):
-            return f"Text {number} is {text!r}", _FOR_PAIRS
-    return "A text is not valid Unicode", "remove its surrogates"
-
-
-def _refusal(what, advice):
-    return InputError(f"{what}, but a list of strings was expected; {advice}.")

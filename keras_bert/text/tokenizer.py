@@ -1,14 +1,15 @@
 """Strings -> ids of word pieces with their places in the text, and back."""
 
-import reprlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from keras_bert.errors import InputError
 from keras_bert.text import text_ops
 from keras_bert.text.added_tokens import AddedTokens
+from keras_bert.text.given_texts import to_strings
+from keras_bert.text.tokenizer_settings import TokenizerSettings
 from keras_bert.text.vocab import TokenizerBase
 from keras_bert.text.without_tensorflow import import_tokenizers
 from keras_bert.text.words import blank_long_words, clean_text, split_words
@@ -67,17 +68,17 @@ class BertTokenizer(TokenizerBase, tf.Module):
         )
 
     def __call__(self, texts: tf.Tensor) -> tf.RaggedTensor:
-        def tokenize(texts):
+        def tokenize(texts: tf.Tensor) -> Sequence[tf.RaggedTensor]:
             clean = clean_text(texts, self.settings)
             return self._in_clean_text.tokenize(clean, tokenize_clean)
 
-        def tokenize_clean(texts):
+        def tokenize_clean(texts: tf.Tensor) -> Sequence[tf.RaggedTensor]:
             texts = blank_long_words(texts, self.settings)
             if self._takes_text:
                 return [self._wordpiece.tokenize(texts)]
             return self._tokenize(texts)[:1]
 
-        return self._in_text.tokenize(_checked(texts), tokenize)[0]
+        return self._in_text.tokenize(to_strings(texts), tokenize)[0]
 
     def tokenize_with_offsets(self, texts: tf.Tensor) -> "TokensWithOffsets":
         """Does the same, and tells which part of the text each token is.
@@ -86,18 +87,18 @@ class BertTokenizer(TokenizerBase, tf.Module):
         [UNK] covers its whole word.
         """
 
-        def tokenize(texts):
-            tokens = self._in_clean_text.tokenize(
+        def tokenize(texts: tf.Tensor) -> Sequence[tf.RaggedTensor]:
+            ids, starts, ends = self._in_clean_text.tokenize(
                 clean_text(texts, self.settings), tokenize_clean, ["BYTE"]
             )
-            return _locate(texts, *tokens, settings=self.settings)
+            return _locate(texts, ids, starts, ends, self.settings)
 
-        def tokenize_clean(texts):
+        def tokenize_clean(texts: tf.Tensor) -> Sequence[tf.RaggedTensor]:
             return self._tokenize(blank_long_words(texts, self.settings))
 
         return TokensWithOffsets(
             *self._in_text.tokenize(
-                _checked(texts), tokenize, ["BYTE", "UTF8_CHAR"]
+                to_strings(texts), tokenize, ["BYTE", "UTF8_CHAR"]
             )
         )
 
@@ -107,7 +108,7 @@ class BertTokenizer(TokenizerBase, tf.Module):
         texts = tf.strings.reduce_join(pieces, axis=-1, separator=" ")
         return tf.strings.regex_replace(texts, " ##", "")
 
-    def _tokenize(self, clean):
+    def _tokenize(self, clean: tf.Tensor) -> list[tf.RaggedTensor]:
         """Clean texts [B] -> ids, their starts and ends, [B, (tokens)]."""
         if self._takes_text:
             return self._wordpiece.tokenize_with_offsets(clean)
@@ -137,19 +138,13 @@ class TokensWithOffsets(NamedTuple):
     end_chars: tf.RaggedTensor
 
 
-def _checked(texts):
-    try:
-        strings = tf.convert_to_tensor(texts, tf.string)
-    except (TypeError, ValueError):
-        strings = None
-    if strings is None or strings.shape.rank == 0:
-        raise InputError(
-            f"The texts are {reprlib.repr(texts)}; give a list of strings."
-        )
-    return strings
-
-
-def _locate(texts, ids, starts, ends, *, settings):
+def _locate(
+    texts: tf.Tensor,
+    ids: tf.RaggedTensor,
+    starts: tf.RaggedTensor,
+    ends: tf.RaggedTensor,
+    settings: TokenizerSettings,
+) -> TokensWithOffsets:
     """Starts and ends in bytes of the clean texts -> places in the texts."""
     characters, char_starts = tf.strings.unicode_decode_with_offsets(
         texts, "UTF-8", errors="ignore"
@@ -181,7 +176,7 @@ def _locate(texts, ids, starts, ends, *, settings):
         clean_bytes[1:], ends.flat_values + clean_starts, "left", tf.int64
     )
 
-    def in_text(positions, text_starts):
+    def in_text(positions: tf.Tensor, text_starts: tf.Tensor) -> tf.Tensor:
         positions -= tf.gather(text_starts, rows)
         return ids.with_flat_values(tf.cast(positions, tf.int32))
 
@@ -194,6 +189,6 @@ def _locate(texts, ids, starts, ends, *, settings):
     )
 
 
-def _splits(lengths):
+def _splits(lengths: tf.Tensor) -> tf.Tensor:
     """Lengths [N] -> the start of each and the end of the last, int64 [N+1]."""
     return tf.pad(tf.cumsum(tf.cast(lengths, tf.int64)), [[1, 0]])

@@ -2,13 +2,13 @@
 
 import dataclasses
 from collections.abc import Sequence
-from numbers import Integral
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from keras_bert.errors import InputError
+from keras_bert.settings import CheckedSettings, setting
 from keras_bert.text.tokenizer_json import tokenizer_json
 from keras_bert.text.vocab import TokenizerBase
 
@@ -62,17 +62,17 @@ class ListTokenizer(TokenizerBase):
         return [" ".join(self.tokens(x)).replace(" ##", "") for x in ids]
 
 
-def check_room_for_pair(max_seq_length: int) -> None:
-    """Raises InputError if the special tokens of a pair leave no room."""
-    if not isinstance(max_seq_length, Integral) or max_seq_length < 4:
+def check_sizes(sizes: Sequence[int]) -> None:
+    """Raises InputError if there are not as many second texts as first ones."""
+    if sizes[0] != sizes[-1]:
         raise InputError(
-            f"max_seq_length is {max_seq_length!r}, but must be at least 4: "
-            "a pair has three special tokens."
+            f"{sizes[0]} first texts and {sizes[1]} second texts were given, "
+            "but a pair has one of each; give equally many."
         )
 
 
 @dataclasses.dataclass(eq=False)
-class ListPreprocessor:
+class ListPreprocessor(CheckedSettings):
     """Lists of strings -> the features of the encoder, as NumPy arrays.
 
     The features are the same as those of `BertPreprocessor`.
@@ -83,10 +83,8 @@ class ListPreprocessor:
     """
 
     tokenizer: ListTokenizer
-    max_seq_length: int = 128
-
-    def __post_init__(self):
-        check_room_for_pair(self.max_seq_length)
+    # A pair has three special tokens.
+    max_seq_length: int = setting(128, minimum=4)
 
     def __call__(
         self, first: Sequence[str], second: Sequence[str] | None = None
@@ -105,17 +103,13 @@ class ListPreprocessor:
         columns = [
             self.tokenizer.encode(x) for x in (first, second) if x is not None
         ]
-        if len(columns[0]) != len(columns[-1]):
-            raise InputError(
-                f"There are {len(columns[0])} first and {len(columns[-1])} "
-                "second texts; give as many of each."
-            )
+        check_sizes([*map(len, columns)])
         budget = self.max_seq_length - 1 - len(columns)
         encoded = list(zip(*columns, strict=True))
         truncated = [sum(map(len, row)) > budget for row in encoded]
         return [self._pack(*row) for row in encoded], np.array(truncated, bool)
 
-    def _pack(self, first, second=None):
+    def _pack(self, first: Any, second: Any = None) -> Any:
         """[CLS] first [SEP] second [SEP]: the longer segment is cut first."""
         settings = self.tokenizer.settings
         side = settings.truncation_side

@@ -210,5 +210,5 @@ def test_word_pieces_in_place_of_a_file():
 def test_what_is_no_list_of_strings_is_refused(vocab_file, texts):
     tokenizer = BertTokenizer(vocab_file)
     for call in (tokenizer, tokenizer.tokenize_with_offsets):
-        with pytest.raises(InputError, match="give a list of strings"):
+        with pytest.raises(InputError, match="but a list of strings was"):
             call(texts)

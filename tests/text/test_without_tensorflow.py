@@ -47,7 +47,7 @@ def test_what_is_refused(vocab_file):
     tokenizer = ListTokenizer(vocab_file)
     with pytest.raises(InputError, match="one string, 'a fox'; give a list"):
         tokenizer("a fox")
-    with pytest.raises(InputError, match="4 first and 1 second texts"):
+    with pytest.raises(InputError, match="4 first texts and 1 second texts"):
         ListPreprocessor(tokenizer)(TEXTS, ["a"])
     with pytest.raises(InputError, match="is 3, but must be at least 4"):
         ListPreprocessor(tokenizer, 3)
