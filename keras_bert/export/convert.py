@@ -187,7 +187,7 @@ def _task_beside(checkpoint, config):
     if not has_spec(checkpoint):
         return (), {}
     spec = find_spec(checkpoint, config)
-    return spec.labels, get_kind(spec.kind).hub_values(spec.settings)
+    return spec.labels, get_kind(spec.kind).hub.config_values(spec.settings)
 
 
 def _warn_if_google_lacks(config):

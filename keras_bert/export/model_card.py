@@ -51,7 +51,7 @@ def finetuned_card(
     )
     return model_card(
         folder,
-        kind.pipeline_tag,
+        kind.hub.pipeline_tag,
         {
             "Inputs": inputs if file_name else "",
             "Task": f"{_list(task)}\n\n{inspect.getdoc(type(kind)) or ''}",

@@ -13,7 +13,7 @@ from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.heads import CLASSIFIER, NEXT_SENTENCE, HeadNames
 from keras_bert.errors import InputError
 from keras_bert.kinds.fields import find_label, in_chunks, numbered
-from keras_bert.kinds.hub_config import IDENTITY
+from keras_bert.kinds.hub_config import IDENTITY, HubNames
 from keras_bert.kinds.kind import ONE_LABEL, library_metric
 from keras_bert.kinds.reports import write_confusion_matrix, write_worst_errors
 from keras_bert.kinds.settings import ClassificationSettings
@@ -22,6 +22,16 @@ from keras_bert.models.heads import build_classifier
 from keras_bert.models.pretraining import build_pretraining_model
 
 _BALANCED = "balanced"
+
+
+def _check_is_pooled(settings: ClassificationSettings) -> dict[str, str]:
+    if settings.pooling != "pooled":
+        raise InputError(
+            "Classifiers of other libraries read the output of the pooler, "
+            f"but this one has pooling={settings.pooling}; keep it in our "
+            "format, keras, or train it with pooling=pooled."
+        )
+    return {}
 
 
 class Classification(TextKind):
@@ -49,8 +59,11 @@ class Classification(TextKind):
     main_part = "label"
     objectives = ONE_LABEL
     head_names: ClassVar[tuple[HeadNames, ...]] = (CLASSIFIER,)
-    problem_type: ClassVar[str | None] = "single_label_classification"
-    hub_activations = (IDENTITY, "torch.nn.modules.activation.Softmax")
+    hub = HubNames(
+        problem_type="single_label_classification",
+        activations=(IDENTITY, "torch.nn.modules.activation.Softmax"),
+        further_values=_check_is_pooled,
+    )
 
     def __init__(self, spec, tokenizer):
         super().__init__(spec, tokenizer)
@@ -65,16 +78,6 @@ class Classification(TextKind):
                 f"f1 scores the second of two labels, but the labels are "
                 f"{self.spec.labels}; choose accuracy or matthews."
             )
-
-    @classmethod
-    def hub_values(cls, settings):
-        if settings.pooling != "pooled":
-            raise InputError(
-                "Classifiers of other libraries read the output of the pooler, "
-                f"but this one has pooling={settings.pooling}; keep it in our "
-                "format, keras, or train it with pooling=pooled."
-            )
-        return super().hub_values(settings)
 
     def build_network(self, bert_config):
         return build_classifier(
@@ -167,18 +170,17 @@ class NextSentence(Classification):
     name = "next_sentence"
     num_text_fields = (2,)
     head_names = (NEXT_SENTENCE,)
-    hub_text_fields = ("text", "next_text")
-    problem_type = None
+    hub = dataclasses.replace(
+        Classification.hub,
+        problem_type=None,
+        text_fields=("text", "next_text"),
+        # The config has no names for these outputs, whatever it says.
+        labels=("is_next", "random"),
+    )
 
     @classmethod
     def settings_from_checkpoint(cls, checkpoint):
         return {}
-
-    @classmethod
-    def read_spec(cls, config, bert_config):
-        spec = super().read_spec(config, bert_config)
-        # The config has no names for these outputs, whatever it says.
-        return dataclasses.replace(spec, labels=("is_next", "random"))
 
     def _check(self):
         super()._check()

@@ -1,7 +1,7 @@
-"""A config.json of transformers -> what the head of the model is for."""
+"""What other libraries call a kind, and what their config.json says of one."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,6 +15,8 @@ SENTENCE_TRANSFORMER = "SentenceTransformer"
 # Activations, as sentence-transformers writes them.
 IDENTITY = "torch.nn.modules.linear.Identity"
 SIGMOID = "torch.nn.modules.activation.Sigmoid"
+# The problem_type here of a CrossEncoder, whose config names none.
+RANKING = "ranking"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +49,9 @@ class HubConfig:
     def values(self) -> Mapping[str, Any]:
         return self.checkpoint.hub_config
 
-    def max_seq_length(self, bert_config: BertConfig, task: str) -> Any:
+    def max_seq_length(
+        self, bert_config: BertConfig, task: str = "sequence-classification"
+    ) -> Any:
         """Returns the longest sequence that the model takes.
 
         `task` is what sentence-transformers calls the task of the network.
@@ -91,11 +95,11 @@ class HubConfig:
         """What a classifier of texts is trained on.
 
         If the config does not say it, a model with several outputs chooses one
-        of them, and a model with one output is a CrossEncoder, "ranking".
+        of them, and a model with one output is a CrossEncoder.
         """
         by_default = "single_label_classification"
         if len(self.labels) == 1:
-            by_default = "ranking"
+            by_default = RANKING
         return self.values.get("problem_type") or by_default
 
     @property
@@ -115,3 +119,50 @@ class HubConfig:
                 'but must name the outputs "0", "1" and so on; copy it again.'
             )
         return tuple(str(names[number]) for number in numbers)
+
+
+def read_max_seq_length(
+    config: HubConfig, bert_config: BertConfig
+) -> dict[str, Any]:
+    return {"max_seq_length": config.max_seq_length(bert_config)}
+
+
+@dataclasses.dataclass(frozen=True)
+class HubNames:
+    """What transformers, sentence-transformers and the Hub call a kind.
+
+    `head_names` of the kind name its output layer.
+
+    Attributes:
+        pipeline_tag: The kind, in the card of a model.
+        architecture: The class of a model, if no head has its name.
+        problem_type: What `config.json` says of a classifier of texts; None
+            for a kind with a head of its own.
+        text_fields: The text fields here; the files do not name them.
+        labels: The labels here, if the files cannot name them.
+        has_metric: Whether the first metric of the kind scores all models.
+        activations: What may make a score of the output of a CrossEncoder, in
+            the names of PyTorch.
+        read_settings: Returns the settings of a model.
+        further_values: Returns what else `config.json` says of a model, which
+            has these settings; raises InputError if it has no place for them.
+    """
+
+    pipeline_tag: str = "text-classification"
+    architecture: str = ""
+    problem_type: str | None = None
+    text_fields: tuple[str, ...] = ("text",)
+    labels: tuple[str, ...] = ()
+    has_metric: bool = True
+    activations: tuple[str, ...] = ()
+    read_settings: Callable[[HubConfig, BertConfig], dict[str, Any]] = (
+        read_max_seq_length
+    )
+    further_values: Callable[[Any], dict[str, Any]] = lambda settings: {}
+
+    def config_values(self, settings: Any) -> dict[str, Any]:
+        """Returns what `config.json` of transformers says of a model."""
+        values = self.further_values(settings)
+        if self.problem_type in (None, RANKING):
+            return values
+        return {"problem_type": self.problem_type, **values}

@@ -17,7 +17,7 @@ from keras_bert.checkpoints.heads import HeadNames, register_heads
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.kinds.examples import Examples
-from keras_bert.kinds.hub_config import HubConfig
+from keras_bert.kinds.hub_config import HubNames
 from keras_bert.kinds.registry import KINDS
 from keras_bert.kinds.settings import KindSettings
 from keras_bert.kinds.signatures import Signature, id_signature
@@ -109,13 +109,7 @@ class Kind(tf.Module):
         objectives: The losses of the network's outputs, by name; an
             attribute of the instance if they follow from the settings.
         head_names: The names of the output layers in several formats.
-        hub_text_fields: The text fields of a model of transformers, whose
-            files do not name them.
-        problem_type: What `config.json` of transformers says of a classifier
-            of texts of this kind; None for a kind with a head of its own.
-        hub_activations: What may make a score of the output of a CrossEncoder
-            of this kind, in the names of PyTorch.
-        pipeline_tag: What the Hub calls the kind, in the card of a model.
+        hub: What the files of other libraries call the kind.
         smoothed_loss: The loss of labels of which the share `label_smoothing`
             is divided among all labels.
         batches_by_length: Whether training batches have examples of like
@@ -151,10 +145,7 @@ class Kind(tf.Module):
     main_part: ClassVar[str]
     objectives: ClassVar[Mapping[str, Objective]]
     head_names: ClassVar[tuple[HeadNames, ...]] = ()
-    hub_text_fields: ClassVar[tuple[str, ...]] = ("text",)
-    problem_type: ClassVar[str | None] = None
-    hub_activations: ClassVar[tuple[str, ...]] = ()
-    pipeline_tag: ClassVar[str] = "text-classification"
+    hub: ClassVar[HubNames] = HubNames()
     smoothed_loss: ClassVar[Callable] = staticmethod(smoothed_cross_entropy)
     batches_by_length: bool = True
     inherited_settings: ClassVar[tuple[str, ...]] = ()
@@ -181,51 +172,6 @@ class Kind(tf.Module):
                     cls._lacks(name)
             KINDS[cls.name] = cls
         register_heads(cls.head_names)
-
-    # The files of a model.
-
-    @classmethod
-    def recognizes(cls, config: HubConfig) -> bool:
-        """Returns whether a model of another library is of this kind.
-
-        If so, `read_spec` reads the files of the model.
-        """
-        known = {head.architecture for head in cls.head_names} - {""}
-        return config.architecture in known and (
-            cls.problem_type in (None, config.problem_type)
-        )
-
-    @classmethod
-    def hub_settings(
-        cls, config: HubConfig, max_seq_length: int
-    ) -> dict[str, Any]:
-        """Returns the settings of a model of transformers.
-
-        `max_seq_length` is the longest sequence that the model takes.
-        """
-        return {"max_seq_length": max_seq_length}
-
-    @classmethod
-    def read_spec(cls, config: HubConfig, bert_config: BertConfig) -> TaskSpec:
-        """Returns the spec of a model that the kind recognizes.
-
-        Raises InputError if the model has what this package does not have.
-        """
-        length = config.max_seq_length(bert_config, "sequence-classification")
-        if cls.hub_activations:
-            config.activation(*cls.hub_activations)
-        return TaskSpec(
-            cls.name,
-            cls.hub_text_fields,
-            cls.Settings(**cls.hub_settings(config, length)),
-            labels=config.labels if cls.has_labels else (),
-            metrics=tuple(cls.metrics)[:1],
-        )
-
-    @classmethod
-    def hub_values(cls, settings: Any) -> dict[str, Any]:
-        """Returns what `config.json` of transformers says of the kind."""
-        return {"problem_type": cls.problem_type} if cls.problem_type else {}
 
     # The network, and what it is trained on.
 

@@ -1,5 +1,6 @@
 """A task with any number of labels for a text or a pair of texts."""
 
+import dataclasses
 import itertools
 
 import keras
@@ -110,8 +111,11 @@ class MultiLabel(Classification):
     }
     head_names = (*Classification.head_names, LABEL_THRESHOLDS)
     label_dtype = "float32"
-    problem_type = "multi_label_classification"
-    hub_activations = (IDENTITY, SIGMOID)
+    hub = dataclasses.replace(
+        Classification.hub,
+        problem_type="multi_label_classification",
+        activations=(IDENTITY, SIGMOID),
+    )
     smoothed_loss = staticmethod(_smoothed_sigmoid_cross_entropy)
 
     def build_model(self, bert_config):

@@ -6,6 +6,7 @@ import tensorflow as tf
 from keras_bert.checkpoints.heads import MULTIPLE_CHOICE
 from keras_bert.errors import InputError
 from keras_bert.kinds.fields import check_texts, encode_texts, numbered
+from keras_bert.kinds.hub_config import HubNames
 from keras_bert.kinds.kind import ONE_LABEL, Kind, library_metric
 from keras_bert.kinds.network_calls import call_in_pieces, pack_choices
 from keras_bert.kinds.settings import LabelSmoothingSettings
@@ -32,8 +33,7 @@ class MultipleChoice(Kind):
     main_part = "choice"
     objectives = ONE_LABEL
     head_names = (MULTIPLE_CHOICE,)
-    hub_text_fields = ("prompt", "choices")
-    pipeline_tag = "multiple-choice"
+    hub = HubNames("multiple-choice", text_fields=("prompt", "choices"))
 
     def __init__(self, spec, tokenizer):
         super().__init__(spec, tokenizer)

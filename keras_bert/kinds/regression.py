@@ -1,15 +1,22 @@
 """Tasks with a number for a text or a pair of texts."""
 
 import math
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import tensorflow as tf
 
 from keras_bert.checkpoints.heads import REGRESSOR
+from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.kinds.fields import find_number, numbered
-from keras_bert.kinds.hub_config import IDENTITY, SIGMOID
+from keras_bert.kinds.hub_config import (
+    IDENTITY,
+    RANKING,
+    SIGMOID,
+    HubConfig,
+    HubNames,
+)
 from keras_bert.kinds.kind import library_metric
 from keras_bert.kinds.settings import (
     RegressionSettings,
@@ -50,8 +57,7 @@ class Regression(TextKind):
     objectives = {"logits": Objective(squared_error)}
     head_names = (REGRESSOR,)
     label_dtype = "float32"
-    problem_type: ClassVar[str | None] = "regression"
-    hub_activations: ClassVar[tuple[str, ...]] = (IDENTITY,)
+    hub = HubNames(problem_type="regression", activations=(IDENTITY,))
 
     def build_network(self, bert_config):
         return build_regressor(bert_config)
@@ -98,6 +104,29 @@ def _binary_cross_entropy(labels, logits):
     return tf.nn.sigmoid_cross_entropy_with_logits(labels, logits)
 
 
+def _read_settings(
+    config: HubConfig, bert_config: BertConfig
+) -> dict[str, Any]:
+    is_linear = config.activation(*_ACTIVATIONS.values()) == IDENTITY
+    return {
+        "max_seq_length": config.max_seq_length(bert_config),
+        "score_activation": "linear" if is_linear else "sigmoid",
+        "prompts": config.cross_encoder["prompts"] or "",
+        "default_prompt_name": config.cross_encoder["default_prompt_name"]
+        or "",
+    }
+
+
+def _activation(settings: RerankerSettings) -> dict[str, Any]:
+    if settings.prompt():
+        raise InputError(
+            f"config.json has no place for the prompt {settings.prompt()!r}"
+            " before the first text; keep the model in our format, keras."
+        )
+    name = _ACTIVATIONS[settings.score_activation]
+    return {"sentence_transformers": {"activation_fn": name}}
+
+
 class Reranker(Regression):
     """Answers with `score`, how well two texts fit, such as query and document.
 
@@ -113,32 +142,15 @@ class Reranker(Regression):
     name = "reranker"
     Settings = RerankerSettings
     objectives = {"logits": Objective(_binary_cross_entropy)}
-    hub_text_fields = ("query", "document")
-    problem_type = "ranking"
-    hub_activations = (SIGMOID, IDENTITY)
-    pipeline_tag = "text-ranking"
+    hub = HubNames(
+        "text-ranking",
+        problem_type=RANKING,
+        text_fields=("query", "document"),
+        activations=tuple(_ACTIVATIONS.values()),
+        read_settings=_read_settings,
+        further_values=_activation,
+    )
     inherited_settings = ("score_activation", "prompts", "default_prompt_name")
-
-    @classmethod
-    def hub_settings(cls, config, max_seq_length):
-        is_linear = config.activation(*cls.hub_activations) == IDENTITY
-        return {
-            **super().hub_settings(config, max_seq_length),
-            "score_activation": "linear" if is_linear else "sigmoid",
-            "prompts": config.cross_encoder["prompts"] or "",
-            "default_prompt_name": config.cross_encoder["default_prompt_name"]
-            or "",
-        }
-
-    @classmethod
-    def hub_values(cls, settings):
-        if settings.prompt():
-            raise InputError(
-                f"config.json has no place for the prompt {settings.prompt()!r}"
-                " before the first text; keep the model in our format, keras."
-            )
-        name = _ACTIVATIONS[settings.score_activation]
-        return {"sentence_transformers": {"activation_fn": name}}
 
     def description(self):
         return {"score_activation": self.spec.settings.score_activation}

@@ -64,7 +64,7 @@ def has_spec(checkpoint: Checkpoint) -> bool:
 def find_spec(checkpoint: Checkpoint, bert_config: BertConfig) -> TaskSpec:
     """Returns the spec of a model for which `has_spec` is true.
 
-    It is in `task.json`, or in files of another library that a kind recognizes.
+    It is in `task.json`, or follows from the files of another library.
 
     Raises InputError if the model has what this package does not have.
     """
@@ -72,15 +72,32 @@ def find_spec(checkpoint: Checkpoint, bert_config: BertConfig) -> TaskSpec:
         return read_spec(checkpoint.folder / _TASK)
     kind = _kind_of(checkpoint)
     assert kind is not None
-    return kind.read_spec(HubConfig.of(checkpoint), bert_config)
+    hub, config = kind.hub, HubConfig.of(checkpoint)
+    settings = kind.Settings(**hub.read_settings(config, bert_config))
+    if hub.activations:
+        config.activation(*hub.activations)
+    return TaskSpec(
+        kind.name,
+        hub.text_fields,
+        settings,
+        labels=(hub.labels or config.labels) if kind.has_labels else (),
+        metrics=tuple(kind.metrics)[: hub.has_metric],
+    )
 
 
-def _kind_of(checkpoint):
-    """Returns the kind that recognizes the files of another library."""
+def _kind_of(checkpoint: Checkpoint) -> type[Kind] | None:
+    """Returns the kind that the files of another library are a model of."""
     config = HubConfig.of(checkpoint)
-    found = [kind for kind in known_kinds().values() if kind.recognizes(config)]
+    kinds = [
+        kind
+        for kind in known_kinds().values()
+        if config.architecture
+        and config.architecture
+        in (kind.hub.architecture, *(x.architecture for x in kind.head_names))
+        and kind.hub.problem_type in (None, config.problem_type)
+    ]
     # A kind of the user's own may be a subclass of the one that is meant.
-    return min(found, key=lambda kind: len(kind.__mro__), default=None)
+    return min(kinds, key=lambda kind: len(kind.__mro__), default=None)
 
 
 def settings_of(

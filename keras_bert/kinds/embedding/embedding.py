@@ -14,8 +14,8 @@ from keras_bert.kinds.embedding.losses import NEEDS, check_rows, objective
 from keras_bert.kinds.embedding.sentence_transformers import read_settings
 from keras_bert.kinds.embedding.settings import EmbeddingSettings
 from keras_bert.kinds.fields import encode_texts, find_number, numbered
-from keras_bert.kinds.hub_config import SENTENCE_TRANSFORMER
-from keras_bert.kinds.kind import Kind, TaskSpec
+from keras_bert.kinds.hub_config import SENTENCE_TRANSFORMER, HubNames
+from keras_bert.kinds.kind import Kind
 from keras_bert.kinds.regression import Regression
 from keras_bert.kinds.signatures import (
     Signature,
@@ -64,7 +64,14 @@ class Embedding(Kind):
     name = "embedding"
     Settings = EmbeddingSettings
     num_text_fields = tuple(range(1, 11))
-    pipeline_tag = "sentence-similarity"
+    hub = HubNames(
+        "sentence-similarity",
+        SENTENCE_TRANSFORMER,
+        # The second field is for the similarity of two texts.
+        text_fields=("text", "other_text"),
+        has_metric=False,
+        read_settings=read_settings,
+    )
     inherited_settings = (
         "pooling",
         "dense",
@@ -89,17 +96,6 @@ class Embedding(Kind):
         self._label_size: int | None = None  # of vectors to learn
         self.objectives = {"embeddings": objective(spec.settings)}
         self.batches_by_length = spec.settings.loss != "cosent"
-
-    @classmethod
-    def recognizes(cls, config):
-        return config.architecture == SENTENCE_TRANSFORMER
-
-    @classmethod
-    def read_spec(cls, config, bert_config):
-        # The second field is for the similarity of two texts.
-        fields = ("text", "other_text")
-        settings = read_settings(config, bert_config)
-        return TaskSpec(cls.name, fields, settings)
 
     def build_model(self, bert_config):
         settings = self.spec.settings

@@ -6,6 +6,7 @@
 `config_sentence_transformers.json` the prompts and the similarity.
 """
 
+import dataclasses
 import json
 from typing import Any
 
@@ -45,9 +46,7 @@ _ACTIVATIONS = {
 }
 
 
-def read_settings(
-    config: HubConfig, bert_config: BertConfig
-) -> EmbeddingSettings:
+def read_settings(config: HubConfig, bert_config: BertConfig) -> dict[str, Any]:
     """Returns the settings of the model whose weights are in a folder.
 
     Raises InputError if it has a module or a setting that this package does
@@ -92,7 +91,7 @@ def read_settings(
             "tokens of the prompt, which this package does not do; choose "
             "another model."
         )
-    return settings
+    return dataclasses.asdict(settings)
 
 
 def module_files(

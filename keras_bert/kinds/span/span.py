@@ -9,10 +9,12 @@ import tensorflow as tf
 from absl import logging
 
 from keras_bert.checkpoints.heads import SPAN_LABELER
+from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.io.whole_files import atomic_path
 from keras_bert.kinds.examples import Examples
 from keras_bert.kinds.fields import check_fields, check_texts, numbered
+from keras_bert.kinds.hub_config import HubConfig, HubNames
 from keras_bert.kinds.kind import Kind
 from keras_bert.kinds.network_calls import call_in_pieces
 from keras_bert.kinds.settings import SpanSettings
@@ -47,6 +49,17 @@ _OBJECTIVE = Objective(
 )
 
 
+def _read_settings(
+    config: HubConfig, bert_config: BertConfig
+) -> dict[str, int]:
+    length = config.max_seq_length(bert_config)
+    return {
+        "max_seq_length": min(length, SpanSettings.max_seq_length),
+        # A short window has room for part of the context too.
+        "max_query_length": min(length // 2, SpanSettings.max_query_length),
+    }
+
+
 class Span(Kind):
     """Answers with `answer`, a part of the context, or "" for no answer.
 
@@ -76,8 +89,11 @@ class Span(Kind):
     metrics = {"exact_match": squad_metrics.exact_match, "f1": squad_metrics.f1}
     objectives = {"start_logits": _OBJECTIVE, "end_logits": _OBJECTIVE}
     head_names = (SPAN_LABELER,)
-    hub_text_fields = ("question", "context")
-    pipeline_tag = "question-answering"
+    hub = HubNames(
+        "question-answering",
+        text_fields=("question", "context"),
+        read_settings=_read_settings,
+    )
 
     def _check(self):
         super()._check()
@@ -89,16 +105,6 @@ class Span(Kind):
                 f"max_seq_length {settings.max_seq_length}; choose a smaller "
                 "max_query_length or a larger max_seq_length."
             )
-
-    @classmethod
-    def hub_settings(cls, config, max_seq_length):
-        default = cls.Settings()
-        # A short window has room for part of the context too.
-        query_length = min(max_seq_length // 2, default.max_query_length)
-        return {
-            "max_seq_length": min(max_seq_length, default.max_seq_length),
-            "max_query_length": query_length,
-        }
 
     def build_model(self, bert_config):
         return build_span_labeler(bert_config)

@@ -13,6 +13,7 @@ from keras_bert.checkpoints.heads import CRF, TOKEN_CLASSIFIER
 from keras_bert.errors import InputError
 from keras_bert.kinds import fields
 from keras_bert.kinds.examples import IGNORED, Examples
+from keras_bert.kinds.hub_config import HubNames, read_max_seq_length
 from keras_bert.kinds.kind import ONE_LABEL, Kind
 from keras_bert.kinds.network_calls import call_in_pieces
 from keras_bert.kinds.reports import write_confusion_matrix
@@ -90,8 +91,14 @@ class TokenClassification(Kind):
     main_part = "tags"
     objectives = ONE_LABEL
     head_names = (TOKEN_CLASSIFIER, CRF)
-    hub_text_fields = ("words",)
-    pipeline_tag = "token-classification"
+    hub = HubNames(
+        "token-classification",
+        text_fields=("words",),
+        read_settings=lambda *configs: {
+            **read_max_seq_length(*configs),
+            "entity_grouping": "first",
+        },
+    )
     inherited_settings = ("crf",)
 
     def __init__(self, spec, tokenizer):
@@ -123,10 +130,6 @@ class TokenClassification(Kind):
         if self._has_crf:
             objective = Objective(crf_loss, soft_loss=_soft_crf_loss)
             self.objectives = {"chain": objective}
-
-    @classmethod
-    def hub_settings(cls, config, max_seq_length):
-        return {"max_seq_length": max_seq_length, "entity_grouping": "first"}
 
     def build_model(self, bert_config):
         num_labels = len(self.spec.labels)
