@@ -58,8 +58,9 @@ class CheckedSettings:
     InputError if one holds a wrong value.
     """
 
-    def __post_init__(self):
-        for field in dataclasses.fields(self):
+    def __post_init__(self) -> None:
+        settings: Any = self  # a dataclass
+        for field in dataclasses.fields(settings):
             value = getattr(self, field.name)
             if hasattr(value, "item"):  # such as np.int64(128)
                 value = value.item()
@@ -67,12 +68,16 @@ class CheckedSettings:
             _check(field, value)
 
 
-def _check(field, value):
+def type_name(type_: Any) -> str:
+    """Returns a type as it is written, such as "int" or "int | None"."""
+    # A string is an annotation that is not evaluated.
+    return getattr(type_, "__name__", str(type_))
+
+
+def _check(field: dataclasses.Field, value: Any) -> None:
     if choices := field.metadata.get("choices"):
         check_choice(field.name, value, choices)
-    # A type has a name; a string is an annotation that is not evaluated.
-    type_name = getattr(field.type, "__name__", str(field.type))
-    kind, _, none = type_name.partition(" | ")
+    kind, _, none = type_name(field.type).partition(" | ")
     if kind not in _TYPES or (none and value is None):
         return
     types, expected = _TYPES[kind]

@@ -17,7 +17,7 @@ def run(
     source: keras_bert.pretraining.TextSource,
     vocab_size: int = 30522,
     do_lower_case: bool = True,
-):
+) -> None:
     source.check_is_not(output_file)
     vocab = keras_bert.text.learn_vocab(
         source.lines(),

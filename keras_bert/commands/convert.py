@@ -17,14 +17,15 @@ Args:
 """
 
 import keras_bert
+from keras_bert.commands.flags import Flags
 
 _SETTINGS = "pooling normalize max_seq_length prompts default_prompt_name"
 
 
-def define(flags):
+def define(flags: Flags) -> None:
     flags.add_settings([keras_bert.kinds.EmbeddingSettings], _SETTINGS.split())
 
 
-def run(flags, input: str, output: str, to: str):
+def run(flags: Flags, input: str, output: str, to: str) -> None:
     keras_bert.convert_checkpoint(input, output, to, settings=flags.settings())
     print(f"Wrote {output}")

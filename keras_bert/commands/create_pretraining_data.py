@@ -27,7 +27,7 @@ def run(
     vocab_file: str | None = None,
     do_lower_case: bool | None = None,
     num_workers: int = 1,
-):
+) -> None:
     tokenizer = keras_bert.load_tokenizer(
         checkpoint, vocab_file=vocab_file, do_lower_case=do_lower_case
     )

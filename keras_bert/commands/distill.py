@@ -1,4 +1,4 @@
-r"""Trains a small network to give the vectors of a large one, without labels.
+r"""Trains a small network to reproduce a large one's vectors, without labels.
 
     keras-bert keep-layers --checkpoint=large --layers=0,2,5 \
         --output_dir=shallow
@@ -29,16 +29,12 @@ Args:
 """
 
 import keras_bert
-
-_SETTINGS = "pooling normalize max_seq_length prompts default_prompt_name"
-
-
-def define(flags):
-    flags.add_settings([keras_bert.kinds.EmbeddingSettings], _SETTINGS.split())
+from keras_bert.commands.convert import define  # noqa: F401
+from keras_bert.commands.flags import Flags
 
 
 def run(
-    flags,
+    flags: Flags,
     teacher: str,
     checkpoint: str,
     input_file: str,
@@ -48,7 +44,7 @@ def run(
     dense: str = "",
     cache_dir: str | None = None,
     overwrite_output_dir: bool = False,
-):
+) -> dict[str, float]:
     return keras_bert.vectors.distill(
         keras_bert.load_embedder(teacher, **flags.settings()),
         checkpoint,

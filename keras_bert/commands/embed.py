@@ -38,16 +38,17 @@ Args:
 """
 
 import keras_bert
+from keras_bert.commands.flags import Flags
 
 _SETTINGS = ("pooling", "normalize", "max_seq_length", "prompts")
 
 
-def define(flags):
+def define(flags: Flags) -> None:
     flags.add_settings([keras_bert.kinds.EmbeddingSettings], _SETTINGS)
 
 
 def run(
-    flags,
+    flags: Flags,
     input_file: str,
     output_file: str,
     checkpoint: str = "mini_en",
@@ -59,7 +60,7 @@ def run(
     bert_config_file: str | None = None,
     vocab_file: str | None = None,
     do_lower_case: bool | None = None,
-):
+) -> None:
     for name in ("pooling", "normalize", "dimensions"):
         if layers and flags[name].value is not None:
             raise keras_bert.InputError(

@@ -19,16 +19,17 @@ Args:
 
 import keras_bert
 from keras_bert.commands.embed import define  # noqa: F401
+from keras_bert.commands.flags import Flags
 
 
 def run(
-    flags,
+    flags: Flags,
     data_dir: str,
     output_dir: str,
     config: keras_bert.vectors.RetrievalConfig,
     checkpoint: str = "mini_en",
     dimensions: int | None = None,
-):
+) -> dict[str, float]:
     embedder = keras_bert.load_embedder(
         checkpoint, dimensions=dimensions, **flags.settings()
     )

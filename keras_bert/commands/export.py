@@ -27,21 +27,24 @@ Args:
         training set.
 """
 
+from typing import Any
+
 import keras_bert
+from keras_bert.commands.flags import Flags
 
 
-def define(flags):
+def define(flags: Flags) -> None:
     flags.add_settings([keras_bert.export.PretrainedExportConfig])
 
 
 def run(
-    flags,
+    flags: Flags,
     checkpoint: str,
     export_dir: str,
     config: keras_bert.ExportConfig,
     task: str = "",
     data_dir: str = "",
-):
+) -> None:
     settings = flags.settings()
     if task:
         keras_bert.get_task(task)
@@ -54,10 +57,10 @@ def run(
         model = keras_bert.load_finetuned(checkpoint)
         data = {}
         if data_dir:
-            found = _task(model, checkpoint, task)
-            data["rows"] = found.validation_rows(data_dir)
+            task_of_model = _task(model, checkpoint, task)
+            data["rows"] = task_of_model.validation_rows(data_dir)
             if config.may_calibrate:
-                data["calibration"] = found.training_rows(data_dir, 300)
+                data["calibration"] = task_of_model.training_rows(data_dir, 300)
         version = model.export(export_dir, config, **data)
     else:
         if config != keras_bert.ExportConfig() or data_dir:
@@ -78,7 +81,7 @@ def run(
         print(report.read_text(encoding="utf-8"), end="")
 
 
-def _task(model, checkpoint, task):
+def _task(model: Any, checkpoint: str, task: str) -> keras_bert.Task:
     task = task or model.training.get("task")
     if not task:
         raise keras_bert.InputError(

@@ -12,7 +12,7 @@ Args:
 import keras_bert
 
 
-def run(checkpoint: str, output_dir: str, max_position_embeddings: int):
+def run(checkpoint: str, output_dir: str, max_position_embeddings: int) -> None:
     keras_bert.checkpoints.extend_positions(
         checkpoint, output_dir, max_position_embeddings
     )

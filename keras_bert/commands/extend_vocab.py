@@ -18,24 +18,25 @@ Args:
 from collections.abc import Iterable
 
 import keras_bert
+from keras_bert.commands.flags import Flags
 
 NEEDS = dict.fromkeys(
     ("num_new_pieces", "document_per_file", "text_field"), "input_file"
 )
 
 
-def define(flags):
+def define(flags: Flags) -> None:
     # Not a parameter, because there may be a list of words instead.
     flags.add_fields(keras_bert.pretraining.TextSource)
 
 
 def run(
-    flags,
+    flags: Flags,
     checkpoint: str,
     output_dir: str,
     config: keras_bert.checkpoints.ExtendVocabConfig,
     words_file: str = "",
-):
+) -> dict[str, float]:
     source = keras_bert.pretraining.TextSource
     words = source(words_file).lines() if words_file else ()
     lines: Iterable[str] = ()

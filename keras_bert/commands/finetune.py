@@ -29,11 +29,12 @@ Args:
 
 import keras_bert
 from keras_bert.commands import old_flags
+from keras_bert.commands.flags import Flags
 
 translate = old_flags.translate_finetuning
 
 
-def define(flags):
+def define(flags: Flags) -> None:
     task = flags.peek("task")
     if task and ".py" in task:  # the file may define a kind
         keras_bert.get_task(task)
@@ -42,7 +43,7 @@ def define(flags):
 
 
 def run(
-    flags,
+    flags: Flags,
     config: keras_bert.FinetuningConfig,
     task: str,
     data_dir: str,
@@ -54,7 +55,7 @@ def run(
     teacher: str | None = None,
     new_head: bool = False,
     overwrite_output_dir: bool = False,
-):
+) -> dict[str, float]:
     return keras_bert.finetune(
         task,
         data_dir,

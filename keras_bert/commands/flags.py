@@ -10,10 +10,24 @@ from typing import Any
 
 from absl import flags
 
-from keras_bert.commands import old_flags
 from keras_bert.errors import InputError
+from keras_bert.settings import type_name
 
 _OWN = "Data and model"
+_TITLE_OF_GOOGLE = "As in google-research/bert"
+# Other names of our flags. model_dir is ours, from the time of the scripts.
+_ALIASES = {
+    "init_checkpoint": "checkpoint",
+    "iterations_per_loop": "steps_per_execution",
+    "model_dir": "checkpoint",
+    "predict_batch_size": "eval_batch_size",
+    "task_name": "task",
+    "tpu_name": "tpu",
+}
+_NO_COUNTERPART = (
+    "gcp_project master max_eval_steps num_tpu_cores tpu_zone "
+    "use_one_hot_embeddings verbose_logging"
+).split()
 _DEFINE = {
     "int": flags.DEFINE_integer,
     "float": flags.DEFINE_float,
@@ -71,11 +85,19 @@ class Flags:
     def __getitem__(self, name: str) -> flags.Flag:
         return self._flags[name]
 
-    def _add(self, title, name, type_, default, text, choices=()):
+    def _add(
+        self,
+        title: str,
+        name: str,
+        type_: Any,
+        default: Any,
+        text: str,
+        choices: Sequence[str] | None = None,
+    ) -> None:
         if choices:
             flags.DEFINE_enum(name, default, choices, text, self._flags)
         else:
-            define = _DEFINE[_type_name(type_)]
+            define = _DEFINE[type_name(type_).partition(" | ")[0]]
             define(name, default, text, flag_values=self._flags)
         self._groups.setdefault(title, []).append(name)
 
@@ -99,28 +121,29 @@ class Flags:
         texts. With `names`, only these fields have a flag; their defaults are
         those of the model.
         """
-        found: dict[str, tuple] = {}
+        merged: dict[str, tuple] = {}
         # Settings that several dataclasses inherit come first.
         for config in sorted(classes, key=lambda x: len(x.__mro__)):
             for field, title, text in _documented(config, by_class=False):
                 if field.name in names or not names:
-                    *_, texts = found.setdefault(field.name, (title, field, {}))
+                    new: tuple = title, field, {}
+                    *_, texts = merged.setdefault(field.name, new)
                     texts.setdefault(text, {})[repr(field.default)] = None
-        for name, (title, field, texts) in found.items():
+        for name, (title, field, texts) in merged.items():
             text = " Or: ".join(
                 f"{x} (default: {'as the model' if names else ' or '.join(y)})"
                 for x, y in texts.items()
             )
             choices = field.metadata.get("choices")
             self._add(title, name, field.type, None, text, choices)
-        self._settings += found
+        self._settings += merged
 
     def add_aliases(self) -> None:
         """Defines the other names that google-research/bert has for flags."""
-        for alias, name in old_flags.ALIASES.items():
+        for alias, name in _ALIASES.items():
             if name in self._flags and alias not in self._flags:
                 flags.DEFINE_alias(alias, name, self._flags)
-                self._groups.setdefault(old_flags.TITLE, []).append(alias)
+                self._groups.setdefault(_TITLE_OF_GOOGLE, []).append(alias)
 
     def add_variables(self, prefix: str, variables: Mapping[str, str]) -> None:
         """Reads flags that are not given from variables of the environment.
@@ -222,7 +245,7 @@ class Flags:
         more = "--flagfile=FILE reads flags from a file, one per line."
         return "\n\n".join([self._doc.strip(), *groups, more])
 
-    def _help_entry(self, name):
+    def _help_entry(self, name: str) -> str:
         flag = self._flags[name]
         text = f"--{'[no]' if flag.boolean else ''}{name}: {flag.help}"
         if flag.default not in (None, "", []):
@@ -231,7 +254,7 @@ class Flags:
             text += f" [{self._prefix}{name.upper()}]"
         return flags.text_wrap(text, 80, " " * 6, firstline_indent="  ")
 
-    def _read_variables(self):
+    def _read_variables(self) -> None:
         for name in itertools.chain(*self._groups.values()):
             flag, variable = self._flags[name], f"{self._prefix}{name.upper()}"
             value = self._variables.get(variable)
@@ -246,7 +269,7 @@ class Flags:
                     f"must be {expected}; change it, or give --{name}."
                 ) from error
 
-    def _parse(self, known_only=False):
+    def _parse(self, known_only: bool = False) -> list[str]:
         self._check_arguments()
         try:
             return self._flags(self._argv, known_only=known_only)
@@ -258,7 +281,7 @@ class Flags:
                 expected = self._flags[wrong[1]].parser.syntactic_help
                 reason = reason.removesuffix(f": {error.__context__}")
                 reason += f" must be {expected or 'true or false'}"
-            if name in old_flags.NO_COUNTERPART:
+            if name in _NO_COUNTERPART:
                 reason = (
                     f"--{name} of google-research/bert has no counterpart here;"
                     " leave it out"
@@ -269,7 +292,7 @@ class Flags:
                 f"{reason}; see {self._command} --help."
             ) from error
 
-    def _check_arguments(self):
+    def _check_arguments(self) -> None:
         """Finds what absl would take: a flag twice, or a flag as a value."""
         given: dict[str, str] = {}
         arguments = iter(self._argv[1:])
@@ -284,7 +307,7 @@ class Flags:
                     raise InputError(
                         f"{argument} has no value; write {argument}=VALUE."
                     )
-            flag = old_flags.ALIASES.get(name, name)
+            flag = _ALIASES.get(name, name)
             if given.get(flag) == name:
                 raise InputError(f"--{name} is given twice; give it once.")
             if flag in given:
@@ -295,29 +318,25 @@ class Flags:
             given[flag] = name
 
 
-def _type_name(type_):
-    """Returns "int" for the types int, "int" and int | None."""
-    # `from __future__ import annotations` makes the type a string.
-    return getattr(type_, "__name__", str(type_)).partition(" | ")[0]
-
-
-def _entries(doc):
+def _entries(doc: str) -> dict[str, str]:
     """Returns the text of each name in a list of names with texts."""
-    found = re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", doc, re.MULTILINE)
-    return {name: " ".join(text.split()) for name, text in found}
+    entries = re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", doc, re.MULTILINE)
+    return {name: " ".join(text.split()) for name, text in entries}
 
 
-def _documented(config, by_class=True):
+def _documented(
+    config: Any, by_class: bool = True
+) -> list[tuple[dataclasses.Field, str, str]]:
     """Returns each field with a title and a text.
 
     The title is the first line of the docstring of the class that describes the
     field. In the order of classes, the fields of parents come last.
     """
     fields = {field.name: field for field in dataclasses.fields(config)}
-    found = {}
+    documented: dict[str, tuple[dataclasses.Field, str, str]] = {}
     for parent in config.__mro__:
         doc = inspect.cleandoc(parent.__doc__ or "")
         title = doc.partition("\n")[0].rstrip(".")
         for name, text in _entries(doc.partition("Attributes:")[2]).items():
-            found.setdefault(name, (fields[name], title, text))
-    return [found[name] for name in (found if by_class else fields)]
+            documented.setdefault(name, (fields[name], title, text))
+    return [documented[x] for x in (documented if by_class else fields)]

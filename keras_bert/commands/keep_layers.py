@@ -10,9 +10,10 @@ Args:
 """
 
 import keras_bert
+from keras_bert.commands.flags import Flags
 
 
-def run(flags, checkpoint: str, output_dir: str, layers: list):
+def run(flags: Flags, checkpoint: str, output_dir: str, layers: list) -> None:
     keras_bert.checkpoints.keep_layers(
         checkpoint, output_dir, flags.whole_numbers("layers")
     )

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from logging import getLogger
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from absl import logging
 
@@ -70,7 +71,7 @@ def main(command: str = "") -> None:
         sys.exit(f"Error: {command!r} is not a command; see keras-bert --help.")
 
 
-def _module(command):
+def _module(command: str) -> Any:
     name = command.replace("-", "_")
     return importlib.import_module(f"keras_bert.commands.{name}")
 
@@ -159,7 +160,7 @@ def exit_on_wrong_input() -> Iterator[None]:
         sys.exit(f"Error: {_sentence(error)}")
 
 
-def _sentence(error):
+def _sentence(error: Exception) -> object:
     """Returns what an exception says; the system's errors have codes too."""
     if isinstance(error, OSError) and error.strerror:
         is_full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

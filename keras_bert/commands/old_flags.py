@@ -2,27 +2,9 @@
 
 import dataclasses
 import os
-from typing import TYPE_CHECKING
 
+from keras_bert.commands.flags import Flags
 from keras_bert.errors import InputError
-
-if TYPE_CHECKING:
-    from keras_bert.commands.flags import Flags
-
-TITLE = "As in google-research/bert"
-# Other names of our flags. model_dir is ours, from the time of the scripts.
-ALIASES = {
-    "init_checkpoint": "checkpoint",
-    "iterations_per_loop": "steps_per_execution",
-    "model_dir": "checkpoint",
-    "predict_batch_size": "eval_batch_size",
-    "task_name": "task",
-    "tpu_name": "tpu",
-}
-NO_COUNTERPART = (
-    "gcp_project master max_eval_steps num_tpu_cores tpu_zone "
-    "use_one_hot_embeddings verbose_logging"
-).split()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,7 +42,7 @@ class FinetuningFlags(PretrainingFlags):
     version_2_with_negative: bool = False
 
 
-def translate_pretraining(flags: "Flags") -> None:
+def translate_pretraining(flags: Flags) -> None:
     _translate_tpu(flags)
     if flags.do_train is False:
         raise InputError(
@@ -70,7 +52,7 @@ def translate_pretraining(flags: "Flags") -> None:
         flags["eval_file"].value = flags.input_file
 
 
-def translate_finetuning(flags: "Flags") -> None:
+def translate_finetuning(flags: Flags) -> None:
     _translate_tpu(flags)
     steps = (flags.do_train, flags.do_eval, flags.do_predict)
     if not flags.do_train and any(x is not None for x in steps):
@@ -85,12 +67,12 @@ def translate_finetuning(flags: "Flags") -> None:
             flags["task"].value = name
 
 
-def _translate_tpu(flags):
+def _translate_tpu(flags: Flags) -> None:
     if flags.use_tpu:
         flags["distribution_strategy"].value = "tpu"
 
 
-def _translate_squad(flags):
+def _translate_squad(flags: Flags) -> None:
     files = {"train": flags.train_file, "dev": flags.predict_file}
     given = [file for file in files.values() if file]
     if flags.task or flags.data_dir or not given:

@@ -34,14 +34,14 @@ NEEDS = {"beam_options": "runner"}
 
 
 def run(
-    *texts,
+    *texts: str,
     model_dir: str,
     input_file: str | None = None,
     output_file: str | None = None,
     signature: str = "serving_default",
     runner: str = "",
     beam_options: str = "",
-):
+) -> None:
     out: Any = sys.stdout
     out.reconfigure(encoding="utf-8", errors="backslashreplace")
     if texts and input_file:

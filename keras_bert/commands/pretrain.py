@@ -19,11 +19,12 @@ Args:
 
 import keras_bert
 from keras_bert.commands import old_flags
+from keras_bert.commands.flags import Flags
 
 translate = old_flags.translate_pretraining
 
 
-def define(flags):
+def define(flags: Flags) -> None:
     flags.add_fields(old_flags.PretrainingFlags)
 
 
@@ -36,7 +37,7 @@ def run(
     vocab_file: str | None = None,
     checkpoint: str | None = None,
     overwrite_output_dir: bool = False,
-):
+) -> dict[str, float]:
     return keras_bert.pretrain(
         keras_bert.BertConfig.from_json(bert_config_file)
         if bert_config_file

@@ -1,4 +1,4 @@
-"""Serves models over HTTP, as TensorFlow Serving does and others.
+"""Serves models over HTTP, with the REST APIs of TensorFlow Serving and others.
 
     keras-bert serve --model=hf://sentence-transformers/all-MiniLM-L6-v2
     keras-bert serve --model=output_dir_of_finetune --port=8501
@@ -30,13 +30,14 @@ import sys
 from pathlib import Path
 
 import keras_bert
+from keras_bert.commands.flags import Flags
 from keras_bert.io.input_files import open_text
 from keras_bert.server.json_logs import log, write_logs_as_json
 
 NEEDS = {"cache_dir": "model"}
 
 
-def define(flags):
+def define(flags: Flags) -> None:
     # The warnings of TensorFlow hold the texts of users.
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     flags.add_variables("KERAS_BERT_", os.environ)
@@ -50,7 +51,7 @@ def run(
     version_labels: list | None = None,
     api_key_file: str = "",
     cache_dir: str = "~/.cache/keras_bert",
-):
+) -> None:
     models = [*(model or []), *(model_dir or [])]
     if not models:
         raise keras_bert.InputError(
@@ -64,30 +65,8 @@ def run(
             f"{', '.join(names)}; give each a name of its own with "
             "--model_name."
         )
-    labels: dict[str, dict[str, int]] = {}
-    for label in version_labels or []:
-        place, _, number = label.partition("=")
-        name, _, label_name = place.rpartition("/")
-        name = name or (names[0] if len(names) == 1 else "")
-        if not (name and label_name and number.isdecimal()):
-            raise keras_bert.InputError(
-                f"{label!r} is not a label of a version, such as stable=1, or "
-                f"of one of several models, such as {names[0]}/stable=1."
-            )
-        given = labels.setdefault(name, {}).setdefault(label_name, int(number))
-        if given != int(number):
-            raise keras_bert.InputError(
-                f"The label {label_name} is given for the versions {given} and "
-                f"{number}; give it once."
-            )
-    key = os.environ.get("KERAS_BERT_API_KEY")
-    if api_key_file:
-        with open_text(api_key_file, errors="strict") as lines:
-            key = lines.read().strip()
-    if key is not None and len(key.splitlines()) != 1:
-        raise keras_bert.InputError(
-            f"The API key has {len(key.splitlines())} lines, but must be one."
-        )
+    labels = _labels_by_model(version_labels or [], names)
+    key = _api_key(api_key_file)
     serve = keras_bert.serve  # imports what the server needs
     write_logs_as_json()
     folders = []
@@ -108,7 +87,41 @@ def run(
         )
 
 
-def _name(model):
+def _labels_by_model(
+    version_labels: list[str], names: list[str]
+) -> dict[str, dict[str, int]]:
+    labels: dict[str, dict[str, int]] = {}
+    for label in version_labels:
+        place, _, number = label.partition("=")
+        name, _, label_name = place.rpartition("/")
+        name = name or (names[0] if len(names) == 1 else "")
+        if not (name and label_name and number.isdecimal()):
+            raise keras_bert.InputError(
+                f"{label!r} is not a label of a version, such as stable=1, or "
+                f"of one of several models, such as {names[0]}/stable=1."
+            )
+        given = labels.setdefault(name, {}).setdefault(label_name, int(number))
+        if given != int(number):
+            raise keras_bert.InputError(
+                f"The label {label_name} is given for the versions {given} and "
+                f"{number}; give it once."
+            )
+    return labels
+
+
+def _api_key(file: str) -> str | None:
+    key = os.environ.get("KERAS_BERT_API_KEY")
+    if file:
+        with open_text(file, errors="strict") as lines:
+            key = lines.read().strip()
+    if key is not None and len(key.splitlines()) != 1:
+        raise keras_bert.InputError(
+            f"The API key has {len(key.splitlines())} lines, but must be one."
+        )
+    return key
+
+
+def _name(model: str) -> str:
     """Returns the last part of a path, and of hf://owner/name@revision."""
     name = Path(model).resolve().name
     return name.partition("@")[0] if model.startswith("hf://") else name

@@ -17,7 +17,7 @@ def run(
     output_dir: str,
     source: keras_bert.pretraining.TextSource,
     config: keras_bert.checkpoints.TrimVocabConfig,
-):
+) -> dict[str, float]:
     return keras_bert.checkpoints.trim_vocab(
         checkpoint, output_dir, source.lines(), config=config
     )

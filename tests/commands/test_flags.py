@@ -361,7 +361,8 @@ def test_the_list_of_commands():
         assert f"\n  {command} " in done.stdout
         module = main._module(command)
         for name, type_ in module.run.__annotations__.items():
-            if not dataclasses.is_dataclass(type_):
+            is_flag = name not in ("flags", "return", "texts")
+            if is_flag and not dataclasses.is_dataclass(type_):
                 assert f"\n    {name}: " in module.__doc__, (command, name)
     assert done.stdout.count("\n") == len(main.COMMANDS) + 4
     done = _python("-m", "keras_bert", "finetun")
