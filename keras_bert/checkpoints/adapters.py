@@ -117,15 +117,17 @@ def merge_into_base(arrays: Arrays, file: Path) -> Arrays:
     return whole
 
 
-def _merged(kernel, a, b, alpha):
-    def read():
+def _merged(
+    kernel: StoredArray, a: StoredArray, b: StoredArray, alpha: float
+) -> StoredArray:
+    def read() -> np.ndarray:
         update = a.read() @ b.read() * np.float32(alpha / a.shape[1])
         return kernel.read().astype("float32") + update
 
     return StoredArray(kernel.shape, read)
 
 
-def _fingerprint(file):
+def _fingerprint(file: Path) -> str:
     """Hashes the encoder."""
     arrays = read_file(file)
     before = ""

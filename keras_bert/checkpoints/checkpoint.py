@@ -21,6 +21,7 @@ from keras_bert.checkpoints.sentence_transformers import read_dense_modules
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.io.checksums import check_is_undamaged
+from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import read_json
 from keras_bert.text.tokenizer_files import vocab_in
 
@@ -47,6 +48,18 @@ class Checkpoint:
             return checkpoint
         assert not isinstance(checkpoint, Checkpoint)
         return cls(checkpoint, find_weights(checkpoint))
+
+    @classmethod
+    def of_tokenizer(cls, checkpoint: "str | Path | Checkpoint") -> Self:
+        """Finds a checkpoint, or a folder with a tokenizer and no weights."""
+        try:
+            return cls.of(checkpoint)
+        except FileNotFoundError:
+            assert not isinstance(checkpoint, Checkpoint)
+            file = vocab_in(to_path(checkpoint))
+            if file is None:
+                raise
+            return cls(checkpoint, file)
 
     @property
     def folder(self) -> Path:

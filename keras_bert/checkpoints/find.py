@@ -87,7 +87,7 @@ def find_weights(checkpoint: str | Path) -> Path:
     )
 
 
-def _weight_folders(path):
+def _weight_folders(path: Path) -> tuple[Path, Path]:
     """Returns the folder, and the one in it of the network's module.
 
     sentence-transformers kept its weights there before 2021.

@@ -91,7 +91,7 @@ def to_google(arrays: Mapping[str, names.StoredArray]) -> names.Arrays:
     return names.to_names(arrays, _table(heads))
 
 
-def _table(heads):
+def _table(heads: Mapping[str, str]) -> dict[str, names.Name]:
     return names.weight_names(GOOGLE_NAMES) | names.weight_names(
         {"next_sentence/dense": "cls/seq_relationship/", **heads},
         transposed=True,
@@ -100,7 +100,7 @@ def _table(heads):
     )
 
 
-def _merge_heads(path, array):
+def _merge_heads(path: str, array: names.StoredArray) -> names.StoredArray:
     """Attention kernels [H, N, D] and [N, D, H], biases [N, D] -> H wide."""
     if "/attention/" not in path:
         return array

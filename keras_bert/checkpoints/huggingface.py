@@ -14,6 +14,7 @@ from keras_bert.checkpoints.heads import (
 )
 from keras_bert.checkpoints.names import (
     Arrays,
+    Name,
     StoredArray,
     to_names,
     to_paths,
@@ -95,7 +96,7 @@ def from_huggingface(
     return to_paths(plain, _table(heads | _DECODER), source)
 
 
-def _without_prefixes(stored, source):
+def _without_prefixes(stored: Mapping[str, StoredArray], source: str) -> Arrays:
     """Renames the tensors as a new file of an encoder names them."""
     prefix = ""
     while more := [
@@ -104,7 +105,8 @@ def _without_prefixes(stored, source):
         if stored and all(name.startswith(prefix + x) for name in stored)
     ]:
         prefix += more[0]
-    plain, full_names = {}, {}
+    plain: Arrays = {}
+    full_names: dict[str, str] = {}
     for full_name, array in stored.items():
         name = full_name.removeprefix(prefix).removeprefix("bert.")
         # Files from before 2020 name the weights of LayerNorm as TF1 does.
@@ -136,7 +138,10 @@ def to_huggingface(arrays: Mapping[str, StoredArray]) -> tuple[Arrays, str]:
         architecture, outputs = _ARCHITECTURES[heads], {}
     elif heads in tasks:
         head = tasks[heads]
-        architecture, outputs = head.architecture, {head.path: head.huggingface}
+        architecture, outputs = (
+            head.architecture,
+            {head.path: head.huggingface or ""},
+        )
     else:
         raise InputError(
             f"transformers has no BERT with the heads {', '.join(heads)}."
@@ -183,9 +188,9 @@ def to_huggingface_config(
     }
 
 
-def _table(heads):
+def _table(heads: Mapping[str, str]) -> dict[str, Name]:
     return weight_names(
-        _ENCODER | heads,
+        {**_ENCODER, **heads},
         transposed=True,
         embeddings=".weight",
         kernel=".weight",

@@ -77,12 +77,12 @@ def config_of_network(network: "keras.Model") -> BertConfig:
     return _config(values, "The network")
 
 
-def _config(values, source):
+def _config(values: Any, source: str) -> BertConfig:
     """Returns the BertConfig that the configs of the layers tell."""
     tables = dict(_layers(values, "BertEmbeddings"))
     blocks = dict(_layers(values, "EncoderBlock"))
     names = {f"layer_{i}" for i in range(len(blocks))}
-    found = {
+    configs = {
         BertConfig(
             num_hidden_layers=len(blocks),
             num_attention_heads=block["num_heads"],
@@ -98,13 +98,17 @@ def _config(values, source):
         for table in tables.values()
         for block in blocks.values()
     }
-    if set(tables) != {"embeddings"} or set(blocks) != names or len(found) != 1:
+    if (
+        set(tables) != {"embeddings"}
+        or set(blocks) != names
+        or len(configs) != 1
+    ):
         raise InputError(
             f"{source} is not a network of keras_bert.models: it has "
             f"{len(tables)} BertEmbeddings and {len(blocks)} EncoderBlocks, or "
             "these differ; give one of the functions build_*."
         )
-    return found.pop()
+    return configs.pop()
 
 
 def _layers(values: Any, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -118,11 +122,11 @@ def _layers(values: Any, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
             yield from _layers(value, name)
 
 
-def _read(weight):
+def _read(weight: Any) -> np.ndarray:
     import keras
 
     return np.asarray(keras.ops.convert_to_numpy(weight.value), np.float32)
 
 
-def _first_line(error):
+def _first_line(error: Exception) -> str:
     return str(error).strip().split("\n")[0][:200]

@@ -96,7 +96,11 @@ def load_whole(
         )
 
 
-def _load(model, checkpoint, new_head=False):
+def _load(
+    model: "keras.Model",
+    checkpoint: str | Path | Checkpoint,
+    new_head: bool = False,
+) -> tuple[Path, set[str]]:
     """Loads what there is; returns the file and the heads without weights."""
     checkpoint = Checkpoint.of(checkpoint)
     file, arrays = checkpoint.file, checkpoint.arrays
@@ -141,7 +145,9 @@ def _load(model, checkpoint, new_head=False):
     return file, {h for h in absent if not is_left_out(h)}
 
 
-def _warn_of_another_config(model, checkpoint):
+def _warn_of_another_config(
+    model: "keras.Model", checkpoint: Checkpoint
+) -> None:
     # A network that is not of keras_bert.models, or weights without a config.
     with contextlib.suppress(FileNotFoundError, InputError):
         config = config_of_network(model)

@@ -11,7 +11,7 @@ from absl import logging
 from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import read_json
-from keras_bert.text import tokenizer_files
+from keras_bert.text.tokenizer_files import read_values
 from keras_bert.text.tokenizer_settings import TokenizerSettings
 from keras_bert.text.vocab import capitals_of, load_vocab
 from keras_bert.text.without_tensorflow import ListTokenizer
@@ -79,16 +79,18 @@ def find_vocab(
 
     Raises FileNotFoundError if there is none.
     """
-    if vocab_file is None:
-        found = _find(checkpoint) if checkpoint else None
-        vocab_file = found.vocab_file if found else None
-        if vocab_file is None:
-            raise FileNotFoundError(
-                "No vocab.txt; give a vocab_file, or a checkpoint with a "
-                "vocab.txt or tokenizer.json beside its weights"
-                + (f", but {found.folder} has none." if found else ".")
-            )
-    return vocab_file
+    if vocab_file is not None:
+        return vocab_file
+    why = "."
+    if checkpoint:
+        given = Checkpoint.of_tokenizer(checkpoint)
+        if file := given.vocab_file:
+            return file
+        why = f", but {given.folder} has none."
+    raise FileNotFoundError(
+        "No vocab.txt; give a vocab_file, or a checkpoint with a vocab.txt or "
+        f"tokenizer.json beside its weights{why}"
+    )
 
 
 def resolve_tokenizer_settings(
@@ -105,10 +107,10 @@ def resolve_tokenizer_settings(
     file, source = to_path(vocab_file), vocab_file
     told: dict[str, Any] = {}
     if checkpoint:
-        found = _find(checkpoint)
-        told, source = tokenizer_values(found), found.place
+        checkpoint = Checkpoint.of_tokenizer(checkpoint)
+        told, source = tokenizer_values(checkpoint), checkpoint.place
     elif file.suffix == ".json" and file.is_file():
-        told = tokenizer_files.read_values(file.parent, file)
+        told = read_values(file.parent, file)
     if special_tokens_in_text is not None:
         told["special_tokens_in_text"] = special_tokens_in_text
     if do_lower_case is not None:
@@ -148,27 +150,16 @@ def tokenizer_values(checkpoint: str | Path | Checkpoint) -> dict[str, Any]:
     "uncased" in the last two parts of its path. Raises InputError if a file is
     damaged or says what this package cannot do.
     """
-    found = _find(checkpoint)
-    told = tokenizer_files.read_values(found.folder)
-    parts = Path(str(found.place)).parts
+    checkpoint = Checkpoint.of_tokenizer(checkpoint)
+    told = read_values(checkpoint.folder)
+    parts = Path(str(checkpoint.place)).parts
     if in_name := _CASE_IN_NAME.search("/".join(parts[-2:])):
         told.setdefault("do_lower_case", in_name[1] is not None)
     # sentence-transformers can lower-case a text before its tokenizer.
-    file = found.folder / "sentence_bert_config.json"
+    file = checkpoint.folder / "sentence_bert_config.json"
     beside = read_json(file, is_needed=False)
     if beside.get("do_lower_case", False):
         if told.get("strip_accents") is None:
             told["strip_accents"] = told.get("do_lower_case", True)
         told["do_lower_case"] = True
     return told
-
-
-def _find(checkpoint):
-    """Finds a checkpoint, or a folder with a tokenizer and no weights."""
-    try:
-        return Checkpoint.of(checkpoint)
-    except FileNotFoundError:
-        file = tokenizer_files.vocab_in(to_path(checkpoint))
-        if file is None:
-            raise
-        return Checkpoint(checkpoint, file)

@@ -38,7 +38,7 @@ class StoredArray:
     def finite(self, name: str, file: Path) -> Self:
         """Returns an array that is refused if a number is not finite."""
 
-        def read():
+        def read() -> np.ndarray:
             array = self.read()
             with np.errstate(all="ignore"):
                 # Nearly always this tells it, in one pass.
@@ -123,7 +123,11 @@ def to_names(
     )
 
 
-def _renamed(arrays, names, unknown):
+def _renamed(
+    arrays: Mapping[str, StoredArray],
+    names: Mapping[str, Name],
+    unknown: Callable[[str], str],
+) -> Arrays:
     renamed = {}
     for name, array in arrays.items():
         layer = _LAYER.search(name)

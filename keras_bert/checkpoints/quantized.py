@@ -68,7 +68,7 @@ def dequantize(stored: Mapping[str, StoredArray], source: str) -> Arrays:
             numbers = _unpacked(numbers)
         shape = numbers.shape if numbers else ()
         fitting = [(*shape[:1], 1), (1, *shape[1:])]
-        if len(shape) != 2 or scale.shape not in fitting:
+        if not numbers or len(shape) != 2 or scale.shape not in fitting:
             raise InputError(
                 f"{source} has {name} of shape {scale.shape}, but no "
                 f"{path} that it fits; copy the file again."
@@ -77,13 +77,13 @@ def dequantize(stored: Mapping[str, StoredArray], source: str) -> Arrays:
     return arrays
 
 
-def _in_8_bits(values, axis):
+def _in_8_bits(values: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
     largest = np.abs(values).max(axis, keepdims=True)
     scale = np.maximum(largest / 127, _SMALLEST_SCALE)
     return np.rint(values / scale).astype("int8"), scale
 
 
-def _in_4_bits(values, axis):
+def _in_4_bits(values: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
     largest = np.abs(values).max(axis, keepdims=True)
     best = np.maximum(largest / 7, _SMALLEST_SCALE)
     least = np.full_like(best, np.inf)
@@ -97,16 +97,16 @@ def _in_4_bits(values, axis):
     return numbers[:, ::2] | numbers[:, 1::2] << 4, best
 
 
-def _rounded(values, scale):
+def _rounded(values: np.ndarray, scale: np.ndarray) -> np.ndarray:
     return np.clip(np.rint(values / scale), -7, 7)
 
 
-def _stored(array):
+def _stored(array: np.ndarray) -> StoredArray:
     return StoredArray(array.shape, lambda: array)
 
 
-def _unpacked(array):
-    def read():
+def _unpacked(array: StoredArray) -> StoredArray:
+    def read() -> np.ndarray:
         pairs = array.read()
         numbers = np.stack([pairs & 15, pairs >> 4], axis=-1)
         return numbers.reshape(shape).astype("int8") - 8
@@ -116,5 +116,5 @@ def _unpacked(array):
     return StoredArray(shape, read)
 
 
-def _expanded(array, scale):
+def _expanded(array: StoredArray, scale: StoredArray) -> StoredArray:
     return StoredArray(array.shape, lambda: array.read() * scale.read())

@@ -5,7 +5,7 @@ import functools
 import hashlib
 import re
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import h5py
@@ -36,17 +36,15 @@ _FEW_BITS = ("I8", "U8", "F4", "F6_", "F8_")
 
 def read_file(file: Path) -> Arrays:
     """Reads a file that `find_weights` found, and nothing beside it."""
-    source = str(file)
     stored = read_arrays(file)
-    if not _reader(file):
-        return from_google(stored, source)
+    if _reader(file) is _read_tensorflow:
+        return from_google(stored, str(file))
     if not is_huggingface(stored):
         return stored
     values = read_json(file.parent / "config.json", is_needed=False)
     translate_huggingface(values)  # says it if BERT is another network
-    return from_huggingface(
-        stored, source, architectures=values.get("architectures") or ()
-    )
+    architectures = values.get("architectures") or ()
+    return from_huggingface(stored, str(file), architectures=architectures)
 
 
 def is_huggingface_file(file: Path) -> bool:
@@ -62,23 +60,10 @@ def read_arrays(file: Path) -> Arrays:
 
     An array with a number that is not finite is refused when it is read.
     """
-    stored = _stored_arrays(file)
+    stored: Arrays = {}
+    for part in shards(local_weights(file)):
+        stored |= _reader(file)(part)
     return {name: array.finite(name, file) for name, array in stored.items()}
-
-
-def _stored_arrays(file):
-    local = local_weights(file)
-    if reader := _reader(file):
-        parts = [reader(part) for part in shards(local)]
-        return {name: array for part in parts for name, array in part.items()}
-    try:
-        from keras_bert.checkpoints.tensorflow_files import read_tensorflow
-    except ModuleNotFoundError as error:
-        raise InputError(
-            f"{file} is a checkpoint of TensorFlow, which only TensorFlow "
-            "can read; pip install tensorflow."
-        ) from error
-    return read_tensorflow(local)
 
 
 def fingerprint_of(checkpoint: str | Path) -> str:
@@ -133,14 +118,14 @@ def write_safetensors(file: Path, stored: Mapping[str, StoredArray]) -> None:
     They are float32, but for the numbers of `quantize`. Raises OSError
     if the disk is full.
     """
-    arrays = {name: _contiguous(array.read()) for name, array in stored.items()}
+    arrays = {}
+    for name, stored_array in stored.items():
+        array = stored_array.read()
+        is_quantized = array.dtype in (np.int8, np.uint8)
+        dtype = None if is_quantized else np.float32
+        arrays[name] = np.ascontiguousarray(array, dtype)
     with full_disk_named(file, safetensors.SafetensorError):
         write_arrays(file, arrays, {"format": "pt"})
-
-
-def _contiguous(array):
-    is_rounded = array.dtype in (np.int8, np.uint8)
-    return np.ascontiguousarray(array, None if is_rounded else np.float32)
 
 
 def read_pytorch(file: Path) -> Arrays:
@@ -198,10 +183,10 @@ def read_h5(file: Path) -> Arrays:
             dataset = opened[path]
             if not isinstance(dataset, h5py.Dataset):
                 continue
-            found = _DATASET.fullmatch(path)
+            match = _DATASET.fullmatch(path)
             # A damaged shape can ask for any amount of memory.
             if (
-                not found
+                not match
                 or dataset.dtype.kind != "f"
                 or dataset.nbytes > file.stat().st_size
             ):
@@ -209,29 +194,29 @@ def read_h5(file: Path) -> Arrays:
             array = StoredArray(
                 tuple(dataset.shape), functools.partial(_read, file, path)
             )
-            if found["weight"] == "kernel":  # PyTorch stores [units, inputs]
+            if match["weight"] == "kernel":  # PyTorch stores [units, inputs]
                 array = array.transposed
-            kind = "bias" if found["weight"] in ("beta", "bias") else "weight"
-            name = f"{_module(found['module'])}.{kind}"
+            kind = "bias" if match["weight"] in ("beta", "bias") else "weight"
+            name = f"{_module(match['module'])}.{kind}"
             if not array.equals(stored.setdefault(name, array)):
                 raise ValueError(f"{path!r} differs from its copy")
     return stored
 
 
-def _module(path):
+def _module(path: str) -> str:
     """bert/encoder/layer_._0/output -> bert.encoder.layer.0.output."""
     path = re.sub(r"_\._(\d+)", r".\1", path)
     # `mlm___cls` and `nsp___cls` are both the module `cls`.
     return re.sub(r"^\w+___", "", path).replace("/", ".")
 
 
-def _read(file, path):
+def _read(file: Path, path: str) -> np.ndarray:
     with _opened(file) as opened:
         return opened[path][()]
 
 
 @contextlib.contextmanager
-def _opened(file):
+def _opened(file: Path) -> Iterator[h5py.File]:
     try:
         with h5py.File(file, "r") as opened:
             yield opened
@@ -243,6 +228,17 @@ def _opened(file):
         ) from error
 
 
+def _read_tensorflow(prefix: Path) -> Arrays:
+    try:
+        from keras_bert.checkpoints.tensorflow_files import read_tensorflow
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"{prefix} is a checkpoint of TensorFlow, which only TensorFlow "
+            "can read; pip install tensorflow."
+        ) from error
+    return read_tensorflow(prefix)
+
+
 _READERS = {
     ".bin": read_pytorch,
     ".h5": read_h5,
@@ -251,6 +247,6 @@ _READERS = {
 }
 
 
-def _reader(file):
-    """Returns the reader of a file, or None for the prefix of TensorFlow's."""
-    return _READERS.get(Path(file.name.removesuffix(".index.json")).suffix)
+def _reader(file: Path) -> Callable[[Path], Arrays]:
+    ending = Path(file.name.removesuffix(".index.json")).suffix
+    return _READERS.get(ending, _read_tensorflow)

@@ -89,7 +89,7 @@ def read_known(
     Raises InputError if it has another key, or a value that is not known.
     """
     values = read_json(file, is_needed=is_needed)
-    found = {name: x[0] if x else None for name, x in known.items()}
+    known_values = {name: x[0] if x else None for name, x in known.items()}
     for name, value in values.items():
         choices = known.get(name, (None,))
         if name.endswith("args") and isinstance(value, dict):
@@ -103,8 +103,8 @@ def read_known(
                 f"{only or 'a file without it'} can be read here; choose "
                 "another model."
             )
-        found[name] = value
-    return found
+        known_values[name] = value
+    return known_values
 
 
 def is_cross_encoder(root: Path) -> bool:
@@ -193,12 +193,12 @@ def write_dense_modules(
         write_safetensors(module / "model.safetensors", stored)
 
 
-def _dense_folders(folder):
+def _dense_folders(folder: Path) -> list[Path]:
     root = modules_folder(folder)
     modules = read_modules_file(root) if root else []
     return [root / x["path"] for x in modules if module_class(x) == "Dense"]
 
 
-def _zeros(kernel):
+def _zeros(kernel: StoredArray) -> StoredArray:
     size = kernel.shape[1:]
     return StoredArray(size, lambda: np.zeros(size, "float32"))

@@ -3,7 +3,7 @@
 import contextlib
 import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +33,7 @@ def read_tensorflow(prefix: str | Path) -> Arrays:
         if _OBJECT_GRAPH in shapes:
             keys = _variable_names(reader.get_tensor(_OBJECT_GRAPH))
 
-    def read(key):
+    def read(key: str) -> np.ndarray:
         with _damage_named(prefix):
             return reader.get_tensor(key)
 
@@ -65,7 +65,7 @@ def write_tensorflow(
         )
 
 
-def _variable_names(serialized):
+def _variable_names(serialized: bytes) -> dict[str, str]:
     graph = TrackableObjectGraph.FromString(serialized)
     return {
         attribute.full_name.removesuffix(":0"): attribute.checkpoint_key
@@ -76,7 +76,7 @@ def _variable_names(serialized):
 
 
 @contextlib.contextmanager
-def _damage_named(prefix):
+def _damage_named(prefix: str | Path) -> Iterator[None]:
     try:
         yield
     except (tf.errors.OpError, IndexError, RuntimeError) as error:

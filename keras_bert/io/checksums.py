@@ -48,7 +48,7 @@ def check_is_undamaged(folder: Path) -> None:
         )
 
 
-def _checksum(file):
+def _checksum(file: Path) -> str:
     import google_crc32c  # only where there are checksums
 
     checksum = google_crc32c.Checksum()

@@ -11,7 +11,7 @@ import functools
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +47,8 @@ def file_states(folder: Any) -> dict[str, str]:
     """
     if is_remote(folder):
         start = len(folder.path)
-        found = folder.fs.find(folder.path, detail=True)
-        return {path[start + 1 :]: str(x) for path, x in sorted(found.items())}
+        infos = folder.fs.find(folder.path, detail=True)
+        return {path[start + 1 :]: str(x) for path, x in sorted(infos.items())}
     stats = {path: path.stat() for path in folder.rglob("*") if path.is_file()}
     return {
         path.relative_to(folder).as_posix(): str(
@@ -106,7 +106,7 @@ def marked_incomplete(folder: Any) -> Iterator[None]:
 class TemporaryFolder:
     """A local folder that is removed with this object, or with the process."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="keras_bert-"))
         self.remove = weakref.finalize(
             self, shutil.rmtree, self.path, ignore_errors=True
@@ -137,7 +137,11 @@ def brief_copy(folder: Path) -> Iterator[Path]:
         copy.remove()
 
 
-def _whole(copied, folder, names=None) -> TemporaryFolder:
+def _whole(
+    copied: Callable[[Path, tuple], TemporaryFolder],
+    folder: Path,
+    names: Iterable[str] | None = None,
+) -> TemporaryFolder:
     names = None if names is None else tuple(names)
     while True:
         objects = _objects(folder, names)
@@ -147,7 +151,9 @@ def _whole(copied, folder, names=None) -> TemporaryFolder:
             return copy
 
 
-def _objects(folder: Any, names):
+def _objects(
+    folder: Any, names: tuple[str, ...] | None
+) -> tuple[tuple[str, str], ...]:
     """Returns each object with a text that changes when it is replaced."""
     if names is None:
         return tuple(file_states(folder).items())
@@ -155,7 +161,7 @@ def _objects(folder: Any, names):
     return tuple((x, str(info(f"{folder.path}/{x}"))) for x in sorted(names))
 
 
-def _copied(folder: Any, objects) -> TemporaryFolder:
+def _copied(folder: Any, objects: tuple) -> TemporaryFolder:
     copy = TemporaryFolder()
     # Error messages then name the bucket and the folder.
     copy.path /= folder.path.lstrip("/")

@@ -103,12 +103,12 @@ def check_line_ends(lines: Iterable[str], file: str | Path) -> Iterator[str]:
         yield line
 
 
-def _whole_path(file):
+def _whole_path(file: str | Path) -> Path:
     path = to_path(file)
     return path if is_remote(path) else path.resolve()
 
 
-def _matches(pattern) -> Iterable[str]:
+def _matches(pattern: str) -> Iterable[str]:
     path: Any = to_path(pattern)
     if is_remote(path):
         return map(path.fs.unstrip_protocol, path.fs.glob(path.path))

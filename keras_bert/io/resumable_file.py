@@ -75,15 +75,15 @@ class ResumableFile:
         remove(self._progress)  # first: parts without it are never continued
         remove(self.folder)
 
-    def _read_progress(self):
+    def _read_progress(self) -> dict[str, Any]:
         return read_json(self._progress, is_needed=False)
 
-    def _parts_are_there(self):
+    def _parts_are_there(self) -> bool:
         """Returns whether no other process has taken parts away."""
         names = {path.name for path in self.folder.iterdir()}
         return names >= {str(i) for i in range(self._saved["parts"])}
 
-    def _check_is_alone(self):
+    def _check_is_alone(self) -> None:
         if self._read_progress() != self._saved:
             raise InputError(
                 f"Another process writes {self._path} at the same time; wait "

@@ -50,7 +50,7 @@ def shared_path(path: str | Path) -> AbstractContextManager[Path]:
 
 
 @contextlib.contextmanager
-def _made(path, is_shared):
+def _made(path: str | Path, *, is_shared: bool) -> Iterator[Path]:
     path = _followed(to_path(path))
     if is_remote(path):
         with _uploaded(path) as partial:
@@ -88,7 +88,7 @@ def _made(path, is_shared):
 
 
 @contextlib.contextmanager
-def _uploaded(path):
+def _uploaded(path: Any) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="keras_bert-") as folder:
         partial = Path(folder, path.name)
         yield partial
@@ -241,7 +241,7 @@ def _followed(path: Path) -> Path:
     return path if is_remote(path) or not path.is_symlink() else path.resolve()
 
 
-def _sync(path):
+def _sync(path: Path) -> None:
     """Waits until a file, or a folder with all that is in it, is on the disk.
 
     Raises OSError if a file cannot be written, such as on a full disk.
@@ -255,7 +255,7 @@ def _sync(path):
         os.fsync(file.fileno())
 
 
-def _sync_names(folder):
+def _sync_names(folder: Path) -> None:
     # Some file systems cannot do that.
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
@@ -265,6 +265,6 @@ def _sync_names(folder):
             os.close(descriptor)
 
 
-def _moved_aside(path):
+def _moved_aside(path: Path) -> Path:
     path = _followed(path)
     return path.with_name(f".{path.name}.replaced")

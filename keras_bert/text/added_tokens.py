@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import tensorflow as tf
 
@@ -65,13 +66,13 @@ class AddedTokens:
         row_lengths = tf.cast(is_token, tf.int64)
         between = tokenize(tf.where(is_token, "", parts.values))
         ids = [token.id for token in self._tokens]
-        found, shifts = [tf.gather(ids, numbers[is_token])], [None]
+        placed, shifts = [tf.gather(ids, numbers[is_token])], [None]
         for unit in units:
             starts, ends, shift = self._places(parts, numbers, unit)
-            found += [starts[is_token], ends[is_token]]
+            placed += [starts[is_token], ends[is_token]]
             shifts += [shift, shift]
         columns = []
-        for values, others, shift in zip(found, between, shifts, strict=True):
+        for values, others, shift in zip(placed, between, shifts, strict=True):
             values = tf.RaggedTensor.from_row_lengths(
                 tf.cast(values, others.dtype), row_lengths, validate=False
             )
@@ -83,7 +84,7 @@ class AddedTokens:
             columns.append(parts.with_values(column).merge_dims(1, 2))
         return columns
 
-    def _find(self, texts):
+    def _find(self, texts: tf.Tensor) -> tuple[tf.RaggedTensor, tf.Tensor]:
         """Texts [B] -> their parts, [B, (parts)], and numbers of tokens, [P].
 
         The number of a part between tokens is -1.
@@ -126,24 +127,26 @@ class AddedTokens:
         )
         return parts, numbers[begins]
 
-    def _is_word(self, parts, pattern):
+    def _is_word(self, parts: tf.Tensor, pattern: str) -> tf.Tensor:
         is_word = tf.strings.regex_full_match(parts, pattern % _WORD)
         if self._splits_cjk:
             is_word &= ~tf.strings.regex_full_match(parts, pattern % CJK)
         return is_word
 
-    def _flags(self, flags, numbers):
+    def _flags(self, flags: list[bool], numbers: tf.Tensor) -> tf.Tensor:
         """Returns the flag of each number; False for -1."""
         return tf.gather([*flags, False], numbers % (len(flags) + 1))
 
-    def _places(self, parts, numbers, unit):
+    def _places(
+        self, parts: tf.RaggedTensor, numbers: tf.Tensor, unit: str
+    ) -> tuple[tf.Tensor, ...]:
         """Returns where tokens start and end in their parts, and these start.
 
         A token may begin before its part, or end after it, with white space.
         """
         flat = parts.values
 
-        def lengths_of(texts):
+        def lengths_of(texts: tf.Tensor) -> tf.Tensor:
             if unit != "BYTE":  # invalid bytes are no character
                 texts = tf.strings.unicode_transcode(
                     texts, "UTF-8", "UTF-8", errors="ignore"
@@ -160,7 +163,9 @@ class AddedTokens:
             strips_left = self._flags([x.lstrip for x in tokens], numbers)
             strips_right = self._flags([x.rstrip for x in tokens], numbers)
 
-            def spaces(texts, pattern):
+            def spaces(
+                texts: tf.Tensor, pattern: str
+            ) -> tuple[tf.Tensor, tf.Tensor]:
                 stripped = tf.strings.regex_replace(texts, pattern, "")
                 return stripped, lengths_of(texts) - lengths_of(stripped)
 
@@ -178,7 +183,9 @@ class AddedTokens:
         return starts, ends, part_starts
 
 
-def _beside(rows, values, none):
+def _beside(
+    rows: tf.Tensor, values: tf.Tensor, none: Any
+) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns the value before each one, and the value after it, in its row."""
     is_one_row = rows[1:] == rows[:-1]
     end = tf.fill(tf.shape(values[:1]), none)

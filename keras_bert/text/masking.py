@@ -136,7 +136,9 @@ class MaskedLMMasker(tf.Module):
             "masked_lm_weights": tf.cast(weights, tf.float32),
         }
 
-    def _choose_tokens(self, candidate, num_to_predict, seeds):
+    def _choose_tokens(
+        self, candidate: tf.Tensor, num_to_predict: tf.Tensor, seeds: tf.Tensor
+    ) -> tf.Tensor:
         """Returns which tokens are chosen, bool [B, S].
 
         Two equal random numbers at the cut add a token, in about one row of
@@ -158,7 +160,7 @@ class MaskedLMMasker(tf.Module):
         )
         return candidate & (order >= cut[:, None])
 
-    def _positions_of(self, chosen):
+    def _positions_of(self, chosen: tf.Tensor) -> tf.Tensor:
         """Bool [B, S] -> the first P positions that are True, padded with S."""
         num_rows, seq_length = tf.unstack(tf.shape(chosen))
         places = tf.where(chosen)  # (row, position)
@@ -170,7 +172,7 @@ class MaskedLMMasker(tf.Module):
         ).to_tensor(seq_length, shape=[None, self._max_predictions])
 
 
-def _integers(values, name):
+def _integers(values: Any, name: str) -> tf.Tensor:
     tensor = tf.convert_to_tensor(values)
     if not tensor.dtype.is_integer or tensor.shape.rank not in (None, 2):
         raise InputError(
@@ -180,7 +182,12 @@ def _integers(values, name):
     return tensor
 
 
-def _choose_words(candidate, continues_word, num_to_predict, seeds):
+def _choose_words(
+    candidate: tf.Tensor,
+    continues_word: tf.Tensor,
+    num_to_predict: tf.Tensor,
+    seeds: tf.Tensor,
+) -> tf.Tensor:
     """Returns which tokens are chosen, bool [B, S], in whole words.
 
     The words are tried in a random order, until none is left.
@@ -202,10 +209,10 @@ def _choose_words(candidate, continues_word, num_to_predict, seeds):
     sizes = tf.gather(sizes, order, batch_dims=1)
     num_words = tf.reduce_max(tf.math.count_nonzero(sizes, 1, dtype=tf.int32))
 
-    def not_done(step, total, _):
+    def not_done(step: tf.Tensor, total: tf.Tensor, _: tf.Tensor) -> tf.Tensor:
         return (step < num_words) & tf.reduce_any(total < num_to_predict)
 
-    def take(step, total, is_taken):
+    def take(step: tf.Tensor, total: tf.Tensor, is_taken: tf.Tensor) -> tuple:
         size = sizes[:, step]
         fits = (size > 0) & (total + size <= num_to_predict)
         takes = fits[:, None] & (words == order[:, step, None])
@@ -250,11 +257,11 @@ def to_order(bits: tf.Tensor) -> tf.Tensor:
     return tf.cast(_right(bits, 33), tf.int32)
 
 
-def _mix(x):
+def _mix(x: tf.Tensor) -> tf.Tensor:
     x = (x ^ _right(x, 30)) * _FACTORS[0]
     x = (x ^ _right(x, 27)) * _FACTORS[1]
     return x ^ _right(x, 31)
 
 
-def _right(x, places):
+def _right(x: tf.Tensor, places: int) -> tf.Tensor:
     return tf.bitwise.right_shift(x, np.uint64(places))

@@ -26,7 +26,7 @@ class MaskingConfig(CheckedSettings):
     random_rate: float = setting(0.1, minimum=0)
     do_whole_word_mask: bool = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         if self.mask_rate + self.random_rate > 1:
             raise InputError(

@@ -75,22 +75,27 @@ def split_word(word: str, pieces: Collection[str]) -> list[str]:
     return split
 
 
-def _ranked(counts):
+def _ranked(counts: Mapping[str, int]) -> list[tuple[str, int]]:
     """The most frequent first; equally frequent ones in the order of names."""
     return sorted(counts.items(), key=lambda x: (-x[1], x[0]))
 
 
-def _join(counts, splits, pieces, num_pieces):
+def _join(
+    counts: Mapping[str, int],
+    splits: Mapping[str, list[str]],
+    pieces: set[str],
+    num_pieces: int,
+) -> list[str]:
     """Adds to the pieces and returns those that save the most tokens.
 
     `splits` are the pieces of the words that may change.
     """
-    pairs = collections.Counter()
+    num_pairs: collections.Counter = collections.Counter()
     for word, split in splits.items():
         for pair in itertools.pairwise(split):
-            pairs[pair] += counts[word]
-    pairs = {pair for pair, n in pairs.items() if n >= _MIN_COUNT}
-    saved = collections.Counter()
+            num_pairs[pair] += counts[word]
+    pairs = {pair for pair, n in num_pairs.items() if n >= _MIN_COUNT}
+    saved: collections.Counter = collections.Counter()
     for word, split in splits.items():
         for piece, num_joined in _joined(split, pairs):
             saved[piece] += counts[word] * (num_joined - 1)
@@ -98,13 +103,15 @@ def _join(counts, splits, pieces, num_pieces):
     # heap are upper bounds. Only the first one has to be counted anew.
     heap = [(-n, piece) for piece, n in saved.items() if n >= _MIN_COUNT]
     heapq.heapify(heap)
-    words_with = {piece: {} for _, piece in heap}  # a dict is an ordered set
+    words_with: dict = {
+        piece: {} for _, piece in heap
+    }  # a dict is an ordered set
     for word, split in splits.items():
         for piece, _ in _joined(split, pairs):
             if piece in words_with:
                 words_with[piece][word] = None
     num_tokens = {word: len(split) for word, split in splits.items()}
-    chosen = []
+    chosen: list[str] = []
     while heap and len(chosen) < num_pieces:
         _, piece = heapq.heappop(heap)
         pieces.add(piece)
@@ -143,18 +150,20 @@ def _joined(
             yield joined, last - first + 1
 
 
-def _harmful(words, new, pieces):
+def _harmful(
+    words: Iterable[str], new: Collection[str], pieces: set[str]
+) -> set[str]:
     """Removes and returns new pieces after which a word cannot be split.
 
     The longest piece comes first, so a new one can leave a rest that no piece
     covers.
     """
-    harmful = set()
-    while found := {
+    harmful: set[str] = set()
+    while blocking := {
         next(piece for piece in split if piece in new and piece not in harmful)
         for word in words
         if _UNK in (split := split_word(word, pieces))
     }:
-        pieces -= found
-        harmful |= found
+        pieces -= blocking
+        harmful |= blocking
     return harmful

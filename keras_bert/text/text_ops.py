@@ -84,7 +84,7 @@ def decompose(texts: tf.Tensor) -> tf.Tensor:
     if tf_text is not None:
         return tf_text.normalize_utf8(texts, "NFD")
 
-    def in_python(texts):
+    def in_python(texts: np.ndarray) -> np.ndarray:
         forms = [unicodedata.normalize("NFD", x.decode()) for x in texts]
         return np.array([x.encode() for x in forms], object)
 
@@ -94,7 +94,9 @@ def decompose(texts: tf.Tensor) -> tf.Tensor:
 class _WordPiece:
     """As tensorflow-text's tokenizer of words, by the package `tokenizers`."""
 
-    def __init__(self, pieces, unknown_token, max_chars_per_word):
+    def __init__(
+        self, pieces: Sequence[str], unknown_token: str, max_chars_per_word: int
+    ):
         tokenizers = import_tokenizers()
         model = tokenizers.models.WordPiece(
             {piece: i for i, piece in enumerate(pieces)},
@@ -119,7 +121,7 @@ class _WordPiece:
         )
         return tf.cast(ids, tf.int32), starts, ends
 
-    def _pieces(self, words):
+    def _pieces(self, words: np.ndarray) -> list[np.ndarray]:
         """Words, bytes [W] -> flat ids, starts, ends; how many a word has."""
         unique = [word.decode() for word in dict.fromkeys(words)]
         pieces = {}

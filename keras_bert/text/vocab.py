@@ -6,7 +6,7 @@ vocab.txt has one word piece per line; its id is the number of the line.
 import collections
 import dataclasses
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -65,7 +65,7 @@ class TokenizerBase:
         if not isinstance(vocab_file, tuple):
             _check_case(self.pieces, vocab_file, do_lower_case)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple:
         return functools.partial(
             type(self), self.pieces, **dataclasses.asdict(self.settings)
         ), ()
@@ -132,7 +132,7 @@ class TokenizerBase:
     def vocab_size(self) -> int:
         return len(self.vocab)
 
-    def tokens(self, ids) -> list[str]:
+    def tokens(self, ids: Iterable) -> list[str]:
         """Returns the word pieces of a flat sequence of ids, for display.
 
         Raises InputError for an id that is not in the vocabulary.
@@ -210,13 +210,15 @@ def capitals_of(pieces: Iterable[str]) -> list[str]:
     return [p for p in pieces if p != p.lower() and not p.startswith("[")]
 
 
-def _behind(pieces, settings):
+def _behind(pieces: Sequence[str], settings: TokenizerSettings) -> list[str]:
     """Returns the added tokens that are not among the pieces."""
     added = sorted(settings.added_tokens, key=lambda token: token.id)
     return [token.content for token in added if token.id >= len(pieces)]
 
 
-def _check_case(pieces, vocab_file, do_lower_case):
+def _check_case(
+    pieces: Sequence[str], vocab_file: Any, do_lower_case: bool
+) -> None:
     capitals = capitals_of(pieces)
     # An uncased vocabulary may have a few, such as added pieces.
     limit = len(pieces) / 20 if do_lower_case else 0

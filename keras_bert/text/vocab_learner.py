@@ -5,6 +5,7 @@ import functools
 import itertools
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -102,7 +103,7 @@ def learn_vocab(
     return vocab
 
 
-def _drop_rarest(vocab, num_dropped):
+def _drop_rarest(vocab: list[str], num_dropped: int) -> list[str]:
     """Drops the rarest pieces that are longer than a character."""
     pieces = [p for p in vocab if len(p.removeprefix("##")) > 1]
     pieces = pieces[len(SPECIAL_TOKENS) :]
@@ -144,7 +145,7 @@ def words_of_texts(
 
 
 @functools.cache
-def _splitter(settings):
+def _splitter(settings: TokenizerSettings) -> Any:
     return tf.function(
         lambda texts: split_words(clean_text(texts, settings), settings)[0],
         input_signature=[tf.TensorSpec([None], tf.string)],

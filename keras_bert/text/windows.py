@@ -29,7 +29,9 @@ class WindowLayout(NamedTuple):
         begins = tf.gather(row_starts, self.text_numbers)
         return tf.ragged.range(self.starts + begins, self.ends + begins)
 
-    def surround(self, first, values, last) -> tf.RaggedTensor:
+    def surround(
+        self, first: int, values: tf.Tensor, last: int
+    ) -> tf.RaggedTensor:
         """Puts a value before and after the values of each window."""
         first, last = (
             tf.RaggedTensor.from_tensor(tf.fill([tf.size(self.starts), 1], x))

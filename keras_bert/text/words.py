@@ -1,5 +1,7 @@
 """Text -> clean text -> words and punctuation marks, before any word piece."""
 
+from collections.abc import Callable
+
 import tensorflow as tf
 
 from keras_bert.text import text_ops
@@ -76,12 +78,12 @@ def blank_long_words(
     )
 
 
-def _words_of_one(settings):
+def _words_of_one(settings: TokenizerSettings) -> str:
     """The pattern of characters that are words by themselves."""
     return f"{_MARK}|{CJK}" if settings.tokenize_chinese_chars else _MARK
 
 
-def _drop(texts):
+def _drop(texts: tf.Tensor) -> tf.Tensor:
     # Removes invalid bytes; slow.
     texts = tf.strings.unicode_transcode(
         texts, "UTF-8", "UTF-8", errors="ignore"
@@ -89,7 +91,9 @@ def _drop(texts):
     return tf.strings.regex_replace(texts, f"[{_DROPPED}]", "")
 
 
-def _lower_and_strip(texts, settings):
+def _lower_and_strip(
+    texts: tf.Tensor, settings: TokenizerSettings
+) -> tf.Tensor:
     if settings.do_lower_case:
         texts = tf.strings.lower(texts, encoding="utf-8")
     if settings.strips_accents:
@@ -98,7 +102,7 @@ def _lower_and_strip(texts, settings):
     return texts
 
 
-def _blank(texts, settings):
+def _blank(texts: tf.Tensor, settings: TokenizerSettings) -> tf.Tensor:
     boundary = f"{_SPACE}|{_words_of_one(settings)}"
     parts, _ = text_ops.split(texts, boundary, boundary)
     flat = parts.flat_values
@@ -110,7 +114,9 @@ def _blank(texts, settings):
     )
 
 
-def _change_where(mask, texts, change):
+def _change_where(
+    mask: tf.Tensor, texts: tf.Tensor, change: Callable[[tf.Tensor], tf.Tensor]
+) -> tf.Tensor:
     """Applies `change` to the texts [B] whose mask [B] is True."""
     rows = tf.where(mask)
     return tf.tensor_scatter_nd_update(

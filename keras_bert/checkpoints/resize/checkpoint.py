@@ -21,6 +21,8 @@ from keras_bert.io.whole_files import atomic_path, check_is_new, write_texts
 if TYPE_CHECKING:
     from keras_bert.text.tokenizer import BertTokenizer
 
+# Its weights, config, tokenizer and the text of task.json by this name.
+WholeCheckpoint = tuple[Arrays, BertConfig, "BertTokenizer", dict[str, str]]
 _POSITIONS = "embeddings/position_embeddings"
 _LAYER = re.compile(r"layer_(\d+)/")
 
@@ -115,19 +117,17 @@ def keep_layers(
     layers = in_order
     kept = {}
     for path, array in arrays.items():
-        found = _LAYER.match(path)
-        if not found:
+        layer = _LAYER.match(path)
+        if not layer:
             kept[path] = array
-        elif int(found[1]) in layers:
-            number = layers.index(int(found[1]))
-            kept[f"layer_{number}/{path[found.end() :]}"] = array
+        elif int(layer[1]) in layers:
+            number = layers.index(int(layer[1]))
+            kept[f"layer_{number}/{path[layer.end() :]}"] = array
     config = dataclasses.replace(config, num_hidden_layers=len(layers))
     write_checkpoint(output_dir, kept, config, tokenizer, task)
 
 
-def read_checkpoint(
-    checkpoint: str | Path,
-) -> tuple[Arrays, BertConfig, "BertTokenizer", dict[str, str]]:
+def read_checkpoint(checkpoint: str | Path) -> WholeCheckpoint:
     """Returns the weights of a checkpoint, its config, tokenizer and task.
 
     The task is the text of `task.json`, by this name, if the model is
@@ -136,16 +136,16 @@ def read_checkpoint(
     Raises FileNotFoundError if one of them is missing, and InputError if they
     do not belong together.
     """
-    found = Checkpoint.of(checkpoint)
-    config, tokenizer = load_config_and_tokenizer(found)
-    if not found.task and modules_folder(found.folder):
+    whole = Checkpoint.of(checkpoint)
+    config, tokenizer = load_config_and_tokenizer(whole)
+    if not whole.task and modules_folder(whole.folder):
         logging.warning(
             "%s is a model of sentence-transformers. The result has its "
             "weights, but not its pooling and prompts; to keep these, give the "
             "result of keras-bert convert --to=keras.",
             checkpoint,
         )
-    return found.arrays, config, tokenizer, found.task
+    return whole.arrays, config, tokenizer, whole.task
 
 
 def write_checkpoint(

@@ -1,8 +1,9 @@
 """A checkpoint -> the same checkpoint with more or with fewer word pieces."""
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from absl import logging
@@ -10,6 +11,7 @@ from absl import logging
 from keras_bert.checkpoints.huggingface import UNTIED_BIAS, UNTIED_DECODER
 from keras_bert.checkpoints.names import StoredArray
 from keras_bert.checkpoints.resize.checkpoint import (
+    WholeCheckpoint,
     read_checkpoint,
     write_checkpoint,
 )
@@ -21,6 +23,9 @@ from keras_bert.errors import InputError
 from keras_bert.io.whole_files import check_is_new
 from keras_bert.text import vocab_learner
 from keras_bert.text.new_pieces import INSIDE, choose_new_pieces, split_word
+
+if TYPE_CHECKING:
+    from keras_bert.text.tokenizer import BertTokenizer
 
 # One line of 20 is held out.
 _HELD_OUT = 20
@@ -88,7 +93,8 @@ def extend_vocab(
     config = config or ExtendVocabConfig()
     check_is_new(output_dir)
     vocab_learner.check_lines(lines=lines, words=words)
-    arrays, bert_config, tokenizer, task = read_checkpoint(checkpoint)
+    whole = read_checkpoint(checkpoint)
+    tokenizer = whole[2]
     vocab = list(tokenizer.vocab)
     held_out_lines: list[str] = []
     learned = vocab_learner.count_words(
@@ -98,9 +104,9 @@ def extend_vocab(
     words = [word.strip() for word in map(vocab_learner.checked_line, words)]
     words = list(filter(None, words))
     if bool(words) == bool(learned):
-        found = "Both a text and words were" if words else "No word was"
+        what = "Both a text and words were" if words else "No word was"
         raise InputError(
-            f"{found} given; give a text to learn from, or words to add."
+            f"{what} given; give a text to learn from, or words to add."
         )
     if words:
         new = _pieces_of_list(words, tokenizer)
@@ -114,9 +120,7 @@ def extend_vocab(
     ids = {piece: i for i, piece in enumerate(vocab)}
     sources = [[i] for i in range(len(vocab))]
     sources += [[ids[part] for part in split_word(piece, ids)] for piece in new]
-    resized = _with_rows(arrays, sources)
-    new_tokenizer = tokenizer.with_vocab((*vocab, *new))
-    _write(output_dir, resized, bert_config, new_tokenizer, task)
+    new_tokenizer = _write(output_dir, whole, (*vocab, *new), sources)
     logging.info("Added %d pieces, such as %s", len(new), ", ".join(new[:10]))
     figures: dict[str, float] = {
         "vocab_size_before": len(vocab),
@@ -179,7 +183,8 @@ def trim_vocab(
     config = config or TrimVocabConfig()
     check_is_new(output_dir)
     vocab_learner.check_lines(lines=lines)
-    arrays, bert_config, tokenizer, task = read_checkpoint(checkpoint)
+    whole = read_checkpoint(checkpoint)
+    tokenizer = whole[2]
     word_counts = vocab_learner.count_words(lines, tokenizer.settings)
     if not word_counts:
         raise InputError(
@@ -207,16 +212,14 @@ def trim_vocab(
     frequent = [i for i in frequent if used[i] >= config.min_count]
     ids.update(frequent[: size - len(ids)])
     kept = {vocab[i]: [i] for i in sorted(ids)}
-    resized = _with_rows(arrays, [*kept.values()])
-    new_tokenizer = tokenizer.with_vocab(tuple(kept))
-    _write(output_dir, resized, bert_config, new_tokenizer, task)
+    _write(output_dir, whole, tuple(kept), [*kept.values()])
     return {
-        "vocab_size_before": bert_config.vocab_size,
+        "vocab_size_before": whole[1].vocab_size,
         "vocab_size_after": len(kept),
     }
 
 
-def _without(held_out, lines):
+def _without(held_out: list[str], lines: Iterable[str]) -> Iterator[str]:
     """Yields lines, and puts every 20th one into a list instead."""
     lines = map(vocab_learner.checked_line, lines)
     texts = (line for line in lines if line.strip())
@@ -227,7 +230,9 @@ def _without(held_out, lines):
             held_out.append(line)
 
 
-def _pieces_of_list(words, tokenizer):
+def _pieces_of_list(
+    words: Sequence[str], tokenizer: "BertTokenizer"
+) -> list[str]:
     """Cleans the words as in a text, and leaves out known pieces.
 
     Raises InputError for a line that is not one word for the tokenizer.
@@ -235,7 +240,7 @@ def _pieces_of_list(words, tokenizer):
     rows = vocab_learner.words_of_texts(
         [word.removeprefix(INSIDE) for word in words], tokenizer.settings
     )
-    new = {}  # a dict is an ordered set
+    new: dict[str, None] = {}  # a dict is an ordered set
     for word, row in zip(words, rows, strict=True):
         if "\ufffd" in word:
             raise InputError(
@@ -252,30 +257,37 @@ def _pieces_of_list(words, tokenizer):
     return [piece for piece in new if piece not in known]
 
 
-def _write(output_dir, arrays, bert_config, tokenizer, task):
-    config = dataclasses.replace(bert_config, vocab_size=tokenizer.vocab_size)
-    write_checkpoint(output_dir, arrays, config, tokenizer, task)
-
-
-def _with_rows(arrays, sources):
-    """Returns the arrays of a checkpoint with other pieces.
+def _write(
+    output_dir: str | Path,
+    whole: WholeCheckpoint,
+    vocab: tuple[str, ...],
+    sources: list[list[int]],
+) -> "BertTokenizer":
+    """Writes a checkpoint with other pieces; returns its tokenizer.
 
     The row of a piece is the mean of the rows of its `sources`, which are ids
     of the old vocabulary. With one source, it is the same bit for bit.
     """
-    return arrays | {
+    arrays, config, tokenizer, task = whole
+    arrays = arrays | {
         path: _resized(arrays[path], axis, sources)
         for path, axis in _AXES.items()
         if path in arrays
     }
+    tokenizer = tokenizer.with_vocab(vocab)
+    config = dataclasses.replace(config, vocab_size=tokenizer.vocab_size)
+    write_checkpoint(output_dir, arrays, config, tokenizer, task)
+    return tokenizer
 
 
-def _resized(array, axis, sources):
+def _resized(
+    array: StoredArray, axis: int, sources: list[list[int]]
+) -> StoredArray:
     shape = list(array.shape)
     shape[axis] = len(sources)
     first = np.array([ids[0] for ids in sources])
 
-    def read():
+    def read() -> np.ndarray:
         old = np.moveaxis(array.read(), axis, 0)
         new = old[first]
         for row, ids in enumerate(sources):
