@@ -23,7 +23,7 @@ class AdaptationConfig(TrainConfig):
             lora_rank; by default, it is lora_rank.
         lora_targets: The dense layers of each encoder block that get an
             adapter: query, key, value, intermediate, output (both layers of
-            this name), attention/output; with commas between.
+            this name), attention/output; comma-separated.
         num_frozen_layers: Trains neither the embeddings nor this number of
             encoder blocks, from the lowest one; 0 trains all.
         freeze_embeddings: Whether the embeddings stay as they are.

@@ -96,7 +96,7 @@ def learn_labels(
     if len({name.strip() for name in names}) < len(names):
         raise InputError(
             f"Some of the labels {', '.join(map(repr, names))} differ only in "
-            "blanks at an end; strip them, or give the labels to "
+            "leading or trailing spaces; strip them, or give the labels to "
             "from_pretrained if they are different labels."
         )
     return names

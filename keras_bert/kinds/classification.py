@@ -220,6 +220,6 @@ def parse_class_weights(text: str, labels: Sequence[str]) -> np.ndarray:
         raise InputError(
             f"class_weights is {text!r}; give balanced, label=number for some "
             f"of the labels {', '.join(labels)}, or a number for each of them; "
-            "numbers are above 0, with commas between."
+            "numbers are above 0, comma-separated."
         )
     return np.array(list((weights | given).values()))

@@ -54,9 +54,9 @@ def call_in_pieces(
     """Calls a network on N examples, a bounded number of tokens at a time.
 
     Takes ragged features, [N, (tokens)] or [N, R, (tokens)]. N may be unknown,
-    as it is in the graph of a SavedModel. Examples of like length go into a
-    call, so that a short one is not padded to the longest. Returns the outputs
-    [N, ...]; those of tokens are 0 where the call had no such token.
+    as it is in the graph of a SavedModel. Examples of similar length go into
+    a call, so that a short one is not padded to the longest. Returns the
+    outputs [N, ...]; those of tokens are 0 where the call had no such token.
     """
     if isinstance(model, keras.Model):
         require_tensorflow()

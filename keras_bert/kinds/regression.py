@@ -74,7 +74,7 @@ class Regression(TextKind):
             value = find_number(row.get("label"), number)
             if not smallest <= value <= largest:
                 raise InputError(
-                    f"Label {row['label']!r} of example {number} is not from "
+                    f"Label {row['label']!r} of example {number} is outside "
                     f"{smallest} to {largest}, the min_value and max_value of "
                     "the answers; change these settings, or the labels."
                 )

@@ -143,8 +143,8 @@ def read_request(
     fields: list = line.text.split("\t")
     if len(fields) == 1 and _LIKE_JSON.match(line.text):
         raise InputError(
-            f"{place} begins like JSON, but is no JSON object; mend it, or "
-            f"give the text as {model.example}."
+            f"{place} begins like JSON, but is not a valid JSON object; fix "
+            f"it, or give the text as {model.example}."
         )
     if names[-1] in model.inputs and model.is_list(names[-1]):
         start = len(names) - 1

@@ -216,8 +216,9 @@ def is_unicode(text: str) -> bool:
 def _calls(requests: Sequence[Mapping[str, Any]]) -> Iterator[list[int]]:
     """Yields the places of the requests that go into a call.
 
-    All rows of a call are padded to the longest one, so texts of like length
-    go together. A tensor of lists has the same number of strings in every row.
+    All rows of a call are padded to the longest one, so texts of similar
+    length go together. A tensor of lists has the same number of strings in
+    every row.
     """
     sizes = []
     for request in requests:

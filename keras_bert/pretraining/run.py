@@ -59,7 +59,7 @@ def pretrain(
     Args:
         bert_config: The network; None for the one of checkpoint.
         input_files: TFRecords of `create_pretraining_data`, as a list or as
-            names and globs with commas between them. A file that is named
+            comma-separated names and globs. A file that is named
             twice is read twice an epoch. If the records have no masks, each
             epoch draws new ones.
         output_dir: Gets `checkpoints/`, `history.csv`, `tensorboard/` and, at

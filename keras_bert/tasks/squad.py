@@ -64,7 +64,7 @@ def _label(question, context, place):
     is_impossible = question.get("is_impossible", False)
     if not isinstance(is_impossible, bool):
         raise InputError(
-            f"{place} has the is_impossible {is_impossible!r}; give true or "
+            f"{place} has is_impossible = {is_impossible!r}; give true or "
             "false, without quotes."
         )
     label = []

@@ -167,7 +167,7 @@ def write_checkpoint(
     files: Mapping[str, Mapping[str, np.ndarray]],
     sidecars: Mapping[str, str],
 ) -> None:
-    """Writes a folder of arrays and texts, by file name, whole or not at all.
+    """Writes a folder of arrays and texts, by file name, atomically.
 
     `find_damage` checks it. Replaces an earlier folder. Raises OSError if the
     disk is full.

@@ -30,7 +30,7 @@ def test_answers_are_clipped_but_labels_must_be_in_the_range(kind):
     expected = np.corrcoef([2.5, 0.0, 4.0], [0.0, 5.0, 3.25])[0, 1]
     assert figures == {"pearson": pytest.approx(expected)}
     for label in ("-0.1", 80):
-        with pytest.raises(InputError, match=r"is not from 0.0 to 5.0, the"):
+        with pytest.raises(InputError, match=r"is outside 0.0 to 5.0, the"):
             kind.encode([{"text": "a", "label": label}], labeled=True)
 
 

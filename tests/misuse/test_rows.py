@@ -169,9 +169,9 @@ _NAMES = Says("is not one of the strings 'no', 'yes'")
     ("a decimal comma", _classified("4,5", "regression"),
      Says("Label '4,5' of example 1 is not a number")),
     ("a number that no answer reaches", _classified(80, "regression"),
-     Says("is not from 0.0 to 5.0, the min_value and max_value")),
+     Says("is outside 0.0 to 5.0, the min_value and max_value")),
     ("a number below all answers", _classified("-1", "regression"),
-     Says("is not from 0.0 to 5.0")),
+     Says("is outside 0.0 to 5.0")),
 )  # fmt: skip
 def test_labels(given, call, expected):
     check(call, given, expected)

@@ -154,7 +154,7 @@ def test_columns_are_read_by_the_names_in_the_header():
         (ONE, '{"left": null}', "The left of line 2 must be a string."),
         (ONE, '{"left": true}', "The left of line 2 must be a string."),
         (ONE, '{"left": NaN}', "The left of line 2 must be a string."),
-        (ONE, '{"left": "a"', "Line 2 begins like JSON, but is no JSON object"),
+        (ONE, '{"left": "a"', "Line 2 begins like JSON, but is not a valid"),
         (ONE, '{"left": "a"},', "Line 2 begins like JSON"),
         (ONE, '{"left": "a"} {"left": "b"}', "Line 2 begins like JSON"),
         (ONE, '{"left": ' + "[" * 100_000, "Line 2 begins like JSON"),

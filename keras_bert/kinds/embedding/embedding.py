@@ -1,4 +1,4 @@
-"""Sentence embeddings: texts of like meaning get similar vectors."""
+"""Sentence embeddings: texts of similar meaning get similar vectors."""
 
 import reprlib
 
