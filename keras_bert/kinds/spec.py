@@ -174,4 +174,13 @@ def build_kind(
     Raises InputError if the task does not fit its kind or the network.
     """
     bert_config.check_max_seq_length(spec.settings.max_seq_length)
-    return get_kind(spec.kind)(spec, tokenizer)
+    kind = get_kind(spec.kind)(spec, tokenizer)
+    has_pairs = len(spec.text_fields) == max(kind.num_text_fields) == 2
+    segment = tokenizer.settings.second_segment
+    if has_pairs and segment >= bert_config.type_vocab_size:
+        raise InputError(
+            f"The second text of a pair has the segment {segment}, but the "
+            f"network has a type_vocab_size of {bert_config.type_vocab_size}; "
+            "give a network with a type_vocab_size of 2."
+        )
+    return kind

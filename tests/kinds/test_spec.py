@@ -1,3 +1,4 @@
+import dataclasses
 import json
 
 import pytest
@@ -107,3 +108,12 @@ def test_a_task_that_does_not_fit_its_kind_is_refused(
 ):
     with pytest.raises(InputError, match=message):
         make_kind(name, vocab_file, config, **spec)
+
+
+def test_pairs_need_a_network_with_two_segments(config, vocab_file):
+    config = dataclasses.replace(config, type_vocab_size=1)
+    message = "segment 1, but the network has a type_vocab_size of 1"
+    with pytest.raises(InputError, match=message):
+        make_kind("reranker", vocab_file, config)
+    make_kind("embedding", vocab_file, config, text_fields=("a", "b"))
+    make_kind("classification", vocab_file, config, labels=("a", "b"))
