@@ -112,13 +112,13 @@ def stored_heads(
         key=lambda h: (h.architecture in architectures, h.num_outputs or 0),
         reverse=True,
     )
-    found: dict[str, str] = {}
+    paths: dict[str, str] = {}
     for head in best_first:
         name = getattr(head, form)
         array = stored.get(f"{name}{kernel}")
         if array and head.num_outputs in (None, array.shape[0]):
-            found.setdefault(name, head.path)
-    return {path: name for name, path in found.items()}
+            paths.setdefault(name, head.path)
+    return {path: name for name, path in paths.items()}
 
 
 def is_left_out(path: str) -> bool:

@@ -83,15 +83,15 @@ def load_pretrained(
         InputError: If these do not belong together, or if the network has
             fewer positions than `max_seq_length`.
     """
-    found = Checkpoint.of(checkpoint)
+    checkpoint = Checkpoint.of(checkpoint)
     config, tokenizer = load_config_and_tokenizer(
-        found, vocab_file=vocab_file, do_lower_case=do_lower_case
+        checkpoint, vocab_file=vocab_file, do_lower_case=do_lower_case
     )
     if max_seq_length is None:
-        max_seq_length = found.longest_sequence(config, _DEFAULT_LENGTH)
+        max_seq_length = checkpoint.longest_sequence(config, _DEFAULT_LENGTH)
     config.check_max_seq_length(max_seq_length, "max_seq_length")
     encoder = build_encoder(config)
-    load_checkpoint(encoder, found)
+    load_checkpoint(encoder, checkpoint)
     preprocessor: Any
     if isinstance(tokenizer, ListTokenizer):
         preprocessor = ListPreprocessor(tokenizer, max_seq_length)
@@ -115,19 +115,19 @@ def load_config_and_tokenizer(
         FileNotFoundError: If the checkpoint, config or vocabulary is missing.
         InputError: If config and vocabulary do not belong together.
     """
-    found = Checkpoint.of(checkpoint) if checkpoint else None
+    checkpoint = checkpoint and Checkpoint.of(checkpoint)
     is_given = bert_config is not None or vocab_file is not None
     if bert_config is None:
-        if not found:
+        if not isinstance(checkpoint, Checkpoint):
             raise InputError(
                 "Give a bert_config or a checkpoint, such as "
                 f"{SHIPPED}, the model in this package."
             )
-        bert_config = found.config
+        bert_config = checkpoint.config
     check_config(bert_config)
-    vocab_file = find_vocab(found, vocab_file)
+    vocab_file = find_vocab(checkpoint, vocab_file)
     tokenizer = load_tokenizer(
-        found, vocab_file=vocab_file, do_lower_case=do_lower_case
+        checkpoint, vocab_file=vocab_file, do_lower_case=do_lower_case
     )
     bert_config.check_vocab_size(
         tokenizer.vocab_size, vocab_file, are_of_one_folder=not is_given

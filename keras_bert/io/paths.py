@@ -41,25 +41,25 @@ def to_path(path: str | Path) -> Path:
         import upath
 
         # Other processes write to the store too.
-        found = upath.UPath(url, use_listings_cache=False)
-        filesystem = found.fs
+        remote = upath.UPath(url, use_listings_cache=False)
+        filesystem = remote.fs
     except (ImportError, ValueError) as error:
         raise InputError(
             f"{url} cannot be read ({error}); give a local path, or a URL such "
             "as s3://bucket/name after pip install 'keras-bert-tf[storage]'."
         ) from error
-    if isinstance(found, os.PathLike):  # file://
-        return Path(found)
+    if isinstance(remote, os.PathLike):  # file://
+        return Path(remote)
     if isinstance(path, (str, Path)):
         try:
             # Only a list tells whether there is such a bucket.
-            filesystem.exists(found.path) or filesystem.find(found.path)
+            filesystem.exists(remote.path) or filesystem.find(remote.path)
         except Exception as error:  # each library has errors of its own
             raise OSError(
                 f"{url} cannot be read ({error}); check the name, the "
                 "connection and your access."
             ) from error
-    return cast(Path, found)
+    return cast(Path, remote)
 
 
 def is_remote(path: Path) -> bool:

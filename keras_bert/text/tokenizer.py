@@ -61,10 +61,10 @@ class BertTokenizer(TokenizerBase, tf.Module):
             self.settings.max_input_chars_per_word,
             splits_text=self._takes_text,
         )
-        found = self.found_in_text()
-        self._in_text = AddedTokens([x for x in found if not x.normalized])
+        in_text = self.found_in_text()
+        self._in_text = AddedTokens([x for x in in_text if not x.normalized])
         self._in_clean_text = AddedTokens(
-            [x for x in found if x.normalized], self.settings
+            [x for x in in_text if x.normalized], self.settings
         )
 
     def __call__(self, texts: tf.Tensor) -> tf.RaggedTensor:

@@ -73,16 +73,16 @@ class TokenizerJson:
         check_keys(self._values, _KEYS, self.file)
         for step in self._values.keys() & _TYPES:
             expected, values = _TYPES[step], self._values[step] or {}
-            found = values.get("type")
-            if step == "normalizer" and found == "Sequence":
+            kind = values.get("type")
+            if step == "normalizer" and kind == "Sequence":
                 self.read_normalizer()
                 continue
             # Files from before 2021 do not have the type of the model.
             if step == "model" and "max_input_chars_per_word" in values:
-                found = found or expected
-            if found != expected:
+                kind = kind or expected
+            if kind != expected:
                 raise InputError(
-                    f"The {step} of {self.file} is {found}, but that of BERT "
+                    f"The {step} of {self.file} is {kind}, but that of BERT "
                     f"is {expected}, which splits text in another way; give a "
                     "checkpoint with a tokenizer of BERT."
                 )
@@ -131,24 +131,25 @@ class TokenizerJson:
 
     def read_post_processor(self) -> dict[str, Any]:
         """Returns the names of [CLS] and [SEP], and the second segment."""
-        found = self._values.get("post_processor", {})
-        if found == {}:
+        processor = self._values.get("post_processor", {})
+        if processor == {}:
             return {}
         ids = {x.content: x.id for x in self.added_tokens} | self.vocab
-        is_template = "single" in (found or {})
+        parts = processor or {}
+        is_template = "single" in parts
         if is_template:
-            single = (found["single"][0], found["single"][-1])
+            single = (parts["single"][0], parts["single"][-1])
             cls, sep = (x.get("SpecialToken", {}).get("id") for x in single)
         else:
-            cls, sep = ((found or {}).get(x, [None])[0] for x in ("cls", "sep"))
+            cls, sep = (parts.get(x, [None])[0] for x in ("cls", "sep"))
         if cls in ids and sep in ids:
             for segment in (1, 0):
-                if found == _post_processor(
+                if processor == _post_processor(
                     cls, sep, ids, segment, is_template=is_template
                 ):
                     names = {"cls_token": cls, "sep_token": sep}
                     return {"second_segment": segment, **names}
-        raise refused(self.file, "post_processor", found)
+        raise refused(self.file, "post_processor", processor)
 
 
 def tokenizer_json(tokenizer: Any, added: Sequence[AddedToken] = ()) -> str:

@@ -110,15 +110,15 @@ class TokenizerBase:
         """
         if special is None:
             special = self.settings.special_tokens_in_text
-        found = {token.content: token for token in self.settings.added_tokens}
+        in_text = {token.content: token for token in self.settings.added_tokens}
         for name in self.special_tokens:
             if special:
                 id_ = self.vocab.index(name)
                 token = AddedToken(name, id_, normalized=False, special=True)
-                found.setdefault(name, token)
+                in_text.setdefault(name, token)
             else:
-                found.pop(name, None)
-        return sorted(found.values(), key=lambda token: token.id)
+                in_text.pop(name, None)
+        return sorted(in_text.values(), key=lambda token: token.id)
 
     @property
     def special_tokens(self) -> SpecialTokens:
