@@ -114,17 +114,6 @@ class Classification(TextKind):
         weights = tf.constant(self.class_weights, tf.float32)
         return {"logits": tf.gather(weights, labels["logits"])}
 
-    def decode(self, rows, examples, outputs):
-        scores = tf.nn.softmax(np.stack(outputs["logits"])).numpy()
-        labels = self.spec.labels
-        return [
-            {
-                "label": labels[row.argmax()],
-                "scores": dict(zip(labels, row.tolist(), strict=True)),
-            }
-            for row in scores
-        ]
-
     def gold(self, rows):
         ids = self.label_ids()
         return [
@@ -153,12 +142,10 @@ class Classification(TextKind):
         )
 
     def served_answer(self, outputs):
-        logits = outputs["logits"]
+        scores = tf.nn.softmax(outputs["logits"])
         labels = tf.constant(self.spec.labels)
-        return {
-            "label": tf.gather(labels, tf.argmax(logits, axis=-1)),
-            "scores": tf.nn.softmax(logits),
-        }
+        label = tf.gather(labels, tf.argmax(scores, axis=-1))
+        return {"label": label, "scores": scores}
 
 
 class NextSentence(Classification):

@@ -54,11 +54,11 @@ def encode_texts(
     rows: Sequence[Row],
     text_fields: tuple[str, ...],
     preprocessor: BertPreprocessor,
-    labels: np.ndarray | None = None,
+    labels: dict[str, Any] | None = None,
     *,
     prompt: str = "",
 ) -> Examples:
-    """Tokenizes and packs the text fields; `labels` belong to `logits`.
+    """Tokenizes and packs the text fields.
 
     The prompt comes before the first text.
     """
@@ -80,7 +80,7 @@ def encode_texts(
     return Examples(
         {n: tf.concat([f[n] for f in features], 0) for n in features[0]},
         np.arange(len(rows)),
-        {} if labels is None else {"logits": tf.constant(labels)},
+        labels or {},
         truncated=np.concatenate([chunk.truncated for chunk in chunks]),
     )
 

@@ -167,7 +167,10 @@ class Kind(tf.Module):
                     f"write {near[0]}, or choose a name that is less like it."
                 )
         if "name" in cls.__dict__:
-            for name in ("metrics", "build_model", "encode", "decode", "gold"):
+            needed = ["metrics", "build_model", "encode", "gold"]
+            if cls.decode is Kind.decode:
+                needed.append("served_answer")
+            for name in needed:
                 if getattr(cls, name, None) == getattr(Kind, name, None):
                     cls._lacks(name)
             KINDS[cls.name] = cls
@@ -249,16 +252,40 @@ class Kind(tf.Module):
         """
         return outputs
 
+    def served_answer(
+        self, outputs: Mapping[str, tf.Tensor]
+    ) -> dict[str, tf.Tensor]:
+        """Turns outputs [B, ...] into answers, eagerly and in a graph.
+
+        If the kind has labels, `scores` [B, L] have an entry for each label.
+        """
+        self._lacks("served_answer")
+
     def decode(
         self, rows: Sequence[Row], examples: Examples, outputs: Outputs
     ) -> list[Answer]:
-        """Turns outputs into an answer for each row.
+        """Returns an answer for each row: its `served_answer`, for JSON.
 
-        An array with an axis of tokens is at least as long as its example. An
-        answer can be written as JSON, and the served model's answer has the
-        same keys.
+        A kind whose answers need more than the outputs of an example defines
+        this, with the keys of the served model's answer. An array with an axis
+        of tokens is at least as long as its example.
         """
-        raise NotImplementedError
+        stacked = {
+            name: tf.constant(np.stack(x)) for name, x in outputs.items()
+        }
+        served, labels = self.served_answer(stacked), self.spec.labels
+        columns = {name: x.numpy().tolist() for name, x in served.items()}
+        for name, column in columns.items():
+            if served[name].dtype == tf.string:
+                columns[name] = [x.decode() for x in column]
+            elif name == "scores" and labels:
+                columns[name] = [
+                    dict(zip(labels, x, strict=True)) for x in column
+                ]
+        return [
+            dict(zip(columns, row, strict=True))
+            for row in zip(*columns.values(), strict=True)
+        ]
 
     def answer(
         self, rows: Sequence[Row], examples: Examples, outputs: Outputs

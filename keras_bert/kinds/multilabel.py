@@ -110,7 +110,6 @@ class MultiLabel(Classification):
         )
     }
     head_names = (*Classification.head_names, LABEL_THRESHOLDS)
-    label_dtype = "float32"
     hub = dataclasses.replace(
         Classification.hub,
         problem_type="multi_label_classification",

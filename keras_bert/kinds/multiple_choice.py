@@ -1,6 +1,5 @@
 """A task that asks for the best of several endings of a text."""
 
-import numpy as np
 import tensorflow as tf
 
 from keras_bert.checkpoints.heads import MULTIPLE_CHOICE
@@ -58,12 +57,10 @@ class MultipleChoice(Kind):
         )
         return pairs.grouped(num_choices, labels)
 
-    def decode(self, rows, examples, outputs):
-        scores = tf.nn.softmax(np.stack(outputs["logits"])).numpy()
-        return [
-            {"choice": int(row.argmax()), "scores": row.tolist()}
-            for row in scores
-        ]
+    def served_answer(self, outputs):
+        scores = tf.nn.softmax(outputs["logits"])
+        choice = tf.argmax(scores, axis=-1, output_type=tf.int32)
+        return {"choice": choice, "scores": scores}
 
     def gold(self, rows):
         field = self.spec.text_fields[1]
@@ -87,14 +84,11 @@ class MultipleChoice(Kind):
             pairs = self._preprocessor.pack_ids([firsts, seconds])
             features = pack_choices(pairs.features, num_choices)
             outputs = call_in_pieces(model, features)
-            logits = outputs["logits"]
             truncated = tf.reshape(pairs.truncated, tf.shape(endings))
             truncated = tf.reduce_any(truncated, axis=1)
-            return {
-                "choice": tf.argmax(logits, axis=-1, output_type=tf.int32),
-                "scores": tf.nn.softmax(logits),
-                **truncation_info(features["input_ids"], truncated),
-            }
+            return self.served_answer(outputs) | truncation_info(
+                features["input_ids"], truncated
+            )
 
         context, endings = self.string_inputs()
         endings = tf.TensorSpec([None, None], tf.string, endings.name)

@@ -3,7 +3,6 @@
 import math
 from typing import Any, ClassVar
 
-import numpy as np
 import tensorflow as tf
 
 from keras_bert.checkpoints.heads import REGRESSOR
@@ -56,16 +55,10 @@ class Regression(TextKind):
     main_part = "score"
     objectives = {"logits": Objective(squared_error)}
     head_names = (REGRESSOR,)
-    label_dtype = "float32"
     hub = HubNames(problem_type="regression", activations=(IDENTITY,))
 
     def build_network(self, bert_config):
         return build_regressor(bert_config)
-
-    def decode(self, rows, examples, outputs):
-        logits = tf.constant(np.stack(outputs["logits"])[:, 0])
-        scores = self._scores(logits).numpy()
-        return [{"score": score} for score in scores.tolist()]
 
     def gold(self, rows):
         smallest, largest = self._label_range()

@@ -1,7 +1,6 @@
 """The base of the kinds that give one answer for a text or a pair of texts."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import keras
 import numpy as np
@@ -34,8 +33,6 @@ class TextKind(Kind):
     labels, or the Regress API if the main part of its answer is `score`.
     """
 
-    label_dtype: ClassVar[str] = "int32"
-
     def __init__(self, spec, tokenizer):
         super().__init__(spec, tokenizer)
         self._preprocessor = text_preprocessor(spec.settings, tokenizer)
@@ -58,15 +55,6 @@ class TextKind(Kind):
         """Returns the network of texts that are not read in windows."""
         self._lacks("build_network")
 
-    def served_answer(
-        self, outputs: Mapping[str, tf.Tensor]
-    ) -> dict[str, tf.Tensor]:
-        """Turns outputs into answers as `decode` does, in a graph.
-
-        The answers have `scores` [B, L] if the kind has labels.
-        """
-        self._lacks("served_answer")
-
     def build_model(self, bert_config):
         model, settings = self.build_network(bert_config), self.spec.settings
         if not settings.in_windows:
@@ -74,9 +62,15 @@ class TextKind(Kind):
         return pool_windows(model, settings.window_pooling)
 
     def encode(self, rows, *, labeled):
-        fields, labels = self.spec.text_fields, None
+        labels = {}
         if labeled:
-            labels = np.array(self.gold(rows), self.label_dtype)
+            (output,) = self.objectives
+            gold = np.array(self.gold(rows))
+            is_id = gold.dtype.kind in "iu"
+            labels[output] = tf.constant(
+                gold, tf.int32 if is_id else tf.float32
+            )
+        fields = self.spec.text_fields
         return encode_texts(
             rows, fields, self._preprocessor, labels, prompt=self._prompt
         )

@@ -20,7 +20,9 @@ def examples(preprocessor):
     """500 texts of 1 to 30 words; the label is the number of words."""
     lengths = np.random.default_rng(2).integers(1, 31, 500)
     rows = [{"text": "fox " * n} for n in lengths]
-    return encode_texts(rows, ("text",), preprocessor, lengths)
+    return encode_texts(
+        rows, ("text",), preprocessor, {"logits": tf.constant(lengths)}
+    )
 
 
 def test_an_epoch_has_every_example_once_with_its_label(examples):
