@@ -99,6 +99,9 @@ class SelfAttention(keras.layers.Layer):
             allowed *= ops.cast(before, "float32")  # [B, 1, S, T]
         return (1.0 - allowed) * -10000.0
 
+    def compute_output_spec(self, x, input_mask, packed=False):
+        return keras.KerasTensor(x.shape, self.compute_dtype)
+
 
 class AttentionProbabilities(keras.layers.Layer):
     """The probabilities of a layer of self-attention: float32 [B, N, S, T]."""
@@ -109,3 +112,8 @@ class AttentionProbabilities(keras.layers.Layer):
 
     def call(self, x, input_mask, packed=False):
         return self.attention.probabilities(x, input_mask, packed)
+
+    def compute_output_spec(self, x, input_mask, packed=False):
+        batch, length = input_mask.shape
+        shape = (batch, self.attention.num_heads, length, length)
+        return keras.KerasTensor(shape, "float32")

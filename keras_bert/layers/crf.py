@@ -34,6 +34,11 @@ class Crf(keras.layers.Layer):
     def compute_mask(self, logits, previous_mask):
         return None  # a BiLSTM's mask has no place for the transitions
 
+    def compute_output_spec(self, logits):
+        batch, length, size = logits.shape
+        length = None if length is None else size + length
+        return keras.KerasTensor((batch, length, size), logits.dtype)
+
 
 def crf_loss(labels, chain):
     """Labels [B, S] and a chain -> -log of their probability, [B, S].

@@ -55,3 +55,6 @@ class Dropout(keras.layers.Layer):
             [u >= self.rate, (u < start) | (u >= start + self.rate)]
         )[:size]
         return ops.where(is_kept, x * (1 / (1 - self.rate)), 0.0)
+
+    def compute_output_spec(self, x, training=False):
+        return keras.KerasTensor(x.shape, x.dtype)

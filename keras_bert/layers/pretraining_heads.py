@@ -82,3 +82,6 @@ class NextSentenceHead(keras.layers.Layer):
 
     def call(self, x):
         return ops.cast(self.dense(x), "float32")
+
+    def compute_output_spec(self, x):
+        return keras.KerasTensor((*x.shape[:-1], 2), "float32")
