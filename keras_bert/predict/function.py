@@ -4,6 +4,7 @@ Strings are bytes, in arrays of objects.
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
@@ -37,7 +38,7 @@ class Spec(NamedTuple):
         return len(shape) == self.rank and all(x in (None, y) for x, y in sizes)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Function:
     """A signature of a loaded version.
 
@@ -54,6 +55,49 @@ class Function:
     outputs: dict[str, Spec]
     definition: dict[str, Any]
 
+    @functools.cached_property
+    def is_batched(self) -> bool:
+        """Whether a row has the same answer in any batch, but for padding.
+
+        That is so if the inputs are rows of strings, and the outputs rows.
+        """
+        specs = [*self.inputs.values(), *self.outputs.values()]
+        wide = self._wide_outputs
+        return (
+            bool(self.inputs)
+            and all(
+                x.dtype == object and x.rank in (1, 2)
+                for x in self.inputs.values()
+            )
+            and all(
+                x.shape and x.shape[0] is None and None not in x.shape[2:]
+                for x in specs
+            )
+            and (
+                self._has_lists
+                or not wide
+                or any(self.outputs[name].dtype == object for name in wide)
+            )
+        )
+
+    @functools.cached_property
+    def padded_outputs(self) -> list[str]:
+        """The outputs that are as wide as the widest row of a batch."""
+        is_padded = self.is_batched and not self._has_lists
+        return self._wide_outputs if is_padded else []
+
+    @property
+    def _has_lists(self) -> bool:
+        return any(spec.rank == 2 for spec in self.inputs.values())
+
+    @property
+    def _wide_outputs(self) -> list[str]:
+        return [
+            name
+            for name, spec in self.outputs.items()
+            if spec.shape and len(spec.shape) > 1 and spec.shape[1] is None
+        ]
+
     @classmethod
     def of_network(
         cls,
@@ -63,7 +107,7 @@ class Function:
     ) -> Self:
         """Returns a function of texts that is not of a SavedModel."""
 
-        def call_if_any(columns):
+        def call_if_any(columns: Columns) -> dict[str, np.ndarray]:
             if any(0 in x.shape for x in columns.values()):
                 raise InputError("There is no text; give at least one.")
             return call(columns)
@@ -77,9 +121,9 @@ class Function:
         return cls(call_if_any, *sides, definition | {"defaults": {}})
 
 
-def _tensor_info(name, spec):
+def _tensor_info(name: str, spec: Spec) -> dict[str, Any]:
     kind = "string" if spec.dtype == object else spec.dtype.name
-    sizes = [-1 if size is None else size for size in spec.shape]
+    sizes = [-1 if size is None else size for size in spec.shape or ()]
     dims = [{"size": str(size), "name": ""} for size in sizes]
     return {
         "dtype": f"DT_{kind.replace('float32', 'float').upper()}",

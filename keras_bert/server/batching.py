@@ -3,58 +3,14 @@
 import asyncio
 import dataclasses
 import time
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
 
 import numpy as np
 
+from keras_bert.predict.function import Columns
 from keras_bert.server.config import ServerConfig
-
-Columns = Mapping[str, np.ndarray]
-
-# The strings of a call, unless one row has more. A call delays what comes
-# after it: of English, this is about 500 tokens.
-_BYTES_PER_CALL = 2048
-# A part of a request leaves room for others in its call.
-BYTES_PER_PART = _BYTES_PER_CALL // 2
-
-
-class Rows(NamedTuple):
-    """Some rows of a request.
-
-    Attributes:
-        function: Answers them, together with other requests of the queue.
-        places: Their places in the request.
-        columns: Their values, by name.
-        num_bytes: The size of their strings.
-        queue: Rows of one queue may be answered together; None if these rows
-            are answered alone.
-    """
-
-    function: Callable[[Columns], Columns]
-    places: np.ndarray
-    columns: Columns
-    num_bytes: int = 0
-    queue: Hashable = None
-
-
-class Answered(NamedTuple):
-    """What the model answered to some rows of a request.
-
-    Attributes:
-        places: Their places in the request.
-        outputs: Arrays, by name.
-        begin: When the model began.
-        batch: The seconds that the model took, and its number of rows. Of the
-            requests that share a call, only the first one has it.
-    """
-
-    places: np.ndarray
-    outputs: Columns
-    begin: float
-    batch: tuple[float, int] | None
-
+from keras_bert.server.rows import BYTES_PER_CALL, Answered, Rows
 
 Answers = list[Answered | BaseException]
 
@@ -67,6 +23,9 @@ class _Request:
     num_parts: int
     answer: asyncio.Future[Answers]
     answers: Answers = dataclasses.field(default_factory=list)
+
+
+_Batch = list[tuple[_Request, Rows]]  # the parts of a call
 
 
 class Batcher:
@@ -108,17 +67,17 @@ class Batcher:
         """Drops what still waits."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    def _begin_calls(self):
+    def _begin_calls(self) -> None:
         while self._num_free and (batch := self._next_call()):
             self._num_free -= 1
             loop = asyncio.get_running_loop()
             self._threads.submit(self._call, loop, batch)
 
-    def _call(self, loop, batch):
+    def _call(self, loop: asyncio.AbstractEventLoop, batch: _Batch) -> None:
         answers = _answers([rows for _, rows in batch])
         loop.call_soon_threadsafe(self._end_call, batch, answers)
 
-    def _end_call(self, batch, answers):
+    def _end_call(self, batch: _Batch, answers: Answers) -> None:
         self._num_free += 1
         for (request, _), answer in zip(batch, answers, strict=True):
             request.answers.append(answer)
@@ -127,9 +86,9 @@ class Batcher:
                 request.answer.set_result(request.answers)
         self._begin_calls()
 
-    def _next_call(self):
+    def _next_call(self) -> _Batch:
         """Takes the parts of the next call, with their requests."""
-        batch: list[tuple[_Request, Rows]] = []
+        batch: _Batch = []
         queue, num_rows, num_bytes = None, 0, 0
         # What does not fit comes first in the next call.
         turns, left = [x for x in self._requests if not x.answer.done()], []
@@ -141,7 +100,7 @@ class Batcher:
             if batch and not (
                 can_join
                 and all_rows <= self._max_rows
-                and all_bytes <= _BYTES_PER_CALL
+                and all_bytes <= BYTES_PER_CALL
             ):
                 left.append(request)
                 continue
@@ -177,7 +136,7 @@ def _answers(batch: Sequence[Rows]) -> Answers:
     ]
 
 
-def _split(outputs, sizes):
+def _split(outputs: Columns, sizes: list[int]) -> list[Columns]:
     """Returns the outputs of each request."""
     if any(len(x) != sum(sizes) for x in outputs.values()):
         raise ValueError("The outputs are not one for each row.")
@@ -186,34 +145,3 @@ def _split(outputs, sizes):
         {name: x[end - size : end] for name, x in outputs.items()}
         for end, size in zip(ends, sizes, strict=True)
     ]
-
-
-def num_rows(columns: Columns) -> int:
-    """Returns how many rows a request has; a single value is a row."""
-    return max(x.shape[0] if x.ndim else 1 for x in columns.values())
-
-
-def reads_per_row(columns: Columns) -> int:
-    """Returns how often the text of a row is read.
-
-    That is once, or with each entry of the list beside it, as a context is
-    with each ending.
-    """
-    widths = [x.shape[1] for x in columns.values() if x.ndim == 2]
-    has_texts = any(x.ndim == 1 for x in columns.values())
-    return max(widths, default=1) if has_texts else 1
-
-
-def read_sizes(columns: Columns, length: Callable = len) -> np.ndarray:
-    """Returns how much is read of the strings of each row, by default bytes."""
-    sizes = np.zeros(num_rows(columns), int)
-    reads = reads_per_row(columns)
-    for column in columns.values():
-        if column.dtype == object:
-            column = np.atleast_1d(column)
-            lengths = np.array([length(x) for x in column.ravel()], int)
-            lengths = lengths.reshape(column.shape)
-            times = reads if column.ndim == 1 else 1
-            rows = lengths.sum(axis=tuple(range(1, column.ndim)))
-            sizes[: len(rows)] += times * rows
-    return sizes

@@ -56,7 +56,7 @@ class ServerConfig(CheckedSettings):
     drain_seconds: float = setting(1.0, minimum=0)
     shutdown_seconds: float = 30.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         for most, least in (
             ("max_queue_texts", "max_texts"),

@@ -37,7 +37,7 @@ def frames_of(error: BaseException) -> list[str]:
 
 
 class _JsonFormatter(logging.Formatter):
-    def format(self, record):
+    def format(self, record: logging.LogRecord) -> str:
         event = getattr(record, "event", None)
         if event is None:
             event = {"event": "message", "message": record.getMessage()}

@@ -2,19 +2,15 @@
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 
 import numpy as np
 from starlette.requests import Request
 
-from keras_bert.server.batching import (
-    Columns,
-    num_rows,
-    read_sizes,
-    reads_per_row,
-)
+from keras_bert.predict.function import Columns
 from keras_bert.server.config import ServerConfig
 from keras_bert.server.refusal import Refusal
+from keras_bert.server.rows import num_rows, read_sizes, reads_per_row
 
 
 class Limits:
@@ -31,7 +27,7 @@ class Limits:
         self.waiting_bytes = 0
 
     @contextlib.asynccontextmanager
-    async def body(self, request: Request):
+    async def body(self, request: Request) -> AsyncIterator[bytes]:
         """Yields the body of a request."""
         seconds = self._config.client_seconds
         encoding = request.headers.get("content-encoding", "identity")
@@ -84,7 +80,7 @@ class Limits:
         finally:
             self.waiting_texts -= size
 
-    def _take(self, num_bytes, size):
+    def _take(self, num_bytes: int, size: int) -> None:
         """Counts more bytes of a body that has this size."""
         if size > self._config.max_body_bytes:
             raise Refusal(
@@ -102,7 +98,7 @@ class Limits:
             )
         self.waiting_bytes += num_bytes
 
-    def _check_lengths(self, columns):
+    def _check_lengths(self, columns: Columns) -> None:
         limit = self._config.max_text_chars
         num_chars = read_sizes(columns, _num_chars)
         for row in np.flatnonzero(num_chars > limit):
@@ -114,7 +110,7 @@ class Limits:
             )
 
 
-def _has_room(waiting, size, limit):
+def _has_room(waiting: int, size: int, limit: int) -> bool:
     """Returns whether a request may wait.
 
     It may take half of the room that is left, so that large requests leave
@@ -123,5 +119,5 @@ def _has_room(waiting, size, limit):
     return size <= (limit - waiting) // (2 if waiting else 1)
 
 
-def _num_chars(text):
+def _num_chars(text: bytes) -> int:
     return len(text.decode("utf-8", "ignore"))

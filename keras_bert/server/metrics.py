@@ -8,8 +8,8 @@ import numpy as np
 import prometheus_client
 from prometheus_client import Counter, Gauge, Histogram
 
-from keras_bert.server.batching import Answered
 from keras_bert.server.limits import Limits
+from keras_bert.server.rows import Answered
 from keras_bert.server.versions import ModelVersions
 
 CONTENT_TYPE = prometheus_client.CONTENT_TYPE_LATEST
@@ -87,7 +87,9 @@ class Metrics:
         if tokens is not None and np.issubdtype(tokens.dtype, np.integer):
             observe("text_tokens", values=tokens.ravel().tolist())
 
-    def _observe(self, name, model, of, values):
+    def _observe(
+        self, name: str, model: str, of: str, values: list[float]
+    ) -> None:
         histogram = self._histograms[name].labels(model, of)
         for value in values:
             histogram.observe(value)

@@ -2,7 +2,9 @@
 
 import json
 from asyncio import TimerHandle
+from collections.abc import Callable
 from http import HTTPStatus
+from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -20,14 +22,14 @@ class LimitedProtocol(HttpToolsProtocol):
     does not read its answer.
     """
 
-    def __init__(self, server_config: ServerConfig, **kwargs):
+    def __init__(self, server_config: ServerConfig, **kwargs: Any):
         super().__init__(**kwargs)
         self._server_config = server_config
         self._timers: dict[str, TimerHandle] = {}
         self._num_head_bytes = 0
         self._is_body = False
 
-    def connection_made(self, transport):
+    def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         limit = self._server_config.max_connections
         if len(self.connections) > limit:
@@ -36,12 +38,12 @@ class LimitedProtocol(HttpToolsProtocol):
         else:
             self._expect_request()
 
-    def connection_lost(self, exc):
+    def connection_lost(self, exc: Exception | None) -> None:
         for timer in self._timers.values():
             timer.cancel()
         super().connection_lost(exc)
 
-    def data_received(self, data):
+    def data_received(self, data: bytes) -> None:
         self._is_body = False
         super().data_received(data)
         # Of headers, or of the trailers of a body in chunks.
@@ -50,55 +52,55 @@ class LimitedProtocol(HttpToolsProtocol):
             self._num_head_bytes = 0
         self._check_head(self._num_head_bytes)
 
-    def on_message_begin(self):
+    def on_message_begin(self) -> None:
         super().on_message_begin()
         self._expect_request()
 
-    def on_headers_complete(self):
+    def on_headers_complete(self) -> None:
         self._is_body = True
         head = [self.url, *(x for header in self.headers for x in header)]
         if self._check_head(sum(map(len, head))):
             super().on_headers_complete()
 
-    def on_body(self, body):
+    def on_body(self, body: bytes) -> None:
         self._is_body = True
         super().on_body(body)
 
-    def on_message_complete(self):
+    def on_message_complete(self) -> None:
         self._is_body = True
         self._timers["reading"].cancel()
         super().on_message_complete()
 
-    def pause_writing(self):
+    def pause_writing(self) -> None:
         super().pause_writing()
         seconds = self._server_config.client_seconds
         self._start("writing", seconds, self.transport.abort)
 
-    def resume_writing(self):
+    def resume_writing(self) -> None:
         if "writing" in self._timers:
             self._timers["writing"].cancel()
         super().resume_writing()
 
-    def send_400_response(self, msg):
+    def send_400_response(self, msg: str) -> None:
         self._refuse(400, msg)
 
-    def _expect_request(self):
+    def _expect_request(self) -> None:
         seconds = self._server_config.client_seconds + _LATER_SECONDS
         self._start("reading", seconds, self.transport.close)
 
-    def _start(self, name, seconds, end):
+    def _start(self, name: str, seconds: float, end: Callable) -> None:
         if name in self._timers:
             self._timers[name].cancel()
         self._timers[name] = self.loop.call_later(seconds, end)
 
-    def _check_head(self, num_bytes):
+    def _check_head(self, num_bytes: int) -> bool:
         if num_bytes > _MAX_HEAD_BYTES:
             self._refuse(
                 431, f"The headers are larger than {_MAX_HEAD_BYTES} bytes."
             )
         return num_bytes <= _MAX_HEAD_BYTES
 
-    def _refuse(self, status, sentence):
+    def _refuse(self, status: int, sentence: str) -> None:
         if self.transport.is_closing():
             return
         body = json.dumps({"error": sentence})

@@ -1,6 +1,7 @@
-"""openapi.json, the table of all routes -> the route of a request.
+"""The routes of all contracts -> the route of a request.
 
-The schemas of bodies in it also say what is refused.
+openapi.json describes them; the schemas of bodies in it also say what is
+refused.
 """
 
 import json
@@ -10,10 +11,11 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, NamedTuple
 
-from keras_bert.server.json_requests import shown
+from keras_bert.server.contract import Contract
+from keras_bert.server.json_values import shown
 from keras_bert.server.refusal import Refusal
 
-_TEXT = (Path(__file__).parent / "openapi.json").read_text(encoding="utf-8")
+OPENAPI = (Path(__file__).parent / "openapi.json").read_text(encoding="utf-8")
 # As in TensorFlow Serving, whose versions are integers of 64 bits. It has no
 # model with a slash in its name.
 _MODEL = (
@@ -28,56 +30,60 @@ class Route(NamedTuple):
     """What is answered at a path.
 
     Attributes:
+        contract: The contract that has it.
         name: Its name in the log and in the metrics; "" for no route.
+        answer: What the contract says of it; None for no route.
         needs_key: Whether a client must have the key, if there is one.
-        schema: What its body is.
+        schema: What its body must be.
     """
 
-    name: str
+    contract: Contract = Contract({})
+    name: str = ""
+    answer: Any = None
     needs_key: bool = True
-    schema: Mapping[str, Any] = {}
+    schema: Mapping[str, Any] | None = None
 
 
 class Routes:
     """The routes of a server, by method and path.
 
-    Attributes:
-        openapi: The description of all routes in JSON.
-
     Args:
-        pages: More paths for GET, with their routes.
+        contracts: Have the routes.
         models: The names of the models.
     """
 
-    openapi = _TEXT
-
-    def __init__(self, pages: Mapping[str, Route], models: Iterable[str]):
+    def __init__(self, contracts: Iterable[Contract], models: Iterable[str]):
         names = "".join(f"{re.escape(name)}|" for name in models)
         any_model = _MODEL.replace("NAMES", names)
-        document = json.loads(_TEXT)
+        document = json.loads(OPENAPI)
         self._schemas = document["components"]["schemas"]
-        self._exact = {("GET", path): route for path, route in pages.items()}
+        self._exact: dict[str, dict[str, Route]] = {}
         self._patterns = []
-        for path, operations in document["paths"].items():
-            pattern = re.compile(
-                path.replace("{model}", any_model), re.I | re.A
-            )
-            for method in {"get", "post"} & set(operations):
-                route = _route(operations[method])
+        for contract in contracts:
+            for place, answer in contract.routes.items():
+                method, path = place.split(" ")
+                operation = document["paths"].get(path, {}).get(method.lower())
+                route = _route(contract, answer, operation or {})
                 if "{model}" in path:
-                    self._patterns.append((method.upper(), pattern, route))
+                    pattern = re.compile(
+                        path.replace("{model}", any_model), re.I | re.A
+                    )
+                    self._patterns.append((method, pattern, route))
                 else:
-                    self._exact[method.upper(), path] = route
+                    self._exact.setdefault(path, {})[method] = route
 
     def find(self, method: str, path: str) -> tuple[Route, dict[str, str]]:
         """Returns the route and the names in the path; HEAD goes with GET."""
         method = "GET" if method == "HEAD" else method
-        if route := self._exact.get((method, path)):
-            return route, {}
+        routes = self._exact.get(path, {})
+        if method in routes:
+            return routes[method], {}
         for of_method, pattern, route in self._patterns:
             if of_method == method and (match := pattern.fullmatch(path)):
                 return route, match.groupdict()
-        return Route(""), {}
+        # The other routes of the path tell the form of the error.
+        contracts = [route.contract for route in routes.values()]
+        return Route(next(iter(contracts), Contract({}))), {}
 
     def check(
         self, value: Any, schema: Mapping[str, Any], name: str, about: str = ""
@@ -93,8 +99,8 @@ class Routes:
             or (type(value) is int and value < schema.get("minimum", value))
         ):
             expected = " or ".join(filter(None, values or types))
-            found = "empty" if value == [] else shown(value)
-            sentence = f"{name} is {found}, but must be {expected}."
+            given = "empty" if value == [] else shown(value)
+            sentence = f"{name} is {given}, but must be {expected}."
             raise Refusal(f"{sentence} {about}".strip())
         if isinstance(value, dict):
             for key in schema.get("required", ()):
@@ -116,13 +122,20 @@ class Routes:
             for entry in value:
                 self.check(entry, schema["items"], f"Part of {name}", about)
 
-    def _resolved(self, schema):
+    def _resolved(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
         reference = schema.get("$ref", "").rpartition("/")[2]
         return self._schemas.get(reference, schema)
 
 
-def _route(operation):
-    name = operation["operationId"].partition("_")[0]
+def _route(contract: Contract, answer: Any, operation: dict) -> Route:
+    name = operation.get("operationId", "").partition("_")[0]
+    needs_key = contract.needs_key and operation.get("security") != []
     body = operation.get("requestBody", {}).get("content", {})
-    schema = body.get("application/json", {}).get("schema", {})
-    return Route(name, operation.get("security") != [], schema)
+    schema = body.get("application/json", {}).get("schema")
+    return Route(
+        contract,
+        name or answer.__name__,
+        answer,
+        needs_key,
+        schema if contract.checks_bodies else None,
+    )

@@ -6,6 +6,7 @@ import socket
 import threading
 from collections.abc import Mapping
 from pathlib import Path
+from types import FrameType
 
 import uvicorn
 
@@ -15,7 +16,7 @@ from keras_bert.server.app import App
 from keras_bert.server.config import ServerConfig
 from keras_bert.server.json_logs import log, write_logs_as_json
 from keras_bert.server.protocol import LimitedProtocol
-from keras_bert.server.signature import Servable
+from keras_bert.server.servable import Servable
 from keras_bert.server.versions import ModelVersions, polling
 
 _IDLE_SECONDS = 60  # after which a connection without a request is closed
@@ -132,11 +133,11 @@ class _Server(uvicorn.Server):
         self._app = app
         self._drain_seconds = config.drain_seconds
 
-    def handle_exit(self, sig, frame):
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Unlike uvicorn's own, does not end the process by the signal."""
-        if self._app.is_stopping and sig == signal.SIGINT:
+        if self._app.state.is_stopping and sig == signal.SIGINT:
             self.force_exit = True  # the second Ctrl-C
-        self._app.is_stopping = True
+        self._app.state.is_stopping = True
         log("ending", signal=signal.Signals(sig).name)
         timer = threading.Timer(
             self._drain_seconds, setattr, [self, "should_exit", True]

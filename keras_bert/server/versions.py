@@ -103,7 +103,7 @@ class ModelVersions:
             loaded = self._loaded()
             if number is None and not loaded and not self._failed:
                 raise Refusal(f"{self.name} is still being loaded.", 503)
-            newest = max(loaded, default=None)
+            newest = max(loaded, default=-1)
             version = loaded.get(newest if number is None else number)
             if version is None:
                 raise not_servable(self.name, number)
@@ -152,7 +152,7 @@ class ModelVersions:
         has_changed, self._has_changed = self._has_changed, False
         return has_changed
 
-    def _update(self):
+    def _update(self) -> None:
         folders = numbered_folders(self._folder)
         wanted = {
             number
@@ -164,14 +164,14 @@ class ModelVersions:
                 self._retire_all_but(wanted | {number})
                 return
 
-    def _loaded(self):
+    def _loaded(self) -> dict[int, Version]:
         return {
             number: version
             for number, version in list(self._versions.items())
             if version.state == "AVAILABLE"
         }
 
-    def _is_loaded(self, number, folder):
+    def _is_loaded(self, number: int, folder: Path) -> bool:
         """Returns whether a version is loaded, or can be and now is."""
         if number in self._loaded():
             return True
@@ -185,7 +185,7 @@ class ModelVersions:
         with brief_copy(folder) as copy:
             return self._read(number, copy, files)
 
-    def _read(self, number, folder, files):
+    def _read(self, number: int, folder: Path, files: dict) -> bool:
         """Loads a version, and returns whether it could."""
         version = Version(number)
         with self._lock:
@@ -205,7 +205,7 @@ class ModelVersions:
         log("loaded", **place, seconds=seconds)
         return True
 
-    def _retire_all_but(self, wanted):
+    def _retire_all_but(self, wanted: set[int]) -> None:
         with self._lock:
             for number, version in self._loaded().items():
                 if number not in wanted:
@@ -215,7 +215,7 @@ class ModelVersions:
             for number in sorted(ended)[:-_MAX_ENDED]:
                 del self._versions[number]
 
-    def _drop_if_unused(self, version):
+    def _drop_if_unused(self, version: Version) -> None:
         if version.state == "UNLOADING" and version.in_flight == 0:
             version.state = "END"
             version.servable = None
@@ -236,7 +236,7 @@ def polling(models: list[ModelVersions], seconds: float) -> Iterator[None]:
     """Polls models in a thread until the block ends."""
     is_stopped = threading.Event()
 
-    def poll():
+    def poll() -> None:
         while not is_stopped.is_set():
             if any([model.poll() for model in models]):
                 # Otherwise a collection looks at all that TensorFlow keeps. It
@@ -255,5 +255,5 @@ def polling(models: list[ModelVersions], seconds: float) -> Iterator[None]:
         thread.join()  # after what it is loading
 
 
-def _shown(error):
+def _shown(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"[:1000]

@@ -32,7 +32,7 @@ from keras_bert.predict.load_functions import load_functions
 from keras_bert.predict.network import load_network
 from keras_bert.predict.served_model import ServedModel
 from keras_bert.predict.versions import MODEL_FILES, find_versions, format_of
-from keras_bert.server.signature import Servable
+from keras_bert.server.servable import Servable
 from keras_bert.text.without_tensorflow import ListTokenizer
 
 _TEXTS = [
@@ -212,8 +212,9 @@ def test_a_server_without_tensorflow_builds_one_tokenizer(
     monkeypatch.setitem(sys.modules, "tensorflow", None)
     servable = Servable(version)
     texts = {"text": np.array([b"a film"], object)}
-    assert servable.pieces(texts)["pieces"][0].count('"id"') == 2
-    assert servable.signatures["serving_default"](texts)["num_tokens"] == [4]
+    assert servable.pieces.call(texts)["pieces"][0].count('"id"') == 2
+    answer = servable.signatures["serving_default"].call(texts)
+    assert answer["num_tokens"] == [4]
     assert len(built) == 1
 
 

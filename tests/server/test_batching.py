@@ -9,8 +9,14 @@ import numpy as np
 import pytest
 from small_server import client_of
 
-from keras_bert.server.batching import BYTES_PER_PART, Batcher, Rows
+from keras_bert.server.batching import Batcher
 from keras_bert.server.config import ServerConfig
+from keras_bert.server.rows import (
+    BYTES_PER_PART,
+    Rows,
+    join_rows,
+    split_rows,
+)
 
 
 def _ask(client, instances, **body):
@@ -52,10 +58,10 @@ def _comparable(answer):
 
 async def _answered(client, name, texts, batcher):
     """Returns what a signature answers to a request, and its parts."""
-    signature = client.model.versions()[0].servable.signatures[name]
+    function = client.model.versions()[0].servable.signatures[name]
     columns = {"text": np.array(texts, object)}
-    parts = await batcher.answer(signature.split(columns, max_rows=32))
-    return signature.join(parts), parts
+    parts = await batcher.answer(split_rows(function, columns, 32))
+    return join_rows(function, parts), parts
 
 
 def test_padding_of_other_requests_is_cut(client):

@@ -1,9 +1,9 @@
 """What a client sees on its connection to uvicorn."""
 
+import dataclasses
 import json
 import socket
 import threading
-import types
 
 import pytest
 from small_server import client_of, listening, wait_until
@@ -58,17 +58,16 @@ def test_what_is_not_a_request(app, data, status, reason):
 
 
 def test_a_request_whose_client_left_is_not_computed(app, monkeypatch):
-    signature = app._models["small"].versions()[0].servable.signatures["upper"]
-    function, go_on, calls = signature._function, threading.Event(), []
+    signatures = app.state.models["small"].versions()[0].servable.signatures
+    function, go_on, calls = signatures["upper"], threading.Event(), []
 
     def wait(columns):
         calls.append(columns)
         go_on.wait(60)
         return function.call(columns)
 
-    monkeypatch.setattr(
-        signature, "_function", types.SimpleNamespace(call=wait)
-    )
+    changed = dataclasses.replace(signatures["upper"], call=wait)
+    monkeypatch.setitem(signatures, "upper", changed)
 
     def request(texts):
         body = {"instances": texts, "signature_name": "upper"}
@@ -79,8 +78,8 @@ def test_a_request_whose_client_left_is_not_computed(app, monkeypatch):
         with socket.create_connection(address, timeout=60) as client:
             client.sendall(request(["long " * 400] * 20))
             wait_until(lambda: len(calls) == ServerConfig().num_batch_threads)
-            assert app._limits.waiting_texts == 20
-        wait_until(lambda: app._limits.waiting_texts == 0)
+            assert app.state.limits.waiting_texts == 20
+        wait_until(lambda: app.state.limits.waiting_texts == 0)
         go_on.set()
         more = b"Connection: close\r\n"
         data = request(["a"]).replace(b"Host: a\r\n", b"Host: a\r\n" + more)
@@ -89,16 +88,15 @@ def test_a_request_whose_client_left_is_not_computed(app, monkeypatch):
 
 
 def test_a_request_that_is_cut_off_gets_json(app, monkeypatch):
-    signature = app._models["small"].versions()[0].servable.signatures["upper"]
+    signatures = app.state.models["small"].versions()[0].servable.signatures
     is_waiting, go_on = threading.Event(), threading.Event()
 
     def wait(tensors):
         is_waiting.set()
         go_on.wait(60)
 
-    monkeypatch.setattr(
-        signature, "_function", types.SimpleNamespace(call=wait)
-    )
+    changed = dataclasses.replace(signatures["upper"], call=wait)
+    monkeypatch.setitem(signatures, "upper", changed)
     body = b'{"instances": ["a"], "signature_name": "upper"}'
     answers = []
     with listening(app, shutdown_seconds=1) as (address, server):
@@ -115,4 +113,4 @@ def test_a_request_that_is_cut_off_gets_json(app, monkeypatch):
         (503, {"error": "The server shut down before it answered; try again."})
     ]
     assert app.num_cut_off == 1
-    assert app._limits.waiting_texts == app._limits.waiting_bytes == 0
+    assert app.state.limits.waiting_texts == app.state.limits.waiting_bytes == 0

@@ -1,16 +1,16 @@
 """Requests that are too large, too slow or too many."""
 
+import dataclasses
 import gzip
 import json
 import re
 import threading
-import types
 
 import numpy as np
 import pytest
 from small_server import client_of
 
-from keras_bert.server import app
+from keras_bert.server import app, json_values
 from keras_bert.server.config import ServerConfig
 from keras_bert.server.limits import Limits
 from keras_bert.server.refusal import Refusal
@@ -45,13 +45,13 @@ def test_the_body(limited):
     for content in (body, (part.encode() for part in body)):  # or in chunks
         error = _refusal(limited.post(PREDICT, content=content), 413)
         assert "larger than 2000 bytes" in error and "--max_body_bytes" in error
-    assert limited.server._limits.waiting_bytes == 0
+    assert limited.server.state.limits.waiting_bytes == 0
 
 
 def test_the_texts(limited):
     error = _refusal(limited.post(PREDICT, json=_texts(6)), 413)
     assert "6 texts" in error and "--max_texts" in error
-    assert limited.server._limits.waiting_texts == 0
+    assert limited.server.state.limits.waiting_texts == 0
 
 
 def test_the_number_of_values(upper_model):
@@ -147,18 +147,17 @@ def test_a_large_request_leaves_room_for_small_ones():
 
 def test_the_queue(limited, monkeypatch):
     version = limited.model.versions()[0]
-    signature = version.servable.signatures["upper"]
+    signatures = version.servable.signatures
+    function = signatures["upper"]
     is_waiting, go_on = threading.Event(), threading.Event()
-    function = signature._function
 
     def wait(tensors):
         is_waiting.set()
         go_on.wait(60)
         return function.call(tensors)
 
-    monkeypatch.setattr(
-        signature, "_function", types.SimpleNamespace(call=wait)
-    )
+    changed = dataclasses.replace(function, call=wait)
+    monkeypatch.setitem(signatures, "upper", changed)
     body = _texts(4)
     answers = []
     thread = threading.Thread(
@@ -173,18 +172,18 @@ def test_the_queue(limited, monkeypatch):
     body = {"instances": [{"left": "", "right": ""}], "signature_name": "pair"}
     assert limited.post(PREDICT, json=body).status_code == 200
     # The bodies of all requests count together.
-    limited.server._limits.waiting_bytes += 2400
+    limited.server.state.limits.waiting_bytes += 2400
     response = limited.post(PREDICT, json=_texts(90))
     error = _refusal(response, 429)
     assert "--max_queue_bytes" in error
-    limited.server._limits.waiting_bytes -= 2400
+    limited.server.state.limits.waiting_bytes -= 2400
     metrics = limited.get("/monitoring/prometheus/metrics").text
     assert "keras_bert_waiting_texts 4.0" in metrics
     go_on.set()
     thread.join()
     assert answers[0].json() == {"predictions": ["A"] * 4}
-    assert limited.server._limits.waiting_texts == 0
-    assert limited.server._limits.waiting_bytes == 0
+    assert limited.server.state.limits.waiting_texts == 0
+    assert limited.server.state.limits.waiting_bytes == 0
 
 
 def test_no_text_of_a_user_is_logged(client, monkeypatch):
@@ -200,7 +199,7 @@ def test_no_text_of_a_user_is_logged(client, monkeypatch):
     client.post(PREDICT, json={"instances": ["hidden text", 1]})
     client.get("/hidden text?hidden text")
     client.get("/v1/models/hidden text")
-    monkeypatch.setitem(app._READERS, "predict", fail_on_purpose)
+    monkeypatch.setattr(json_values, "read_json", fail_on_purpose)
     response = client.post(PREDICT, json={"instances": ["hidden text"]})
     assert "hidden" not in _refusal(response, 500)
     assert [x.get("status") for x in events] == [200, 400, 404, 404, None, 500]

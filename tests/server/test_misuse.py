@@ -5,6 +5,8 @@ import json
 import numpy as np
 import pytest
 
+from keras_bert.server import app
+
 PREDICT = "/v1/models/small:predict"
 CLASSIFY = "/v1/models/small:classify"
 REGRESS = "/v1/models/small:regress"
@@ -313,8 +315,7 @@ def test_a_text_that_was_cut_is_reported(client):
 
 
 def test_dimensions_are_checked_before_the_model_runs(client, monkeypatch):
-    signatures = client.model.versions()[0].servable.signatures
-    monkeypatch.setattr(signatures["serving_default"], "split", None)
+    monkeypatch.setattr(app, "split_rows", None)
     assert _post(client, *_embed(dimensions=4)).status_code == 400
     assert _post(client, *_embed(dimensions=2)).status_code == 500
 

@@ -1,14 +1,19 @@
 """openapi.json: it is valid, and says what the server does."""
 
+import json
 import re
 
 import jsonschema
+import numpy as np
 import pytest
 from openapi_spec_validator import validate
 from starlette.testclient import TestClient
 
+from keras_bert.server import app
 from keras_bert.server.app import App
 from keras_bert.server.config import ServerConfig
+from keras_bert.server.contract import Call, Contract
+from keras_bert.server.contracts import CONTRACTS, page
 
 
 @pytest.fixture(scope="module")
@@ -28,10 +33,47 @@ def test_the_document_is_valid(document):
 
 
 def test_every_route_has_an_answer(document, client):
-    names = {
-        x["operationId"].partition("_")[0] for *_, x in _operations(document)
-    }
-    assert names | {"", "page", "page_models"} == set(client.server._answers)
+    described = {f"{x.upper()} {path}" for path, x, _ in _operations(document)}
+    routes = {x for contract in CONTRACTS for x in contract.routes}
+    assert described == {x for x in routes if not _is_of_the_page(x)}
+
+
+def _is_of_the_page(route):
+    return route in page.CONTRACT.routes or route in page.FILES.routes
+
+
+def test_a_contract_is_a_file_and_a_line(client, monkeypatch):
+    def read(values, servable):
+        """Asks for upper case."""
+        function = servable.signatures["upper"]
+        texts = np.array([x.encode() for x in values["texts"]], object)
+
+        def write(outputs):
+            return json.dumps({values["model"]: outputs["upper"][0].decode()})
+
+        return Call("upper", function, {"text": texts}, write)
+
+    def count(request, server):
+        return json.dumps(len(server.models))
+
+    new = Contract(
+        {"POST /v9/upper": read, "GET /v9/count": count},
+        write_error=lambda refusal: {"message": refusal.sentence},
+    )
+    monkeypatch.setattr(app, "CONTRACTS", (*CONTRACTS, new))
+    with TestClient(App({"small": client.model}, ServerConfig())) as server:
+        answer = server.post("/v9/upper", json={"texts": ["a film"]})
+        assert answer.json() == {"small": "A FILM"}
+        assert server.get("/v9/count").json() == 1
+        # Also a path with another method has the errors of its contract.
+        for method, path in (("POST", "/v9/count"), ("GET", "/v9/upper")):
+            error = server.request(method, path)
+            assert error.status_code == 404
+            assert "see /docs" in error.json()["message"]
+        error = server.post("/v9/upper", json={"texts": 1, "model": "no"})
+        assert "no" in error.json()["message"]
+        assert server.post("/embed", json={"inputs": "a"}).status_code == 200
+    server.app.close()
 
 
 def _resolved(value, document):

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from small_saved_model import DESCRIPTION
 
-from keras_bert.server import app
-from keras_bert.server.signature import Servable
+from keras_bert.server import run
+from keras_bert.server.servable import Servable
 from keras_bert.server.versions import ModelVersions
 
 TYPES = {
@@ -19,11 +19,11 @@ TYPES = {
 
 def test_the_models(client, small_model):
     loading = ModelVersions("later", small_model, Servable, {})
-    client.server._models["later"] = loading
+    client.server.state.models["later"] = loading
     try:
         response = client.get("/page/models")
     finally:
-        del client.server._models["later"]
+        del client.server.state.models["later"]
     assert response.json() == {
         "models": [
             {
@@ -59,7 +59,7 @@ def test_only_the_files_of_the_page_are_served(client, path):
 
 
 def test_all_files_of_the_page_are_served(client):
-    files = [x for x in Path(app.__file__).parent.glob("page/*") if x.is_file()]
+    files = [x for x in Path(run.__file__).parent.glob("page/*") if x.is_file()]
     assert len(files) > 4
     for file in files:
         response = client.get(f"/page/{file.name}")

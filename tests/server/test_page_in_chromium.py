@@ -27,7 +27,7 @@ from keras_bert.export.pretrained import (
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.server.app import App
 from keras_bert.server.config import ServerConfig
-from keras_bert.server.signature import Servable
+from keras_bert.server.servable import Servable
 from keras_bert.server.versions import ModelVersions, polling
 
 webdriver = pytest.importorskip("selenium.webdriver")

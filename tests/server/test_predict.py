@@ -238,11 +238,11 @@ def test_the_path_is_read_in_any_case(client):
 
 
 def test_a_defect_is_not_shown(client, monkeypatch, capsys):
-    from keras_bert.server import json_requests
+    from keras_bert.server import json_values
 
     def fail(values):
         raise RuntimeError("a secret")
 
-    monkeypatch.setattr(json_requests, "read_json", fail)
+    monkeypatch.setattr(json_values, "read_json", fail)
     assert _ask(client, instances=["a"]).status_code == 500
     assert "secret" not in _ask(client, instances=["a"]).text

@@ -1,15 +1,15 @@
 """Texts -> their word pieces, in text-embeddings-inference's form."""
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from keras_bert.predict.function import Columns, Function, Spec
-from keras_bert.server.json_requests import Call, to_bytes
+from keras_bert.server.contract import Call, Values
+from keras_bert.server.contracts.vectors import prompt_of, to_rows
+from keras_bert.server.json_values import to_bytes
 from keras_bert.server.refusal import Refusal
-from keras_bert.server.vector_requests import prompt_of, to_rows
 from keras_bert.text.without_tensorflow import ListTokenizer
 
 # Each may be a piece, which has about 80 bytes in JSON.
@@ -25,12 +25,12 @@ def pieces_function(tokenizer: ListTokenizer) -> Function:
             texts, add_special_tokens=False
         )
         pieces = []
-        for text, found in zip(texts, encoded, strict=True):
+        for text, encoding in zip(texts, encoded, strict=True):
             part = [
                 f'{{"id": {id_}, "text": {json.dumps(text[start:stop])}, '
                 f'"special": false, "start": {start}, "stop": {stop}}}'
                 for id_, (start, stop) in zip(
-                    found.ids, found.offsets, strict=True
+                    encoding.ids, encoding.offsets, strict=True
                 )
             ]
             pieces.append(", ".join(part))
@@ -49,7 +49,7 @@ def special_pieces(tokenizer: ListTokenizer) -> list[str]:
     ]
 
 
-def read_tokenize(values: Mapping[str, Any], servable: Any) -> Call:
+def read_tokenize(values: Values, servable: Any) -> Call:
     """Reads a request for the pieces of texts.
 
     The texts have no prompt if the request names none.
@@ -71,8 +71,8 @@ def read_tokenize(values: Mapping[str, Any], servable: Any) -> Call:
         )
     first, last = servable.special_pieces
 
-    def write(outputs):
-        texts = outputs["pieces"]
+    def write(outputs: Columns) -> str:
+        texts = outputs["pieces"].tolist()
         if values.get("add_special_tokens") is not False:
             texts = [", ".join(filter(None, (first, x, last))) for x in texts]
         return f"[{', '.join(f'[{x}]' for x in texts)}]"

@@ -1,0 +1,60 @@
+"""What a contract declares: its routes, and the form of its errors."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from keras_bert.predict.function import Columns, Function
+from keras_bert.server.refusal import Refusal
+
+DEFAULT_SIGNATURE = "serving_default"
+Values = Mapping[str, Any]  # the JSON object in a body
+
+
+class Call(NamedTuple):
+    """What the model is asked.
+
+    Attributes:
+        name: The name of the signature.
+        function: The signature.
+        columns: Its inputs.
+        write: Makes the JSON of the answer from the outputs.
+    """
+
+    name: str
+    function: Function
+    columns: Columns
+    write: Callable[[Columns], str]
+
+
+class Forward(NamedTuple):
+    """A route whose bodies are for other routes.
+
+    Attributes:
+        path_of: Returns the path of the route that a body is for.
+    """
+
+    path_of: Callable[[Values], str]
+
+
+def _write_error(refusal: Refusal) -> dict[str, Any]:
+    return {"error": refusal.sentence}
+
+
+class Contract(NamedTuple):
+    """The routes of one kind of client.
+
+    Attributes:
+        routes: Maps "GET /path" to a function of the request and the
+            `ServerState` that returns JSON or a response, and "POST /path" to
+            a function of the body and the `Servable` that returns a `Call`.
+            `{model}` in a path is the name of a model; otherwise "model" in
+            the body is.
+        write_error: Returns the JSON value of an error.
+        checks_bodies: Whether a body must fit its schema in openapi.json.
+        needs_key: Whether a client must have the key, if there is one.
+    """
+
+    routes: Mapping[str, Any]
+    write_error: Callable[[Refusal], Any] = _write_error
+    checks_bodies: bool = True
+    needs_key: bool = True

@@ -1,0 +1,20 @@
+"""How clients ask: one file a contract, with its routes."""
+
+from keras_bert.server.contracts import (
+    cohere,
+    openai,
+    operation,
+    page,
+    tensorflow_serving,
+    text_embeddings_inference,
+)
+
+CONTRACTS = (
+    tensorflow_serving.CONTRACT,
+    openai.CONTRACT,
+    text_embeddings_inference.CONTRACT,
+    cohere.CONTRACT,
+    operation.CONTRACT,
+    page.CONTRACT,
+    page.FILES,
+)

@@ -1,0 +1,123 @@
+"""Texts -> a call for their vectors, with the prompts and sizes of the model.
+
+Several contracts ask for vectors; each writes them in its own form.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from keras_bert.predict.function import Columns
+from keras_bert.server.contract import (
+    DEFAULT_SIGNATURE,
+    Call,
+    Values,
+)
+from keras_bert.server.json_values import check_finite, shown, to_bytes
+from keras_bert.server.refusal import Refusal
+
+_EMBEDDING = "embedding"
+# What the texts are -> the names of prompts for it, the best one first, as in
+# encode_query and encode_document of sentence-transformers.
+_OF_QUERIES = ("query",)
+_OF_DOCUMENTS = ("document", "passage", "corpus")
+_PROMPTS: Mapping[Any, tuple[str, ...]] = {
+    "query": _OF_QUERIES,
+    "search_query": _OF_QUERIES,
+    "document": _OF_DOCUMENTS,
+    "passage": _OF_DOCUMENTS,
+    "search_document": _OF_DOCUMENTS,
+}
+
+
+def call_for_vectors(
+    values: Values,
+    texts: str | list[str],
+    servable: Any,
+    write: Callable[[np.ndarray, Columns], str],
+    may_cut: bool,
+) -> Call:
+    """Returns the call of the signature that makes the vectors.
+
+    Args:
+        values: Has `prompt_name`, `input_type` and `dimensions`, if given.
+        texts: One or several texts.
+        servable: The model.
+        write: Makes the JSON from the vectors and all outputs. A vector of
+            fewer `dimensions` has the length of the whole one.
+        may_cut: Whether a text may be longer than the model reads.
+    """
+    prompt = prompt_of(values, servable)
+    name = DEFAULT_SIGNATURE if prompt is None else f"embed_{prompt}"
+    function = servable.signatures.get(name)
+    if (
+        function is None
+        or _EMBEDDING not in function.outputs
+        or len(function.inputs) != 1
+    ):
+        raise Refusal(
+            f"The signature {name} of this model has no {_EMBEDDING}; export "
+            "an encoder or a model of the kind embedding."
+        )
+    whole = function.outputs[_EMBEDDING].shape[-1]
+    sizes = {*servable.description.get("sizes", []), whole}
+    size = values.get("dimensions") or whole
+    if size not in sizes:
+        raise Refusal(
+            f"dimensions is {shown(size)}, but this model gives vectors of "
+            f"{', '.join(map(str, sorted(sizes)))} numbers."
+        )
+
+    def write_vectors(outputs: Columns) -> str:
+        if not may_cut:
+            check_whole(outputs)
+        vectors = check_finite(outputs[_EMBEDDING].astype(np.float32))
+        if size != vectors.shape[1]:
+            lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+            vectors = normalized(vectors[:, :size]) * lengths
+        return write(vectors, outputs)
+
+    (input_name,) = function.inputs
+    return Call(name, function, {input_name: to_rows(texts)}, write_vectors)
+
+
+def prompt_of(values: Values, servable: Any) -> str | None:
+    """Returns the name of the prompt of a request; None for the model's own.
+
+    The request names it as `prompt_name`, or says what its texts are as
+    `input_type`. The model may have no prompt for that.
+    """
+    name, role = values.get("prompt_name"), values.get("input_type")
+    prompts = servable.description.get("prompts", {})
+    if role is None and name in (None, *prompts):
+        return name
+    if name is not None:
+        raise Refusal(
+            f"prompt_name is {shown(name)}, but this model has the prompts "
+            f"{', '.join(prompts) or '(none)'}; give one of them and no "
+            "input_type, or leave it out."
+        )
+    return next((x for x in _PROMPTS[role] if x in prompts), None)
+
+
+def to_rows(texts: str | list[str]) -> np.ndarray:
+    """Returns a text or a list of texts as bytes."""
+    texts = [texts] if isinstance(texts, str) else texts
+    return np.array([to_bytes(text) for text in texts], object)
+
+
+def normalized(vectors: np.ndarray) -> np.ndarray:
+    """Returns vectors of length 1."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.maximum(lengths, 1e-12)
+
+
+def check_whole(outputs: Columns) -> None:
+    """Raises Refusal if a text was cut."""
+    for row in np.flatnonzero(outputs.get("truncated", ())):
+        raise Refusal(
+            f"Text {row + 1} is longer than the model reads; split it, or send "
+            '"truncate": true to have its end cut off.',
+            413,
+        )

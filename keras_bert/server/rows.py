@@ -1,0 +1,164 @@
+"""The rows of a request -> parts that are answered by themselves, and back."""
+
+from collections.abc import Callable, Hashable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from keras_bert.predict.function import Columns, Function
+from keras_bert.server.refusal import Refusal
+
+# The strings of a call, unless one row has more. A call delays what comes
+# after it: of English, this is about 500 tokens.
+BYTES_PER_CALL = 2048
+# A part of a request leaves room for others in its call.
+BYTES_PER_PART = BYTES_PER_CALL // 2
+
+
+class Rows(NamedTuple):
+    """Some rows of a request.
+
+    Attributes:
+        function: Answers them, together with other requests of the queue.
+        places: Their places in the request.
+        columns: Their values, by name.
+        num_bytes: The size of their strings.
+        queue: Rows of one queue may be answered together; None if these rows
+            are answered alone.
+    """
+
+    function: Callable[[Columns], Columns]
+    places: np.ndarray
+    columns: Columns
+    num_bytes: int = 0
+    queue: Hashable = None
+
+
+class Answered(NamedTuple):
+    """What the model answered to some rows of a request.
+
+    Attributes:
+        places: Their places in the request.
+        outputs: Arrays, by name.
+        begin: When the model began.
+        batch: The seconds that the model took, and its number of rows. Of the
+            requests that share a call, only the first one has it.
+    """
+
+    places: np.ndarray
+    outputs: Columns
+    begin: float
+    batch: tuple[float, int] | None
+
+
+def split_rows(
+    function: Function, columns: Columns, max_rows: int
+) -> Iterator[Rows]:
+    """Yields the rows of a request in parts, from the shortest row on.
+
+    Raises Refusal if the inputs have different numbers of rows.
+    """
+    sizes = {name: x.shape[:1] for name, x in columns.items()}
+    if function.is_batched and len(set(sizes.values())) > 1:
+        rows = ", ".join(f"{name} {size}" for name, (size,) in sizes.items())
+        raise Refusal(f"The inputs differ in their number of rows: {rows}.")
+    if not function.is_batched or (0,) in sizes.values():
+        places = np.arange(num_rows(columns))
+        yield Rows(function.call, places, columns)
+        return
+    shape = tuple(columns[name].shape[1:] for name in function.inputs)
+    num_bytes = read_sizes(columns)
+    order = np.argsort(num_bytes, kind="stable")
+    start = 0
+    while start < len(order):
+        rising = num_bytes[order[start : start + max_rows]]
+        padded = rising * np.arange(1, len(rising) + 1)
+        num_fit = int(np.sum(padded <= BYTES_PER_PART))
+        end = start + max(num_fit, 1)
+        # A single part has all rows in their order.
+        places = np.sort(order[start:end])
+        mine = {name: x[places] for name, x in columns.items()}
+        size = int(num_bytes[places].sum())
+        queue = (function, shape)
+        yield Rows(function.call, places, mine, size, queue)
+        start = end
+
+
+def join_rows(
+    function: Function, answered: list[Answered]
+) -> dict[str, np.ndarray]:
+    """Returns the outputs of all rows, in the order of the request."""
+    outputs = dict(answered[0].outputs)
+    if len(answered) > 1:
+        places = np.concatenate([part.places for part in answered])
+        order = np.argsort(places)
+        for name in outputs:
+            whole = _stacked([part.outputs[name] for part in answered])
+            if len(whole) != len(order):
+                raise Refusal(
+                    f"The output {name!r} has no rows, so a request must "
+                    "fit into one batch; send one text at a time."
+                )
+            outputs[name] = whole[order]
+    return outputs | _cut(
+        {name: outputs[name] for name in function.padded_outputs}
+    )
+
+
+def _stacked(arrays: list[np.ndarray]) -> np.ndarray:
+    """Joins rows of different widths: "" and 0 are the padding."""
+    shape = np.max([x.shape[1:] for x in arrays], axis=0, initial=0)
+    padded = []
+    for array in arrays:
+        missing = [(0, size) for size in shape - array.shape[1:]]
+        fill = b"" if array.dtype == object else 0
+        padded.append(np.pad(array, [(0, 0), *missing], constant_values=fill))
+    return np.concatenate(padded)
+
+
+def _cut(outputs: Columns) -> dict[str, np.ndarray]:
+    """Drops the last columns that are padding in all outputs of their width.
+
+    Other rows of the batch, of another request, may have been wider.
+    """
+    used: dict[int, int] = {}
+    for array in outputs.values():
+        is_filled = array.astype(bool)  # not "", not 0
+        axes = tuple(i for i in range(array.ndim) if i != 1)
+        columns = np.flatnonzero(is_filled.any(axis=axes))
+        width = array.shape[1]
+        used[width] = max(used.get(width, 0), *(columns + 1), 0)
+    return {name: x[:, : used[x.shape[1]]] for name, x in outputs.items()}
+
+
+def num_rows(columns: Columns) -> int:
+    """Returns how many rows a request has; a single value is a row."""
+    return max(x.shape[0] if x.ndim else 1 for x in columns.values())
+
+
+def reads_per_row(columns: Columns) -> int:
+    """Returns how often the text of a row is read.
+
+    That is once, or with each entry of the list beside it, as a context is
+    with each ending.
+    """
+    widths = [x.shape[1] for x in columns.values() if x.ndim == 2]
+    has_texts = any(x.ndim == 1 for x in columns.values())
+    return max(widths, default=1) if has_texts else 1
+
+
+def read_sizes(
+    columns: Columns, length: Callable[[bytes], int] = len
+) -> np.ndarray:
+    """Returns how much is read of the strings of each row, by default bytes."""
+    sizes = np.zeros(num_rows(columns), int)
+    reads = reads_per_row(columns)
+    for column in columns.values():
+        if column.dtype == object:
+            column = np.atleast_1d(column)
+            lengths = np.array([length(x) for x in column.ravel()], int)
+            lengths = lengths.reshape(column.shape)
+            times = reads if column.ndim == 1 else 1
+            rows = lengths.sum(axis=tuple(range(1, column.ndim)))
+            sizes[: len(rows)] += times * rows
+    return sizes

@@ -1,0 +1,60 @@
+"""The folder of a version -> its functions, loaded and warmed up."""
+
+import contextlib
+from pathlib import Path
+
+import numpy as np
+
+from keras_bert.errors import InputError
+from keras_bert.predict.function import Function
+from keras_bert.predict.load_functions import load_functions
+from keras_bert.predict.versions import read_description
+from keras_bert.server.contracts.tokenization import (
+    pieces_function,
+    special_pieces,
+)
+from keras_bert.text.without_tensorflow import ListTokenizer
+
+# It fills most of a sequence. The first answer of a model takes seconds.
+_WARM_UP_TEXT = b"warm up " * 60
+
+
+class Servable:
+    """A version in memory.
+
+    Attributes:
+        signatures: Maps names to a `Function`.
+        description: What `assets/model.json` says; empty if there is none.
+        pieces: A `Function` that finds the word pieces of texts; None if there
+            is no vocabulary.
+        special_pieces: The pieces before and after a text.
+    """
+
+    def __init__(self, folder: Path):
+        """Loads a version, and asks each signature that takes strings.
+
+        Raises what the engine raises if anything fails.
+        """
+        tokenizer = self.pieces = None
+        # Folders of before have no names for other special tokens.
+        with contextlib.suppress(FileNotFoundError, InputError):
+            tokenizer = ListTokenizer.from_folder(folder / "assets")
+            self.special_pieces = special_pieces(tokenizer)
+            self.pieces = pieces_function(tokenizer)
+        self.signatures = load_functions(folder, tokenizer=tokenizer)
+        self.description = read_description(folder)
+        for function in self.signatures.values():
+            _warm_up(function)
+
+
+def _warm_up(function: Function) -> None:
+    """Answers a text, if the function takes strings."""
+    texts = {
+        name: np.full([x or 1 for x in spec.shape], _WARM_UP_TEXT, object)
+        for name, spec in function.inputs.items()
+        if spec.dtype == object and spec.shape is not None
+    }
+    if texts.keys() == function.inputs.keys():
+        # Not every signature reads any string.
+        with contextlib.suppress(InputError):
+            function.call(texts)

@@ -1,0 +1,68 @@
+"""What the routes of a server share: its models, limits and counters."""
+
+import time
+from collections.abc import Mapping
+
+from starlette.requests import Request
+
+from keras_bert.server.config import ServerConfig
+from keras_bert.server.json_values import shown
+from keras_bert.server.limits import Limits
+from keras_bert.server.metrics import Metrics
+from keras_bert.server.refusal import Refusal
+from keras_bert.server.versions import ModelVersions, not_servable
+
+
+class ServerState:
+    """What the routes of a server share.
+
+    Attributes:
+        models: The models by name.
+        config: The settings.
+        limits: Counts what is in the server.
+        metrics: The counters.
+        started: When the server started, in seconds.
+        is_stopping: Whether /readyz says that the server is about to end.
+    """
+
+    def __init__(
+        self, models: Mapping[str, ModelVersions], config: ServerConfig
+    ):
+        self.models = models
+        self.config = config
+        self.limits = Limits(config)
+        self.metrics = Metrics(self.limits, models.values())
+        self.started = int(time.time())
+        self.is_stopping = False
+
+    def model_in_path(
+        self, request: Request
+    ) -> tuple[ModelVersions, int | None]:
+        """Returns the model, and the number of a version or None."""
+        names = request.path_params
+        model = self.models.get(names["model"])
+        number = int(names["version"]) if names["version"] else None
+        if model is None:
+            raise not_servable(names["model"][:100], number)
+        request.scope["record"]["model"] = model.name
+        label = names["label"]
+        return model, model.number_of(label) if label else number
+
+    def model_named(self, request: Request, name: object) -> ModelVersions:
+        """Returns the model; a server with one model needs no name."""
+        if name is None and len(self.models) == 1:
+            (name,) = self.models
+        model = self.models.get(name) if isinstance(name, str) else None
+        known = ", ".join(self.models)
+        if name is None:
+            raise Refusal(
+                f"This server has the models {known}; name one as model.", 404
+            )
+        if model is None:
+            raise Refusal(
+                f"The model {shown(name)} does not exist; this server has "
+                f"{known}.",
+                404,
+            )
+        request.scope["record"]["model"] = model.name
+        return model
