@@ -40,35 +40,36 @@ def check_distillation(
                     f"{name} needs a teacher; give a fine-tuned model."
                 )
         return
-    found = finetuned_checkpoint(teacher)
-    its_kind, its_config = read_kind(found)
-    its_config.check_max_seq_length(kind.spec.settings.max_seq_length)
-    its_tokenizer, tokenizer = its_kind.tokenizer, kind.tokenizer
-    its_windows, windows = (
+    checkpoint = finetuned_checkpoint(teacher)
+    teacher_kind, teacher_config = read_kind(checkpoint)
+    teacher_config.check_max_seq_length(kind.spec.settings.max_seq_length)
+    teacher_tokenizer, tokenizer = teacher_kind.tokenizer, kind.tokenizer
+    teacher_windows, windows = (
         getattr(x.spec.settings, "window_pooling", None)
-        for x in (its_kind, kind)
+        for x in (teacher_kind, kind)
     )
-    for name, its_value, value in (
-        ("kind", its_kind.name, kind.name),
-        ("labels", its_kind.spec.labels, kind.spec.labels),
-        ("text_fields", its_kind.spec.text_fields, kind.spec.text_fields),
-        ("tokenizer settings", its_tokenizer.settings, tokenizer.settings),
-        ("window_pooling", its_windows, windows),
+    for name, teacher_value, value in (
+        ("kind", teacher_kind.name, kind.name),
+        ("labels", teacher_kind.spec.labels, kind.spec.labels),
+        ("text_fields", teacher_kind.spec.text_fields, kind.spec.text_fields),
+        ("tokenizer settings", teacher_tokenizer.settings, tokenizer.settings),
+        ("window_pooling", teacher_windows, windows),
     ):
-        if its_value != value:
+        if teacher_value != value:
             raise InputError(
-                f"The teacher {found.folder} has the {name} {its_value!r}, but "
-                f"the task has {value!r}; give a model of this task."
+                f"The teacher {checkpoint.folder} has the {name} "
+                f"{teacher_value!r}, but the task has {value!r}; give a model "
+                "of this task."
             )
-    if its_tokenizer.vocab != tokenizer.vocab:
+    if teacher_tokenizer.vocab != tokenizer.vocab:
         raise InputError(
-            f"The teacher {found.folder} has another vocabulary than the "
+            f"The teacher {checkpoint.folder} has another vocabulary than the "
             "network; start from random weights with the teacher's vocab.txt, "
             "or from a checkpoint that has this vocabulary."
         )
     for which, network, numbers in (
         ("network", bert_config, layers.keys()),
-        ("teacher", its_config, layers.values()),
+        ("teacher", teacher_config, layers.values()),
     ):
         if max(numbers, default=0) > network.num_hidden_layers:
             raise InputError(
@@ -90,31 +91,34 @@ def distill(
     states gets the output `hidden_i`. The labels have the weights of the task's
     labels; hidden states have the weight 1 at every token.
     """
-    found = finetuned_checkpoint(teacher)
-    its_kind, its_config = read_kind(found)
-    large = its_kind.build_model(its_config)
-    load_whole(large, found)
-    _check_outputs(model, large, kind)
+    checkpoint = finetuned_checkpoint(teacher)
+    teacher_kind, teacher_config = read_kind(checkpoint)
+    teacher_model = teacher_kind.build_model(teacher_config)
+    load_whole(teacher_model, checkpoint)
+    _check_outputs(model, teacher_model, kind)
     layers = parse_layer_map(config.hidden_layer_map)
     network = model
     if layers:
         network = with_hidden_states(model, layers)
-        large = with_hidden_states(large, set(layers.values()))
+        teacher_model = with_hidden_states(teacher_model, set(layers.values()))
     hidden = {f"hidden_{i}": f"hidden_{j}" for i, j in layers.items()}
     soft = {f"soft_{name}": name for name in kind.objectives}
     learned = {**soft, **hidden}
     outputs = dict(network.output)
     for name, like in hidden.items():
-        outputs[name] = _project(name, outputs[name], large.output[like])
+        outputs[name] = _project(
+            name, outputs[name], teacher_model.output[like]
+        )
     for name, like in soft.items():
         outputs[name] = outputs[like]
     network = keras.Model(network.input, outputs, name=model.name)
-    large = keras.Model(
-        large.input, {name: large.output[name] for name in learned.values()}
+    teacher_model = keras.Model(
+        teacher_model.input,
+        {name: teacher_model.output[name] for name in learned.values()},
     )
 
     def labels(features):
-        outputs = large(features, training=False)
+        outputs = teacher_model(features, training=False)
         return {name: outputs[like] for name, like in learned.items()}
 
     def weights(features, weights):
@@ -139,18 +143,21 @@ def distill(
     return Teaching(network, objectives, labels, weights)
 
 
-def _check_outputs(model, large, kind):
+def _check_outputs(model, teacher_model, kind):
     for name in kind.objectives:
-        if name not in large.output:
+        if name not in teacher_model.output:
             raise InputError(
                 f"The teacher has no output {name}, which the network has; "
                 "give a teacher with the same settings of the kind."
             )
-        shape, its_shape = model.output[name].shape, large.output[name].shape
-        if shape != its_shape:
+        shape, teacher_shape = (
+            model.output[name].shape,
+            teacher_model.output[name].shape,
+        )
+        if shape != teacher_shape:
             raise InputError(
-                f"The {name} of the teacher have the shape {its_shape}, but "
-                f"the network has {shape}; give a teacher with this shape."
+                f"The {name} of the teacher have the shape {teacher_shape}, "
+                f"but the network has {shape}; give a teacher with this shape."
             )
 
 

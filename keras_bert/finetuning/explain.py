@@ -11,7 +11,6 @@ import tensorflow as tf
 
 from keras_bert.errors import InputError
 from keras_bert.kinds.kind import Kind
-from keras_bert.kinds.multilabel import MultiLabel
 from keras_bert.kinds.text_kind import TextKind
 from keras_bert.tasks.base import Row
 from keras_bert.training.distribution import require_tensorflow
@@ -137,7 +136,8 @@ def explain_row(
     place = labels.index(label) if label is not None else 0
 
     def score(logits):
-        if len(labels) < 2 or isinstance(kind, MultiLabel):
+        # Labels in a list do not exclude each other.
+        if len(labels) < 2 or kind.label_is_list:
             return logits[:, place]
         others = [i for i in range(len(labels)) if i != place]
         others = tf.reduce_logsumexp(tf.gather(logits, others, axis=1), axis=1)

@@ -10,7 +10,11 @@ from absl import logging
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.kinds import network_calls
-from keras_bert.kinds.embedding.losses import NEEDS, check_rows, objective
+from keras_bert.kinds.embedding.losses import (
+    REQUIREMENTS,
+    check_rows,
+    objective,
+)
 from keras_bert.kinds.embedding.sentence_transformers import read_settings
 from keras_bert.kinds.embedding.settings import EmbeddingSettings
 from keras_bert.kinds.fields import encode_texts, find_number, numbered
@@ -92,7 +96,7 @@ class Embedding(Kind):
         self._preprocessor = text_preprocessor(spec.settings, tokenizer)
         self._in_windows = spec.settings.in_windows
         self._prompt = spec.settings.prompt()
-        self._needs = NEEDS[spec.settings.loss]
+        self._requirements = REQUIREMENTS[spec.settings.loss]
         self._label_size: int | None = None  # of vectors to learn
         self.objectives = {"embeddings": objective(spec.settings)}
         self.batches_by_length = spec.settings.loss != "cosent"
@@ -131,25 +135,25 @@ class Embedding(Kind):
                 self._prompt,
             )
         first = [next(iter(rows))]
-        form = check_rows(first, self.spec.text_fields, labeled=True)
-        self._needs.check(form, f"loss {settings.loss}")
+        row_format = check_rows(first, self.spec.text_fields, labeled=True)
+        self._requirements.check(row_format, f"loss {settings.loss}")
         if settings.loss == "vector":
             self._label_size = _vectors(first).shape[1]
         return {}
 
     def encode(self, rows, *, labeled):
         """Rows that do not fit the loss get no labels."""
-        form = check_rows(rows, self.spec.text_fields, labeled=labeled)
-        texts = [row[field] for row in rows for field in form.fields]
+        row_format = check_rows(rows, self.spec.text_fields, labeled=labeled)
+        texts = [row[field] for row in rows for field in row_format.fields]
         packed = encode_texts(
             [{"text": self._prompt + text} for text in texts],
             ("text",),
             self._preprocessor,
         )
         labels = {}
-        if labeled and self._needs.fit(form):
+        if labeled and self._requirements.fit(row_format):
             labels["embeddings"] = self._labels(rows, texts)
-        examples = packed.grouped(len(form.fields), labels)
+        examples = packed.grouped(len(row_format.fields), labels)
         for name, values in labels.items():  # a vector has one weight
             examples.weights[name] = tf.ones(values.shape[:2])
         return examples
@@ -174,12 +178,12 @@ class Embedding(Kind):
 
         Raises InputError if the rows do not fit the metrics of the task.
         """
-        form = check_rows(rows, self.spec.text_fields, labeled=True)
+        row_format = check_rows(rows, self.spec.text_fields, labeled=True)
         for metric in self.spec.metrics:
-            NEEDS[metric].check(form, f"metric {metric}")
-        if NEEDS["vector"].fit(form):
+            REQUIREMENTS[metric].check(row_format, f"metric {metric}")
+        if REQUIREMENTS["vector"].fit(row_format):
             return _vectors(rows)
-        return _numbers(rows) if form.has_label else [None] * len(rows)
+        return _numbers(rows) if row_format.has_label else [None] * len(rows)
 
     def predicted(self, answers):
         return [next(x[n] for n in _ANSWERS if n in x) for x in answers]

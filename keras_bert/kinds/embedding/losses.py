@@ -169,7 +169,7 @@ def _equal(rows, columns):
     return rows[:, None] == columns[None, :]
 
 
-class Form(NamedTuple):
+class RowFormat(NamedTuple):
     """What all rows of a data set have in common.
 
     Attributes:
@@ -185,33 +185,39 @@ class Form(NamedTuple):
         return f"the texts {', '.join(self.fields)} and {label}"
 
 
-class Needs(NamedTuple):
-    """The forms that a loss or a metric takes, also in words."""
+class RowRequirements(NamedTuple):
+    """The formats that a loss or a metric takes, also in words."""
 
     words: str
     num_texts: range
     has_label: bool
 
-    def fit(self, form: Form) -> bool:
-        has_texts = len(form.fields) in self.num_texts
-        return has_texts and form.has_label == self.has_label
+    def fit(self, row_format: RowFormat) -> bool:
+        has_texts = len(row_format.fields) in self.num_texts
+        return has_texts and row_format.has_label == self.has_label
 
-    def check(self, form: Form, name: str) -> None:
+    def check(self, row_format: RowFormat, name: str) -> None:
         """Raises InputError, which names the loss or metric, if not."""
-        if not self.fit(form):
+        if not self.fit(row_format):
             raise InputError(
                 f"The {name} needs rows with {self.words}, but the rows have "
-                f"{form}; check the task and its reader."
+                f"{row_format}; check the task and its reader."
             )
 
 
 # A row has up to ten texts.
-PAIRS = Needs("two or more texts and no label", range(2, 11), False)
-SCORED_PAIRS = Needs("two texts and a number as the label", range(2, 3), True)
-TRIPLETS = Needs("three or more texts and no label", range(3, 11), False)
-VECTORS = Needs("one text and a vector as the label", range(1, 2), True)
+PAIRS = RowRequirements("two or more texts and no label", range(2, 11), False)
+SCORED_PAIRS = RowRequirements(
+    "two texts and a number as the label", range(2, 3), True
+)
+TRIPLETS = RowRequirements(
+    "three or more texts and no label", range(3, 11), False
+)
+VECTORS = RowRequirements(
+    "one text and a vector as the label", range(1, 2), True
+)
 # By loss or metric.
-NEEDS = {
+REQUIREMENTS = {
     "multiple_negatives": PAIRS,
     "cosent": SCORED_PAIRS,
     "triplet": TRIPLETS,
@@ -225,14 +231,14 @@ NEEDS = {
 
 def check_rows(
     rows: Sequence[Row], text_fields: tuple[str, ...], *, labeled: bool
-) -> Form:
-    """Returns the form of rows, which may not be empty.
+) -> RowFormat:
+    """Returns the format of rows, which may not be empty.
 
     If they are not `labeled`, any labels are ignored. Raises InputError if a
     text is wrong, if a row lacks a text field before another one, or if the
-    rows differ in their form.
+    rows differ in their format.
     """
-    first: tuple[int, Form] | None = None
+    first: tuple[int, RowFormat] | None = None
     for number, row in numbered(rows):
         fields = tuple(field for field in text_fields if field in row)
         if not fields or fields != text_fields[: len(fields)]:
@@ -242,12 +248,12 @@ def check_rows(
                 f"{', '.join(row)}; a row has the first of the text_fields "
                 f"{', '.join(text_fields)}."
             )
-        form = Form(fields, labeled and "label" in row)
-        first = first or (number, form)
-        if form != first[1]:
+        row_format = RowFormat(fields, labeled and "label" in row)
+        first = first or (number, row_format)
+        if row_format != first[1]:
             raise InputError(
-                f"Example {number} has {form}, but example {first[0]} has "
-                f"{first[1]}; all rows of a data set must have the same."
+                f"Example {number} has {row_format}, but example {first[0]} "
+                f"has {first[1]}; all rows of a data set must have the same."
             )
         for field in fields:
             check_text(row[field], f"The {field} of example {number}")
