@@ -99,7 +99,7 @@ class BertConfig(CheckedSettings):
     layer_norm_eps: float = setting(1e-12, minimum=0)
     directionality: str = setting("bidi", choices=DIRECTIONALITIES)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         if self.hidden_size % self.num_attention_heads:
             raise InputError(

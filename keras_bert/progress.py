@@ -6,7 +6,7 @@ import logging
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from logging import BASIC_FORMAT
 from pathlib import Path
 from typing import Self
@@ -48,7 +48,7 @@ class Progress:
     initial: int = 0
     bar: bool = True
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self._done = self.initial
         in_notebook = type(sys.stderr).__module__ == "ipykernel.iostream"
         can_draw = in_notebook or sys.stderr.isatty()
@@ -70,7 +70,7 @@ class Progress:
         self._open.callback(self._bar.close)
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: object) -> None:
         self._open.close()
 
     def update(self, num_done: int, **figures: float) -> None:
@@ -85,7 +85,7 @@ class Progress:
             self._last_line = now
             absl_logging.info("%s", self._line(now - self._start, shown))
 
-    def _line(self, seconds, shown):
+    def _line(self, seconds: float, shown: Mapping[str, str]) -> str:
         total = f" of {self.total:,}" if self.total else ""
         parts = [f"{self.description}: {self._done:,}{total} {self.unit}"]
         parts += [f"{name} {value}" for name, value in shown.items()]
@@ -121,8 +121,8 @@ def shown_log() -> Iterator[None]:
         logger.propagate = True
 
 
-def _is_set_up(logger):
-    return (
+def _is_set_up(logger: logging.Logger) -> bool:
+    return bool(
         not flags.FLAGS["verbosity"].using_default_value
         or logger.level != logging.NOTSET
         or logger.handlers
@@ -139,13 +139,13 @@ def _is_set_up(logger):
 class _BesideBars(logging.Handler):
     """Writes lines to standard error, above the progress bars."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.setFormatter(PythonFormatter())
 
-    def filter(self, record):
+    def filter(self, record: logging.LogRecord) -> bool:
         is_ours = Path(__file__).parent in Path(record.pathname).parents
         return is_ours or record.levelno > logging.INFO
 
-    def emit(self, record):
+    def emit(self, record: logging.LogRecord) -> None:
         tqdm.write(self.format(record), file=sys.stderr)

@@ -8,6 +8,8 @@ our classes takes time.
 
 import importlib.util
 import sys
+from collections.abc import Callable
+from typing import Any
 
 # Our saved classes, by the module that registers them.
 _CLASSES = {
@@ -38,7 +40,7 @@ def register_with_keras() -> None:
         sys.meta_path.insert(0, _KerasFinder())
 
 
-def _register(keras):
+def _register(keras: Any) -> None:
     registered = keras.saving.get_custom_objects()
     for module, names in _CLASSES.items():
         for name in names.split():
@@ -49,10 +51,10 @@ def _register(keras):
             register(_loss(name))
 
 
-def _loss(name):
+def _loss(name: str) -> Callable:
     """Returns a function that imports the one of `training.losses`."""
 
-    def loss(labels, outputs):
+    def loss(labels: Any, outputs: Any) -> Any:
         losses = importlib.import_module("keras_bert.training.losses")
         return getattr(losses, name)(labels, outputs)
 
@@ -63,11 +65,11 @@ def _loss(name):
 class _StandIn:
     """Imports its class when Keras makes the first object of it."""
 
-    def __init__(self, module, name):
+    def __init__(self, module: str, name: str):
         self._module = f"keras_bert.{module}"
         self._name = name
 
-    def from_config(self, config):
+    def from_config(self, config: dict[str, Any]) -> Any:
         module = importlib.import_module(self._module)  # replaces the stand-in
         return getattr(module, self._name).from_config(config)
 
@@ -77,18 +79,18 @@ class _KerasFinder:
 
     _is_searching = False
 
-    def find_spec(self, name, path=None, target=None):
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         if name != "keras" or self._is_searching:
             return None
         self._is_searching = True
         try:
-            spec = importlib.util.find_spec(name)
+            spec: Any = importlib.util.find_spec(name)
         finally:
             self._is_searching = False
         if spec is not None:
             execute = spec.loader.exec_module
 
-            def execute_and_register(module):
+            def execute_and_register(module: Any) -> None:
                 execute(module)
                 _register(module)
 

@@ -65,7 +65,7 @@ class ExportConfig(CheckedSettings):
         """Whether texts of the task may be needed."""
         return self.precision == "int8" and self.format in ("openvino", "auto")
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         known = PRECISIONS.get(self.format, _PRECISIONS)
         if self.precision not in known:

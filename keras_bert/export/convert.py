@@ -150,7 +150,9 @@ def convert_checkpoint(
         write_dense_modules(folder, dense)
 
 
-def _tokenizer_files(checkpoint, vocab_file, to, length):
+def _tokenizer_files(
+    checkpoint: Checkpoint, vocab_file: Path, to: str, length: int
+) -> dict[str, str]:
     settings = resolve_tokenizer_settings(checkpoint, vocab_file)
     tokenizer = TokenizerBase.from_settings(vocab_file, settings)
     if to == "google_tf1":
@@ -171,14 +173,16 @@ def _tokenizer_files(checkpoint, vocab_file, to, length):
     return texts
 
 
-def _task_of_other_library(checkpoint, config):
+def _task_of_other_library(
+    checkpoint: Checkpoint, config: BertConfig
+) -> dict[str, str]:
     """Returns the text of a task.json, by this name, if there is a task."""
     if not has_spec(checkpoint):
         return {}
     return {"task.json": spec_to_json(find_spec(checkpoint, config))}
 
 
-def _task_beside(checkpoint, config):
+def _task_beside(checkpoint: Checkpoint, config: BertConfig) -> Any:
     """Returns the labels, and what else a config.json says of the kind."""
     if checkpoint.task:
         task = read_task_file(checkpoint.folder / "task.json")
@@ -190,7 +194,7 @@ def _task_beside(checkpoint, config):
     return spec.labels, get_kind(spec.kind).hub.config_values(spec.settings)
 
 
-def _warn_if_google_lacks(config):
+def _warn_if_google_lacks(config: BertConfig) -> None:
     """Warns of values for which google-research/bert has no code."""
     for name in ("directionality", "layer_norm_eps"):
         value = getattr(config, name)

@@ -55,9 +55,9 @@ def export_fastest(
                 measured[name] = str(error)
         if not models:
             raise InputError(str(next(iter(measured.values()))))
-        found = _measure(models)
-        measured |= found
-        times = {name: math.prod(x.values()) for name, x in found.items()}
+        milliseconds = _measure(models)
+        measured |= milliseconds
+        times = {x: math.prod(y.values()) for x, y in milliseconds.items()}
         fastest = min(times, key=times.__getitem__)
         with new_version(export_dir, fastest) as written:
             source = models[fastest].folder
@@ -70,8 +70,8 @@ def export_fastest(
     return written.path, measured
 
 
-def _measure(models):
-    found: dict[str, dict[str, float]] = {name: {} for name in models}
+def _measure(models: dict[str, ServedModel]) -> dict[str, dict[str, float]]:
+    milliseconds: dict[str, dict[str, float]] = {x: {} for x in models}
     for case, (num_texts, num_words) in _CASES.items():
         text = " ".join(["word"] * num_words)
         best = dict.fromkeys(models, math.inf)
@@ -86,5 +86,5 @@ def _measure(models):
                 model.answer([request] * num_texts)
                 best[name] = min(best[name], time.perf_counter() - start)
         for name, seconds in best.items():
-            found[name][case] = round(1000 * seconds, 3)
-    return found
+            milliseconds[name][case] = round(1000 * seconds, 3)
+    return milliseconds

@@ -138,7 +138,9 @@ def export_finetuned(
     return version.path
 
 
-def _inputs(kind, rows):
+def _inputs(
+    kind: Kind, rows: Sequence[Mapping[str, Any]]
+) -> list[dict[str, tf.Tensor]]:
     """Returns the inputs of the network, one example after the other."""
     examples = kind.encode(rows, labeled=False)
     indices = tf.range(len(examples.rows))[:, None]
@@ -164,16 +166,16 @@ def in_bfloat16(
     return copy
 
 
-def _check(model, network, kind):
+def _check(model: keras.Model, network: Any, kind: Kind) -> None:
     """Raises an error if the outputs differ from the model's."""
     shape = [2, 3, 5][-len(kind.id_signature(model).inputs[0].shape) :]
     ids = np.random.default_rng(0).integers(0, kind.tokenizer.vocab_size, shape)
     inputs = [tf.constant(x, tf.int32) for x in (ids, ids * 0 + 1, ids * 0)]
     expected = kind.id_signature(model).function(*inputs)
-    found = kind.id_signature(network).function(*inputs)
+    exported = kind.id_signature(network).function(*inputs)
     for name, values in expected.items():
         values = np.asarray(values, "float64")
-        error = np.abs(np.asarray(found[name], "float64") - values).max()
+        error = np.abs(np.asarray(exported[name], "float64") - values).max()
         if not error <= _TOLERANCE * max(1.0, np.abs(values).max()):
             raise RuntimeError(
                 f"The exported network differs by {error:.1e} in {name}."

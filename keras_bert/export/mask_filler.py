@@ -13,7 +13,7 @@ from keras_bert.errors import InputError, check_count
 from keras_bert.kinds.fields import check_text
 from keras_bert.kinds.network_calls import call_in_pieces
 from keras_bert.models.pretraining import build_pretraining_model
-from keras_bert.text.packing import pack_segments
+from keras_bert.text.packing import Packed, pack_segments
 from keras_bert.text.tokenizer import BertTokenizer
 
 # Each [MASK] takes the memory of a number for each word piece. A text may
@@ -98,7 +98,7 @@ class MaskFiller:
             **packed.truncation_info(),
         }
 
-    def _pack(self, texts):
+    def _pack(self, texts: tf.Tensor) -> Packed:
         tokenizer = self.tokenizer
         # The tokenizer would split the name of [MASK] like any other text.
         parts = tf.strings.split(texts, tokenizer.special_tokens.mask)
@@ -177,10 +177,10 @@ def load_mask_filler(
         FileNotFoundError: If the checkpoint, config or vocabulary is missing.
         InputError: If it has no masked-LM head.
     """
-    found = Checkpoint.of(checkpoint)
-    bert_config, tokenizer = load_config_and_tokenizer(found)
+    loaded = Checkpoint.of(checkpoint)
+    bert_config, tokenizer = load_config_and_tokenizer(loaded)
     model = build_pretraining_model(bert_config, next_sentence=False)
-    load_whole(model, found)
+    load_whole(model, loaded)
     length = max_seq_length or bert_config.max_position_embeddings
     bert_config.check_max_seq_length(length)
     return MaskFiller(model, tokenizer, max_seq_length=length, top_k=top_k)

@@ -126,7 +126,7 @@ def network_section(
     )
 
 
-def _list(values):
+def _list(values: Mapping[str, Any]) -> str:
     return "\n".join(
         f"- {name}: `{f'{value:.4g}' if isinstance(value, float) else value}`"
         for name, value in values.items()

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from logging import getLogger
 from pathlib import Path
+from typing import Any
 
 import keras
 import numpy as np
@@ -112,7 +113,7 @@ def write_openvino(
         )
 
 
-def _fuse_layer_norms(network):
+def _fuse_layer_norms(network: Any) -> None:
     """Writes each layer norm of an OpenVINO network as MVN, gamma and beta.
 
     Keras computes x * scale - mean * scale + beta with scale = gamma / std, a
@@ -123,7 +124,7 @@ def _fuse_layer_norms(network):
     operations = import_engine("openvino.opset13", "openvino")
     replace_node = import_engine("openvino.utils", "openvino").replace_node
 
-    def pattern(name, *inputs):
+    def pattern(name: str, *inputs: Any) -> Any:
         return passes.WrapType(f"opset1.{name}", list(inputs))
 
     x, axes, epsilon, power, gamma, minus, beta = (
@@ -139,24 +140,24 @@ def _fuse_layer_norms(network):
     shift = passes.Or([pattern("Add", shift, beta), shift])
     output = pattern("Add", pattern("Multiply", x, scale), shift)
 
-    def replace(match):
-        found = match.get_pattern_value_map()
+    def replace(match: Any) -> bool:
+        values = match.get_pattern_value_map()
 
-        def number(part):
-            return found[part].get_node().data.item()
+        def number(part: Any) -> float:
+            return values[part].get_node().data.item()
 
         if (number(power), number(minus)) != (-0.5, -1.0):
             return False
         normalized = operations.mvn(
-            found[x],
-            found[axes],
+            values[x],
+            values[axes],
             normalize_variance=True,
             eps=number(epsilon),
             eps_mode="inside_sqrt",
         )
-        result = operations.multiply(normalized, found[gamma])
-        if beta in found:
-            result = operations.add(result, found[beta])
+        result = operations.multiply(normalized, values[gamma])
+        if beta in values:
+            result = operations.add(result, values[beta])
         root = match.get_match_root()
         result.set_friendly_name(root.get_friendly_name())
         replace_node(root, result)
@@ -169,7 +170,7 @@ def _fuse_layer_norms(network):
     manager.run_passes(network)
 
 
-def _lacking(engine, model):
+def _lacking(engine: str, model: keras.Model) -> InputError:
     return InputError(
         f"{engine} lacks an operation of the network {model.name}; choose "
         "another format, such as onnx."
@@ -184,7 +185,7 @@ WRITERS: dict[str, Callable[..., None]] = {
 }
 
 
-def _to_function(model):
+def _to_function(model: keras.Model) -> Any:
     """Returns a function of the inputs, in their order."""
     specs = _to_specs(model)
     return tf.function(
@@ -194,14 +195,14 @@ def _to_function(model):
     )
 
 
-def _to_specs(model):
+def _to_specs(model: keras.Model) -> dict[str, tf.TensorSpec]:
     return {
         name: tf.TensorSpec(x.shape, x.dtype, name)
         for name, x in model.input.items()
     }
 
 
-def _to_onnx(model, fuses_gelu):
+def _to_onnx(model: keras.Model, fuses_gelu: bool) -> Any:
     """Converts the graph without its weights, and adds them at the end.
 
     tf2onnx copies a graph dozens of times, which takes 23 GB for the weights
@@ -214,7 +215,7 @@ def _to_onnx(model, fuses_gelu):
     trainable, other = model.trainable_variables, model.non_trainable_variables
     weights = {f"weight_{i}": x for i, x in enumerate(trainable + other)}
 
-    def call(*tensors):
+    def call(*tensors: tf.Tensor) -> dict[str, tf.Tensor]:
         values = tensors[len(inputs) :]
         outputs, _ = model.stateless_call(
             values[: len(trainable)],
@@ -247,7 +248,9 @@ def _to_onnx(model, fuses_gelu):
     return network
 
 
-def _erfc(fuses_gelu, graph, node, name, args):
+def _erfc(
+    fuses_gelu: bool, graph: Any, node: Any, name: str, args: Any
+) -> None:
     """Replaces erfc(x), which tf2onnx does not know, by 1 - erf(x).
 
     With `fuses_gelu`, erfc(-x * c) becomes 1 + erf(x / (1 / c)). ONNX Runtime

@@ -63,14 +63,17 @@ def quantize(network: Any) -> Any:
         for x in graph.initializer
         if len(x.dims) == 2 and x.data_type == onnx.TensorProto.FLOAT
     }
-    nodes, replaced, added, quantized = [], set(), {}, set()
+    nodes: list[Any] = []
+    added: dict[str, np.ndarray] = {}
+    replaced: set[str] = set()
+    quantized: set[str] = set()
 
-    def call(function, inputs, outputs):
+    def call(function: str, inputs: list[str], outputs: Any) -> None:
         nodes.append(
             onnx.helper.make_node(function, inputs, outputs, domain="int8")
         )
 
-    def rounded(name, axis, largest):
+    def rounded(name: str, axis: int, largest: int) -> list[str]:
         """Returns the names of a weight in 8 bits and of its scales."""
         replaced.add(name)
         values = weights[name]

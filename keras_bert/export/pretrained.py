@@ -68,33 +68,36 @@ def export_pretrained(
         (12, 5)
     """
     config = config or PretrainedExportConfig()
-    found = Checkpoint.of(checkpoint)
-    if has_spec(found) and find_spec(found, found.config).kind == "embedding":
+    source = Checkpoint.of(checkpoint)
+    if (
+        has_spec(source)
+        and find_spec(source, source.config).kind == "embedding"
+    ):
         raise InputError(
-            f"{found.folder} is a model of the kind embedding; export it with "
+            f"{source.folder} is a model of the kind embedding; export it with "
             "load_finetuned(folder).export(export_dir)."
         )
-    if config.pooling == "pooled" and "pooler" not in found.heads:
+    if config.pooling == "pooled" and "pooler" not in source.heads:
         raise InputError(
             f"{checkpoint} has no pooler, so there is no vector 'pooled'; "
             "choose mean or cls."
         )
-    loaded = load_pretrained(found, max_seq_length=config.max_seq_length)
+    loaded = load_pretrained(source, max_seq_length=config.max_seq_length)
     encoder, preprocessor = loaded.encoder, loaded.preprocessor
     tokenizer, bert_config = loaded.tokenizer, loaded.config
     length = preprocessor.max_seq_length
-    has_pooler = "pooler" in found.heads
+    has_pooler = "pooler" in source.heads
     vectors = _build_vectors(encoder, has_pooler, config.normalize)
     tracked = [encoder, vectors, preprocessor]
     call = call_on_texts(vectors)
 
-    def embed(text):
+    def embed(text: tf.Tensor) -> dict[str, tf.Tensor]:
         packed = preprocessor.pack(text)
         return call(packed.features) | packed.truncation_info()
 
     embed = one_graph(embed, [_TEXT])
 
-    def answer(text):
+    def answer(text: tf.Tensor) -> dict[str, tf.Tensor]:
         outputs = embed(text)
         truncation_info = {x: outputs[x] for x in ("truncated", "num_tokens")}
         return {"embedding": outputs[config.pooling]} | truncation_info
@@ -104,8 +107,8 @@ def export_pretrained(
         "embed": Signature(embed, [_TEXT]),
         "serve_ids": id_signature(encoder),
     }
-    if "masked_lm" in found.heads:
-        filler = load_mask_filler(found, max_seq_length=length)
+    if "masked_lm" in source.heads:
+        filler = load_mask_filler(source, max_seq_length=length)
         tracked.append(filler.model)
         signatures["fill_mask"] = Signature(filler.__call__, [_TEXT])
     sidecars = tokenizer.sidecars(bert_config.max_position_embeddings)
@@ -139,7 +142,9 @@ def export_pretrained(
     )
 
 
-def _build_vectors(encoder, has_pooler, normalize):
+def _build_vectors(
+    encoder: keras.Model, has_pooler: bool, normalize: bool
+) -> keras.Model:
     """Returns a network with one output for each pooling.
 
     Where rows hold several texts, all outputs are float32 [R, K, H].

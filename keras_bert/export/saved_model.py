@@ -111,7 +111,7 @@ def describe_signatures(signatures: Mapping[str, Signature]) -> dict[str, Any]:
     }
 
 
-def _takes_examples(signature):
+def _takes_examples(signature: Signature) -> bool:
     """Returns whether a signature takes nothing but tf.Examples.
 
     The Classify and the Regress API of TensorFlow Serving have no other
@@ -120,12 +120,12 @@ def _takes_examples(signature):
     return signature.method != tf.saved_model.PREDICT_METHOD_NAME
 
 
-def _with_graph(signature):
+def _with_graph(signature: Signature) -> Signature:
     graph = one_graph(signature.function, signature.inputs)
     return signature._replace(function=graph)
 
 
-def _from_examples(signature):
+def _from_examples(signature: Signature) -> Signature:
     """Returns the signature that takes its inputs as features of tf.Examples.
 
     An input of rank 1 is a feature with one string. An input of rank 2 is a
@@ -138,7 +138,7 @@ def _from_examples(signature):
         for x in signature.inputs
     }
 
-    def answer(examples):
+    def answer(examples: tf.Tensor) -> dict[str, tf.Tensor]:
         parsed = tf.io.parse_example(examples, features)
         return signature.function(
             *(
@@ -154,7 +154,7 @@ def _from_examples(signature):
     return signature._replace(function=answer, inputs=inputs)
 
 
-def _without_keras(tracked):
+def _without_keras(tracked: Any) -> Any:
     """Replaces a model by its variables, which it wraps.
 
     A session, as in TensorFlow Serving, would restore the wrapped variables
@@ -165,7 +165,7 @@ def _without_keras(tracked):
     return tracked
 
 
-def _write_warm_up(file, signatures):
+def _write_warm_up(file: Path, signatures: Mapping[str, Signature]) -> None:
     """Writes a TFRecord of `PredictionLog`, if the extra `serve` is there."""
     try:
         from tensorflow_serving.apis import prediction_log_pb2

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import keras
 from keras import ops
@@ -30,13 +31,13 @@ def get_activation(hidden_act: str) -> Callable:
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
-def gelu_tanh(x):
+def gelu_tanh(x: Any) -> Any:
     """x * 0.5 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3)))."""
     return keras.activations.gelu(x, approximate=True)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
-def gelu_erf(x):
+def gelu_erf(x: Any) -> Any:
     """x * 0.5 * (1 + erf(x / sqrt(2)))."""
     return keras.activations.gelu(x, approximate=False)
 
@@ -52,10 +53,10 @@ def for_training(activation: Callable) -> Callable:
     return _FOR_TRAINING.get(activation, activation)
 
 
-def _with_derivative(function, derivative):
+def _with_derivative(function: Any, derivative: Any) -> Any:
     @ops.custom_gradient
-    def call(x):
-        def gradient(*args, upstream=None):
+    def call(x: Any) -> Any:
+        def gradient(*args: Any, upstream: Any = None) -> Any:
             # torch passes the input by position and this by name.
             if upstream is None:
                 (upstream,) = args
@@ -73,22 +74,22 @@ def _with_derivative(function, derivative):
 _SCALE = 2 * math.sqrt(2 / math.pi)
 
 
-def _logit(x):
+def _logit(x: Any) -> Any:
     return x * (_SCALE + 0.044715 * _SCALE * (x * x))
 
 
-def _tanh_slope(x):
+def _tanh_slope(x: Any) -> Any:
     logit = _logit(x)
     share = ops.sigmoid(logit)
     # The second factor of the product is x times the slope of the logit.
     return share * (1 + (1 - share) * (3 * logit - 2 * _SCALE * x))
 
 
-def _normal_cdf(x):
+def _normal_cdf(x: Any) -> Any:
     return 0.5 * (1 + ops.erf(x * math.sqrt(0.5)))
 
 
-def _erf_slope(x):
+def _erf_slope(x: Any) -> Any:
     density = math.sqrt(0.5 / math.pi) * ops.exp(-0.5 * x * x)
     return _normal_cdf(x) + x * density
 

@@ -1,5 +1,7 @@
 """Self-attention: every token attends to all tokens or to earlier ones."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -29,7 +31,7 @@ class SelfAttention(keras.layers.Layer):
         dropout_rate: float = 0.1,
         left_to_right: bool = False,
         initializer_range: float = 0.02,
-        **kwargs,
+        **kwargs: Any,
     ):
         super().__init__(**kwargs)
         self.num_heads = num_heads
@@ -39,7 +41,7 @@ class SelfAttention(keras.layers.Layer):
             dropout_rate, dtype=self.dtype_policy, name="dropout"
         )
 
-    def build(self, x_shape, input_mask_shape):
+    def build(self, x_shape: Any, input_mask_shape: Any) -> None:
         hidden_size = x_shape[-1]
         if hidden_size % self.num_heads:
             raise ValueError(
@@ -54,7 +56,7 @@ class SelfAttention(keras.layers.Layer):
             self, "output", hidden_size, hidden_size
         )
 
-    def call(self, x, input_mask, packed=False):
+    def call(self, x: Any, input_mask: Any, packed: bool = False) -> Any:
         probs = self.probabilities(x, input_mask, packed)
         probs = self.dropout(ops.cast(probs, self.compute_dtype))
         value = self._split_heads(self.value(x), ops.shape(input_mask)[1])
@@ -62,7 +64,9 @@ class SelfAttention(keras.layers.Layer):
         context = ops.transpose(context, (0, 2, 1, 3))  # [B, S, N, D]
         return self.output_dense(ops.reshape(context, (-1, x.shape[-1])))
 
-    def probabilities(self, x, input_mask, packed=False):
+    def probabilities(
+        self, x: Any, input_mask: Any, packed: bool = False
+    ) -> Any:
         """Returns how each token S attends to the tokens T, [B, N, S, T]."""
         seq_length = ops.shape(input_mask)[1]
         # Scaling the query is cheaper than scaling the scores.
@@ -75,11 +79,13 @@ class SelfAttention(keras.layers.Layer):
         scores += self._mask_adder(input_mask, seq_length, packed)
         return ops.softmax(scores)
 
-    def _split_heads(self, x, seq_length):
+    def _split_heads(self, x: Any, seq_length: Any) -> Any:
         x = ops.reshape(x, (-1, seq_length, self.num_heads, self.head_size))
         return ops.transpose(x, (0, 2, 1, 3))  # [B, N, S, D]
 
-    def _mask_adder(self, input_mask, seq_length, packed):
+    def _mask_adder(
+        self, input_mask: Any, seq_length: Any, packed: bool
+    ) -> Any:
         """Returns 0 where attention is allowed and -10000 elsewhere.
 
         It is added, as in google-research/bert, so that a row without any
@@ -106,11 +112,11 @@ class SelfAttention(keras.layers.Layer):
 class AttentionProbabilities(keras.layers.Layer):
     """The probabilities of a layer of self-attention: float32 [B, N, S, T]."""
 
-    def __init__(self, attention: SelfAttention, **kwargs):
+    def __init__(self, attention: SelfAttention, **kwargs: Any):
         super().__init__(**kwargs)
         self.attention = attention
 
-    def call(self, x, input_mask, packed=False):
+    def call(self, x: Any, input_mask: Any, packed: bool = False) -> Any:
         return self.attention.probabilities(x, input_mask, packed)
 
     def compute_output_spec(self, x, input_mask, packed=False):

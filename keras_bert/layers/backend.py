@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
 import keras
 import numpy as np
@@ -19,14 +20,14 @@ def in_a_graph_of_its_own(function: Callable) -> Callable:
     import tensorflow as tf
 
     @functools.cache
-    def trace(dtype):
+    def trace(dtype: Any) -> Any:
         signature = [tf.TensorSpec(None, dtype)]
         with tf.init_scope():
             return tf.function(
                 function, signature, autograph=False
             ).get_concrete_function()
 
-    def call(x):
+    def call(x: Any) -> Any:
         y = trace(x.dtype)(x)
         y.set_shape(x.shape)
         return y
@@ -34,7 +35,7 @@ def in_a_graph_of_its_own(function: Callable) -> Callable:
     return call
 
 
-def known_values(x) -> np.ndarray:
+def known_values(x: Any) -> np.ndarray:
     """Returns the values of a tensor of TensorFlow outside of a graph.
 
     In a graph and with other backends, where asking would take time or fail,

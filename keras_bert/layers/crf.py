@@ -6,6 +6,8 @@ the transitions between neighbors (Lample et al. 2016, arXiv 1603.01360, section
 all sequences of labels, is a probability.
 """
 
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -19,19 +21,19 @@ class Crf(keras.layers.Layer):
     output holds all that a loss or a decoder needs.
     """
 
-    def build(self, logits_shape):
+    def build(self, logits_shape: Any) -> None:
         size = logits_shape[-1]
         self.transitions = self.add_weight(
             name="transitions", shape=(size, size), initializer="zeros"
         )
 
-    def call(self, logits):
+    def call(self, logits: Any) -> Any:
         size = logits.shape[-1]
         shape = (ops.shape(logits)[0], size, size)
         transitions = ops.broadcast_to(self.transitions, shape)
         return ops.concatenate([transitions, logits], axis=1)
 
-    def compute_mask(self, logits, previous_mask):
+    def compute_mask(self, logits: Any, previous_mask: Any) -> Any:
         return None  # a BiLSTM's mask has no place for the transitions
 
     def compute_output_spec(self, logits):
@@ -40,7 +42,7 @@ class Crf(keras.layers.Layer):
         return keras.KerasTensor((batch, length, size), logits.dtype)
 
 
-def crf_loss(labels, chain):
+def crf_loss(labels: Any, chain: Any) -> Any:
     """Labels [B, S] and a chain -> -log of their probability, [B, S].
 
     A label is 0 at a token that is not a word, or else its number from 1 to L.
@@ -74,7 +76,7 @@ def crf_loss(labels, chain):
     is_pair = ops.reshape(is_word[:, 1:], (-1, length - 1, 1, 1))
     pairs = ops.sum(ops.where(is_pair, pairs, 0.0), axis=1)
 
-    def score(words, pairs):
+    def score(words: Any, pairs: Any) -> Any:
         of_words = ops.sum(words * logits, axis=(1, 2))
         return of_words + ops.sum(pairs * transitions, axis=(1, 2))
 
@@ -88,7 +90,7 @@ def crf_loss(labels, chain):
     return ops.expand_dims((loss + slope) / num_words, 1) * is_labeled
 
 
-def viterbi(logits, is_word, transitions):
+def viterbi(logits: Any, is_word: Any, transitions: Any) -> Any:
     """Returns the most probable labels of rows, int32 [B, S], from 0.
 
     Takes logits [B, S, L] whose first `is_word` [B, S] are words, and
@@ -96,7 +98,7 @@ def viterbi(logits, is_word, transitions):
     """
     after = _messages(logits, is_word, transitions, ops.max)
 
-    def choose(scores, token):
+    def choose(scores: Any, token: Any) -> Any:
         label = ops.argmax(scores + token, axis=1)
         label = ops.one_hot(label, logits.shape[-1])
         return ops.sum(label[:, :, None] * transitions, axis=1), label
@@ -106,7 +108,7 @@ def viterbi(logits, is_word, transitions):
     return ops.cast(ops.argmax(_turn(labels), axis=2), "int32")
 
 
-def marginals(logits, is_word, transitions):
+def marginals(logits: Any, is_word: Any, transitions: Any) -> Any:
     """Returns the probability of each label at each word, [B, S, L].
 
     It is the sum over all sequences of labels with this one. See `viterbi`.
@@ -115,7 +117,7 @@ def marginals(logits, is_word, transitions):
     return ops.softmax(logits + before + after)
 
 
-def _around(logits, is_word, transitions):
+def _around(logits: Any, is_word: Any, transitions: Any) -> Any:
     """Returns the messages from the words before and from those after."""
     before = _messages(
         ops.flip(logits, 1),
@@ -125,10 +127,12 @@ def _around(logits, is_word, transitions):
     return ops.flip(before, 1), _messages(logits, is_word, transitions)
 
 
-def _messages(logits, is_word, transitions, join=ops.logsumexp):
+def _messages(
+    logits: Any, is_word: Any, transitions: Any, join: Any = ops.logsumexp
+) -> Any:
     """Joins the scores of all labels after a word, by its label, [B, S, L]."""
 
-    def step(after, token):
+    def step(after: Any, token: Any) -> Any:
         scores, is_word = token[:, :-1], token[:, -1:] > 0
         joined = join(transitions + (scores + after)[:, None, :], axis=2)
         return ops.where(is_word, joined, after), after
@@ -140,5 +144,5 @@ def _messages(logits, is_word, transitions, join=ops.logsumexp):
     return _turn(ops.scan(step, none, _turn(tokens), reverse=True)[1])
 
 
-def _turn(x):
+def _turn(x: Any) -> Any:
     return ops.swapaxes(x, 0, 1)

@@ -1,6 +1,7 @@
 """The parts of a layer: dense layers and layer norms, as BERT has them."""
 
 from collections.abc import Callable
+from typing import Any
 
 import keras
 from keras import ops
@@ -21,7 +22,7 @@ class _Dense(keras.layers.Dense):
     and in bfloat16 a small product would be lost in the sum.
     """
 
-    def call(self, inputs, training=None):
+    def call(self, inputs: Any, training: bool | None = None) -> Any:
         if not training:
             return super().call(inputs, training=training)
         if self.lora_enabled:
@@ -37,13 +38,15 @@ class _Dense(keras.layers.Dense):
             x = x + self.bias[None]
         return for_training(self.activation)(x)
 
-    def load_own_variables(self, store):
+    def load_own_variables(self, store: Any) -> None:
         # Its parent builds it, and knows nothing of `keras.Model.quantize`.
         if store["0"].dtype == "int8" and not self.quantization_mode:
             self.quantize("int8")
         super().load_own_variables(store)
 
-    def quantize(self, mode=None, type_check=True, config=None):
+    def quantize(
+        self, mode: Any = None, type_check: Any = True, config: Any = None
+    ) -> None:
         # By default, Keras refuses to quantize a subclass of its layer.
         super().quantize(mode, type_check=False, config=config)
 

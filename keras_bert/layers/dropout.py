@@ -1,5 +1,7 @@
 """Dropout that draws one random number for every two entries."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -28,7 +30,7 @@ class Dropout(keras.layers.Layer):
         array([0., 2.], dtype=float32)
     """
 
-    def __init__(self, rate: float, seed: int | None = None, **kwargs):
+    def __init__(self, rate: float, seed: int | None = None, **kwargs: Any):
         super().__init__(**kwargs)
         if not 0 <= rate < 1:
             raise ValueError(
@@ -41,7 +43,7 @@ class Dropout(keras.layers.Layer):
             self.seed_generator = keras.random.SeedGenerator(seed)
         self.built = True  # `keras.Model.quantize` checks it before any call
 
-    def call(self, x, training=False):
+    def call(self, x: Any, training: bool | None = False) -> Any:
         if not training or self.rate == 0:
             return x
         size, *others = ops.shape(x)

@@ -1,5 +1,7 @@
 """The embeddings: words, positions and segments."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -35,7 +37,7 @@ class BertEmbeddings(keras.layers.Layer):
         dropout_rate: float = 0.1,
         initializer_range: float = 0.02,
         layer_norm_eps: float = 1e-12,
-        **kwargs,
+        **kwargs: Any,
     ):
         super().__init__(**kwargs)
         self.vocab_size = vocab_size
@@ -49,8 +51,11 @@ class BertEmbeddings(keras.layers.Layer):
         )
 
     def build(
-        self, input_ids_shape, segment_ids_shape, position_ids_shape=None
-    ):
+        self,
+        input_ids_shape: Any,
+        segment_ids_shape: Any,
+        position_ids_shape: Any = None,
+    ) -> None:
         self.word_embeddings = self._add_table(
             "word_embeddings", self.vocab_size
         )
@@ -62,7 +67,7 @@ class BertEmbeddings(keras.layers.Layer):
         )
         self.layer_norm = build_layer_norm(self, "layer_norm", self.hidden_size)
 
-    def _add_table(self, name, num_rows):
+    def _add_table(self, name: str, num_rows: Any) -> Any:
         return self.add_weight(
             name=name,
             shape=(num_rows, self.hidden_size),
@@ -74,7 +79,9 @@ class BertEmbeddings(keras.layers.Layer):
             autocast=False,
         )
 
-    def call(self, input_ids, segment_ids, position_ids=None):
+    def call(
+        self, input_ids: Any, segment_ids: Any, position_ids: Any = None
+    ) -> Any:
         length = input_ids.shape[1]
         if (
             position_ids is None
@@ -98,7 +105,9 @@ class BertEmbeddings(keras.layers.Layer):
         x = self.dropout(self.layer_norm(ops.cast(x, self.compute_dtype)))
         return x, word_embeddings
 
-    def compute_output_spec(self, input_ids, segment_ids, position_ids=None):
+    def compute_output_spec(
+        self, input_ids: Any, segment_ids: Any, position_ids: Any = None
+    ) -> Any:
         return (
             keras.KerasTensor(
                 (*input_ids.shape, self.hidden_size), self.compute_dtype
@@ -109,7 +118,7 @@ class BertEmbeddings(keras.layers.Layer):
         )
 
 
-def _rows(table, ids, name):
+def _rows(table: Any, ids: Any, name: str) -> Any:
     """Looks up rows; a negative id is an error, not a row from the end."""
     num_rows = table.shape[0]
     known = known_values(ids)  # a graph ends in an error of TensorFlow

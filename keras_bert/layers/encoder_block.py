@@ -1,5 +1,7 @@
 """One layer of the Transformer encoder."""
 
+from typing import Any
+
 import keras
 
 from keras_bert.layers.activations import get_activation
@@ -34,7 +36,7 @@ class EncoderBlock(keras.layers.Layer):
         left_to_right: bool = False,
         initializer_range: float = 0.02,
         layer_norm_eps: float = 1e-12,
-        **kwargs,
+        **kwargs: Any,
     ):
         super().__init__(**kwargs)
         self.num_heads = num_heads
@@ -46,7 +48,7 @@ class EncoderBlock(keras.layers.Layer):
         self.initializer_range = initializer_range
         self.layer_norm_eps = layer_norm_eps
 
-    def build(self, x_shape, input_mask_shape):
+    def build(self, x_shape: Any, input_mask_shape: Any) -> None:
         hidden_size = x_shape[-1]
         self.attention = SelfAttention(
             num_heads=self.num_heads,
@@ -77,15 +79,17 @@ class EncoderBlock(keras.layers.Layer):
             self, "output_layer_norm", hidden_size
         )
 
-    def call(self, x, input_mask, packed=False):
+    def call(self, x: Any, input_mask: Any, packed: bool = False) -> Any:
         attended = self.attention(x, input_mask, packed=packed)
         attended = self.attention_dropout(attended)
         x = self.attention_layer_norm(x + attended)  # [T, H]
         hidden = self.output_dense(self.intermediate(x))  # [T, F] -> [T, H]
         return self.output_layer_norm(x + self.output_dropout(hidden))
 
-    def compute_output_spec(self, x, input_mask, packed=False):
+    def compute_output_spec(
+        self, x: Any, input_mask: Any, packed: bool = False
+    ) -> Any:
         return keras.KerasTensor(x.shape, self.compute_dtype)
 
-    def _dropout(self, name):
+    def _dropout(self, name: str) -> Dropout:
         return Dropout(self.dropout_rate, dtype=self.dtype_policy, name=name)

@@ -1,5 +1,7 @@
 """The pooler: a vector for a whole sequence (paper, section 3)."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -29,18 +31,23 @@ class Pooler(keras.layers.Layer):
         self,
         left_to_right: bool = False,
         initializer_range: float = 0.02,
-        **kwargs,
+        **kwargs: Any,
     ):
         super().__init__(**kwargs)
         self.left_to_right = left_to_right
         self.initializer_range = initializer_range
 
-    def build(self, x_shape, input_mask_shape, cls_positions_shape=None):
+    def build(
+        self,
+        x_shape: Any,
+        input_mask_shape: Any,
+        cls_positions_shape: Any = None,
+    ) -> None:
         self.dense = build_dense(
             self, "dense", x_shape[-1], x_shape[-1], "tanh"
         )
 
-    def call(self, x, input_mask, cls_positions=None):
+    def call(self, x: Any, input_mask: Any, cls_positions: Any = None) -> Any:
         is_packed = cls_positions is not None
         if not is_packed and not self.left_to_right:
             return self.dense(x[:, 0])  # [B, H]
@@ -52,12 +59,14 @@ class Pooler(keras.layers.Layer):
             pooled = ops.reshape(pooled, (-1, num_sequences, x.shape[-1]))
         return pooled
 
-    def compute_output_spec(self, x, input_mask, cls_positions=None):
+    def compute_output_spec(
+        self, x: Any, input_mask: Any, cls_positions: Any = None
+    ) -> Any:
         rows = x.shape[:1] if cls_positions is None else cls_positions.shape
         return keras.KerasTensor((*rows, x.shape[-1]), self.compute_dtype)
 
 
-def _last_positions(input_mask, num_sequences):
+def _last_positions(input_mask: Any, num_sequences: Any) -> Any:
     """Returns the last positions of the sequences 1 to K: int32 [B, K]."""
     numbers = ops.arange(1, num_sequences + 1, dtype="int32")[:, None]
     mask = ops.expand_dims(input_mask, 1)  # [B, 1, S]

@@ -1,5 +1,7 @@
 """The two heads of pre-training: masked LM and next sentence (paper, 3.1)."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -28,14 +30,16 @@ class MaskedLMHead(keras.layers.Layer):
         activation: str = "gelu",
         initializer_range: float = 0.02,
         layer_norm_eps: float = 1e-12,
-        **kwargs,
+        **kwargs: Any,
     ):
         super().__init__(**kwargs)
         self.activation = activation
         self.initializer_range = initializer_range
         self.layer_norm_eps = layer_norm_eps
 
-    def build(self, x_shape, positions_shape, word_embeddings_shape):
+    def build(
+        self, x_shape: Any, positions_shape: Any, word_embeddings_shape: Any
+    ) -> None:
         hidden_size = x_shape[-1]
         activation = get_activation(self.activation)
         self.transform = build_dense(
@@ -48,7 +52,7 @@ class MaskedLMHead(keras.layers.Layer):
             initializer="zeros",
         )
 
-    def call(self, x, positions, word_embeddings):
+    def call(self, x: Any, positions: Any, word_embeddings: Any) -> Any:
         num_positions = ops.shape(positions)[1]
         tokens = tokens_at(positions, x)  # [B*P, H]
         tokens = self.layer_norm(self.transform(tokens))
@@ -58,7 +62,9 @@ class MaskedLMHead(keras.layers.Layer):
         logits = ops.cast(logits, "float32")  # [B*P, V]
         return ops.reshape(logits, (-1, num_positions, logits.shape[-1]))
 
-    def compute_output_spec(self, x, positions, word_embeddings):
+    def compute_output_spec(
+        self, x: Any, positions: Any, word_embeddings: Any
+    ) -> Any:
         return keras.KerasTensor(
             (*positions.shape, word_embeddings.shape[0]), "float32"
         )
@@ -73,14 +79,14 @@ class NextSentenceHead(keras.layers.Layer):
         TensorShape([4, 2])
     """
 
-    def __init__(self, initializer_range: float = 0.02, **kwargs):
+    def __init__(self, initializer_range: float = 0.02, **kwargs: Any):
         super().__init__(**kwargs)
         self.initializer_range = initializer_range
 
-    def build(self, x_shape):
+    def build(self, x_shape: Any) -> None:
         self.dense = build_dense(self, "dense", x_shape[-1], 2)
 
-    def call(self, x):
+    def call(self, x: Any) -> Any:
         return ops.cast(self.dense(x), "float32")
 
     def compute_output_spec(self, x):

@@ -5,6 +5,8 @@ TensorFlow fuses matrix product, bias and activation; it does not find the
 pattern in rank 3.
 """
 
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -13,10 +15,10 @@ from keras import ops
 class FlattenTokens(keras.layers.Layer):
     """[B, S, H] -> [T, H] with T = B * S, row after row."""
 
-    def call(self, x):
+    def call(self, x: Any) -> Any:
         return ops.reshape(x, (-1, x.shape[-1]))  # [T, H]
 
-    def compute_output_spec(self, x):
+    def compute_output_spec(self, x: Any) -> Any:
         return keras.KerasTensor((None, x.shape[-1]), self.compute_dtype)
 
 
@@ -27,17 +29,17 @@ class UnflattenTokens(keras.layers.Layer):
     The mask may have more axes, such as [B, R, S].
     """
 
-    def call(self, x, input_mask):
+    def call(self, x: Any, input_mask: Any) -> Any:
         _, *sizes = ops.shape(input_mask)
         return ops.reshape(x, (-1, *sizes, x.shape[-1]))  # [B, S, H]
 
-    def compute_output_spec(self, x, input_mask):
+    def compute_output_spec(self, x: Any, input_mask: Any) -> Any:
         return keras.KerasTensor(
             (*input_mask.shape, x.shape[-1]), self.compute_dtype
         )
 
 
-def tokens_at(positions, x):
+def tokens_at(positions: Any, x: Any) -> Any:
     """Positions [B, P] in the rows of x [B, S, H] -> [B*P, H]."""
     batch_size, seq_length = ops.shape(x)[0], ops.shape(x)[1]
     offsets = ops.arange(batch_size, dtype="int32")[:, None] * seq_length
@@ -50,10 +52,10 @@ def tokens_at(positions, x):
 class FoldChoices(keras.layers.Layer):
     """[B, R, S] -> [B*R, S]."""
 
-    def call(self, x):
+    def call(self, x: Any) -> Any:
         return ops.reshape(x, (-1, ops.shape(x)[-1]))
 
-    def compute_output_spec(self, x):
+    def compute_output_spec(self, x: Any) -> Any:
         return keras.KerasTensor((None, x.shape[-1]), x.dtype)
 
 
@@ -65,9 +67,9 @@ class UnfoldChoices(keras.layers.Layer):
     gives R; it is an input of `FoldChoices`.
     """
 
-    def call(self, x, like):
+    def call(self, x: Any, like: Any) -> Any:
         num_choices = ops.shape(like)[1] * ops.shape(x)[1]
         return ops.reshape(x, (-1, num_choices, *x.shape[2:]))
 
-    def compute_output_spec(self, x, like):
+    def compute_output_spec(self, x: Any, like: Any) -> Any:
         return keras.KerasTensor((like.shape[0], None, *x.shape[2:]), x.dtype)

@@ -1,5 +1,7 @@
 """Sequences that share a row, windows that share a text, and their poolings."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -28,7 +30,7 @@ class RowPositions(keras.layers.Layer):
         (array([[0, 1, 2, 0, 1, 0]], dtype=int32), array([[0, 3]], dtype=int32))
     """
 
-    def call(self, input_mask):
+    def call(self, input_mask: Any) -> Any:
         mask = ops.cast(input_mask, "int32")
         num_sequences = ops.maximum(ops.max(mask), 1)
         numbers = ops.arange(1, num_sequences + 1, dtype="int32")
@@ -44,7 +46,7 @@ class RowPositions(keras.layers.Layer):
             ops.minimum(begins, seq_length - 1),
         )
 
-    def compute_output_spec(self, input_mask):
+    def compute_output_spec(self, input_mask: Any) -> Any:
         return (
             keras.KerasTensor(input_mask.shape, "int32"),
             keras.KerasTensor((input_mask.shape[0], None), "int32"),
@@ -69,11 +71,11 @@ class SequencePooling(keras.layers.Layer):
         TensorShape([1, 2, 12])
     """
 
-    def __init__(self, pooling: str = "mean", **kwargs):
+    def __init__(self, pooling: str = "mean", **kwargs: Any):
         super().__init__(**kwargs)
         self.pooling = pooling
 
-    def call(self, x, input_mask, cls_positions=None):
+    def call(self, x: Any, input_mask: Any, cls_positions: Any = None) -> Any:
         if cls_positions is None:
             first = ops.zeros_like(input_mask[:, :1])
             return self.call(x, input_mask > 0, first)[:, 0]
@@ -107,7 +109,9 @@ class SequencePooling(keras.layers.Layer):
         num_tokens = ops.sum(weights, axis=2, keepdims=True)
         return ops.matmul(weights, x) / ops.maximum(num_tokens, 1.0)
 
-    def compute_output_spec(self, x, input_mask, cls_positions=None):
+    def compute_output_spec(
+        self, x: Any, input_mask: Any, cls_positions: Any = None
+    ) -> Any:
         sequences = () if cls_positions is None else cls_positions.shape[1:]
         return keras.KerasTensor(
             (x.shape[0], *sequences, x.shape[-1]), "float32"
@@ -122,7 +126,7 @@ class WindowPooling(keras.layers.Layer):
     number on its own. It computes in float32.
     """
 
-    def __init__(self, pooling: str, **kwargs):
+    def __init__(self, pooling: str, **kwargs: Any):
         super().__init__(**kwargs)
         if pooling not in WINDOW_POOLINGS:
             raise ValueError(
@@ -131,7 +135,7 @@ class WindowPooling(keras.layers.Layer):
             )
         self.pooling = pooling
 
-    def call(self, x, input_mask):
+    def call(self, x: Any, input_mask: Any) -> Any:
         has_token = ops.any(input_mask > 0, axis=-1)  # [B, W]
         shape = ops.shape(has_token)
         dtype = x.dtype
@@ -145,7 +149,7 @@ class WindowPooling(keras.layers.Layer):
             x = x / ops.maximum(num_windows, 1.0)
         return ops.cast(x, dtype)
 
-    def compute_output_spec(self, x, input_mask):
+    def compute_output_spec(self, x: Any, input_mask: Any) -> Any:
         return keras.KerasTensor((input_mask.shape[0], *x.shape[1:]), x.dtype)
 
 
@@ -162,12 +166,12 @@ class WindowNumbers(keras.layers.Layer):
         array([[1, 1, 2, 0]], dtype=int32)
     """
 
-    def call(self, num_windows, windows):
+    def call(self, num_windows: Any, windows: Any) -> Any:
         ends = ops.cumsum(ops.cast(num_windows, "int32"), axis=1)
         places = ops.arange(ops.shape(windows)[1], dtype="int32")
         is_later = places >= ops.expand_dims(ends, 2)  # [B, C, M]
         numbers = 1 + ops.sum(ops.cast(is_later, "int32"), axis=1)
         return ops.where(places < ends[:, -1:], numbers, 0)
 
-    def compute_output_spec(self, num_windows, windows):
+    def compute_output_spec(self, num_windows: Any, windows: Any) -> Any:
         return keras.KerasTensor(windows.shape[:2], "int32")

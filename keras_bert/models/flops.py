@@ -56,5 +56,5 @@ def count_work(
     }
 
 
-def _sum(x, axis=None):
+def _sum(x: Any, axis: Any = None) -> Any:
     return ops.sum(ops.cast(x, "float32"), axis=axis)

@@ -2,6 +2,7 @@
 
 import numbers
 from collections.abc import Callable
+from typing import Any
 
 import keras
 from keras import ops
@@ -180,12 +181,12 @@ def build_output_layer(
     )
 
 
-def _after_dropout(x, config, units, name):
+def _after_dropout(x: Any, config: BertConfig, units: int, name: str) -> Any:
     x = Dropout(config.hidden_dropout_prob, name=f"{name}_dropout")(x)
     return build_output_layer(config, units, name)(x)
 
 
-def _check_num_labels(num_labels, hint):
+def _check_num_labels(num_labels: Any, hint: Any) -> None:
     if not isinstance(num_labels, numbers.Integral) or num_labels < 2:
         raise InputError(
             f"num_labels is {num_labels}, but a classifier chooses between at "

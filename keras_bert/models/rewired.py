@@ -1,6 +1,7 @@
 """A network -> one of the same layers, with other inputs or outputs."""
 
 from collections.abc import Callable, Collection, Iterable
+from typing import Any
 
 import keras
 
@@ -74,7 +75,7 @@ def can_pack(model: keras.Model) -> bool:
     tokens = list(inputs.values())
     vectors: list[keras.KerasTensor] = []
 
-    def call(layer, *args, **kwargs):
+    def call(layer: keras.layers.Layer, *args: Any, **kwargs: Any) -> Any:
         outputs = layer(*args, **kwargs)
         read = keras.tree.flatten((args, kwargs))
         if isinstance(layer, _POOLINGS):
@@ -91,7 +92,7 @@ def can_pack(model: keras.Model) -> bool:
     return _all_in(keras.tree.flatten(outputs), vectors)
 
 
-def _is_of_a_vector(layer):
+def _is_of_a_vector(layer: keras.layers.Layer) -> bool:
     activation = getattr(layer, "activation", None)
     name = getattr(activation, "__name__", "")
     return (
@@ -124,7 +125,9 @@ def with_attentions(model: keras.Model, layers: Iterable[int]) -> keras.Model:
             "or the encoder itself."
         )
 
-    def read(layer, output, *args, **kwargs):
+    def read(
+        layer: keras.layers.Layer, output: Any, *args: Any, **kwargs: Any
+    ) -> Any:
         name = names[layer.name]
         read = AttentionProbabilities(layer.attention, name=name)
         return read(*args, **kwargs)
@@ -163,7 +166,7 @@ def with_packed_rows(model: keras.Model) -> keras.Model:
         inputs["input_mask"]
     )
 
-    def call(layer, *args, **kwargs):
+    def call(layer: keras.layers.Layer, *args: Any, **kwargs: Any) -> Any:
         if isinstance(layer, BertEmbeddings):
             return layer(*args[:2], position_ids)
         if isinstance(layer, EncoderBlock):
@@ -185,7 +188,7 @@ def _tapped(
     """
     inputs, found = _new_inputs(model), {}
 
-    def call(layer, *args, **kwargs):
+    def call(layer: keras.layers.Layer, *args: Any, **kwargs: Any) -> Any:
         if isinstance(layer, keras.Model) and isinstance(layer.input, dict):
             outputs, inner = _tapped(layer, names, read)(*args, **kwargs)
             found.update(inner)
@@ -199,7 +202,7 @@ def _tapped(
     return keras.Model(inputs, (outer.output, found))
 
 
-def _all_in(values, found):
+def _all_in(values: Any, found: Any) -> bool:
     """Returns whether all tensors among the values are among those found."""
     known = {id(x) for x in found}
     return all(

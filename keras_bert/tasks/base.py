@@ -71,7 +71,7 @@ class Task:
         default_factory=lambda: {"test": "test_predictions.tsv"}
     )
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("text_fields", "labels", "metrics", "validation_splits"):
             value = getattr(self, name)
             if not isinstance(value, (tuple, list)) or not all(

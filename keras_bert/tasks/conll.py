@@ -4,11 +4,15 @@ CoNLL-2003 (Tjong Kim Sang and De Meulder 2003) has names of four types.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from keras_bert.errors import InputError
-from keras_bert.tasks.base import Task
+from keras_bert.tasks.base import Row, Task
 from keras_bert.tasks.readers import Reader, read_lines, reader
+
+# The number and the columns of each line.
+Sentence = list[tuple[int, list[str]]]
 
 
 def conll(
@@ -36,9 +40,9 @@ def conll(
     )
 
 
-def _sentences(path):
-    """Yields lists of (number of the line, columns)."""
-    sentence, num_columns = [], None
+def _sentences(path: Path) -> Iterator[Sentence]:
+    sentence: Sentence = []
+    num_columns = 0
     for number, line in enumerate(read_lines(path), 1):
         # Not str.split: a word may contain another kind of space.
         columns = re.split(r"[ \t]+", line.strip(" \t\r"))
@@ -58,7 +62,13 @@ def _sentences(path):
         yield sentence
 
 
-def _row(sentence, path, labels, word_column, tag_column):
+def _row(
+    sentence: Sentence,
+    path: Path,
+    labels: Sequence[str],
+    word_column: int,
+    tag_column: int,
+) -> Row:
     num_columns = len(sentence[0][1])
     if num_columns == 1:
         return {"words": [columns[0] for _, columns in sentence]}
@@ -68,7 +78,7 @@ def _row(sentence, path, labels, word_column, tag_column):
                 f"{path} has {num_columns} columns and no column {column}; "
                 "check word_column and tag_column of the task."
             )
-    tags = []
+    tags: list[str] = []
     for number, columns in sentence:
         tag = columns[tag_column]
         is_first = not tags or tags[-1][2:] != tag[2:]

@@ -5,13 +5,23 @@ file.
 """
 
 import dataclasses
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 from keras_bert.io.paths import to_path
 from keras_bert.tasks import readers
-from keras_bert.tasks.base import Task
+from keras_bert.tasks.base import Row, Task
+from keras_bert.tasks.readers import Columns
 
 
-def _task(file_name, columns, *, reading=None, **fields):
+def _task(
+    file_name: str,
+    columns: Columns,
+    *,
+    reading: Mapping[str, Any] | None = None,
+    **fields: Any,
+) -> Task:
     """Returns a task with the files train.tsv, dev.tsv and test.tsv."""
     fields = {"kind": "classification", "metrics": ("accuracy",)} | fields
     return Task(
@@ -28,12 +38,12 @@ def _task(file_name, columns, *, reading=None, **fields):
     )
 
 
-def _same(*names):
+def _same(*names: str) -> dict[str, int | str]:
     """Returns columns that have the names of the fields."""
     return {name: name for name in names}
 
 
-def _read_mnli(data_dir, split):
+def _read_mnli(data_dir: Path, split: str) -> Iterator[Row]:
     folder = to_path(data_dir)
     if split == "diagnostic" and not (folder / "diagnostic.tsv").is_file():
         # Older download scripts make a folder of its own for this file.

@@ -13,6 +13,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from absl import logging
 
@@ -23,6 +24,8 @@ from keras_bert.tasks.base import Row
 
 Reader = Callable[[Path, str], Iterator[Row]]
 Columns = Mapping[str, int | str]
+# The numbers of lines, and their columns.
+Table = Iterator[tuple[int, list[str]]]
 # An unclosed quote must not read a large file into one field.
 _MAX_FIELD_SIZE = 100_000_000
 # Quotes around a text, and at least one quote inside, all of them doubled.
@@ -53,7 +56,7 @@ def tsv(
     log counts them; a split without labels must keep its number of rows.
     """
 
-    def rows(path, labeled):
+    def rows(path: Path, labeled: bool) -> Iterator[Row]:
         return _table_rows(
             enumerate(map(_split_tsv, read_lines(path)), 1),
             path,
@@ -72,7 +75,7 @@ def csv(*, columns: Columns, **files: str) -> Reader:
     `columns` maps a field to its column, as in `tsv`.
     """
 
-    def rows(path, labeled):
+    def rows(path: Path, labeled: bool) -> Iterator[Row]:
         needed = _needed(columns, labeled)
         table = _csv_table(path, _delimiter(path, needed))
         return _table_rows(table, path, needed)
@@ -89,7 +92,7 @@ def jsonl(*, columns: Mapping[str, str] | None = None, **files: str) -> Reader:
     skipped.
     """
 
-    def rows(path, labeled):
+    def rows(path: Path, labeled: bool) -> Iterator[Row]:
         if columns is None:
             return json_rows(path)
         return (
@@ -107,7 +110,7 @@ def parquet(*, columns: Mapping[str, str], **files: str) -> Reader:
     pip install 'keras-bert-tf[parquet]'.
     """
 
-    def rows(path, labeled):
+    def rows(path: Path, labeled: bool) -> Iterator[Row]:
         return _parquet_rows(path, _needed(columns, labeled))
 
     return reader(rows, files)
@@ -124,10 +127,11 @@ def reader(
     row.
     """
 
-    def read(data_dir, split):
-        if not files.get(split):
+    def read(data_dir: Path, split: str) -> Iterator[Row]:
+        file = files.get(split)
+        if not file:
             raise FileNotFoundError(f"This task has no {split} file.")
-        path = to_path(data_dir) / files[split]
+        path = to_path(data_dir) / file
         if not path.is_file():
             raise FileNotFoundError(
                 f"No {split} file at {path}; is data_dir the folder of the "
@@ -170,11 +174,11 @@ def json_rows(path: Path) -> Iterator[Row]:
         yield _numbers_as_strings(row)
 
 
-def _refuse(constant):
+def _refuse(constant: str) -> None:
     raise ValueError(f"JSON has no {constant}.")
 
 
-def _parquet_rows(path, columns):
+def _parquet_rows(path: Path, columns: Columns) -> Iterator[Row]:
     try:
         import pyarrow
         from pyarrow.parquet import ParquetFile
@@ -196,7 +200,7 @@ def _parquet_rows(path, columns):
                 )
 
 
-def _numbers_as_strings(row):
+def _numbers_as_strings(row: Row) -> Row:
     """Leaves out None and NaN."""
     return {
         field: _as_strings(value)
@@ -206,7 +210,7 @@ def _numbers_as_strings(row):
     }
 
 
-def _as_strings(value):
+def _as_strings(value: Any) -> Any:
     if isinstance(value, (int, float)):
         return json.dumps(value)
     if isinstance(value, list):  # of labels, or a vector of floats
@@ -214,7 +218,7 @@ def _as_strings(value):
     return value
 
 
-def _split_tsv(line):
+def _split_tsv(line: str) -> list[str]:
     fields = line.split("\t")
     if '""' not in line:
         return fields
@@ -224,7 +228,7 @@ def _split_tsv(line):
     ]
 
 
-def _delimiter(path, columns):
+def _delimiter(path: Path, columns: Columns) -> str:
     """Returns the one that splits the header into the columns; else ","."""
     for delimiter in ",;\t":
         _, names = next(_csv_table(path, delimiter), (0, []))
@@ -233,11 +237,11 @@ def _delimiter(path, columns):
     return ","
 
 
-def _needed(columns, labeled):
+def _needed(columns: Columns, labeled: bool) -> Columns:
     return {f: c for f, c in columns.items() if f != "label" or labeled}
 
 
-def _csv_table(path, delimiter):
+def _csv_table(path: Path, delimiter: str) -> Table:
     """Yields line numbers and columns, which may contain line breaks."""
     with open_text(path, errors="strict", newline="") as lines:
         csv_files.field_size_limit(_MAX_FIELD_SIZE)
@@ -253,9 +257,16 @@ def _csv_table(path, delimiter):
             ) from error
 
 
-def _table_rows(table, path, columns, *, header=True, leave_out_broken=False):
+def _table_rows(
+    table: Table,
+    path: Path,
+    columns: Columns,
+    *,
+    header: bool = True,
+    leave_out_broken: bool = False,
+) -> Iterator[Row]:
     """Yields the rows of numbered lines, which are split into columns."""
-    names = []
+    names: list[str] = []
     if header or any(isinstance(x, str) for x in columns.values()):
         _, names = next(table, (0, []))
         if not names:
@@ -286,7 +297,7 @@ def _table_rows(table, path, columns, *, header=True, leave_out_broken=False):
         )
 
 
-def _place(column, names, path):
+def _place(column: int | str, names: list[str], path: Path) -> int:
     if isinstance(column, int):
         return column
     if column not in names:

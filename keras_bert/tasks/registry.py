@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import pkgutil
 from pathlib import Path
+from typing import Any
 
 from keras_bert.errors import InputError
 from keras_bert.tasks.base import Task
@@ -60,12 +61,12 @@ def known_tasks() -> dict[str, Task]:
     return tasks
 
 
-def _task_of_file(path, chosen):
+def _task_of_file(path: str, chosen: str) -> Task:
     if not Path(path).is_file():
         raise FileNotFoundError(
             f"No task file at {path}; give a Python file that defines TASKS."
         )
-    spec = importlib.util.spec_from_file_location(Path(path).stem, path)
+    spec: Any = importlib.util.spec_from_file_location(Path(path).stem, path)
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)

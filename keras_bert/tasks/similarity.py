@@ -13,7 +13,7 @@ validates. The data folder has the folders `nli`, of which all files *.jsonl and
 """
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from keras_bert.errors import InputError
@@ -31,7 +31,7 @@ def _read_nli(data_dir: Path, split: str) -> Iterator[Row]:
     """Yields the triplets, or the rows of STS-B if the split has a label."""
     folder = to_path(data_dir)
     if split != "train":
-        return _STSB.read(folder / "glue" / "STS-B", split)
+        return iter(_STSB.read(folder / "glue" / "STS-B", split))
     files = sorted(
         file
         for pattern in ("*.jsonl", "*.jsonl.gz")
@@ -49,18 +49,19 @@ def _read_nli(data_dir: Path, split: str) -> Iterator[Row]:
     )
 
 
-def _rows(file):
+def _rows(file: Path) -> Iterator[Row]:
     for number, row in enumerate(readers.json_rows(file), 1):
-        found = {x: row.get(x) for x in ("premise", "hypothesis", "label")}
-        if None in found.values() or found["label"] not in _LABELS:
+        values = {x: row.get(x) for x in ("premise", "hypothesis", "label")}
+        if None in values.values() or values["label"] not in _LABELS:
             raise InputError(
-                f"Row {number} of {file} has {found}, but must have a premise, "
-                f"a hypothesis and one of the labels {', '.join(_LABELS)}."
+                f"Row {number} of {file} has {values}, but must have a "
+                "premise, a hypothesis and one of the labels "
+                f"{', '.join(_LABELS)}."
             )
         yield row
 
 
-def _triplets(rows):
+def _triplets(rows: Iterable[Row]) -> Iterator[Row]:
     """Yields a row for each entailment of a premise with a contradiction.
 
     If a premise has fewer contradictions, they are used again. All premises
@@ -75,8 +76,8 @@ def _triplets(rows):
         for i, entailment in enumerate(texts.get("entailment", ())):
             if contradictions:
                 negative = contradictions[i % len(contradictions)]
-                row = (premise, entailment, negative)
-                yield dict(zip(_TRIPLET, row, strict=True))
+                triplet = (premise, entailment, negative)
+                yield dict(zip(_TRIPLET, triplet, strict=True))
 
 
 _KORSTS = dataclasses.replace(
@@ -94,7 +95,7 @@ _KORSTS = dataclasses.replace(
 )
 
 
-def _as_vectors(task):
+def _as_vectors(task: Task) -> Task:
     return dataclasses.replace(
         task,
         kind="embedding",

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from keras_bert.errors import InputError
 from keras_bert.io.paths import to_path
@@ -50,7 +51,7 @@ def read_squad(
     return rows
 
 
-def _get(values, key, type_, place):
+def _get(values: Any, key: str, type_: type, place: object) -> Any:
     if not isinstance(values, dict) or not isinstance(values.get(key), type_):
         kind = "string" if type_ is str else "list"
         raise InputError(
@@ -59,7 +60,7 @@ def _get(values, key, type_, place):
     return values[key]
 
 
-def _label(question, context, place):
+def _label(question: Any, context: str, place: str) -> list[Row]:
     answers = _get(question, "answers", list, place)
     is_impossible = question.get("is_impossible", False)
     if not isinstance(is_impossible, bool):
@@ -67,7 +68,7 @@ def _label(question, context, place):
             f"{place} has is_impossible = {is_impossible!r}; give true or "
             "false, without quotes."
         )
-    label = []
+    label: list[Row] = []
     for answer in [] if is_impossible else answers:
         text = _get(answer, "text", str, f"An answer of {place}")
         start = answer.get("answer_start")
@@ -81,8 +82,8 @@ def _label(question, context, place):
     return label
 
 
-def _task(version, *, answers_may_be_missing):
-    def read(path, labeled):
+def _task(version: str, *, answers_may_be_missing: bool) -> Task:
+    def read(path: Path, labeled: bool) -> Sequence[Row]:
         return read_squad(path, answers_may_be_missing=answers_may_be_missing)
 
     return Task(

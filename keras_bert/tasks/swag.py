@@ -5,14 +5,18 @@ second.
 """
 
 import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 from keras_bert.tasks import readers
-from keras_bert.tasks.base import Task
+from keras_bert.tasks.base import Row, Task
+from keras_bert.tasks.readers import Reader
 
 _ENDINGS = [f"ending{i}" for i in range(4)]
 
 
-def _row(columns):
+def _row(columns: Row) -> Row:
     """Puts what an ending begins with, if the file has it, before each one."""
     start = f"{columns['start']} " if "start" in columns else ""
     row = {
@@ -22,7 +26,7 @@ def _row(columns):
     return row | {x: columns[x] for x in ("label",) if x in columns}
 
 
-def _read_swag(data_dir, split):
+def _read_swag(data_dir: Path, split: str) -> Iterator[Row]:
     return map(_row, _read_swag_files(data_dir, split))
 
 
@@ -38,14 +42,14 @@ _read_swag_files = readers.csv(
 )
 
 
-def _read_codah(data_dir, split):
+def _read_codah(data_dir: Path, split: str) -> Iterator[Row]:
     """Splits the one file of CODAH by a checksum of the text to continue.
 
     About a fifth is the validation set. All questions about the same text are
     in the same split.
     """
 
-    def is_in_split(columns):
+    def is_in_split(columns: Row) -> bool:
         checksum = zlib.crc32(columns["context"].encode("utf-8"))
         return (checksum % 5 == 0) == (split == "validation")
 
@@ -62,7 +66,7 @@ _read_codah_file = readers.tsv(
 )
 
 
-def _task(read, **options):
+def _task(read: Reader, **options: Any) -> Task:
     return Task(
         kind="multiple_choice",
         text_fields=("context", "endings"),

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from keras_bert.errors import InputError
 from keras_bert.io.folders import local_copy
@@ -71,7 +72,7 @@ def read_tfds(
     )
 
 
-def _folder(name, data_dir):
+def _folder(name: str, data_dir: Path) -> Path:
     """Returns the folder of the newest version."""
     infos = data_dir.glob(f"{name}/*.*.*/dataset_info.json")
     versions = {
@@ -87,7 +88,7 @@ def _folder(name, data_dir):
     return versions[max(versions)]
 
 
-def _label_names(task, name, feature):
+def _label_names(task: Task, name: str, feature: Any) -> Any:
     """Returns the task's names of the label ids; None if they are numbers."""
     names = getattr(feature, "names", None)
     if names is None or set(names) == set(task.labels):
@@ -101,7 +102,7 @@ def _label_names(task, name, feature):
     )
 
 
-def _string(value, names):
+def _string(value: Any, names: Any) -> str:
     if names:
         return names[value]
     return value.decode("utf-8") if isinstance(value, bytes) else str(value)

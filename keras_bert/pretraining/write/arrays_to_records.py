@@ -38,7 +38,9 @@ def serialize_examples(
     ]
 
 
-def _entries(name, values, lengths=None) -> Iterator[bytes]:
+def _entries(
+    name: str, values: np.ndarray, lengths: np.ndarray | None = None
+) -> Iterator[bytes]:
     """Yields the feature of each row."""
     if values.dtype == np.float32:
         list_field = _FIELD_2
@@ -49,7 +51,7 @@ def _entries(name, values, lengths=None) -> Iterator[bytes]:
         data, sizes = _varints(values, lengths)
 
     @functools.cache
-    def before(size):
+    def before(size: int) -> bytes:
         values = bytes(size)  # stand for the values, and are left out
         feature = _field(list_field, _field(_FIELD_1, values))
         entry = _field(_FIELD_1, name.encode()) + _field(_FIELD_2, feature)
@@ -60,16 +62,18 @@ def _entries(name, values, lengths=None) -> Iterator[bytes]:
         yield before(end - begin) + data[begin:end]
 
 
-def _field(tag, content):
+def _field(tag: bytes, content: bytes) -> bytes:
     return tag + _size(len(content)) + content
 
 
 @functools.cache
-def _size(size):
+def _size(size: int) -> bytes:
     return _varints(np.array([[size]]))[0]
 
 
-def _varints(values, lengths=None):
+def _varints(
+    values: np.ndarray, lengths: np.ndarray | None = None
+) -> tuple[bytes, np.ndarray]:
     """Returns the bytes of integers [B, n], and how many each row has.
 
     An integer has 7 bits a byte, the lowest first. The high bit of a byte says

@@ -5,6 +5,7 @@ import itertools
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -90,10 +91,12 @@ class RecordMaker:
             cut_tokens=int(too_long.clip(0).sum()),
         )
 
-        def serialized(begin):
+        def serialized(begin: int) -> list[bytes]:
             chunk = rows[begin : begin + _INSTANCES_PER_CALL]
             if config.dynamic_masking:
-                features = documents_to_pairs.stretch_features(corpus, chunk)
+                features: Any = documents_to_pairs.stretch_features(
+                    corpus, chunk
+                )
             else:
                 # An instance's seed does not depend on the size of a call.
                 seeds = np.full((len(chunk), 3), config.random_seed, np.int64)
@@ -126,7 +129,7 @@ class RecordMaker:
         ],
         autograph=False,
     )
-    def _masked(self, ids, pairs, seeds):
+    def _masked(self, ids: Any, pairs: Any, seeds: Any) -> Any:
         begin, end, second_begin, second_end, is_random = tf.unstack(
             pairs, axis=1
         )

@@ -59,7 +59,7 @@ class PretrainingDataConfig(MaskingConfig):
     gzip_compress: bool = False
     use_v2_feature_names: bool = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         check_max_seq_length(self.max_seq_length)
 

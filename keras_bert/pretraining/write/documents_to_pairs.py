@@ -7,7 +7,7 @@ draws another pair (`dynamic_masking`).
 import random
 from bisect import bisect_left
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -63,7 +63,7 @@ def corpus_maker(
     @tf.function(
         input_signature=[tf.TensorSpec([None], tf.string)], autograph=False
     )
-    def tokenize(documents):
+    def tokenize(documents: Any) -> Any:
         if by_punctuation:
             sentences = split_sentences(documents)
         else:
@@ -176,7 +176,7 @@ def draw_rows(
     return np.array(rows, np.int64).reshape(-1, 5)
 
 
-def _gather(ends, begin, last, target):
+def _gather(ends: list[int], begin: int, last: int, target: int) -> int:
     """Returns the end of the sentences that a sequence takes.
 
     It takes one at least, and more until it has `target` tokens or is at
@@ -186,7 +186,9 @@ def _gather(ends, begin, last, target):
     return bisect_left(ends, ends[begin] + target, begin + 1, last)
 
 
-def _random_start(document_ends, document, generator):
+def _random_start(
+    document_ends: list[int], document: int, generator: random.Random
+) -> tuple[int, int]:
     """Returns a random sentence of another document, and the end of that."""
     for _ in range(10):  # If there is just one document, take it.
         other = int(generator.random() * (len(document_ends) - 1))
@@ -196,7 +198,12 @@ def _random_start(document_ends, document, generator):
     return begin + int(generator.random() * (last - begin)), last
 
 
-def _truncate(first, second, budget, generator):
+def _truncate(
+    first: tuple[int, int],
+    second: tuple[int, int],
+    budget: int,
+    generator: random.Random,
+) -> tuple[int, ...]:
     """Shortens the longer segment, at its front or end, until both fit."""
     length, other = first[1] - first[0], second[1] - second[0]
     if length + other <= budget:
@@ -210,7 +217,9 @@ def _truncate(first, second, budget, generator):
     )
 
 
-def _shorten(begin, length, keep, generator):
+def _shorten(
+    begin: int, length: int, keep: int, generator: random.Random
+) -> tuple[int, int]:
     if length > keep:
         # Each lost token is at the front or at the end with an even chance.
         begin += generator.getrandbits(length - keep).bit_count()
@@ -271,7 +280,9 @@ def stretch_features(
     }
 
 
-def _slices(values, begins, ends):
+def _slices(
+    values: np.ndarray, begins: np.ndarray, ends: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Returns slices of `values`, padded with 0, and their lengths."""
     lengths = ends - begins
     columns = np.arange(lengths.max())

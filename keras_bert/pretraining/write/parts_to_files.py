@@ -4,6 +4,7 @@ import collections
 import contextlib
 import json
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,7 @@ class OutputFiles:
 
         Takes a part for each block of the text, in order.
         """
-        finished = self._finished
+        finished: Any = self._finished
         text_digest = digest(" ".join(part.name for part in parts))
         if finished and finished["text_digest"] != text_digest:
             whole_files.remove(self._folder)
@@ -124,8 +125,8 @@ class OutputFiles:
                 logging.warning(f"{share:.0%} of the {whole} {loss}")
         return counts
 
-    def _sum_of_counts(self, parts):
-        counts = collections.Counter()
+    def _sum_of_counts(self, parts: list[Path]) -> dict[str, float]:
+        counts: collections.Counter = collections.Counter()
         for part in parts:
             counts.update(json.loads((part / "counts.json").read_bytes()))
         if not counts["instances"]:
@@ -137,9 +138,9 @@ class OutputFiles:
         if "input_tokens" in counts:  # pairs are drawn
             size = counts["instances"] * self._settings["max_seq_length"]
             return dict(counts) | {"fill_rate": counts["input_tokens"] / size}
-        return counts
+        return dict(counts)
 
-    def _read_json(self):
+    def _read_json(self) -> dict[str, Any] | None:
         """Returns what a finished run wrote; None if its files are gone."""
         if not self._json.exists():
             return None
@@ -169,7 +170,7 @@ class OutputFiles:
         return finished
 
 
-def _concatenate(sources, path):
+def _concatenate(sources: Iterable[Path], path: Path) -> None:
     with path.open("wb") as target:
         for file in sources:
             with file.open("rb") as source:

@@ -7,6 +7,7 @@ import multiprocessing
 import pickle
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import tensorflow as tf
 
@@ -94,7 +95,7 @@ def create_pretraining_data(
     units = text.units() if isinstance(text, TextSource) else [text]
     parts = []
 
-    def missing_parts():
+    def missing_parts() -> Any:
         for unit, lines in enumerate(units):
             for block in cut_blocks(lines, unit):
                 parts.append(outputs.part(block))
@@ -108,7 +109,9 @@ def create_pretraining_data(
     return outputs.join(parts)
 
 
-def _make_parts(parts, num_workers, *maker_arguments) -> Iterator[int]:
+def _make_parts(
+    parts: Any, num_workers: int, *maker_arguments: Any
+) -> Iterator[int]:
     """Makes the parts; yields what `make_part` returns, in order.
 
     At most two blocks for each worker are in memory.
@@ -141,7 +144,10 @@ def _make_parts(parts, num_workers, *maker_arguments) -> Iterator[int]:
             executor.shutdown(cancel_futures=True)
 
 
-def _start_worker(maker_arguments):
+_maker: RecordMaker  # of a worker process
+
+
+def _start_worker(maker_arguments: bytes) -> None:
     global _maker
     # To unpickle a tokenizer starts TensorFlow; then it is too late for these.
     tf.config.threading.set_intra_op_parallelism_threads(1)
@@ -149,5 +155,5 @@ def _start_worker(maker_arguments):
     _maker = RecordMaker(*pickle.loads(maker_arguments))
 
 
-def _make_part(*part):
+def _make_part(*part: Any) -> int:
     return _maker.make_part(*part)

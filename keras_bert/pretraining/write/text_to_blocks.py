@@ -56,7 +56,7 @@ class TextSource:
     document_per_file: bool = False
     text_field: str = ""
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not self.input_file:
             raise InputError("Give an input_file to read text from.")
         if self.document_per_file and self.text_field:
@@ -88,7 +88,7 @@ class TextSource:
                 )
         return [self._read(unit) for unit in group_files(files)]
 
-    def _read(self, files):
+    def _read(self, files: list[str]) -> Iterator[str]:
         for file in files:
             if self.text_field:
                 yield from _read_json(file, self.text_field)
@@ -119,7 +119,7 @@ def group_files(files: list[str]) -> list[list[str]]:
     return units
 
 
-def _read_lines(file):
+def _read_lines(file: str) -> Iterator[str]:
     num_broken = 0
     with open_text(file, errors="replace") as lines:
         for line in lines:
@@ -134,7 +134,7 @@ def _read_lines(file):
         )
 
 
-def _join_paragraphs(lines):
+def _join_paragraphs(lines: Iterable[str]) -> Iterator[str]:
     """Moves a blank line, which would end the document, into the next line."""
     before = ""
     for line in lines:
@@ -145,7 +145,7 @@ def _join_paragraphs(lines):
             before = ""
 
 
-def _read_json(file, text_field):
+def _read_json(file: str, text_field: str) -> Iterator[str]:
     for number, line in enumerate(_read_lines(file), 1):
         if not line or line.isspace():
             continue
@@ -196,7 +196,7 @@ def cut_blocks(
         yield Block(number, documents, digest)
 
 
-def _cut(lines, block_size):
+def _cut(lines: Iterable[str], block_size: int) -> Iterator[list[str]]:
     block, size = [], 0
     for document in _documents(lines, min(_MAX_DOCUMENT_SIZE, block_size // 4)):
         block.append(document)
@@ -212,7 +212,7 @@ def _cut(lines, block_size):
         yield block
 
 
-def _documents(lines, max_size):
+def _documents(lines: Iterable[str], max_size: int) -> Iterator[str]:
     document, size = [], 0
     for line in itertools.chain(_short_lines(lines), [""]):
         if not line or line.isspace():
@@ -226,7 +226,7 @@ def _documents(lines, max_size):
             document, size = [], 0
 
 
-def _short_lines(lines):
+def _short_lines(lines: Iterable[str]) -> Iterator[str]:
     size = _MAX_DOCUMENT_SIZE
     # Cut before white space, or anywhere if there is none.
     pattern = re.compile(rf"(?s).{{1,{size}}}(?!\S)|.{{{size}}}")
