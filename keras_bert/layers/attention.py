@@ -105,7 +105,9 @@ class SelfAttention(keras.layers.Layer):
             allowed *= ops.cast(before, "float32")  # [B, 1, S, T]
         return (1.0 - allowed) * -10000.0
 
-    def compute_output_spec(self, x, input_mask, packed=False):
+    def compute_output_spec(
+        self, x: Any, input_mask: Any, packed: bool = False
+    ) -> Any:
         return keras.KerasTensor(x.shape, self.compute_dtype)
 
 
@@ -119,7 +121,9 @@ class AttentionProbabilities(keras.layers.Layer):
     def call(self, x: Any, input_mask: Any, packed: bool = False) -> Any:
         return self.attention.probabilities(x, input_mask, packed)
 
-    def compute_output_spec(self, x, input_mask, packed=False):
+    def compute_output_spec(
+        self, x: Any, input_mask: Any, packed: bool = False
+    ) -> Any:
         batch, length = input_mask.shape
         shape = (batch, self.attention.num_heads, length, length)
         return keras.KerasTensor(shape, "float32")

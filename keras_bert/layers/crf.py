@@ -36,7 +36,7 @@ class Crf(keras.layers.Layer):
     def compute_mask(self, logits: Any, previous_mask: Any) -> Any:
         return None  # a BiLSTM's mask has no place for the transitions
 
-    def compute_output_spec(self, logits):
+    def compute_output_spec(self, logits: Any) -> Any:
         batch, length, size = logits.shape
         length = None if length is None else size + length
         return keras.KerasTensor((batch, length, size), logits.dtype)

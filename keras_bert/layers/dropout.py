@@ -58,5 +58,5 @@ class Dropout(keras.layers.Layer):
         )[:size]
         return ops.where(is_kept, x * (1 / (1 - self.rate)), 0.0)
 
-    def compute_output_spec(self, x, training=False):
+    def compute_output_spec(self, x: Any, training: bool | None = False) -> Any:
         return keras.KerasTensor(x.shape, x.dtype)

@@ -89,5 +89,5 @@ class NextSentenceHead(keras.layers.Layer):
     def call(self, x: Any) -> Any:
         return ops.cast(self.dense(x), "float32")
 
-    def compute_output_spec(self, x):
+    def compute_output_spec(self, x: Any) -> Any:
         return keras.KerasTensor((*x.shape[:-1], 2), "float32")
