@@ -27,7 +27,7 @@ from keras_bert.pretraining.read.pairs_to_batches import pretraining_batches
 from keras_bert.pretraining.read.records_to_pairs import InstanceDrawer
 from keras_bert.text.masking import MaskedLMMasker
 from keras_bert.text.tokenizer import BertTokenizer
-from keras_bert.training.distribution import Share, without_tuning
+from keras_bert.training.distribution import BatchShard, without_tuning
 
 INPUT_FILE = flags.DEFINE_string("input_file", None, "Pre-training records.")
 VOCAB_FILE = flags.DEFINE_string("vocab_file", None, "To draw masks.")
@@ -71,16 +71,16 @@ def main(_):
     print("| first step | seconds to the first batch |\n|---|---|")
     for step in map(int, FIRST_STEPS.value):
         begin = time.perf_counter()
-        next(iter(_batches(records, Share(0, 1), step)))
+        next(iter(_batches(records, BatchShard(0, 1), step)))
         print(f"| {step:,} | {time.perf_counter() - begin:.2f} |")
 
     print(
         "\n| reader | records/s | of a core | MB/s read | bytes a record "
         "| RSS in MB, every quarter |\n|---|---|---|---|---|---|"
     )
-    speed = _measure(records, Share(0, 1), "one worker")
+    speed = _measure(records, BatchShard(0, 1), "one worker")
     for number in range(NUM_WORKERS.value):
-        share = Share(number, NUM_WORKERS.value)
+        share = BatchShard(number, NUM_WORKERS.value)
         _measure(records, share, f"worker {number} of {NUM_WORKERS.value}")
 
     flops = count_work(

@@ -151,7 +151,7 @@ def _train_with_keras_bert(steps, batches, held_out_batches):
     losses, seconds = [], []
     for batch in batches:
         begin = time.perf_counter()
-        steps.reset_figures()
+        steps.reset_metrics()
         losses.append(step(batch)["loss"].numpy())
         seconds.append(time.perf_counter() - begin)
     predict = tf.function(

@@ -17,7 +17,7 @@ def fit(steps: Steps, batches, *, steps_per_epoch, epochs=1, after_epoch=None):
     history: dict[str, list] = {}
     iterator = iter(batches)
     for epoch in range(epochs):
-        steps.reset_figures()
+        steps.reset_metrics()
         for _ in range(steps_per_epoch // steps.steps_per_execution):
             figures = steps.train(iterator)
         figures = {name: float(value) for name, value in figures.items()}

@@ -10,7 +10,9 @@ from keras_bert.training.config import TrainConfig
 from keras_bert.training.fingerprint import Fingerprint
 from keras_bert.training.losses import cross_entropy
 from keras_bert.training.objectives import Objective
-from keras_bert.training.run import Plan, Run, Trainee
+from keras_bert.training.run import train
+from keras_bert.training.run_folder import RunFolder
+from keras_bert.training.setup import TrainingPlan, TrainingSetup
 
 CONFIG = TrainConfig(
     learning_rate=0.05,
@@ -68,15 +70,15 @@ def train_small(
         dataset = small_dataset().batch(4)
         return dataset.map(lambda *batch: share.cut(batch))
 
-    run = Run(
-        Trainee(
+    trained = train(
+        TrainingSetup(
             build_model=build_model,
             objectives={
                 "logits": Objective(cross_entropy, {}, {"doubled": _doubled})
             },
             count_work=_count_work,
         ),
-        Plan(
+        TrainingPlan(
             num_train_steps=steps,
             num_warmup_steps=num_warmup_steps,
             train_batches=train_batches or first_batches,
@@ -84,14 +86,16 @@ def train_small(
             selection=selection,
             evaluates_first=evaluates_first,
         ),
-        strategy=strategy or tf.distribute.get_strategy(),
-        config=config,
-        output_dir=output_dir,
-        sidecars={"note.txt": "kept"},
-        fingerprint=Fingerprint(config.fixed_settings(), digests or {}),
-        callbacks=callbacks,
+        RunFolder(
+            output_dir=output_dir,
+            strategy=strategy or tf.distribute.get_strategy(),
+            sidecars={"note.txt": "kept"},
+            fingerprint=Fingerprint(config.fixed_settings(), digests or {}),
+        ),
+        config,
+        callbacks,
     )
-    return run.model, run.train()
+    return trained.model, trained.history.last
 
 
 def _count_work(features):

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from keras_bert.errors import InputError
 from keras_bert.kinds.examples import Examples
-from keras_bert.training.distribution import WHOLE, Share
+from keras_bert.training.distribution import WHOLE, BatchShard
 
 # Batches are cut from about this many at a time, sorted by length: enough to
 # leave next to no padding, few enough that the batches differ in every epoch.
@@ -21,7 +21,7 @@ def training_batches(
     num_epochs: int,
     seed: int,
     first_batch: int = 0,
-    share: Share = WHOLE,
+    share: BatchShard = WHOLE,
     static_shapes: bool = False,
     by_length: bool = True,
 ) -> tf.data.Dataset:

@@ -9,7 +9,6 @@ import keras
 from keras_bert.checkpoints.load import load_whole
 from keras_bert.errors import InputError
 from keras_bert.finetuning.config import FinetuningConfig, config_of_fit
-from keras_bert.finetuning.engine import Engine
 from keras_bert.finetuning.few_shot import FEW_SHOT, contrast_and_solve
 from keras_bert.finetuning.finetuned_model import FinetunedModel
 from keras_bert.finetuning.folder import (
@@ -17,6 +16,7 @@ from keras_bert.finetuning.folder import (
     read_kind,
     read_training,
 )
+from keras_bert.finetuning.training import Start
 from keras_bert.kinds.classification import Classification
 from keras_bert.kinds.embedding.embedding import Embedding
 from keras_bert.kinds.kind import Answer
@@ -94,11 +94,19 @@ class TextClassifier(FinetunedModel):
                 "with TextClassifier.from_pretrained."
             )
         kind = build_kind(spec, self._tokenizer, self.bert_config)
-        engine = Engine(
-            kind, self.bert_config, config, self._checkpoint, new_head=True
-        ).with_learned_settings(rows)
-        self._model, self.training, history = contrast_and_solve(engine, rows)
-        self._kind, self._spec, self._learns_fields = engine.kind, spec, False
+        start = Start(
+            bert_config=self.bert_config,
+            config=config,
+            checkpoint=self._checkpoint,
+            new_head=True,
+            origin=self._origin(),
+        )
+        start.check(kind)
+        kind = start.learn_settings(kind, rows)
+        self._model, self.training, history = contrast_and_solve(
+            kind, start, rows
+        )
+        self._kind, self._spec, self._learns_fields = kind, spec, False
         return history
 
 

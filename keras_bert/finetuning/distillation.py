@@ -22,7 +22,7 @@ from keras_bert.finetuning.folder import finetuned_checkpoint, read_kind
 from keras_bert.kinds.kind import Kind
 from keras_bert.models.rewired import with_hidden_states
 from keras_bert.training.losses import soft_squared_error
-from keras_bert.training.objectives import Objective, Teaching
+from keras_bert.training.objectives import Distillation, Objective
 
 
 def check_distillation(
@@ -83,7 +83,7 @@ def distill(
     teacher: str | Path,
     kind: Kind,
     config: DistillationConfig,
-) -> Teaching:
+) -> Distillation:
     """Makes the network that a checked teacher teaches; it shares weights.
 
     Each trained output, such as `logits`, gets a second one, `soft_logits`,
@@ -140,7 +140,7 @@ def distill(
         objectives[name] = Objective(loss, weight=weight)
     for name in hidden:
         objectives[name] = Objective(soft_squared_error, weight=weight)
-    return Teaching(network, objectives, labels, weights)
+    return Distillation(network, objectives, labels, weights)
 
 
 def _check_outputs(model, teacher_model, kind):

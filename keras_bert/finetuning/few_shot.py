@@ -13,11 +13,13 @@ import tensorflow as tf
 from keras_bert.errors import InputError
 from keras_bert.finetuning.batches import evaluation_batches
 from keras_bert.finetuning.config import FinetuningConfig
-from keras_bert.finetuning.engine import Engine, history_of
+from keras_bert.finetuning.encoding import encode_rows, encoded_folder
 from keras_bert.finetuning.evaluation import Predictor
-from keras_bert.finetuning.folder import name_without_folders, read_training
+from keras_bert.finetuning.folder import read_training
+from keras_bert.finetuning.training import Start, history_of, train_kind
 from keras_bert.io.weight_paths import weights_by_path
 from keras_bert.kinds.classification import Classification
+from keras_bert.kinds.kind import Kind
 from keras_bert.tasks.base import Row
 from keras_bert.training.distribution import get_strategy
 from keras_bert.training.objectives import BatchObjective
@@ -30,7 +32,7 @@ _VECTORS = "vectors"
 
 
 def contrast_and_solve(
-    engine: Engine, rows: Sequence[Row]
+    kind: Kind, start: Start, rows: Sequence[Row]
 ) -> tuple[keras.Model, Mapping[str, Any], keras.callbacks.History]:
     """Trains the encoder on all pairs of rows, and then solves for the layer.
 
@@ -40,7 +42,7 @@ def contrast_and_solve(
 
     Returns the network, what is known of the training, and its history.
     """
-    kind, config = engine.kind, engine.config
+    config = start.config
     settings: Any = kind.spec.settings
     if type(kind) is not Classification or settings.in_windows:
         raise InputError(
@@ -66,37 +68,35 @@ def contrast_and_solve(
     contrast = _Contrast(
         dataclasses.replace(kind.spec, settings=settings), kind.tokenizer
     )
-    origin = name_without_folders(engine.checkpoint)
+    start = dataclasses.replace(
+        start, config=dataclasses.replace(config, keep_checkpoint_max=1)
+    )
     with tempfile.TemporaryDirectory(prefix="keras_bert-") as folder:
-        run = dataclasses.replace(
-            engine,
-            kind=contrast,
-            config=dataclasses.replace(config, keep_checkpoint_max=1),
-        ).start(
-            rows,
+        output_dir = Path(folder)
+        trained = train_kind(
+            contrast,
+            encode_rows(contrast, rows, encoded_folder(output_dir, None)),
             {},
+            start,
             strategy=get_strategy(config),
-            output_dir=Path(folder),
-            origin={"task": None, "data": None, "checkpoint": origin},
+            output_dir=output_dir,
         )
-        run.train()
-        run.write_weights(Path(folder) / "best")
-        training = read_training(Path(folder) / "best")
-    model = kind.build_model(engine.bert_config)
-    values = weights_by_path(run.model)
+        training = read_training(output_dir / "best")
+    model = kind.build_model(start.bert_config)
+    values = weights_by_path(trained.model)
     for weight in model.weights:
         if weight.path in values:
             weight.assign(values[weight.path])
     examples = contrast.encode(rows, labeled=True)
     batches = evaluation_batches(examples, batch_size=config.eval_batch_size)
-    outputs, _ = Predictor(run.model, contrast.objectives)(*batches)
+    outputs, _ = Predictor(trained.model, contrast.objectives)(*batches)
     vectors, labels = np.stack(outputs[_VECTORS]), examples.labels[_VECTORS]
     weights = dict(enumerate(kind.class_weights))
     kernel, bias = _solve(vectors, labels.numpy(), weights)
     layer = model.get_layer("classifier")
     layer.kernel.assign(kernel)
     layer.bias.assign(bias)
-    return model, training, history_of(run.history.rows, model)
+    return model, training, history_of(trained.history.rows, model)
 
 
 def _error_of_cosines(labels, vectors, weights):

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import keras
-from absl import logging
 
 from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.find import check_output_dir
@@ -23,19 +22,20 @@ from keras_bert.export.fastest import export_fastest
 from keras_bert.finetuning.batches import evaluation_batches
 from keras_bert.finetuning.config import FinetuningConfig, config_of_fit
 from keras_bert.finetuning.data import as_rows, learn_labels, with_label_names
-from keras_bert.finetuning.engine import Engine, history_of
+from keras_bert.finetuning.encoding import encode_rows, encoded_folder
 from keras_bert.finetuning.evaluation import Evaluation, Predictor
 from keras_bert.finetuning.explain import Explanation, explain_row
 from keras_bert.finetuning.folder import (
     changed_spec,
-    describe,
     name_without_folders,
     sidecars,
+    write_model_card,
 )
 from keras_bert.finetuning.label_order import label_places, load_in_order
+from keras_bert.finetuning.training import Start, history_of, train_kind
 from keras_bert.io.folders import local_copy
 from keras_bert.io.paths import to_path
-from keras_bert.io.whole_files import check_is_new, whole_folder, write_json
+from keras_bert.io.whole_files import check_is_new, write_json
 from keras_bert.kinds.fields import (
     check_text,
     check_text_fields,
@@ -283,7 +283,7 @@ class FinetunedModel:
             spec = dataclasses.replace(spec, metrics=metrics)
         strategy = get_strategy(config)
         kind = build_kind(spec, self._tokenizer, self.bert_config)
-        start, has_network = self._checkpoint, self._model is not None
+        checkpoint, has_network = self._checkpoint, self._model is not None
         if output_dir is None:
             config = dataclasses.replace(config, keep_checkpoint_max=1)
         else:
@@ -296,46 +296,41 @@ class FinetunedModel:
         with tempfile.TemporaryDirectory(prefix="keras_bert-") as temporary:
             folder = to_path(output_dir or temporary)
             if has_network:
-                start = Path(temporary) / "start"
-                self.save(start)
-            engine = Engine(
-                kind,
-                self.bert_config,
-                config,
-                start,
+                checkpoint = Path(temporary) / "start"
+                self.save(checkpoint)
+            start = Start(
+                bert_config=self.bert_config,
+                config=config,
+                checkpoint=checkpoint,
                 new_head=self._new_head and not has_network,
+                origin=self._origin(),
             )
-            engine = engine.with_learned_settings(rows)
+            start.check(kind)
+            kind = start.learn_settings(kind, rows)
             evaluations = {}
             if held_out:
                 evaluations["validation"] = Evaluation(
-                    engine.kind, held_out, batch_size=config.eval_batch_size
+                    kind, held_out, batch_size=config.eval_batch_size
                 )
-            origin = name_without_folders(self._checkpoint)
-            run = engine.start(
-                rows,
+            trained = train_kind(
+                kind,
+                encode_rows(kind, rows, encoded_folder(folder, None)),
                 evaluations,
+                start,
                 strategy=strategy,
                 output_dir=folder,
-                origin={"task": None, "data": None, "checkpoint": origin},
                 callbacks=callbacks,
                 starts_over=overwrite_output_dir,
+                ends_at_interrupt=True,
             )
-            try:
-                run.train()
-            except KeyboardInterrupt:
-                logging.warning("Interrupted at step %d.", run.step)
-            best = folder / "best"
-            if not (held_out and whole_folder(best).is_dir()):
-                run.write_weights(best)
-            self._model = engine.load_best(folder, run.model)
-            self.training = describe(
-                best, self._model, engine.kind, self.bert_config
+            self._model = trained.model
+            self.training = write_model_card(
+                folder / "best", self._model, kind, self.bert_config
             )
         # Balanced weights follow from the rows of each `fit`.
-        self._kind, self._spec = engine.kind, spec
+        self._kind, self._spec = kind, spec
         self._learns_fields = False
-        return history_of(run.history.rows, self._model)
+        return history_of(trained.history.rows, self._model)
 
     def predict(self, x: Any, *, batch_size: int = 64) -> list[Answer]:
         """Answers texts or rows; labels in them are not read.
@@ -471,7 +466,7 @@ class FinetunedModel:
         check_is_new(output_dir)
         texts = sidecars(self.kind, self.bert_config, self.training)
         write_weights(self.model, output_dir, texts)
-        describe(output_dir, self.model, self.kind, self.bert_config)
+        write_model_card(output_dir, self.model, self.kind, self.bert_config)
 
     def _write(self, calibration, export_dir, config):
         """Writes the next version in one format."""
@@ -564,6 +559,10 @@ class FinetunedModel:
             f"The rows have the texts {', '.join(found)}; say which the model "
             f"reads, in order: from_pretrained(..., text_fields={found!r})."
         )
+
+    def _origin(self) -> dict[str, Any]:
+        checkpoint = name_without_folders(self._checkpoint)
+        return {"task": None, "data": None, "checkpoint": checkpoint}
 
     def _default_metrics(self, held_out):
         return tuple(get_kind(self._spec.kind).metrics)[:1]

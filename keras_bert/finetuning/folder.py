@@ -154,7 +154,7 @@ def read_training(folder: Path) -> dict[str, Any]:
     return training
 
 
-def describe(
+def write_model_card(
     folder: Path, model: keras.Model, kind: Kind, bert_config: BertConfig
 ) -> dict[str, Any]:
     """Writes the card of a trained model; returns what is known of it.

@@ -18,14 +18,15 @@ from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.finetuning.config import FinetuningConfig
 from keras_bert.finetuning.data import plain
-from keras_bert.finetuning.engine import Engine
+from keras_bert.finetuning.encoding import encode_rows, encoded_folder
 from keras_bert.finetuning.evaluation import Evaluation
 from keras_bert.finetuning.finetuned_model import FinetunedModel
 from keras_bert.finetuning.folder import (
-    describe,
     finetuned_checkpoint,
     name_without_folders,
+    write_model_card,
 )
+from keras_bert.finetuning.training import Start, train_kind
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import atomic_path, whole_folder, write_json
 from keras_bert.kinds.registry import get_kind
@@ -94,7 +95,7 @@ def finetune(
 
     Returns:
         The task's metrics and `loss` on the first validation split. The names
-        of the figures on further splits begin with the split. With several
+        of the metrics on further splits begin with the split. With several
         workers, only the chief evaluates the best checkpoint and writes files;
         the other workers return the last row of the history.
 
@@ -133,36 +134,43 @@ def finetune(
     )
     settings = _settings(task, settings, is_trained, found, bert_config)
     kind = build_kind(make_spec(task, settings), tokenizer, bert_config)
-    engine = Engine(kind, bert_config, config, checkpoint, teacher, new_head)
+    # The folders mean nothing on another machine.
+    origin = {"task": task_name, "data": data_dir.name}
+    origin["checkpoint"] = name_without_folders(checkpoint)
+    if teacher:
+        origin["teacher"] = name_without_folders(teacher)
+    start = Start(
+        bert_config=bert_config,
+        config=config,
+        checkpoint=checkpoint,
+        teacher=teacher,
+        new_head=new_head,
+        origin=origin,
+    )
+    start.check(kind)
     if is_trained:
         rows = read_split(task, data_dir, "train")
-        engine = engine.with_learned_settings(rows)
-    kind = engine.kind
+        kind = start.learn_settings(kind, rows)
     evaluations = {
         split: Evaluation(kind, held_out, batch_size=config.eval_batch_size)
         for split in task.validation_splits
         if (held_out := _read_held_out(task, data_dir, split)) is not None
     }
     if is_trained:
-        # The folders mean nothing on another machine.
-        origin = {"task": task_name, "data": data_dir.name}
-        origin["checkpoint"] = name_without_folders(checkpoint)
-        if teacher:
-            origin["teacher"] = name_without_folders(teacher)
-        run = engine.start(
-            read_split(task, data_dir, "train"),
+        rows = read_split(task, data_dir, "train")
+        trained = train_kind(
+            kind,
+            encode_rows(kind, rows, encoded_folder(output_dir, cache_dir)),
             evaluations,
+            start,
             strategy=strategy,
             output_dir=output_dir,
-            cache_dir=cache_dir,
-            origin=origin,
             callbacks=callbacks,
             starts_over=overwrite_output_dir,
         )
-        run.train()
         if not is_chief(strategy):
-            return run.history.last
-        model = engine.load_best(output_dir, run.model)
+            return trained.history.last
+        model = trained.model
     else:
         with precision(config.precision):
             model = kind.build_model(bert_config)
@@ -170,7 +178,8 @@ def finetune(
         load_whole(model, found)
     results = _evaluate(model, kind, evaluations, output_dir, tune=is_trained)
     if is_trained:
-        describe(whole_folder(output_dir / "best"), model, kind, bert_config)
+        best = whole_folder(output_dir / "best")
+        write_model_card(best, model, kind, bert_config)
     finetuned = FinetunedModel(model, kind, bert_config)
     _predict_test_sets(finetuned, task, data_dir, output_dir)
     return results
@@ -240,8 +249,8 @@ def _evaluate(model, kind, evaluations, output_dir, *, tune):
     evaluation, *_ = evaluations.values()
     answers, results = evaluation(model, tune=tune)
     for split, other in list(evaluations.items())[1:]:
-        _, figures = other(model)
-        results |= {f"{split}_{name}": x for name, x in figures.items()}
+        _, metrics = other(model)
+        results |= {f"{split}_{name}": x for name, x in metrics.items()}
     write_json(output_dir / "eval_results.json", results)
     _write_predictions(
         output_dir / "predictions.jsonl", evaluation.rows, answers

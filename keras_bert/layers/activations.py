@@ -7,7 +7,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_bert.layers.backend import in_a_graph_of_its_own
+from keras_bert.layers.backend import traced_separately
 
 
 def get_activation(hidden_act: str) -> Callable:
@@ -65,7 +65,7 @@ def _with_derivative(function: Any, derivative: Any) -> Any:
 
         return ops.cast(function(ops.cast(x, "float32")), x.dtype), gradient
 
-    return in_a_graph_of_its_own(call)
+    return traced_separately(call)
 
 
 # 0.5 * (1 + tanh(z / 2)) is sigmoid(z). With z = _SCALE * (x + 0.044715 x^3),

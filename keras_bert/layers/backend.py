@@ -8,7 +8,7 @@ import keras
 import numpy as np
 
 
-def in_a_graph_of_its_own(function: Callable) -> Callable:
+def traced_separately(function: Callable) -> Callable:
     """Returns a function of one tensor that TensorFlow traces once a dtype.
 
     With TensorFlow, a custom gradient keeps the graph that calls it until the

@@ -32,7 +32,9 @@ from keras_bert.training.distribution import get_strategy, is_chief
 from keras_bert.training.fingerprint import Fingerprint, digest_of
 from keras_bert.training.losses import accuracy, cross_entropy
 from keras_bert.training.objectives import Objective
-from keras_bert.training.run import Plan, Run, Trainee
+from keras_bert.training.run import train
+from keras_bert.training.run_folder import RunFolder
+from keras_bert.training.setup import TrainingPlan, TrainingSetup
 
 # What the fingerprint reads at each end of a file of records.
 _NUM_BYTES = 1 << 16
@@ -84,7 +86,7 @@ def pretrain(
         held-out records, and the time and speed of the training.
 
     Example:
-        >>> figures = keras_bert.pretrain(
+        >>> metrics = keras_bert.pretrain(
         ...     keras_bert.BertConfig(
         ...         vocab_size=31,
         ...         hidden_size=12,
@@ -103,7 +105,7 @@ def pretrain(
         ...         max_predictions_per_seq=3,
         ...     ),
         ... )
-        >>> figures["step"]
+        >>> metrics["step"]
         4
     """
     config = PretrainingConfig.checked(config)
@@ -138,27 +140,30 @@ def pretrain(
         records.errors_named(vocab_size),
         (held_out or records).errors_named(vocab_size),
     ):
-        figures = Run(
-            _trainee(bert_config, config, checkpoint),
+        trained = train(
+            _setup(bert_config, config, checkpoint),
             _plan(records, held_out, bert_config, config, checkpoint),
-            strategy=strategy,
-            config=config,
-            output_dir=output_dir,
-            sidecars=sidecars,
-            fingerprint=_fingerprint(
-                config, files, held_out_files, sidecars, checkpoint
+            RunFolder(
+                output_dir=output_dir,
+                strategy=strategy,
+                sidecars=sidecars,
+                fingerprint=_fingerprint(
+                    config, files, held_out_files, sidecars, checkpoint
+                ),
+                starts_over=overwrite_output_dir,
             ),
-            callbacks=callbacks,
-            starts_over=overwrite_output_dir,
-        ).train()
+            config,
+            callbacks,
+        )
+    metrics = trained.history.last
     if is_chief(strategy):
-        write_json(to_path(output_dir) / "eval_results.json", figures)
+        write_json(to_path(output_dir) / "eval_results.json", metrics)
         settings = dataclasses.asdict(bert_config) | dataclasses.asdict(config)
-        sections = {"Settings": settings, "Figures": figures}
+        sections = {"Settings": settings, "Figures": metrics}
         origin = {"checkpoint": checkpoint}
         card = model_card(output_dir, "fill-mask", sections, origin)
         write_card(Checkpoint.of(output_dir).folder, card)
-    return figures
+    return metrics
 
 
 def _check(config, bert_config, checkpoint):
@@ -202,7 +207,7 @@ def _objectives(config):
     return objectives
 
 
-def _trainee(bert_config, config, checkpoint):
+def _setup(bert_config, config, checkpoint):
     def build_model():
         model = build_pretraining_model(
             bert_config,
@@ -213,7 +218,7 @@ def _trainee(bert_config, config, checkpoint):
             load_to_train(model, checkpoint)
         return model
 
-    return Trainee(
+    return TrainingSetup(
         build_model=build_model,
         objectives=_objectives(config),
         count_work=functools.partial(
@@ -248,7 +253,7 @@ def _plan(records, held_out, bert_config, config, checkpoint):
     def held_out_batches(share):
         return batches(held_out.batches(config.eval_batch_size, share))
 
-    return Plan(
+    return TrainingPlan(
         num_train_steps=config.num_train_steps,
         num_warmup_steps=config.num_warmup_steps,
         train_batches=train_batches,

@@ -18,8 +18,8 @@ class Selection:
     """How the best checkpoint of a run is chosen.
 
     Attributes:
-        evaluate: Returns figures of a model, measured on held-out data.
-        metric: The name of the figure that should be high.
+        evaluate: Returns metrics of a model, measured on held-out data.
+        metric: The name of the metric that should be high.
         patience: The number of intervals without a better score after which
             the run ends; 0 for never.
     """

@@ -22,8 +22,8 @@ class Callbacks:
     several steps an execution, one call stands for all of these steps.
 
     The logs of an epoch are the last row of `history.csv`: means over the last
-    steps, `val_` figures, speeds, the step. The logs of a batch have `loss`,
-    `learning_rate` and all other figures of the training, as means over the
+    steps, `val_` metrics, speeds, the step. The logs of a batch have `loss`,
+    `learning_rate` and all other metrics of the training, as means over the
     steps since the last row of the history. They are read from the device when
     the callback looks at one, which then waits for the step; a callback that
     does not look costs nothing.
@@ -52,6 +52,9 @@ class Callbacks:
             callback.set_model(model)
         model.stop_training = False
 
+    def __bool__(self) -> bool:
+        return bool(self._callbacks)
+
     @property
     def stops(self) -> bool:
         """Whether a callback has asked for the end of the run."""
@@ -63,8 +66,8 @@ class Callbacks:
             getattr(callback, method)(*arguments)
 
 
-class LazyFigures(collections.UserDict):
-    """Figures that are read from the device when they are looked at."""
+class LazyMetrics(collections.UserDict):
+    """Metrics that are read from the device when they are looked at."""
 
     def __getitem__(self, name):
         return float(super().__getitem__(name))

@@ -38,8 +38,8 @@ _TRAINING_ONLY = "training_only"
 # A user may edit the place of a base model.
 _NOT_CHECKED = {"adapters.json"}
 
-# Whether the checkpoints of a run hold a weight, by its path.
-Holds = Callable[[str], bool]
+# Whether the checkpoints of a run have a weight, by its path.
+WeightFilter = Callable[[str], bool]
 
 
 def every_weight(path: str) -> bool:
@@ -54,13 +54,13 @@ class TrainingState:
         network: The network that is trained.
         optimizer: Its optimizer.
         result: The model that the run is for; it shares the network's weights.
-        holds: Whether checkpoints hold a weight of the result.
+        weight_filter: Whether checkpoints have a weight of the result.
     """
 
     network: keras.Model
     optimizer: keras.optimizers.Optimizer
     result: keras.Model
-    holds: Holds = every_weight
+    weight_filter: WeightFilter = every_weight
 
     def __post_init__(self):
         weights_by_path(self.network)  # before the training, not after it
@@ -69,7 +69,7 @@ class TrainingState:
         """Returns the variables of each file of a checkpoint, by name."""
         paths = weights_by_path(self.result)
         return {
-            _WEIGHTS: _weights(self.result, self.holds),
+            _WEIGHTS: _weights(self.result, self.weight_filter),
             _STATE: self._optimizer_variables()
             | _numbered(_DROPOUT, seed_variables(self.network))
             | {
@@ -187,10 +187,10 @@ def write_weights(
     model: keras.Model,
     folder: Path,
     sidecars: Mapping[str, str],
-    holds: Holds = every_weight,
+    weight_filter: WeightFilter = every_weight,
 ) -> None:
     """Writes a checkpoint with the weights of a model under their paths."""
-    weights = {p: w.numpy() for p, w in _weights(model, holds).items()}
+    weights = {p: w.numpy() for p, w in _weights(model, weight_filter).items()}
     write_checkpoint(folder, {_WEIGHTS: weights}, sidecars)
 
 
@@ -248,8 +248,8 @@ def _folders(folder):
     return list(folder.glob("step-" + 8 * "[0-9]"))
 
 
-def _weights(model, holds):
-    return {p: w for p, w in weights_by_path(model).items() if holds(p)}
+def _weights(model, weight_filter):
+    return {p: w for p, w in weights_by_path(model).items() if weight_filter(p)}
 
 
 def _numbered(kind, variables):

@@ -150,7 +150,7 @@ def lost_worker_named(strategy: tf.distribute.Strategy) -> Iterator[None]:
         ) from error
 
 
-class Share(NamedTuple):
+class BatchShard(NamedTuple):
     """One of several nearly equal parts of every batch, in order.
 
     Attributes:
@@ -186,12 +186,12 @@ class Share(NamedTuple):
         return begin, num_rows * (self.number + 1) // self.num_shares
 
 
-WHOLE = Share(0, 1)
+WHOLE = BatchShard(0, 1)
 
 
 def distribute(
     strategy: tf.distribute.Strategy,
-    batches: Callable[[Share], tf.data.Dataset],
+    batches: Callable[[BatchShard], tf.data.Dataset],
 ) -> tf.data.Dataset | tf.distribute.DistributedDataset:
     """Returns the batches of a dataset, of which each worker reads its share.
 
@@ -200,7 +200,9 @@ def distribute(
     """
 
     def of_worker(context):
-        share = Share(context.input_pipeline_id, context.num_input_pipelines)
+        share = BatchShard(
+            context.input_pipeline_id, context.num_input_pipelines
+        )
         num_devices = strategy.num_replicas_in_sync // share.num_shares
         return without_tuning(_divided(batches(share), num_devices))
 
@@ -213,7 +215,7 @@ def _divided(dataset, num_parts):
         return dataset
     return dataset.flat_map(
         lambda *batch: tf.data.Dataset.range(num_parts).map(
-            lambda i: Share(i, num_parts).cut(batch)
+            lambda i: BatchShard(i, num_parts).cut(batch)
         )
     )
 

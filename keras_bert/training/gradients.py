@@ -61,7 +61,7 @@ class BatchGradients:
         )
 
     def __call__(self, features, labels, weights):
-        """Returns the gradients and this replica's sums of the figures."""
+        """Returns the gradients and this replica's sums of the metrics."""
         data = features, labels, weights
         totals = distribution.sum_over_replicas(
             {name: tf.reduce_sum(w) for name, w in weights.items()}
@@ -69,21 +69,23 @@ class BatchGradients:
         # Replicas share the seeds, and would all drop the same entries.
         shift = _SEED_SHIFT * tf.cast(distribution.replica_id(), tf.int64)
         seeds = [v.value + [shift, 0] for v in self._seeds]
-        slopes, batch_sums = None, {}
+        output_gradients, batch_sums = None, {}
         if self._takes_two_passes:
-            # The slopes need all outputs first. The second pass computes the
-            # same outputs again, from the same seeds, and their gradients.
+            # These gradients need all outputs first. The second pass computes
+            # the same outputs again, from the same seeds.
             outputs = self._all_outputs(features, seeds)
-            slopes, batch_sums = self._slopes(labels, outputs, weights)
+            output_gradients, batch_sums = self._output_gradients(
+                labels, outputs, weights
+            )
         is_whole = self.num_parts == 1
         take = self._take_gradients if is_whole else self._accumulate
-        gradients, sums, seeds = take(data, totals, seeds, slopes)
+        gradients, sums, seeds = take(data, totals, seeds, output_gradients)
         for variable, seed in zip(self._seeds, seeds, strict=True):
             variable.assign(seed - [shift, 0])
         return gradients, sums | batch_sums
 
     def sums(self, labels, outputs, weights):
-        """Returns the sums of all figures of outputs that are given."""
+        """Returns the sums of all metrics of outputs that are given."""
         sums = _sums(self._label_objectives, labels, outputs, weights)
         whole = self._whole_batch(labels, outputs, weights)
         return sums | _sums(self._batch_objectives, *whole)
@@ -114,10 +116,11 @@ class BatchGradients:
         seeds = [scope.get_current_value(v) for v in self._seeds]
         return outputs, seeds, updates, losses
 
-    def _of_part(self, data, totals, seeds, slopes):
+    def _of_part(self, data, totals, seeds, output_gradients):
         """Returns gradients and sums of a part of the batch, and new seeds.
 
-        If `slopes` is None, the part must be the whole batch of this replica.
+        If `output_gradients` is None, the part must be the whole batch of this
+        replica.
         """
         features, labels, weights = data
         labels = self.all_labels(features, labels)
@@ -136,17 +139,19 @@ class BatchGradients:
         for variable, value in updates:  # such as the means of a batch norm
             variable.assign(value)
         sums = _sums(self._label_objectives, labels, outputs, weights)
-        if slopes is None:
-            slopes, batch_sums = self._slopes(labels, outputs, weights)
+        if output_gradients is None:
+            output_gradients, batch_sums = self._output_gradients(
+                labels, outputs, weights
+            )
             sums |= batch_sums
         gradients = tape.gradient(
-            [loss, *(outputs[name] for name in slopes)],
+            [loss, *(outputs[name] for name in output_gradients)],
             self.network.trainable_variables,
-            [tf.ones_like(loss), *slopes.values()],
+            [tf.ones_like(loss), *output_gradients.values()],
         )
         return gradients, sums, seeds
 
-    def _accumulate(self, data, totals, seeds, slopes):
+    def _accumulate(self, data, totals, seeds, output_gradients):
         """As `_of_part` of the whole batch, one micro-batch at a time."""
 
         absent = set()  # variables on which the loss does not depend
@@ -163,12 +168,14 @@ class BatchGradients:
         none = (
             [tf.zeros_like(v) for v in self.network.trainable_variables],
             {
-                (name, figure): (tf.constant(0.0),) * 2
+                (name, metric): (tf.constant(0.0),) * 2
                 for name, objective in self._label_objectives.items()
-                for figure in ("loss", *objective.metrics)
+                for metric in ("loss", *objective.metrics)
             },
         )
-        seeds, total = self._over_parts(add, (data, slopes or {}), seeds, none)
+        seeds, total = self._over_parts(
+            add, (data, output_gradients or {}), seeds, none
+        )
         gradients, sums = total
         for i in absent:
             gradients[i] = None
@@ -202,7 +209,9 @@ class BatchGradients:
         """
 
         def step(i, seeds, result):
-            share = distribution.Share(tf.cast(i, tf.int64), self.num_parts)
+            share = distribution.BatchShard(
+                tf.cast(i, tf.int64), self.num_parts
+            )
             return i + 1, *add(i, share.cut(values), seeds, result)
 
         _, seeds, result = tf.while_loop(
@@ -216,20 +225,20 @@ class BatchGradients:
         outputs, seeds, *_ = self._forward(features, seeds)
         return {name: outputs[name] for name in self._batch_objectives}, seeds
 
-    def _slopes(self, labels, outputs, weights):
-        """Slopes of the batch losses at this replica's outputs; their sums."""
+    def _output_gradients(self, labels, outputs, weights):
+        """Gradients of batch losses by this replica's outputs; their sums."""
         whole = self._whole_batch(labels, outputs, weights)
-        slopes = {}
+        output_gradients = {}
         for name, objective in self._batch_objectives.items():
             y, x, w = (values[name] for values in whole)
             with tf.GradientTape() as tape:
                 tape.watch(x)
                 loss = objective.weight * objective.loss(y, x, w)
                 loss = self.scale_loss(loss)
-            slopes[name] = distribution.rows_of_replica(
+            output_gradients[name] = distribution.rows_of_replica(
                 tape.gradient(loss, x), tf.shape(outputs[name])[0]
             )
-        return slopes, _sums(self._batch_objectives, *whole)
+        return output_gradients, _sums(self._batch_objectives, *whole)
 
     def _whole_batch(self, *values):
         return distribution.gather_rows(
@@ -243,8 +252,8 @@ def seed_variables(network: keras.Model) -> list[keras.Variable]:
 
 
 def _sums(objectives, labels, outputs, weights):
-    found = {}
+    all_sums = {}
     for name, objective in objectives.items():
         sums = objective.sums(labels[name], outputs[name], weights[name])
-        found |= {(name, figure): x for figure, x in sums.items()}
-    return found
+        all_sums |= {(name, metric): x for metric, x in sums.items()}
+    return all_sums

@@ -1,4 +1,4 @@
-"""The figures of a run: a table, and files for TensorBoard."""
+"""The metrics of a run: a table, and files for TensorBoard."""
 
 import csv
 import shutil
@@ -11,15 +11,15 @@ from keras_bert.io.paths import is_remote
 from keras_bert.io.whole_files import atomic_path, full_disk_named
 
 Row = dict[str, float]
-# Begins the names of figures that are measured on held-out data.
+# Begins the names of metrics that are measured on held-out data.
 HELD_OUT = "val_"
 
 
 class History:
-    """Rows of figures by step.
+    """Rows of metrics by step.
 
     The files are `history.csv` and, for TensorBoard, `tensorboard/`. An empty
-    cell of the table is a figure that was not taken at that step.
+    cell of the table is a metric that was not taken at that step.
     """
 
     def __init__(self, output_dir: Path, last_step: int):
@@ -49,8 +49,8 @@ class History:
         return self.rows[-1] if self.rows else {"step": self._last_step}
 
     @property
-    def lacks_held_out_figures(self) -> bool:
-        """Whether the last row has `last_step`, but no held-out figures."""
+    def lacks_held_out_metrics(self) -> bool:
+        """Whether the last row has `last_step`, but no held-out metrics."""
         row = self.rows[-1] if self.rows else {}
         is_evaluated = any(name.startswith(HELD_OUT) for name in row)
         return row.get("step") == self._last_step and not is_evaluated
@@ -73,7 +73,7 @@ class History:
     def write_events(self) -> None:
         """Writes the new rows for TensorBoard; they must not change.
 
-        Training and held-out figures share a chart. The first call removes the
+        Training and held-out metrics share a chart. The first call removes the
         files of an earlier run, which may hold steps that are taken again.
         """
         local = self._copied.path if self._copied else self._board

@@ -9,7 +9,7 @@ from keras import ops
 
 from keras_bert.training.losses import Tensor, soft_squared_error, weighted_sum
 
-# A figure's weighted sum and the sum of the weights, by the figure's name.
+# A metric's weighted sum and the sum of the weights, by the metric's name.
 Sums = dict[str, tuple[Tensor, Tensor]]
 
 
@@ -66,7 +66,7 @@ class BatchObjective(Objective):
     The functions in `loss` and `metrics` take labels, outputs and weights and
     return one float32 number. They see all rows of the global batch, in its
     order, however many replicas, workers and micro-batches share the work.
-    The figures of several batches are averaged by their numbers of rows that
+    The metrics of several batches are averaged by their numbers of rows that
     have a weight. On a TPU, rows of weight 0 fill up the last batch of an
     epoch: the functions must leave them out.
 
@@ -89,7 +89,7 @@ class BatchObjective(Objective):
         }
 
 
-class Teaching(NamedTuple):
+class Distillation(NamedTuple):
     """A network that learns from a teacher, besides the labels of its batches.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""Steps of training and evaluation on all replicas, and their figures."""
+"""Steps of training and evaluation on all replicas, and their metrics."""
 
 import dataclasses
 import functools
@@ -11,14 +11,14 @@ import tensorflow as tf
 from keras_bert.progress import Progress
 from keras_bert.training.distribution import sum_over_replicas
 from keras_bert.training.gradients import BatchGradients
-from keras_bert.training.objectives import Objective, Teaching
+from keras_bert.training.objectives import Distillation, Objective
 
 # Features of a batch -> the amounts of WORK in it, by name.
 CountWork = Callable[[Mapping[str, tf.Tensor]], Mapping[str, tf.Tensor]]
 # `flops` are the operations that training on the batch takes.
 WORK = ("sequences", "tokens", "flops")
-# Figures of a step or of several: tensors on the device.
-Figures = Mapping[str, tf.Tensor]
+# Metrics of a step or of several: tensors on the device.
+Metrics = Mapping[str, tf.Tensor]
 
 
 @dataclasses.dataclass(eq=False)
@@ -29,17 +29,17 @@ class Steps:
     the last two by output. By default every label has the weight 1. See
     `BatchGradients` for the loss and the dropout.
 
-    The names of figures begin with the name of their output, unless that is
-    `logits`. Figures are means over all labels since `reset_figures`.
+    The names of metrics begin with the name of their output, unless that is
+    `logits`. Metrics are means over all labels since `reset_metrics`.
 
     Attributes:
-        network: What is trained; with a `teaching`, its network.
-        objectives: By the name of the output; with a `teaching`, its own.
+        network: What is trained; with a `distillation`, its network.
+        objectives: By the name of the output; with a `distillation`, its own.
         optimizer: What moves the weights.
         count_work: See `WORK`.
         gradient_accumulation_steps, steps_per_execution: See `DeviceConfig`.
         jit_compile: Whether the steps are compiled with XLA.
-        teaching: Adds labels, which are made for each micro-batch.
+        distillation: Adds labels, which are made for each micro-batch.
     """
 
     network: keras.Model
@@ -50,7 +50,7 @@ class Steps:
     gradient_accumulation_steps: int = 1
     steps_per_execution: int = 1
     jit_compile: bool = False
-    teaching: Teaching | None = None
+    distillation: Distillation | None = None
 
     def __post_init__(self):
         self.optimizer.build(self.network.trainable_variables)
@@ -64,53 +64,53 @@ class Steps:
             self.jit_compile,
         )
         self._means = {
-            (output, figure): keras.metrics.Mean(name=_name(output, figure))
+            (output, metric): keras.metrics.Mean(name=_name(output, metric))
             for output, objective in self.objectives.items()
-            for figure in ("loss", *objective.metrics)
+            for metric in ("loss", *objective.metrics)
         }
         # Each replica adds up its own amounts: a step sends nothing.
         self._work = _counter(tf.zeros(len(WORK)), tf.VariableAggregation.SUM)
-        # Steps since `reset_figures`, and the first of them whose loss was not
+        # Steps since `reset_metrics`, and the first of them whose loss was not
         # finite, or 0. The loss is the same on all replicas.
         first = tf.VariableAggregation.ONLY_FIRST_REPLICA
         self._num_steps = _counter(tf.zeros([], tf.int64), first)
-        self._ruined_step = _counter(tf.zeros([], tf.int64), first)
+        self._first_nonfinite_step = _counter(tf.zeros([], tf.int64), first)
         self._train_step = self._on_all_replicas(self.train_step)
         test_step = self._on_all_replicas(self.test_step)
         traced = functools.partial(tf.function, reduce_retracing=True)
         self._take_steps = traced(self._steps_on_iterator)
         self._take_test_step = traced(test_step)
 
-    def train(self, batches: Iterator) -> Figures:
+    def train(self, batches: Iterator) -> Metrics:
         """Takes `steps_per_execution` steps, and does not wait for them."""
         return self._take_steps(batches)
 
     def evaluate(self, batches: Iterable, num_batches: int) -> dict[str, float]:
-        """Returns the figures of the first batches, and shows its progress."""
-        self.reset_figures()
+        """Returns the metrics of the first batches, and shows its progress."""
+        self.reset_metrics()
         iterator = iter(batches)
-        figures: Figures = {}
+        metrics: Metrics = {}
         with Progress("Evaluating", num_batches, "batches") as progress:
             for _ in range(num_batches):
-                figures = self._take_test_step(next(iterator))
+                metrics = self._take_test_step(next(iterator))
                 progress.update(1)
-        self.reset_figures()
-        return {name: float(value) for name, value in figures.items()}
+        self.reset_metrics()
+        return {name: float(value) for name, value in metrics.items()}
 
-    def reset_figures(self) -> None:
+    def reset_metrics(self) -> None:
         with self._strategy.scope():
             for mean in self._means.values():
                 mean.reset_state()
-            for counter in (self._num_steps, self._ruined_step):
+            for counter in (self._num_steps, self._first_nonfinite_step):
                 counter.assign(0)
 
     @property
-    def ruined_step(self) -> int:
-        """The first step since `reset_figures` whose loss is not finite, or 0.
+    def first_nonfinite_step(self) -> int:
+        """The first step since `reset_metrics` whose loss is not finite, or 0.
 
         Counted from 1.
         """
-        return int(self._ruined_step.numpy())
+        return int(self._first_nonfinite_step.numpy())
 
     def take_work(self) -> dict[str, float]:
         """Returns the work of all training steps since the last call.
@@ -121,7 +121,7 @@ class Steps:
         self._work.assign(tf.zeros(len(WORK)))
         return dict(zip(WORK, map(float, amounts), strict=True))
 
-    def train_step(self, data: Any) -> Figures:
+    def train_step(self, data: Any) -> Metrics:
         """One step, in the context of a replica."""
         features, labels, weights = self._unpack(data)
         # That of the step, not of the next one.
@@ -130,15 +130,17 @@ class Steps:
         self.optimizer.apply(gradients, self.network.trainable_variables)
         work = self.count_work(features)
         self._work.assign_add([work[name] for name in WORK])
-        figures = self._add_figures(sums, counts_step=True)
-        return figures | {"learning_rate": learning_rate}
+        metrics = self._add_to_means(sums, counts_step=True)
+        return metrics | {"learning_rate": learning_rate}
 
-    def test_step(self, data: Any) -> Figures:
+    def test_step(self, data: Any) -> Metrics:
         """One batch of an evaluation, in the context of a replica."""
         features, labels, weights = self._unpack(data)
         labels = self._all_labels(features, labels)
         outputs = self.network(features, training=False)
-        return self._add_figures(self._gradients.sums(labels, outputs, weights))
+        return self._add_to_means(
+            self._gradients.sums(labels, outputs, weights)
+        )
 
     def _steps_on_iterator(self, batches):
         if self.steps_per_execution > 1:  # a loop traces the step again
@@ -149,11 +151,11 @@ class Steps:
     def _on_all_replicas(self, step):
         @tf.autograph.experimental.do_not_convert
         def run_step(data):
-            figures = self._strategy.run(step, (data,))
+            metrics = self._strategy.run(step, (data,))
             # They are equal on all replicas, which share their sums.
             return {
                 name: self._strategy.experimental_local_results(value)[0]
-                for name, value in figures.items()
+                for name, value in metrics.items()
             }
 
         return run_step
@@ -163,47 +165,47 @@ class Steps:
         if weights is None:
             weights = {name: tf.ones_like(y) for name, y in labels.items()}
         weights = {n: tf.cast(w, tf.float32) for n, w in weights.items()}
-        if self.teaching:
-            weights |= self.teaching.weights(features, weights)
+        if self.distillation:
+            weights |= self.distillation.weights(features, weights)
         return features, labels, weights
 
     def _all_labels(self, features, labels):
-        if self.teaching:
-            labels = labels | self.teaching.labels(features)
+        if self.distillation:
+            labels = labels | self.distillation.labels(features)
         return labels
 
-    def _add_figures(self, sums, counts_step=False):
+    def _add_to_means(self, sums, counts_step=False):
         """Adds a batch to the means, and returns these."""
-        figures, loss = {}, tf.constant(0.0)
+        metrics, loss = {}, tf.constant(0.0)
         for key, (weighted, total) in sum_over_replicas(sums).items():
             value = tf.math.divide_no_nan(weighted, total)
             mean = self._means[key]
             mean.update_state(value, total)
-            figures[mean.name] = mean.result()
+            metrics[mean.name] = mean.result()
             if key[1] == "loss":
                 loss += value
         if counts_step:
-            self._note_if_ruined(loss)
+            self._note_if_not_finite(loss)
         for output, objective in self.objectives.items():
-            loss = figures[_name(output, "loss")]
-            for figure, function in objective.of_mean_loss.items():
-                figures[_name(output, figure)] = function(loss)
+            loss = metrics[_name(output, "loss")]
+            for metric, function in objective.of_mean_loss.items():
+                metrics[_name(output, metric)] = function(loss)
         loss = sum(
-            objective.weight * figures[_name(name, "loss")]
+            objective.weight * metrics[_name(name, "loss")]
             for name, objective in self.objectives.items()
         )
-        return {"loss": loss} | figures | {"loss": loss}
+        return {"loss": loss} | metrics | {"loss": loss}
 
-    def _note_if_ruined(self, loss):
+    def _note_if_not_finite(self, loss):
         self._num_steps.assign_add(1)
-        is_first = (self._ruined_step == 0) & ~tf.math.is_finite(loss)
-        self._ruined_step.assign(
-            tf.where(is_first, self._num_steps, self._ruined_step)
+        is_first = (self._first_nonfinite_step == 0) & ~tf.math.is_finite(loss)
+        self._first_nonfinite_step.assign(
+            tf.where(is_first, self._num_steps, self._first_nonfinite_step)
         )
 
 
-def _name(output, figure):
-    return figure if output == "logits" else f"{output}_{figure}"
+def _name(output, metric):
+    return metric if output == "logits" else f"{output}_{metric}"
 
 
 def _counter(value, aggregation):

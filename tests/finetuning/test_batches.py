@@ -7,7 +7,7 @@ from keras_bert.kinds.examples import IGNORED, Examples
 from keras_bert.kinds.fields import encode_texts
 from keras_bert.text.packing import BertPreprocessor
 from keras_bert.text.tokenizer import BertTokenizer
-from keras_bert.training.distribution import Share
+from keras_bert.training.distribution import BatchShard
 
 
 @pytest.fixture
@@ -135,7 +135,7 @@ def test_the_shares_of_a_batch_are_its_rows_as_wide_as_the_batch(examples):
             batch_size=149,
             num_epochs=1,
             seed=1,
-            share=Share(*share),
+            share=BatchShard(*share),
         )
 
     sizes = set()

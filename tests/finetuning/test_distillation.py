@@ -171,7 +171,7 @@ def test_the_loss_of_every_kind(name, config, tmp_path):
         teaching.objectives,
         AdamWeightDecay(0.01),
         count_work=kind.work_counter(config),
-        teaching=teaching,
+        distillation=teaching,
     )
     examples = kind.encode(rows_of(name), labeled=True)
     batch = examples.batch(tf.range(len(examples.rows)))
@@ -234,7 +234,7 @@ def test_vectors_of_texts(config, tmp_path, loss):
         teaching.objectives,
         AdamWeightDecay(0.01),
         count_work=kind.work_counter(config),
-        teaching=teaching,
+        distillation=teaching,
     )
     batch = kind.encode(rows, labeled=True).batch(tf.range(5))
     logs = {n: float(x) for n, x in trained.test_step(batch).items()}
@@ -265,7 +265,7 @@ def train(strategy, kind, config, folder, bert_config, **settings):
             # Adam would enlarge the noise of gradients that should be 0.
             keras.optimizers.SGD(0.1),
             count_work=kind.work_counter(bert_config),
-            teaching=teaching,
+            distillation=teaching,
             **settings,
         )
 
@@ -333,7 +333,7 @@ def test_a_teacher_with_the_same_weights_pulls_nowhere(tmp_path):
         teaching.objectives,
         AdamWeightDecay(0.01),
         count_work=kind.work_counter(LARGE),
-        teaching=teaching,
+        distillation=teaching,
     )
     assert len(trained.network.weights) == len(model.weights)  # no projections
     features, labels, weights = kind.encode(

@@ -16,7 +16,7 @@ from small_checkpoint import write_checkpoint
 import keras_bert
 from keras_bert.finetuning import FinetunedModel, MultipleChoiceModel
 from keras_bert.finetuning.data import as_rows, learn_labels, with_label_names
-from keras_bert.finetuning.engine import history_of
+from keras_bert.finetuning.training import history_of
 
 TEXTS = ["a good film", "a bad film", "the dog is bad", "the fox is good"] * 3
 LABELS = ["good", "bad", "bad", "good"] * 3

@@ -11,8 +11,8 @@ import keras_bert
 from keras_bert.errors import InputError
 from keras_bert.export.convert import convert_checkpoint
 from keras_bert.finetuning.config import FinetuningConfig
-from keras_bert.finetuning.engine import Engine
 from keras_bert.finetuning.finetuned_model import FinetunedModel
+from keras_bert.finetuning.training import Start
 
 KINDS = {
     "classification": [{"text": "a good film"}, {"text": "the fox"}],
@@ -58,8 +58,14 @@ def saved(make, config, tmp_path):
 
 def _to_train(kind, config, checkpoint, **options):
     """Returns the model that training starts from."""
-    engine = Engine(kind, config, FinetuningConfig(), checkpoint, **options)
-    return FinetunedModel(engine.initial_model(), kind, config)
+    start = Start(
+        bert_config=config,
+        config=FinetuningConfig(),
+        checkpoint=checkpoint,
+        **options,
+    )
+    start.check(kind)
+    return FinetunedModel(start.initial_network(kind), kind, config)
 
 
 def _by_name(answers):

@@ -9,13 +9,13 @@ from conftest import randomize, write_vocab
 from kind_examples import make_kind
 from span_examples import span_row
 
-from keras_bert.finetuning import engine, run
+from keras_bert.finetuning import run, training
 from keras_bert.finetuning.batches import training_batches
 from keras_bert.kinds import network_calls
 from keras_bert.kinds.examples import Examples
 from keras_bert.kinds.kind import Kind
 from keras_bert.tasks.base import Task
-from keras_bert.training.distribution import WHOLE, Share, distribute
+from keras_bert.training.distribution import WHOLE, BatchShard, distribute
 
 _TEXTS = ["fox " * n for n in (3, 1, 6, 2, 5, 1, 4)]
 _ENDINGS = ["bad", "is not very good"]
@@ -176,7 +176,7 @@ def test_the_shares_of_a_batch_are_its_rows(config, tmp_path):
 
     def batches(*share):
         dataset = _epoch(
-            examples, batch_size=6, share=Share(*share), static_shapes=True
+            examples, batch_size=6, share=BatchShard(*share), static_shapes=True
         )
         assert _are_known(dataset.element_spec)
         return dataset
@@ -220,11 +220,11 @@ def test_a_run_has_static_shapes_on_a_tpu_only(
     )
     found = []
 
-    def begin(trainee, plan, **settings):
+    def begin(setup, plan, *rest, **settings):
         found.append(plan.train_batches(0, WHOLE).element_spec)
         raise InterruptedError
 
-    monkeypatch.setattr(engine, "Run", begin)
+    monkeypatch.setattr(training, "train", begin)
     monkeypatch.setattr(
         run, "get_strategy", lambda config: tf.distribute.get_strategy()
     )

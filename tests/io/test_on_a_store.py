@@ -30,7 +30,7 @@ from keras_bert.server.run import load_models
 from keras_bert.tasks.registry import get_task
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.training.best import Selection
-from keras_bert.training.run import Run
+from keras_bert.training.run import _Run
 from keras_bert.vectors.embed_files import embed_files
 from keras_bert.vectors.embedder import load_embedder
 
@@ -79,7 +79,7 @@ def test_a_killed_run_resumes_from_a_whole_checkpoint(
 ):
     selection = Selection(lambda model: {"accuracy": 0.5}, "accuracy")
     whole, _ = train_small(tmp_path, 7, selection=selection)
-    add_row = Run._add_row
+    add_row = _Run._add_row
 
     def killed(self, figures):
         add_row(self, figures)
@@ -87,7 +87,7 @@ def test_a_killed_run_resumes_from_a_whole_checkpoint(
             raise Killed
 
     with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(Run, "_add_row", killed)
+        patch.setattr(_Run, "_add_row", killed)
         train_small(str(remote), 7, selection=selection)
     # And another one while it uploads.
     half = remote / "checkpoints" / "step-00000006"

@@ -10,7 +10,7 @@ from kind_examples import make_kind, serve
 from keras_bert.errors import InputError
 from keras_bert.finetuning.batches import evaluation_batches, training_batches
 from keras_bert.finetuning.finetuned_model import FinetunedModel
-from keras_bert.training.distribution import Share
+from keras_bert.training.distribution import BatchShard
 
 WORDS = "the quick brown fox jumps over a lazy dog . very bad film ! not good"
 # 16 words are 17 tokens: "jumps" is two. A window has room for 6.
@@ -252,7 +252,7 @@ def test_batches_of_windows(build):
     assert sum(m.sum() for m in masks) / sum(m.size for m in masks) > 0.85
     widths = [shape[1:] for shape in shapes()]
     for number in range(2):
-        part = shapes(share=Share(number, 2))
+        part = shapes(share=BatchShard(number, 2))
         assert [shape[1:] for shape in part] == widths
     batches, order = evaluation_batches(examples, batch_size=20)
     masks = mask_of(batches)

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 from small_run import CONFIG, history_rows, train_small
 
-from keras_bert.training.callbacks import Callbacks, LazyFigures
+from keras_bert.training.callbacks import Callbacks, LazyMetrics
 
 # Two intervals of 4 steps, and one of 2.
 LONG = dataclasses.replace(CONFIG, save_checkpoints_steps=4)
@@ -114,7 +114,7 @@ def test_the_device_is_not_waited_for_unless_a_callback_looks():
         on_train_batch_end=lambda batch, logs: logs_seen.append(logs)
     )
     callbacks = Callbacks([see], keras.Model(inputs, inputs), None)
-    figures = LazyFigures({"loss": Figure()})
+    figures = LazyMetrics({"loss": Figure()})
     callbacks.call("on_train_batch_end", 0, figures)
     (logs,) = logs_seen
     assert "loss" in logs and len(logs) == 1

@@ -8,7 +8,7 @@ import pytest
 from small_run import CONFIG, history_rows, train_small
 
 from keras_bert import progress
-from keras_bert.training import run
+from keras_bert.training import run, stopping
 from keras_bert.training.best import Selection, best_of
 
 
@@ -31,6 +31,7 @@ def clock(monkeypatch):
     clock = _Clock()
     fake = SimpleNamespace(monotonic=lambda: clock.seconds)
     monkeypatch.setattr(run, "time", fake)
+    monkeypatch.setattr(stopping, "time", fake)
     return clock
 
 

@@ -57,7 +57,7 @@ def prepare(options):
     step = tf.function(steps.train_step, reduce_retracing=True)
 
     def run(case):
-        steps.reset_figures()
+        steps.reset_metrics()
         for batch in batches:
             loss = step(batch)["loss"]
         return float(loss)

@@ -22,7 +22,7 @@ from keras_bert.pretraining.read.pairs_to_batches import UNKNOWN_ID
 from keras_bert.pretraining.read.records_to_pairs import InstanceDrawer
 from keras_bert.pretraining.records import RecordFiles, ShuffledOrder
 from keras_bert.pretraining.write.config import STRETCH_NAMES, V2_NAMES, digest
-from keras_bert.training.distribution import WHOLE, Share
+from keras_bert.training.distribution import WHOLE, BatchShard
 
 
 class PretrainingRecords:
@@ -105,7 +105,7 @@ class PretrainingRecords:
     def batches(
         self,
         batch_size: int,
-        share: Share = WHOLE,
+        share: BatchShard = WHOLE,
         *,
         shuffle_seed: int | None = None,
         first_batch: int = 0,

@@ -14,7 +14,7 @@ from keras_bert.pretraining.read.files_to_records import (
     find_files,
 )
 from keras_bert.pretraining.write.arrays_to_records import serialize_examples
-from keras_bert.training.distribution import Share
+from keras_bert.training.distribution import BatchShard
 
 S, P = 23, 4
 
@@ -100,7 +100,7 @@ def test_workers_read_the_rows_of_one_order(files, num_workers):
         np.unique(whole[:37], axis=0), np.unique(features["input_ids"], axis=0)
     )
     parts = [
-        _dataset(names, share=Share(i, num_workers), **reading).take(14)
+        _dataset(names, share=BatchShard(i, num_workers), **reading).take(14)
         for i in range(num_workers)
     ]
     rows = np.stack([_ids(part) for part in parts])

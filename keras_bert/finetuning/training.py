@@ -1,0 +1,309 @@
+"""Rows, a kind and a checkpoint -> a fine-tuned model in a folder."""
+
+import dataclasses
+import functools
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+from absl import logging
+
+from keras_bert.checkpoints import adapters
+from keras_bert.checkpoints.checkpoint import Checkpoint
+from keras_bert.checkpoints.load import load_to_train, load_whole
+from keras_bert.checkpoints.read import fingerprint_of
+from keras_bert.config import BertConfig
+from keras_bert.finetuning import adaptation
+from keras_bert.finetuning.batches import training_batches
+from keras_bert.finetuning.config import FinetuningConfig
+from keras_bert.finetuning.distillation import check_distillation, distill
+from keras_bert.finetuning.evaluation import Evaluation
+from keras_bert.finetuning.folder import sidecars
+from keras_bert.finetuning.label_order import label_places, load_in_order
+from keras_bert.io.whole_files import whole_folder
+from keras_bert.kinds.examples import Examples
+from keras_bert.kinds.kind import Kind
+from keras_bert.kinds.spec import build_kind
+from keras_bert.tasks.base import Row
+from keras_bert.training.best import Selection
+from keras_bert.training.checkpoint import every_weight
+from keras_bert.training.distribution import is_chief, precision
+from keras_bert.training.fingerprint import Fingerprint, digest_of
+from keras_bert.training.history import Row as HistoryRow
+from keras_bert.training.objectives import BatchObjective
+from keras_bert.training.run import TrainedModel, train
+from keras_bert.training.run_folder import RunFolder
+from keras_bert.training.setup import TrainingPlan, TrainingSetup
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Start:
+    """What a fine-tuning starts from, and how it goes on from there.
+
+    Attributes:
+        bert_config: The encoder.
+        config: How it is trained.
+        checkpoint: The initial weights, or None.
+        teacher: A fine-tuned model whose outputs the network learns, or None.
+        new_head: Whether the output layer starts from random weights even if
+            the checkpoint has one.
+        origin: What is said of task, rows and weights in `training.json`.
+    """
+
+    bert_config: BertConfig
+    config: FinetuningConfig
+    checkpoint: str | Path | None = None
+    teacher: str | Path | None = None
+    new_head: bool = False
+    origin: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    def check(self, kind: Kind) -> None:
+        """Raises InputError if the parts do not fit together."""
+        adaptation.check_adaptation(
+            self.config, self.bert_config, self.checkpoint
+        )
+        check_distillation(self.teacher, kind, self.bert_config, self.config)
+        if self.checkpoint:  # it checks the labels
+            checkpoint = Checkpoint.of(self.checkpoint)
+            label_places(kind, checkpoint, self.bert_config, self.new_head)
+
+    def learn_settings(self, kind: Kind, rows: Iterable[Row]) -> Kind:
+        """Returns the kind with the settings that follow from the rows."""
+        learned = kind.settings_from_data(rows)
+        if not learned:
+            return kind
+        settings = dataclasses.replace(kind.spec.settings, **learned)
+        spec = dataclasses.replace(kind.spec, settings=settings)
+        return build_kind(spec, kind.tokenizer, self.bert_config)
+
+    def initial_network(self, kind: Kind) -> keras.Model:
+        """Returns the network that is trained, with its initial weights."""
+        bert_config, rate = self.bert_config, self.config.dropout_rate
+        if rate is not None:
+            bert_config = dataclasses.replace(
+                bert_config,
+                hidden_dropout_prob=rate,
+                attention_probs_dropout_prob=rate,
+            )
+        model = kind.build_model(bert_config)
+        if self.checkpoint:
+            checkpoint = Checkpoint.of(self.checkpoint)
+            network = kind, checkpoint, self.bert_config, self.new_head
+            load_in_order(load_to_train, model, *network)
+        adaptation.adapt(model, self.config)
+        return model
+
+
+def train_kind(
+    kind: Kind,
+    examples: Examples,
+    evaluations: Mapping[str, Evaluation],
+    start: Start,
+    *,
+    strategy: tf.distribute.Strategy,
+    output_dir: Path,
+    callbacks: Sequence[keras.callbacks.Callback] = (),
+    starts_over: bool = False,
+    ends_at_interrupt: bool = False,
+) -> TrainedModel:
+    """Trains a network for a kind of task; keeps the result as `best/`.
+
+    The first of the evaluations, by split, chooses the best model by the
+    first metric of the task; without one, the result is the model of the last
+    step. Only the chief's model has the weights of the result.
+    """
+    config = start.config
+    num_batches = math.ceil(len(examples.lengths) / config.train_batch_size)
+    num_steps = max(1, round(num_batches * config.num_train_epochs))
+    _warn_of_single_rows(kind, examples, config)
+    folder = RunFolder(
+        output_dir=output_dir,
+        strategy=strategy,
+        sidecars=_sidecars(kind, examples, start, num_steps),
+        fingerprint=_fingerprint(kind, examples, evaluations, start),
+        weight_filter=adapters.is_stored_with_adapters
+        if config.lora_rank
+        else every_weight,
+        starts_over=starts_over,
+    )
+    trained = train(
+        TrainingSetup(
+            build_model=lambda: start.initial_network(kind),
+            objectives=kind.training_objectives,
+            count_work=kind.work_counter(start.bert_config),
+            learning_rate_factors=adaptation.learning_rate_factors(
+                config, start.bert_config.num_hidden_layers
+            ),
+            distill=functools.partial(
+                distill, teacher=start.teacher, kind=kind, config=config
+            )
+            if start.teacher
+            else None,
+        ),
+        TrainingPlan(
+            num_train_steps=num_steps,
+            num_warmup_steps=int(num_steps * config.warmup_proportion),
+            train_batches=lambda step, share: training_batches(
+                examples,
+                batch_size=config.train_batch_size,
+                num_epochs=math.ceil(config.num_train_epochs),
+                seed=config.random_seed,
+                first_batch=step,
+                share=share,
+                static_shapes=config.distribution_strategy == "tpu",
+                by_length=kind.batches_by_length,
+            ),
+            selection=_selection(kind, evaluations, config),
+        ),
+        folder,
+        dataclasses.replace(
+            config,
+            save_checkpoints_steps=config.save_checkpoints_steps or num_batches,
+        ),
+        callbacks,
+        ends_at_interrupt=ends_at_interrupt,
+    )
+    if not is_chief(strategy):
+        return trained
+    best = whole_folder(folder.best)
+    if not (evaluations and best.is_dir()):
+        folder.write_best(trained.model)
+        best = folder.best
+    model = trained.model
+    if config.lora_rank:  # the result has the adapters in its kernels
+        with precision(config.precision):
+            model = kind.build_model(start.bert_config)
+    load_whole(model, best)
+    return TrainedModel(model, trained.history)
+
+
+def _warn_of_single_rows(
+    kind: Kind, examples: Examples, config: FinetuningConfig
+) -> None:
+    batch_size = min(config.train_batch_size, len(examples.lengths))
+    losses = kind.training_objectives.values()
+    if batch_size < 2 and any(isinstance(x, BatchObjective) for x in losses):
+        logging.warning(
+            "The loss compares the rows of a batch, but a batch has one "
+            "row, so little or nothing is learned; give more rows and a "
+            "larger train_batch_size."
+        )
+
+
+def _sidecars(
+    kind: Kind, examples: Examples, start: Start, num_steps: int
+) -> dict[str, str]:
+    training = {
+        **start.origin,
+        "num_train_examples": int(examples.rows[-1]) + 1,
+        "num_train_steps": num_steps,
+        "config": dataclasses.asdict(start.config),
+    }
+    texts = sidecars(kind, start.bert_config, training)
+    if start.config.lora_rank:
+        assert start.checkpoint  # `check_adaptation` has looked at it
+        base = adapters.BaseModel.of(start.checkpoint, start.config.alpha)
+        texts[adapters.ADAPTERS_FILE] = base.to_json()
+    return texts
+
+
+def _selection(
+    kind: Kind, evaluations: Mapping[str, Evaluation], config: FinetuningConfig
+) -> Selection | None:
+    if not evaluations:
+        return None
+    evaluation, *_ = evaluations.values()
+    metric = kind.spec.metrics[0]
+
+    def evaluate(model: keras.Model) -> Mapping[str, float]:
+        metrics = evaluation(model, tune=True)[1]
+        if math.isnan(metrics[metric]):
+            logging.warning(
+                "The metric %s of the validation rows is not a number, so "
+                "it cannot choose the best model; give more rows, whose "
+                "labels differ.",
+                metric,
+            )
+        return metrics
+
+    return Selection(evaluate, metric, config.early_stopping_patience)
+
+
+def _fingerprint(
+    kind: Kind,
+    examples: Examples,
+    evaluations: Mapping[str, Evaluation],
+    start: Start,
+) -> Fingerprint:
+    """Returns the fingerprint of a run.
+
+    The training rows count as the network sees them, the validation rows
+    as they are read.
+    """
+    spec = dataclasses.asdict(kind.spec)
+    digests = {
+        "training rows as encoded": _digest_of_examples(examples),
+        "validation rows": digest_of(
+            *(text_of_rows(e.rows) for e in evaluations.values())
+        ),
+        "vocabulary": digest_of(*kind.tokenizer.vocab),
+        "settings of the tokenizer": digest_of(repr(kind.tokenizer.settings)),
+        "network": digest_of(start.bert_config.to_json()),
+    }
+    for name, checkpoint in (
+        ("initial weights", start.checkpoint),
+        ("teacher", start.teacher),
+    ):
+        digests[name] = fingerprint_of(checkpoint) if checkpoint else ""
+    if start.new_head:
+        digests["initial output layer"] = "new"
+    settings = start.config.fixed_settings() | spec.pop("settings") | spec
+    return Fingerprint(settings, digests)
+
+
+def _digest_of_examples(examples: Examples) -> str:
+    parts: list[Any] = []
+    for tensors in (examples.features, examples.labels, examples.weights):
+        for name, tensor in sorted(tensors.items()):
+            parts.append(f"{name} {tensor.dtype.name}")
+            parts += map(
+                np.ascontiguousarray,
+                tf.nest.flatten(tensor, expand_composites=True),
+            )
+    return digest_of(*parts)
+
+
+def text_of_rows(rows: Iterable[Row]) -> str:
+    """Returns rows as a text that is the same in every process."""
+    return json.dumps(list(rows), sort_keys=True, default=repr)
+
+
+def history_of(
+    rows: Iterable[HistoryRow], model: keras.Model
+) -> keras.callbacks.History:
+    """Returns the metrics of each epoch; those of training are means."""
+    history = keras.callbacks.History()
+    history.set_model(model)
+    history.on_train_begin()
+    first_step: float = 0
+    parts: list[HistoryRow] = []
+    for row in rows:
+        parts.append(row)
+        if "minutes" not in row:  # not the end of an interval
+            continue
+        steps = np.diff([first_step, *(part["step"] for part in parts)])
+        means = {
+            name: float(np.average([x[name] for x in parts], weights=steps))
+            for name in set(row).intersection(*parts)
+            - {"step", "learning_rate"}
+            if len(parts) > 1
+        }
+        logs = {name: means.get(name, value) for name, value in row.items()}
+        history.on_epoch_end(len(history.epoch), logs)
+        first_step, parts = row["step"], []
+    return history

@@ -1,0 +1,125 @@
+"""The folder of a run: opened or resumed, and what is written into it."""
+
+import dataclasses
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+import keras
+import tensorflow as tf
+
+from keras_bert.io.paths import to_path
+from keras_bert.io.whole_files import atomic_path, remove, whole_folder
+from keras_bert.training.best import SCORE_FILE, best_of, is_better
+from keras_bert.training.checkpoint import (
+    WeightFilter,
+    checkpoint_of_step,
+    every_weight,
+    latest_step,
+    write_weights,
+)
+from keras_bert.training.distribution import is_chief, value_of_chief
+from keras_bert.training.fingerprint import FINGERPRINT_FILE, Fingerprint
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RunFolder:
+    """Where a run resumes and what it writes: one worker writes.
+
+    Attributes:
+        output_dir: Gets `checkpoints/`, `best/`, `history.csv` and
+            `tensorboard/`.
+        strategy: That of the run.
+        sidecars: Text files to save beside the weights of each checkpoint.
+        fingerprint: All that decides on the result. A run resumes only from
+            checkpoints with the same one.
+        weight_filter: Whether a checkpoint has the weight of a path. The
+            network must have the values of all others when it is built.
+        starts_over: Whether to remove what an earlier run left.
+    """
+
+    output_dir: str | Path
+    strategy: tf.distribute.Strategy
+    sidecars: Mapping[str, str]
+    fingerprint: Fingerprint
+    weight_filter: WeightFilter = every_weight
+    starts_over: bool = False
+
+    @property
+    def path(self) -> Path:
+        return to_path(self.output_dir)
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.path / "checkpoints"
+
+    @property
+    def best(self) -> Path:
+        return self.path / "best"
+
+    @property
+    def is_written(self) -> bool:
+        """Whether this process writes the files."""
+        return is_chief(self.strategy)
+
+    def last_step(self) -> int:
+        """Returns the step of the last checkpoint, or 0."""
+        if self.starts_over and self.is_written:
+            for name in ("checkpoints", "best", "history.csv"):
+                remove(self.path / name)
+        step = latest_step(self.checkpoints) if self.is_written else 0
+        return value_of_chief(self.strategy, step)
+
+    def checkpoint_of(self, step: int) -> Path | None:
+        """Returns the checkpoint of `last_step`; None if that is 0.
+
+        Raises InputError if the folder has another run.
+        """
+        if step:
+            checkpoint = checkpoint_of_step(self.checkpoints, step)
+            self.fingerprint.check_is_that_of(checkpoint, self.path)
+            return checkpoint
+        # A result without checkpoints: the same run makes it again.
+        best = whole_folder(self.best)
+        if self.is_written and best.is_dir():
+            self.fingerprint.check_is_that_of(best, self.path)
+            remove(best)
+        return None
+
+    def check_is_writable(self) -> None:
+        # A folder that is read-only must not be noticed after hours.
+        if self.is_written:
+            with atomic_path(self.path / ".writable") as path:
+                path.touch()
+            remove(self.path / ".writable")
+
+    def texts(self) -> dict[str, str]:
+        """Returns the sidecars, and the file of the fingerprint."""
+        return {**self.sidecars, FINGERPRINT_FILE: self.fingerprint.to_json()}
+
+    def keep_if_best(
+        self,
+        model: keras.Model,
+        step: int,
+        metrics: Mapping[str, float],
+        metric: str,
+    ) -> None:
+        """Writes the weights to `best/` if no earlier score is as high."""
+        score = metrics[metric]
+        # Ruined weights may guess the right labels.
+        is_sound = math.isfinite(metrics.get("loss", 0.0))
+        if (
+            self.is_written
+            and is_sound
+            and is_better(score, best_of(self.best))
+        ):
+            score_or_none = None if math.isnan(score) else score
+            text = json.dumps({"step": step, "score": score_or_none}) + "\n"
+            self.write_best(model, {SCORE_FILE: text})
+
+    def write_best(
+        self, model: keras.Model, more: Mapping[str, str] | None = None
+    ) -> None:
+        texts = {**self.texts(), **(more or {})}
+        write_weights(model, self.best, texts, self.weight_filter)

@@ -1,0 +1,212 @@
+"""What a run trains, on what data; and the network, ready to train."""
+
+import contextlib
+import dataclasses
+import random
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import keras
+import numpy as np
+import tensorflow as tf
+from absl import logging
+
+from keras_bert.errors import InputError
+from keras_bert.training.best import Selection
+from keras_bert.training.checkpoint import TrainingState, WeightFilter
+from keras_bert.training.config import TrainConfig
+from keras_bert.training.distribution import (
+    WHOLE,
+    BatchShard,
+    has_workers,
+    precision,
+    uses_xla,
+)
+from keras_bert.training.objectives import Distillation, Objective
+from keras_bert.training.optimizers.build import build_optimizer
+from keras_bert.training.steps import CountWork, Steps
+
+_BUILDING = threading.Lock()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainingSetup:
+    """The network of a run, and what it is trained on.
+
+    Attributes:
+        build_model: Returns the model with its initial weights.
+        objectives: By the name of the model's output.
+        count_work: Features -> sequences, tokens and flops of the batch, in
+            graph; see `WORK`. They are reported per second.
+        learning_rate_factors: See `build_optimizer`.
+        distill: Takes the model, and returns the network that is trained in its
+            place and shares its weights. The model alone is evaluated, kept
+            and the result.
+        init_moments: A checkpoint; training starts with the moments in it.
+    """
+
+    build_model: Callable[[], keras.Model]
+    objectives: Mapping[str, Objective]
+    count_work: CountWork
+    learning_rate_factors: Mapping[str, float] | None = None
+    distill: Callable[[keras.Model], Distillation] | None = None
+    init_moments: Path | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainingPlan:
+    """The steps of a run, their data, and what the model is measured on.
+
+    Attributes:
+        num_train_steps: Steps of the whole run.
+        num_warmup_steps: Steps until the learning rate is at its peak.
+        train_batches: Takes a number of steps and the shard of a worker.
+            Returns its rows of the batches after these steps, enough for
+            `num_train_steps` in all and always the same for one seed:
+            (features, labels, weights), the last two by output; see `Steps`.
+        held_out_batches: Takes the shard of a worker and returns its rows of
+            held-out batches, which are evaluated after every
+            `save_checkpoints_steps` steps and at the end; or None.
+        selection: Evaluates the model after every interval, in place of
+            held_out_batches, and keeps the best one as `best/`.
+        evaluates_first: Whether to evaluate the initial weights too, as step
+            0 of the history.
+    """
+
+    num_train_steps: int
+    num_warmup_steps: int
+    train_batches: Callable[[int, BatchShard], tf.data.Dataset]
+    held_out_batches: Callable[[BatchShard], tf.data.Dataset] | None = None
+    selection: Selection | None = None
+    evaluates_first: bool = False
+
+    def interval(self, config: TrainConfig) -> int:
+        """Returns the steps between two checkpoints."""
+        return min(config.save_checkpoints_steps, self.num_train_steps)
+
+
+class BuiltNetwork(NamedTuple):
+    """What `build_network` returns.
+
+    Attributes:
+        model: The result of the run.
+        steps: Trains it, or the network that learns in its place.
+        state: What a checkpoint saves.
+        share_of_time: The share of `max_train_time` that is over; None without.
+    """
+
+    model: keras.Model
+    steps: Steps
+    state: TrainingState
+    share_of_time: keras.Variable | None
+
+
+def build_network(
+    setup: TrainingSetup,
+    plan: TrainingPlan,
+    config: TrainConfig,
+    strategy: tf.distribute.Strategy,
+    weight_filter: WeightFilter,
+    *,
+    step: int,
+    checkpoint: Path | None,
+) -> BuiltNetwork:
+    """Builds all that is trained; restores the checkpoint, if there is one."""
+    with (
+        _seeded(config.random_seed),
+        strategy.scope(),
+        precision(config.precision),
+    ):
+        model = setup.build_model()
+        distillation = setup.distill(model) if setup.distill else None
+        trained = distillation or setup
+        share_of_time = None
+        if config.max_train_time:
+            share_of_time = keras.Variable(
+                0.0, trainable=False, name="share_of_time"
+            )
+        steps = Steps(
+            distillation.network if distillation else model,
+            trained.objectives,
+            build_optimizer(
+                config,
+                plan.num_train_steps,
+                plan.num_warmup_steps,
+                setup.learning_rate_factors,
+                share_of_time,
+            ),
+            count_work=setup.count_work,
+            gradient_accumulation_steps=config.gradient_accumulation_steps,
+            steps_per_execution=config.steps_per_execution,
+            jit_compile=uses_xla(
+                config, lambda: plan.train_batches(step, WHOLE)
+            ),
+            distillation=distillation,
+        )
+        state = TrainingState(
+            steps.network, steps.optimizer, model, weight_filter
+        )
+        if checkpoint:
+            state.restore(checkpoint)
+        elif setup.init_moments:
+            state.restore_moments(setup.init_moments)
+    return BuiltNetwork(model, steps, state, share_of_time)
+
+
+def check_steps(
+    plan: TrainingPlan,
+    config: TrainConfig,
+    strategy: tf.distribute.Strategy,
+    step: int,
+) -> None:
+    """Raises InputError if batches or steps cannot be divided evenly."""
+    num_steps, num_warmup_steps = plan.num_train_steps, plan.num_warmup_steps
+    num_devices = strategy.num_replicas_in_sync
+    num_parts = num_devices * config.gradient_accumulation_steps
+    if config.train_batch_size % num_parts:
+        raise InputError(
+            f"train_batch_size {config.train_batch_size} cannot be split "
+            f"evenly over {num_devices} devices times "
+            f"{config.gradient_accumulation_steps} "
+            "gradient_accumulation_steps; choose a multiple of "
+            f"{num_parts}."
+        )
+    for number in plan.interval(config), num_steps, max(0, num_steps - step):
+        if number % config.steps_per_execution:
+            raise InputError(
+                f"steps_per_execution {config.steps_per_execution} does "
+                f"not divide {number} steps; choose one that divides the "
+                "steps of the run, the steps left and "
+                "save_checkpoints_steps."
+            )
+    if config.max_train_time and has_workers(strategy):
+        raise InputError(
+            "Each worker has its own clock, so max_train_time takes a run "
+            "of one process; leave it out."
+        )
+    if num_warmup_steps > num_steps or num_steps == 1:
+        logging.warning(
+            f"The warm-up takes {num_warmup_steps} steps and the run has "
+            f"{num_steps}, so the learning rate does not reach its peak; a "
+            "run of one step trains nothing. Give it more steps."
+        )
+
+
+@contextlib.contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    """Seeds Python and NumPy, from which Keras takes the seeds of layers.
+
+    Afterwards they go on as if nothing had been drawn. These states are the
+    process's, so one thread at a time may build.
+    """
+    with _BUILDING:
+        states = random.getstate(), np.random.get_state()
+        random.seed(seed)
+        np.random.seed(seed)
+        try:
+            yield
+        finally:
+            random.setstate(states[0])
+            np.random.set_state(states[1])

@@ -1,0 +1,131 @@
+"""When a run ends, or an interval of it: steps, time, patience, SIGTERM."""
+
+import contextlib
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from types import FrameType
+
+from absl import logging
+
+from keras_bert.training.best import best_of
+from keras_bert.training.callbacks import Callbacks
+from keras_bert.training.config import TrainConfig
+from keras_bert.training.distribution import has_workers, value_of_chief
+from keras_bert.training.run_folder import RunFolder
+from keras_bert.training.setup import TrainingPlan
+
+# The status that a shell reports for a process ended by SIGTERM.
+_STATUS = 128 + signal.SIGTERM
+
+
+class StoppingRules:
+    """Whether a run ends before its last step, and why.
+
+    `minutes_before` are those of the processes that were interrupted.
+    """
+
+    def __init__(
+        self,
+        plan: TrainingPlan,
+        config: TrainConfig,
+        folder: RunFolder,
+        callbacks: Callbacks,
+        minutes_before: float,
+    ):
+        self._num_steps, self._selection = plan.num_train_steps, plan.selection
+        self._interval = plan.interval(config)
+        self._limit = config.max_train_time
+        self._folder, self._callbacks = folder, callbacks
+        self._begin = time.monotonic() - 60 * minutes_before
+
+    def run_is_over(self, step: int) -> bool:
+        """Whether no step follows; all workers must call this."""
+        is_early = (
+            self._callbacks.stops
+            or self._patience_is_over(step)
+            or self.share_of_time() >= 1
+        )
+        return step >= self._num_steps or bool(
+            value_of_chief(self._folder.strategy, int(is_early))
+        )
+
+    def interval_is_over(self, step: int) -> bool:
+        """Whether an interval ends at a step, however the run goes on."""
+        return (
+            step % self._interval == 0
+            or step >= self._num_steps
+            or self.share_of_time() >= 1
+        )
+
+    def callback_ends_interval(self) -> bool:
+        # Several workers must take the same number of steps.
+        return self._callbacks.stops and not has_workers(self._folder.strategy)
+
+    def minutes(self) -> float:
+        return (time.monotonic() - self._begin) / 60
+
+    def share_of_time(self) -> float:
+        """Returns how much of `max_train_time` is over, from 0 to 1 or more."""
+        return self.minutes() / self._limit if self._limit else 0.0
+
+    def log_early_end(self) -> None:
+        why = "The patience"
+        if self.share_of_time() >= 1:
+            why = "max_train_time"
+        elif self._callbacks.stops:
+            why = "A callback"
+        logging.info(f"{why} has ended the run early.")
+
+    def _patience_is_over(self, step: int) -> bool:
+        if not self._selection or not self._folder.is_written:
+            return False
+        patience = self._selection.patience * self._interval
+        return 0 < patience <= step - best_of(self._folder.best)["step"]
+
+
+class Sigterm:
+    """Notes SIGTERM in a `with` statement, instead of ending the process.
+
+    A scheduler sends it before it takes the machine away.
+    """
+
+    def __init__(self) -> None:
+        self.is_noted = False
+        self._ends_process = False
+
+    def __enter__(self) -> "Sigterm":
+        # Python delivers signals to its main thread only.
+        self._is_main = threading.current_thread() is threading.main_thread()
+        if self._is_main:
+            self._before = signal.signal(signal.SIGTERM, self._note)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._is_main:
+            signal.signal(signal.SIGTERM, self._before)
+
+    @contextlib.contextmanager
+    def ends_process(self) -> Iterator[None]:
+        """Lets SIGTERM end the process at once, as nothing would be lost."""
+        self._ends_process = True
+        try:
+            yield
+        finally:
+            self._ends_process = False
+
+    def exit_if_noted(self, step: int, is_saved: bool) -> None:
+        if self.is_noted:
+            saved = " and saved" if is_saved else ""
+            logging.warning(
+                f"Stopped by SIGTERM{saved} at step {step}; the same "
+                "command goes on from there."
+            )
+            sys.exit(_STATUS)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self.is_noted = True
+        if self._ends_process:
+            sys.exit(_STATUS)
