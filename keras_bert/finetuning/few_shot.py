@@ -131,11 +131,6 @@ class _Contrast(Classification):
         vectors = model.get_layer("classifier_dropout").input
         return keras.Model(model.input, {_VECTORS: vectors}, name=model.name)
 
-    def encode(self, rows, *, labeled):
-        examples = super().encode(rows, labeled=labeled)
-        labels = {_VECTORS: examples.labels["logits"]}
-        return dataclasses.replace(examples, labels=labels)
-
 
 def _solve(vectors, labels, class_weight=None):
     """Returns the kernel [H, L] and the bias [L] of a logistic regression."""
