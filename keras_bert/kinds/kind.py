@@ -31,6 +31,11 @@ from keras_bert.training.steps import CountWork
 Answer = Mapping[str, Any]
 # By the name of an output, an array for each example.
 Outputs = Mapping[str, Sequence[np.ndarray]]
+# What kinds once defined, and nothing reads now.
+_FORMER = frozenset(
+    "hub_activations hub_settings hub_text_fields hub_values label_dtype "
+    "pipeline_tag problem_type read_spec recognizes".split()
+)
 # Called with the gold and the predicted answers of all rows.
 Metric = Callable[..., Any]
 # The objectives of a kind whose answer is one of several labels.
@@ -166,6 +171,12 @@ class Kind(tf.Module):
                     f"The kind {cls.__name__} has {name}, which no kind has; "
                     f"write {near[0]}, or choose a name that is less like it."
                 )
+        if former := _FORMER.intersection(cls.__dict__):
+            raise InputError(
+                f"The kind {cls.__name__} has {min(former)}, which is not read "
+                "any more; hub = HubNames(...) says what other libraries call "
+                "a kind, and labels have the dtype of gold."
+            )
         if "name" in cls.__dict__:
             needed = ["metrics", "build_model", "encode", "gold"]
             if cls.decode is Kind.decode:

@@ -202,6 +202,11 @@ def test_an_edited_kind_is_encoded_anew(own_kinds, vocab_file):
         ("head_names =", "heads_names =", "write head_names"),
         ("    metrics =", "    _metrics =", "has no metrics; define it"),
         ("def gold(", "def _gold(", "The kind Size has no gold; define it"),
+        (
+            "    metrics =",
+            '    label_dtype = "int32"\n    metrics =',
+            "has label_dtype, which is not read any more",
+        ),
     ],
 )
 def test_what_a_class_lacks(old, new, message, own_kinds):

@@ -348,7 +348,7 @@ def test_words(words):
     ("several types", lambda x: learn_labels([{"label": 1}, {"label": "a"}]),
      Says("The labels have the types int and str")),
     ("blanks", lambda x: learn_labels([{"label": "a"}, {"label": "a "}]),
-     Says("Some of the labels 'a', 'a ' differ only in blanks")),
+     Says("Some of the labels 'a', 'a ' differ only in leading or")),
     ("a matrix", lambda x: learn_labels([{"label": [0, 1]}, {"label": [1, 1]}]),
      Says("is a list of 0 and 1 of equal length")),
     ("no label", lambda x: learn_labels([{"text": "a"}]),

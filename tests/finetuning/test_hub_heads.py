@@ -273,7 +273,6 @@ def _assert_same(found, wanted):
         ("sentiment", {"labels": "abc"}, "The labels are 'abc'; give a list"),
         ("sentiment", {"labels": ["a", "a", "b"]}, "occurs twice"),
         ("regression", {"labels": ["a"]}, "the kind regression has no labels"),
-        ("sentiment", {"text_fields": "text"}, "The text_fields are 'text'"),
         ("sentiment", {"text_fields": ()}, "has 1 or 2 text_fields"),
         ("next_sentence", {"text_fields": ["a"]}, "has 2 text_fields"),
         ("sentiment", {"settings": {"size": 1}}, "has no setting 'size'"),
