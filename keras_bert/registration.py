@@ -6,10 +6,16 @@ has their names, because Keras may not be imported yet and the import of all
 our classes takes time.
 """
 
+from __future__ import annotations
+
 import importlib.util
 import sys
 from collections.abc import Callable
-from typing import Any
+
+# The module typing would take most of the time of `import keras_bert`.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 # Our saved classes, by the module that registers them.
 _CLASSES = {
