@@ -43,7 +43,7 @@ from keras_bert.training.setup import TrainingPlan, TrainingSetup
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Start:
-    """What a fine-tuning starts from, and how it goes on from there.
+    """What a fine-tuning run starts from, and its settings.
 
     Attributes:
         bert_config: The encoder.

@@ -25,8 +25,8 @@ class Servable:
     Attributes:
         signatures: Maps names to a `Function`.
         description: What `assets/model.json` says; empty if there is none.
-        pieces: A `Function` that finds the word pieces of texts; None if there
-            is no vocabulary.
+        pieces: A `Function` that finds the word pieces of texts; None if
+            the folder has no vocabulary.
         special_pieces: The pieces before and after a text.
     """
 

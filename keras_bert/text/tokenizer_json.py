@@ -100,7 +100,7 @@ class TokenizerJson:
     def pieces(self) -> list[str]:
         """The word pieces in the order of their ids.
 
-        Tokens that were added behind them are not among them.
+        Added tokens with higher ids are left out.
         """
         with damage_named(self.file):
             ids = dict(self.vocab)

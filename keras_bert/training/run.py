@@ -235,11 +235,6 @@ class _Run:
             )
         steps.reset_metrics()
         self.last_row_step = self.step
-        self.held_out = None
-        if batches := self.plan.held_out_batches:
-            num_batches = int(batches(WHOLE).cardinality())
-            distributed = distribute(self.folder.strategy, batches)
-            self.held_out = distributed, num_batches
         self.history.add({"step": self.step, **metrics})
         self.shown = {"loss": metrics["loss"]}
         if self.config.max_train_time:

@@ -53,7 +53,7 @@ class StoppingRules:
         )
 
     def interval_is_over(self, step: int) -> bool:
-        """Whether an interval ends at a step, however the run goes on."""
+        """Whether a step is the last one of an interval, or of the run."""
         return (
             step % self._interval == 0
             or step >= self._num_steps
@@ -121,7 +121,7 @@ class Sigterm:
             saved = " and saved" if is_saved else ""
             logging.warning(
                 f"Stopped by SIGTERM{saved} at step {step}; the same "
-                "command goes on from there."
+                "command continues from there."
             )
             sys.exit(_STATUS)
 

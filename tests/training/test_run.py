@@ -125,6 +125,19 @@ def test_a_row_holds_the_means_of_its_steps(tmp_path, monkeypatch):
     assert float(row["loss"]) == pytest.approx(np.mean(losses))
 
 
+def test_rows_do_not_distribute_the_held_out_data_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(run, "_NUM_ROWS", 10)
+    calls, distribute = [], run.distribute
+
+    def counted(*args):
+        calls.append(args)
+        return distribute(*args)
+
+    monkeypatch.setattr(run, "distribute", counted)
+    train_small(tmp_path, 10)
+    assert len(calls) == 2  # the training data, and the held-out data
+
+
 def test_the_figures_of_a_row(tmp_path, logged):
     train_small(tmp_path, 3)
     _, *rows = history_rows(tmp_path)
