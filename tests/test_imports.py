@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 
 from keras_bert.commands.main import COMMANDS
-from keras_bert.kinds.registry import known_kinds, known_settings
+from keras_bert.kinds.registry import known_kinds
+from keras_bert.kinds.settings import known_settings
 
 ROOT = Path(__file__).parent.parent
 # Gives each command a wrong flag, and prints what is imported then.

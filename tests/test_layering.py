@@ -1,6 +1,7 @@
 """Enforces the dependency order of the package by reading its imports."""
 
 import ast
+import graphlib
 from pathlib import Path
 
 import pytest
@@ -173,6 +174,26 @@ def test_every_import_in_the_table_is_used():
                 used[part].add(_part(rest.replace(".", "/")))
     for part, may in MAY_IMPORT.items():
         assert used[part] - {part} == may, part
+
+
+def test_no_files_import_each_other_in_a_circle():
+    """Imports for types count too, and imports inside of functions."""
+    files = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts): path
+        for path in PACKAGE.rglob("*.py")
+    }
+    files = {name.removesuffix(".__init__"): x for name, x in files.items()}
+    imports = {}
+    for name, path in files.items():
+        imports[name] = imported = set()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom):
+                names = {f"{node.module}.{alias.name}" for alias in node.names}
+                # `from package import file` needs the file only.
+                files_of_names = names & files.keys()
+                imported |= files_of_names or {node.module} & files.keys()
+    assert imports["keras_bert.kinds.kind"]
+    list(graphlib.TopologicalSorter(imports).static_order())
 
 
 @pytest.mark.parametrize(

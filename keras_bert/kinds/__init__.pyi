@@ -4,7 +4,7 @@ from .kind import Kind as Kind
 from .kind import TaskSpec as TaskSpec
 from .registry import get_kind as get_kind
 from .registry import known_kinds as known_kinds
-from .registry import known_settings as known_settings
 from .settings import KindSettings as KindSettings
+from .settings import known_settings as known_settings
 from .settings import setting as setting
 from .signatures import Signature as Signature

@@ -18,7 +18,6 @@ from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.kinds.examples import Examples
 from keras_bert.kinds.hub_config import HubNames
-from keras_bert.kinds.registry import KINDS
 from keras_bert.kinds.settings import KindSettings
 from keras_bert.kinds.signatures import Signature, id_signature
 from keras_bert.models.flops import count_work
@@ -395,3 +394,7 @@ class Kind(tf.Module):
                 f"The kind {self.name} has no metric {unknown[0]!r}; choose "
                 f"from {', '.join(self.metrics)}."
             )
+
+
+# By name, all that this process has defined.
+KINDS: dict[str, type[Kind]] = {}

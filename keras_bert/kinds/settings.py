@@ -5,9 +5,12 @@ that --help and the message about a wrong flag come at once.
 """
 
 import dataclasses
+import importlib
 import json
 import math
+import pkgutil
 from collections.abc import Mapping
+from pathlib import Path
 
 from keras_bert.errors import InputError
 from keras_bert.settings import CheckedSettings, setting
@@ -226,3 +229,29 @@ class SpanSettings(KindSettings):
     n_best_size: int = 20
     answers_may_be_missing: bool = False
     null_score_diff_threshold: float = setting(0.0, minimum=-math.inf)
+
+
+def known_settings() -> list[type[KindSettings]]:
+    """Returns the settings of all kinds, without an import of TensorFlow.
+
+    They are the `KindSettings` and its subclasses, also those that another
+    file defined.
+
+    Example:
+        >>> kinds = keras_bert.kinds
+        >>> kinds.EmbeddingSettings in kinds.known_settings()
+        True
+    """
+    for name in module_names():
+        if name.endswith(".settings"):
+            importlib.import_module(name)
+    known = [KindSettings]
+    for settings in known:  # grows as it goes
+        known += settings.__subclasses__()
+    return sorted(dict.fromkeys(known), key=lambda settings: settings.__name__)
+
+
+def module_names() -> list[str]:
+    """Returns the modules of this room; together they define all its kinds."""
+    room = str(Path(__file__).parent)
+    return [m.name for m in pkgutil.walk_packages([room], "keras_bert.kinds.")]
