@@ -87,13 +87,13 @@ class TextClassifier(FinetunedModel):
             train_batch_size=batch_size,
             learning_rate=learning_rate,
         )
-        spec, rows = self._learn(x, y)
+        learned, rows = self._rows.learn(x, y)
         if not self._checkpoint:
             raise InputError(
                 "Few-shot training starts from a checkpoint; make the model "
                 "with TextClassifier.from_pretrained."
             )
-        kind = build_kind(spec, self._tokenizer, self.bert_config)
+        kind = build_kind(learned.spec, self._tokenizer, self.bert_config)
         start = Start(
             bert_config=self.bert_config,
             config=config,
@@ -106,7 +106,7 @@ class TextClassifier(FinetunedModel):
         self._model, self.training, history = contrast_and_solve(
             kind, start, rows
         )
-        self._kind, self._spec, self._learns_fields = kind, spec, False
+        self._kind, self._rows = kind, learned
         return history
 
 
@@ -166,7 +166,7 @@ class TokenClassifier(FinetunedModel):
 
     def predict(self, x: Any, *, batch_size: int = 64) -> list[Answer]:
         """Answers lists of words, or strings, which have entities only."""
-        rows, (field,) = self._read(x), self._spec.text_fields
+        rows, (field,) = self._rows.read(x), self._rows.spec.text_fields
         if rows and all(
             isinstance(row, Mapping) and isinstance(row.get(field), str)
             for row in rows

@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import reprlib
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,7 +20,6 @@ from keras_bert.export.config import ExportConfig
 from keras_bert.export.fastest import export_fastest
 from keras_bert.finetuning.batches import evaluation_batches
 from keras_bert.finetuning.config import FinetuningConfig, config_of_fit
-from keras_bert.finetuning.data import as_rows, learn_labels, with_label_names
 from keras_bert.finetuning.encoding import encode_rows, encoded_folder
 from keras_bert.finetuning.evaluation import Evaluation, Predictor
 from keras_bert.finetuning.explain import Explanation, explain_row
@@ -32,23 +30,16 @@ from keras_bert.finetuning.folder import (
     write_model_card,
 )
 from keras_bert.finetuning.label_order import label_places, load_in_order
+from keras_bert.finetuning.task_rows import TaskRows
 from keras_bert.finetuning.training import Start, history_of, train_kind
 from keras_bert.io.folders import local_copy
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import check_is_new, write_json
-from keras_bert.kinds.fields import (
-    check_text,
-    check_text_fields,
-    check_text_list,
-    numbered,
-)
+from keras_bert.kinds.fields import check_text, check_text_list
 from keras_bert.kinds.kind import Answer, Kind, TaskSpec
 from keras_bert.kinds.registry import get_kind
 from keras_bert.kinds.regression import Regression
 from keras_bert.kinds.spec import build_kind, find_spec, has_spec
-from keras_bert.kinds.token_classification.token_classification import (
-    TokenClassification,
-)
 from keras_bert.predict.versions import find_versions, format_of
 from keras_bert.progress import shown_log
 from keras_bert.training.checkpoint import write_weights
@@ -105,8 +96,6 @@ class FinetunedModel:
     _predictor: Predictor | None = None
     _checkpoint: str | Path | None = None
     _new_head = False
-    # Whether the first rows tell the text fields.
-    _learns_fields = False
 
     def __init__(
         self,
@@ -117,7 +106,7 @@ class FinetunedModel:
     ):
         self._model: keras.Model | None = model
         self._kind: Kind | None = kind
-        self._spec, self._tokenizer = kind.spec, kind.tokenizer
+        self._rows, self._tokenizer = TaskRows(kind.spec), kind.tokenizer
         self.bert_config = bert_config
         self.training = training or {}
 
@@ -162,7 +151,7 @@ class FinetunedModel:
         )
         made = cls.__new__(cls)
         made._model = made._kind = None
-        made._learns_fields = text_fields is None
+        learns_fields = text_fields is None
         shortest = cls.text_fields[: kind.num_text_fields[0]]
         spec = TaskSpec(kind.name, shortest, kind.Settings())
         length = spec.settings.max_seq_length
@@ -178,19 +167,20 @@ class FinetunedModel:
                 elif labels is not None:  # in another order, or to be checked
                     spec = dataclasses.replace(spec, labels=())
                 usual = cls.text_fields[: len(spec.text_fields)]
-                made._learns_fields &= spec.text_fields == usual
+                learns_fields &= spec.text_fields == usual
         spec = changed_spec(spec, labels, text_fields, values | settings)
         spec = dataclasses.replace(spec, metrics=spec.metrics or cls.metrics)
         if spec.labels or not kind.has_labels:
             made._kind = build_kind(spec, tokenizer, bert_config)
             label_places(made._kind, found, bert_config, new_head)
-        made._spec, made._tokenizer = spec, tokenizer
+        usual_fields = cls.text_fields if learns_fields else None
+        made._rows, made._tokenizer = TaskRows(spec, usual_fields), tokenizer
         made._checkpoint, made._new_head = checkpoint, new_head
         made.bert_config, made.training = bert_config, {}
         return made
 
     def __repr__(self):
-        spec = self._spec
+        spec = self._rows.spec
         labels = ", ".join(spec.labels) or "no labels"
         return (
             f"{type(self).__name__}({spec.kind} of "
@@ -276,8 +266,9 @@ class FinetunedModel:
             train_batch_size=batch_size,
             learning_rate=learning_rate,
         )
-        spec, rows = self._learn(x, y)
-        held_out = self._held_out(validation_data, spec)
+        learned, rows = self._rows.learn(x, y)
+        held_out = learned.read_held_out(validation_data)
+        spec = learned.spec
         if not spec.metrics:
             metrics = self._default_metrics(held_out)
             spec = dataclasses.replace(spec, metrics=metrics)
@@ -328,8 +319,7 @@ class FinetunedModel:
                 folder / "best", self._model, kind, self.bert_config
             )
         # Balanced weights follow from the rows of each `fit`.
-        self._kind, self._spec = kind, spec
-        self._learns_fields = False
+        self._kind, self._rows = kind, TaskRows(spec)
         return history_of(trained.history.rows, self._model)
 
     def predict(self, x: Any, *, batch_size: int = 64) -> list[Answer]:
@@ -337,7 +327,7 @@ class FinetunedModel:
 
         One text is not a list of texts, and refused.
         """
-        kind, rows = self.kind, self._read(x)
+        kind, rows = self.kind, self._rows.read(x)
         if not rows:
             return []
         examples = kind.encode(rows, labeled=False)
@@ -389,14 +379,14 @@ class FinetunedModel:
             raise InputError(
                 f"explain takes one text, pair or row, but got {x!r:.80}."
             )
-        (row,) = self._read([x])
+        (row,) = self._rows.read([x])
         return explain_row(self.model, self.kind, row, label)
 
     def evaluate(
         self, x: Any, y: Any = None, *, batch_size: int = 64
     ) -> dict[str, float]:
         """Returns the metrics of the task and the loss, on labeled rows."""
-        rows = self._rows(x, y)
+        rows = self._rows.read_labeled(x, y)
         evaluation = Evaluation(self.kind, rows, batch_size=batch_size)
         return evaluation(self.model)[1]
 
@@ -426,7 +416,7 @@ class FinetunedModel:
         # Before anything is written, because a row may be wrong.
         evaluation = None
         if rows is not None:
-            rows = self._rows(rows)
+            rows = self._rows.read_labeled(rows)
             evaluation = Evaluation(self.kind, rows, batch_size=_BATCH_SIZE)
         write = functools.partial(self._write, calibration)
         is_plain, measured = config == ExportConfig(), None
@@ -477,7 +467,9 @@ class FinetunedModel:
             bert_config=self.bert_config,
             training=self.training,
             config=config,
-            calibration=() if calibration is None else self._read(calibration),
+            calibration=()
+            if calibration is None
+            else self._rows.read(calibration),
         )
 
     def _network(self, config):
@@ -488,93 +480,9 @@ class FinetunedModel:
             )
         return self.model
 
-    def _rows(self, x, y=None, spec=None):
-        """Returns labeled rows."""
-        spec = spec or self._spec
-        rows = self._read(x, y, spec.text_fields)
-        if get_kind(spec.kind).has_labels:
-            return self._named(rows, spec.labels)
-        return rows
-
-    def _named(self, rows, labels):
-        return with_label_names(rows, labels, are_tags=self._has_tags)
-
-    @property
-    def _has_tags(self):
-        return issubclass(get_kind(self._spec.kind), TokenClassification)
-
-    def _read(self, x, y=None, text_fields=None):
-        kind = get_kind(self._spec.kind)
-        return as_rows(
-            x,
-            y,
-            text_fields=text_fields or self._spec.text_fields,
-            has_pairs=max(kind.num_text_fields) > 1,
-            has_lists=kind.label_is_list,
-        )
-
-    def _learn(self, x, y):
-        """Returns the task as the rows show it, and the rows."""
-        spec = self._spec
-        fields = self.text_fields if self._learns_fields else spec.text_fields
-        rows = self._read(x, y, fields)
-        if not rows:
-            raise InputError(
-                "There is no row to train on; give texts and their labels."
-            )
-        if self._learns_fields and isinstance(rows[0], Mapping):
-            fields = self._find_fields(rows)
-            spec = dataclasses.replace(spec, text_fields=fields)
-        check_text_fields(spec.text_fields)
-        if get_kind(spec.kind).has_labels:
-            labels = spec.labels or learn_labels(rows, are_tags=self._has_tags)
-            spec = dataclasses.replace(spec, labels=labels)
-            rows = self._named(rows, labels)
-        return spec, rows
-
-    def _find_fields(self, rows):
-        kind = get_kind(self._spec.kind)
-        numbers = kind.num_text_fields
-        # A text that the first row lacks counts too.
-        names = {
-            name: None
-            for _, row in numbered(rows)
-            for name, value in row.items()
-            if name != "label" and isinstance(value, (str, list, tuple))
-        }
-        found = tuple(names)
-        usual = self.text_fields
-        if set(found) == set(usual[: len(found)]):
-            return usual[: max(len(found), numbers[0])]
-        if len(numbers) == 1 and set(usual) <= set(found):
-            return usual  # it cannot be another number of texts
-        if numbers[0] == len(found) == 1:
-            return found
-        if kind.has_labels and "label" not in rows[0]:
-            raise InputError(
-                f"The rows have the fields {', '.join(found)}, but none is "
-                "named label; give the labels as y, or rename their column."
-            )
-        raise InputError(
-            f"The rows have the texts {', '.join(found)}; say which the model "
-            f"reads, in order: from_pretrained(..., text_fields={found!r})."
-        )
-
     def _origin(self) -> dict[str, Any]:
         checkpoint = name_without_folders(self._checkpoint)
         return {"task": None, "data": None, "checkpoint": checkpoint}
 
     def _default_metrics(self, held_out):
-        return tuple(get_kind(self._spec.kind).metrics)[:1]
-
-    def _held_out(self, data, spec):
-        if data is None:
-            return []
-        parts = data if isinstance(data, tuple) else (data,)
-        rows = self._rows(*parts, spec=spec) if len(parts) < 3 else []
-        if not rows:
-            raise InputError(
-                f"validation_data is {reprlib.repr(data)}; give (x, y), or "
-                "rows that have their labels inside, or leave it out."
-            )
-        return rows
+        return tuple(get_kind(self._rows.spec.kind).metrics)[:1]

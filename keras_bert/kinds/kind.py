@@ -107,6 +107,7 @@ class Kind(tf.Module):
         num_text_fields: The numbers of text fields that a task may have.
         has_labels: Whether a task of this kind has `labels`.
         label_is_list: Whether the label of a row is a list.
+        tags_words: Whether this list has a label for each word of the row.
         metrics: Functions of (gold, predicted) by name; larger is better.
         main_part: The name of the part of an answer that metrics and files of
             predictions take, unless `predicted` and `submission` say otherwise.
@@ -145,6 +146,7 @@ class Kind(tf.Module):
     num_text_fields: ClassVar[tuple[int, ...]] = (1, 2)
     has_labels: ClassVar[bool] = False
     label_is_list: ClassVar[bool] = False
+    tags_words: ClassVar[bool] = False
     metrics: ClassVar[Mapping[str, Metric]]
     main_part: ClassVar[str]
     objectives: ClassVar[Mapping[str, Objective]]

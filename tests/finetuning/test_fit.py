@@ -444,15 +444,15 @@ ROWS_OF_NAMES = [{"text": "a", "label": "1"}, {"text": "b", "label": "0"}]
         [{"Review Text": "a", "label": 1}, {"Review Text": "b", "label": 2}]),
      Says("'Review Text' cannot be the name of a text field")),
     ("integer tags", lambda c: keras_bert.TokenClassifier.from_pretrained(
-        c)._learn([["a", "dog"]], [[0, 1]])[0].labels, ("0", "1")),
-    ("y of the shape (n, 1)", lambda c: _classifier(c)._learn(
+        c)._rows.learn([["a", "dog"]], [[0, 1]])[0].spec.labels, ("0", "1")),
+    ("y of the shape (n, 1)", lambda c: _classifier(c)._rows.learn(
         ["a", "b"], np.array([[1], [0]]))[1], ROWS_OF_NAMES),
     ("lists of one label", lambda c:
-        keras_bert.MultiLabelClassifier.from_pretrained(c)._learn(
+        keras_bert.MultiLabelClassifier.from_pretrained(c)._rows.learn(
             ["a", "b"], np.array([["1"], ["0"]]))[1][1]["label"], ["0"]),
-    ("fields of the data", lambda c: _classifier(c)._learn(
+    ("fields of the data", lambda c: _classifier(c)._rows.learn(
         [{"review": "a", "label": 1}, {"review": "b", "label": 2}],
-        None)[0].text_fields, ("review",)),
+        None)[0].spec.text_fields, ("review",)),
     ("a second text that the first row lacks", _fit(
         [("a", None), ("b", "c")], [0, 1]), Says("other_text of example 1")),
     ("texts and pairs", _fit(["a", ("b", "c")], [0, 1]),
@@ -462,8 +462,8 @@ ROWS_OF_NAMES = [{"text": "a", "label": "1"}, {"text": "b", "label": "0"}]
     ("the label as a field", _make(["a", "b"], ("text", "label")),
      Says("none the name label")),
     ("fields of choices", lambda c: MultipleChoiceModel.from_pretrained(
-        c)._learn([{"id": "1", "context": "a", "endings": ["b"]}],
-        None)[0].text_fields, ("context", "endings")),
+        c)._rows.learn([{"id": "1", "context": "a", "endings": ["b"]}],
+        None)[0].spec.text_fields, ("context", "endings")),
 )  # fmt: skip
 def test_misuse(call, expected, checkpoint):
     check(call, checkpoint, expected)
@@ -491,8 +491,8 @@ def test_a_model_of_the_kind_keeps_its_task(checkpoint, tmp_path):
 def test_an_embedder_learns_another_number_of_texts():
     model = keras_bert.TextEmbedder.from_pretrained("mini_en")
     triplet = (["a"], ["b"], ["c"])
-    spec, _ = model._learn(triplet, None)
-    assert spec.text_fields == ("text", "other_text", "negative")
+    learned, _ = model._rows.learn(triplet)
+    assert learned.spec.text_fields == ("text", "other_text", "negative")
 
 
 def test_a_classifier_reads_what_the_checkpoint_has(

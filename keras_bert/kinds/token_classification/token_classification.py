@@ -87,6 +87,7 @@ class TokenClassification(Kind):
     num_text_fields = (1,)
     has_labels = True
     label_is_list = True
+    tags_words = True
     metrics = METRICS
     main_part = "tags"
     objectives = ONE_LABEL

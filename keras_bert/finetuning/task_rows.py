@@ -1,0 +1,116 @@
+"""A task, and texts in any form that people keep -> rows of the task."""
+
+import dataclasses
+import reprlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from keras_bert.errors import InputError
+from keras_bert.finetuning.data import as_rows, learn_labels, with_label_names
+from keras_bert.kinds.fields import check_text_fields, numbered
+from keras_bert.kinds.kind import Kind, TaskSpec
+from keras_bert.kinds.registry import get_kind
+from keras_bert.tasks.base import Row
+
+
+@dataclasses.dataclass(frozen=True)
+class TaskRows:
+    """Reads rows for a task, and learns from them what the task is.
+
+    Attributes:
+        spec: The task. Its labels may follow from the rows.
+        usual_fields: The names of texts without names, as long as the text
+            fields follow from the rows; None if these are known.
+    """
+
+    spec: TaskSpec
+    usual_fields: tuple[str, ...] | None = None
+
+    def read(self, x: Any, y: Any = None) -> list[Row]:
+        """Returns rows; their labels are not looked at."""
+        return self._read(x, y, self.spec.text_fields)
+
+    def read_labeled(self, x: Any, y: Any = None) -> list[Row]:
+        """Returns rows whose labels are names of labels, if the kind has some.
+
+        Raises InputError if they are something else.
+        """
+        return self._with_names(self.read(x, y))
+
+    def read_held_out(self, data: Any) -> list[Row]:
+        """Returns the labeled rows of `(x, y)`, or of rows with labels."""
+        if data is None:
+            return []
+        parts = data if isinstance(data, tuple) else (data,)
+        rows = self.read_labeled(*parts) if len(parts) < 3 else []
+        if not rows:
+            raise InputError(
+                f"validation_data is {reprlib.repr(data)}; give (x, y), or "
+                "rows that have their labels inside, or leave it out."
+            )
+        return rows
+
+    def learn(self, x: Any, y: Any = None) -> tuple["TaskRows", list[Row]]:
+        """Returns the task as the rows show it, and the labeled rows."""
+        spec = self.spec
+        rows = self._read(x, y, self.usual_fields or spec.text_fields)
+        if not rows:
+            raise InputError(
+                "There is no row to train on; give texts and their labels."
+            )
+        if self.usual_fields is not None and isinstance(rows[0], Mapping):
+            fields = self._find_fields(rows, self.usual_fields)
+            spec = dataclasses.replace(spec, text_fields=fields)
+        check_text_fields(spec.text_fields)
+        if self._kind.has_labels and not spec.labels:
+            labels = learn_labels(rows, are_tags=self._kind.tags_words)
+            spec = dataclasses.replace(spec, labels=labels)
+        learned = TaskRows(spec)
+        return learned, learned._with_names(rows)
+
+    @property
+    def _kind(self) -> type[Kind]:
+        return get_kind(self.spec.kind)
+
+    def _read(self, x: Any, y: Any, text_fields: Sequence[str]) -> list[Row]:
+        return as_rows(
+            x,
+            y,
+            text_fields=text_fields,
+            has_pairs=max(self._kind.num_text_fields) > 1,
+            has_lists=self._kind.label_is_list,
+        )
+
+    def _with_names(self, rows: list[Row]) -> list[Row]:
+        if not self._kind.has_labels:
+            return rows
+        are_tags = self._kind.tags_words
+        return with_label_names(rows, self.spec.labels, are_tags=are_tags)
+
+    def _find_fields(
+        self, rows: Sequence[Row], usual: tuple[str, ...]
+    ) -> tuple[str, ...]:
+        numbers = self._kind.num_text_fields
+        # A text that the first row lacks counts too.
+        names = {
+            name: None
+            for _, row in numbered(rows)
+            for name, value in row.items()
+            if name != "label" and isinstance(value, (str, list, tuple))
+        }
+        fields = tuple(names)
+        if set(fields) == set(usual[: len(fields)]):
+            return usual[: max(len(fields), numbers[0])]
+        if len(numbers) == 1 and set(usual) <= set(fields):
+            return usual  # it cannot be another number of texts
+        if numbers[0] == len(fields) == 1:
+            return fields
+        if self._kind.has_labels and "label" not in rows[0]:
+            raise InputError(
+                f"The rows have the fields {', '.join(fields)}, but none is "
+                "named label; give the labels as y, or rename their column."
+            )
+        raise InputError(
+            f"The rows have the texts {', '.join(fields)}; say which the model "
+            f"reads, in order: from_pretrained(..., text_fields={fields!r})."
+        )
