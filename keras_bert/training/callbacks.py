@@ -69,5 +69,5 @@ class Callbacks:
 class LazyMetrics(collections.UserDict):
     """Metrics that are read from the device when they are looked at."""
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> float:
         return float(super().__getitem__(name))

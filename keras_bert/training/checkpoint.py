@@ -12,10 +12,9 @@ then have their values before the checkpoint is restored.
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import keras
 import numpy as np
@@ -40,6 +39,9 @@ _NOT_CHECKED = {"adapters.json"}
 
 # Whether the checkpoints of a run have a weight, by its path.
 WeightFilter = Callable[[str], bool]
+# By their names in a file of a checkpoint.
+Variables = dict[str, keras.Variable]
+Arrays = Mapping[str, np.ndarray]
 
 
 def every_weight(path: str) -> bool:
@@ -62,10 +64,10 @@ class TrainingState:
     result: keras.Model
     weight_filter: WeightFilter = every_weight
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         weights_by_path(self.network)  # before the training, not after it
 
-    def variables(self) -> dict[str, dict[str, Any]]:
+    def variables(self) -> dict[str, Variables]:
         """Returns the variables of each file of a checkpoint, by name."""
         paths = weights_by_path(self.result)
         return {
@@ -79,7 +81,7 @@ class TrainingState:
             },
         }
 
-    def _optimizer_variables(self):
+    def _optimizer_variables(self) -> Variables:
         # The class tells optimizers apart whose variables have the same shapes.
         name = type(self.optimizer).__name__
         return _numbered(name, self.optimizer.variables)
@@ -136,14 +138,14 @@ def checkpoint_writer(
     checkpoint and raises the error if it could not be written.
     """
 
-    def write(step, files):
+    def write(step: int, files: Mapping[str, Arrays]) -> None:
         write_checkpoint(_checkpoint(folder, step), files, sidecars)
         kept = _checkpoints(folder)[-keep_max:]
         for checkpoint in _folders(folder):
             if checkpoint not in kept:
                 whole_files.remove(checkpoint)
 
-    def save(step):
+    def save(step: int) -> None:
         # Copies, because the next step may write to the memory of an array.
         files = {
             file: {name: np.array(v) for name, v in variables.items()}
@@ -153,7 +155,7 @@ def checkpoint_writer(
             writing.pop().result()
         writing.append(thread.submit(write, step, files))
 
-    writing: list = []
+    writing: list[Future[None]] = []
     with ThreadPoolExecutor(1) as thread:
         try:
             yield save
@@ -164,7 +166,7 @@ def checkpoint_writer(
 
 def write_checkpoint(
     folder: Path,
-    files: Mapping[str, Mapping[str, np.ndarray]],
+    files: Mapping[str, Arrays],
     sidecars: Mapping[str, str],
 ) -> None:
     """Writes a folder of arrays and texts, by file name, atomically.
@@ -225,7 +227,7 @@ def checkpoint_of_step(folder: Path, step: int) -> Path:
     return checkpoint
 
 
-def _load(file):
+def _load(file: Path) -> Arrays:
     folder = local_copy(file.parent, [file.name])
     try:
         return safetensors_numpy.load_file(folder / file.name)
@@ -236,28 +238,28 @@ def _load(file):
         ) from error
 
 
-def _checkpoint(folder, step):
+def _checkpoint(folder: Path, step: int) -> Path:
     return folder / f"step-{step:08d}"
 
 
-def _checkpoints(folder):
+def _checkpoints(folder: Path) -> list[Path]:
     return sorted(filter(whole_files.is_whole, _folders(folder)))
 
 
-def _folders(folder):
+def _folders(folder: Path) -> list[Path]:
     return list(folder.glob("step-" + 8 * "[0-9]"))
 
 
-def _weights(model, weight_filter):
+def _weights(model: keras.Model, weight_filter: WeightFilter) -> Variables:
     return {p: w for p, w in weights_by_path(model).items() if weight_filter(p)}
 
 
-def _numbered(kind, variables):
+def _numbered(kind: str, variables: Sequence[keras.Variable]) -> Variables:
     # Numbered, because Keras counts these names through the whole process.
     return {f"{kind}/{i:04d}": v for i, v in enumerate(variables)}
 
 
-def _assign(variables, arrays, file):
+def _assign(variables: Variables, arrays: Arrays, file: Path) -> None:
     shapes = {name: tuple(v.shape) for name, v in variables.items()}
     if {name: array.shape for name, array in arrays.items()} != shapes:
         raise InputError(

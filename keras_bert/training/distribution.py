@@ -70,7 +70,7 @@ def get_strategy(config: TrainConfig) -> tf.distribute.Strategy:
     return tf.distribute.TPUStrategy(resolver)
 
 
-def _first_line(error):
+def _first_line(error: Exception) -> str:
     return str(error).partition("\n")[0]
 
 
@@ -171,7 +171,7 @@ class BatchShard(NamedTuple):
         The number of the part may be a tensor.
         """
 
-        def cut(x):
+        def cut(x: tf.Tensor) -> tf.Tensor:
             begin, end = self._ends(x.shape[0] or tf.shape(x, tf.int64)[0])
             size = end - begin
             if x.shape[0] and x.shape[0] % self.num_shares == 0:
@@ -181,7 +181,7 @@ class BatchShard(NamedTuple):
 
         return tf.nest.map_structure(cut, batch)
 
-    def _ends(self, num_rows):
+    def _ends(self, num_rows: int) -> tuple[int, int]:
         begin = num_rows * self.number // self.num_shares
         return begin, num_rows * (self.number + 1) // self.num_shares
 
@@ -199,7 +199,7 @@ def distribute(
     among the devices of the worker.
     """
 
-    def of_worker(context):
+    def of_worker(context: tf.distribute.InputContext) -> tf.data.Dataset:
         share = BatchShard(
             context.input_pipeline_id, context.num_input_pipelines
         )
@@ -209,7 +209,7 @@ def distribute(
     return strategy.distribute_datasets_from_function(of_worker)
 
 
-def _divided(dataset, num_parts):
+def _divided(dataset: tf.data.Dataset, num_parts: int) -> tf.data.Dataset:
     """Divides every batch into parts, which follow each other."""
     if num_parts == 1:
         return dataset
@@ -262,7 +262,9 @@ def gather_rows(values: Any) -> Any:
     if num_replicas() == 1 or not tf.nest.flatten(values):
         return values
 
-    def gather(x):  # one by one: a call takes tensors of one dtype
+    def gather(
+        x: tf.Tensor,
+    ) -> tf.Tensor:  # one by one: a call takes tensors of one dtype
         before, after = _num_other_rows(tf.shape(x)[0])
         rest = [[0, 0]] * (len(x.shape) - 1)
         padded = tf.pad(x, [[before, after], *rest])
@@ -280,7 +282,7 @@ def rows_of_replica(x: tf.Tensor, num_rows: tf.Tensor) -> tf.Tensor:
     return x[before : before + num_rows]
 
 
-def _num_other_rows(num_rows):
+def _num_other_rows(num_rows: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """The numbers of rows of the replicas before this one, and after it."""
     replica = replica_id()
     own = tf.one_hot(replica, num_replicas(), dtype=tf.float32)

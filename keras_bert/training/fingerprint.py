@@ -37,7 +37,7 @@ class Fingerprint:
                 "another output_dir, or overwrite_output_dir to start over."
             )
 
-    def _changes(self, folder):
+    def _changes(self, folder: Path) -> list[str]:
         try:
             text = (folder / FINGERPRINT_FILE).read_text(encoding="utf-8")
         except FileNotFoundError:

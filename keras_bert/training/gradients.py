@@ -1,8 +1,9 @@
 """The gradients of a global batch, the same however the batch is split."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TypeVar
 
 import keras
 import tensorflow as tf
@@ -14,6 +15,18 @@ from keras_bert.training.objectives import BatchObjective, Objective
 # Added to a seed once per replica. A prime, so that it shares no factor with
 # the number by which Keras reduces a seed: no two replicas get the same one.
 _SEED_SHIFT = 1_000_000_007
+
+# By the name of a feature or an output.
+Tensors = Mapping[str, tf.Tensor]
+# Features, labels and weights.
+Batch = tuple[Tensors, Tensors, Tensors]
+# None for a variable on which the loss does not depend.
+Gradients = list[tf.Tensor | None]
+# The state of each generator of random numbers.
+Seeds = list[tf.Tensor]
+# The `Sums` of all outputs, by output and metric.
+StepSums = dict[tuple[str, str], tuple[tf.Tensor, tf.Tensor]]
+_Result = TypeVar("_Result")
 
 
 @dataclasses.dataclass(eq=False)
@@ -40,27 +53,32 @@ class BatchGradients:
 
     network: keras.Model
     objectives: Mapping[str, Objective]
-    scale_loss: Callable[[Any], Any]
-    all_labels: Callable[[Any, Any], Any]
+    scale_loss: Callable[[tf.Tensor], tf.Tensor]
+    all_labels: Callable[[Tensors, Tensors], Tensors]
     num_parts: int
     jit_compile: bool
 
-    def __post_init__(self):
-        self._batch_objectives, self._label_objectives = {}, {}
-        for name, objective in self.objectives.items():
-            of_batch = isinstance(objective, BatchObjective)
-            found = (
-                self._batch_objectives if of_batch else self._label_objectives
-            )
-            found[name] = objective
-        self._seeds = seed_variables(self.network)
-        # Not the whole step: XLA has no collectives of several replicas.
-        self._take_gradients, self._take_outputs = (
-            tf.function(x, jit_compile=True) if self.jit_compile else x
-            for x in (self._of_part, self._outputs_only)
+    def __post_init__(self) -> None:
+        self._batch_objectives, self._label_objectives = (
+            {
+                name: objective
+                for name, objective in self.objectives.items()
+                if isinstance(objective, BatchObjective) is of_batch
+            }
+            for of_batch in (True, False)
         )
+        self._seeds = seed_variables(self.network)
+        self._take_gradients = self._of_part
+        self._take_outputs = self._outputs_only
+        if self.jit_compile:
+            # Not the whole step: XLA has no collectives of several replicas.
+            compiled = functools.partial(tf.function, jit_compile=True)
+            self._take_gradients = compiled(self._of_part)
+            self._take_outputs = compiled(self._outputs_only)
 
-    def __call__(self, features, labels, weights):
+    def __call__(
+        self, features: Tensors, labels: Tensors, weights: Tensors
+    ) -> tuple[Gradients, StepSums]:
         """Returns the gradients and this replica's sums of the metrics."""
         data = features, labels, weights
         totals = distribution.sum_over_replicas(
@@ -69,7 +87,8 @@ class BatchGradients:
         # Replicas share the seeds, and would all drop the same entries.
         shift = _SEED_SHIFT * tf.cast(distribution.replica_id(), tf.int64)
         seeds = [v.value + [shift, 0] for v in self._seeds]
-        output_gradients, batch_sums = None, {}
+        output_gradients = None
+        batch_sums: StepSums = {}
         if self._takes_two_passes:
             # These gradients need all outputs first. The second pass computes
             # the same outputs again, from the same seeds.
@@ -84,21 +103,27 @@ class BatchGradients:
             variable.assign(seed - [shift, 0])
         return gradients, sums | batch_sums
 
-    def sums(self, labels, outputs, weights):
+    def sums(
+        self, labels: Tensors, outputs: Tensors, weights: Tensors
+    ) -> StepSums:
         """Returns the sums of all metrics of outputs that are given."""
         sums = _sums(self._label_objectives, labels, outputs, weights)
         whole = self._whole_batch(labels, outputs, weights)
         return sums | _sums(self._batch_objectives, *whole)
 
     @property
-    def _takes_two_passes(self):
+    def _takes_two_passes(self) -> bool:
         """Whether the batch objectives need a first pass for their outputs."""
         is_split = self.num_parts > 1
         # XLA cannot gather the outputs in the middle of a pass.
         is_split |= self.jit_compile and distribution.num_replicas() > 1
         return bool(self._batch_objectives) and is_split
 
-    def _forward(self, features, seeds):
+    def _forward(
+        self, features: Tensors, seeds: Seeds
+    ) -> tuple[
+        Tensors, Seeds, list[tuple[keras.Variable, tf.Tensor]], list[tf.Tensor]
+    ]:
         """Returns outputs, seeds after them, updates of variables, losses.
 
         The losses are those that layers add, and the regularizers'.
@@ -116,7 +141,13 @@ class BatchGradients:
         seeds = [scope.get_current_value(v) for v in self._seeds]
         return outputs, seeds, updates, losses
 
-    def _of_part(self, data, totals, seeds, output_gradients):
+    def _of_part(
+        self,
+        data: Batch,
+        totals: Tensors,
+        seeds: Seeds,
+        output_gradients: Tensors | None,
+    ) -> tuple[Gradients, StepSums, Seeds]:
         """Returns gradients and sums of a part of the batch, and new seeds.
 
         If `output_gradients` is None, the part must be the whole batch of this
@@ -151,12 +182,23 @@ class BatchGradients:
         )
         return gradients, sums, seeds
 
-    def _accumulate(self, data, totals, seeds, output_gradients):
+    def _accumulate(
+        self,
+        data: Batch,
+        totals: Tensors,
+        seeds: Seeds,
+        output_gradients: Tensors | None,
+    ) -> tuple[Gradients, StepSums, Seeds]:
         """As `_of_part` of the whole batch, one micro-batch at a time."""
 
-        absent = set()  # variables on which the loss does not depend
+        absent: set[int] = set()  # variables on which the loss does not depend
 
-        def add(i, part, seeds, so_far):
+        def add(
+            i: tf.Tensor,
+            part: tuple[Batch, Tensors],
+            seeds: Seeds,
+            so_far: tuple[Gradients, StepSums],
+        ) -> tuple[Seeds, tuple[Gradients, StepSums]]:
             gradients, sums, seeds = self._take_gradients(
                 part[0], totals, seeds, part[1]
             )
@@ -181,11 +223,16 @@ class BatchGradients:
             gradients[i] = None
         return gradients, sums, seeds
 
-    def _all_outputs(self, features, seeds):
+    def _all_outputs(self, features: Tensors, seeds: Seeds) -> Tensors:
         """The outputs of the batch objectives for all rows of this replica."""
         specs = self.network.output
 
-        def add(i, part, seeds, arrays):
+        def add(
+            i: tf.Tensor,
+            part: Tensors,
+            seeds: Seeds,
+            arrays: dict[str, tf.TensorArray],
+        ) -> tuple[Seeds, dict[str, tf.TensorArray]]:
             outputs, seeds = self._take_outputs(part, seeds)
             return seeds, {n: arrays[n].write(i, outputs[n]) for n in arrays}
 
@@ -201,14 +248,22 @@ class BatchGradients:
             for name, array in arrays.items()
         }
 
-    def _over_parts(self, add, values, seeds, result):
+    def _over_parts(
+        self,
+        add: Callable[..., tuple[Seeds, _Result]],
+        values: Batch | Tensors | tuple[Batch, Tensors],
+        seeds: Seeds,
+        result: _Result,
+    ) -> tuple[Seeds, _Result]:
         """Lets `add` take one micro-batch of the values after the other.
 
         Takes its number, its values, the seeds and the result so far; returns
         new seeds and a new result.
         """
 
-        def step(i, seeds, result):
+        def step(
+            i: tf.Tensor, seeds: Seeds, result: _Result
+        ) -> tuple[tf.Tensor, Seeds, _Result]:
             share = distribution.BatchShard(
                 tf.cast(i, tf.int64), self.num_parts
             )
@@ -221,11 +276,15 @@ class BatchGradients:
         )
         return seeds, result
 
-    def _outputs_only(self, features, seeds):
+    def _outputs_only(
+        self, features: Tensors, seeds: Seeds
+    ) -> tuple[Tensors, Seeds]:
         outputs, seeds, *_ = self._forward(features, seeds)
         return {name: outputs[name] for name in self._batch_objectives}, seeds
 
-    def _output_gradients(self, labels, outputs, weights):
+    def _output_gradients(
+        self, labels: Tensors, outputs: Tensors, weights: Tensors
+    ) -> tuple[Tensors, StepSums]:
         """Gradients of batch losses by this replica's outputs; their sums."""
         whole = self._whole_batch(labels, outputs, weights)
         output_gradients = {}
@@ -240,7 +299,7 @@ class BatchGradients:
             )
         return output_gradients, _sums(self._batch_objectives, *whole)
 
-    def _whole_batch(self, *values):
+    def _whole_batch(self, *values: Tensors) -> list[Tensors]:
         return distribution.gather_rows(
             [{n: v[n] for n in self._batch_objectives} for v in values]
         )
@@ -251,9 +310,16 @@ def seed_variables(network: keras.Model) -> list[keras.Variable]:
     return [v for v in network.variables if v.name == "seed_generator_state"]
 
 
-def _sums(objectives, labels, outputs, weights):
-    all_sums = {}
-    for name, objective in objectives.items():
-        sums = objective.sums(labels[name], outputs[name], weights[name])
-        all_sums |= {(name, metric): x for metric, x in sums.items()}
-    return all_sums
+def _sums(
+    objectives: Mapping[str, Objective],
+    labels: Tensors,
+    outputs: Tensors,
+    weights: Tensors,
+) -> StepSums:
+    return {
+        (name, metric): x
+        for name, objective in objectives.items()
+        for metric, x in objective.sums(
+            labels[name], outputs[name], weights[name]
+        ).items()
+    }

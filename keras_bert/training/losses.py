@@ -3,6 +3,7 @@
 They work on every backend of Keras, also in `compile(loss=...)`.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import keras
@@ -82,7 +83,7 @@ def soft_squared_error(
     return ops.mean(ops.square(teacher - outputs), -1)
 
 
-def _at(temperature, *logits):
+def _at(temperature: float, *logits: Tensor) -> Iterator[Tensor]:
     return (ops.cast(x, "float32") / temperature for x in logits)
 
 
@@ -107,7 +108,7 @@ def weighted_sum(values: Tensor, weights: Tensor) -> Tensor:
     return ops.sum(weights * values)
 
 
-def _ids(labels, logits):
+def _ids(labels: Tensor, logits: Tensor) -> Tensor:
     """Returns ids [...] for logits [..., V]; `compile` makes some [..., 1]."""
     if len(labels.shape) == len(logits.shape):
         labels = ops.squeeze(labels, -1)

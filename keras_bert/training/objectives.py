@@ -55,7 +55,7 @@ class Objective:
             for name, function in self._functions().items()
         }
 
-    def _functions(self):
+    def _functions(self) -> dict[str, Callable[..., Tensor]]:
         return {"loss": self.loss, **self.metrics}
 
 

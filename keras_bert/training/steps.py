@@ -10,15 +10,20 @@ import tensorflow as tf
 
 from keras_bert.progress import Progress
 from keras_bert.training.distribution import sum_over_replicas
-from keras_bert.training.gradients import BatchGradients
+from keras_bert.training.gradients import (
+    Batch,
+    BatchGradients,
+    StepSums,
+    Tensors,
+)
 from keras_bert.training.objectives import Distillation, Objective
 
 # Features of a batch -> the amounts of WORK in it, by name.
-CountWork = Callable[[Mapping[str, tf.Tensor]], Mapping[str, tf.Tensor]]
+CountWork = Callable[[Tensors], Tensors]
 # `flops` are the operations that training on the batch takes.
 WORK = ("sequences", "tokens", "flops")
 # Metrics of a step or of several: tensors on the device.
-Metrics = Mapping[str, tf.Tensor]
+Metrics = Tensors
 
 
 @dataclasses.dataclass(eq=False)
@@ -52,7 +57,7 @@ class Steps:
     jit_compile: bool = False
     distillation: Distillation | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.optimizer.build(self.network.trainable_variables)
         self._strategy = tf.distribute.get_strategy()
         self._gradients = BatchGradients(
@@ -131,7 +136,7 @@ class Steps:
         work = self.count_work(features)
         self._work.assign_add([work[name] for name in WORK])
         metrics = self._add_to_means(sums, counts_step=True)
-        return metrics | {"learning_rate": learning_rate}
+        return {**metrics, "learning_rate": learning_rate}
 
     def test_step(self, data: Any) -> Metrics:
         """One batch of an evaluation, in the context of a replica."""
@@ -142,15 +147,17 @@ class Steps:
             self._gradients.sums(labels, outputs, weights)
         )
 
-    def _steps_on_iterator(self, batches):
+    def _steps_on_iterator(self, batches: Iterator) -> Metrics:
         if self.steps_per_execution > 1:  # a loop traces the step again
             for _ in tf.range(self.steps_per_execution - 1):
                 self._train_step(next(batches))
         return self._train_step(next(batches))
 
-    def _on_all_replicas(self, step):
+    def _on_all_replicas(
+        self, step: Callable[[Any], Metrics]
+    ) -> Callable[[Any], Metrics]:
         @tf.autograph.experimental.do_not_convert
-        def run_step(data):
+        def run_step(data: Any) -> Metrics:
             metrics = self._strategy.run(step, (data,))
             # They are equal on all replicas, which share their sums.
             return {
@@ -160,7 +167,7 @@ class Steps:
 
         return run_step
 
-    def _unpack(self, data):
+    def _unpack(self, data: Any) -> Batch:
         features, labels, weights = keras.utils.unpack_x_y_sample_weight(data)
         if weights is None:
             weights = {name: tf.ones_like(y) for name, y in labels.items()}
@@ -169,14 +176,17 @@ class Steps:
             weights |= self.distillation.weights(features, weights)
         return features, labels, weights
 
-    def _all_labels(self, features, labels):
+    def _all_labels(self, features: Tensors, labels: Tensors) -> Tensors:
         if self.distillation:
-            labels = labels | self.distillation.labels(features)
+            labels = {**labels, **self.distillation.labels(features)}
         return labels
 
-    def _add_to_means(self, sums, counts_step=False):
+    def _add_to_means(
+        self, sums: StepSums, counts_step: bool = False
+    ) -> Metrics:
         """Adds a batch to the means, and returns these."""
-        metrics, loss = {}, tf.constant(0.0)
+        metrics: dict[str, tf.Tensor] = {}
+        loss = tf.constant(0.0)
         for key, (weighted, total) in sum_over_replicas(sums).items():
             value = tf.math.divide_no_nan(weighted, total)
             mean = self._means[key]
@@ -196,7 +206,7 @@ class Steps:
         )
         return {"loss": loss} | metrics | {"loss": loss}
 
-    def _note_if_not_finite(self, loss):
+    def _note_if_not_finite(self, loss: tf.Tensor) -> None:
         self._num_steps.assign_add(1)
         is_first = (self._first_nonfinite_step == 0) & ~tf.math.is_finite(loss)
         self._first_nonfinite_step.assign(
@@ -204,11 +214,13 @@ class Steps:
         )
 
 
-def _name(output, metric):
+def _name(output: str, metric: str) -> str:
     return metric if output == "logits" else f"{output}_{metric}"
 
 
-def _counter(value, aggregation):
+def _counter(
+    value: tf.Tensor, aggregation: tf.VariableAggregation
+) -> tf.Variable:
     return tf.Variable(
         value,
         trainable=False,

@@ -2,12 +2,19 @@
 
 import dataclasses
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import keras
 from keras import ops
 
+from keras_bert.training.losses import Tensor
 from keras_bert.training.optimizers import backend
-from keras_bert.training.optimizers.optimizer import DecoupledDecayOptimizer
+from keras_bert.training.optimizers.backend import Constants, Tensors, Updated
+from keras_bert.training.optimizers.optimizer import (
+    DecoupledDecayOptimizer,
+    Slot,
+)
 
 # JAX has no float64 by default.
 _STEP_DTYPE = "float32" if keras.backend.backend() == "jax" else "float64"
@@ -31,7 +38,9 @@ class AdamWeightDecay(DecoupledDecayOptimizer):
         >>> history = model.fit(np.ones([8, 3]), np.ones(8), verbose=0)
     """
 
-    def update(self, slot, gradient, scale, learning_rate):
+    def update(
+        self, slot: Slot, gradient: Tensor, scale: Tensor, learning_rate: Tensor
+    ) -> None:
         self.advance(_adam, slot, gradient, scale, learning_rate)
 
 
@@ -42,7 +51,9 @@ class AdamW(DecoupledDecayOptimizer):
     For the arguments see `DecoupledDecayOptimizer`.
     """
 
-    def update(self, slot, gradient, scale, learning_rate):
+    def update(
+        self, slot: Slot, gradient: Tensor, scale: Tensor, learning_rate: Tensor
+    ) -> None:
         dtype = slot.variable.dtype
         step = ops.cast(self.iterations + 1, dtype)
         power_1 = ops.power(ops.cast(self.beta_1, dtype), step)
@@ -54,7 +65,7 @@ class AdamW(DecoupledDecayOptimizer):
             _adamw, slot, gradient, scale, rate, corrected, is_compiled=False
         )
 
-    def clip_scale(self, grads):
+    def clip_scale(self, grads: Sequence[Tensor]) -> Tensor:
         # Rounds as Keras does, and not as the base does.
         squares = [ops.sum(ops.square(g)) for g in grads]
         norm = ops.sqrt(ops.sum(ops.stack(squares)))
@@ -81,7 +92,9 @@ class Lamb(DecoupledDecayOptimizer):
         True
     """
 
-    def update(self, slot, gradient, scale, learning_rate):
+    def update(
+        self, slot: Slot, gradient: Tensor, scale: Tensor, learning_rate: Tensor
+    ) -> None:
         step = ops.cast(self.iterations, _STEP_DTYPE) + 1.0
         direction = self.advance(
             _lamb_direction,
@@ -136,7 +149,7 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
     stable_proportion: float = 0.0
     share_of_time: keras.Variable | None = None
 
-    def __call__(self, step):
+    def __call__(self, step: Tensor) -> Tensor:
         # The first update of the reference is step 1: it increases the step
         # beside the update and reads it afterwards (golden/tf1_small).
         step = ops.cast(step, "float32") + 1.0
@@ -151,7 +164,7 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
             (1.0 - share) ** self.power,
         )
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             field.name: getattr(self, field.name)
             for field in dataclasses.fields(self)
@@ -159,30 +172,34 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
         }
 
 
-def _moments(m, v, gradient, beta_1, beta_2):
+def _moments(
+    m: Tensor, v: Tensor, gradient: Tensor, constants: Constants
+) -> tuple[Tensor, Tensor]:
     """Returns the means of the gradients and of their squares, one step on."""
-    m = m + (gradient - m) * (1 - beta_1)
-    v = v + (gradient * gradient - v) * (1 - beta_2)
+    m = m + (gradient - m) * (1 - constants.beta_1)
+    v = v + (gradient * gradient - v) * (1 - constants.beta_2)
     return m, v
 
 
-def _adam(m, v, p, gradient, scale, rate, *constants):
-    decay, beta_1, beta_2, epsilon = constants
-    m, v = _moments(m, v, gradient * scale, beta_1, beta_2)
-    direction = m / (ops.sqrt(v) + epsilon) + decay * p
+def _adam(values: Tensors, inputs: Tensors, constants: Constants) -> Updated:
+    (m, v, p), (gradient, scale, rate) = values, inputs
+    m, v = _moments(m, v, gradient * scale, constants)
+    direction = m / (ops.sqrt(v) + constants.epsilon) + constants.decay * p
     return (m, v, p - rate * direction), None
 
 
-def _adamw(m, v, p, gradient, scale, rate, corrected, *constants):
-    decay, beta_1, beta_2, epsilon = constants
-    p = p - p * decay * rate
-    m, v = _moments(m, v, gradient * scale, beta_1, beta_2)
-    return (m, v, p - m * corrected / (ops.sqrt(v) + epsilon)), None
+def _adamw(values: Tensors, inputs: Tensors, constants: Constants) -> Updated:
+    (m, v, p), (gradient, scale, rate, corrected) = values, inputs
+    p = p - p * constants.decay * rate
+    m, v = _moments(m, v, gradient * scale, constants)
+    return (m, v, p - m * corrected / (ops.sqrt(v) + constants.epsilon)), None
 
 
-def _lamb_direction(m, v, p, gradient, scale, *corrections_and_constants):
-    correction_1, correction_2, *constants = corrections_and_constants
-    decay, beta_1, beta_2, epsilon = constants
-    m, v = _moments(m, v, gradient * scale, beta_1, beta_2)
+def _lamb_direction(
+    values: Tensors, inputs: Tensors, constants: Constants
+) -> Updated:
+    (m, v, p), (gradient, scale, correction_1, correction_2) = values, inputs
+    m, v = _moments(m, v, gradient * scale, constants)
     m_hat, v_hat = m / correction_1, v / correction_2
-    return (m, v), m_hat / (ops.sqrt(v_hat) + epsilon) + decay * p
+    direction = m_hat / (ops.sqrt(v_hat) + constants.epsilon)
+    return (m, v), direction + constants.decay * p

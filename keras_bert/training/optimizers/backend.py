@@ -6,33 +6,62 @@ strategy these belong to the replica, and one trace serves every shape.
 """
 
 import functools
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import keras
 from keras import ops
+
+from keras_bert.training.losses import Tensor
+
+Tensors = Sequence[Tensor]
+# New values of the first variables, and what the caller of an update gets.
+Updated = tuple[Tensors, Tensor]
+
+
+class Constants(NamedTuple):
+    """The arguments of an optimizer, as they count for a variable."""
+
+    decay: float
+    beta_1: float
+    beta_2: float
+    epsilon: float
+
+
+# Takes the values of the variables, and other inputs.
+Update = Callable[[Tensors, Tensors, Constants], Updated]
 
 if keras.backend.backend() == "tensorflow":
     import tensorflow as tf
 
     from keras_bert.training.distribution import sum_over_replicas
 
-    def sum_dense(gradients):
+    def sum_dense(gradients: Tensors) -> Tensors:
         """Returns the sums over the replicas.
 
         The gradient of an embedding is a list of rows, and becomes dense.
         """
         return sum_over_replicas([tf.convert_to_tensor(g) for g in gradients])
 
-    def half_square_sum(x):
+    def half_square_sum(x: Tensor) -> Tensor:
         return tf.nn.l2_loss(x)
 
-    def subtract_product(variable, factor, x):
+    def subtract_product(
+        variable: keras.Variable, factor: Tensor, x: Tensor
+    ) -> None:
         """Subtracts factor * x from the variable, in one pass."""
         tf.raw_ops.ResourceApplyGradientDescent(
             var=variable.value.handle, alpha=factor, delta=x
         )
 
-    def run_update(update, constants, variables, *inputs, is_compiled=True):
-        """Calls update(*variables, *inputs, *constants), as one compiled loop.
+    def run_update(
+        update: Update,
+        constants: Constants,
+        variables: Sequence[keras.Variable],
+        inputs: Tensors,
+        is_compiled: bool,
+    ) -> Tensor:
+        """Calls update(variables, inputs, constants), as one compiled loop.
 
         `update` returns new values of the first variables, which are assigned,
         and a tensor, which is returned. All have the dtype of the variables;
@@ -47,16 +76,21 @@ if keras.backend.backend() == "tensorflow":
 
     @functools.cache
     def _runner(
-        update, constants, dtype, num_variables, num_inputs, is_compiled
-    ):
-        def run(*arguments):
+        update: Update,
+        constants: Constants,
+        dtype: str,
+        num_variables: int,
+        num_inputs: int,
+        is_compiled: bool,
+    ) -> Callable[..., Tensor]:
+        def run(*arguments: Tensor) -> Tensor:
             handles = arguments[:num_variables]
-            values = (
+            values = [
                 tf.raw_ops.ReadVariableOp(resource=handle, dtype=dtype)
                 for handle in handles
-            )
+            ]
             new_values, result = update(
-                *values, *arguments[num_variables:], *constants
+                values, arguments[num_variables:], constants
             )
             for handle, value in zip(handles, new_values, strict=False):
                 tf.raw_ops.AssignVariableOp(resource=handle, value=value)
@@ -75,18 +109,26 @@ if keras.backend.backend() == "tensorflow":
 
 else:
 
-    def sum_dense(gradients):
+    def sum_dense(gradients: Tensors) -> Tensors:
         return gradients  # of the whole batch already, and dense
 
-    def half_square_sum(x):
+    def half_square_sum(x: Tensor) -> Tensor:
         return 0.5 * ops.sum(ops.square(x))
 
-    def subtract_product(variable, factor, x):
+    def subtract_product(
+        variable: keras.Variable, factor: Tensor, x: Tensor
+    ) -> None:
         variable.assign_sub(factor * x)
 
-    def run_update(update, constants, variables, *inputs, is_compiled=True):
-        values = map(ops.convert_to_tensor, variables)
-        new_values, result = update(*values, *inputs, *constants)
+    def run_update(
+        update: Update,
+        constants: Constants,
+        variables: Sequence[keras.Variable],
+        inputs: Tensors,
+        is_compiled: bool,
+    ) -> Tensor:
+        values = [ops.convert_to_tensor(v) for v in variables]
+        new_values, result = update(values, inputs, constants)
         for variable, value in zip(variables, new_values, strict=False):
             variable.assign(value)
         return result

@@ -1,6 +1,6 @@
 """The optimizer of a run, by its name in the config."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import keras
@@ -66,6 +66,6 @@ class LossScaleOptimizer(keras.optimizers.LossScaleOptimizer):
     Keras' own optimizer checks the gradients of the first replica only.
     """
 
-    def check_finite(self, grads):
+    def check_finite(self, grads: Sequence[tf.Tensor]) -> tf.Tensor:
         overflows = tf.cast(~super().check_finite(grads), tf.float32)
         return sum_over_replicas(overflows) == 0

@@ -3,12 +3,13 @@
 import dataclasses
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import keras
 from keras import ops
 
+from keras_bert.training.losses import Tensor
 from keras_bert.training.optimizers import backend
 
 # Options of a Keras optimizer that ours would ignore.
@@ -34,9 +35,9 @@ class Slot:
         factor: The factor of its learning rate.
     """
 
-    variable: Any
-    momentum: Any
-    velocity: Any
+    variable: keras.Variable
+    momentum: keras.Variable
+    velocity: keras.Variable
     is_excluded: bool
     factor: float
 
@@ -68,7 +69,8 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
 
     def __init__(
         self,
-        learning_rate=1e-4,
+        learning_rate: float
+        | keras.optimizers.schedules.LearningRateSchedule = 1e-4,
         weight_decay_rate: float = 0.01,
         beta_1: float = 0.9,
         beta_2: float = 0.999,
@@ -76,7 +78,7 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
         exclude_from_weight_decay: tuple[str, ...] = ("layer_norm", "bias"),
         global_clipnorm: float | None = 1.0,
         learning_rate_factors: Mapping[str, float] | None = None,
-        **kwargs,
+        **kwargs: Any,
     ):
         super().__init__(
             learning_rate=learning_rate,
@@ -96,7 +98,7 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
         self.learning_rate_factors = dict(learning_rate_factors or {})
         self.exclude_from_weight_decay(exclude_from_weight_decay)
 
-    def exclude_from_weight_decay(self, var_names):
+    def exclude_from_weight_decay(self, var_names: Iterable[str]) -> None:
         """Replaces the exclusions, before the optimizer is built.
 
         Differs from Keras in that `var_names` are searched for in the path of
@@ -109,21 +111,25 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
             )
         self._excluded_names = tuple(var_names)
 
-    def build(self, variables):
+    def build(self, variables: Sequence[keras.Variable]) -> None:
         if self.built:
             return
         super().build(variables)
         moments = self.add_optimizer_variables(
             variables, ["momentum", "velocity"]
         )
-        self._slots = {}
-        for variable, *both in zip(variables, *moments, strict=True):
+        self._slots: dict[int, Slot] = {}
+        for variable, m, v in zip(variables, *moments, strict=True):
             path = variable.path
             is_excluded = any(re.search(x, path) for x in self._excluded_names)
-            slot = Slot(variable, *both, is_excluded, self._factor_of(path))
+            slot = Slot(variable, m, v, is_excluded, self._factor_of(path))
             self._slots[id(variable)] = slot
 
-    def apply(self, grads, trainable_variables=None):
+    def apply(
+        self,
+        grads: Sequence[Tensor | None],
+        trainable_variables: Iterable[keras.Variable] | None = None,
+    ) -> None:
         """Updates the variables; call it in the context of a replica."""
         if not len(grads):
             return
@@ -154,26 +160,34 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
                 slot.variable.assign(constraint(slot.variable))
         self.iterations.assign_add(1)
 
-    def update(self, slot: Slot, gradient, scale, learning_rate) -> None:
+    def update(
+        self, slot: Slot, gradient: Tensor, scale: Tensor, learning_rate: Tensor
+    ) -> None:
         """Updates a variable and its moments; the gradient is times `scale`."""
         raise NotImplementedError
 
-    def advance(self, update, slot: Slot, *inputs, is_compiled: bool = True):
+    def advance(
+        self,
+        update: backend.Update,
+        slot: Slot,
+        *inputs: Tensor,
+        is_compiled: bool = True,
+    ) -> Tensor:
         """Assigns what `update` returns; see `run_update`.
 
         It is called with the moments and the variable, the inputs, and the
-        decay, beta_1, beta_2 and epsilon.
+        constants.
         """
         decay = 0.0 if slot.is_excluded else self.weight_decay_rate
         return backend.run_update(
             update,
-            (decay, self.beta_1, self.beta_2, self.epsilon),
+            backend.Constants(decay, self.beta_1, self.beta_2, self.epsilon),
             (slot.momentum, slot.velocity, slot.variable),
-            *inputs,
-            is_compiled=is_compiled,
+            inputs,
+            is_compiled,
         )
 
-    def clip_scale(self, grads):
+    def clip_scale(self, grads: Sequence[Tensor]) -> Tensor:
         """Returns the factor of all gradients, NaN if they are not finite."""
         # Only computes the factor: the update reads each gradient anyway, and
         # a product of its own would read and write them all once more.
@@ -182,7 +196,7 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
         scale = self.global_clipnorm / ops.maximum(norm, self.global_clipnorm)
         return scale + (norm - norm)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return super().get_config() | {
             "weight_decay_rate": self.weight_decay_rate,
             "beta_1": self.beta_1,
@@ -192,7 +206,9 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
             "learning_rate_factors": dict(self.learning_rate_factors),
         }
 
-    def _slots_of(self, variables):
+    def _slots_of(
+        self, variables: Iterable[keras.Variable] | None
+    ) -> list[Slot]:
         if variables is None:
             return list(self._slots.values())
         variables = list(variables)
@@ -205,7 +221,7 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
                 "for these."
             ) from None
 
-    def _factor_of(self, path):
+    def _factor_of(self, path: str) -> float:
         for pattern, factor in self.learning_rate_factors.items():
             if re.search(pattern, path):
                 return factor
