@@ -28,7 +28,7 @@ class HeadNames(NamedTuple):
             left out there with a warning.
 
     Example:
-        >>> (head,) = keras_bert.kinds.get_kind("span").head_names
+        >>> (head,) = keras_bert.kinds.get_kind("span").hub.heads
         >>> head.path, head.huggingface
         ('span_labeler', 'qa_outputs')
     """

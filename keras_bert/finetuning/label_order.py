@@ -90,4 +90,4 @@ def _reorder(model, kind, places):
 
 
 def _heads(kind):
-    return {head.path for head in kind.head_names}
+    return {head.path for head in kind.hub.heads}

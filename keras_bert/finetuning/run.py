@@ -220,7 +220,7 @@ def _settings(task, settings, is_trained, checkpoint, bert_config):
         )
     kind = get_kind(task.kind)
     found: dict[str, Any] = {}
-    needs_model = not is_trained and (kind.head_names or not checkpoint)
+    needs_model = not is_trained and (kind.hub.heads or not checkpoint)
     if needs_model or (checkpoint and has_spec(checkpoint)):
         finetuned = finetuned_checkpoint(checkpoint)
         spec = find_spec(finetuned, bert_config)

@@ -140,7 +140,7 @@ def _kind_of(network):
     outputs = network.output if isinstance(network.output, dict) else {}
     found = []
     for kind in known_kinds().values():
-        own = {head.path for head in kind.head_names} - {CRF.path}
+        own = {head.path for head in kind.hub.heads} - {CRF.path}
         # An embedder needs no output layer.
         if own == heads if own else "embeddings" in outputs:
             found.append(kind)

@@ -1,5 +1,6 @@
 from .embedding.settings import EmbeddingSettings as EmbeddingSettings
 from .examples import Examples as Examples
+from .hub_config import HubNames as HubNames
 from .kind import Kind as Kind
 from .kind import TaskSpec as TaskSpec
 from .registry import get_kind as get_kind

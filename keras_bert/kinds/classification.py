@@ -3,14 +3,13 @@
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import ClassVar
 
 import keras
 import numpy as np
 import tensorflow as tf
 
 from keras_bert.checkpoints.checkpoint import Checkpoint
-from keras_bert.checkpoints.heads import CLASSIFIER, NEXT_SENTENCE, HeadNames
+from keras_bert.checkpoints.heads import CLASSIFIER, NEXT_SENTENCE
 from keras_bert.errors import InputError
 from keras_bert.kinds.fields import find_label, in_chunks, numbered
 from keras_bert.kinds.hub_config import IDENTITY, HubNames
@@ -58,8 +57,8 @@ class Classification(TextKind):
     }
     main_part = "label"
     objectives = ONE_LABEL
-    head_names: ClassVar[tuple[HeadNames, ...]] = (CLASSIFIER,)
     hub = HubNames(
+        heads=(CLASSIFIER,),
         problem_type="single_label_classification",
         activations=(IDENTITY, "torch.nn.modules.activation.Softmax"),
         further_values=_check_is_pooled,
@@ -156,9 +155,9 @@ class NextSentence(Classification):
 
     name = "next_sentence"
     num_text_fields = (2,)
-    head_names = (NEXT_SENTENCE,)
     hub = dataclasses.replace(
         Classification.hub,
+        heads=(NEXT_SENTENCE,),
         problem_type=None,
         text_fields=("text", "next_text"),
         # The config has no names for these outputs, whatever it says.

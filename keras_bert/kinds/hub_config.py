@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from keras_bert.checkpoints import sentence_transformers
 from keras_bert.checkpoints.checkpoint import Checkpoint
+from keras_bert.checkpoints.heads import HeadNames
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 
@@ -131,10 +132,10 @@ def read_max_seq_length(
 class HubNames:
     """What transformers, sentence-transformers and the Hub call a kind.
 
-    `head_names` of the kind name its output layer.
-
     Attributes:
         pipeline_tag: The kind, in the card of a model.
+        heads: Its output layers, in several formats of checkpoints. A head of
+            your own needs its `path` only.
         architecture: The class of a model, if no head has its name.
         problem_type: What `config.json` says of a classifier of texts; None
             for a kind with a head of its own.
@@ -146,9 +147,14 @@ class HubNames:
         read_settings: Returns the settings of a model.
         further_values: Returns what else `config.json` says of a model, which
             has these settings; raises InputError if it has no place for them.
+
+    Example:
+        >>> keras_bert.kinds.get_kind("span").hub.pipeline_tag
+        'question-answering'
     """
 
     pipeline_tag: str = "text-classification"
+    heads: tuple[HeadNames, ...] = ()
     architecture: str = ""
     problem_type: str | None = None
     text_fields: tuple[str, ...] = ("text",)

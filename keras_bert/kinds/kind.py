@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.checkpoints.checkpoint import Checkpoint
-from keras_bert.checkpoints.heads import HeadNames, register_heads
+from keras_bert.checkpoints.heads import register_heads
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.kinds.examples import Examples
@@ -32,8 +32,8 @@ Answer = Mapping[str, Any]
 Outputs = Mapping[str, Sequence[np.ndarray]]
 # What kinds once defined, and nothing reads now.
 _FORMER = frozenset(
-    "hub_activations hub_settings hub_text_fields hub_values label_dtype "
-    "pipeline_tag problem_type read_spec recognizes".split()
+    "head_names hub_activations hub_settings hub_text_fields hub_values "
+    "label_dtype pipeline_tag problem_type read_spec recognizes".split()
 )
 # Called with the gold and the predicted answers of all rows.
 Metric = Callable[..., Any]
@@ -113,8 +113,8 @@ class Kind(tf.Module):
             predictions take, unless `predicted` and `submission` say otherwise.
         objectives: The losses of the network's outputs, by name; an
             attribute of the instance if they follow from the settings.
-        head_names: The names of the output layers in several formats.
-        hub: What the files of other libraries call the kind.
+        hub: What the files of other libraries call the kind and its output
+            layers.
         smoothed_loss: The loss of labels of which the share `label_smoothing`
             is divided among all labels.
         batches_by_length: Whether training batches have examples of like
@@ -150,7 +150,6 @@ class Kind(tf.Module):
     metrics: ClassVar[Mapping[str, Metric]]
     main_part: ClassVar[str]
     objectives: ClassVar[Mapping[str, Objective]]
-    head_names: ClassVar[tuple[HeadNames, ...]] = ()
     hub: ClassVar[HubNames] = HubNames()
     smoothed_loss: ClassVar[Callable] = staticmethod(smoothed_cross_entropy)
     batches_by_length: bool = True
@@ -176,7 +175,7 @@ class Kind(tf.Module):
             raise InputError(
                 f"The kind {cls.__name__} has {min(former)}, which is not read "
                 "any more; hub = HubNames(...) says what other libraries call "
-                "a kind, and labels have the dtype of gold."
+                "a kind and its heads, and labels have the dtype of gold."
             )
         if "name" in cls.__dict__:
             needed = ["metrics", "build_model", "encode", "gold"]
@@ -186,7 +185,7 @@ class Kind(tf.Module):
                 if getattr(cls, name, None) == getattr(Kind, name, None):
                     cls._lacks(name)
             KINDS[cls.name] = cls
-        register_heads(cls.head_names)
+        register_heads(cls.hub.heads)
 
     # The network, and what it is trained on.
 

@@ -109,9 +109,9 @@ class MultiLabel(Classification):
             soft_loss=soft_sigmoid_cross_entropy,
         )
     }
-    head_names = (*Classification.head_names, LABEL_THRESHOLDS)
     hub = dataclasses.replace(
         Classification.hub,
+        heads=(*Classification.hub.heads, LABEL_THRESHOLDS),
         problem_type="multi_label_classification",
         activations=(IDENTITY, SIGMOID),
     )

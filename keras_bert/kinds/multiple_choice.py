@@ -31,8 +31,11 @@ class MultipleChoice(Kind):
     metrics = {"accuracy": library_metric("sklearn.metrics", "accuracy_score")}
     main_part = "choice"
     objectives = ONE_LABEL
-    head_names = (MULTIPLE_CHOICE,)
-    hub = HubNames("multiple-choice", text_fields=("prompt", "choices"))
+    hub = HubNames(
+        "multiple-choice",
+        heads=(MULTIPLE_CHOICE,),
+        text_fields=("prompt", "choices"),
+    )
 
     def __init__(self, spec, tokenizer):
         super().__init__(spec, tokenizer)

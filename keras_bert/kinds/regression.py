@@ -54,8 +54,9 @@ class Regression(TextKind):
     }
     main_part = "score"
     objectives = {"logits": Objective(squared_error)}
-    head_names = (REGRESSOR,)
-    hub = HubNames(problem_type="regression", activations=(IDENTITY,))
+    hub = HubNames(
+        heads=(REGRESSOR,), problem_type="regression", activations=(IDENTITY,)
+    )
 
     def build_network(self, bert_config):
         return build_regressor(bert_config)
@@ -137,6 +138,7 @@ class Reranker(Regression):
     objectives = {"logits": Objective(_binary_cross_entropy)}
     hub = HubNames(
         "text-ranking",
+        heads=Regression.hub.heads,
         problem_type=RANKING,
         text_fields=("query", "document"),
         activations=tuple(_ACTIVATIONS.values()),

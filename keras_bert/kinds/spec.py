@@ -93,7 +93,7 @@ def _kind_of(checkpoint: Checkpoint) -> type[Kind] | None:
         for kind in known_kinds().values()
         if config.architecture
         and config.architecture
-        in (kind.hub.architecture, *(x.architecture for x in kind.head_names))
+        in (kind.hub.architecture, *(x.architecture for x in kind.hub.heads))
         and kind.hub.problem_type in (None, config.problem_type)
     ]
     # A kind of the user's own may be a subclass of the one that is meant.

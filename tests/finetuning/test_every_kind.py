@@ -55,7 +55,9 @@ class Size(TextKind):
     main_part = "size"
     metrics = {"closeness": lambda gold, found: -np.abs(gold - found).mean()}
     objectives = {"size": keras_bert.training.Objective(error)}
-    head_names = (keras_bert.checkpoints.HeadNames("size"),)
+    hub = keras_bert.kinds.HubNames(
+        heads=(keras_bert.checkpoints.HeadNames("size"),)
+    )
 
     def build_network(self, bert_config):
         encoder = keras_bert.models.build_encoder(bert_config)
@@ -199,7 +201,8 @@ def test_an_edited_kind_is_encoded_anew(own_kinds, vocab_file):
             "    metric =",
             "has metric, which no kind has; write",
         ),
-        ("head_names =", "heads_names =", "write head_names"),
+        ("main_part =", "main_parts =", "write main_part"),
+        ("hub =", "head_names =", "hub = HubNames"),
         ("    metrics =", "    _metrics =", "has no metrics; define it"),
         ("def gold(", "def _gold(", "The kind Size has no gold; define it"),
         (

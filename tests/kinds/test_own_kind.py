@@ -51,7 +51,9 @@ class WordCount(keras_bert.kinds.Kind):
     num_text_fields = (1,)
     metrics = {"closeness": lambda gold, found: -np.abs(gold - found).mean()}
     objectives = {"count": keras_bert.training.BatchObjective(_loss_of_batch)}
-    head_names = (keras_bert.checkpoints.HeadNames("counter"),)
+    hub = keras_bert.kinds.HubNames(
+        heads=(keras_bert.checkpoints.HeadNames("counter"),)
+    )
 
     def __init__(self, spec, tokenizer):
         super().__init__(spec, tokenizer)

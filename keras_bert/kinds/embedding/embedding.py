@@ -70,7 +70,7 @@ class Embedding(Kind):
     num_text_fields = tuple(range(1, 11))
     hub = HubNames(
         "sentence-similarity",
-        SENTENCE_TRANSFORMER,
+        architecture=SENTENCE_TRANSFORMER,
         # The second field is for the similarity of two texts.
         text_fields=("text", "other_text"),
         has_metric=False,

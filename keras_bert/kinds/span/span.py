@@ -88,9 +88,9 @@ class Span(Kind):
     main_part = "answer"
     metrics = {"exact_match": squad_metrics.exact_match, "f1": squad_metrics.f1}
     objectives = {"start_logits": _OBJECTIVE, "end_logits": _OBJECTIVE}
-    head_names = (SPAN_LABELER,)
     hub = HubNames(
         "question-answering",
+        heads=(SPAN_LABELER,),
         text_fields=("question", "context"),
         read_settings=_read_settings,
     )

@@ -91,9 +91,9 @@ class TokenClassification(Kind):
     metrics = METRICS
     main_part = "tags"
     objectives = ONE_LABEL
-    head_names = (TOKEN_CLASSIFIER, CRF)
     hub = HubNames(
         "token-classification",
+        heads=(TOKEN_CLASSIFIER, CRF),
         text_fields=("words",),
         read_settings=lambda *configs: {
             **read_max_seq_length(*configs),
