@@ -1,5 +1,6 @@
 """A class for each kind of task, and what makes one of a folder."""
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,6 @@ from keras_bert.finetuning.folder import (
     read_kind,
     read_training,
 )
-from keras_bert.finetuning.training import Start
 from keras_bert.kinds.classification import Classification
 from keras_bert.kinds.embedding.embedding import Embedding
 from keras_bert.kinds.kind import Answer
@@ -88,25 +88,21 @@ class TextClassifier(FinetunedModel):
             learning_rate=learning_rate,
         )
         learned, rows = self._rows.learn(x, y)
-        if not self._checkpoint:
+        if not self._start.checkpoint:
             raise InputError(
                 "Few-shot training starts from a checkpoint; make the model "
                 "with TextClassifier.from_pretrained."
             )
-        kind = build_kind(learned.spec, self._tokenizer, self.bert_config)
-        start = Start(
-            bert_config=self.bert_config,
-            config=config,
-            checkpoint=self._checkpoint,
-            new_head=True,
-            origin=self._origin(),
-        )
+        kind = build_kind(learned.spec, self._start.tokenizer, self.bert_config)
+        start = self._start.to_train(self.bert_config, config)
+        start = dataclasses.replace(start, new_head=True)
         start.check(kind)
         kind = start.learn_settings(kind, rows)
         self._model, self.training, history = contrast_and_solve(
             kind, start, rows
         )
-        self._kind, self._rows = kind, learned
+        self._kind = kind
+        self._start = dataclasses.replace(self._start, rows=learned)
         return history
 
 
@@ -166,7 +162,10 @@ class TokenClassifier(FinetunedModel):
 
     def predict(self, x: Any, *, batch_size: int = 64) -> list[Answer]:
         """Answers lists of words, or strings, which have entities only."""
-        rows, (field,) = self._rows.read(x), self._rows.spec.text_fields
+        rows, (field,) = (
+            self._rows.read(x),
+            self._rows.spec.text_fields,
+        )
         if rows and all(
             isinstance(row, Mapping) and isinstance(row.get(field), str)
             for row in rows

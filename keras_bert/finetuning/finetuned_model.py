@@ -1,46 +1,34 @@
 """A fine-tuned model: make it or load it, train, ask, evaluate, export it."""
 
 import dataclasses
-import functools
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import keras
 
-from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.find import check_output_dir
-from keras_bert.checkpoints.load import load_checkpoint
-from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
-from keras_bert.export import finetuned
 from keras_bert.export.config import ExportConfig
-from keras_bert.export.fastest import export_fastest
 from keras_bert.finetuning.batches import evaluation_batches
 from keras_bert.finetuning.config import FinetuningConfig, config_of_fit
 from keras_bert.finetuning.encoding import encode_rows, encoded_folder
 from keras_bert.finetuning.evaluation import Evaluation, Predictor
 from keras_bert.finetuning.explain import Explanation, explain_row
-from keras_bert.finetuning.folder import (
-    changed_spec,
-    name_without_folders,
-    sidecars,
-    write_model_card,
-)
-from keras_bert.finetuning.label_order import label_places, load_in_order
+from keras_bert.finetuning.export_report import export_with_report
+from keras_bert.finetuning.folder import sidecars, write_model_card
 from keras_bert.finetuning.task_rows import TaskRows
-from keras_bert.finetuning.training import Start, history_of, train_kind
-from keras_bert.io.folders import local_copy
+from keras_bert.finetuning.task_start import TaskStart, start_from_checkpoint
+from keras_bert.finetuning.training import history_of, train_kind
 from keras_bert.io.paths import to_path
-from keras_bert.io.whole_files import check_is_new, write_json
+from keras_bert.io.whole_files import check_is_new
 from keras_bert.kinds.fields import check_text, check_text_list
-from keras_bert.kinds.kind import Answer, Kind, TaskSpec
+from keras_bert.kinds.kind import Answer, Kind
 from keras_bert.kinds.registry import get_kind
 from keras_bert.kinds.regression import Regression
-from keras_bert.kinds.spec import build_kind, find_spec, has_spec
-from keras_bert.predict.versions import find_versions, format_of
+from keras_bert.kinds.spec import build_kind
 from keras_bert.progress import shown_log
 from keras_bert.training.checkpoint import write_weights
 from keras_bert.training.distribution import get_strategy
@@ -94,19 +82,21 @@ class FinetunedModel:
     text_fields: ClassVar[tuple[str, ...]] = ()
     metrics: ClassVar[tuple[str, ...]] = ()
     _predictor: Predictor | None = None
-    _checkpoint: str | Path | None = None
-    _new_head = False
 
     def __init__(
         self,
-        model: keras.Model,
-        kind: Kind,
+        model: keras.Model | None,
+        kind: Kind | None,
         bert_config: BertConfig,
         training: Mapping[str, Any] | None = None,
+        *,
+        start: TaskStart | None = None,
     ):
-        self._model: keras.Model | None = model
-        self._kind: Kind | None = kind
-        self._rows, self._tokenizer = TaskRows(kind.spec), kind.tokenizer
+        """A model without a network or labels has a `start`."""
+        if start is None:
+            assert kind is not None
+            start = TaskStart(TaskRows(kind.spec), kind.tokenizer)
+        self._model, self._kind, self._start = model, kind, start
         self.bert_config = bert_config
         self.training = training or {}
 
@@ -120,7 +110,7 @@ class FinetunedModel:
         do_lower_case: bool | None = None,
         new_head: bool = False,
         **settings: Any,
-    ):
+    ) -> Self:
         """Makes a model to train from a pre-trained or fine-tuned checkpoint.
 
         Args:
@@ -139,47 +129,29 @@ class FinetunedModel:
 
         Raises InputError if these do not fit together.
         """
-        kind = cls.kind_class
-        if kind is None:
+        if cls.kind_class is None:
             raise InputError(
                 "FinetunedModel has no kind; use a class with one, such as "
                 "TextClassifier.from_pretrained, or load_finetuned."
             )
-        found = Checkpoint.of(checkpoint)
-        bert_config, tokenizer = load_config_and_tokenizer(
-            found, do_lower_case=do_lower_case
+        kind, bert_config, start = start_from_checkpoint(
+            cls.kind_class,
+            checkpoint,
+            labels=labels,
+            text_fields=text_fields,
+            settings=settings,
+            usual_fields=cls.text_fields,
+            usual_metrics=cls.metrics,
+            do_lower_case=do_lower_case,
+            new_head=new_head,
         )
-        made = cls.__new__(cls)
-        made._model = made._kind = None
-        learns_fields = text_fields is None
-        shortest = cls.text_fields[: kind.num_text_fields[0]]
-        spec = TaskSpec(kind.name, shortest, kind.Settings())
-        length = spec.settings.max_seq_length
-        length = min(length, bert_config.max_position_embeddings)
-        values = dict(kind.settings_from_checkpoint(found))
-        values["max_seq_length"] = length
-        if has_spec(found):
-            known = find_spec(found, bert_config)
-            if known.kind == kind.name:
-                spec, values = known, {}
-                if new_head:
-                    spec = dataclasses.replace(spec, labels=(), metrics=())
-                elif labels is not None:  # in another order, or to be checked
-                    spec = dataclasses.replace(spec, labels=())
-                usual = cls.text_fields[: len(spec.text_fields)]
-                learns_fields &= spec.text_fields == usual
-        spec = changed_spec(spec, labels, text_fields, values | settings)
-        spec = dataclasses.replace(spec, metrics=spec.metrics or cls.metrics)
-        if spec.labels or not kind.has_labels:
-            made._kind = build_kind(spec, tokenizer, bert_config)
-            label_places(made._kind, found, bert_config, new_head)
-        usual_fields = cls.text_fields if learns_fields else None
-        made._rows, made._tokenizer = TaskRows(spec, usual_fields), tokenizer
-        made._checkpoint, made._new_head = checkpoint, new_head
-        made.bert_config, made.training = bert_config, {}
-        return made
+        return cls(None, kind, bert_config, start=start)
 
-    def __repr__(self):
+    @property
+    def _rows(self) -> TaskRows:
+        return self._start.rows
+
+    def __repr__(self) -> str:
         spec = self._rows.spec
         labels = ", ".join(spec.labels) or "no labels"
         return (
@@ -203,12 +175,7 @@ class FinetunedModel:
     @property
     def model(self) -> keras.Model:
         if self._model is None:
-            model = self.kind.build_model(self.bert_config)
-            assert self._checkpoint
-            start = Checkpoint.of(self._checkpoint)
-            network = self.kind, start, self.bert_config, self._new_head
-            load_in_order(load_checkpoint, model, *network)
-            self._model = model
+            self._model = self._start.build_model(self.kind, self.bert_config)
         return self._model
 
     @shown_log()
@@ -273,8 +240,8 @@ class FinetunedModel:
             metrics = self._default_metrics(held_out)
             spec = dataclasses.replace(spec, metrics=metrics)
         strategy = get_strategy(config)
-        kind = build_kind(spec, self._tokenizer, self.bert_config)
-        checkpoint, has_network = self._checkpoint, self._model is not None
+        kind = build_kind(spec, self._start.tokenizer, self.bert_config)
+        has_network = self._model is not None
         if output_dir is None:
             config = dataclasses.replace(config, keep_checkpoint_max=1)
         else:
@@ -286,16 +253,13 @@ class FinetunedModel:
                 )
         with tempfile.TemporaryDirectory(prefix="keras_bert-") as temporary:
             folder = to_path(output_dir or temporary)
+            start = self._start.to_train(self.bert_config, config)
             if has_network:
-                checkpoint = Path(temporary) / "start"
-                self.save(checkpoint)
-            start = Start(
-                bert_config=self.bert_config,
-                config=config,
-                checkpoint=checkpoint,
-                new_head=self._new_head and not has_network,
-                origin=self._origin(),
-            )
+                present = Path(temporary) / "start"
+                self.save(present)
+                start = dataclasses.replace(
+                    start, checkpoint=present, new_head=False
+                )
             start.check(kind)
             kind = start.learn_settings(kind, rows)
             evaluations = {}
@@ -319,7 +283,8 @@ class FinetunedModel:
                 folder / "best", self._model, kind, self.bert_config
             )
         # Balanced weights follow from the rows of each `fit`.
-        self._kind, self._rows = kind, TaskRows(spec)
+        self._kind = kind
+        self._start = dataclasses.replace(self._start, rows=TaskRows(spec))
         return history_of(trained.history.rows, self._model)
 
     def predict(self, x: Any, *, batch_size: int = 64) -> list[Answer]:
@@ -412,40 +377,23 @@ class FinetunedModel:
         `calibration`, without labels; 300 are enough. Take them from the
         training set. Returns the version's folder.
         """
-        config = config or ExportConfig()
         # Before anything is written, because a row may be wrong.
         evaluation = None
         if rows is not None:
             rows = self._rows.read_labeled(rows)
             evaluation = Evaluation(self.kind, rows, batch_size=_BATCH_SIZE)
-        write = functools.partial(self._write, calibration)
-        is_plain, measured = config == ExportConfig(), None
-        if config.format == "auto":
-            # All versions of a model have one format.
-            found = [*find_versions(export_dir).values()][:1]
-            if not found:
-                version, measured = export_fastest(
-                    write, export_dir, config.precision
-                )
-                found = [version]
-            config = dataclasses.replace(config, format=format_of(found[0]))
-        if not measured:
-            version = write(export_dir, config)
-        if evaluation or not is_plain:
-            files = [x for x in version.rglob("*") if x.is_file()]
-            report = dataclasses.asdict(config)
-            report["bytes"] = sum(x.stat().st_size for x in files)
-            if measured:
-                report["measured_ms"] = measured
-            if evaluation:
-                exported = self._network(config)
-                if config.format != "saved_model":
-                    exported = finetuned.load_network(local_copy(version))
-                _, before = evaluation(self.model)
-                _, after = evaluation(exported)
-                report["metrics"] = {x: [before[x], after[x]] for x in before}
-            write_json(version.with_name(f"{version.name}.report.json"), report)
-        return version
+        if calibration is not None:
+            calibration = self._rows.read(calibration)
+        return export_with_report(
+            self.model,
+            self.kind,
+            export_dir,
+            config or ExportConfig(),
+            bert_config=self.bert_config,
+            training=self.training,
+            evaluation=evaluation,
+            calibration=calibration or (),
+        )
 
     def save(self, output_dir: str | Path) -> None:
         """Writes a new folder that `load_finetuned` loads.
@@ -457,32 +405,6 @@ class FinetunedModel:
         texts = sidecars(self.kind, self.bert_config, self.training)
         write_weights(self.model, output_dir, texts)
         write_model_card(output_dir, self.model, self.kind, self.bert_config)
-
-    def _write(self, calibration, export_dir, config):
-        """Writes the next version in one format."""
-        return finetuned.export_finetuned(
-            self._network(config),
-            self.kind,
-            export_dir,
-            bert_config=self.bert_config,
-            training=self.training,
-            config=config,
-            calibration=()
-            if calibration is None
-            else self._rows.read(calibration),
-        )
-
-    def _network(self, config):
-        """Returns the network that is exported."""
-        if (config.format, config.precision) == ("saved_model", "bfloat16"):
-            return finetuned.in_bfloat16(
-                self.model, self.kind, self.bert_config
-            )
-        return self.model
-
-    def _origin(self) -> dict[str, Any]:
-        checkpoint = name_without_folders(self._checkpoint)
-        return {"task": None, "data": None, "checkpoint": checkpoint}
 
     def _default_metrics(self, held_out):
         return tuple(get_kind(self._rows.spec.kind).metrics)[:1]

@@ -24,6 +24,7 @@ from keras_bert.errors import InputError
 from keras_bert.export.config import ExportConfig
 from keras_bert.export.finetuned import export_finetuned, in_bfloat16
 from keras_bert.export.network import write_openvino
+from keras_bert.finetuning import export_report
 from keras_bert.finetuning.finetuned_model import FinetunedModel
 from keras_bert.kinds.answers import ANSWERS
 from keras_bert.models.encoder import build_encoder
@@ -256,13 +257,12 @@ def test_auto_takes_the_fastest_format(
     model, kind, _ = classifier
     finetuned = FinetunedModel(model, kind, config)
     written = []
-    write = finetuned._write
 
-    def recorded(*args):
-        written.append(args[-1].format)
-        return write(*args)
+    def recorded(*args, **options):
+        written.append(options["config"].format)
+        return export_finetuned(*args, **options)
 
-    monkeypatch.setattr(finetuned, "_write", recorded)
+    monkeypatch.setattr(export_report, "export_finetuned", recorded)
     folder = tmp_path / "fastest"
     for _ in range(2):  # the second version has the format of the first one
         version = finetuned.export(folder, ExportConfig("auto", "int8"))
