@@ -1,6 +1,7 @@
-"""Outputs of a network -> answers, by kind, where TensorFlow is not installed.
+"""Outputs of a network -> answers, by kind, in NumPy.
 
-They are the answers of `serving_default`, in arrays. Strings are bytes.
+They are the answers of `serving_default`, where TensorFlow is not installed;
+kinds whose `decode` needs NumPy compute theirs here too. Strings are bytes.
 """
 
 from collections.abc import Callable, Mapping
@@ -9,60 +10,96 @@ from typing import Any
 import numpy as np
 
 Arrays = dict[str, np.ndarray]
+Settings = Mapping[str, Any]
 
 
-def _classification(outputs, labels, settings):
+def _classification(
+    outputs: Arrays, labels: np.ndarray, settings: Settings
+) -> Arrays:
     scores = _softmax(outputs["logits"])
     return {"label": labels[scores.argmax(axis=-1)], "scores": scores}
 
 
-def _multilabel(outputs, labels, settings):
+def _multilabel(
+    outputs: Arrays, labels: np.ndarray, settings: Settings
+) -> Arrays:
     is_given = outputs["is_given"]
     given = np.full(is_given.shape, b"", object)
     for row, mask in zip(given, is_given, strict=True):
         row[: mask.sum()] = labels[mask]
-    return {"labels": given, "scores": _sigmoid(outputs["logits"])}
+    scores = sigmoid(outputs["logits"])
+    return {"labels": given, "scores": scores.astype("float32")}
 
 
-def _multiple_choice(outputs, labels, settings):
+def _multiple_choice(
+    outputs: Arrays, labels: np.ndarray, settings: Settings
+) -> Arrays:
     scores = _softmax(outputs["logits"])
     return {"choice": scores.argmax(axis=-1).astype("int32"), "scores": scores}
 
 
-def _regression(outputs, labels, settings):
+def _regression(
+    outputs: Arrays, labels: np.ndarray, settings: Settings
+) -> Arrays:
     score = outputs["logits"][:, 0]
     bounds = settings["min_value"], settings["max_value"]
     return {"score": score if bounds == (None, None) else score.clip(*bounds)}
 
 
-def _reranker(outputs, labels, settings):
+def _reranker(
+    outputs: Arrays, labels: np.ndarray, settings: Settings
+) -> Arrays:
     score = outputs["logits"][:, 0]
-    is_linear = settings["score_activation"] == "linear"
-    return {"score": score if is_linear else _sigmoid(score)}
+    if settings["score_activation"] != "linear":
+        score = sigmoid(score).astype("float32")
+    return {"score": score}
 
 
-def _embedding(outputs, labels, settings):
-    """One text gets a vector, two get their similarity."""
-    vectors = outputs["embeddings"]
+def _embedding(
+    outputs: Arrays, labels: np.ndarray, settings: Settings
+) -> Arrays:
+    return embedding_answers(outputs["embeddings"], settings["similarity"])
+
+
+def embedding_answers(vectors: np.ndarray, similarity: str) -> Arrays:
+    """Vectors [B, C, H] of the C texts of each row -> the answers.
+
+    One text gets its vector; of more, the first has its similarity to each
+    other one.
+    """
     if vectors.shape[1] == 1:
         return {"embedding": vectors[:, 0]}
-    if settings["similarity"] == "cosine":
-        lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
-        vectors = vectors / np.maximum(lengths, 1e-6)
-    return {"similarity": (vectors[:, 0] * vectors[:, 1]).sum(axis=-1)}
+    if similarity == "cosine":
+        vectors = unit_vectors(vectors)
+    similarities = (vectors[:, 1:] @ vectors[:, 0, :, None])[..., 0]
+    if vectors.shape[1] == 2:
+        return {"similarity": similarities[:, 0]}
+    return {"similarities": similarities}
 
 
-def _softmax(logits):
+def unit_vectors(vectors: np.ndarray) -> np.ndarray:
+    """Vectors [..., H] -> the same directions, with the length 1."""
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return vectors / np.maximum(lengths, 1e-12)
+
+
+def sigmoid(logits: np.ndarray) -> np.ndarray:
+    """Returns scores in float64, in which equal logits have equal scores.
+
+    TensorFlow's sigmoid of equal numbers may differ in its last bit, and a
+    threshold could lie between them.
+    """
+    with np.errstate(over="ignore"):  # the score is 0
+        return 1 / (1 + np.exp(-logits.astype("float64")))
+
+
+def _softmax(logits: np.ndarray) -> np.ndarray:
     powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
     return powers / powers.sum(axis=-1, keepdims=True)
 
 
-def _sigmoid(logits):
-    return np.exp(-np.logaddexp(0, -logits))
-
-
 # They take the outputs, the labels and the settings in `task.json`.
-ANSWERS: Mapping[str, Callable[[Arrays, np.ndarray, Any], Arrays]] = {
+ANSWERS: Mapping[str, Callable[[Arrays, np.ndarray, Settings], Arrays]] = {
     "classification": _classification,
     "next_sentence": _classification,
     "multilabel": _multilabel,

@@ -10,6 +10,7 @@ from keras import ops
 
 from keras_bert.checkpoints.heads import LABEL_THRESHOLDS
 from keras_bert.errors import InputError
+from keras_bert.kinds.answers import sigmoid
 from keras_bert.kinds.classification import Classification
 from keras_bert.kinds.fields import find_label, numbered
 from keras_bert.kinds.hub_config import IDENTITY, SIGMOID
@@ -136,7 +137,7 @@ class MultiLabel(Classification):
 
     def tune(self, model, examples, outputs):
         gold = examples.labels["logits"].numpy() > 0
-        scores = _scores(outputs["logits"])
+        scores = sigmoid(np.stack(outputs["logits"]))
         thresholds = _best_thresholds(gold, scores)
         model.get_layer("label_thresholds").thresholds.assign(thresholds)
         # The F1 of a row is that of thresholds which were tuned on others.
@@ -149,14 +150,14 @@ class MultiLabel(Classification):
         return outputs | {"is_given": list(is_given)}
 
     def decode(self, rows, examples, outputs):
-        labels = self.spec.labels
+        labels, scores = self.spec.labels, sigmoid(np.stack(outputs["logits"]))
         return [
             {
                 "labels": list(itertools.compress(labels, is_given)),
-                "scores": dict(zip(labels, scores.tolist(), strict=True)),
+                "scores": dict(zip(labels, scores_of_row, strict=True)),
             }
-            for scores, is_given in zip(
-                _scores(outputs["logits"]), outputs["is_given"], strict=True
+            for is_given, scores_of_row in zip(
+                outputs["is_given"], scores.tolist(), strict=True
             )
         ]
 
@@ -205,14 +206,6 @@ class MultiLabel(Classification):
             "labels": given.to_tensor(shape=[None, len(self.spec.labels)]),
             "scores": tf.sigmoid(outputs["logits"]),
         }
-
-
-def _scores(logits):
-    # In float64: TensorFlow's sigmoid of equal numbers may differ in its last
-    # bit, and a threshold could lie between them.
-    from scipy.special import expit
-
-    return expit(np.stack(logits).astype("float64"))
 
 
 def _best_thresholds(gold, scores):

@@ -10,6 +10,7 @@ from absl import logging
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.kinds import network_calls
+from keras_bert.kinds.answers import embedding_answers, unit_vectors
 from keras_bert.kinds.embedding.losses import (
     REQUIREMENTS,
     check_rows,
@@ -41,7 +42,8 @@ def _triplet_accuracy(gold, predicted):
 
 def _mean_cosine(gold, predicted):
     """The mean cosine of the vectors of texts and their labels."""
-    return float(np.mean(np.sum(_unit(gold) * _unit(predicted), axis=1)))
+    units = unit_vectors(gold) * unit_vectors(predicted)
+    return float(np.mean(np.sum(units, axis=1)))
 
 
 class Embedding(Kind):
@@ -170,8 +172,10 @@ class Embedding(Kind):
         return tf.zeros(len(rows))  # the order of the texts says it all
 
     def decode(self, rows, examples, outputs):
-        is_cosine = self.spec.settings.similarity == "cosine"
-        return [_answer(x, is_cosine) for x in outputs["embeddings"]]
+        vectors = np.stack(outputs["embeddings"])
+        answers = embedding_answers(vectors, self.spec.settings.similarity)
+        ((name, values),) = answers.items()
+        return [{name: value} for value in values.tolist()]
 
     def gold(self, rows):
         """Returns the labels of rows that have one; None for each other row.
@@ -186,7 +190,8 @@ class Embedding(Kind):
         return _numbers(rows) if row_format.has_label else [None] * len(rows)
 
     def predicted(self, answers):
-        return [next(x[n] for n in _ANSWERS if n in x) for x in answers]
+        parts = ("embedding", "similarity", "similarities")
+        return [next(x[part] for part in parts if part in x) for x in answers]
 
     def submission(self, answer):
         (values,) = self.predicted([answer])
@@ -283,21 +288,6 @@ def build_network(
     )
 
 
-_ANSWERS = ("embedding", "similarity", "similarities")
-
-
-def _answer(vectors, is_cosine):
-    """Vectors [C, H] -> the answer to a row of C texts."""
-    if len(vectors) == 1:
-        return {"embedding": vectors[0].tolist()}
-    if is_cosine:
-        vectors = _unit(vectors)
-    similarities = (vectors[1:] @ vectors[0]).tolist()
-    if len(similarities) == 1:
-        return {"similarity": similarities[0]}
-    return {"similarities": similarities}
-
-
 def _numbers(rows):
     return [find_number(row["label"], number) for number, row in numbered(rows)]
 
@@ -325,8 +315,3 @@ def _vectors(rows):
             )
         vectors.append(vector)
     return np.stack(vectors)
-
-
-def _unit(vectors):
-    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
-    return vectors / np.maximum(lengths, 1e-12)
