@@ -7,13 +7,13 @@ from typing import Any
 
 import keras
 
-from keras_bert.checkpoints.load import load_whole
 from keras_bert.errors import InputError
 from keras_bert.finetuning.config import FinetuningConfig, config_of_fit
 from keras_bert.finetuning.few_shot import FEW_SHOT, contrast_and_solve
 from keras_bert.finetuning.finetuned_model import FinetunedModel
 from keras_bert.finetuning.folder import (
     finetuned_checkpoint,
+    load_network,
     read_kind,
     read_training,
 )
@@ -27,6 +27,7 @@ from keras_bert.kinds.span.span import Span
 from keras_bert.kinds.spec import build_kind
 from keras_bert.kinds.token_classification import token_classification
 from keras_bert.progress import shown_log
+from keras_bert.tasks.base import Row
 
 
 class TextClassifier(FinetunedModel):
@@ -83,9 +84,9 @@ class TextClassifier(FinetunedModel):
         """
         config = config_of_fit(
             FEW_SHOT if config is None else config,
-            num_train_epochs=epochs,
-            train_batch_size=batch_size,
-            learning_rate=learning_rate,
+            epochs,
+            batch_size,
+            learning_rate,
         )
         learned, rows = self._rows.learn(x, y)
         if not self._start.checkpoint:
@@ -228,7 +229,7 @@ class TextEmbedder(FinetunedModel):
     kind_class = Embedding
     text_fields = ("text", "other_text", "negative")
 
-    def _default_metrics(self, held_out):
+    def _default_metrics(self, held_out: Sequence[Row]) -> tuple[str, ...]:
         is_scored = not held_out or "label" in held_out[0]
         return ("spearman",) if is_scored else ("triplet_accuracy",)
 
@@ -279,8 +280,7 @@ def load_finetuned(
     """
     checkpoint = finetuned_checkpoint(path)
     kind, bert_config = read_kind(checkpoint, labels, text_fields, settings)
-    model = kind.build_model(bert_config)
-    load_whole(model, checkpoint)
+    model = load_network(kind, bert_config, checkpoint)
     training = read_training(checkpoint.folder)
     of_kind = _CLASSES.get(kind.name, FinetunedModel)
     return of_kind(model, kind, bert_config, training)

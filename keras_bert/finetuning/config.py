@@ -47,7 +47,7 @@ class AdaptationConfig(TrainConfig):
         """`lora_alpha` or its default."""
         return float(self.lora_alpha or self.lora_rank)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         if self.lora_rank and (
             self.num_frozen_layers or self.freeze_embeddings
@@ -83,7 +83,7 @@ class DistillationConfig(TrainConfig):
     distillation_temperature: float = 2.0
     hidden_layer_map: str = ""
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         parse_layer_map(self.hidden_layer_map)
 
@@ -125,14 +125,22 @@ class FinetuningConfig(AdaptationConfig, DistillationConfig):
 
 
 def config_of_fit(
-    config: FinetuningConfig | None, **changes: Any
+    config: FinetuningConfig | None,
+    epochs: float | None,
+    batch_size: int | None,
+    learning_rate: float | None,
 ) -> FinetuningConfig:
     """Returns the config with the changes that are not None.
 
     Raises InputError if `fit` cannot train in this way.
     """
-    config = FinetuningConfig.checked(config)
+    changes: dict[str, Any] = {
+        "num_train_epochs": epochs,
+        "train_batch_size": batch_size,
+        "learning_rate": learning_rate,
+    }
     changes = {name: x for name, x in changes.items() if x is not None}
+    config = FinetuningConfig.checked(config)
     config = dataclasses.replace(config, **changes)
     if not config.num_train_epochs:
         raise InputError("epochs is 0, but must be above 0.")

@@ -14,11 +14,14 @@ from pathlib import Path
 import keras
 import tensorflow as tf
 
-from keras_bert.checkpoints.load import load_whole
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.finetuning.config import DistillationConfig, parse_layer_map
-from keras_bert.finetuning.folder import finetuned_checkpoint, read_kind
+from keras_bert.finetuning.folder import (
+    finetuned_checkpoint,
+    load_network,
+    read_kind,
+)
 from keras_bert.kinds.kind import Kind
 from keras_bert.models.rewired import with_hidden_states
 from keras_bert.training.losses import soft_squared_error
@@ -93,8 +96,7 @@ def distill(
     """
     checkpoint = finetuned_checkpoint(teacher)
     teacher_kind, teacher_config = read_kind(checkpoint)
-    teacher_model = teacher_kind.build_model(teacher_config)
-    load_whole(teacher_model, checkpoint)
+    teacher_model = load_network(teacher_kind, teacher_config, checkpoint)
     _check_outputs(model, teacher_model, kind)
     layers = parse_layer_map(config.hidden_layer_map)
     network = model

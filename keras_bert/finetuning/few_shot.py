@@ -13,7 +13,6 @@ import tensorflow as tf
 from keras_bert.errors import InputError
 from keras_bert.finetuning.batches import evaluation_batches
 from keras_bert.finetuning.config import FinetuningConfig
-from keras_bert.finetuning.encoding import encode_rows, encoded_folder
 from keras_bert.finetuning.evaluation import Predictor
 from keras_bert.finetuning.folder import read_training
 from keras_bert.finetuning.training import Start, history_of, train_kind
@@ -73,10 +72,10 @@ def contrast_and_solve(
     )
     with tempfile.TemporaryDirectory(prefix="keras_bert-") as folder:
         output_dir = Path(folder)
-        trained = train_kind(
+        trained, history = train_kind(
             contrast,
-            encode_rows(contrast, rows, encoded_folder(output_dir, None)),
-            {},
+            lambda: rows,
+            (),
             start,
             strategy=get_strategy(config),
             output_dir=output_dir,
@@ -96,7 +95,7 @@ def contrast_and_solve(
     layer = model.get_layer("classifier")
     layer.kernel.assign(kernel)
     layer.bias.assign(bias)
-    return model, training, history_of(trained.history.rows, model)
+    return model, training, history_of(history.rows, model)
 
 
 def _error_of_cosines(labels, vectors, weights):

@@ -14,14 +14,13 @@ from keras_bert.errors import InputError
 from keras_bert.export.config import ExportConfig
 from keras_bert.finetuning.batches import evaluation_batches
 from keras_bert.finetuning.config import FinetuningConfig, config_of_fit
-from keras_bert.finetuning.encoding import encode_rows, encoded_folder
 from keras_bert.finetuning.evaluation import Evaluation, Predictor
 from keras_bert.finetuning.explain import Explanation, explain_row
 from keras_bert.finetuning.export_report import export_with_report
 from keras_bert.finetuning.folder import sidecars, write_model_card
 from keras_bert.finetuning.task_rows import TaskRows
 from keras_bert.finetuning.task_start import TaskStart, start_from_checkpoint
-from keras_bert.finetuning.training import history_of, train_kind
+from keras_bert.finetuning.training import Start, history_of, train_kind
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import check_is_new
 from keras_bert.kinds.fields import check_text, check_text_list
@@ -30,6 +29,7 @@ from keras_bert.kinds.registry import get_kind
 from keras_bert.kinds.regression import Regression
 from keras_bert.kinds.spec import build_kind
 from keras_bert.progress import shown_log
+from keras_bert.tasks.base import Row
 from keras_bert.training.checkpoint import write_weights
 from keras_bert.training.distribution import get_strategy
 
@@ -227,12 +227,7 @@ class FinetunedModel:
                 f"fit has no argument {name!r}; "
                 f"{_OF_KERAS.get(name, 'FinetuningConfig has all settings')}."
             )
-        config = config_of_fit(
-            config,
-            num_train_epochs=epochs,
-            train_batch_size=batch_size,
-            learning_rate=learning_rate,
-        )
+        config = config_of_fit(config, epochs, batch_size, learning_rate)
         learned, rows = self._rows.learn(x, y)
         held_out = learned.read_held_out(validation_data)
         spec = learned.spec
@@ -240,52 +235,35 @@ class FinetunedModel:
             metrics = self._default_metrics(held_out)
             spec = dataclasses.replace(spec, metrics=metrics)
         strategy = get_strategy(config)
-        kind = build_kind(spec, self._start.tokenizer, self.bert_config)
-        has_network = self._model is not None
         if output_dir is None:
             config = dataclasses.replace(config, keep_checkpoint_max=1)
         else:
             check_output_dir(output_dir)
-            if has_network and config.lora_rank:
+            if self._model is not None and config.lora_rank:
                 raise InputError(
                     "Adapters in an output_dir need their base model in a "
                     "folder; save the model, and fit from_pretrained(folder)."
                 )
         with tempfile.TemporaryDirectory(prefix="keras_bert-") as temporary:
             folder = to_path(output_dir or temporary)
-            start = self._start.to_train(self.bert_config, config)
-            if has_network:
-                present = Path(temporary) / "start"
-                self.save(present)
-                start = dataclasses.replace(
-                    start, checkpoint=present, new_head=False
-                )
-            start.check(kind)
-            kind = start.learn_settings(kind, rows)
-            evaluations = {}
-            if held_out:
-                evaluations["validation"] = Evaluation(
-                    kind, held_out, batch_size=config.eval_batch_size
-                )
-            trained = train_kind(
-                kind,
-                encode_rows(kind, rows, encoded_folder(folder, None)),
-                evaluations,
-                start,
+            trained, history = train_kind(
+                build_kind(spec, self._start.tokenizer, self.bert_config),
+                lambda: rows,
+                {"validation": held_out}.items() if held_out else (),
+                self._present_start(config, Path(temporary) / "start"),
                 strategy=strategy,
                 output_dir=folder,
                 callbacks=callbacks,
                 starts_over=overwrite_output_dir,
                 ends_at_interrupt=True,
             )
-            self._model = trained.model
+            self._model, self._kind = trained.model, trained.kind
             self.training = write_model_card(
-                folder / "best", self._model, kind, self.bert_config
+                folder / "best", self._model, self._kind, self.bert_config
             )
         # Balanced weights follow from the rows of each `fit`.
-        self._kind = kind
         self._start = dataclasses.replace(self._start, rows=TaskRows(spec))
-        return history_of(trained.history.rows, self._model)
+        return history_of(history.rows, self._model)
 
     def predict(self, x: Any, *, batch_size: int = 64) -> list[Answer]:
         """Answers texts or rows; labels in them are not read.
@@ -406,5 +384,13 @@ class FinetunedModel:
         write_weights(self.model, output_dir, texts)
         write_model_card(output_dir, self.model, self.kind, self.bert_config)
 
-    def _default_metrics(self, held_out):
+    def _present_start(self, config: FinetuningConfig, folder: Path) -> Start:
+        """Returns what a training starts from; the folder gets the network."""
+        start = self._start.to_train(self.bert_config, config)
+        if self._model is None:
+            return start
+        self.save(folder)
+        return dataclasses.replace(start, checkpoint=folder, new_head=False)
+
+    def _default_metrics(self, held_out: Sequence[Row]) -> tuple[str, ...]:
         return tuple(get_kind(self._rows.spec.kind).metrics)[:1]

@@ -8,6 +8,7 @@ from typing import Any
 import keras
 
 from keras_bert.checkpoints.checkpoint import Checkpoint
+from keras_bert.checkpoints.load import load_whole
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.config import BertConfig, check_is_bert
 from keras_bert.errors import InputError
@@ -39,6 +40,15 @@ def read_kind(
     found = find_spec(checkpoint, bert_config)
     spec = changed_spec(found, labels, text_fields, settings)
     return build_kind(spec, tokenizer, bert_config), bert_config
+
+
+def load_network(
+    kind: Kind, bert_config: BertConfig, checkpoint: Checkpoint
+) -> keras.Model:
+    """Returns the network of a kind, all of whose weights are there."""
+    model = kind.build_model(bert_config)
+    load_whole(model, checkpoint)
+    return model
 
 
 def changed_spec(
@@ -175,3 +185,20 @@ def name_without_folders(name: Any) -> str | None:
         return None
     is_path = ".py" in str(name) or Path(name).exists()
     return Path(name).name if is_path else str(name)
+
+
+def origin_of(
+    checkpoint: Any,
+    task: str | None = None,
+    data: str | None = None,
+    teacher: Any = None,
+) -> dict[str, str | None]:
+    """Returns what `training.json` says of where a model comes from.
+
+    Folders are left out: they mean nothing on another machine.
+    """
+    origin = {"task": task, "data": data}
+    origin["checkpoint"] = name_without_folders(checkpoint)
+    if teacher:
+        origin["teacher"] = name_without_folders(teacher)
+    return origin

@@ -3,7 +3,7 @@
 import dataclasses
 import itertools
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,23 +12,29 @@ from absl import logging
 
 from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.find import check_output_dir
-from keras_bert.checkpoints.load import load_whole
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.finetuning.config import FinetuningConfig
 from keras_bert.finetuning.data import plain
-from keras_bert.finetuning.encoding import encode_rows, encoded_folder
-from keras_bert.finetuning.evaluation import Evaluation
 from keras_bert.finetuning.finetuned_model import FinetunedModel
 from keras_bert.finetuning.folder import (
     finetuned_checkpoint,
+    load_network,
     name_without_folders,
+    origin_of,
     write_model_card,
 )
-from keras_bert.finetuning.training import Start, train_kind
+from keras_bert.finetuning.training import (
+    FinetunedNetwork,
+    HeldOut,
+    Start,
+    evaluations_of,
+    train_kind,
+)
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import atomic_path, whole_folder, write_json
+from keras_bert.kinds.kind import Answer, Kind
 from keras_bert.kinds.registry import get_kind
 from keras_bert.kinds.spec import build_kind, find_spec, has_spec, make_spec
 from keras_bert.predict.request_lines import with_answer
@@ -117,75 +123,58 @@ def finetune(
     config = FinetuningConfig.checked(config)
     output_dir, data_dir = to_path(output_dir), to_path(data_dir)
     check_output_dir(output_dir)
-    is_trained = config.num_train_epochs > 0
-    if (teacher or new_head) and not is_trained:
-        raise InputError(
-            "With num_train_epochs=0 nothing is trained; leave the "
-            f"{'teacher' if teacher else 'new_head'} out."
-        )
     # First of all: workers must find each other before TensorFlow is used.
     strategy = get_strategy(config)
-    found = checkpoint and Checkpoint.of(checkpoint)
+    pretrained = Checkpoint.of(checkpoint) if checkpoint else None
     bert_config, tokenizer = load_config_and_tokenizer(
-        found,
+        pretrained,
         bert_config=bert_config,
         vocab_file=vocab_file,
         do_lower_case=config.do_lower_case,
     )
-    settings = _settings(task, settings, is_trained, found, bert_config)
-    kind = build_kind(make_spec(task, settings), tokenizer, bert_config)
-    # The folders mean nothing on another machine.
-    origin = {"task": task_name, "data": data_dir.name}
-    origin["checkpoint"] = name_without_folders(checkpoint)
-    if teacher:
-        origin["teacher"] = name_without_folders(teacher)
     start = Start(
         bert_config=bert_config,
         config=config,
         checkpoint=checkpoint,
         teacher=teacher,
         new_head=new_head,
-        origin=origin,
+        origin=origin_of(checkpoint, task_name, data_dir.name, teacher),
     )
-    start.check(kind)
-    if is_trained:
-        rows = read_split(task, data_dir, "train")
-        kind = start.learn_settings(kind, rows)
-    evaluations = {
-        split: Evaluation(kind, held_out, batch_size=config.eval_batch_size)
-        for split in task.validation_splits
-        if (held_out := _read_held_out(task, data_dir, split)) is not None
-    }
-    if is_trained:
-        rows = read_split(task, data_dir, "train")
-        trained = train_kind(
+    spec = make_spec(task, _settings(task, settings, start, pretrained))
+    kind = build_kind(spec, tokenizer, bert_config)
+    held_out = _read_held_out(task, data_dir, task.validation_splits)
+    if config.num_train_epochs:
+        finetuned, history = train_kind(
             kind,
-            encode_rows(kind, rows, encoded_folder(output_dir, cache_dir)),
-            evaluations,
+            lambda: _read_split(task, data_dir, "train"),
+            held_out,
             start,
             strategy=strategy,
             output_dir=output_dir,
+            cache_dir=cache_dir,
             callbacks=callbacks,
             starts_over=overwrite_output_dir,
         )
         if not is_chief(strategy):
-            return trained.history.last
-        model = trained.model
+            return history.last
     else:
-        with precision(config.precision):
-            model = kind.build_model(bert_config)
-        assert found  # `_settings` has looked at it
-        load_whole(model, found)
-    results = _evaluate(model, kind, evaluations, output_dir, tune=is_trained)
-    if is_trained:
-        best = whole_folder(output_dir / "best")
-        write_model_card(best, model, kind, bert_config)
-    finetuned = FinetunedModel(model, kind, bert_config)
-    _predict_test_sets(finetuned, task, data_dir, output_dir)
-    return results
+        finetuned = _load(kind, held_out, start, pretrained)
+    return _write_results(finetuned, task, data_dir, output_dir, start)
 
 
-def read_split(task: Task, data_dir: Path, split: str) -> Iterable[Row]:
+def _load(
+    kind: Kind, held_out: HeldOut, start: Start, checkpoint: Checkpoint | None
+) -> FinetunedNetwork:
+    """Returns a fine-tuned network as it is."""
+    assert checkpoint  # `_settings` has looked at it
+    start.check(kind)
+    evaluations = evaluations_of(kind, held_out, start.config)
+    with precision(start.config.precision):
+        model = load_network(kind, start.bert_config, checkpoint)
+    return FinetunedNetwork(model, kind, evaluations)
+
+
+def _read_split(task: Task, data_dir: Path, split: str) -> Iterable[Row]:
     """Returns the rows of a split, which must have some."""
     rows = iter(task.read(data_dir, split))
     for first in rows:
@@ -196,18 +185,25 @@ def read_split(task: Task, data_dir: Path, split: str) -> Iterable[Row]:
     )
 
 
-def _read_held_out(task, data_dir, split):
-    """Returns the rows of a split; None if it is a test set that is missing."""
-    try:
-        return list(read_split(task, data_dir, split))
-    except FileNotFoundError as error:
-        if split.startswith("validation"):
-            raise
-        logging.info("A test set is left out: %s", error)
-        return None
+def _read_held_out(
+    task: Task, data_dir: Path, splits: Iterable[str]
+) -> Iterator[tuple[str, list[Row]]]:
+    """Yields the rows of each split, but for a test set that is missing."""
+    for split in splits:
+        try:
+            yield split, list(_read_split(task, data_dir, split))
+        except FileNotFoundError as error:
+            if split.startswith("validation"):
+                raise
+            logging.info("A test set is left out: %s", error)
 
 
-def _settings(task, settings, is_trained, checkpoint, bert_config):
+def _settings(
+    task: Task,
+    settings: Mapping[str, Any] | None,
+    start: Start,
+    checkpoint: Checkpoint | None,
+) -> dict[str, Any]:
     """Returns the settings of a kind: the user's, the task's, the model's.
 
     Training takes only the kind's `inherited_settings` of a model. Raises
@@ -218,37 +214,45 @@ def _settings(task, settings, is_trained, checkpoint, bert_config):
             f"The settings are {settings!r:.80}, but must be a dict such as "
             '{"max_seq_length": 64}.'
         )
-    kind = get_kind(task.kind)
-    found: dict[str, Any] = {}
-    needs_model = not is_trained and (kind.hub.heads or not checkpoint)
+    kind, is_trained = get_kind(task.kind), start.config.num_train_epochs > 0
+    of_model: dict[str, Any] = {}
+    needs_model = not is_trained and (kind.head_names or not checkpoint)
     if needs_model or (checkpoint and has_spec(checkpoint)):
-        finetuned = finetuned_checkpoint(checkpoint)
-        spec = find_spec(finetuned, bert_config)
+        model = finetuned_checkpoint(checkpoint)
+        spec = find_spec(model, start.bert_config)
         if is_trained:
             names = kind.inherited_settings if spec.kind == task.kind else ()
-            found = {name: getattr(spec.settings, name) for name in names}
+            of_model = {name: getattr(spec.settings, name) for name in names}
         elif (spec.kind, spec.labels) == (task.kind, task.labels):
-            found = dataclasses.asdict(spec.settings)
+            of_model = dataclasses.asdict(spec.settings)
         else:
             raise InputError(
-                f"{finetuned.folder} is a model for {spec.kind} {spec.labels}, "
+                f"{model.folder} is a model for {spec.kind} {spec.labels}, "
                 f"but the task is {task.kind} {task.labels}; give a model of "
                 "this task."
             )
     if is_trained and checkpoint:
         defaults = kind.settings_from_checkpoint(checkpoint)
-        found = {**defaults, **found, **task.settings}
+        of_model = {**defaults, **of_model, **task.settings}
     length = kind.Settings.max_seq_length
-    length = min(length, bert_config.max_position_embeddings)
+    length = min(length, start.bert_config.max_position_embeddings)
     defaults = {"max_seq_length": length, **task.settings}
-    return {**defaults, **found, **(settings or {})}
+    return {**defaults, **of_model, **(settings or {})}
 
 
-def _evaluate(model, kind, evaluations, output_dir, *, tune):
-    """Writes and returns the metrics; writes the first split's answers."""
-    evaluation, *_ = evaluations.values()
-    answers, results = evaluation(model, tune=tune)
-    for split, other in list(evaluations.items())[1:]:
+def _write_results(
+    finetuned: FinetunedNetwork,
+    task: Task,
+    data_dir: Path,
+    output_dir: Path,
+    start: Start,
+) -> dict[str, float]:
+    """Writes and returns the metrics; writes answers and the model card."""
+    is_trained = start.config.num_train_epochs > 0
+    model, kind = finetuned.model, finetuned.kind
+    (_, evaluation), *others = finetuned.evaluations.items()
+    answers, results = evaluation(model, tune=is_trained)
+    for split, other in others:
         _, metrics = other(model)
         results |= {f"{split}_{name}": x for name, x in metrics.items()}
     write_json(output_dir / "eval_results.json", results)
@@ -256,25 +260,25 @@ def _evaluate(model, kind, evaluations, output_dir, *, tune):
         output_dir / "predictions.jsonl", evaluation.rows, answers
     )
     kind.write_reports(output_dir, evaluation.rows, answers)
-    return results
-
-
-def _predict_test_sets(finetuned, task, data_dir, output_dir):
-    for split, file in task.test_files.items():
-        rows = _read_held_out(task, data_dir, split)
-        if rows is None:
-            continue
-        answers = finetuned.predict(rows)
-        file = output_dir / file
+    if is_trained:
+        best = whole_folder(output_dir / "best")
+        write_model_card(best, model, kind, start.bert_config)
+    public = FinetunedModel(model, kind, start.bert_config)
+    for split, rows in _read_held_out(task, data_dir, task.test_files):
+        answers = public.predict(rows)
+        file = output_dir / task.test_files[split]
         _write_predictions(file.with_suffix(".jsonl"), rows, answers)
         # As the GLUE server takes them.
         with atomic_path(file) as path, path.open("w", encoding="utf-8") as tsv:
             tsv.write("index\tprediction\n")
             for i, answer in enumerate(answers):
-                tsv.write(f"{i}\t{finetuned.kind.submission(answer)}\n")
+                tsv.write(f"{i}\t{kind.submission(answer)}\n")
+    return results
 
 
-def _write_predictions(file, rows, answers):
+def _write_predictions(
+    file: Path, rows: Sequence[Row], answers: Sequence[Answer]
+) -> None:
     """Writes each row with its answer as JSON lines; its label is `gold`."""
     with atomic_path(file) as path, path.open("w", encoding="utf-8") as lines:
         for row, answer in zip(rows, answers, strict=True):

@@ -12,7 +12,7 @@ from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.config import BertConfig
 from keras_bert.finetuning.config import FinetuningConfig
-from keras_bert.finetuning.folder import changed_spec, name_without_folders
+from keras_bert.finetuning.folder import changed_spec, origin_of
 from keras_bert.finetuning.label_order import label_places, load_in_order
 from keras_bert.finetuning.task_rows import TaskRows
 from keras_bert.finetuning.training import Start
@@ -49,13 +49,12 @@ class TaskStart:
         self, bert_config: BertConfig, config: FinetuningConfig
     ) -> Start:
         """Returns what a training of the network starts from."""
-        name = name_without_folders(self.checkpoint)
         return Start(
             bert_config=bert_config,
             config=config,
             checkpoint=self.checkpoint,
             new_head=self.new_head,
-            origin={"task": None, "data": None, "checkpoint": name},
+            origin=origin_of(self.checkpoint),
         )
 
 

@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,12 @@ from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.load import load_to_train, load_whole
 from keras_bert.checkpoints.read import fingerprint_of
 from keras_bert.config import BertConfig
+from keras_bert.errors import InputError
 from keras_bert.finetuning import adaptation
 from keras_bert.finetuning.batches import training_batches
 from keras_bert.finetuning.config import FinetuningConfig
 from keras_bert.finetuning.distillation import check_distillation, distill
+from keras_bert.finetuning.encoding import encode_rows, encoded_folder
 from keras_bert.finetuning.evaluation import Evaluation
 from keras_bert.finetuning.folder import sidecars
 from keras_bert.finetuning.label_order import label_places, load_in_order
@@ -34,11 +36,15 @@ from keras_bert.training.best import Selection
 from keras_bert.training.checkpoint import every_weight
 from keras_bert.training.distribution import is_chief, precision
 from keras_bert.training.fingerprint import Fingerprint, digest_of
+from keras_bert.training.history import History
 from keras_bert.training.history import Row as HistoryRow
 from keras_bert.training.objectives import BatchObjective
-from keras_bert.training.run import TrainedModel, train
+from keras_bert.training.run import train
 from keras_bert.training.run_folder import RunFolder
 from keras_bert.training.setup import TrainingPlan, TrainingSetup
+
+# By split; read one after the other.
+HeldOut = Iterable[tuple[str, Sequence[Row]]]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -61,6 +67,13 @@ class Start:
     teacher: str | Path | None = None
     new_head: bool = False
     origin: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.config.num_train_epochs and (self.teacher or self.new_head):
+            raise InputError(
+                "With num_train_epochs=0 nothing is trained; leave the "
+                f"{'teacher' if self.teacher else 'new_head'} out."
+            )
 
     def check(self, kind: Kind) -> None:
         """Raises InputError if the parts do not fit together."""
@@ -99,25 +112,47 @@ class Start:
         return model
 
 
+@dataclasses.dataclass(frozen=True)
+class FinetunedNetwork:
+    """A network, and what it was made with.
+
+    Attributes:
+        model: The network.
+        kind: Has the settings that followed from the training rows.
+        evaluations: The held-out rows, by split.
+    """
+
+    model: keras.Model
+    kind: Kind
+    evaluations: Mapping[str, Evaluation]
+
+
 def train_kind(
     kind: Kind,
-    examples: Examples,
-    evaluations: Mapping[str, Evaluation],
+    read_rows: Callable[[], Iterable[Row]],
+    held_out: HeldOut,
     start: Start,
     *,
     strategy: tf.distribute.Strategy,
     output_dir: Path,
+    cache_dir: str | Path | None = None,
     callbacks: Sequence[keras.callbacks.Callback] = (),
     starts_over: bool = False,
     ends_at_interrupt: bool = False,
-) -> TrainedModel:
+) -> tuple[FinetunedNetwork, History]:
     """Trains a network for a kind of task; keeps the result as `best/`.
 
-    The first of the evaluations, by split, chooses the best model by the
-    first metric of the task; without one, the result is the model of the last
-    step. Only the chief's model has the weights of the result.
+    The first held-out split chooses the best model by the first metric of the
+    task; without one, the result is the model of the last step. Only the
+    chief's model has the weights of the result.
+
+    No row is read before all else is checked.
     """
-    config = start.config
+    start.check(kind)
+    kind, config = start.learn_settings(kind, read_rows()), start.config
+    evaluations = evaluations_of(kind, held_out, config)
+    encoded = encoded_folder(output_dir, cache_dir)
+    examples = encode_rows(kind, read_rows(), encoded)
     num_batches = math.ceil(len(examples.lengths) / config.train_batch_size)
     num_steps = max(1, round(num_batches * config.num_train_epochs))
     _warn_of_single_rows(kind, examples, config)
@@ -132,34 +167,8 @@ def train_kind(
         starts_over=starts_over,
     )
     trained = train(
-        TrainingSetup(
-            build_model=lambda: start.initial_network(kind),
-            objectives=kind.training_objectives,
-            count_work=kind.work_counter(start.bert_config),
-            learning_rate_factors=adaptation.learning_rate_factors(
-                config, start.bert_config.num_hidden_layers
-            ),
-            distill=functools.partial(
-                distill, teacher=start.teacher, kind=kind, config=config
-            )
-            if start.teacher
-            else None,
-        ),
-        TrainingPlan(
-            num_train_steps=num_steps,
-            num_warmup_steps=int(num_steps * config.warmup_proportion),
-            train_batches=lambda step, share: training_batches(
-                examples,
-                batch_size=config.train_batch_size,
-                num_epochs=math.ceil(config.num_train_epochs),
-                seed=config.random_seed,
-                first_batch=step,
-                share=share,
-                static_shapes=config.distribution_strategy == "tpu",
-                by_length=kind.batches_by_length,
-            ),
-            selection=_selection(kind, evaluations, config),
-        ),
+        _setup(kind, start),
+        _plan(kind, examples, evaluations, config, num_steps),
         folder,
         dataclasses.replace(
             config,
@@ -168,18 +177,68 @@ def train_kind(
         callbacks,
         ends_at_interrupt=ends_at_interrupt,
     )
-    if not is_chief(strategy):
-        return trained
-    best = whole_folder(folder.best)
-    if not (evaluations and best.is_dir()):
-        folder.write_best(trained.model)
-        best = folder.best
     model = trained.model
-    if config.lora_rank:  # the result has the adapters in its kernels
-        with precision(config.precision):
-            model = kind.build_model(start.bert_config)
-    load_whole(model, best)
-    return TrainedModel(model, trained.history)
+    if is_chief(strategy):
+        best = whole_folder(folder.best)
+        if not (evaluations and best.is_dir()):
+            folder.write_best(model)
+            best = folder.best
+        if config.lora_rank:  # the result has the adapters in its kernels
+            with precision(config.precision):
+                model = kind.build_model(start.bert_config)
+        load_whole(model, best)
+    return FinetunedNetwork(model, kind, evaluations), trained.history
+
+
+def evaluations_of(
+    kind: Kind, held_out: HeldOut, config: FinetuningConfig
+) -> dict[str, Evaluation]:
+    """Encodes held-out rows."""
+    return {
+        split: Evaluation(kind, rows, batch_size=config.eval_batch_size)
+        for split, rows in held_out
+    }
+
+
+def _setup(kind: Kind, start: Start) -> TrainingSetup:
+    config = start.config
+    return TrainingSetup(
+        build_model=lambda: start.initial_network(kind),
+        objectives=kind.training_objectives,
+        count_work=kind.work_counter(start.bert_config),
+        learning_rate_factors=adaptation.learning_rate_factors(
+            config, start.bert_config.num_hidden_layers
+        ),
+        distill=functools.partial(
+            distill, teacher=start.teacher, kind=kind, config=config
+        )
+        if start.teacher
+        else None,
+    )
+
+
+def _plan(
+    kind: Kind,
+    examples: Examples,
+    evaluations: Mapping[str, Evaluation],
+    config: FinetuningConfig,
+    num_steps: int,
+) -> TrainingPlan:
+    return TrainingPlan(
+        num_train_steps=num_steps,
+        num_warmup_steps=int(num_steps * config.warmup_proportion),
+        train_batches=lambda step, share: training_batches(
+            examples,
+            batch_size=config.train_batch_size,
+            num_epochs=math.ceil(config.num_train_epochs),
+            seed=config.random_seed,
+            first_batch=step,
+            share=share,
+            static_shapes=config.distribution_strategy == "tpu",
+            by_length=kind.batches_by_length,
+        ),
+        selection=_selection(kind, evaluations, config),
+    )
 
 
 def _warn_of_single_rows(
