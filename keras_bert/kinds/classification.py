@@ -2,7 +2,9 @@
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
 
 import keras
 import numpy as np
@@ -10,15 +12,25 @@ import tensorflow as tf
 
 from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.heads import CLASSIFIER, NEXT_SENTENCE
+from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.kinds.fields import find_label, in_chunks, numbered
 from keras_bert.kinds.hub_config import IDENTITY, HubNames
-from keras_bert.kinds.kind import ONE_LABEL, library_metric
+from keras_bert.kinds.kind import (
+    ONE_LABEL,
+    Answer,
+    TaskSpec,
+    Values,
+    library_metric,
+)
+from keras_bert.kinds.network_calls import Tensors
 from keras_bert.kinds.reports import write_confusion_matrix, write_worst_errors
 from keras_bert.kinds.settings import ClassificationSettings
 from keras_bert.kinds.text_kind import TextKind
 from keras_bert.models.heads import build_classifier
 from keras_bert.models.pretraining import build_pretraining_model
+from keras_bert.tasks.base import Row
+from keras_bert.text.tokenizer import BertTokenizer
 
 _BALANCED = "balanced"
 
@@ -64,13 +76,13 @@ class Classification(TextKind):
         further_values=_check_is_pooled,
     )
 
-    def __init__(self, spec, tokenizer):
+    def __init__(self, spec: TaskSpec, tokenizer: BertTokenizer) -> None:
         super().__init__(spec, tokenizer)
         self.class_weights = parse_class_weights(
             spec.settings.class_weights, spec.labels
         )
 
-    def _check(self):
+    def _check(self) -> None:
         super()._check()
         if "f1" in self.spec.metrics and len(self.spec.labels) > 2:
             raise InputError(
@@ -78,7 +90,7 @@ class Classification(TextKind):
                 f"{self.spec.labels}; choose accuracy or matthews."
             )
 
-    def build_network(self, bert_config):
+    def build_network(self, bert_config: BertConfig) -> keras.Model:
         return build_classifier(
             bert_config,
             num_labels=len(self.spec.labels),
@@ -86,11 +98,13 @@ class Classification(TextKind):
         )
 
     @classmethod
-    def settings_from_checkpoint(cls, checkpoint):
+    def settings_from_checkpoint(
+        cls, checkpoint: str | Path | Checkpoint
+    ) -> dict[str, Any]:
         has_pooler = "pooler" in Checkpoint.of(checkpoint).heads
         return {} if has_pooler else {"pooling": "mean"}
 
-    def settings_from_data(self, rows):
+    def settings_from_data(self, rows: Iterable[Row]) -> dict[str, Any]:
         if self.spec.settings.class_weights != _BALANCED:
             return {}
         num_rows, counts = 0, np.zeros(len(self.spec.labels))
@@ -101,30 +115,34 @@ class Classification(TextKind):
         text = ",".join(f"{weight:.6g}" for weight in weights)
         return {"class_weights": text}
 
-    def _count_labels(self, rows):
+    def _count_labels(self, rows: Sequence[Row]) -> np.ndarray:
         return np.bincount(self.gold(rows), minlength=len(self.spec.labels))
 
-    def _balanced_weights(self, num_rows, counts):
+    def _balanced_weights(
+        self, num_rows: int, counts: np.ndarray
+    ) -> np.ndarray:
         return num_rows / len(counts) / np.maximum(counts, 1)
 
-    def training_weights(self, labels):
+    def training_weights(self, labels: Tensors) -> Tensors:
         if not self.spec.settings.class_weights:
             return {}
         weights = tf.constant(self.class_weights, tf.float32)
         return {"logits": tf.gather(weights, labels["logits"])}
 
-    def gold(self, rows):
+    def gold(self, rows: Sequence[Row]) -> Values:
         ids = self.label_ids()
         return [
             find_label(row.get("label"), ids, number)
             for number, row in numbered(rows)
         ]
 
-    def predicted(self, answers):
+    def predicted(self, answers: Sequence[Answer]) -> Values:
         ids = self.label_ids()
         return [ids[answer["label"]] for answer in answers]
 
-    def write_reports(self, folder, rows, answers):
+    def write_reports(
+        self, folder: Path, rows: Sequence[Row], answers: Sequence[Answer]
+    ) -> None:
         """Writes `confusion_matrix.png` and `errors.tsv`."""
         fields, labels = self.spec.text_fields, self.spec.labels
         pairs = self.gold(rows), self.predicted(answers)
@@ -140,7 +158,7 @@ class Classification(TextKind):
             ],
         )
 
-    def served_answer(self, outputs):
+    def served_answer(self, outputs: Tensors) -> Tensors:
         scores = tf.nn.softmax(outputs["logits"])
         labels = tf.constant(self.spec.labels)
         label = tf.gather(labels, tf.argmax(scores, axis=-1))
@@ -165,10 +183,12 @@ class NextSentence(Classification):
     )
 
     @classmethod
-    def settings_from_checkpoint(cls, checkpoint):
+    def settings_from_checkpoint(
+        cls, checkpoint: str | Path | Checkpoint
+    ) -> dict[str, Any]:
         return {}
 
-    def _check(self):
+    def _check(self) -> None:
         super()._check()
         if self.spec.settings.pooling != "pooled":
             raise InputError(
@@ -176,7 +196,7 @@ class NextSentence(Classification):
                 f"pooling={self.spec.settings.pooling}."
             )
 
-    def build_network(self, bert_config):
+    def build_network(self, bert_config: BertConfig) -> keras.Model:
         model = build_pretraining_model(bert_config)
         inputs = dict(model.input)
         del inputs["masked_lm_positions"]

@@ -18,6 +18,7 @@ from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.kinds.examples import Examples
 from keras_bert.kinds.hub_config import HubNames
+from keras_bert.kinds.network_calls import Tensors
 from keras_bert.kinds.settings import KindSettings
 from keras_bert.kinds.signatures import Signature, id_signature
 from keras_bert.models.flops import count_work
@@ -27,7 +28,7 @@ from keras_bert.training import losses
 from keras_bert.training.objectives import Objective
 from keras_bert.training.steps import CountWork
 
-Answer = Mapping[str, Any]
+Answer = dict[str, Any]
 # By the name of an output, an array for each example.
 Outputs = Mapping[str, Sequence[np.ndarray]]
 # What kinds once defined, and nothing reads now.
@@ -35,6 +36,8 @@ _FORMER = frozenset(
     "head_names hub_activations hub_settings hub_text_fields hub_values "
     "label_dtype pipeline_tag problem_type read_spec recognizes".split()
 )
+# Labels or answers of all rows, in the form that metrics take.
+Values = Sequence | np.ndarray
 # Called with the gold and the predicted answers of all rows.
 Metric = Callable[..., Any]
 # The objectives of a kind whose answer is one of several labels.
@@ -50,7 +53,7 @@ ONE_LABEL = {
 def library_metric(module: str, name: str, **options: Any) -> Metric:
     """Returns a function of a library, which is imported when it is called."""
 
-    def metric(gold, predicted):
+    def metric(gold: Values, predicted: Values) -> Any:
         function = getattr(importlib.import_module(module), name)
         return function(gold, predicted, **options)
 
@@ -89,7 +92,7 @@ class TaskSpec:
 
     kind: str
     text_fields: tuple[str, ...]
-    settings: KindSettings
+    settings: Any
     labels: tuple[str, ...] = ()
     metrics: tuple[str, ...] = ()
 
@@ -149,7 +152,7 @@ class Kind(tf.Module):
     tags_words: ClassVar[bool] = False
     metrics: ClassVar[Mapping[str, Metric]]
     main_part: ClassVar[str]
-    objectives: ClassVar[Mapping[str, Objective]]
+    objectives: Mapping[str, Objective]
     hub: ClassVar[HubNames] = HubNames()
     smoothed_loss: ClassVar[Callable] = staticmethod(smoothed_cross_entropy)
     batches_by_length: bool = True
@@ -162,7 +165,7 @@ class Kind(tf.Module):
         self.tokenizer = tokenizer
         self._check()
 
-    def __init_subclass__(cls, **kwargs):
+    def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         for name in cls.__dict__.keys() - Kind.__annotations__.keys():
             near = difflib.get_close_matches(name, Kind.__annotations__, 1, 0.9)
@@ -222,9 +225,7 @@ class Kind(tf.Module):
             for name, objective in self.objectives.items()
         }
 
-    def training_weights(
-        self, labels: Mapping[str, tf.Tensor]
-    ) -> dict[str, tf.Tensor]:
+    def training_weights(self, labels: Tensors) -> Tensors:
         """Returns weights of encoded labels that count in training only.
 
         They replace the weights of `encode`, by output.
@@ -263,9 +264,7 @@ class Kind(tf.Module):
         """
         return outputs
 
-    def served_answer(
-        self, outputs: Mapping[str, tf.Tensor]
-    ) -> dict[str, tf.Tensor]:
+    def served_answer(self, outputs: Tensors) -> Tensors:
         """Turns outputs [B, ...] into answers, eagerly and in a graph.
 
         If the kind has labels, `scores` [B, L] have an entry for each label.
@@ -320,14 +319,14 @@ class Kind(tf.Module):
             name: float(self.metrics[name](gold, predicted)) for name in metrics
         }
 
-    def gold(self, rows: Sequence[Row]) -> Sequence:
+    def gold(self, rows: Sequence[Row]) -> Values:
         """Returns the labels of rows in the form that the metrics take.
 
         Raises InputError if a label is wrong.
         """
         raise NotImplementedError
 
-    def predicted(self, answers: Sequence[Answer]) -> Sequence:
+    def predicted(self, answers: Sequence[Answer]) -> Values:
         """Returns answers in the form that the metrics take."""
         return [answer[self.main_part] for answer in answers]
 
@@ -370,10 +369,10 @@ class Kind(tf.Module):
         return [tf.TensorSpec([None], tf.string, field) for field in fields]
 
     @classmethod
-    def _lacks(cls, name) -> NoReturn:
+    def _lacks(cls, name: str) -> NoReturn:
         raise InputError(f"The kind {cls.__name__} has no {name}; define it.")
 
-    def _check(self):
+    def _check(self) -> None:
         fields, labels = self.spec.text_fields, self.spec.labels
         numbers = self.num_text_fields
         counts = f"has {' or '.join(map(str, numbers))} text_fields"

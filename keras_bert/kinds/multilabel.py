@@ -2,6 +2,8 @@
 
 import dataclasses
 import itertools
+from collections.abc import Sequence
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -9,13 +11,17 @@ import tensorflow as tf
 from keras import ops
 
 from keras_bert.checkpoints.heads import LABEL_THRESHOLDS
+from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.kinds.answers import sigmoid
 from keras_bert.kinds.classification import Classification
+from keras_bert.kinds.examples import Examples
 from keras_bert.kinds.fields import find_label, numbered
 from keras_bert.kinds.hub_config import IDENTITY, SIGMOID
-from keras_bert.kinds.kind import library_metric
+from keras_bert.kinds.kind import Answer, Metric, Outputs, library_metric
+from keras_bert.kinds.network_calls import Tensors
 from keras_bert.kinds.reports import write_table
+from keras_bert.tasks.base import Row
 from keras_bert.training.losses import soft_sigmoid_cross_entropy
 from keras_bert.training.objectives import Objective
 
@@ -31,7 +37,7 @@ class LabelThresholds(keras.layers.Layer):
     trained.
     """
 
-    def build(self, logits_shape):
+    def build(self, logits_shape: tuple[int | None, int]) -> None:
         self.thresholds = self.add_weight(
             name="thresholds",
             shape=(logits_shape[-1],),
@@ -40,35 +46,37 @@ class LabelThresholds(keras.layers.Layer):
             dtype="float32",
         )
 
-    def call(self, logits):
+    def call(self, logits: tf.Tensor) -> tf.Tensor:
         return ops.sigmoid(logits) >= self.thresholds
 
 
-def _sigmoid_cross_entropy(labels, logits):
+def _sigmoid_cross_entropy(labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
     """Takes labels (0 or 1) and logits [B, L]; returns losses [B, L]."""
     return tf.nn.sigmoid_cross_entropy_with_logits(
         labels, tf.cast(logits, tf.float32)
     )
 
 
-def _smoothed_sigmoid_cross_entropy(labels, logits, *, label_smoothing):
+def _smoothed_sigmoid_cross_entropy(
+    labels: tf.Tensor, logits: tf.Tensor, *, label_smoothing: float
+) -> tf.Tensor:
     labels = labels * (1 - label_smoothing) + label_smoothing / 2
     return _sigmoid_cross_entropy(labels, logits)
 
 
-def _accuracy(labels, logits):
+def _accuracy(labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
     # `==` of tensors with unknown axes has no rank.
     return tf.cast(tf.equal(labels > 0.5, logits > 0), tf.float32)
 
 
-def _f1(average):
+def _f1(average: str) -> Metric:
     f1 = library_metric(
         "sklearn.metrics", "f1_score", average=average, zero_division=0
     )
     return lambda gold, scored: f1(gold, scored > 0)
 
 
-def _mean_average_precision(gold, scored):
+def _mean_average_precision(gold: np.ndarray, scored: np.ndarray) -> float:
     """Returns the mean over the labels that a row has; NaN if none has one."""
     found = gold.any(axis=0)
     if not found.any():
@@ -118,24 +126,28 @@ class MultiLabel(Classification):
     )
     smoothed_loss = staticmethod(_smoothed_sigmoid_cross_entropy)
 
-    def build_model(self, bert_config):
+    def build_model(self, bert_config: BertConfig) -> keras.Model:
         model = super().build_model(bert_config)
         logits = model.output["logits"]
         is_given = LabelThresholds(name="label_thresholds")(logits)
         outputs = {"logits": logits, "is_given": is_given}
         return keras.Model(model.input, outputs, name="bert_multilabel")
 
-    def _count_labels(self, rows):
+    def _count_labels(self, rows: Sequence[Row]) -> np.ndarray:
         return self.gold(rows).sum(axis=0)
 
-    def _balanced_weights(self, num_rows, counts):
+    def _balanced_weights(
+        self, num_rows: int, counts: np.ndarray
+    ) -> np.ndarray:
         return np.maximum(num_rows - counts, 1) / np.maximum(counts, 1)
 
-    def training_weights(self, labels):
+    def training_weights(self, labels: Tensors) -> Tensors:
         weights = np.where(labels["logits"] > 0, self.class_weights, 1)
         return {"logits": tf.constant(weights, tf.float32)}
 
-    def tune(self, model, examples, outputs):
+    def tune(
+        self, model: keras.Model, examples: Examples, outputs: dict[str, list]
+    ) -> dict[str, list]:
         gold = examples.labels["logits"].numpy() > 0
         scores = sigmoid(np.stack(outputs["logits"]))
         thresholds = _best_thresholds(gold, scores)
@@ -149,7 +161,9 @@ class MultiLabel(Classification):
             is_given[rows] = scores[rows] >= tuned
         return outputs | {"is_given": list(is_given)}
 
-    def decode(self, rows, examples, outputs):
+    def decode(
+        self, rows: Sequence[Row], examples: Examples, outputs: Outputs
+    ) -> list[Answer]:
         labels, scores = self.spec.labels, sigmoid(np.stack(outputs["logits"]))
         return [
             {
@@ -161,7 +175,7 @@ class MultiLabel(Classification):
             )
         ]
 
-    def gold(self, rows):
+    def gold(self, rows: Sequence[Row]) -> np.ndarray:
         """Returns 1 where a row has a label, float32 [rows, L]."""
         ids = self.label_ids()
         gold = np.zeros((len(rows), len(ids)), "float32")
@@ -175,18 +189,22 @@ class MultiLabel(Classification):
             gold[i, [find_label(x, ids, number) for x in labels]] = 1
         return gold
 
-    def predicted(self, answers):
+    def predicted(self, answers: Sequence[Answer]) -> np.ndarray:
         """Returns scores, float64 [rows, L], negative for labels not given."""
         signs = [
             [1 if x in answer["labels"] else -1 for x in self.spec.labels]
             for answer in answers
         ]
-        return signs * np.array([[*a["scores"].values()] for a in answers])
+        return np.array(signs) * np.array(
+            [[*a["scores"].values()] for a in answers]
+        )
 
-    def submission(self, answer):
+    def submission(self, answer: Answer) -> str:
         return " ".join(answer["labels"])
 
-    def write_reports(self, folder, rows, answers):
+    def write_reports(
+        self, folder: Path, rows: Sequence[Row], answers: Sequence[Answer]
+    ) -> None:
         """Writes `labels.tsv`, the scores of each label."""
         # Late, because this import takes a second.
         from sklearn.metrics import precision_recall_fscore_support as tabulate
@@ -197,7 +215,7 @@ class MultiLabel(Classification):
         header = ("label", "precision", "recall", "f1", "rows")
         write_table(folder / "labels.tsv", [header, *lines])
 
-    def served_answer(self, outputs):
+    def served_answer(self, outputs: Tensors) -> Tensors:
         is_given = outputs["is_given"]
         labels = tf.constant([self.spec.labels])
         labels = tf.repeat(labels, tf.shape(is_given)[0], axis=0)
@@ -208,12 +226,12 @@ class MultiLabel(Classification):
         }
 
 
-def _best_thresholds(gold, scores):
+def _best_thresholds(gold: np.ndarray, scores: np.ndarray) -> np.ndarray:
     columns = zip(gold.T, scores.T, strict=True)
     return np.array([_best_threshold(*x) for x in columns], "float32")
 
 
-def _best_threshold(gold, scores):
+def _best_threshold(gold: np.ndarray, scores: np.ndarray) -> float:
     """Returns the threshold with the best F1; 0.5 if no row has the label."""
     if not gold.any():
         return 0.5

@@ -1,17 +1,24 @@
 """A task that asks for the best of several endings of a text."""
 
+from collections.abc import Sequence
+
+import keras
 import tensorflow as tf
 
 from keras_bert.checkpoints.heads import MULTIPLE_CHOICE
+from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
+from keras_bert.kinds.examples import Examples
 from keras_bert.kinds.fields import check_texts, encode_texts, numbered
 from keras_bert.kinds.hub_config import HubNames
-from keras_bert.kinds.kind import ONE_LABEL, Kind, library_metric
-from keras_bert.kinds.network_calls import call_in_pieces, pack_choices
+from keras_bert.kinds.kind import ONE_LABEL, Kind, TaskSpec, library_metric
+from keras_bert.kinds.network_calls import Tensors, call_in_pieces, pack_choices
 from keras_bert.kinds.settings import LabelSmoothingSettings
 from keras_bert.kinds.signatures import Signature
 from keras_bert.models.heads import build_multiple_choice
+from keras_bert.tasks.base import Row
 from keras_bert.text.packing import BertPreprocessor, truncation_info
+from keras_bert.text.tokenizer import BertTokenizer
 
 
 class MultipleChoice(Kind):
@@ -37,15 +44,15 @@ class MultipleChoice(Kind):
         text_fields=("prompt", "choices"),
     )
 
-    def __init__(self, spec, tokenizer):
+    def __init__(self, spec: TaskSpec, tokenizer: BertTokenizer) -> None:
         super().__init__(spec, tokenizer)
         length = spec.settings.max_seq_length
         self._preprocessor = BertPreprocessor(tokenizer, length)
 
-    def build_model(self, bert_config):
+    def build_model(self, bert_config: BertConfig) -> keras.Model:
         return build_multiple_choice(bert_config, packed=True)
 
-    def encode(self, rows, *, labeled):
+    def encode(self, rows: Sequence[Row], *, labeled: bool) -> Examples:
         num_choices = self._num_choices(rows)
         labels = {"logits": tf.constant(self.gold(rows))} if labeled else {}
         context, endings = self.spec.text_fields
@@ -60,12 +67,12 @@ class MultipleChoice(Kind):
         )
         return pairs.grouped(num_choices, labels)
 
-    def served_answer(self, outputs):
+    def served_answer(self, outputs: Tensors) -> Tensors:
         scores = tf.nn.softmax(outputs["logits"])
         choice = tf.argmax(scores, axis=-1, output_type=tf.int32)
         return {"choice": choice, "scores": scores}
 
-    def gold(self, rows):
+    def gold(self, rows: Sequence[Row]) -> list[int]:
         field = self.spec.text_fields[1]
         for number, row in numbered(rows):
             known = [str(i) for i in range(len(row[field]))]
@@ -77,8 +84,8 @@ class MultipleChoice(Kind):
                 )
         return [int(row["label"]) for row in rows]
 
-    def signatures(self, model):
-        def answer(context, endings):
+    def signatures(self, model: keras.Model) -> dict[str, Signature]:
+        def answer(context: tf.Tensor, endings: tf.Tensor) -> Tensors:
             tokenizer = self._preprocessor.tokenizer
             num_rows, num_choices = tf.unstack(tf.shape(endings))
             rows = tf.repeat(tf.range(num_rows), num_choices)
@@ -97,7 +104,7 @@ class MultipleChoice(Kind):
         endings = tf.TensorSpec([None, None], tf.string, endings.name)
         return {"serving_default": Signature(answer, [context, endings])}
 
-    def _num_choices(self, rows):
+    def _num_choices(self, rows: Sequence[Row]) -> int:
         context, field = self.spec.text_fields
         check_texts(rows, [context], lists=[field])
         num_choices = len(rows[0][field])

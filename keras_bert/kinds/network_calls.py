@@ -1,6 +1,7 @@
 """Calls a network on many texts: several in a row, and some rows at a time."""
 
 from collections.abc import Callable
+from typing import Any
 
 import keras
 import tensorflow as tf
@@ -35,7 +36,7 @@ def call_on_texts(
         return lambda features: call_in_pieces(model, features)
     packed = with_packed_rows(model)
 
-    def call(features):
+    def call(features: Tensors) -> dict[str, tf.Tensor]:
         rows, places = pack_texts(features)
         rows = {name: rows[name] for name in packed.input}
         outputs = call_in_pieces(packed, rows)
@@ -76,7 +77,9 @@ def call_in_pieces(
         for name, x in model.output.items()
     }
 
-    def call(i, widths, arrays):
+    def call(
+        i: tf.Tensor, widths: Tensors, arrays: dict[str, tf.TensorArray]
+    ) -> tuple:
         of_call = slice(bounds[i], bounds[i + 1])
         outputs = model(pad({n: x[of_call] for n, x in features.items()}))
         for name, x in outputs.items():
@@ -95,7 +98,7 @@ def call_in_pieces(
     return {name: tf.gather(x.concat(), back) for name, x in arrays.items()}
 
 
-def _bounds_of_calls(sizes, limit):
+def _bounds_of_calls(sizes: tf.Tensor, limit: int) -> tf.Tensor:
     """Returns where each call begins, and where the last one ends.
 
     Takes the numbers of tokens of the examples, the largest first. Without an
@@ -103,7 +106,7 @@ def _bounds_of_calls(sizes, limit):
     """
     num_examples = tf.size(sizes, tf.int64)
 
-    def add_call(bounds):
+    def add_call(bounds: tf.Tensor) -> list[tf.Tensor]:
         rest = sizes[bounds[-1] :]
         numbers = tf.range(1, tf.size(rest, tf.int64) + 1)
         padded = tf.reduce_max(rest) * numbers
@@ -121,7 +124,7 @@ def _bounds_of_calls(sizes, limit):
     return bounds
 
 
-def _widened(outputs, width):
+def _widened(outputs: tf.Tensor, width: tf.Tensor) -> tf.Tensor:
     """Adds zeros to outputs [n, w, ...], up to the width."""
     rank = outputs.shape.rank
     if rank < 2:
@@ -191,7 +194,7 @@ def group_texts(texts: Tensors, num_texts: int) -> Tensors:
     return joined | {NUM_WINDOWS: tf.cast(counts, tf.int32)}
 
 
-def choices_fit(num_tokens, num_examples):
+def choices_fit(num_tokens: Any, num_examples: Any) -> Any:
     """Returns whether all choices of an example fit into one row.
 
     That is so if the rows then have up to 128 tokens on average.

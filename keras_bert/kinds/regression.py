@@ -1,8 +1,10 @@
 """Tasks with a number for a text or a pair of texts."""
 
 import math
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
+import keras
 import tensorflow as tf
 
 from keras_bert.checkpoints.heads import REGRESSOR
@@ -16,7 +18,8 @@ from keras_bert.kinds.hub_config import (
     HubConfig,
     HubNames,
 )
-from keras_bert.kinds.kind import library_metric
+from keras_bert.kinds.kind import Answer, Metric, library_metric
+from keras_bert.kinds.network_calls import Tensors
 from keras_bert.kinds.settings import (
     RegressionSettings,
     RerankerSettings,
@@ -24,6 +27,7 @@ from keras_bert.kinds.settings import (
 )
 from keras_bert.kinds.text_kind import TextKind
 from keras_bert.models.heads import build_regressor
+from keras_bert.tasks.base import Row
 from keras_bert.training.losses import squared_error
 from keras_bert.training.objectives import Objective
 
@@ -31,7 +35,7 @@ from keras_bert.training.objectives import Objective
 _ACTIVATIONS = {"sigmoid": SIGMOID, "linear": IDENTITY}
 
 
-def _correlation(name):
+def _correlation(name: str) -> Metric:
     correlate = library_metric("scipy.stats", name)
     # The correlation of a single row is undefined.
     return lambda gold, predicted: (
@@ -58,10 +62,10 @@ class Regression(TextKind):
         heads=(REGRESSOR,), problem_type="regression", activations=(IDENTITY,)
     )
 
-    def build_network(self, bert_config):
+    def build_network(self, bert_config: BertConfig) -> keras.Model:
         return build_regressor(bert_config)
 
-    def gold(self, rows):
+    def gold(self, rows: Sequence[Row]) -> list[float]:
         smallest, largest = self._label_range()
         values = []
         for number, row in numbered(rows):
@@ -75,24 +79,24 @@ class Regression(TextKind):
             values.append(value)
         return values
 
-    def submission(self, answer):
+    def submission(self, answer: Answer) -> str:
         return f"{answer['score']:.3f}"
 
-    def served_answer(self, outputs):
+    def served_answer(self, outputs: Tensors) -> Tensors:
         return {"score": self._scores(outputs["logits"][:, 0])}
 
-    def _label_range(self):
+    def _label_range(self) -> tuple[float, float]:
         settings = self.spec.settings
         return (
             -math.inf if settings.min_value is None else settings.min_value,
             math.inf if settings.max_value is None else settings.max_value,
         )
 
-    def _scores(self, logits):
+    def _scores(self, logits: tf.Tensor) -> tf.Tensor:
         return tf.clip_by_value(logits, *self._label_range())
 
 
-def _binary_cross_entropy(labels, logits):
+def _binary_cross_entropy(labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
     logits = tf.cast(logits[:, 0], tf.float32)
     labels = tf.cast(tf.reshape(labels, [-1]), tf.float32)
     return tf.nn.sigmoid_cross_entropy_with_logits(labels, logits)
@@ -147,12 +151,12 @@ class Reranker(Regression):
     )
     inherited_settings = ("score_activation", "prompts", "default_prompt_name")
 
-    def description(self):
+    def description(self) -> dict[str, Any]:
         return {"score_activation": self.spec.settings.score_activation}
 
-    def _label_range(self):
+    def _label_range(self) -> tuple[float, float]:
         return 0.0, 1.0
 
-    def _scores(self, logits):
+    def _scores(self, logits: tf.Tensor) -> tf.Tensor:
         is_linear = self.spec.settings.score_activation == "linear"
         return logits if is_linear else tf.sigmoid(logits)

@@ -13,8 +13,8 @@ _MAX_LABELS = 30
 
 def write_confusion_matrix(
     file: Path,
-    gold: Sequence[int],
-    predicted: Sequence[int],
+    gold: Sequence[int] | np.ndarray,
+    predicted: Sequence[int] | np.ndarray,
     labels: tuple[str, ...],
 ) -> None:
     """Draws the counts as a PNG: gold labels down, predicted labels across.
@@ -62,7 +62,7 @@ def write_table(file: Path, lines: Iterable[Iterable]) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-def _column(value):
+def _column(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4f}"
     return " ".join(str(value).split())  # without tabs and line breaks

@@ -103,23 +103,22 @@ class RegressionSettings(WindowSettings):
     min_value: float | None = setting(None, minimum=-math.inf)
     max_value: float | None = setting(None, minimum=-math.inf)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
-        bounds = self.min_value, self.max_value
-        if None not in bounds and bounds[0] >= bounds[1]:
+        low, high = self.min_value, self.max_value
+        if low is not None and high is not None and low >= high:
             raise InputError(
-                f"min_value is {bounds[0]}, but must be below the max_value, "
-                f"{bounds[1]}."
+                f"min_value is {low}, but must be below the max_value, {high}."
             )
 
 
-class PromptSettings:
+class PromptSettings(CheckedSettings):
     """Settings that have the fields `prompts` and `default_prompt_name`."""
 
     prompts: str
     default_prompt_name: str
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if isinstance(self.prompts, Mapping):
             text = json.dumps(dict(self.prompts), ensure_ascii=False)
             object.__setattr__(self, "prompts", text)
@@ -197,7 +196,7 @@ class TokenClassificationSettings(LabelSmoothingSettings):
     crf: bool = False
     inner_punctuation: str | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         if self.crf and self.label_smoothing:
             raise InputError(

@@ -53,7 +53,7 @@ def id_signature(model: keras.Model) -> Signature:
     They are int32 [B, S], or [B, R, S] for texts in windows or for choices.
     """
 
-    def call(*ids):
+    def call(*ids: tf.Tensor) -> dict[str, tf.Tensor]:
         if "cls_positions" in model.input:
             return model(one_text_a_row(*ids))
         names = (x.name for x in inputs)

@@ -1,5 +1,6 @@
 """The base of the kinds that give one answer for a text or a pair of texts."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -9,9 +10,10 @@ from tensorflow import saved_model
 
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
+from keras_bert.kinds.examples import Examples
 from keras_bert.kinds.fields import encode_texts
-from keras_bert.kinds.kind import Kind
-from keras_bert.kinds.network_calls import call_on_texts
+from keras_bert.kinds.kind import Kind, TaskSpec
+from keras_bert.kinds.network_calls import Tensors, call_on_texts
 from keras_bert.kinds.settings import (
     KindSettings,
     PromptSettings,
@@ -19,6 +21,7 @@ from keras_bert.kinds.settings import (
 )
 from keras_bert.kinds.signatures import Signature, one_graph
 from keras_bert.models.window_pooling import pool_windows
+from keras_bert.tasks.base import Row
 from keras_bert.text.packing import BertPreprocessor
 from keras_bert.text.tokenizer import BertTokenizer
 
@@ -33,7 +36,7 @@ class TextKind(Kind):
     labels, or the Regress API if the main part of its answer is `score`.
     """
 
-    def __init__(self, spec, tokenizer):
+    def __init__(self, spec: TaskSpec, tokenizer: BertTokenizer) -> None:
         super().__init__(spec, tokenizer)
         self._preprocessor = text_preprocessor(spec.settings, tokenizer)
         # Before the first text of each row.
@@ -41,7 +44,7 @@ class TextKind(Kind):
         if isinstance(spec.settings, PromptSettings):
             self._prompt = spec.settings.prompt()
 
-    def _check(self):
+    def _check(self) -> None:
         super()._check()
         fields, settings = self.spec.text_fields, self.spec.settings
         if settings.in_windows and len(fields) > 1:
@@ -55,13 +58,13 @@ class TextKind(Kind):
         """Returns the network of texts that are not read in windows."""
         self._lacks("build_network")
 
-    def build_model(self, bert_config):
+    def build_model(self, bert_config: BertConfig) -> keras.Model:
         model, settings = self.build_network(bert_config), self.spec.settings
         if not settings.in_windows:
             return model
         return pool_windows(model, settings.window_pooling)
 
-    def encode(self, rows, *, labeled):
+    def encode(self, rows: Sequence[Row], *, labeled: bool) -> Examples:
         labels = {}
         if labeled:
             (output,) = self.objectives
@@ -75,10 +78,10 @@ class TextKind(Kind):
             rows, fields, self._preprocessor, labels, prompt=self._prompt
         )
 
-    def signatures(self, model):
+    def signatures(self, model: keras.Model) -> dict[str, Signature]:
         call = call_on_texts(model)
 
-        def answer(*texts):
+        def answer(*texts: tf.Tensor) -> Tensors:
             first, *more = texts
             if self._prompt:
                 first = tf.strings.join([self._prompt, first])
@@ -86,7 +89,7 @@ class TextKind(Kind):
             outputs = call(packed.features)
             return {**self.served_answer(outputs), **packed.truncation_info()}
 
-        def classify(*texts):
+        def classify(*texts: tf.Tensor) -> Tensors:
             scores = answer(*texts)["scores"]
             classes = tf.broadcast_to(tf.constant(labels), tf.shape(scores))
             return {
@@ -94,7 +97,7 @@ class TextKind(Kind):
                 saved_model.CLASSIFY_OUTPUT_SCORES: scores,
             }
 
-        def regress(*texts):
+        def regress(*texts: tf.Tensor) -> Tensors:
             return {saved_model.REGRESS_OUTPUTS: answer(*texts)["score"]}
 
         inputs, labels, more = self.string_inputs(), self.spec.labels, {}

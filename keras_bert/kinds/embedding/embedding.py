@@ -1,6 +1,8 @@
 """Sentence embeddings: texts of similar meaning get similar vectors."""
 
 import reprlib
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import keras
 import numpy as np
@@ -18,11 +20,14 @@ from keras_bert.kinds.embedding.losses import (
 )
 from keras_bert.kinds.embedding.sentence_transformers import read_settings
 from keras_bert.kinds.embedding.settings import EmbeddingSettings
+from keras_bert.kinds.examples import Examples
 from keras_bert.kinds.fields import encode_texts, find_number, numbered
 from keras_bert.kinds.hub_config import SENTENCE_TRANSFORMER, HubNames
-from keras_bert.kinds.kind import Kind
+from keras_bert.kinds.kind import Answer, Kind, Outputs, TaskSpec, Values
+from keras_bert.kinds.network_calls import Tensors
 from keras_bert.kinds.regression import Regression
 from keras_bert.kinds.signatures import (
+    Call,
     Signature,
     id_inputs,
     one_graph,
@@ -30,19 +35,25 @@ from keras_bert.kinds.signatures import (
 )
 from keras_bert.kinds.text_kind import text_preprocessor
 from keras_bert.models.embedder import build_embedder
+from keras_bert.tasks.base import Row
+from keras_bert.text.tokenizer import BertTokenizer
 
 # Ids of texts are from 0 to this number, without it: a TPU has 32 bits.
 _NUM_IDS = 2**31 - 1
 
 
-def _triplet_accuracy(gold, predicted):
+def _triplet_accuracy(
+    gold: Values, predicted: Sequence[Sequence[float]]
+) -> float:
     """The share of rows whose positive is nearer than every negative."""
     return float(np.mean([x[0] > max(x[1:]) for x in predicted]))
 
 
-def _mean_cosine(gold, predicted):
+def _mean_cosine(
+    gold: np.ndarray, predicted: Sequence[Sequence[float]]
+) -> float:
     """The mean cosine of the vectors of texts and their labels."""
-    units = unit_vectors(gold) * unit_vectors(predicted)
+    units = unit_vectors(gold) * unit_vectors(np.array(predicted))
     return float(np.mean(np.sum(units, axis=1)))
 
 
@@ -93,7 +104,7 @@ class Embedding(Kind):
         "cosine": _mean_cosine,
     }
 
-    def __init__(self, spec, tokenizer):
+    def __init__(self, spec: TaskSpec, tokenizer: BertTokenizer) -> None:
         super().__init__(spec, tokenizer)
         self._preprocessor = text_preprocessor(spec.settings, tokenizer)
         self._in_windows = spec.settings.in_windows
@@ -103,7 +114,7 @@ class Embedding(Kind):
         self.objectives = {"embeddings": objective(spec.settings)}
         self.batches_by_length = spec.settings.loss != "cosent"
 
-    def build_model(self, bert_config):
+    def build_model(self, bert_config: BertConfig) -> keras.Model:
         settings = self.spec.settings
         is_packed = not self._in_windows
         model = build_network(settings, bert_config, packed=is_packed)
@@ -121,7 +132,7 @@ class Embedding(Kind):
             )
         return model
 
-    def settings_from_data(self, rows):
+    def settings_from_data(self, rows: Iterable[Row]) -> dict[str, Any]:
         """Checks that the loss fits the training rows and the settings."""
         settings = self.spec.settings
         if settings.similarity == "dot" and not settings.normalize:
@@ -143,7 +154,7 @@ class Embedding(Kind):
             self._label_size = _vectors(first).shape[1]
         return {}
 
-    def encode(self, rows, *, labeled):
+    def encode(self, rows: Sequence[Row], *, labeled: bool) -> Examples:
         """Rows that do not fit the loss get no labels."""
         row_format = check_rows(rows, self.spec.text_fields, labeled=labeled)
         texts = [row[field] for row in rows for field in row_format.fields]
@@ -160,7 +171,7 @@ class Embedding(Kind):
             examples.weights[name] = tf.ones(values.shape[:2])
         return examples
 
-    def _labels(self, rows, texts):
+    def _labels(self, rows: Sequence[Row], texts: list[str]) -> tf.Tensor:
         loss = self.spec.settings.loss
         if loss == "multiple_negatives":
             ids = tf.strings.to_hash_bucket_fast(texts, _NUM_IDS)
@@ -171,13 +182,15 @@ class Embedding(Kind):
             return tf.constant(_vectors(rows)[:, None], tf.float32)
         return tf.zeros(len(rows))  # the order of the texts says it all
 
-    def decode(self, rows, examples, outputs):
+    def decode(
+        self, rows: Sequence[Row], examples: Examples, outputs: Outputs
+    ) -> list[Answer]:
         vectors = np.stack(outputs["embeddings"])
         answers = embedding_answers(vectors, self.spec.settings.similarity)
         ((name, values),) = answers.items()
         return [{name: value} for value in values.tolist()]
 
-    def gold(self, rows):
+    def gold(self, rows: Sequence[Row]) -> Values:
         """Returns the labels of rows that have one; None for each other row.
 
         Raises InputError if the rows do not fit the metrics of the task.
@@ -189,20 +202,20 @@ class Embedding(Kind):
             return _vectors(rows)
         return _numbers(rows) if row_format.has_label else [None] * len(rows)
 
-    def predicted(self, answers):
+    def predicted(self, answers: Sequence[Answer]) -> Values:
         parts = ("embedding", "similarity", "similarities")
         return [next(x[part] for part in parts if part in x) for x in answers]
 
-    def submission(self, answer):
+    def submission(self, answer: Answer) -> str:
         (values,) = self.predicted([answer])
         return " ".join(f"{x:.6f}" for x in np.atleast_1d(values))
 
-    def description(self):
+    def description(self) -> dict[str, Any]:
         settings = self.spec.settings
         return {"sizes": settings.sizes, "prompts": settings.named_prompts}
 
-    def signatures(self, model):
-        def embed(texts):
+    def signatures(self, model: keras.Model) -> dict[str, Signature]:
+        def embed(texts: tf.Tensor) -> Tensors:
             """Strings [N] -> vectors [N, H], and how the texts were read."""
             packed = self._preprocessor.pack(texts)
             rows, places = packed.features, None
@@ -218,10 +231,10 @@ class Embedding(Kind):
                 vectors = tf.gather_nd(vectors, places)
             return {"embedding": vectors, **packed.truncation_info()}
 
-        def embed_after(prompt):
+        def embed_after(prompt: str) -> Call:
             return lambda texts: embed(tf.strings.join([prompt, texts]))
 
-        def similarity(first, second):
+        def similarity(first: tf.Tensor, second: tf.Tensor) -> Tensors:
             texts = tf.reshape(tf.stack([first, second], axis=1), [-1])
             read = embed(tf.strings.join([self._prompt, texts]))
             vectors = read.pop("embedding")
@@ -250,14 +263,14 @@ class Embedding(Kind):
             signatures["similarity"] = Signature(similarity, inputs[:2])
         return signatures
 
-    def id_signature(self, model):
+    def id_signature(self, model: keras.Model) -> Signature:
         """Takes ids, int32 [B, S], and returns `embedding` [B, H].
 
         If texts are read in windows, they are [B, W, S]; windows without a
         token are the last ones of a text.
         """
 
-        def call(*ids):
+        def call(*ids: tf.Tensor) -> Tensors:
             if self._in_windows:
                 names = (spec.name for spec in inputs)
                 features = dict(zip(names, ids, strict=True))
@@ -288,13 +301,13 @@ def build_network(
     )
 
 
-def _numbers(rows):
+def _numbers(rows: Sequence[Row]) -> list[float]:
     return [find_number(row["label"], number) for number, row in numbered(rows)]
 
 
-def _vectors(rows):
+def _vectors(rows: Sequence[Row]) -> np.ndarray:
     """Returns the labels as an array [B, H]."""
-    vectors = []
+    vectors: list[np.ndarray] = []
     for number, row in numbered(rows):
         try:
             vector = np.asarray(row["label"], "float32")

@@ -49,7 +49,9 @@ def of_all_sizes(
         return loss
 
     @functools.wraps(loss)
-    def total(labels, embeddings, *weights):
+    def total(
+        labels: tf.Tensor, embeddings: tf.Tensor, *weights: tf.Tensor
+    ) -> tf.Tensor:
         return tf.add_n(
             [loss(labels, embeddings[..., :n], *weights) for n in sizes]
         )
@@ -154,18 +156,20 @@ def vector(labels: tf.Tensor, embeddings: tf.Tensor) -> tf.Tensor:
     return 1 - tf.reduce_sum(labels * unit, axis=-1)
 
 
-def _error_of_rows(teacher, vectors, temperature):
+def _error_of_rows(
+    teacher: tf.Tensor, vectors: tf.Tensor, temperature: float
+) -> tf.Tensor:
     """A number for each row, which has one label for all of its texts."""
     return tf.reduce_mean(soft_squared_error(teacher, vectors), axis=1)
 
 
-def _cosines(embeddings):
+def _cosines(embeddings: tf.Tensor) -> tf.Tensor:
     """Returns the cosine of the first text and each other, [B, C - 1]."""
     unit = tf.math.l2_normalize(tf.cast(embeddings, tf.float32), axis=-1)
     return tf.reduce_sum(unit[:, :1] * unit[:, 1:], axis=-1)
 
 
-def _equal(rows, columns):
+def _equal(rows: tf.Tensor, columns: tf.Tensor) -> tf.Tensor:
     return rows[:, None] == columns[None, :]
 
 
@@ -180,7 +184,7 @@ class RowFormat(NamedTuple):
     fields: tuple[str, ...]
     has_label: bool
 
-    def __str__(self):
+    def __str__(self) -> str:
         label = "a label" if self.has_label else "no label"
         return f"the texts {', '.join(self.fields)} and {label}"
 

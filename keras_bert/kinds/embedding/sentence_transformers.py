@@ -8,6 +8,7 @@
 
 import dataclasses
 import json
+from pathlib import Path
 from typing import Any
 
 from keras_bert.checkpoints import sentence_transformers
@@ -34,7 +35,7 @@ _POOLING = {
     "pooling_mode_weightedmean_tokens": None,
     "pooling_mode_lasttoken": None,
 }
-_INPUT_AND_OUTPUT = dict.fromkeys(
+_INPUT_AND_OUTPUT: dict[str, tuple | None] = dict.fromkeys(
     ("module_input_name", "module_output_name"), ("sentence_embedding",)
 )
 # The first one is the library's default.
@@ -152,7 +153,7 @@ def module_files(
     return {name: json.dumps(x, indent=2) + "\n" for name, x in files.items()}
 
 
-def _pooling(file):
+def _pooling(file: Path) -> tuple[str, bool]:
     values = read_known(file, _POOLING, is_needed=True)
     flags = [x for x in values if x.startswith("pooling_mode_") and values[x]]
     flags = [_FLAGS.get(flag, flag) for flag in flags] or ["mean"]
@@ -166,7 +167,7 @@ def _pooling(file):
     return names[0], values["include_prompt"]
 
 
-def _dense(file):
+def _dense(file: Path) -> str:
     """Returns the setting `dense` for a Dense module, such as 512:tanh."""
     names = {name: ours for ours, name in _ACTIVATIONS.items()}
     known = {

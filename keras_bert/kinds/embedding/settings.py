@@ -65,7 +65,7 @@ class EmbeddingSettings(PromptSettings, WindowSettings):
     margin: float = 0.5
     dimensions: str = ""
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         _ = self.dense_layers  # it checks
         if self.sizes and self.loss == "vector":

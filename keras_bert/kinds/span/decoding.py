@@ -3,7 +3,7 @@
 import dataclasses
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,8 @@ from keras_bert.kinds.span.windows import SPACES, Windows
 
 # A Python float would be float32 in a graph.
 _IMPOSSIBLE = np.float64("-inf")
+# Values of several kinds of the same items, [B, (items)].
+Columns = list[tf.RaggedTensor]
 # A run of white space in an answer becomes one space.
 _SPACES = f"[{SPACES}]+"
 
@@ -54,7 +56,9 @@ class Decoder:
             best[name] = tf.cast(best[name], tf.float32)
         return best
 
-    def _choose(self, contexts, ranked, nulls):
+    def _choose(
+        self, contexts: tf.Tensor, ranked: Columns, nulls: Columns
+    ) -> dict[str, tf.Tensor]:
         starts, ends, *logits = map(_first, ranked)
         scores = _sum(*logits)  # 0 if there is no candidate
         null_odds = _sum(*map(_first, nulls)) - scores
@@ -73,7 +77,7 @@ class Decoder:
             "best_answer": texts,
         }
 
-    def _rank(self, num_rows):
+    def _rank(self, num_rows: int | tf.Tensor) -> tuple[Columns, Columns]:
         """Sorts the candidates of each row, the best one first.
 
         Returns their starts and ends, in characters, and the logits of both,
@@ -100,7 +104,7 @@ class Decoder:
         nulls = self.start_logits[:, 0], self.end_logits[:, 0]
         return ranked, _sort(nulls, -_sum(*nulls), rows, num_rows)
 
-    def _find_candidates(self):
+    def _find_candidates(self) -> Iterator[tf.Tensor]:
         """Pairs the best starts of each window with its best ends.
 
         Returns the sums of both logits, float64 [W, N], or -inf if the pair is
@@ -145,7 +149,9 @@ class Decoder:
         pairs = (scores, single_scores), (starts, single), (ends, single)
         return (tf.concat([x, y[:, None]], axis=1) for x, y in pairs)
 
-    def _locate(self, places, starts, ends):
+    def _locate(
+        self, places: tf.Tensor, starts: tf.Tensor, ends: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns where answers start and end, in characters of the context.
 
         Takes answers [N]: the numbers of their windows (`places`) and their
@@ -160,7 +166,7 @@ class Decoder:
         is_unknown = tf.cast(ids.flat_values == self.unk_id, tf.int32)
         num_unknown = tf.cumsum(tf.pad(is_unknown, [[1, 0]]))
 
-        def of(field, tokens):
+        def of(field: tf.RaggedTensor, tokens: tf.Tensor) -> tf.Tensor:
             return tf.gather(field.flat_values, tokens)
 
         is_exact = (
@@ -177,12 +183,17 @@ class Decoder:
         )
 
 
-def _sum(start_logits, end_logits):
+def _sum(start_logits: tf.Tensor, end_logits: tf.Tensor) -> tf.Tensor:
     # In float64, as the reference adds in Python.
     return tf.cast(start_logits, tf.float64) + tf.cast(end_logits, tf.float64)
 
 
-def _sort(columns, scores, rows, num_rows):
+def _sort(
+    columns: Iterable[tf.Tensor],
+    scores: tf.Tensor,
+    rows: tf.Tensor,
+    num_rows: int | tf.Tensor,
+) -> Columns:
     """Values [N] -> [B, (values)], the highest score first; it is stable."""
     order = tf.argsort(scores, direction="DESCENDING", stable=True)
     order = tf.gather(order, tf.argsort(tf.gather(rows, order), stable=True))
@@ -193,27 +204,32 @@ def _sort(columns, scores, rows, num_rows):
     ]
 
 
-def _first(values):
+def _first(values: tf.RaggedTensor) -> tf.Tensor:
     """Returns the first value of each row, or 0."""
     return values[:, :1].to_tensor(shape=[None, 1])[:, 0]
 
 
-def _rows(columns):
+def _rows(columns: Columns) -> Iterator[Iterator[tuple]]:
     """Yields the values of each row, in tuples."""
     for row in zip(*(x.to_list() for x in columns), strict=True):
         yield zip(*row, strict=True)
 
 
-def _n_best(context, candidates, null, settings):
+def _n_best(
+    context: str,
+    candidates: Iterable[tuple],
+    null: Sequence[float],
+    settings: SpanSettings,
+) -> list[dict[str, Any]]:
     """Takes (start, end, start logit, end logit), the best one first."""
-    found = {}
+    logits_of: dict[str, Sequence[float]] = {}
     for start, end, *logits in candidates:
-        found.setdefault(re.sub(_SPACES, " ", context[start:end]), logits)
-        if len(found) == settings.n_best_size:
+        logits_of.setdefault(re.sub(_SPACES, " ", context[start:end]), logits)
+        if len(logits_of) == settings.n_best_size:
             break
-    n_best = list(found.items())
+    n_best = list(logits_of.items())
     if settings.answers_may_be_missing:
-        rank = sum(sum(logits) >= sum(null) for logits in found.values())
+        rank = sum(sum(logits) >= sum(null) for _, logits in n_best)
         n_best.insert(rank, ("", null))
         # The empty answer is added to the best ones if it is worse than all.
         n_best = n_best[: max(settings.n_best_size, rank + 1)]

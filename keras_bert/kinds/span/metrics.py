@@ -4,7 +4,7 @@ import collections
 import operator
 import re
 import string
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -53,7 +53,9 @@ def figures_of_missing_answers(
     return figures
 
 
-def _best_threshold(scores, has_answer, null_odds):
+def _best_threshold(
+    scores: np.ndarray, has_answer: np.ndarray, null_odds: np.ndarray
+) -> tuple[float, float]:
     """Returns the best mean score and the lowest threshold that gives it."""
     order = np.argsort(null_odds, kind="stable")
     odds = null_odds[order]
@@ -70,20 +72,25 @@ def _best_threshold(scores, has_answer, null_odds):
     )
 
 
-def _scores(compare, gold, predicted):
+def _scores(
+    compare: Callable[[list[str], list[str]], float],
+    gold: Sequence[Gold],
+    predicted: Sequence[str],
+) -> np.ndarray:
     """Returns a number from 0 to 1 for each question."""
     # An answer of articles and punctuation only is not an answer.
-    gold = [
+    gold_words = [
         [words for a in answers if (words := _words(a))] for answers in gold
     ]
-    pairs = zip(gold, map(_words, predicted), strict=True)
+    pairs = zip(gold_words, map(_words, predicted), strict=True)
     best = [
-        max(compare(x, found) for x in gold or [[]]) for gold, found in pairs
+        max(compare(x, words) for x in answers or [[]])
+        for answers, words in pairs
     ]
     return np.array(best, "float64")
 
 
-def _f1(gold, predicted):
+def _f1(gold: list[str], predicted: list[str]) -> float:
     if not gold or not predicted:
         return gold == predicted
     common = collections.Counter(gold) & collections.Counter(predicted)
@@ -91,7 +98,7 @@ def _f1(gold, predicted):
     return 2 * num_common / (len(gold) + len(predicted))
 
 
-def _words(text):
+def _words(text: str) -> list[str]:
     text = text.lower().translate(_NO_PUNCTUATION)
     return re.sub(r"\b(a|an|the)\b", " ", text).split()
 

@@ -2,8 +2,12 @@
 
 import collections
 import json
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
+from pathlib import Path
+from typing import Any
 
+import keras
 import numpy as np
 import tensorflow as tf
 from absl import logging
@@ -15,14 +19,15 @@ from keras_bert.io.whole_files import atomic_path
 from keras_bert.kinds.examples import Examples
 from keras_bert.kinds.fields import check_fields, check_texts, numbered
 from keras_bert.kinds.hub_config import HubConfig, HubNames
-from keras_bert.kinds.kind import Kind
-from keras_bert.kinds.network_calls import call_in_pieces
+from keras_bert.kinds.kind import Answer, Kind, Outputs
+from keras_bert.kinds.network_calls import Tensors, call_in_pieces
 from keras_bert.kinds.settings import SpanSettings
 from keras_bert.kinds.signatures import Signature
 from keras_bert.kinds.span import metrics as squad_metrics
 from keras_bert.kinds.span.decoding import Decoder
-from keras_bert.kinds.span.windows import cut_windows, label_windows
+from keras_bert.kinds.span.windows import Windows, cut_windows, label_windows
 from keras_bert.models.heads import build_span_labeler
+from keras_bert.tasks.base import Row
 from keras_bert.text.packing import truncation_info
 from keras_bert.training import losses
 from keras_bert.training.objectives import Objective
@@ -32,13 +37,15 @@ from keras_bert.training.objectives import Objective
 _NEVER = -1e9
 
 
-def _half_cross_entropy(labels, logits):
+def _half_cross_entropy(labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
     # The loss is the mean of both outputs, as in google-research/bert.
     # So is the softmax over all positions: padding changes the loss a little.
     return losses.cross_entropy(labels, logits) / 2
 
 
-def _half_soft_cross_entropy(teacher, logits, temperature):
+def _half_soft_cross_entropy(
+    teacher: tf.Tensor, logits: tf.Tensor, temperature: float
+) -> tf.Tensor:
     return losses.soft_cross_entropy(teacher, logits, temperature) / 2
 
 
@@ -95,7 +102,7 @@ class Span(Kind):
         read_settings=_read_settings,
     )
 
-    def _check(self):
+    def _check(self) -> None:
         super()._check()
         settings = self.spec.settings
         if settings.max_query_length + 3 >= settings.max_seq_length:
@@ -106,19 +113,22 @@ class Span(Kind):
                 "max_query_length or a larger max_seq_length."
             )
 
-    def build_model(self, bert_config):
+    def build_model(self, bert_config: BertConfig) -> keras.Model:
         return build_span_labeler(bert_config)
 
-    def encode(self, rows, *, labeled):
-        texts = self._texts(rows)
+    def encode(self, rows: Sequence[Row], *, labeled: bool) -> Examples:
+        questions, contexts = self._texts(rows)
         if labeled:
             self.gold(rows)
         windows = cut_windows(
-            *map(tf.constant, texts), self.tokenizer, self.spec.settings
+            tf.constant(questions),
+            tf.constant(contexts),
+            self.tokenizer,
+            self.spec.settings,
         )
         labels = {}
         if labeled:
-            positions = label_windows(rows, texts[1], windows, self.tokenizer)
+            positions = label_windows(rows, contexts, windows, self.tokenizer)
             labels = dict(zip(self.objectives, positions, strict=True))
         return Examples(
             windows.features(),
@@ -128,32 +138,36 @@ class Span(Kind):
             tokens=windows,
         )
 
-    def decode(self, rows, examples, outputs):
+    def decode(
+        self, rows: Sequence[Row], examples: Examples, outputs: Outputs
+    ) -> list[Answer]:
         shape = [len(examples.rows), examples.lengths.max()]
-        logits = []
+        logits = {}
         for name in self.objectives:
             dense = np.full(shape, _NEVER, "float32")
             for i, length in enumerate(examples.lengths):
                 dense[i, :length] = outputs[name][i][:length]
-            logits.append(dense)
+            logits[name] = dense
         _, contexts = self._texts(rows)
-        unk_id = self.tokenizer.unk_id
-        decoder = Decoder(examples.tokens, *logits, self.spec.settings, unk_id)
-        return decoder.answers(contexts)
+        return self._decoder(examples.tokens, logits).answers(contexts)
 
-    def score(self, rows, answers, metrics):
+    def score(
+        self,
+        rows: Sequence[Row],
+        answers: Sequence[Answer],
+        metrics: Iterable[str],
+    ) -> dict[str, float]:
         figures = super().score(rows, answers, metrics)
         gold = self.gold(rows)
         if not all(gold):
-            figures |= squad_metrics.figures_of_missing_answers(
-                gold,
-                self.predicted(answers),
-                [answer["best_answer"] for answer in answers],
-                [answer["null_odds"] for answer in answers],
+            columns = (
+                [answer[name] for answer in answers]
+                for name in ("answer", "best_answer", "null_odds")
             )
+            figures |= squad_metrics.figures_of_missing_answers(gold, *columns)
         return figures
 
-    def gold(self, rows):
+    def gold(self, rows: Sequence[Row]) -> list[list[str]]:
         """Returns the texts of the gold answers to each question."""
         check_fields(rows, ["label"])
         for number, row in numbered(rows):
@@ -175,7 +189,9 @@ class Span(Kind):
                 )
         return [[answer["text"] for answer in row["label"]] for row in rows]
 
-    def write_reports(self, folder, rows, answers):
+    def write_reports(
+        self, folder: Path, rows: Sequence[Row], answers: Sequence[Answer]
+    ) -> None:
         """Writes the files of google-research/bert, run_squad.py.
 
         These are `predictions.json` and, for SQuAD 2.0, `null_odds.json`, which
@@ -197,10 +213,10 @@ class Span(Kind):
             with atomic_path(folder / f"{name}.json") as path:
                 path.write_text(json.dumps(values, indent=4) + "\n")
 
-    def signatures(self, model):
+    def signatures(self, model: keras.Model) -> dict[str, Signature]:
         settings = self.spec.settings
 
-        def answer(question, context):
+        def answer(question: tf.Tensor, context: tf.Tensor) -> Tensors:
             # `start` and `end` count characters, which invalid bytes are not.
             context = tf.strings.unicode_transcode(
                 context, "UTF-8", "UTF-8", errors="ignore"
@@ -208,22 +224,26 @@ class Span(Kind):
             windows = cut_windows(question, context, self.tokenizer, settings)
             outputs = call_in_pieces(model, windows.features())
             is_token = tf.sequence_mask(windows.input_ids.row_lengths())
-            logits = (
-                tf.where(is_token, outputs[name], _NEVER)
+            logits = {
+                name: tf.where(is_token, outputs[name], _NEVER)
                 for name in self.objectives
-            )
-            decoder = Decoder(windows, *logits, settings, self.tokenizer.unk_id)
-            return decoder.best_answers(context) | truncation_info(
+            }
+            best = self._decoder(windows, logits).best_answers(context)
+            return best | truncation_info(
                 windows.input_ids, windows.truncated, windows.rows
             )
 
         return {"serving_default": Signature(answer, self.string_inputs())}
 
-    def _texts(self, rows):
+    def _decoder(self, windows: Windows, logits: Mapping[str, Any]) -> Decoder:
+        settings, unk_id = self.spec.settings, self.tokenizer.unk_id
+        return Decoder(windows, **logits, settings=settings, unk_id=unk_id)
+
+    def _texts(self, rows: Sequence[Row]) -> list[list[str]]:
         """Returns the questions and the contexts."""
         check_texts(rows, self.spec.text_fields)
         return [[row[field] for row in rows] for field in self.spec.text_fields]
 
 
-def _name(row, number):
+def _name(row: Row, number: int) -> str:
     return str(row.get("id", number))

@@ -1,7 +1,7 @@
 """Questions and contexts -> windows that the encoder can read, and labels."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +13,8 @@ from keras_bert.kinds.fields import numbered
 from keras_bert.kinds.settings import SpanSettings
 from keras_bert.tasks.base import Row
 from keras_bert.text.tokenizer import BertTokenizer
-from keras_bert.text.windows import lay_out_windows
+from keras_bert.text.tokenizer_settings import TokenizerSettings
+from keras_bert.text.windows import WindowLayout, lay_out_windows
 from keras_bert.text.words import clean_text
 
 # The separators of words in google-research/bert, run_squad.py.
@@ -96,7 +97,7 @@ def cut_windows(
     context_ids = tf.concat([_take(ids, places), sep], axis=1)
     question_ids = tf.concat([cls, tf.gather(question_ids, rows), sep], axis=1)
 
-    def around(values):
+    def around(values: tf.RaggedTensor) -> tf.RaggedTensor:
         no_question = tf.zeros_like(question_ids) - 1
         return tf.concat([no_question, values, tf.zeros_like(sep) - 1], axis=1)
 
@@ -176,7 +177,9 @@ def label_windows(
     return tf.unstack(positions)
 
 
-def _locate_tokens(tokenizer, contexts):
+def _locate_tokens(
+    tokenizer: BertTokenizer, contexts: tf.Tensor
+) -> dict[str, tf.RaggedTensor]:
     """Returns ids and places of the tokens of contexts, [B, (tokens)]."""
     tokens = tokenizer.tokenize_with_offsets(contexts)
     # With one more space, a space follows each word.
@@ -214,7 +217,9 @@ def _locate_tokens(tokenizer, contexts):
     }
 
 
-def _clean_sizes(characters, settings):
+def _clean_sizes(
+    characters: tf.Tensor, settings: TokenizerSettings
+) -> tf.Tensor:
     """Returns how many characters cleaning makes of each; 0 for a space."""
     unique, index = tf.unique(characters)
     texts = tf.strings.unicode_encode(unique[:, None], "UTF-8")
@@ -223,7 +228,9 @@ def _clean_sizes(characters, settings):
     return tf.gather(tf.strings.length(texts, unit="UTF8_CHAR"), index)
 
 
-def _is_max_context(numbers, layout, num_tokens):
+def _is_max_context(
+    numbers: tf.RaggedTensor, layout: WindowLayout, num_tokens: tf.Tensor
+) -> tf.RaggedTensor:
     """Returns 1 for each token [W, (tokens)] in its best window, or else 0.
 
     The score of a window is the number of tokens on the token's shorter side
@@ -247,13 +254,18 @@ def _is_max_context(numbers, layout, num_tokens):
     return numbers.with_flat_values(tf.cast(is_first, tf.int32))
 
 
-def _take(values, places):
+def _take(values: tf.RaggedTensor, places: tf.RaggedTensor) -> tf.RaggedTensor:
     return places.with_flat_values(
         tf.gather(values.flat_values, places.flat_values)
     )
 
 
-def _answer_tokens(context, answer, tokens, answer_ids):
+def _answer_tokens(
+    context: str,
+    answer: Row,
+    tokens: Iterable[np.ndarray],
+    answer_ids: list[int],
+) -> tuple[int, int] | None:
     """Returns the numbers of the first and the last token, or None."""
     ids, starts, ends = tokens
     # All words that the answer touches. A space belongs to the word before it.
@@ -263,8 +275,8 @@ def _answer_tokens(context, answer, tokens, answer_ids):
     start = max(context.rfind(space, 0, max(start, 0)) for space in SPACES) + 1
     space = _SPACE.search(context, end)
     end = space.start() if space else len(context)
-    first = np.searchsorted(starts, start, "left")
-    last = np.searchsorted(ends, end, "right") - 1
+    first = int(np.searchsorted(starts, start, "left"))
+    last = int(np.searchsorted(ends, end, "right")) - 1
     text = " ".join(answer["text"].split())
     if first > last or text not in " ".join(_SPACE.split(context[start:end])):
         return None

@@ -3,33 +3,45 @@
 import collections
 import itertools
 import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
 
+import keras
 import numpy as np
 import tensorflow as tf
 from absl import logging
 from keras import ops
 
 from keras_bert.checkpoints.heads import CRF, TOKEN_CLASSIFIER
+from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.kinds import fields
 from keras_bert.kinds.examples import IGNORED, Examples
 from keras_bert.kinds.hub_config import HubNames, read_max_seq_length
-from keras_bert.kinds.kind import ONE_LABEL, Kind
-from keras_bert.kinds.network_calls import call_in_pieces
+from keras_bert.kinds.kind import ONE_LABEL, Answer, Kind, Outputs, TaskSpec
+from keras_bert.kinds.network_calls import Tensors, call_in_pieces
 from keras_bert.kinds.reports import write_confusion_matrix
 from keras_bert.kinds.settings import TokenClassificationSettings
 from keras_bert.kinds.signatures import Signature
 from keras_bert.kinds.token_classification.entities import (
     METRICS,
+    Entities,
     find_entities,
     misspelt_tags,
     split_tags,
     write_entity_types,
 )
-from keras_bert.kinds.token_classification.words import Tokens, window_words
+from keras_bert.kinds.token_classification.words import (
+    Tokens,
+    WordWindows,
+    window_words,
+)
 from keras_bert.layers.crf import crf_loss, marginals, viterbi
 from keras_bert.models.heads import build_token_classifier
+from keras_bert.tasks.base import Row
 from keras_bert.text.packing import truncation_info
+from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.training.losses import soft_cross_entropy, soft_squared_error
 from keras_bert.training.objectives import Objective
 
@@ -40,7 +52,9 @@ _ENDS = ("E-", "S-")
 _INNER = re.compile(r"(?<=[^\W\d_])[^\w\s](?=[^\W\d_])")
 
 
-def _soft_crf_loss(teacher, chain, temperature):
+def _soft_crf_loss(
+    teacher: tf.Tensor, chain: tf.Tensor, temperature: float
+) -> tf.Tensor:
     # With equal transitions and probabilities at each word, the probabilities
     # of all rows of labels are equal.
     size = chain.shape[-1]
@@ -102,7 +116,7 @@ class TokenClassification(Kind):
     )
     inherited_settings = ("crf",)
 
-    def __init__(self, spec, tokenizer):
+    def __init__(self, spec: TaskSpec, tokenizer: BertTokenizer) -> None:
         super().__init__(spec, tokenizer)
         if all(label.isdecimal() for label in spec.labels):
             logging.warning(
@@ -132,13 +146,13 @@ class TokenClassification(Kind):
             objective = Objective(crf_loss, soft_loss=_soft_crf_loss)
             self.objectives = {"chain": objective}
 
-    def build_model(self, bert_config):
+    def build_model(self, bert_config: BertConfig) -> keras.Model:
         num_labels = len(self.spec.labels)
         return build_token_classifier(
             bert_config, num_labels=num_labels, crf=self._has_crf
         )
 
-    def settings_from_data(self, rows):
+    def settings_from_data(self, rows: Iterable[Row]) -> dict[str, Any]:
         if self.spec.settings.inner_punctuation is not None:
             return {}
         (field,) = self.spec.text_fields
@@ -153,7 +167,7 @@ class TokenClassification(Kind):
         found = [x for x, n in counts.items() if 1000 * n >= num_words]
         return {"inner_punctuation": "".join(sorted(found))}
 
-    def encode(self, rows, *, labeled):
+    def encode(self, rows: Sequence[Row], *, labeled: bool) -> Examples:
         (field,) = self.spec.text_fields
         if not labeled and rows and field not in rows[0] and "text" in rows[0]:
             fields.check_texts(rows, ["text"])
@@ -172,7 +186,9 @@ class TokenClassification(Kind):
             tokens=(tokens, windows),
         )
 
-    def decode(self, rows, examples, outputs):
+    def decode(
+        self, rows: Sequence[Row], examples: Examples, outputs: Outputs
+    ) -> list[Answer]:
         tokens, windows = examples.tokens
         masks = windows.is_read
         masks = np.split(masks.values.numpy(), masks.row_splits.numpy()[1:-1])
@@ -187,8 +203,8 @@ class TokenClassification(Kind):
             self._choose(words[i : i + _ROWS_PER_CALL], arrays[0][None, :first])
             for i in range(0, len(rows), _ROWS_PER_CALL)
         ]
-        chosen = (tf.concat(x, axis=0) for x in zip(*chosen, strict=True))
-        tags, scores, entities = self._answer(tokens, *chosen)
+        ids, scores = (tf.concat(x, axis=0) for x in zip(*chosen, strict=True))
+        tags, scores, entities = self._answer(tokens, ids, scores)
         has_words = tokens.offsets is None
         field = self.spec.text_fields[0] if has_words else "text"
         unit, join = ("_word", " ".join) if has_words else ("", str)
@@ -215,16 +231,18 @@ class TokenClassification(Kind):
             answers.append(answer)
         return answers
 
-    def gold(self, rows):
+    def gold(self, rows: Sequence[Row]) -> list[list[str]]:
         return [[self._plain_tags[x] for x in row["label"]] for row in rows]
 
-    def predicted(self, answers):
+    def predicted(self, answers: Sequence[Answer]) -> list[list[str]]:
         return [[self._plain_tags[x] for x in a["tags"]] for a in answers]
 
-    def submission(self, answer):
+    def submission(self, answer: Answer) -> str:
         return " ".join(answer["tags"])
 
-    def write_reports(self, folder, rows, answers):
+    def write_reports(
+        self, folder: Path, rows: Sequence[Row], answers: Sequence[Answer]
+    ) -> None:
         """Writes `entity_types.tsv`, and `confusion_matrix.png` of words."""
         ids = self.label_ids()
         gold = [ids[tag] for row in rows for tag in row["label"]]
@@ -238,8 +256,8 @@ class TokenClassification(Kind):
             self.predicted(answers),
         )
 
-    def signatures(self, model):
-        def find(text):
+    def signatures(self, model: keras.Model) -> dict[str, Signature]:
+        def find(text: tf.Tensor) -> Tensors:
             # `start` and `end` count characters, which invalid bytes are not.
             text = tf.strings.unicode_transcode(
                 text, "UTF-8", "UTF-8", errors="ignore"
@@ -264,7 +282,7 @@ class TokenClassification(Kind):
                 f"entities.{name}": x.to_tensor() for name, x in columns.items()
             }
 
-        def tag(words):
+        def tag(words: tf.Tensor) -> Tensors:
             shape = tf.shape(words)
             words = tf.RaggedTensor.from_tensor(words, padding="")
             tokens = Tokens.of_words(words, self.tokenizer)
@@ -282,11 +300,13 @@ class TokenClassification(Kind):
         return {"serving_default": found, field: tagged}
 
     @property
-    def _num_transitions(self):
+    def _num_transitions(self) -> int:
         """The number of rows before the logits in a network's output."""
         return len(self.spec.labels) if self._has_crf else 0
 
-    def _read(self, model, tokens):
+    def _read(
+        self, model: keras.Model, tokens: Tokens
+    ) -> tuple[tf.RaggedTensor, tf.RaggedTensor, Entities, Tensors]:
         """Returns what `_answer` does, and how the texts were read."""
         windows, first = self._windows(tokens), self._num_transitions
         outputs = call_in_pieces(model, windows.features())
@@ -298,7 +318,9 @@ class TokenClassification(Kind):
             truncation_info(windows.input_ids, rows=windows.text_numbers),
         )
 
-    def _choose(self, words, transitions):
+    def _choose(
+        self, words: tf.RaggedTensor, transitions: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor]:
         """Logits [B, (words), L] -> labels of all words, and scores, [W]."""
         if not self._has_crf:
             scores = tf.nn.softmax(words.values)
@@ -310,9 +332,14 @@ class TokenClassification(Kind):
         label_ids = viterbi(logits, is_word, transitions)
         scores = marginals(logits, is_word, transitions)
         scores = tf.gather(scores, label_ids, batch_dims=2)
-        return [tf.boolean_mask(x, is_word) for x in (label_ids, scores)]
+        return (
+            tf.boolean_mask(label_ids, is_word),
+            tf.boolean_mask(scores, is_word),
+        )
 
-    def _answer(self, tokens, label_ids, scores):
+    def _answer(
+        self, tokens: Tokens, label_ids: tf.Tensor, scores: tf.Tensor
+    ) -> tuple[tf.RaggedTensor, tf.RaggedTensor, Entities]:
         """Returns tags and their scores, [B, (words)], and the entities."""
         label_ids, scores = map(tokens.words.with_values, (label_ids, scores))
         labels = self.spec.labels
@@ -320,7 +347,7 @@ class TokenClassification(Kind):
         entities = find_entities(label_ids, scores, labels, mean_score)
         return tf.gather(tf.constant(labels), label_ids), scores, entities
 
-    def _tokens(self, texts):
+    def _tokens(self, texts: tf.Tensor) -> Tokens:
         return Tokens.of_texts(
             texts,
             self.tokenizer,
@@ -328,11 +355,11 @@ class TokenClassification(Kind):
             inner_punctuation=self.spec.settings.inner_punctuation or "",
         )
 
-    def _windows(self, tokens):
+    def _windows(self, tokens: Tokens) -> WordWindows:
         size = self.spec.settings.max_seq_length
         return window_words(tokens, self.tokenizer, size)
 
-    def _labels(self, tokens, gold_ids):
+    def _labels(self, tokens: Tokens, gold_ids: list[int]) -> tf.RaggedTensor:
         """Returns the labels of the tokens in all windows, ragged.
 
         If a text would have several words in the place of one, the others are
@@ -351,7 +378,7 @@ class TokenClassification(Kind):
         labels[is_read.values.numpy()] = ids
         return is_read.with_values(tf.constant(labels))
 
-    def _words(self, rows):
+    def _words(self, rows: Sequence[Row]) -> tf.RaggedTensor:
         """Returns the words of all rows, ragged [B, (words)]."""
         (field,) = self.spec.text_fields
         fields.check_texts(rows, [], lists=[field])
@@ -360,7 +387,7 @@ class TokenClassification(Kind):
             [len(row[field]) for row in rows],
         )
 
-    def _gold_ids(self, rows):
+    def _gold_ids(self, rows: Sequence[Row]) -> list[int]:
         """Returns the ids of the labels of all words, in their order."""
         (field,) = self.spec.text_fields
         fields.check_fields(rows, [field, "label"])

@@ -99,12 +99,16 @@ class Tokens:
         )
 
 
-def _begin_word(ids, tokenizer, cut_words):
+def _begin_word(
+    ids: tf.RaggedTensor, tokenizer: BertTokenizer, cut_words: bool
+) -> tf.RaggedTensor:
     begins = [cut_words or piece[:2] != "##" for piece in tokenizer.vocab]
     return tf.gather(tf.constant(begins), ids)
 
 
-def _joined(tokens, tokenizer, inner_punctuation):
+def _joined(
+    tokens: TokensWithOffsets, tokenizer: BertTokenizer, inner_punctuation: str
+) -> tf.Tensor:
     """Returns whether a token belongs to the word before it, bool [tokens]."""
     joins = [piece in {*inner_punctuation} for piece in tokenizer.vocab]
     ids, rows = tokens.ids.values, tokens.ids.value_rowids()
