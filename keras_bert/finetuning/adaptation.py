@@ -2,6 +2,7 @@
 
 import math
 import re
+from typing import Any
 
 import keras
 from absl import logging
@@ -14,7 +15,7 @@ from keras_bert.models.lora import add_lora, check_lora
 
 
 def check_adaptation(
-    config: AdaptationConfig, bert_config: BertConfig, checkpoint
+    config: AdaptationConfig, bert_config: BertConfig, checkpoint: Any
 ) -> None:
     """Raises InputError if the network cannot be adapted in this way."""
     num_layers = bert_config.num_hidden_layers
@@ -58,7 +59,7 @@ def learning_rate_factors(
     return factors if set(factors.values()) != {1.0} else {}
 
 
-def _is_frozen(path, config):
+def _is_frozen(path: str, config: AdaptationConfig) -> bool:
     part = re.match(r"embeddings/|layer_(\d+)/", path)
     if part is None:
         return False

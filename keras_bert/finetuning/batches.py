@@ -12,6 +12,8 @@ from keras_bert.training.distribution import WHOLE, BatchShard
 # Batches are cut from about this many at a time, sorted by length: enough to
 # leave next to no padding, few enough that the batches differ in every epoch.
 _BATCHES_PER_POOL = 64
+# Features, labels and weights.
+Batch = tuple[dict[str, tf.Tensor], ...]
 
 
 def training_batches(
@@ -45,13 +47,13 @@ def training_batches(
         order = random.permutation(len(lengths))
         order_of_batches = random.permutation(num_batches)
         if epoch >= skipped:
-            found = _cut(lengths, order, batch_size, by_length)
-            batches += [found[i] for i in order_of_batches]
+            of_epoch = _cut(lengths, order, batch_size, by_length)
+            batches += [of_epoch[i] for i in order_of_batches]
     ends = tf.constant(np.cumsum([0, *map(len, batches)]))
     order = tf.constant(np.concatenate(batches), tf.int32)
     longest = tf.constant([np.argmax(lengths)], tf.int32)
 
-    def read(number):
+    def read(number: tf.Tensor) -> Batch:
         rows = order[ends[number] : ends[number + 1]]
         if static_shapes:
             own = share.rows(batch_size)
@@ -101,7 +103,7 @@ def evaluation_batches(
     ), order
 
 
-def _filled(batch, num_rows):
+def _filled(batch: Batch, num_rows: int) -> Batch:
     """Replaces the last row by copies of weight 0, to `num_rows` rows."""
     features, labels, weights = batch
     weights = {
@@ -117,7 +119,9 @@ def _filled(batch, num_rows):
     )
 
 
-def _cut(lengths, order, batch_size, by_length):
+def _cut(
+    lengths: np.ndarray, order: np.ndarray, batch_size: int, by_length: bool
+) -> list[np.ndarray]:
     """Returns batches, each with the places of examples, sorted by length."""
     num_batches = math.ceil(len(lengths) / batch_size)
     # Pools of similar size: a small one would leave more padding.

@@ -95,15 +95,13 @@ class TextClassifier(FinetunedModel):
                 "with TextClassifier.from_pretrained."
             )
         kind = build_kind(learned.spec, self._start.tokenizer, self.bert_config)
-        start = self._start.to_train(self.bert_config, config)
-        start = dataclasses.replace(start, new_head=True)
+        start = dataclasses.replace(self._start, config=config, new_head=True)
         start.check(kind)
         kind = start.learn_settings(kind, rows)
         self._model, self.training, history = contrast_and_solve(
             kind, start, rows
         )
-        self._kind = kind
-        self._start = dataclasses.replace(self._start, rows=learned)
+        self._kind, self._rows = kind, learned
         return history
 
 

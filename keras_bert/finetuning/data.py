@@ -1,7 +1,7 @@
 """What people keep texts and labels in -> a list of rows, each a dict."""
 
 import reprlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from keras_bert.errors import InputError
@@ -83,16 +83,18 @@ def learn_labels(
     """
     if not are_tags:
         _check_is_no_matrix(rows)
-    found: dict[Any, None] = {}
-    for number, row in numbered(rows):
-        found.update(dict.fromkeys(_leaves(row.get("label"), number)))
-    types = {type(label).__name__ for label in found}
+    labels: dict[Any, None] = {
+        label: None
+        for number, row in numbered(rows)
+        for label in _leaves(row.get("label"), number)
+    }
+    types = {type(label).__name__ for label in labels}
     if len(types) > 1:
         raise InputError(
             f"The labels have the types {' and '.join(sorted(types))}; give "
             "labels of one type."
         )
-    names = tuple(map(str, sorted(found)))
+    names = tuple(map(str, sorted(labels)))
     if len({name.strip() for name in names}) < len(names):
         raise InputError(
             f"Some of the labels {', '.join(map(repr, names))} differ only in "
@@ -114,7 +116,7 @@ def with_label_names(
     if not are_tags:
         _check_is_no_matrix(rows)
 
-    def name(label, number):
+    def name(label: Any, number: int) -> Any:
         if isinstance(label, (list, tuple)):
             return [name(x, number) for x in label]
         if isinstance(label, int) and str(label) not in labels:
@@ -131,7 +133,7 @@ def with_label_names(
     ]
 
 
-def _named_columns(data):
+def _named_columns(data: Any) -> dict[Any, list] | None:
     """Returns columns by name, or None if the data are something else."""
     if getattr(data, "ndim", 2) != 2:
         return None  # a series, which has keys too
@@ -152,7 +154,7 @@ def _named_columns(data):
     return None if len(set(map(len, columns.values()))) > 1 else columns
 
 
-def _values(column):
+def _values(column: Any) -> list:
     """Returns the values of a column as a list."""
     for method in ("to_pylist", "to_list", "tolist"):  # Arrow, polars, NumPy
         if hasattr(column, method):
@@ -160,14 +162,14 @@ def _values(column):
     return list(column)
 
 
-def _are_columns(parts):
+def _are_columns(parts: Iterable) -> bool:
     return all(
         hasattr(part, "__len__") and not isinstance(part, (str, bytes, Mapping))
         for part in parts
     )
 
 
-def _checked_items(data, text_fields):
+def _checked_items(data: Any, text_fields: Sequence[str]) -> list:
     if not is_list(data):
         raise InputError(
             f"The rows are {reprlib.repr(data)}; give a list of dicts such as "
@@ -190,7 +192,9 @@ def _checked_items(data, text_fields):
     return items
 
 
-def _row(item, text_fields, has_pairs, is_text):
+def _row(
+    item: Any, text_fields: Sequence[str], has_pairs: bool, is_text: bool
+) -> Any:
     """Returns an item as a row; anything else as it is, for the kind."""
     item = plain(item)
     if isinstance(item, Mapping):
@@ -222,7 +226,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-def _elements(dataset, rank):
+def _elements(dataset: Any, rank: int) -> tuple[list, list | None]:
     """Returns the features and the labels, if any, of the elements."""
     import tensorflow as tf
 
@@ -251,7 +255,7 @@ def _elements(dataset, rank):
     return [x for x, _ in elements], [label for _, label in elements]
 
 
-def _decoded(value):
+def _decoded(value: Any) -> Any:
     try:
         return value.decode() if isinstance(value, bytes) else value
     except UnicodeDecodeError as error:
@@ -260,8 +264,8 @@ def _decoded(value):
         ) from error
 
 
-def _check_is_no_matrix(rows):
-    labels = [row.get("label") for _, row in numbered(rows)]
+def _check_is_no_matrix(rows: Sequence[Row]) -> None:
+    labels: list[Any] = [row.get("label") for _, row in numbered(rows)]
     sizes = {len(x) if isinstance(x, list) else 0 for x in labels}
     if (
         len(sizes) == 1
@@ -276,7 +280,7 @@ def _check_is_no_matrix(rows):
         )
 
 
-def _leaves(label, number):
+def _leaves(label: Any, number: int) -> list[str | int]:
     """Returns the labels in a label, which may be a list."""
     if isinstance(label, (list, tuple)):
         return [x for part in label for x in _leaves(part, number)]

@@ -9,6 +9,7 @@ the result.
 
 import dataclasses
 import functools
+from collections.abc import Mapping
 from pathlib import Path
 
 import keras
@@ -26,6 +27,8 @@ from keras_bert.kinds.kind import Kind
 from keras_bert.models.rewired import with_hidden_states
 from keras_bert.training.losses import soft_squared_error
 from keras_bert.training.objectives import Distillation, Objective
+
+Tensors = Mapping[str, tf.Tensor]
 
 
 def check_distillation(
@@ -119,11 +122,11 @@ def distill(
         {name: teacher_model.output[name] for name in learned.values()},
     )
 
-    def labels(features):
+    def labels(features: Tensors) -> Tensors:
         outputs = teacher_model(features, training=False)
         return {name: outputs[like] for name, like in learned.items()}
 
-    def weights(features, weights):
+    def weights(features: Tensors, weights: Tensors) -> Tensors:
         is_token = tf.cast(features["input_mask"] > 0, tf.float32)
         return {name: weights[like] for name, like in soft.items()} | {
             name: is_token * _of_rows(weights, is_token) for name in hidden
@@ -145,7 +148,9 @@ def distill(
     return Distillation(network, objectives, labels, weights)
 
 
-def _check_outputs(model, teacher_model, kind):
+def _check_outputs(
+    model: keras.Model, teacher_model: keras.Model, kind: Kind
+) -> None:
     for name in kind.objectives:
         if name not in teacher_model.output:
             raise InputError(
@@ -163,14 +168,16 @@ def _check_outputs(model, teacher_model, kind):
             )
 
 
-def _project(name, hidden, like):
+def _project(
+    name: str, hidden: keras.KerasTensor, like: keras.KerasTensor
+) -> keras.KerasTensor:
     size = like.shape[-1]
     if hidden.shape[-1] == size:
         return hidden
     return keras.layers.Dense(size, name=f"{name}_projection")(hidden)
 
 
-def _of_rows(weights, like):
+def _of_rows(weights: Tensors, like: tf.Tensor) -> tf.Tensor:
     """Returns 1 for a row with a label, and 0 for one that fills up a batch.
 
     Its shape is [B, 1, ...], with as many axes as `like`.

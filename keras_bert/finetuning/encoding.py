@@ -22,7 +22,7 @@ import tempfile
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import tensorflow as tf
@@ -84,7 +84,7 @@ def encode_rows(kind: Kind, rows: Iterable[Row], folder: Path) -> Examples:
         Progress("Encoding", unit="rows") as progress,
     ):
 
-        def finish_one():
+        def finish_one() -> None:
             size, future = waiting.popleft()
             paths.append(future.result())
             progress.update(size)
@@ -135,11 +135,11 @@ def read_arrays(path: Path) -> Arrays | None:
     return safetensors_numpy.load(content)
 
 
-def _checksum(content):
+def _checksum(content: bytes) -> bytes:
     return zlib.crc32(content).to_bytes(4, "little")
 
 
-def _lengths(level, name):
+def _lengths(level: int, name: str) -> str:
     return f"lengths{level}/{name}"
 
 
@@ -157,7 +157,7 @@ def _encode(kind: Kind, rows: NumberedRows, folder: Path, key: bytes) -> Path:
     return path
 
 
-def _key(kind):
+def _key(kind: Kind) -> bytes:
     """Returns a hash of all that the encoding of a row depends on."""
     package = Path(__file__).parents[1]
     parts = (package / "kinds", package / "text")
@@ -176,7 +176,7 @@ def _key(kind):
     return digest.digest()
 
 
-def _source(cls):
+def _source(cls: type) -> bytes:
     """Returns the code of a class that a user may have edited.
 
     It is its file, or in a notebook the code of its functions.
@@ -211,7 +211,9 @@ def _form(arrays: Arrays) -> dict[str, Any]:
     return form
 
 
-def _check_agree(first_form, form, number):
+def _check_agree(
+    first_form: Mapping[str, Any], form: Mapping[str, Any], number: int
+) -> None:
     for name in {**first_form, **form}:
         if first_form.get(name) != form.get(name):
             raise InputError(
@@ -260,7 +262,9 @@ def _map_examples(paths: Sequence[Path], folder: Path) -> Examples:
     return Examples(rows=mapped["rows"], are_choices=are_choices, **groups)
 
 
-def _map(file, dtype, shape):
+def _map(
+    file: IO[bytes], dtype: np.dtype, shape: tuple[int, ...]
+) -> np.ndarray:
     file.flush()
     size = file.tell() // (dtype.itemsize * int(np.prod(shape)))
     if not size:
@@ -270,7 +274,7 @@ def _map(file, dtype, shape):
     return np.asarray(np.memmap(file, dtype, "c", shape=(size, *shape)))
 
 
-def _ragged(name: str, mapped: Mapping[str, np.ndarray]):
+def _ragged(name: str, mapped: Arrays) -> tf.RaggedTensor:
     # A tensor in the same memory.
     values = tf.experimental.dlpack.from_dlpack(mapped[name].__dlpack__())
     levels = [_lengths(level, name) for level in range(_MAX_LEVELS)]

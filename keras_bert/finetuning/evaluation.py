@@ -9,6 +9,7 @@ import tensorflow as tf
 from keras_bert.errors import InputError
 from keras_bert.finetuning.batches import evaluation_batches
 from keras_bert.kinds.kind import Answer, Kind
+from keras_bert.kinds.network_calls import Tensors
 from keras_bert.progress import Progress
 from keras_bert.tasks.base import Row
 from keras_bert.training.distribution import require_tensorflow, without_tuning
@@ -98,7 +99,9 @@ class Predictor:
         loss = sum(x / max(weight, 1e-5) for x, weight in sums.values())
         return outputs, float(loss)
 
-    def _outputs_and_sums(self, features, labels, weights):
+    def _outputs_and_sums(
+        self, features: Tensors, labels: Tensors, weights: Tensors
+    ) -> tuple[Tensors, Tensors]:
         outputs = self.model(features, training=False)
         sums = {}
         for name in labels:
@@ -107,5 +110,5 @@ class Predictor:
         return outputs, sums
 
 
-def _of_any_size(spec):
+def _of_any_size(spec: tf.TensorSpec) -> tf.TensorSpec:
     return tf.TensorSpec([None] * spec.shape.rank, spec.dtype)

@@ -2,7 +2,7 @@
 
 import dataclasses
 import html
-from collections.abc import Mapping
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from keras_bert.errors import InputError
 from keras_bert.kinds.kind import Kind
+from keras_bert.kinds.network_calls import Tensors
 from keras_bert.kinds.text_kind import TextKind
 from keras_bert.tasks.base import Row
 from keras_bert.training.distribution import require_tensorflow
@@ -135,7 +136,7 @@ def explain_row(
         label = labels[int(np.argmax(network(features, training=False)[0]))]
     place = labels.index(label) if label is not None else 0
 
-    def score(logits):
+    def score(logits: tf.Tensor) -> tf.Tensor:
         # Labels in a list do not exclude each other.
         if len(labels) < 2 or kind.label_is_list:
             return logits[:, place]
@@ -154,16 +155,18 @@ def explain_row(
     return Explanation(row, label, ends[1], ends[0], tokens, read["truncated"])
 
 
-def _locate(kind, row, features: Mapping[str, tf.Tensor]) -> list[dict]:
+def _locate(
+    kind: TextKind, row: Row, features: Tensors
+) -> list[dict[str, Any]]:
     """Returns the tokens of the texts that the network reads."""
     segments = features["segment_ids"][0].numpy()
-    found: list[dict[str, Any]] = []
+    located: list[dict[str, Any]] = []
     place = 1  # after [CLS]
     for i, field in enumerate(kind.spec.text_fields):
         tokens = kind.tokenizer.tokenize_with_offsets([row[field]])
         length = int(np.sum(segments == i)) - (2 if i == 0 else 1)
         for j, id_ in enumerate(tokens.ids[0].numpy()[:length]):
-            found.append(
+            located.append(
                 {
                     "token": kind.tokenizer.vocab[id_],
                     "field": field,
@@ -173,10 +176,16 @@ def _locate(kind, row, features: Mapping[str, tf.Tensor]) -> list[dict]:
                 }
             )
         place += length + 1
-    return found
+    return located
 
 
-def _integrate(model, features, places, mask_id, score):
+def _integrate(
+    model: keras.Model,
+    features: Tensors,
+    places: Sequence[int],
+    mask_id: int,
+    score: Callable[[tf.Tensor], tf.Tensor],
+) -> tuple[list[float], list[float]]:
     """Returns the attribution of each place, and the first and last score."""
     embed = model.get_layer("embeddings")
     rest = keras.Model(

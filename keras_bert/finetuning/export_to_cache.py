@@ -47,10 +47,10 @@ def export_to_cache(
     """
     if not str(checkpoint).startswith(SCHEME) and find_versions(checkpoint):
         return to_path(checkpoint)
-    found = Checkpoint.of(checkpoint)
+    source = Checkpoint.of(checkpoint)
     name = str(checkpoint).rstrip("/").rpartition("/")[2]
     exported = (
-        Path(cache_dir).expanduser() / f"{name}-{_fingerprint(found.folder)}"
+        Path(cache_dir).expanduser() / f"{name}-{_fingerprint(source.folder)}"
     )
     if not find_versions(exported):
         logging.info("Exporting %s to %s.", checkpoint, exported)
@@ -60,16 +60,16 @@ def export_to_cache(
         from keras_bert.finetuning.by_kind import load_finetuned
         from keras_bert.kinds.spec import has_spec
 
-        if has_spec(found):
+        if has_spec(source):
             load_finetuned(checkpoint).export(exported)
         else:
-            length = found.longest_sequence(found.config)
+            length = source.longest_sequence(source.config)
             config = PretrainedExportConfig(max_seq_length=length)
             export_pretrained(checkpoint, exported, config)
     return exported
 
 
-def _fingerprint(folder):
+def _fingerprint(folder: Path) -> str:
     """Returns a hash of all that an exported model depends on."""
     sources = file_states(_PACKAGE).items()
     used = [

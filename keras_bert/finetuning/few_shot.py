@@ -10,6 +10,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.finetuning.batches import evaluation_batches
 from keras_bert.finetuning.config import FinetuningConfig
@@ -98,7 +99,9 @@ def contrast_and_solve(
     return model, training, history_of(history.rows, model)
 
 
-def _error_of_cosines(labels, vectors, weights):
+def _error_of_cosines(
+    labels: tf.Tensor, vectors: tf.Tensor, weights: tf.Tensor
+) -> tf.Tensor:
     """The cosine of two rows must be 1 if they have one label, or else 0.
 
     The mean squared errors of pairs of one label and of other pairs count the
@@ -125,13 +128,17 @@ class _Contrast(Classification):
     objectives = {_VECTORS: BatchObjective(_error_of_cosines)}
     batches_by_length = False
 
-    def build_model(self, bert_config):
+    def build_model(self, bert_config: BertConfig) -> keras.Model:
         model = super().build_model(bert_config)
         vectors = model.get_layer("classifier_dropout").input
         return keras.Model(model.input, {_VECTORS: vectors}, name=model.name)
 
 
-def _solve(vectors, labels, class_weight=None):
+def _solve(
+    vectors: np.ndarray,
+    labels: np.ndarray,
+    class_weight: Mapping[int, float] | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
     """Returns the kernel [H, L] and the bias [L] of a logistic regression."""
     from sklearn.linear_model import LogisticRegression
 

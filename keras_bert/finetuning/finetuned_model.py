@@ -18,8 +18,8 @@ from keras_bert.finetuning.evaluation import Evaluation, Predictor
 from keras_bert.finetuning.explain import Explanation, explain_row
 from keras_bert.finetuning.export_report import export_with_report
 from keras_bert.finetuning.folder import sidecars, write_model_card
+from keras_bert.finetuning.from_checkpoint import start_from_checkpoint
 from keras_bert.finetuning.task_rows import TaskRows
-from keras_bert.finetuning.task_start import TaskStart, start_from_checkpoint
 from keras_bert.finetuning.training import Start, history_of, train_kind
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import check_is_new
@@ -90,13 +90,17 @@ class FinetunedModel:
         bert_config: BertConfig,
         training: Mapping[str, Any] | None = None,
         *,
-        start: TaskStart | None = None,
+        rows: TaskRows | None = None,
+        start: Start | None = None,
     ):
-        """A model without a network or labels has a `start`."""
-        if start is None:
-            assert kind is not None
-            start = TaskStart(TaskRows(kind.spec), kind.tokenizer)
-        self._model, self._kind, self._start = model, kind, start
+        """A model without a network or labels has `rows` and a `start`."""
+        if kind is not None:
+            rows = rows or TaskRows(kind.spec)
+            tokenizer = kind.tokenizer
+            start = start or Start(bert_config=bert_config, tokenizer=tokenizer)
+        assert rows is not None and start is not None
+        self._model, self._kind = model, kind
+        self._rows, self._start = rows, start
         self.bert_config = bert_config
         self.training = training or {}
 
@@ -134,7 +138,7 @@ class FinetunedModel:
                 "FinetunedModel has no kind; use a class with one, such as "
                 "TextClassifier.from_pretrained, or load_finetuned."
             )
-        kind, bert_config, start = start_from_checkpoint(
+        kind, rows, start = start_from_checkpoint(
             cls.kind_class,
             checkpoint,
             labels=labels,
@@ -145,11 +149,7 @@ class FinetunedModel:
             do_lower_case=do_lower_case,
             new_head=new_head,
         )
-        return cls(None, kind, bert_config, start=start)
-
-    @property
-    def _rows(self) -> TaskRows:
-        return self._start.rows
+        return cls(None, kind, start.bert_config, rows=rows, start=start)
 
     def __repr__(self) -> str:
         spec = self._rows.spec
@@ -175,7 +175,7 @@ class FinetunedModel:
     @property
     def model(self) -> keras.Model:
         if self._model is None:
-            self._model = self._start.build_model(self.kind, self.bert_config)
+            self._model = self._start.build_model(self.kind)
         return self._model
 
     @shown_log()
@@ -262,7 +262,7 @@ class FinetunedModel:
                 folder / "best", self._model, self._kind, self.bert_config
             )
         # Balanced weights follow from the rows of each `fit`.
-        self._start = dataclasses.replace(self._start, rows=TaskRows(spec))
+        self._rows = TaskRows(spec)
         return history_of(history.rows, self._model)
 
     def predict(self, x: Any, *, batch_size: int = 64) -> list[Answer]:
@@ -386,7 +386,7 @@ class FinetunedModel:
 
     def _present_start(self, config: FinetuningConfig, folder: Path) -> Start:
         """Returns what a training starts from; the folder gets the network."""
-        start = self._start.to_train(self.bert_config, config)
+        start = dataclasses.replace(self._start, config=config)
         if self._model is None:
             return start
         self.save(folder)

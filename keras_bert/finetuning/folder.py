@@ -37,8 +37,8 @@ def read_kind(
 ) -> tuple[Kind, BertConfig]:
     """Reads all of a `finetuned_checkpoint` but its weights."""
     bert_config, tokenizer = load_config_and_tokenizer(checkpoint)
-    found = find_spec(checkpoint, bert_config)
-    spec = changed_spec(found, labels, text_fields, settings)
+    spec = find_spec(checkpoint, bert_config)
+    spec = changed_spec(spec, labels, text_fields, settings)
     return build_kind(spec, tokenizer, bert_config), bert_config
 
 
@@ -188,7 +188,7 @@ def name_without_folders(name: Any) -> str | None:
 
 
 def origin_of(
-    checkpoint: Any,
+    checkpoint: Any = None,
     task: str | None = None,
     data: str | None = None,
     teacher: Any = None,

@@ -63,7 +63,7 @@ def label_places(
     )
 
 
-def _reorder(model, kind, places):
+def _reorder(model: keras.Model, kind: Kind, places: list[int]) -> None:
     """Moves the rows of an output layer to the places of their labels."""
     logging.info(
         "The checkpoint has the labels in another order than the task; the "
@@ -89,5 +89,5 @@ def _reorder(model, kind, places):
         weight.assign(values)
 
 
-def _heads(kind):
+def _heads(kind: Kind) -> set[str]:
     return {head.path for head in kind.hub.heads}

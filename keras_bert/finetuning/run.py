@@ -216,7 +216,7 @@ def _settings(
         )
     kind, is_trained = get_kind(task.kind), start.config.num_train_epochs > 0
     of_model: dict[str, Any] = {}
-    needs_model = not is_trained and (kind.head_names or not checkpoint)
+    needs_model = not is_trained and (kind.hub.heads or not checkpoint)
     if needs_model or (checkpoint and has_spec(checkpoint)):
         model = finetuned_checkpoint(checkpoint)
         spec = find_spec(model, start.bert_config)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
@@ -10,10 +10,14 @@ import numpy as np
 from keras_bert.checkpoints.heads import CRF, heads_of, without_heads
 from keras_bert.checkpoints.keras_files import arrays_of, config_of_network
 from keras_bert.checkpoints.resize.checkpoint import write_checkpoint
+from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.io.weight_paths import weights_by_path
 from keras_bert.io.whole_files import check_is_new
 from keras_bert.models.encoder import build_encoder
+
+if TYPE_CHECKING:
+    from keras_bert.kinds.kind import Kind
 
 # Parts of a network that do not say which kind of task it is for.
 _NO_KIND = {"pooler", "masked_lm", "next_sentence", CRF.path}
@@ -114,7 +118,14 @@ def save_pretrained(
     write_checkpoint(output_dir, arrays, config, tokenizer, texts)
 
 
-def _kind(name, tokenizer, config, text_fields, labels, settings):
+def _kind(
+    name: str,
+    tokenizer: Any,
+    config: BertConfig,
+    text_fields: Sequence[str],
+    labels: Sequence[str],
+    settings: Mapping[str, Any],
+) -> "Kind":
     from keras_bert.kinds.fields import check_text_list
     from keras_bert.kinds.kind import TaskSpec
     from keras_bert.kinds.registry import get_kind
@@ -132,29 +143,31 @@ def _kind(name, tokenizer, config, text_fields, labels, settings):
     return build_kind(spec, tokenizer, config)
 
 
-def _kind_of(network):
+def _kind_of(network: keras.Model) -> str:
     """Returns the name of the first kind that has the heads of a network."""
     from keras_bert.kinds.registry import known_kinds
 
     heads = heads_of(arrays_of(network)) - _NO_KIND
     outputs = network.output if isinstance(network.output, dict) else {}
-    found = []
+    kinds = []
     for kind in known_kinds().values():
         own = {head.path for head in kind.hub.heads} - {CRF.path}
         # An embedder needs no output layer.
         if own == heads if own else "embeddings" in outputs:
-            found.append(kind)
-    if not found:
+            kinds.append(kind)
+    if not kinds:
         raise InputError(
             f"The network has {', '.join(sorted(heads)) or 'no output layer'}, "
             "which is the output of no kind of task; leave out text_fields, or "
             "import the file that defines your kind."
         )
     # A kind of the user's own may be a subclass of the one that is meant.
-    return min(found, key=lambda kind: len(kind.__mro__)).name
+    return min(kinds, key=lambda kind: len(kind.__mro__)).name
 
 
-def _check_weights(arrays, expected):
+def _check_weights(
+    arrays: Mapping[str, Any], expected: Mapping[str, Any]
+) -> None:
     """Raises InputError unless a network has just the expected weights."""
     given, wanted = (
         {path: array.shape for path, array in x.items()}
@@ -169,7 +182,9 @@ def _check_weights(arrays, expected):
         )
 
 
-def _check_outputs(network, built, config, kind):
+def _check_outputs(
+    network: keras.Model, built: keras.Model, config: BertConfig, kind: "Kind"
+) -> None:
     """Raises InputError unless both networks compute the same."""
     weights = weights_by_path(network)
     for weight in built.weights:
@@ -198,7 +213,7 @@ def _check_outputs(network, built, config, kind):
         )
 
 
-def _probe(name, rank, config):
+def _probe(name: str, rank: int, config: BertConfig) -> np.ndarray:
     """Returns an input: a row, or two in one example, with some padding."""
     if name in ("cls_positions", "num_windows"):
         # Each row is one sequence, and all rows are windows of one text.

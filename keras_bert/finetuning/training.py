@@ -15,7 +15,11 @@ from absl import logging
 
 from keras_bert.checkpoints import adapters
 from keras_bert.checkpoints.checkpoint import Checkpoint
-from keras_bert.checkpoints.load import load_to_train, load_whole
+from keras_bert.checkpoints.load import (
+    load_checkpoint,
+    load_to_train,
+    load_whole,
+)
 from keras_bert.checkpoints.read import fingerprint_of
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
@@ -25,7 +29,7 @@ from keras_bert.finetuning.config import FinetuningConfig
 from keras_bert.finetuning.distillation import check_distillation, distill
 from keras_bert.finetuning.encoding import encode_rows, encoded_folder
 from keras_bert.finetuning.evaluation import Evaluation
-from keras_bert.finetuning.folder import sidecars
+from keras_bert.finetuning.folder import origin_of, sidecars
 from keras_bert.finetuning.label_order import label_places, load_in_order
 from keras_bert.io.whole_files import whole_folder
 from keras_bert.kinds.examples import Examples
@@ -53,6 +57,7 @@ class Start:
 
     Attributes:
         bert_config: The encoder.
+        tokenizer: The tokenizer of the model.
         config: How it is trained.
         checkpoint: The initial weights, or None.
         teacher: A fine-tuned model whose outputs the network learns, or None.
@@ -62,11 +67,12 @@ class Start:
     """
 
     bert_config: BertConfig
-    config: FinetuningConfig
+    tokenizer: Any = None
+    config: FinetuningConfig = FinetuningConfig()
     checkpoint: str | Path | None = None
     teacher: str | Path | None = None
     new_head: bool = False
-    origin: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    origin: Mapping[str, Any] = dataclasses.field(default_factory=origin_of)
 
     def __post_init__(self) -> None:
         if not self.config.num_train_epochs and (self.teacher or self.new_head):
@@ -94,20 +100,28 @@ class Start:
         spec = dataclasses.replace(kind.spec, settings=settings)
         return build_kind(spec, kind.tokenizer, self.bert_config)
 
-    def initial_network(self, kind: Kind) -> keras.Model:
-        """Returns the network that is trained, with its initial weights."""
-        bert_config, rate = self.bert_config, self.config.dropout_rate
-        if rate is not None:
-            bert_config = dataclasses.replace(
-                bert_config,
-                hidden_dropout_prob=rate,
-                attention_probs_dropout_prob=rate,
-            )
-        model = kind.build_model(bert_config)
+    def build_model(
+        self, kind: Kind, load: Callable[..., None] = load_checkpoint
+    ) -> keras.Model:
+        """Returns the network with its initial weights."""
+        model = kind.build_model(self.bert_config)
         if self.checkpoint:
             checkpoint = Checkpoint.of(self.checkpoint)
             network = kind, checkpoint, self.bert_config, self.new_head
-            load_in_order(load_to_train, model, *network)
+            load_in_order(load, model, *network)
+        return model
+
+    def initial_network(self, kind: Kind) -> keras.Model:
+        """Returns the network that is trained."""
+        start, rate = self, self.config.dropout_rate
+        if rate is not None:
+            bert_config = dataclasses.replace(
+                self.bert_config,
+                hidden_dropout_prob=rate,
+                attention_probs_dropout_prob=rate,
+            )
+            start = dataclasses.replace(self, bert_config=bert_config)
+        model = start.build_model(kind, load_to_train)
         adaptation.adapt(model, self.config)
         return model
 

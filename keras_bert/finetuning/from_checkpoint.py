@@ -5,57 +5,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import keras
-
 from keras_bert.checkpoints.checkpoint import Checkpoint
-from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
-from keras_bert.config import BertConfig
-from keras_bert.finetuning.config import FinetuningConfig
 from keras_bert.finetuning.folder import changed_spec, origin_of
-from keras_bert.finetuning.label_order import label_places, load_in_order
+from keras_bert.finetuning.label_order import label_places
 from keras_bert.finetuning.task_rows import TaskRows
 from keras_bert.finetuning.training import Start
 from keras_bert.kinds.kind import Kind, TaskSpec
 from keras_bert.kinds.spec import build_kind, find_spec, has_spec
-
-
-@dataclasses.dataclass(frozen=True)
-class TaskStart:
-    """A task, and the checkpoint that a model for it starts from.
-
-    Attributes:
-        rows: The task, and how its rows are read.
-        tokenizer: The tokenizer of the model.
-        checkpoint: The initial weights; None if the model came with its own.
-        new_head: Whether the output layer starts from random weights even if
-            the checkpoint has one.
-    """
-
-    rows: TaskRows
-    tokenizer: Any
-    checkpoint: str | Path | None = None
-    new_head: bool = False
-
-    def build_model(self, kind: Kind, bert_config: BertConfig) -> keras.Model:
-        """Returns the network, with the weights of the checkpoint."""
-        assert self.checkpoint
-        model, checkpoint = kind.build_model(bert_config), self.checkpoint
-        network = kind, Checkpoint.of(checkpoint), bert_config, self.new_head
-        load_in_order(load_checkpoint, model, *network)
-        return model
-
-    def to_train(
-        self, bert_config: BertConfig, config: FinetuningConfig
-    ) -> Start:
-        """Returns what a training of the network starts from."""
-        return Start(
-            bert_config=bert_config,
-            config=config,
-            checkpoint=self.checkpoint,
-            new_head=self.new_head,
-            origin=origin_of(self.checkpoint),
-        )
 
 
 def start_from_checkpoint(
@@ -69,7 +26,7 @@ def start_from_checkpoint(
     usual_metrics: tuple[str, ...],
     do_lower_case: bool | None,
     new_head: bool,
-) -> tuple[Kind | None, BertConfig, TaskStart]:
+) -> tuple[Kind | None, TaskRows, Start]:
     """Returns what `FinetunedModel.from_pretrained` makes a model of.
 
     The kind is None as long as its labels are not known. Texts without names
@@ -99,5 +56,11 @@ def start_from_checkpoint(
     if spec.labels or not kind_class.has_labels:
         kind = build_kind(spec, tokenizer, bert_config)
         label_places(kind, pretrained, bert_config, new_head)
-    rows = TaskRows(spec, learned)
-    return kind, bert_config, TaskStart(rows, tokenizer, checkpoint, new_head)
+    start = Start(
+        bert_config=bert_config,
+        tokenizer=tokenizer,
+        checkpoint=checkpoint,
+        new_head=new_head,
+        origin=origin_of(checkpoint),
+    )
+    return kind, TaskRows(spec, learned), start
