@@ -14,6 +14,7 @@ from keras_bert.checkpoints.huggingface import (
     to_huggingface_config,
 )
 from keras_bert.checkpoints.load_tokenizer import resolve_tokenizer_settings
+from keras_bert.checkpoints.names import StoredArray
 from keras_bert.checkpoints.quantized import quantize
 from keras_bert.checkpoints.read import write_safetensors
 from keras_bert.checkpoints.sentence_transformers import write_dense_modules
@@ -97,23 +98,17 @@ def convert_checkpoint(
             f"not of {to}; leave it out."
         )
     whole_files.check_is_new(output_dir)
-    found = Checkpoint.of(checkpoint)
-    config, arrays = found.config, found.arrays
-    texts, dense = {}, {}
+    source = Checkpoint.of(checkpoint)
+    config, arrays = source.config, source.arrays
+    texts: dict[str, str] = {}
+    dense: dict[str, StoredArray] = {}
     if is_embedder:
-        embedding = settings_of(found, config, Embedding, settings or {})
+        embedding = settings_of(source, config, Embedding, settings or {})
         texts = module_files(embedding, config)
-        dense = {p: a for p, a in arrays.items() if p.startswith("dense_")}
-        left_out = heads_of(arrays.keys() - dense.keys()) - {"pooler"}
-        if left_out:
-            logging.warning(
-                "sentence-transformers has no place for %s; they are left out.",
-                ", ".join(sorted(left_out)),
-            )
-        arrays = without_heads(arrays, left_out | heads_of(dense))
+        arrays, dense = _without_modules(arrays)
     # Also asked for Google's format: the kind refuses what neither can hold.
     is_ours = to in ("keras", *_BITS)
-    labels, more = ((), {}) if is_ours else _task_beside(found, config)
+    labels, more = ((), {}) if is_ours else _task_beside(source, config)
     if is_embedder or to == "huggingface":
         arrays, architecture = to_huggingface(arrays)
         if not labels and "classifier.bias" in arrays:
@@ -127,17 +122,14 @@ def convert_checkpoint(
     if to in _BITS:
         arrays = quantize(arrays, bits=_BITS[to])
     if is_ours:
-        texts |= found.task or _task_of_other_library(found, config)
-    vocab_file = found.vocab_file
-    if vocab_file is None:
+        texts |= source.task or _task_of_other_library(source, config)
+    if source.vocab_file is None:
         logging.warning(
-            "%s has no vocab.txt, so %s has none.", found.folder, output_dir
+            "%s has no vocab.txt, so %s has none.", source.folder, output_dir
         )
     else:
-        texts |= _tokenizer_files(
-            found, vocab_file, to, config.max_position_embeddings
-        )
-    if (card := found.folder / CARD).is_file():
+        texts |= _tokenizer_files(source, source.vocab_file, to)
+    if (card := source.folder / CARD).is_file():
         texts[CARD] = card.read_text(encoding="utf-8")
     with whole_files.atomic_path(output_dir) as folder:
         folder.mkdir()
@@ -150,11 +142,26 @@ def convert_checkpoint(
         write_dense_modules(folder, dense)
 
 
+def _without_modules(
+    arrays: Mapping[str, StoredArray],
+) -> tuple[dict[str, StoredArray], dict[str, StoredArray]]:
+    """Returns the network of a text's vector, and the layers behind it."""
+    dense = {p: a for p, a in arrays.items() if p.startswith("dense_")}
+    left_out = heads_of(arrays.keys() - dense.keys()) - {"pooler"}
+    if left_out:
+        logging.warning(
+            "sentence-transformers has no place for %s; they are left out.",
+            ", ".join(sorted(left_out)),
+        )
+    return without_heads(arrays, left_out | heads_of(dense)), dense
+
+
 def _tokenizer_files(
-    checkpoint: Checkpoint, vocab_file: Path, to: str, length: int
+    checkpoint: Checkpoint, vocab_file: Path, to: str
 ) -> dict[str, str]:
     settings = resolve_tokenizer_settings(checkpoint, vocab_file)
     tokenizer = TokenizerBase.from_settings(vocab_file, settings)
+    length = checkpoint.config.max_position_embeddings
     if to == "google_tf1":
         if settings.added_tokens:
             logging.warning(

@@ -74,21 +74,14 @@ def export_finetuned(
     """
     require_tensorflow()
     config = config or ExportConfig()
-    spec = kind.spec
-    check_text_fields(spec.text_fields)
+    check_text_fields(kind.spec.text_fields)
     file_name = MODEL_FILES[config.format]
     in_saved_model = config.format == "saved_model"
     assets = {
         **kind.tokenizer.sidecars(bert_config.max_position_embeddings),
         "bert_config.json": bert_config.to_json(),
     }
-    description = {
-        "kind": spec.kind,
-        "labels": spec.labels,
-        "text_fields": spec.text_fields,
-        "max_seq_length": spec.settings.max_seq_length,
-        **kind.description(),
-    }
+    description = _describe(kind)
     card = finetuned_card(
         export_dir,
         model,
@@ -107,22 +100,12 @@ def export_finetuned(
             assets=assets,
             model_card=card,
         )
-    network = {}
-    for side, tensors in (("inputs", model.input), ("outputs", model.output)):
-        network[side] = {
-            name: {"dtype": x.dtype, "shape": list(x.shape)}
-            for name, x in tensors.items()
-        }
-    description |= {
-        **saved_model.describe_signatures(signatures),
-        "precision": config.precision,
-        "network": network,
-    }
+    description |= saved_model.describe_signatures(signatures)
+    description |= _describe_network(model, config.precision)
+    tokenizer = tokenizer_json(kind.tokenizer, kind.tokenizer.found_in_text())
     assets |= {
-        "tokenizer.json": tokenizer_json(
-            kind.tokenizer, kind.tokenizer.found_in_text()
-        ),
-        "task.json": spec_to_json(spec),
+        "tokenizer.json": tokenizer,
+        "task.json": spec_to_json(kind.spec),
         DESCRIPTION: to_json(description),
     }
     texts = {f"assets/{name}": text for name, text in assets.items()}
@@ -136,6 +119,28 @@ def export_finetuned(
         if config.precision == "float32":
             _check(model, load_network(version.path), kind)
     return version.path
+
+
+def _describe(kind: Kind) -> dict[str, Any]:
+    return {
+        "kind": kind.spec.kind,
+        "labels": kind.spec.labels,
+        "text_fields": kind.spec.text_fields,
+        "max_seq_length": kind.spec.settings.max_seq_length,
+        **kind.description(),
+    }
+
+
+def _describe_network(model: keras.Model, precision: str) -> dict[str, Any]:
+    sides = {"inputs": model.input, "outputs": model.output}
+    network = {
+        side: {
+            name: {"dtype": x.dtype, "shape": list(x.shape)}
+            for name, x in tensors.items()
+        }
+        for side, tensors in sides.items()
+    }
+    return {"precision": precision, "network": network}
 
 
 def _inputs(

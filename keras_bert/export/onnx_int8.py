@@ -110,9 +110,8 @@ def quantize(network: Any) -> Any:
         graph.ClearField(field)
         getattr(graph, field).extend(values)
     network.opset_import.append(onnx.helper.make_opsetid("int8", 1))
-    network.functions.extend(
-        map(onnx.parser.parse_function, _FUNCTIONS.strip().split("\n\n"))
-    )
+    functions = _FUNCTIONS.strip().split("\n\n")
+    network.functions.extend(map(onnx.parser.parse_function, functions))
     network = import_engine("onnx.inliner").inline_local_functions(network)
     del network.opset_import[-1]  # no function is left
     return network

@@ -17,6 +17,7 @@ from keras_bert.kinds.network_calls import call_on_texts
 from keras_bert.kinds.signatures import Signature, id_signature, one_graph
 from keras_bert.kinds.spec import find_spec, has_spec
 from keras_bert.layers.sequences import SequencePooling
+from keras_bert.text.packing import BertPreprocessor
 
 _TEXT = tf.TensorSpec([None], tf.string, "text")
 
@@ -69,49 +70,27 @@ def export_pretrained(
     """
     config = config or PretrainedExportConfig()
     source = Checkpoint.of(checkpoint)
-    if (
-        has_spec(source)
-        and find_spec(source, source.config).kind == "embedding"
-    ):
-        raise InputError(
-            f"{source.folder} is a model of the kind embedding; export it with "
-            "load_finetuned(folder).export(export_dir)."
-        )
-    if config.pooling == "pooled" and "pooler" not in source.heads:
+    _check_is_encoder(source)
+    has_pooler = "pooler" in source.heads
+    if config.pooling == "pooled" and not has_pooler:
         raise InputError(
             f"{checkpoint} has no pooler, so there is no vector 'pooled'; "
             "choose mean or cls."
         )
     loaded = load_pretrained(source, max_seq_length=config.max_seq_length)
-    encoder, preprocessor = loaded.encoder, loaded.preprocessor
-    tokenizer, bert_config = loaded.tokenizer, loaded.config
-    length = preprocessor.max_seq_length
-    has_pooler = "pooler" in source.heads
+    encoder, bert_config = loaded.encoder, loaded.config
+    length = loaded.preprocessor.max_seq_length
     vectors = _build_vectors(encoder, has_pooler, config.normalize)
-    tracked = [encoder, vectors, preprocessor]
-    call = call_on_texts(vectors)
-
-    def embed(text: tf.Tensor) -> dict[str, tf.Tensor]:
-        packed = preprocessor.pack(text)
-        return call(packed.features) | packed.truncation_info()
-
-    embed = one_graph(embed, [_TEXT])
-
-    def answer(text: tf.Tensor) -> dict[str, tf.Tensor]:
-        outputs = embed(text)
-        truncation_info = {x: outputs[x] for x in ("truncated", "num_tokens")}
-        return {"embedding": outputs[config.pooling]} | truncation_info
-
+    tracked = [encoder, vectors, loaded.preprocessor]
     signatures = {
-        "serving_default": Signature(answer, [_TEXT]),
-        "embed": Signature(embed, [_TEXT]),
+        **_embed_signatures(vectors, loaded.preprocessor, config.pooling),
         "serve_ids": id_signature(encoder),
     }
     if "masked_lm" in source.heads:
         filler = load_mask_filler(source, max_seq_length=length)
         tracked.append(filler.model)
         signatures["fill_mask"] = Signature(filler.__call__, [_TEXT])
-    sidecars = tokenizer.sidecars(bert_config.max_position_embeddings)
+    sidecars = loaded.tokenizer.sidecars(bert_config.max_position_embeddings)
     return export_saved_model(
         export_dir,
         signatures,
@@ -134,12 +113,45 @@ def export_pretrained(
                     "checkpoint": Path(str(checkpoint)).name,
                 },
                 "Network": network_section(
-                    encoder, bert_config, tokenizer, length
+                    encoder, bert_config, loaded.tokenizer, length
                 ),
             },
             {"checkpoint": checkpoint},
         ),
     )
+
+
+def _check_is_encoder(source: Checkpoint) -> None:
+    if (
+        has_spec(source)
+        and find_spec(source, source.config).kind == "embedding"
+    ):
+        raise InputError(
+            f"{source.folder} is a model of the kind embedding; export it with "
+            "load_finetuned(folder).export(export_dir)."
+        )
+
+
+def _embed_signatures(
+    vectors: keras.Model, preprocessor: BertPreprocessor, pooling: str
+) -> dict[str, Signature]:
+    call = call_on_texts(vectors)
+
+    def embed(text: tf.Tensor) -> dict[str, tf.Tensor]:
+        packed = preprocessor.pack(text)
+        return call(packed.features) | packed.truncation_info()
+
+    embed = one_graph(embed, [_TEXT])
+
+    def answer(text: tf.Tensor) -> dict[str, tf.Tensor]:
+        outputs = embed(text)
+        truncation_info = {x: outputs[x] for x in ("truncated", "num_tokens")}
+        return {"embedding": outputs[pooling]} | truncation_info
+
+    return {
+        "serving_default": Signature(answer, [_TEXT]),
+        "embed": Signature(embed, [_TEXT]),
+    }
 
 
 def _build_vectors(

@@ -3,8 +3,9 @@
 import functools
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from absl import logging
 
@@ -100,7 +101,7 @@ def predict_files_with_beam(
     return _sum(result.metrics().query(errors)["counters"])
 
 
-def _sum(counters):
+def _sum(counters: Iterable[Any]) -> int:
     """Adds up what a runner reports; some report only what was attempted."""
     counts = [
         counter.attempted if counter.committed is None else counter.committed
@@ -128,12 +129,12 @@ def _answer(
 
 
 @functools.lru_cache(1)
-def _load(folder, signature):
+def _load(folder: str, signature: str) -> ServedModel:
     """Loads a model once for each process, whatever its number of threads."""
     return ServedModel(folder, signature)
 
 
-def _split_name(output_file):
+def _split_name(output_file: str) -> tuple[str, str]:
     """Splits out/a.jsonl.gz into out/a and .jsonl.gz."""
     end = ".gz" if output_file.endswith(".gz") else ""
     prefix, suffix = os.path.splitext(output_file.removesuffix(".gz"))

@@ -17,8 +17,9 @@ from keras_bert.predict.function import Spec
 if TYPE_CHECKING:
     import tensorflow as tf
 
-# Takes and returns arrays by name.
-Run = Callable[[dict[str, np.ndarray]], Mapping[str, np.ndarray]]
+# By name.
+Arrays = Mapping[str, np.ndarray]
+Run = Callable[[Arrays], Arrays]
 
 
 @dataclasses.dataclass
@@ -53,7 +54,7 @@ class Network:
             outputs[name].set_shape(spec.shape)
         return outputs
 
-    def _compute(self, *arrays):
+    def _compute(self, *arrays: np.ndarray) -> list[np.ndarray]:
         outputs = self.run(dict(zip(self.input, arrays, strict=True)))
         return [outputs[name] for name in self.output]
 
@@ -77,7 +78,7 @@ def load_network(version: Path) -> Network:
     return Network(run, _to_specs(sides["inputs"]), _to_specs(sides["outputs"]))
 
 
-def _to_specs(described):
+def _to_specs(described: Mapping[str, Any]) -> dict[str, Spec]:
     return {
         name: Spec(np.dtype(x["dtype"]), tuple(x["shape"]))
         for name, x in described.items()
@@ -105,7 +106,7 @@ def _load_litert(file: Path, precision: str) -> Run:
     serve = interpreter.get_signature_runner("serving_default")
     lock = threading.Lock()  # calls share the buffers of the interpreter
 
-    def run(arrays):
+    def run(arrays: Arrays) -> Arrays:
         with lock:
             return serve(**arrays)
 
@@ -148,24 +149,24 @@ def _load_openvino(file: Path, precision: str) -> Run:
     request = compiled.create_infer_request()
     lock = threading.Lock()  # calls share the buffers of the request
 
-    def run(arrays):
+    def run(arrays: Arrays) -> Arrays:
         with lock:
-            found = request.infer(arrays, share_inputs=True)
+            outputs = request.infer(arrays, share_inputs=True)
             # An output may also have the name of the operation.
             return {
                 name: array
-                for output, array in found.items()
+                for output, array in outputs.items()
                 for name in output.names
             }
 
     return run
 
 
-def _damaged(file, what):
+def _damaged(file: Path, what: str) -> InputError:
     return InputError(f"{file} is not {what}; export the model again.")
 
 
-def _num_threads():
+def _num_threads() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1  # macOS and Windows

@@ -6,8 +6,10 @@ They answer as the SavedModel of the same model does, for every kind of task.
 from pathlib import Path
 from typing import Any
 
+import tensorflow as tf
+
 from keras_bert.config import BertConfig
-from keras_bert.kinds.signatures import one_graph
+from keras_bert.kinds.signatures import Signature, one_graph
 from keras_bert.kinds.spec import build_kind, read_spec
 from keras_bert.predict.function import Function
 from keras_bert.predict.network import load_network
@@ -31,17 +33,16 @@ def load(version: Path, signature: str | None = None) -> dict[str, Function]:
     }
 
 
-def _function(signature):
+def _function(signature: Signature) -> Function:
     names = [spec.name for spec in signature.inputs]
-    graph = one_graph(signature.function, signature.inputs)
-    graph = graph.get_concrete_function()
+    traced: Any = one_graph(signature.function, signature.inputs)
+    graph = traced.get_concrete_function()
     inputs = {spec.name: to_spec(spec) for spec in signature.inputs}
     outputs = {name: to_spec(x) for name, x in graph.structured_outputs.items()}
 
-    def serve(**texts):
+    def serve(**texts: tf.Tensor) -> dict[str, tf.Tensor]:
         return graph(*(texts[name] for name in names))
 
-    def call(columns):
-        return ask(serve, columns, names)
-
-    return Function.of_network(call, inputs, outputs)
+    return Function.of_network(
+        lambda columns: ask(serve, columns, names), inputs, outputs
+    )

@@ -6,15 +6,17 @@ The package `tokenizers` finds the ids. The kinds are those of
 
 import functools
 import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from keras_bert.errors import InputError
 from keras_bert.kinds.answers import ANSWERS
 from keras_bert.kinds.call_sizes import fits_a_call
-from keras_bert.predict.function import Function, Spec
-from keras_bert.predict.network import load_network
+from keras_bert.predict.function import Columns, Function, Spec
+from keras_bert.predict.network import Network, load_network
 from keras_bert.predict.versions import read_description
 from keras_bert.text.without_tensorflow import (
     ListPreprocessor,
@@ -40,20 +42,22 @@ def load(
         call = functools.partial(answer, name, list(ranks))
         # The outputs differ by kind, and the first call takes longer.
         text = np.array(b"warm up", object)
-        found = call(
+        answers = call(
             {x: text.reshape((1,) * rank) for x, rank in ranks.items()}
         )
         has_lists = 2 in ranks.values()  # as many scores as endings
         inputs = {x: Spec(text.dtype, (None,) * y) for x, y in ranks.items()}
         outputs = {}
-        for x, array in found.items():
+        for x, array in answers.items():
             sizes = [None if has_lists else n for n in array.shape[1:]]
             outputs[x] = Spec(array.dtype, (None, *sizes))
         functions[name] = Function.of_network(call, inputs, outputs)
     return functions
 
 
-def _answerer(version, tokenizer):
+def _answerer(
+    version: Path, tokenizer: ListTokenizer | None
+) -> Callable[[str, list[str], Columns], dict[str, np.ndarray]]:
     """Returns a function of a signature, its inputs in order, and columns."""
     assets = version / "assets"
     task = json.loads((assets / "task.json").read_text("utf-8"))
@@ -71,7 +75,9 @@ def _answerer(version, tokenizer):
     preprocessor = ListPreprocessor(tokenizer, settings["max_seq_length"])
     network = load_network(version)
 
-    def answer(signature, inputs, columns):
+    def answer(
+        signature: str, inputs: list[str], columns: Columns
+    ) -> dict[str, np.ndarray]:
         texts = [_decoded(columns[name]) for name in inputs]
         if signature == "similarity":
             texts = [np.stack(texts, axis=1)]  # [B, 2]
@@ -83,7 +89,7 @@ def _answerer(version, tokenizer):
         ]
         texts[0] = _prompt(settings, signature) + texts[0]
         packed, truncated = preprocessor.pack(*(x.tolist() for x in texts))
-        rows = np.empty(len(packed), object)
+        rows: np.ndarray = np.empty(len(packed), object)
         rows[:] = packed
         rows = rows.reshape(len(columns[inputs[0]]), -1)  # [B, C]
         sizes = np.vectorize(len, otypes=["int32"])(rows)
@@ -97,14 +103,16 @@ def _answerer(version, tokenizer):
     return answer
 
 
-def _prompt(settings, signature):
+def _prompt(settings: Mapping[str, Any], signature: str) -> str:
     name = signature.removeprefix("embed_")
     if name == signature:
         name = settings.get("default_prompt_name", "")
     return json.loads(settings.get("prompts") or "{}").get(name, "")
 
 
-def _in_pieces(network, rows, lengths):
+def _in_pieces(
+    network: Network, rows: np.ndarray, lengths: np.ndarray
+) -> dict[str, np.ndarray]:
     """Packed texts [B, C], the longest of each -> outputs [B, ...]."""
     order = np.argsort(-lengths, kind="stable")
     sizes = lengths[order] * rows.shape[1]
@@ -123,9 +131,9 @@ def _in_pieces(network, rows, lengths):
     }
 
 
-def _features(network, rows):
+def _features(network: Network, rows: np.ndarray) -> dict[str, np.ndarray]:
     """Packed texts [B, C] -> the inputs of the network, one text in a row."""
-    features = pad_rows(rows.ravel())
+    features = pad_rows(rows.ravel().tolist())
     if network.input["input_ids"].rank == 2:
         return features
     features = {

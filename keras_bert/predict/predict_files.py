@@ -2,7 +2,7 @@
 
 import hashlib
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from keras_bert.io.folders import local_copy
 from keras_bert.io.input_files import check_is_no_input, expand_globs
 from keras_bert.io.resumable_file import ResumableFile
 from keras_bert.predict import request_lines
+from keras_bert.predict.request_lines import RequestLine
 from keras_bert.predict.served_model import ServedModel
 from keras_bert.progress import Progress
 
@@ -99,28 +100,34 @@ def predict_lines(
     return _predict(model, signature, _numbered(lines), output_file)
 
 
-def _numbered(lines):
+def _numbered(lines: Iterable[str]) -> Iterator[RequestLine]:
     for number, text in enumerate(lines, 1):
         if not isinstance(text, str):
             raise _not_lines(text)
-        yield request_lines.RequestLine(text.rstrip("\r\n"), number)
+        yield RequestLine(text.rstrip("\r\n"), number)
 
 
-def _not_lines(given):
+def _not_lines(given: Any) -> InputError:
     return InputError(
         f"The lines must be a list of strings, not {given!r:.100}; write the "
         "fields of a line as a JSON object, or with tabs between them."
     )
 
 
-def _predict(model, signature, lines, output_file, num_lines=None) -> int:
-    output: Any = _StandardOutput()
-    if output_file:
-        output = ResumableFile(output_file)
+def _predict(
+    model: ServedModel,
+    signature: str,
+    lines: Iterable[RequestLine],
+    output_file: str | Path | None,
+    num_lines: int | None = None,
+) -> int:
+    output: Any = (
+        ResumableFile(output_file) if output_file else _StandardOutput()
+    )
     folder = local_copy(model.folder)
     run = {"model": _fingerprint(folder), "signature": signature}
     none = {"num_lines": 0, "num_errors": 0, "digest": ""}
-    state = output.state or run | none
+    state: dict[str, Any] = output.state or {**run, **none}
     chunks = request_lines.cut_chunks(lines, LINES_PER_CHUNK)
     request_lines.skip_chunks(chunks, output, run)
     done = state["num_lines"]
@@ -147,15 +154,15 @@ class _StandardOutput:
 
     state = None
 
-    def append(self, text, state):
+    def append(self, text: str, state: dict[str, Any]) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
 
-    def finish(self):
+    def finish(self) -> None:
         pass
 
 
-def _fingerprint(folder):
+def _fingerprint(folder: Path) -> str:
     """Returns a hash of the files of a version.
 
     The variables of a SavedModel can be large. They need not be read: each

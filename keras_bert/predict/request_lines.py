@@ -99,8 +99,8 @@ def answer_lines(
             file = {"file": line.file} if line.file else {}
             answers[place] = file | {"line": line.number, "error": str(error)}
     num_errors = len(answers)
-    found = model.answer(list(requests.values()))
-    for (place, request), answer in zip(requests.items(), found, strict=True):
+    given = model.answer(list(requests.values()))
+    for (place, request), answer in zip(requests.items(), given, strict=True):
         answers[place] = with_answer(request, answer)
     return [answers[place] for place in range(len(lines))], num_errors
 
@@ -209,7 +209,7 @@ def count_lines(files: Sequence[str], inputs: Sequence[str]) -> int | None:
     return sum(1 for _ in read_request_files(files, inputs))
 
 
-def _is_header(text, inputs, file):
+def _is_header(text: str, inputs: Sequence[str], file: str) -> bool:
     """Returns whether a first line is a header, or raises InputError."""
     if set(inputs) <= set(text.split("\t")):
         return True

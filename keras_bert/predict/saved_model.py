@@ -2,8 +2,9 @@
 
 import contextlib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -49,15 +50,15 @@ def load_saved_model(folder: Path) -> dict[str, Function]:
     }
 
 
-def _function(model, signature, definition):
+def _function(model: Any, signature: str, definition: Any) -> Function:
     function = model.signatures[signature]
     inputs = _to_specs(function.structured_input_signature[1])
     outputs = _to_specs(function.structured_outputs)
 
-    def call(columns):
+    def call(columns: Columns) -> dict[str, np.ndarray]:
         # Variables live only as long as the model.
-        found = ask(model.signatures[signature], columns, inputs)
-        return {name: found[name] for name in outputs}
+        arrays = ask(model.signatures[signature], columns, inputs)
+        return {name: arrays[name] for name in outputs}
 
     shown = json_format.MessageToDict(
         definition,
@@ -67,7 +68,7 @@ def _function(model, signature, definition):
     return Function(call, inputs, outputs, shown)
 
 
-def _to_specs(tensors):
+def _to_specs(tensors: Mapping[str, tf.TensorSpec]) -> dict[str, Spec]:
     return {name: to_spec(x) for name, x in sorted(tensors.items())}
 
 
@@ -96,7 +97,9 @@ def ask(
         raise _unreadable(error) from error
 
 
-def _unreadable(error):
+def _unreadable(
+    error: UnicodeDecodeError | tf.errors.OpError,
+) -> InputError:
     if isinstance(error, UnicodeDecodeError):
         # Python could not read TensorFlow's message, which quotes an input.
         return InputError(

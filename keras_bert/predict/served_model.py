@@ -120,8 +120,8 @@ class ServedModel:
         ]
         answers: dict[int, dict] = {}
         for call in _calls(checked):
-            found = self._answer([checked[i] for i in call])
-            answers |= zip(call, found, strict=True)
+            part = self._answer([checked[i] for i in call])
+            answers |= zip(call, part, strict=True)
         return [answers[i] for i in range(len(checked))]
 
     @property
@@ -135,7 +135,7 @@ class ServedModel:
         """Returns whether an input is a list of strings."""
         return self._ranks[name] == 2
 
-    def _answer(self, requests):
+    def _answer(self, requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
         columns = {
             name: _to_bytes([_full(request[name]) for request in requests])
             for name in self.inputs
@@ -150,7 +150,7 @@ class ServedModel:
             for i in range(len(requests))
         ]
 
-    def _nested(self, flat):
+    def _nested(self, flat: Mapping[str, Any]) -> dict[str, Any]:
         answer: dict[str, Any] = {}
         groups: dict[str, dict] = {}
         for name, value in flat.items():
@@ -165,8 +165,8 @@ class ServedModel:
             answer[name] = value
         for group, fields in groups.items():
             rows = zip(*fields.values(), strict=True)
-            found = [dict(zip(fields, row, strict=True)) for row in rows]
-            answer[group] = [x for x in found if not _is_padding(x)]
+            items = (dict(zip(fields, row, strict=True)) for row in rows)
+            answer[group] = [x for x in items if not _is_padding(x)]
         return answer
 
 
@@ -193,7 +193,7 @@ def find_model(
     return folder, values
 
 
-def _is_padding(fields):
+def _is_padding(fields: Mapping[str, Any]) -> bool:
     """Returns whether all strings of an object are empty."""
     values = [v[0] if isinstance(v, list) else v for v in fields.values()]
     return not any(value for value in values if isinstance(value, str))
@@ -242,7 +242,7 @@ def _calls(requests: Sequence[Mapping[str, Any]]) -> Iterator[list[int]]:
         yield call
 
 
-def _full(value):
+def _full(value: str | Sequence[str]) -> str | list[str]:
     """Returns a value without an empty string at the end of a list.
 
     It would be padding. A space has no token either.
@@ -252,12 +252,12 @@ def _full(value):
     return [*value[:-1], value[-1] or " "]
 
 
-def _to_bytes(texts):
+def _to_bytes(texts: list) -> np.ndarray:
     """Returns an array of strings, or of lists of strings."""
     return np.frompyfunc(str.encode, 1, 1)(np.array(texts, object))
 
 
-def _to_lists(array):
+def _to_lists(array: np.ndarray) -> list:
     if array.dtype == object:
         array = np.char.decode(array.astype(bytes), "utf-8")
     return array.tolist()

@@ -62,10 +62,10 @@ def new_version(
     """
     model_dir = to_path(model_dir)
     for folder in find_versions(model_dir).values():
-        if (found := format_of(folder)) != model_format:
+        if (present := format_of(folder)) != model_format:
             raise InputError(
-                f"{model_dir} has versions of the format {found}; give another "
-                f"folder for the format {model_format}."
+                f"{model_dir} has versions of the format {present}; give "
+                f"another folder for the format {model_format}."
             )
     if is_remote(model_dir):
         parent, publish = None, _upload
@@ -131,7 +131,7 @@ def read_description(version: Path) -> dict[str, Any]:
     return read_json(version / "assets" / DESCRIPTION, is_needed=False)
 
 
-def _upload(source, target):
+def _upload(source: Path, target: Path) -> bool:
     with write_error_named(target):
         is_free = folders.claim_folder(target)
         if is_free:
@@ -139,7 +139,7 @@ def _upload(source, target):
         return is_free
 
 
-def _rename(source, target):
+def _rename(source: Path, target: Path) -> bool:
     """Returns whether the name was free."""
     if target.exists():
         return False

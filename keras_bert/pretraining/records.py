@@ -25,7 +25,7 @@ import shutil
 import struct
 import tempfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +60,8 @@ class RecordFiles:
         Raises InputError if a file is not a TFRecord file.
         """
         self._files = files
-        self._sources, self._places = [], []
+        self._sources: list[Any] = []
+        self._places: list[np.ndarray] = []
         for file in files:
             path = to_path(file)
             if path.is_dir():
@@ -71,7 +72,9 @@ class RecordFiles:
             if _is_compressed(path):
                 path = _unpacked(path)
                 places = make_index(path, name=file)
-            elif (places := _load_index(path)) is None:
+            elif (index := _load_index(path)) is not None:
+                places = index
+            else:
                 places = make_index(path)
                 save_index(path, places)
             self._sources.append(path)
@@ -107,8 +110,8 @@ class RecordFiles:
                     contents[i] = os.pread(source, end - begin, begin)
         for store, ranges in of_stores.items():
             numbers_read, *where = map(list, zip(*ranges, strict=True))
-            found = store.cat_ranges(*where, on_error="raise")
-            for i, content in zip(numbers_read, found, strict=True):
+            read = store.cat_ranges(*where, on_error="raise")
+            for i, content in zip(numbers_read, read, strict=True):
                 contents[i] = content
         records = []
         for content, number, file in zip(contents, numbers, files, strict=True):
@@ -149,7 +152,7 @@ class ShuffledOrder:
                 records[chosen] = shuffled[places[chosen] - begin]
         return records, epochs
 
-    def _draw_epoch(self, epoch):
+    def _draw_epoch(self, epoch: int) -> tuple[np.ndarray, np.ndarray]:
         """The order of the blocks, and the end of each window."""
         num_blocks = -(-self._size // _BLOCK)
         blocks = _generator(*self._seed, epoch).permutation(num_blocks)
@@ -157,7 +160,7 @@ class ShuffledOrder:
         windows = np.arange(0, num_blocks, _WINDOW)
         return blocks, np.cumsum(np.add.reduceat(sizes, windows))
 
-    def _draw_window(self, epoch, window):
+    def _draw_window(self, epoch: int, window: int) -> np.ndarray:
         blocks, _ = self._epoch(epoch)
         blocks = blocks[window * _WINDOW : (window + 1) * _WINDOW, None]
         records = (blocks * _BLOCK + np.arange(_BLOCK)).ravel()
@@ -199,7 +202,7 @@ def save_index(path: Path, places: np.ndarray) -> None:
         np.save(file, np.concatenate([_file_stamp(path), places]))
 
 
-def _load_index(path):
+def _load_index(path: Path) -> np.ndarray | None:
     """Returns the saved index; None if there is none of the file as it is."""
     saved = _index_path(path)
     try:
@@ -215,25 +218,25 @@ def _load_index(path):
     return table[2:] if is_of_file else None
 
 
-def _index_path(path):
+def _index_path(path: Path) -> Path:
     return path.with_name(f".{path.name}.index.npy")
 
 
-def _file_stamp(path):
+def _file_stamp(path: Path) -> np.ndarray:
     """Returns the first two rows of an index: what the file was like."""
     stat = path.stat()
     # Earlier versions wrote there how many records were left out.
     return np.array([(stat.st_size, int(stat.st_mtime * 1000)), (0, 0)])
 
 
-def _is_sound(content):
+def _is_sound(content: bytes) -> bool:
     """Returns whether bytes end with their masked CRC-32C, as TensorFlow's."""
     crc = google_crc32c.value(content[: -_CHECKSUM.size])
     masked = (crc >> 15 | crc << 17) + 0xA282EAD8
     return content[-_CHECKSUM.size :] == _CHECKSUM.pack(masked & 0xFFFFFFFF)
 
 
-def _damage_error(path, number):
+def _damage_error(path: str | Path, number: int) -> InputError:
     """Returns the error for the first damaged record, numbered from 1."""
     if number == 1:
         return InputError(
@@ -246,7 +249,7 @@ def _damage_error(path, number):
     )
 
 
-def _is_compressed(path):
+def _is_compressed(path: Any) -> bool:
     if is_remote(path):  # to open it would fetch megabytes
         is_long = path.stat().st_size >= len(_GZIP)
         return is_long and path.fs.cat_file(path.path, 0, 3) == _GZIP
@@ -254,7 +257,7 @@ def _is_compressed(path):
         return file.read(len(_GZIP)) == _GZIP
 
 
-def _unpacked(path):
+def _unpacked(path: Path) -> Path:
     """Unpacks a file to a temporary one, which is deleted at the end."""
     logging.warning(
         f"{path} is compressed, so it is unpacked before the first step of "
@@ -273,11 +276,11 @@ def _unpacked(path):
     return Path(name)
 
 
-def _groups(values):
+def _groups(values: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
     """Yields each value and its places."""
     for value in np.unique(values):
         yield int(value), np.flatnonzero(values == value)
 
 
-def _generator(*seed):
+def _generator(*seed: int) -> np.random.Generator:
     return np.random.default_rng(seed)

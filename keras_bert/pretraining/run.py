@@ -28,7 +28,11 @@ from keras_bert.progress import shown_log
 from keras_bert.text.masking import MaskedLMMasker
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.tokenizer_settings import TokenizerSettings
-from keras_bert.training.distribution import get_strategy, is_chief
+from keras_bert.training.distribution import (
+    BatchShard,
+    get_strategy,
+    is_chief,
+)
 from keras_bert.training.fingerprint import Fingerprint, digest_of
 from keras_bert.training.losses import accuracy, cross_entropy
 from keras_bert.training.objectives import Objective
@@ -111,9 +115,9 @@ def pretrain(
     config = PretrainingConfig.checked(config)
     check_output_dir(output_dir)
     if checkpoint:
-        found = Checkpoint.of(checkpoint)
-        bert_config = bert_config or found.config
-        vocab_file = vocab_file or found.vocab_file
+        start = Checkpoint.of(checkpoint)
+        bert_config = bert_config or start.config
+        vocab_file = vocab_file or start.vocab_file
     if bert_config is None:
         raise InputError("Give a bert_config or a checkpoint.")
     _check(config, bert_config, checkpoint)
@@ -124,49 +128,45 @@ def pretrain(
     sidecars = {"bert_config.json": bert_config.to_json()}
     tokenizer = None
     if vocab_file:
-        settings = _tokenizer_settings(
-            config, [*files, *held_out_files], checkpoint, vocab_file
-        )
-        tokenizer = BertTokenizer.from_settings(vocab_file, settings)
-        bert_config.check_vocab_size(tokenizer.vocab_size, vocab_file)
-        files_to_records.check_vocab_of_records(
-            [*files, *held_out_files], tokenizer.vocab, vocab_file
+        tokenizer = _load_tokenizer(
+            files + held_out_files, bert_config, config, checkpoint, vocab_file
         )
         sidecars |= tokenizer.sidecars(bert_config.max_position_embeddings)
     records = _open(files, config, tokenizer)
-    held_out = held_out_files and _open(held_out_files, config, tokenizer)
-    vocab_size = bert_config.vocab_size
-    with (
-        records.errors_named(vocab_size),
-        (held_out or records).errors_named(vocab_size),
-    ):
-        trained = train(
+    held_out = (
+        _open(held_out_files, config, tokenizer) if held_out_files else None
+    )
+    digests = {
+        "training records": _digest_of_files(files),
+        "held-out records": _digest_of_files(held_out_files),
+        "initial weights": fingerprint_of(checkpoint) if checkpoint else "",
+        **{name: digest_of(text) for name, text in sidecars.items()},
+    }
+    size = bert_config.vocab_size
+    with records.errors_named(size), (held_out or records).errors_named(size):
+        metrics = train(
             _setup(bert_config, config, checkpoint),
             _plan(records, held_out, bert_config, config, checkpoint),
             RunFolder(
                 output_dir=output_dir,
                 strategy=strategy,
                 sidecars=sidecars,
-                fingerprint=_fingerprint(
-                    config, files, held_out_files, sidecars, checkpoint
-                ),
+                fingerprint=Fingerprint(config.fixed_settings(), digests),
                 starts_over=overwrite_output_dir,
             ),
             config,
             callbacks,
-        )
-    metrics = trained.history.last
+        ).history.last
     if is_chief(strategy):
-        write_json(to_path(output_dir) / "eval_results.json", metrics)
-        settings = dataclasses.asdict(bert_config) | dataclasses.asdict(config)
-        sections = {"Settings": settings, "Figures": metrics}
-        origin = {"checkpoint": checkpoint}
-        card = model_card(output_dir, "fill-mask", sections, origin)
-        write_card(Checkpoint.of(output_dir).folder, card)
+        _write_results(output_dir, metrics, bert_config, config, checkpoint)
     return metrics
 
 
-def _check(config, bert_config, checkpoint):
+def _check(
+    config: PretrainingConfig,
+    bert_config: BertConfig,
+    checkpoint: str | Path | None,
+) -> None:
     if config.init_moments and not checkpoint:
         raise InputError(
             "init_moments takes over the optimizer of a checkpoint; give a "
@@ -181,7 +181,11 @@ def _check(config, bert_config, checkpoint):
         )
 
 
-def _open(files, config, tokenizer):
+def _open(
+    files: list[str],
+    config: PretrainingConfig,
+    tokenizer: BertTokenizer | None,
+) -> files_to_records.PretrainingRecords:
     """Returns records; the tokenizer masks records without masks."""
     drawer = tokenizer and InstanceDrawer(
         tokenizer,
@@ -197,7 +201,7 @@ def _open(files, config, tokenizer):
     )
 
 
-def _objectives(config):
+def _objectives(config: PretrainingConfig) -> dict[str, Objective]:
     metrics = {"accuracy": accuracy}
     objectives = {
         "masked_lm": Objective(cross_entropy, metrics, {"perplexity": tf.exp})
@@ -207,8 +211,12 @@ def _objectives(config):
     return objectives
 
 
-def _setup(bert_config, config, checkpoint):
-    def build_model():
+def _setup(
+    bert_config: BertConfig,
+    config: PretrainingConfig,
+    checkpoint: str | Path | None,
+) -> TrainingSetup:
+    def build_model() -> keras.Model:
         model = build_pretraining_model(
             bert_config,
             next_sentence=config.next_sentence,
@@ -227,12 +235,18 @@ def _setup(bert_config, config, checkpoint):
             num_labels=2 if config.next_sentence else 0,
         ),
         init_moments=Checkpoint.of(checkpoint).folder
-        if config.init_moments
+        if checkpoint and config.init_moments
         else None,
     )
 
 
-def _plan(records, held_out, bert_config, config, checkpoint):
+def _plan(
+    records: files_to_records.PretrainingRecords,
+    held_out: files_to_records.PretrainingRecords | None,
+    bert_config: BertConfig,
+    config: PretrainingConfig,
+    checkpoint: str | Path | None,
+) -> TrainingPlan:
     batches = functools.partial(
         pretraining_batches,
         vocab_size=bert_config.vocab_size,
@@ -240,7 +254,7 @@ def _plan(records, held_out, bert_config, config, checkpoint):
         packed=config.pack_sequences,
     )
 
-    def train_batches(step, share):
+    def train_batches(step: int, share: BatchShard) -> tf.data.Dataset:
         return batches(
             records.batches(
                 config.train_batch_size,
@@ -250,7 +264,8 @@ def _plan(records, held_out, bert_config, config, checkpoint):
             )
         )
 
-    def held_out_batches(share):
+    def held_out_batches(share: BatchShard) -> tf.data.Dataset:
+        assert held_out
         return batches(held_out.batches(config.eval_batch_size, share))
 
     return TrainingPlan(
@@ -262,19 +277,22 @@ def _plan(records, held_out, bert_config, config, checkpoint):
     )
 
 
-def _fingerprint(config, files, held_out_files, sidecars, checkpoint):
-    return Fingerprint(
-        config.fixed_settings(),
-        {
-            "training records": _digest_of_files(files),
-            "held-out records": _digest_of_files(held_out_files),
-            "initial weights": fingerprint_of(checkpoint) if checkpoint else "",
-            **{name: digest_of(text) for name, text in sidecars.items()},
-        },
-    )
+def _write_results(
+    output_dir: str | Path,
+    metrics: dict[str, float],
+    bert_config: BertConfig,
+    config: PretrainingConfig,
+    checkpoint: str | Path | None,
+) -> None:
+    write_json(to_path(output_dir) / "eval_results.json", metrics)
+    settings = dataclasses.asdict(bert_config) | dataclasses.asdict(config)
+    sections = {"Settings": settings, "Figures": metrics}
+    origin = {"checkpoint": checkpoint}
+    card = model_card(output_dir, "fill-mask", sections, origin)
+    write_card(Checkpoint.of(output_dir).folder, card)
 
 
-def _digest_of_files(names):
+def _digest_of_files(names: list[str]) -> str:
     """Returns a hash of the size, the beginning and the end of each file.
 
     A corpus may be larger than what can be read at the start.
@@ -290,13 +308,19 @@ def _digest_of_files(names):
     return digest_of(*parts)
 
 
-def _tokenizer_settings(config, input_files, checkpoint, vocab_file):
-    """As the config says, or else the files beside the records.
+def _load_tokenizer(
+    files: list[str],
+    bert_config: BertConfig,
+    config: PretrainingConfig,
+    checkpoint: str | Path | None,
+    vocab_file: str | Path,
+) -> BertTokenizer:
+    """Loads it as the config says, or else the files beside the records.
 
-    Raises InputError if these do not say the same.
+    Raises InputError if these do not say the same, or name another vocabulary.
     """
     settings, first = None, None
-    for file, values in files_to_records.settings_of_records(input_files):
+    for file, values in files_to_records.settings_of_records(files):
         other = TokenizerSettings.from_values(values, file)
         if settings is None:
             settings, first = other, file
@@ -305,8 +329,11 @@ def _tokenizer_settings(config, input_files, checkpoint, vocab_file):
                 f"{first} was made with {settings}, but {file} with {other}; "
                 "give records of one tokenizer."
             )
-    if settings and config.do_lower_case is None:
-        return settings
-    return resolve_tokenizer_settings(
-        checkpoint, vocab_file, config.do_lower_case
-    )
+    if settings is None or config.do_lower_case is not None:
+        settings = resolve_tokenizer_settings(
+            checkpoint, vocab_file, config.do_lower_case
+        )
+    tokenizer = BertTokenizer.from_settings(vocab_file, settings)
+    bert_config.check_vocab_size(tokenizer.vocab_size, vocab_file)
+    files_to_records.check_vocab_of_records(files, tokenizer.vocab, vocab_file)
+    return tokenizer

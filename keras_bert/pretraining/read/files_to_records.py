@@ -6,7 +6,7 @@ import itertools
 import json
 import re
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -127,7 +127,7 @@ class PretrainingRecords:
             num_rows = len(share.rows(batch_size))
             order = ShuffledOrder(num_records, seed=shuffle_seed)
 
-        def read(batch):
+        def read(batch: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             _count_call()
             size = batch_size
             if order is None:
@@ -139,7 +139,7 @@ class PretrainingRecords:
                 numbers, epochs = order(numbers)
             return np.array(self._files.read(numbers), object), epochs, numbers
 
-        def read_and_parse(batch):
+        def read_and_parse(batch: tf.Tensor) -> dict[str, tf.Tensor]:
             rows = tf.numpy_function(
                 read, [batch], [tf.string, tf.int64, tf.int64], stateful=False
             )
@@ -186,7 +186,7 @@ class PretrainingRecords:
                         self._check(features, f"Record {place} of {file}")
             raise
 
-    def _features(self, file, number):
+    def _features(self, file: str, number: int) -> Mapping[str, Any]:
         try:
             (data,) = self._files.read([number])
             return tf.train.Example.FromString(data).features.feature
@@ -197,14 +197,14 @@ class PretrainingRecords:
                 "file with keras-bert create-pretraining-data."
             ) from error
 
-    def _check(self, features, name_of_record):
+    def _check(self, features: Mapping[str, Any], name_of_record: str) -> None:
         """Raises InputError if they do not have the lengths asked for."""
         for name, size in self._sizes.items():
             kind = "float_list" if "weights" in name else "int64_list"
-            found = len(getattr(features[name], kind).value)
-            if found != size:
+            length = len(getattr(features[name], kind).value)
+            if length != size:
                 raise InputError(
-                    f"{name_of_record} has {name} of length {found}, but the "
+                    f"{name_of_record} has {name} of length {length}, but the "
                     f"model reads length {size}; set max_seq_length and "
                     "max_predictions_per_seq as in the records, or "
                     "create the records again."
@@ -269,14 +269,14 @@ _calls = itertools.count()
 _is_ending = False
 
 
-def _count_call():
+def _count_call() -> None:
     next(_calls)
     if _is_ending:
         raise InterruptedError("Python is ending.")
 
 
 @atexit.register
-def _end_calls():
+def _end_calls() -> None:
     """Makes the next calls fail, until tf.data has no room for more results."""
     global _is_ending
     _is_ending = True

@@ -1,6 +1,6 @@
 """Pairs -> batches for training, whose rows may have several short pairs."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import tensorflow as tf
 
@@ -25,7 +25,7 @@ def pretraining_batches(
     if packed:
         features = features.map(pack_sequences, tf.data.AUTOTUNE)
 
-    def split(features):
+    def split(features: dict[str, tf.Tensor]) -> tuple[dict, dict, dict]:
         # Not in the model: XLA accepts any id, and the loss would be NaN.
         ids = features["input_ids"], features["masked_lm_ids"]
         largest = tf.maximum(*map(tf.reduce_max, ids))
@@ -118,7 +118,9 @@ def first_fit(lengths: tf.Tensor, seq_length: int) -> tf.Tensor:
     """
     num_sequences = tf.size(lengths)
 
-    def place(i, room, rows):
+    def place(
+        i: tf.Tensor, room: tf.Tensor, rows: tf.TensorArray
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.TensorArray]:
         row = tf.argmax(tf.cast(room >= lengths[i], tf.int32), 0, tf.int32)
         room = tf.tensor_scatter_nd_sub(room, [[row]], lengths[i : i + 1])
         return i + 1, room, rows.write(i, row)
@@ -135,13 +137,18 @@ def first_fit(lengths: tf.Tensor, seq_length: int) -> tf.Tensor:
     return rows.stack()
 
 
-def _sum_before(values, rows):
+def _sum_before(values: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
     """Sums the values [B] before each one in its row; the rows are in order."""
     before = tf.cumsum(values, exclusive=True)
     return before - tf.gather(tf.math.segment_min(before, rows), rows)
 
 
-def _mover(rows, columns, is_real, size=None):
+def _mover(
+    rows: tf.Tensor,
+    columns: tf.Tensor,
+    is_real: tf.Tensor,
+    size: int | None = None,
+) -> Callable[[tf.Tensor], tf.Tensor]:
     """Returns a function that moves values [B, .] to these columns [R, size].
 
     It drops values that are not real; the rest of a row is 0.

@@ -51,7 +51,7 @@ class InstanceDrawer(tf.Module):
     max_seq_length: int = 128
     random_seed: int = 12345
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__init__(name="instance_drawer")
         config.check_max_seq_length(self.max_seq_length)
 
@@ -81,7 +81,9 @@ class InstanceDrawer(tf.Module):
         seeds = tf.stack([seed, epochs, records], axis=1)
         return self.masker(self._pairs(features, seeds), seeds)
 
-    def _pairs(self, features, seeds):
+    def _pairs(
+        self, features: dict[str, tf.Tensor], seeds: tf.Tensor
+    ) -> dict[str, tf.Tensor]:
         lengths = features["sentence_lengths"]  # [B, sentences]
         num_sentences = tf.math.count_nonzero(lengths, axis=1, dtype=tf.int32)
         # The masker uses the streams 0 to 3.
@@ -129,7 +131,7 @@ class InstanceDrawer(tf.Module):
         return pairs | {"next_sentence_labels": labels}
 
 
-def _gathered(lengths, target):
+def _gathered(lengths: tf.Tensor, target: tf.Tensor) -> tf.Tensor:
     """Returns how many tokens [B] of the sentences a segment takes.
 
     It takes sentences until it has `target` tokens, and at least one.
@@ -139,7 +141,9 @@ def _gathered(lengths, target):
     return tf.reduce_sum(tf.where(is_taken, lengths, 0), axis=1)
 
 
-def _lost_in_front(seeds, stream, num_lost):
+def _lost_in_front(
+    seeds: tf.Tensor, stream: int, num_lost: tf.Tensor
+) -> tf.Tensor:
     """Returns how many tokens [B] are lost at the front; else at the end."""
     column = tf.range(tf.reduce_max(num_lost))
     is_front = masking.to_uniform(masking.row_bits(seeds, stream, column)) < 0.5
