@@ -12,7 +12,7 @@ from keras_bert.training.losses import cross_entropy
 from keras_bert.training.objectives import Objective
 from keras_bert.training.run import train
 from keras_bert.training.run_folder import RunFolder
-from keras_bert.training.setup import TrainingPlan, TrainingSetup
+from keras_bert.training.setup import TrainingSetup
 
 CONFIG = TrainConfig(
     learning_rate=0.05,
@@ -77,8 +77,6 @@ def train_small(
                 "logits": Objective(cross_entropy, {}, {"doubled": _doubled})
             },
             count_work=_count_work,
-        ),
-        TrainingPlan(
             num_train_steps=steps,
             num_warmup_steps=num_warmup_steps,
             train_batches=train_batches or first_batches,

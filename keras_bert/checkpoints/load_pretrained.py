@@ -116,7 +116,7 @@ def load_config_and_tokenizer(
         InputError: If config and vocabulary do not belong together.
     """
     checkpoint = checkpoint and Checkpoint.of(checkpoint)
-    is_given = bert_config is not None or vocab_file is not None
+    are_of_one_folder = bert_config is None and vocab_file is None
     if bert_config is None:
         if not isinstance(checkpoint, Checkpoint):
             raise InputError(
@@ -130,6 +130,6 @@ def load_config_and_tokenizer(
         checkpoint, vocab_file=vocab_file, do_lower_case=do_lower_case
     )
     bert_config.check_vocab_size(
-        tokenizer.vocab_size, vocab_file, are_of_one_folder=not is_given
+        tokenizer.vocab_size, vocab_file, are_of_one_folder=are_of_one_folder
     )
     return bert_config, tokenizer

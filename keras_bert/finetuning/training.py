@@ -45,7 +45,7 @@ from keras_bert.training.history import Row as HistoryRow
 from keras_bert.training.objectives import BatchObjective
 from keras_bert.training.run import train
 from keras_bert.training.run_folder import RunFolder
-from keras_bert.training.setup import TrainingPlan, TrainingSetup
+from keras_bert.training.setup import TrainingSetup
 
 # By split; read one after the other.
 HeldOut = Iterable[tuple[str, Sequence[Row]]]
@@ -181,8 +181,7 @@ def train_kind(
         starts_over=starts_over,
     )
     trained = train(
-        _setup(kind, start),
-        _plan(kind, examples, evaluations, config, num_steps),
+        _setup(kind, examples, evaluations, start, num_steps),
         folder,
         dataclasses.replace(
             config,
@@ -214,7 +213,13 @@ def evaluations_of(
     }
 
 
-def _setup(kind: Kind, start: Start) -> TrainingSetup:
+def _setup(
+    kind: Kind,
+    examples: Examples,
+    evaluations: Mapping[str, Evaluation],
+    start: Start,
+    num_steps: int,
+) -> TrainingSetup:
     config = start.config
     return TrainingSetup(
         build_model=lambda: start.initial_network(kind),
@@ -228,17 +233,6 @@ def _setup(kind: Kind, start: Start) -> TrainingSetup:
         )
         if start.teacher
         else None,
-    )
-
-
-def _plan(
-    kind: Kind,
-    examples: Examples,
-    evaluations: Mapping[str, Evaluation],
-    config: FinetuningConfig,
-    num_steps: int,
-) -> TrainingPlan:
-    return TrainingPlan(
         num_train_steps=num_steps,
         num_warmup_steps=int(num_steps * config.warmup_proportion),
         train_batches=lambda step, share: training_batches(

@@ -38,7 +38,7 @@ from keras_bert.training.losses import accuracy, cross_entropy
 from keras_bert.training.objectives import Objective
 from keras_bert.training.run import train
 from keras_bert.training.run_folder import RunFolder
-from keras_bert.training.setup import TrainingPlan, TrainingSetup
+from keras_bert.training.setup import TrainingSetup
 
 # What the fingerprint reads at each end of a file of records.
 _NUM_BYTES = 1 << 16
@@ -145,8 +145,7 @@ def pretrain(
     size = bert_config.vocab_size
     with records.errors_named(size), (held_out or records).errors_named(size):
         metrics = train(
-            _setup(bert_config, config, checkpoint),
-            _plan(records, held_out, bert_config, config, checkpoint),
+            _setup(records, held_out, bert_config, config, checkpoint),
             RunFolder(
                 output_dir=output_dir,
                 strategy=strategy,
@@ -201,17 +200,9 @@ def _open(
     )
 
 
-def _objectives(config: PretrainingConfig) -> dict[str, Objective]:
-    metrics = {"accuracy": accuracy}
-    objectives = {
-        "masked_lm": Objective(cross_entropy, metrics, {"perplexity": tf.exp})
-    }
-    if config.next_sentence:
-        objectives["next_sentence"] = Objective(cross_entropy, metrics)
-    return objectives
-
-
 def _setup(
+    records: files_to_records.PretrainingRecords,
+    held_out: files_to_records.PretrainingRecords | None,
     bert_config: BertConfig,
     config: PretrainingConfig,
     checkpoint: str | Path | None,
@@ -226,9 +217,30 @@ def _setup(
             load_to_train(model, checkpoint)
         return model
 
+    metrics = {"accuracy": accuracy}
+    objectives = {
+        "masked_lm": Objective(cross_entropy, metrics, {"perplexity": tf.exp})
+    }
+    if config.next_sentence:
+        objectives["next_sentence"] = Objective(cross_entropy, metrics)
+    batches = functools.partial(
+        pretraining_batches,
+        vocab_size=bert_config.vocab_size,
+        outputs=tuple(objectives),
+        packed=config.pack_sequences,
+    )
+
+    def train_batches(step: int, share: BatchShard) -> tf.data.Dataset:
+        order = {"shuffle_seed": config.random_seed, "first_batch": step}
+        return batches(records.batches(config.train_batch_size, share, **order))
+
+    def held_out_batches(share: BatchShard) -> tf.data.Dataset:
+        assert held_out
+        return batches(held_out.batches(config.eval_batch_size, share))
+
     return TrainingSetup(
         build_model=build_model,
-        objectives=_objectives(config),
+        objectives=objectives,
         count_work=functools.partial(
             count_work,
             config=bert_config,
@@ -237,38 +249,6 @@ def _setup(
         init_moments=Checkpoint.of(checkpoint).folder
         if checkpoint and config.init_moments
         else None,
-    )
-
-
-def _plan(
-    records: files_to_records.PretrainingRecords,
-    held_out: files_to_records.PretrainingRecords | None,
-    bert_config: BertConfig,
-    config: PretrainingConfig,
-    checkpoint: str | Path | None,
-) -> TrainingPlan:
-    batches = functools.partial(
-        pretraining_batches,
-        vocab_size=bert_config.vocab_size,
-        outputs=tuple(_objectives(config)),
-        packed=config.pack_sequences,
-    )
-
-    def train_batches(step: int, share: BatchShard) -> tf.data.Dataset:
-        return batches(
-            records.batches(
-                config.train_batch_size,
-                share,
-                shuffle_seed=config.random_seed,
-                first_batch=step,
-            )
-        )
-
-    def held_out_batches(share: BatchShard) -> tf.data.Dataset:
-        assert held_out
-        return batches(held_out.batches(config.eval_batch_size, share))
-
-    return TrainingPlan(
         num_train_steps=config.num_train_steps,
         num_warmup_steps=config.num_warmup_steps,
         train_batches=train_batches,

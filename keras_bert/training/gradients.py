@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from typing import Any, NamedTuple
 
 import keras
 import tensorflow as tf
@@ -18,15 +18,29 @@ _SEED_SHIFT = 1_000_000_007
 
 # By the name of a feature or an output.
 Tensors = Mapping[str, tf.Tensor]
-# Features, labels and weights.
-Batch = tuple[Tensors, Tensors, Tensors]
+# Tensors or TensorArrays in lists and dicts.
+Nested = Any
 # None for a variable on which the loss does not depend.
 Gradients = list[tf.Tensor | None]
 # The state of each generator of random numbers.
 Seeds = list[tf.Tensor]
 # The `Sums` of all outputs, by output and metric.
 StepSums = dict[tuple[str, str], tuple[tf.Tensor, tf.Tensor]]
-_Result = TypeVar("_Result")
+# What a pass through the network gives, and the seeds after it.
+Passed = tuple[Gradients, StepSums, Seeds]
+
+
+class _Part(NamedTuple):
+    """A part of a batch.
+
+    Without the gradients of the batch objectives, it is the whole batch of
+    this replica.
+    """
+
+    features: Tensors
+    labels: Tensors
+    weights: Tensors
+    output_gradients: Tensors | None = None
 
 
 @dataclasses.dataclass(eq=False)
@@ -80,14 +94,13 @@ class BatchGradients:
         self, features: Tensors, labels: Tensors, weights: Tensors
     ) -> tuple[Gradients, StepSums]:
         """Returns the gradients and this replica's sums of the metrics."""
-        data = features, labels, weights
+        data = _Part(features, labels, weights)
         totals = distribution.sum_over_replicas(
             {name: tf.reduce_sum(w) for name, w in weights.items()}
         )
         # Replicas share the seeds, and would all drop the same entries.
         shift = _SEED_SHIFT * tf.cast(distribution.replica_id(), tf.int64)
         seeds = [v.value + [shift, 0] for v in self._seeds]
-        output_gradients = None
         batch_sums: StepSums = {}
         if self._takes_two_passes:
             # These gradients need all outputs first. The second pass computes
@@ -96,20 +109,18 @@ class BatchGradients:
             output_gradients, batch_sums = self._output_gradients(
                 labels, outputs, weights
             )
+            data = data._replace(output_gradients=output_gradients)
         is_whole = self.num_parts == 1
         take = self._take_gradients if is_whole else self._accumulate
-        gradients, sums, seeds = take(data, totals, seeds, output_gradients)
+        gradients, sums, seeds = take(data, totals, seeds)
         for variable, seed in zip(self._seeds, seeds, strict=True):
             variable.assign(seed - [shift, 0])
         return gradients, sums | batch_sums
 
-    def sums(
-        self, labels: Tensors, outputs: Tensors, weights: Tensors
-    ) -> StepSums:
-        """Returns the sums of all metrics of outputs that are given."""
-        sums = _sums(self._label_objectives, labels, outputs, weights)
-        whole = self._whole_batch(labels, outputs, weights)
-        return sums | _sums(self._batch_objectives, *whole)
+    def sums(self, *values: Tensors) -> StepSums:
+        """Returns the sums of all metrics of labels, outputs and weights."""
+        sums = _sums(self._label_objectives, *values)
+        return sums | _sums(self._batch_objectives, *self._whole_batch(*values))
 
     @property
     def _takes_two_passes(self) -> bool:
@@ -141,19 +152,8 @@ class BatchGradients:
         seeds = [scope.get_current_value(v) for v in self._seeds]
         return outputs, seeds, updates, losses
 
-    def _of_part(
-        self,
-        data: Batch,
-        totals: Tensors,
-        seeds: Seeds,
-        output_gradients: Tensors | None,
-    ) -> tuple[Gradients, StepSums, Seeds]:
-        """Returns gradients and sums of a part of the batch, and new seeds.
-
-        If `output_gradients` is None, the part must be the whole batch of this
-        replica.
-        """
-        features, labels, weights = data
+    def _of_part(self, part: _Part, totals: Tensors, seeds: Seeds) -> Passed:
+        features, labels, weights, output_gradients = part
         labels = self.all_labels(features, labels)
         with tf.GradientTape() as tape:
             outputs, seeds, updates, losses = self._forward(features, seeds)
@@ -182,26 +182,15 @@ class BatchGradients:
         )
         return gradients, sums, seeds
 
-    def _accumulate(
-        self,
-        data: Batch,
-        totals: Tensors,
-        seeds: Seeds,
-        output_gradients: Tensors | None,
-    ) -> tuple[Gradients, StepSums, Seeds]:
+    def _accumulate(self, data: _Part, totals: Tensors, seeds: Seeds) -> Passed:
         """As `_of_part` of the whole batch, one micro-batch at a time."""
 
         absent: set[int] = set()  # variables on which the loss does not depend
 
         def add(
-            i: tf.Tensor,
-            part: tuple[Batch, Tensors],
-            seeds: Seeds,
-            so_far: tuple[Gradients, StepSums],
-        ) -> tuple[Seeds, tuple[Gradients, StepSums]]:
-            gradients, sums, seeds = self._take_gradients(
-                part[0], totals, seeds, part[1]
-            )
+            i: tf.Tensor, part: _Part, seeds: Seeds, so_far: Nested
+        ) -> tuple[Seeds, Nested]:
+            gradients, sums, seeds = self._take_gradients(part, totals, seeds)
             absent.update(j for j, x in enumerate(gradients) if x is None)
             gradients = [0.0 if x is None else x for x in gradients]
             more = gradients, sums
@@ -215,9 +204,9 @@ class BatchGradients:
                 for metric in ("loss", *objective.metrics)
             },
         )
-        seeds, total = self._over_parts(
-            add, (data, output_gradients or {}), seeds, none
-        )
+        if data.output_gradients is None:  # there is no batch objective
+            data = data._replace(output_gradients={})
+        seeds, total = self._over_parts(add, data, seeds, none)
         gradients, sums = total
         for i in absent:
             gradients[i] = None
@@ -228,11 +217,8 @@ class BatchGradients:
         specs = self.network.output
 
         def add(
-            i: tf.Tensor,
-            part: Tensors,
-            seeds: Seeds,
-            arrays: dict[str, tf.TensorArray],
-        ) -> tuple[Seeds, dict[str, tf.TensorArray]]:
+            i: tf.Tensor, part: Tensors, seeds: Seeds, arrays: Nested
+        ) -> tuple[Seeds, Nested]:
             outputs, seeds = self._take_outputs(part, seeds)
             return seeds, {n: arrays[n].write(i, outputs[n]) for n in arrays}
 
@@ -250,11 +236,11 @@ class BatchGradients:
 
     def _over_parts(
         self,
-        add: Callable[..., tuple[Seeds, _Result]],
-        values: Batch | Tensors | tuple[Batch, Tensors],
+        add: Callable[..., tuple[Seeds, Nested]],
+        values: _Part | Tensors,
         seeds: Seeds,
-        result: _Result,
-    ) -> tuple[Seeds, _Result]:
+        result: Nested,
+    ) -> tuple[Seeds, Nested]:
         """Lets `add` take one micro-batch of the values after the other.
 
         Takes its number, its values, the seeds and the result so far; returns
@@ -262,8 +248,8 @@ class BatchGradients:
         """
 
         def step(
-            i: tf.Tensor, seeds: Seeds, result: _Result
-        ) -> tuple[tf.Tensor, Seeds, _Result]:
+            i: tf.Tensor, seeds: Seeds, result: Nested
+        ) -> tuple[tf.Tensor, Seeds, Nested]:
             share = distribution.BatchShard(
                 tf.cast(i, tf.int64), self.num_parts
             )

@@ -24,8 +24,6 @@ from keras_bert.training.distribution import (
 from keras_bert.training.history import HELD_OUT, History
 from keras_bert.training.run_folder import RunFolder
 from keras_bert.training.setup import (
-    BuiltNetwork,
-    TrainingPlan,
     TrainingSetup,
     build_network,
     check_steps,
@@ -48,7 +46,6 @@ class TrainedModel:
 
 def train(
     setup: TrainingSetup,
-    plan: TrainingPlan,
     folder: RunFolder,
     config: TrainConfig,
     callbacks: Sequence[keras.callbacks.Callback] = (),
@@ -77,67 +74,50 @@ def train(
         ConnectionError: If another worker is lost.
         SystemExit: After SIGTERM, with status 143; the step is saved.
     """
-    step = folder.last_step()
-    check_steps(plan, config, folder.strategy, step)
-    network = build_network(
-        setup,
-        plan,
-        config,
-        folder.strategy,
-        folder.weight_filter,
-        step=step,
-        checkpoint=folder.checkpoint_of(step),
-    )
-    history = History(folder.path, step)
-    interval = plan.interval(config)
-    epochs = math.ceil(plan.num_train_steps / interval)
-    run_callbacks = Callbacks(
-        callbacks,
-        network.model,
-        network.steps.optimizer,
-        epochs=epochs,
-        steps=interval,
-    )
-    minutes_before = history.last.get("minutes", 0.0)
-    stopping = StoppingRules(
-        plan, config, folder, run_callbacks, minutes_before
-    )
-    run = _Run(
-        plan, config, folder, network, history, run_callbacks, stopping, step
-    )
+    run = _Run(setup, folder, config, callbacks)
     try:
         run.go()
     except KeyboardInterrupt:
         if not ends_at_interrupt:
             raise
         logging.warning("Interrupted at step %d.", run.step)
-    return TrainedModel(network.model, history)
+    return TrainedModel(run.network.model, run.history)
 
 
-@dataclasses.dataclass(eq=False)
 class _Run:
     """The loop, with all that changes in it."""
 
-    plan: TrainingPlan
-    config: TrainConfig
-    folder: RunFolder
-    network: BuiltNetwork
-    history: History
-    callbacks: Callbacks
-    stopping: StoppingRules
-    step: int
-    sigterm: Sigterm = dataclasses.field(default_factory=Sigterm)
-    # What the progress shows beside the steps.
-    shown: dict[str, float] = dataclasses.field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.interval = self.plan.interval(self.config)
-        self.last_row_step = self.step
+    def __init__(
+        self,
+        setup: TrainingSetup,
+        folder: RunFolder,
+        config: TrainConfig,
+        callbacks: Sequence[keras.callbacks.Callback],
+    ):
+        self.setup, self.folder, self.config = setup, folder, config
+        self.step = self.last_row_step = folder.last_step()
+        check_steps(setup, config, folder.strategy, self.step)
+        self.network = build_network(setup, config, folder, self.step)
+        self.history = History(folder.path, self.step)
+        self.interval = setup.interval(config)
+        self.callbacks = Callbacks(
+            callbacks,
+            self.network.model,
+            self.network.steps.optimizer,
+            epochs=math.ceil(setup.num_train_steps / self.interval),
+            steps=self.interval,
+        )
+        minutes_before = self.history.last.get("minutes", 0.0)
+        self.stopping = StoppingRules(
+            setup, config, folder, self.callbacks, minutes_before
+        )
+        self.sigterm = Sigterm()
+        # What the progress shows beside the steps.
+        self.shown: dict[str, float] = {}
         self.held_out = None
-        if batches := self.plan.held_out_batches:
+        if batches := setup.held_out_batches:
             num_batches = int(batches(WHOLE).cardinality())
-            distributed = distribute(self.folder.strategy, batches)
-            self.held_out = distributed, num_batches
+            self.held_out = distribute(folder.strategy, batches), num_batches
 
     def go(self) -> None:
         """Takes the steps that are left, if there are any."""
@@ -151,7 +131,7 @@ class _Run:
             return
         self.folder.check_is_writable()
         sidecars = {_CONFIG: self.config.to_json(), **self.folder.texts()}
-        num_steps = self.plan.num_train_steps
+        num_steps = self.setup.num_train_steps
         # With a limit of time, nobody knows how many steps there are.
         total = None if self.config.max_train_time else num_steps
         with (
@@ -189,8 +169,8 @@ class _Run:
             steps.steps_per_execution,
             self.network.share_of_time,
         )
-        row_interval = max(1, self.plan.num_train_steps // _NUM_ROWS)
-        make_batches = functools.partial(self.plan.train_batches, self.step)
+        row_interval = max(1, self.setup.num_train_steps // _NUM_ROWS)
+        make_batches = functools.partial(self.setup.train_batches, self.step)
         batches = iter(distribute(self.folder.strategy, make_batches))
         while not self.stopping.run_is_over(self.step):
             begin, epoch = time.monotonic(), self.step // self.interval
@@ -255,13 +235,13 @@ class _Run:
 
     def _begins_with_evaluation(self) -> bool:
         """Whether the last process ended before it, or step 0 is evaluated."""
-        if not (self.plan.held_out_batches or self.plan.selection):
+        if not (self.setup.held_out_batches or self.setup.selection):
             return False
         is_lacking = (
             self.history.lacks_held_out_metrics
             and self.stopping.interval_is_over(self.step)
         )
-        is_first = self.step == 0 and self.plan.evaluates_first
+        is_first = self.step == 0 and self.setup.evaluates_first
         is_lacking_in_chief = value_of_chief(
             self.folder.strategy, int(is_lacking)
         )
@@ -289,13 +269,13 @@ class _Run:
         if metrics:
             shown = (f"{name} {float(x):.4g}" for name, x in metrics.items())
             parts.append(f"held out: {', '.join(shown).replace('_', ' ')}")
-        num_steps = self.plan.num_train_steps
+        num_steps = self.setup.num_train_steps
         logging.info(f"Step {self.step} of {num_steps}: {'; '.join(parts)}")
         self._exit_if_terminated()
 
     def _held_out_metrics(self) -> Metrics:
         """Evaluates the model, and keeps its weights if they are the best."""
-        selection = self.plan.selection
+        selection = self.setup.selection
         if not selection:
             if not self.held_out:
                 return {}

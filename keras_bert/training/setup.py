@@ -1,4 +1,4 @@
-"""What a run trains, on what data; and the network, ready to train."""
+"""What a run trains and on what data; and the network, ready to train."""
 
 import contextlib
 import dataclasses
@@ -15,7 +15,7 @@ from absl import logging
 
 from keras_bert.errors import InputError
 from keras_bert.training.best import Selection
-from keras_bert.training.checkpoint import TrainingState, WeightFilter
+from keras_bert.training.checkpoint import TrainingState
 from keras_bert.training.config import TrainConfig
 from keras_bert.training.distribution import (
     WHOLE,
@@ -26,6 +26,7 @@ from keras_bert.training.distribution import (
 )
 from keras_bert.training.objectives import Distillation, Objective
 from keras_bert.training.optimizers.build import build_optimizer
+from keras_bert.training.run_folder import RunFolder
 from keras_bert.training.steps import CountWork, Steps
 
 _BUILDING = threading.Lock()
@@ -33,33 +34,13 @@ _BUILDING = threading.Lock()
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainingSetup:
-    """The network of a run, and what it is trained on.
+    """The network of a run, its data, and what the model is measured on.
 
     Attributes:
         build_model: Returns the model with its initial weights.
         objectives: By the name of the model's output.
         count_work: Features -> sequences, tokens and flops of the batch, in
             graph; see `WORK`. They are reported per second.
-        learning_rate_factors: See `build_optimizer`.
-        distill: Takes the model, and returns the network that is trained in its
-            place and shares its weights. The model alone is evaluated, kept
-            and the result.
-        init_moments: A checkpoint; training starts with the moments in it.
-    """
-
-    build_model: Callable[[], keras.Model]
-    objectives: Mapping[str, Objective]
-    count_work: CountWork
-    learning_rate_factors: Mapping[str, float] | None = None
-    distill: Callable[[keras.Model], Distillation] | None = None
-    init_moments: Path | None = None
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class TrainingPlan:
-    """The steps of a run, their data, and what the model is measured on.
-
-    Attributes:
         num_train_steps: Steps of the whole run.
         num_warmup_steps: Steps until the learning rate is at its peak.
         train_batches: Takes a number of steps and the shard of a worker.
@@ -73,14 +54,25 @@ class TrainingPlan:
             held_out_batches, and keeps the best one as `best/`.
         evaluates_first: Whether to evaluate the initial weights too, as step
             0 of the history.
+        learning_rate_factors: See `build_optimizer`.
+        distill: Takes the model, and returns the network that is trained in its
+            place and shares its weights. The model alone is evaluated, kept
+            and the result.
+        init_moments: A checkpoint; training starts with the moments in it.
     """
 
+    build_model: Callable[[], keras.Model]
+    objectives: Mapping[str, Objective]
+    count_work: CountWork
     num_train_steps: int
     num_warmup_steps: int
     train_batches: Callable[[int, BatchShard], tf.data.Dataset]
     held_out_batches: Callable[[BatchShard], tf.data.Dataset] | None = None
     selection: Selection | None = None
     evaluates_first: bool = False
+    learning_rate_factors: Mapping[str, float] | None = None
+    distill: Callable[[keras.Model], Distillation] | None = None
+    init_moments: Path | None = None
 
     def interval(self, config: TrainConfig) -> int:
         """Returns the steps between two checkpoints."""
@@ -104,19 +96,13 @@ class BuiltNetwork(NamedTuple):
 
 
 def build_network(
-    setup: TrainingSetup,
-    plan: TrainingPlan,
-    config: TrainConfig,
-    strategy: tf.distribute.Strategy,
-    weight_filter: WeightFilter,
-    *,
-    step: int,
-    checkpoint: Path | None,
+    setup: TrainingSetup, config: TrainConfig, folder: RunFolder, step: int
 ) -> BuiltNetwork:
-    """Builds all that is trained; restores the checkpoint, if there is one."""
+    """Builds all that is trained; restores the step, unless it is 0."""
+    checkpoint = folder.checkpoint_of(step)
     with (
         _seeded(config.random_seed),
-        strategy.scope(),
+        folder.strategy.scope(),
         precision(config.precision),
     ):
         model = setup.build_model()
@@ -132,8 +118,8 @@ def build_network(
             trained.objectives,
             build_optimizer(
                 config,
-                plan.num_train_steps,
-                plan.num_warmup_steps,
+                setup.num_train_steps,
+                setup.num_warmup_steps,
                 setup.learning_rate_factors,
                 share_of_time,
             ),
@@ -141,12 +127,12 @@ def build_network(
             gradient_accumulation_steps=config.gradient_accumulation_steps,
             steps_per_execution=config.steps_per_execution,
             jit_compile=uses_xla(
-                config, lambda: plan.train_batches(step, WHOLE)
+                config, lambda: setup.train_batches(step, WHOLE)
             ),
             distillation=distillation,
         )
         state = TrainingState(
-            steps.network, steps.optimizer, model, weight_filter
+            steps.network, steps.optimizer, model, folder.weight_filter
         )
         if checkpoint:
             state.restore(checkpoint)
@@ -156,13 +142,13 @@ def build_network(
 
 
 def check_steps(
-    plan: TrainingPlan,
+    setup: TrainingSetup,
     config: TrainConfig,
     strategy: tf.distribute.Strategy,
     step: int,
 ) -> None:
     """Raises InputError if batches or steps cannot be divided evenly."""
-    num_steps, num_warmup_steps = plan.num_train_steps, plan.num_warmup_steps
+    num_steps, num_warmup_steps = setup.num_train_steps, setup.num_warmup_steps
     num_devices = strategy.num_replicas_in_sync
     num_parts = num_devices * config.gradient_accumulation_steps
     if config.train_batch_size % num_parts:
@@ -173,7 +159,7 @@ def check_steps(
             "gradient_accumulation_steps; choose a multiple of "
             f"{num_parts}."
         )
-    for number in plan.interval(config), num_steps, max(0, num_steps - step):
+    for number in setup.interval(config), num_steps, max(0, num_steps - step):
         if number % config.steps_per_execution:
             raise InputError(
                 f"steps_per_execution {config.steps_per_execution} does "

@@ -10,12 +10,7 @@ import tensorflow as tf
 
 from keras_bert.progress import Progress
 from keras_bert.training.distribution import sum_over_replicas
-from keras_bert.training.gradients import (
-    Batch,
-    BatchGradients,
-    StepSums,
-    Tensors,
-)
+from keras_bert.training.gradients import BatchGradients, StepSums, Tensors
 from keras_bert.training.objectives import Distillation, Objective
 
 # Features of a batch -> the amounts of WORK in it, by name.
@@ -167,7 +162,7 @@ class Steps:
 
         return run_step
 
-    def _unpack(self, data: Any) -> Batch:
+    def _unpack(self, data: Any) -> tuple[Tensors, Tensors, Tensors]:
         features, labels, weights = keras.utils.unpack_x_y_sample_weight(data)
         if weights is None:
             weights = {name: tf.ones_like(y) for name, y in labels.items()}

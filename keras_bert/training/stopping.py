@@ -1,6 +1,7 @@
 """When a run ends, or an interval of it: steps, time, patience, SIGTERM."""
 
 import contextlib
+import dataclasses
 import signal
 import sys
 import threading
@@ -15,75 +16,73 @@ from keras_bert.training.callbacks import Callbacks
 from keras_bert.training.config import TrainConfig
 from keras_bert.training.distribution import has_workers, value_of_chief
 from keras_bert.training.run_folder import RunFolder
-from keras_bert.training.setup import TrainingPlan
+from keras_bert.training.setup import TrainingSetup
 
 # The status that a shell reports for a process ended by SIGTERM.
 _STATUS = 128 + signal.SIGTERM
 
 
+@dataclasses.dataclass(eq=False)
 class StoppingRules:
     """Whether a run ends before its last step, and why.
 
     `minutes_before` are those of the processes that were interrupted.
     """
 
-    def __init__(
-        self,
-        plan: TrainingPlan,
-        config: TrainConfig,
-        folder: RunFolder,
-        callbacks: Callbacks,
-        minutes_before: float,
-    ):
-        self._num_steps, self._selection = plan.num_train_steps, plan.selection
-        self._interval = plan.interval(config)
-        self._limit = config.max_train_time
-        self._folder, self._callbacks = folder, callbacks
-        self._begin = time.monotonic() - 60 * minutes_before
+    setup: TrainingSetup
+    config: TrainConfig
+    folder: RunFolder
+    callbacks: Callbacks
+    minutes_before: float
+
+    def __post_init__(self) -> None:
+        self._interval = self.setup.interval(self.config)
+        self._begin = time.monotonic() - 60 * self.minutes_before
 
     def run_is_over(self, step: int) -> bool:
         """Whether no step follows; all workers must call this."""
         is_early = (
-            self._callbacks.stops
+            self.callbacks.stops
             or self._patience_is_over(step)
             or self.share_of_time() >= 1
         )
-        return step >= self._num_steps or bool(
-            value_of_chief(self._folder.strategy, int(is_early))
+        return step >= self.setup.num_train_steps or bool(
+            value_of_chief(self.folder.strategy, int(is_early))
         )
 
     def interval_is_over(self, step: int) -> bool:
         """Whether a step is the last one of an interval, or of the run."""
         return (
             step % self._interval == 0
-            or step >= self._num_steps
+            or step >= self.setup.num_train_steps
             or self.share_of_time() >= 1
         )
 
     def callback_ends_interval(self) -> bool:
         # Several workers must take the same number of steps.
-        return self._callbacks.stops and not has_workers(self._folder.strategy)
+        return self.callbacks.stops and not has_workers(self.folder.strategy)
 
     def minutes(self) -> float:
         return (time.monotonic() - self._begin) / 60
 
     def share_of_time(self) -> float:
         """Returns how much of `max_train_time` is over, from 0 to 1 or more."""
-        return self.minutes() / self._limit if self._limit else 0.0
+        limit = self.config.max_train_time
+        return self.minutes() / limit if limit else 0.0
 
     def log_early_end(self) -> None:
         why = "The patience"
         if self.share_of_time() >= 1:
             why = "max_train_time"
-        elif self._callbacks.stops:
+        elif self.callbacks.stops:
             why = "A callback"
         logging.info(f"{why} has ended the run early.")
 
     def _patience_is_over(self, step: int) -> bool:
-        if not self._selection or not self._folder.is_written:
+        if not self.setup.selection or not self.folder.is_written:
             return False
-        patience = self._selection.patience * self._interval
-        return 0 < patience <= step - best_of(self._folder.best)["step"]
+        patience = self.setup.selection.patience * self._interval
+        return 0 < patience <= step - best_of(self.folder.best)["step"]
 
 
 class Sigterm:

@@ -245,13 +245,13 @@ def load_embedder(
         do_lower_case=do_lower_case,
     )
     given = {name: x for name, x in settings.items() if x is not None}
-    found = settings_of(loaded, bert_config, Embedding, given)
-    if found.pooling == "pooled" and "pooler" not in loaded.heads:
+    whole = settings_of(loaded, bert_config, Embedding, given)
+    if whole.pooling == "pooled" and "pooler" not in loaded.heads:
         raise InputError(
             f"{checkpoint} has no pooler, so there is no pooling 'pooled'; "
             "choose mean, max or cls."
         )
-    model = build_network(found, bert_config, packed=False)
+    model = build_network(whole, bert_config, packed=False)
     load_checkpoint(model, loaded)
-    preprocessor = text_preprocessor(found, tokenizer)
-    return Embedder(model, preprocessor, found, dimensions, checkpoint)
+    preprocessor = text_preprocessor(whole, tokenizer)
+    return Embedder(model, preprocessor, whole, dimensions, checkpoint)

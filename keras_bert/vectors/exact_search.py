@@ -63,9 +63,9 @@ def search(
         InputError: If the shapes do not fit, a number is not finite in 32 bits,
             or `top_k` or the similarity is wrong.
     """
-    found = TopVectors(queries, top_k, similarity=similarity)
-    found.add(corpus)
-    return found.found
+    top = TopVectors(queries, top_k, similarity=similarity)
+    top.add(corpus)
+    return top.found
 
 
 class TopVectors:

@@ -142,22 +142,22 @@ def evaluate_retrieval(
 def _prompt_names(settings: EmbeddingSettings) -> list[str | None]:
     """Returns the prompts of queries and of documents; None is the default."""
     prompts = settings.named_prompts
-    found = [
+    chosen = [
         next((name for name in names if name in prompts), None)
         for names in (("query",), ("document", "passage", "corpus"))
     ]
     logging.info(
         "The queries are read with the prompt %r, the documents with %r.",
-        *map(settings.prompt, found),
+        *map(settings.prompt, chosen),
     )
-    if any(prompts.values()) and found == [None, None]:
+    if any(prompts.values()) and chosen == [None, None]:
         logging.warning(
             "The model has the prompts %s, but none is named query, document, "
             "passage or corpus, so the default one is taken. Give prompts "
             "with these names to take others.",
             ", ".join(prompts),
         )
-    return found
+    return chosen
 
 
 def import_trec_eval() -> ModuleType:
@@ -241,9 +241,9 @@ def write_run(path: str | Path, run: Run, name: str) -> None:
         atomic_path(path) as partial,
         partial.open("w", encoding="utf-8") as file,
     ):
-        for query, found in run.items():
+        for query, documents in run.items():
             ranked = sorted(
-                ((np.float32(score), id_) for id_, score in found.items()),
+                ((np.float32(score), id_) for id_, score in documents.items()),
                 reverse=True,
             )
             for place, (score, document) in enumerate(ranked, 1):
