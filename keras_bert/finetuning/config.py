@@ -134,12 +134,9 @@ def config_of_fit(
 
     Raises InputError if `fit` cannot train in this way.
     """
-    changes: dict[str, Any] = {
-        "num_train_epochs": epochs,
-        "train_batch_size": batch_size,
-        "learning_rate": learning_rate,
-    }
-    changes = {name: x for name, x in changes.items() if x is not None}
+    names = ("num_train_epochs", "train_batch_size", "learning_rate")
+    values = zip(names, (epochs, batch_size, learning_rate), strict=True)
+    changes: dict[str, Any] = {x: y for x, y in values if y is not None}
     config = FinetuningConfig.checked(config)
     config = dataclasses.replace(config, **changes)
     if not config.num_train_epochs:

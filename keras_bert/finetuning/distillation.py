@@ -111,9 +111,10 @@ def distill(
     learned = {**soft, **hidden}
     outputs = dict(network.output)
     for name, like in hidden.items():
-        outputs[name] = _project(
-            name, outputs[name], teacher_model.output[like]
-        )
+        size = teacher_model.output[like].shape[-1]
+        if outputs[name].shape[-1] != size:
+            project = keras.layers.Dense(size, name=f"{name}_projection")
+            outputs[name] = project(outputs[name])
     for name, like in soft.items():
         outputs[name] = outputs[like]
     network = keras.Model(network.input, outputs, name=model.name)
@@ -152,29 +153,18 @@ def _check_outputs(
     model: keras.Model, teacher_model: keras.Model, kind: Kind
 ) -> None:
     for name in kind.objectives:
-        if name not in teacher_model.output:
+        output, expected = teacher_model.output.get(name), model.output[name]
+        if output is None:
             raise InputError(
                 f"The teacher has no output {name}, which the network has; "
                 "give a teacher with the same settings of the kind."
             )
-        shape, teacher_shape = (
-            model.output[name].shape,
-            teacher_model.output[name].shape,
-        )
-        if shape != teacher_shape:
+        if output.shape != expected.shape:
             raise InputError(
-                f"The {name} of the teacher have the shape {teacher_shape}, "
-                f"but the network has {shape}; give a teacher with this shape."
+                f"The {name} of the teacher have the shape {output.shape}, but "
+                f"the network has {expected.shape}; give a teacher with this "
+                "shape."
             )
-
-
-def _project(
-    name: str, hidden: keras.KerasTensor, like: keras.KerasTensor
-) -> keras.KerasTensor:
-    size = like.shape[-1]
-    if hidden.shape[-1] == size:
-        return hidden
-    return keras.layers.Dense(size, name=f"{name}_projection")(hidden)
 
 
 def _of_rows(weights: Tensors, like: tf.Tensor) -> tf.Tensor:

@@ -47,8 +47,8 @@ class Evaluation:
         if tune:
             outputs = kind.tune(model, self._examples, outputs)
         answers = kind.answer(self.rows, self._examples, outputs)
-        figures = kind.score(self.rows, answers, kind.spec.metrics)
-        return answers, figures | ({} if loss is None else {"loss": loss})
+        metrics = kind.score(self.rows, answers, kind.spec.metrics)
+        return answers, metrics | ({} if loss is None else {"loss": loss})
 
 
 class Predictor:
@@ -80,7 +80,10 @@ class Predictor:
         places = iter(order)
         # One graph for batches of all sizes.
         run = self._run.get_concrete_function(
-            *tf.nest.map_structure(_of_any_size, dataset.element_spec)
+            *tf.nest.map_structure(
+                lambda x: tf.TensorSpec([None] * x.shape.rank, x.dtype),
+                dataset.element_spec,
+            )
         )
         with Progress("Evaluating", len(order), "examples") as progress:
             for batch in without_tuning(dataset):
@@ -108,7 +111,3 @@ class Predictor:
             values = labels[name], outputs[name], weights[name]
             sums[name] = tf.stack(self._objectives[name].sums(*values)["loss"])
         return outputs, sums
-
-
-def _of_any_size(spec: tf.TensorSpec) -> tf.TensorSpec:
-    return tf.TensorSpec([None] * spec.shape.rank, spec.dtype)

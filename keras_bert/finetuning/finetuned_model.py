@@ -26,7 +26,6 @@ from keras_bert.io.whole_files import check_is_new
 from keras_bert.kinds.fields import check_text, check_text_list
 from keras_bert.kinds.kind import Answer, Kind
 from keras_bert.kinds.registry import get_kind
-from keras_bert.kinds.regression import Regression
 from keras_bert.kinds.spec import build_kind
 from keras_bert.progress import shown_log
 from keras_bert.tasks.base import Row
@@ -295,7 +294,8 @@ class FinetunedModel:
         Raises InputError if the model does not answer pairs with a score.
         """
         fields = self.kind.spec.text_fields
-        if len(fields) != 2 or not isinstance(self.kind, Regression):
+        main_part = getattr(self.kind, "main_part", None)
+        if len(fields) != 2 or main_part != "score":
             raise InputError(
                 f"A model of the kind {self.kind.name} with the texts "
                 f"{', '.join(fields)} has no score for a query and a document; "

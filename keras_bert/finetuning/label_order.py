@@ -47,18 +47,18 @@ def label_places(
     Raises InputError if the checkpoint has other labels.
     """
     labels = kind.spec.labels
-    given: tuple[str, ...] = ()
+    stored: tuple[str, ...] = ()
     if not new_head and labels and has_spec(checkpoint):
-        given = find_spec(checkpoint, bert_config).labels
-    if given in ((), labels) or not _heads(kind) & checkpoint.heads:
+        stored = find_spec(checkpoint, bert_config).labels
+    if stored in ((), labels) or not _heads(kind) & checkpoint.heads:
         return None
-    if set(given) == set(labels):
-        return [given.index(label) for label in labels]
-    if len(given) == len(labels) and not set(given) & set(labels):
+    if set(stored) == set(labels):
+        return [stored.index(label) for label in labels]
+    if len(stored) == len(labels) and not set(stored) & set(labels):
         return list(range(len(labels)))  # LABEL_0, LABEL_1 of the Hub
     raise InputError(
         f"{checkpoint.place} answers with the labels "
-        f"{', '.join(given):.300}, but the task has {', '.join(labels):.300}; "
+        f"{', '.join(stored):.300}, but the task has {', '.join(labels):.300}; "
         "give new_head (--new_head) to train a new output layer on its encoder."
     )
 

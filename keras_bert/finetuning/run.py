@@ -134,6 +134,7 @@ def finetune(
     )
     start = Start(
         bert_config=bert_config,
+        tokenizer=tokenizer,
         config=config,
         checkpoint=checkpoint,
         teacher=teacher,

@@ -28,7 +28,13 @@ class TaskRows:
 
     def read(self, x: Any, y: Any = None) -> list[Row]:
         """Returns rows; their labels are not looked at."""
-        return self._read(x, y, self.spec.text_fields)
+        return as_rows(
+            x,
+            y,
+            text_fields=self.spec.text_fields,
+            has_pairs=max(self._kind.num_text_fields) > 1,
+            has_lists=self._kind.label_is_list,
+        )
 
     def read_labeled(self, x: Any, y: Any = None) -> list[Row]:
         """Returns rows whose labels are names of labels, if the kind has some.
@@ -53,7 +59,9 @@ class TaskRows:
     def learn(self, x: Any, y: Any = None) -> tuple["TaskRows", list[Row]]:
         """Returns the task as the rows show it, and the labeled rows."""
         spec = self.spec
-        rows = self._read(x, y, self.usual_fields or spec.text_fields)
+        fields = self.usual_fields or spec.text_fields
+        with_fields = dataclasses.replace(spec, text_fields=fields)
+        rows = TaskRows(with_fields).read(x, y)
         if not rows:
             raise InputError(
                 "There is no row to train on; give texts and their labels."
@@ -71,15 +79,6 @@ class TaskRows:
     @property
     def _kind(self) -> type[Kind]:
         return get_kind(self.spec.kind)
-
-    def _read(self, x: Any, y: Any, text_fields: Sequence[str]) -> list[Row]:
-        return as_rows(
-            x,
-            y,
-            text_fields=text_fields,
-            has_pairs=max(self._kind.num_text_fields) > 1,
-            has_lists=self._kind.label_is_list,
-        )
 
     def _with_names(self, rows: list[Row]) -> list[Row]:
         if not self._kind.has_labels:

@@ -316,7 +316,10 @@ def _fingerprint(
     digests = {
         "training rows as encoded": _digest_of_examples(examples),
         "validation rows": digest_of(
-            *(text_of_rows(e.rows) for e in evaluations.values())
+            *(
+                json.dumps(list(x.rows), sort_keys=True, default=repr)
+                for x in evaluations.values()
+            )
         ),
         "vocabulary": digest_of(*kind.tokenizer.vocab),
         "settings of the tokenizer": digest_of(repr(kind.tokenizer.settings)),
@@ -343,11 +346,6 @@ def _digest_of_examples(examples: Examples) -> str:
                 tf.nest.flatten(tensor, expand_composites=True),
             )
     return digest_of(*parts)
-
-
-def text_of_rows(rows: Iterable[Row]) -> str:
-    """Returns rows as a text that is the same in every process."""
-    return json.dumps(list(rows), sort_keys=True, default=repr)
 
 
 def history_of(
