@@ -9,20 +9,16 @@ from typing import Any
 
 import numpy as np
 
-Arrays = dict[str, np.ndarray]
-Settings = Mapping[str, Any]
+Array = np.ndarray
+Arrays = dict[str, Array]
 
 
-def _classification(
-    outputs: Arrays, labels: np.ndarray, settings: Settings
-) -> Arrays:
+def _classification(outputs: Arrays, labels: Array, settings: Any) -> Arrays:
     scores = _softmax(outputs["logits"])
     return {"label": labels[scores.argmax(axis=-1)], "scores": scores}
 
 
-def _multilabel(
-    outputs: Arrays, labels: np.ndarray, settings: Settings
-) -> Arrays:
+def _multilabel(outputs: Arrays, labels: Array, settings: Any) -> Arrays:
     is_given = outputs["is_given"]
     given = np.full(is_given.shape, b"", object)
     for row, mask in zip(given, is_given, strict=True):
@@ -31,45 +27,33 @@ def _multilabel(
     return {"labels": given, "scores": scores.astype("float32")}
 
 
-def _multiple_choice(
-    outputs: Arrays, labels: np.ndarray, settings: Settings
-) -> Arrays:
+def _multiple_choice(outputs: Arrays, labels: Array, settings: Any) -> Arrays:
     scores = _softmax(outputs["logits"])
     return {"choice": scores.argmax(axis=-1).astype("int32"), "scores": scores}
 
 
-def _regression(
-    outputs: Arrays, labels: np.ndarray, settings: Settings
-) -> Arrays:
+def _regression(outputs: Arrays, labels: Array, settings: Any) -> Arrays:
     score = outputs["logits"][:, 0]
     bounds = settings["min_value"], settings["max_value"]
     return {"score": score if bounds == (None, None) else score.clip(*bounds)}
 
 
-def _reranker(
-    outputs: Arrays, labels: np.ndarray, settings: Settings
-) -> Arrays:
+def _reranker(outputs: Arrays, labels: Array, settings: Any) -> Arrays:
     score = outputs["logits"][:, 0]
     if settings["score_activation"] != "linear":
         score = sigmoid(score).astype("float32")
     return {"score": score}
 
 
-def _embedding(
-    outputs: Arrays, labels: np.ndarray, settings: Settings
-) -> Arrays:
-    return embedding_answers(outputs["embeddings"], settings["similarity"])
+def _embedding(outputs: Arrays, labels: Array, settings: Any) -> Arrays:
+    """One text gets its vector; of more, the first is compared with the others.
 
-
-def embedding_answers(vectors: np.ndarray, similarity: str) -> Arrays:
-    """Vectors [B, C, H] of the C texts of each row -> the answers.
-
-    One text gets its vector; of more, the first has its similarity to each
-    other one.
+    Takes the vectors [B, C, H] of the C texts of each row.
     """
+    vectors = outputs["embeddings"]
     if vectors.shape[1] == 1:
         return {"embedding": vectors[:, 0]}
-    if similarity == "cosine":
+    if settings["similarity"] == "cosine":
         vectors = unit_vectors(vectors)
     similarities = (vectors[:, 1:] @ vectors[:, 0, :, None])[..., 0]
     if vectors.shape[1] == 2:
@@ -77,13 +61,13 @@ def embedding_answers(vectors: np.ndarray, similarity: str) -> Arrays:
     return {"similarities": similarities}
 
 
-def unit_vectors(vectors: np.ndarray) -> np.ndarray:
+def unit_vectors(vectors: Array) -> Array:
     """Vectors [..., H] -> the same directions, with the length 1."""
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return vectors / np.maximum(lengths, 1e-12)
 
 
-def sigmoid(logits: np.ndarray) -> np.ndarray:
+def sigmoid(logits: Array) -> Array:
     """Returns scores in float64, in which equal logits have equal scores.
 
     TensorFlow's sigmoid of equal numbers may differ in its last bit, and a
@@ -93,13 +77,13 @@ def sigmoid(logits: np.ndarray) -> np.ndarray:
         return 1 / (1 + np.exp(-logits.astype("float64")))
 
 
-def _softmax(logits: np.ndarray) -> np.ndarray:
+def _softmax(logits: Array) -> Array:
     powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
     return powers / powers.sum(axis=-1, keepdims=True)
 
 
 # They take the outputs, the labels and the settings in `task.json`.
-ANSWERS: Mapping[str, Callable[[Arrays, np.ndarray, Settings], Arrays]] = {
+ANSWERS: Mapping[str, Callable[[Arrays, Array, Any], Arrays]] = {
     "classification": _classification,
     "next_sentence": _classification,
     "multilabel": _multilabel,

@@ -119,11 +119,7 @@ class Examples:
         values = truncation_info(
             self.features["input_ids"], self.truncated, self.rows
         )
-        columns = (x.numpy().tolist() for x in values.values())
-        return [
-            dict(zip(values, row, strict=True))
-            for row in zip(*columns, strict=True)
-        ]
+        return to_rows(values)
 
     def grouped(self, size: int, labels: network_calls.Tensors) -> "Examples":
         """Joins `size` examples of one text each to an example."""
@@ -163,3 +159,15 @@ class Examples:
                 weights[name] = tf.ones_like(values, tf.float32)
             labels[name] = values
         return pad(features), labels, weights
+
+
+def to_rows(columns: network_calls.Tensors) -> list[dict[str, Any]]:
+    """Tensors [B, ...] by name -> a dict for each row, which JSON can hold."""
+    lists = {
+        name: [y.decode() for y in x.numpy()]
+        if x.dtype == tf.string
+        else x.numpy().tolist()
+        for name, x in columns.items()
+    }
+    rows = zip(*lists.values(), strict=True)
+    return [dict(zip(lists, row, strict=True)) for row in rows]

@@ -67,15 +67,10 @@ def encode_texts(
     # One graph for any number of rows.
     specs = [tf.TensorSpec([None], tf.string)] * len(text_fields)
     pack = preprocessor.pack_columns.get_concrete_function(*specs)
-    chunks = [
-        pack(
-            *(
-                tf.constant([prompts[x] + row[x] for row in chunk])
-                for x in text_fields
-            )
-        )
-        for chunk in in_chunks(rows)
-    ]
+    chunks = []
+    for chunk in in_chunks(rows):
+        columns = ([prompts[x] + row[x] for row in chunk] for x in text_fields)
+        chunks.append(pack(*map(tf.constant, columns)))
     features = [chunk.features for chunk in chunks]
     return Examples(
         {n: tf.concat([f[n] for f in features], 0) for n in features[0]},

@@ -16,7 +16,7 @@ from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.heads import register_heads
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
-from keras_bert.kinds.examples import Examples
+from keras_bert.kinds.examples import Examples, to_rows
 from keras_bert.kinds.hub_config import HubNames
 from keras_bert.kinds.network_calls import Tensors
 from keras_bert.kinds.settings import KindSettings
@@ -100,9 +100,11 @@ class TaskSpec:
 class Kind(tf.Module):
     """A kind of task: turns rows into answers, in training and in a server.
 
-    A subclass declares everything about a kind, in one file or folder. Its
-    definition makes its `name` known, so a file of your own can define a kind
-    and a task of this kind. See CONTRIBUTING.md.
+    A subclass declares everything about a kind, in one file or folder: its
+    rows and answers; its network and the losses; and, in the table `hub`, what
+    the files of other libraries call it. Its definition makes its `name` known,
+    so a file of your own can define a kind and a task of this kind. See
+    CONTRIBUTING.md.
 
     Class attributes:
         name: The name of the kind in `Task.kind` and `task.json`.
@@ -116,15 +118,15 @@ class Kind(tf.Module):
             predictions take, unless `predicted` and `submission` say otherwise.
         objectives: The losses of the network's outputs, by name; an
             attribute of the instance if they follow from the settings.
-        hub: What the files of other libraries call the kind and its output
-            layers.
         smoothed_loss: The loss of labels of which the share `label_smoothing`
             is divided among all labels.
-        batches_by_length: Whether training batches have examples of like
+        batches_by_length: Whether training batches have examples of similar
             length only. That saves padding, but a loss that ranks the examples
             of a batch does not learn to rank a short one and a long one then.
         inherited_settings: The settings that training takes from the model of
             this kind that it starts from, if nobody else sets them.
+        hub: What the files of other libraries call the kind and its output
+            layers.
 
     Attributes:
         spec: The `TaskSpec`.
@@ -153,10 +155,10 @@ class Kind(tf.Module):
     metrics: ClassVar[Mapping[str, Metric]]
     main_part: ClassVar[str]
     objectives: Mapping[str, Objective]
-    hub: ClassVar[HubNames] = HubNames()
     smoothed_loss: ClassVar[Callable] = staticmethod(smoothed_cross_entropy)
     batches_by_length: bool = True
     inherited_settings: ClassVar[tuple[str, ...]] = ()
+    hub: ClassVar[HubNames] = HubNames()
 
     def __init__(self, spec: TaskSpec, tokenizer: BertTokenizer):
         """Raises InputError if the task does not fit the kind."""
@@ -283,19 +285,12 @@ class Kind(tf.Module):
         stacked = {
             name: tf.constant(np.stack(x)) for name, x in outputs.items()
         }
-        served, labels = self.served_answer(stacked), self.spec.labels
-        columns = {name: x.numpy().tolist() for name, x in served.items()}
-        for name, column in columns.items():
-            if served[name].dtype == tf.string:
-                columns[name] = [x.decode() for x in column]
-            elif name == "scores" and labels:
-                columns[name] = [
-                    dict(zip(labels, x, strict=True)) for x in column
-                ]
-        return [
-            dict(zip(columns, row, strict=True))
-            for row in zip(*columns.values(), strict=True)
-        ]
+        answers, labels = to_rows(self.served_answer(stacked)), self.spec.labels
+        for answer in answers:
+            if labels and "scores" in answer:
+                scores = zip(labels, answer["scores"], strict=True)
+                answer["scores"] = dict(scores)
+        return answers
 
     def answer(
         self, rows: Sequence[Row], examples: Examples, outputs: Outputs

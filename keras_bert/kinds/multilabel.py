@@ -78,11 +78,11 @@ def _f1(average: str) -> Metric:
 
 def _mean_average_precision(gold: np.ndarray, scored: np.ndarray) -> float:
     """Returns the mean over the labels that a row has; NaN if none has one."""
-    found = gold.any(axis=0)
-    if not found.any():
+    has_rows = gold.any(axis=0)
+    if not has_rows.any():
         return float("nan")
     mean = library_metric("sklearn.metrics", "average_precision_score")
-    return mean(gold[:, found], np.abs(scored[:, found]))
+    return mean(gold[:, has_rows], np.abs(scored[:, has_rows]))
 
 
 class MultiLabel(Classification):
@@ -165,14 +165,13 @@ class MultiLabel(Classification):
         self, rows: Sequence[Row], examples: Examples, outputs: Outputs
     ) -> list[Answer]:
         labels, scores = self.spec.labels, sigmoid(np.stack(outputs["logits"]))
+        answers = zip(outputs["is_given"], scores.tolist(), strict=True)
         return [
             {
                 "labels": list(itertools.compress(labels, is_given)),
-                "scores": dict(zip(labels, scores_of_row, strict=True)),
+                "scores": dict(zip(labels, row, strict=True)),
             }
-            for is_given, scores_of_row in zip(
-                outputs["is_given"], scores.tolist(), strict=True
-            )
+            for is_given, row in answers
         ]
 
     def gold(self, rows: Sequence[Row]) -> np.ndarray:
@@ -191,12 +190,14 @@ class MultiLabel(Classification):
 
     def predicted(self, answers: Sequence[Answer]) -> np.ndarray:
         """Returns scores, float64 [rows, L], negative for labels not given."""
-        signs = [
-            [1 if x in answer["labels"] else -1 for x in self.spec.labels]
-            for answer in answers
-        ]
-        return np.array(signs) * np.array(
-            [[*a["scores"].values()] for a in answers]
+        return np.array(
+            [
+                [
+                    score if label in answer["labels"] else -score
+                    for label, score in answer["scores"].items()
+                ]
+                for answer in answers
+            ]
         )
 
     def submission(self, answer: Answer) -> str:

@@ -23,9 +23,7 @@ TOKENS_PER_ROW = 128
 _TOKENS_PER_CALL = 16_384
 
 
-def call_on_texts(
-    model: keras.Model,
-) -> Callable[[Tensors], dict[str, tf.Tensor]]:
+def call_on_texts(model: keras.Model) -> Callable[[Tensors], Tensors]:
     """Returns a function that calls a network on any number of texts.
 
     It takes ragged features [N, (tokens)], or [N, W, (tokens)] for texts in
@@ -36,7 +34,7 @@ def call_on_texts(
         return lambda features: call_in_pieces(model, features)
     packed = with_packed_rows(model)
 
-    def call(features: Tensors) -> dict[str, tf.Tensor]:
+    def call(features: Tensors) -> Tensors:
         rows, places = pack_texts(features)
         rows = {name: rows[name] for name in packed.input}
         outputs = call_in_pieces(packed, rows)
@@ -47,10 +45,7 @@ def call_on_texts(
 
 
 def call_in_pieces(
-    model: keras.Model,
-    features: Tensors,
-    *,
-    tokens_per_call: int | None = None,
+    model: keras.Model, features: Tensors, *, tokens_per_call: int | None = None
 ) -> dict[str, tf.Tensor]:
     """Calls a network on N examples, a bounded number of tokens at a time.
 

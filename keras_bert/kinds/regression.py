@@ -106,12 +106,12 @@ def _read_settings(
     config: HubConfig, bert_config: BertConfig
 ) -> dict[str, Any]:
     is_linear = config.activation(*_ACTIVATIONS.values()) == IDENTITY
+    values = config.cross_encoder
     return {
         "max_seq_length": config.max_seq_length(bert_config),
         "score_activation": "linear" if is_linear else "sigmoid",
-        "prompts": config.cross_encoder["prompts"] or "",
-        "default_prompt_name": config.cross_encoder["default_prompt_name"]
-        or "",
+        "prompts": values["prompts"] or "",
+        "default_prompt_name": values["default_prompt_name"] or "",
     }
 
 

@@ -79,7 +79,7 @@ class ClassificationSettings(WindowSettings, LabelSmoothingSettings):
     Attributes:
         class_weights: Weights of the labels in the loss of training: some of
             them ("yes=2.5,maybe=0.5"; the others weigh 1), or a number for
-            each label, with commas between; "balanced" gives rare labels more
+            each label, comma-separated; "balanced" gives rare labels more
             weight, by how often they are in the training set; "" for 1.
         pooling: What the classifier reads: pooled, the output of the pooler on
             [CLS], as BERT does; or mean, the mean of all tokens, which suits an
@@ -129,17 +129,17 @@ class PromptSettings(CheckedSettings):
     def named_prompts(self) -> dict[str, str]:
         """The texts in `prompts`, by name."""
         try:
-            found = json.loads(self.prompts or "{}")
+            prompts = json.loads(self.prompts or "{}")
         except (TypeError, ValueError):
-            found = None
-        if not isinstance(found, dict) or not all(
-            name and isinstance(text, str) for name, text in found.items()
+            prompts = None
+        if not isinstance(prompts, dict) or not all(
+            name and isinstance(text, str) for name, text in prompts.items()
         ):
             raise InputError(
                 f"prompts is {self.prompts!r}, but must be a JSON object of "
                 'names and texts, such as {"query": "question: "}.'
             )
-        return found
+        return prompts
 
     def prompt(self, name: str | None = None) -> str:
         """Returns the prompt with this name, by default the default prompt.

@@ -8,6 +8,7 @@ import tensorflow as tf
 from tensorflow.saved_model import PREDICT_METHOD_NAME
 
 Call = Callable[..., dict[str, tf.Tensor]]
+_ID_NAMES = ("input_ids", "input_mask", "segment_ids")
 
 
 class Signature(NamedTuple):
@@ -54,33 +55,30 @@ def id_signature(model: keras.Model) -> Signature:
     """
 
     def call(*ids: tf.Tensor) -> dict[str, tf.Tensor]:
+        features = name_ids(*ids)
         if "cls_positions" in model.input:
-            return model(one_text_a_row(*ids))
-        names = (x.name for x in inputs)
-        return model(dict(zip(names, ids, strict=True)))
+            features = one_text_a_row(features)
+        return model(features)
 
-    inputs = id_inputs([None] * len(model.input["input_ids"].shape))
+    inputs = id_inputs(len(model.input["input_ids"].shape))
     return Signature(call, inputs)
 
 
-def id_inputs(shape: Sequence[int | None]) -> list[tf.TensorSpec]:
+def id_inputs(rank: int) -> list[tf.TensorSpec]:
     """Returns the specifications of the network's inputs, in their order."""
-    return [
-        tf.TensorSpec(shape, tf.int32, name)
-        for name in ("input_ids", "input_mask", "segment_ids")
-    ]
+    return [tf.TensorSpec([None] * rank, tf.int32, x) for x in _ID_NAMES]
 
 
-def one_text_a_row(
-    input_ids: tf.Tensor, input_mask: tf.Tensor, segment_ids: tf.Tensor
-) -> dict[str, tf.Tensor]:
+def name_ids(*ids: tf.Tensor) -> dict[str, tf.Tensor]:
+    """Returns what a signature with `id_inputs` is given, by name."""
+    return dict(zip(_ID_NAMES, ids, strict=True))
+
+
+def one_text_a_row(features: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
     """Ids [B, R, S] -> the inputs of a packed network, one text in each row."""
+    input_ids = features["input_ids"]
     shape = tf.shape(input_ids)
-    positions = tf.broadcast_to(tf.range(shape[2]), shape)
-    return {
-        "input_ids": input_ids,
-        "input_mask": input_mask,
-        "segment_ids": segment_ids,
-        "position_ids": positions,
+    return features | {
+        "position_ids": tf.broadcast_to(tf.range(shape[2]), shape),
         "cls_positions": tf.zeros_like(input_ids[:, :, :1]),
     }

@@ -137,8 +137,8 @@ def reader(
                 f"No {split} file at {path}; is data_dir the folder of the "
                 "task?"
             )
-        found = rows(path, split.startswith(("train", "validation")))
-        return not_empty(found, f"{path} contains no example.")
+        rows_of_split = rows(path, split.startswith(("train", "validation")))
+        return not_empty(rows_of_split, f"{path} contains no example.")
 
     return read
 

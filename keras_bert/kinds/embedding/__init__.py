@@ -1,1 +1,1 @@
-"""Sentence embeddings: texts of like meaning get similar vectors."""
+"""Sentence embeddings: texts of similar meaning get similar vectors."""

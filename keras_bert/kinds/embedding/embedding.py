@@ -12,7 +12,7 @@ from absl import logging
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.kinds import network_calls
-from keras_bert.kinds.answers import embedding_answers, unit_vectors
+from keras_bert.kinds.answers import ANSWERS, unit_vectors
 from keras_bert.kinds.embedding.losses import (
     REQUIREMENTS,
     check_rows,
@@ -30,6 +30,7 @@ from keras_bert.kinds.signatures import (
     Call,
     Signature,
     id_inputs,
+    name_ids,
     one_graph,
     one_text_a_row,
 )
@@ -185,8 +186,9 @@ class Embedding(Kind):
     def decode(
         self, rows: Sequence[Row], examples: Examples, outputs: Outputs
     ) -> list[Answer]:
-        vectors = np.stack(outputs["embeddings"])
-        answers = embedding_answers(vectors, self.spec.settings.similarity)
+        settings = vars(self.spec.settings)
+        arrays = {name: np.stack(x) for name, x in outputs.items()}
+        answers = ANSWERS["embedding"](arrays, np.array(()), settings)
         ((name, values),) = answers.items()
         return [{name: value} for value in values.tolist()]
 
@@ -218,20 +220,21 @@ class Embedding(Kind):
         def embed(texts: tf.Tensor) -> Tensors:
             """Strings [N] -> vectors [N, H], and how the texts were read."""
             packed = self._preprocessor.pack(texts)
-            rows, places = packed.features, None
+            rows = packed.features
             if not self._in_windows:
                 rows, places = network_calls.pack_texts(rows)
-            outputs = network_calls.call_in_pieces(
-                model, network_calls.group_texts(rows, 1)
-            )
+            rows = network_calls.group_texts(rows, 1)
+            outputs = network_calls.call_in_pieces(model, rows)
             vectors = outputs["embeddings"]  # [R, K, H]
-            if places is None:
+            if self._in_windows:
                 vectors = vectors[:, 0]
             else:
                 vectors = tf.gather_nd(vectors, places)
             return {"embedding": vectors, **packed.truncation_info()}
 
         def embed_after(prompt: str) -> Call:
+            if not prompt:
+                return embed
             return lambda texts: embed(tf.strings.join([prompt, texts]))
 
         def similarity(first: tf.Tensor, second: tf.Tensor) -> Tensors:
@@ -250,13 +253,12 @@ class Embedding(Kind):
 
         inputs = self.string_inputs()
         embed = one_graph(embed, inputs[:1])
-        prompts = {"serving_default": self._prompt, "embed": self._prompt}
-        for name, prompt in self.spec.settings.named_prompts.items():
-            prompts[f"embed_{name}"] = prompt
+        prompts = {"serving_default": self._prompt, "embed": self._prompt} | {
+            f"embed_{name}": prompt
+            for name, prompt in self.spec.settings.named_prompts.items()
+        }
         signatures = {
-            name: Signature(
-                embed_after(prompt) if prompt else embed, inputs[:1]
-            )
+            name: Signature(embed_after(prompt), inputs[:1])
             for name, prompt in prompts.items()
         }
         if len(inputs) > 1:
@@ -271,20 +273,19 @@ class Embedding(Kind):
         """
 
         def call(*ids: tf.Tensor) -> Tensors:
+            features = name_ids(*ids)
             if self._in_windows:
-                names = (spec.name for spec in inputs)
-                features = dict(zip(names, ids, strict=True))
                 has_token = tf.reduce_any(features["input_mask"] > 0, axis=-1)
                 num_windows = tf.reduce_sum(tf.cast(has_token, tf.int32), -1)
                 num_windows = tf.maximum(num_windows, 1)
                 counts = num_windows[:, None]  # [B, 1]
                 features[network_calls.NUM_WINDOWS] = counts
             else:
-                features = one_text_a_row(*(x[:, None] for x in ids))
+                rows = {name: x[:, None] for name, x in features.items()}
+                features = one_text_a_row(rows)
             return {"embedding": model(features)["embeddings"][:, 0]}
 
-        inputs = id_inputs([None] * (2 + self._in_windows))
-        return Signature(call, inputs)
+        return Signature(call, id_inputs(2 + self._in_windows))
 
 
 def build_network(

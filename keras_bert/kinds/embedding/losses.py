@@ -28,23 +28,20 @@ def objective(settings: EmbeddingSettings) -> Objective:
     if settings.loss == "vector":
         return Objective(vector)
     if settings.loss == "triplet":
-        loss = functools.partial(triplet, margin=settings.margin)
-        return Objective(
-            of_all_sizes(loss, settings.sizes), soft_loss=_error_of_rows
-        )
+        loss = of_all_sizes(triplet, settings.sizes, margin=settings.margin)
+        return Objective(loss, soft_loss=_error_of_rows)
     if settings.loss == "cosent":
-        loss = functools.partial(cosent, scale=settings.scale)
-        return BatchObjective(
-            of_all_sizes(loss, settings.sizes), soft_loss=_error_of_rows
-        )
-    loss = functools.partial(multiple_negatives, scale=settings.scale)
-    return BatchObjective(of_all_sizes(loss, settings.sizes))
+        loss = of_all_sizes(cosent, settings.sizes, scale=settings.scale)
+        return BatchObjective(loss, soft_loss=_error_of_rows)
+    sizes, scale = settings.sizes, settings.scale
+    return BatchObjective(of_all_sizes(multiple_negatives, sizes, scale=scale))
 
 
 def of_all_sizes(
-    loss: Callable[..., tf.Tensor], sizes: Sequence[int]
+    loss: Callable[..., tf.Tensor], sizes: Sequence[int], **options: float
 ) -> Callable[..., tf.Tensor]:
     """Returns the sum of a loss over the first numbers of the vectors."""
+    loss = functools.partial(loss, **options)
     if not sizes:
         return loss
 
@@ -82,7 +79,7 @@ def multiple_negatives(
     num_rows, num_candidates = tf.size(anchors), tf.size(candidates)
     per_row = num_candidates // tf.maximum(num_rows, 1)
 
-    unit = tf.math.l2_normalize(tf.cast(embeddings, tf.float32), axis=-1)
+    unit = _unit(embeddings)
     size = unit.shape[-1]
     scores = scale * tf.matmul(
         unit[:, 0], tf.reshape(unit[:, 1:], [-1, size]), transpose_b=True
@@ -149,11 +146,7 @@ def vector(labels: tf.Tensor, embeddings: tf.Tensor) -> tf.Tensor:
 
     1 - cosine of the vectors and the labels, both [B, C, H]. Returns [B, C].
     """
-    labels, unit = (
-        tf.math.l2_normalize(tf.cast(x, tf.float32), axis=-1)
-        for x in (labels, embeddings)
-    )
-    return 1 - tf.reduce_sum(labels * unit, axis=-1)
+    return 1 - tf.reduce_sum(_unit(labels) * _unit(embeddings), axis=-1)
 
 
 def _error_of_rows(
@@ -165,8 +158,12 @@ def _error_of_rows(
 
 def _cosines(embeddings: tf.Tensor) -> tf.Tensor:
     """Returns the cosine of the first text and each other, [B, C - 1]."""
-    unit = tf.math.l2_normalize(tf.cast(embeddings, tf.float32), axis=-1)
+    unit = _unit(embeddings)
     return tf.reduce_sum(unit[:, :1] * unit[:, 1:], axis=-1)
+
+
+def _unit(vectors: tf.Tensor) -> tf.Tensor:
+    return tf.math.l2_normalize(tf.cast(vectors, tf.float32), axis=-1)
 
 
 def _equal(rows: tf.Tensor, columns: tf.Tensor) -> tf.Tensor:

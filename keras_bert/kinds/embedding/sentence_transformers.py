@@ -112,10 +112,8 @@ def module_files(
         )
     size = bert_config.hidden_size
     flags = {flag: settings.pooling == name for flag, name in _FLAGS.items()}
-    modules: list[tuple[str, dict]] = [
-        ("Transformer", {}),
-        ("Pooling", {"word_embedding_dimension": size, **flags}),
-    ]
+    pooling: dict[str, Any] = {"word_embedding_dimension": size, **flags}
+    modules = [("", "Transformer", {}), ("1_Pooling", "Pooling", pooling)]
     for units, activation in settings.dense_layers:
         values = {
             "in_features": size,
@@ -123,20 +121,19 @@ def module_files(
             "bias": True,
             "activation_function": _ACTIVATIONS[activation],
         }
-        modules.append(("Dense", values))
+        modules.append((f"{len(modules)}_Dense", "Dense", values))
         size = units
     if settings.normalize:
-        modules.append(("Normalize", {}))
-    folders = ["", *(f"{i}_{modules[i][0]}" for i in range(1, len(modules)))]
+        modules.append((f"{len(modules)}_Normalize", "Normalize", {}))
     files: dict[str, Any] = {
         sentence_transformers.MODULES_FILE: [
             {
                 "idx": i,
                 "name": str(i),
-                "path": folders[i],
+                "path": folder,
                 "type": f"sentence_transformers.models.{name}",
             }
-            for i, (name, _) in enumerate(modules)
+            for i, (folder, name, _) in enumerate(modules)
         ],
         sentence_transformers.TRANSFORMER_FILE: {
             "max_seq_length": settings.max_seq_length,
@@ -148,7 +145,7 @@ def module_files(
             "similarity_fn_name": settings.similarity,
         },
     }
-    for folder, (_, values) in zip(folders[1:], modules[1:], strict=True):
+    for folder, _, values in modules[1:]:
         files[f"{folder}/config.json"] = values
     return {name: json.dumps(x, indent=2) + "\n" for name, x in files.items()}
 
@@ -157,8 +154,8 @@ def _pooling(file: Path) -> tuple[str, bool]:
     values = read_known(file, _POOLING, is_needed=True)
     flags = [x for x in values if x.startswith("pooling_mode_") and values[x]]
     flags = [_FLAGS.get(flag, flag) for flag in flags] or ["mean"]
-    found = values["pooling_mode"] or flags
-    names = found if isinstance(found, list) else [found]
+    modes = values["pooling_mode"] or flags
+    names = modes if isinstance(modes, list) else [modes]
     if len(names) != 1 or names[0] not in _POOLINGS:
         raise InputError(
             f"{file} asks for the pooling {' and '.join(map(str, names))}, but "

@@ -83,7 +83,7 @@ class EmbeddingSettings(PromptSettings, WindowSettings):
         if 0 in sizes or len(set(sizes)) < len(sizes):
             raise InputError(
                 f"dimensions is {self.dimensions!r}, but must be different "
-                "whole numbers above 0 with commas between them, such as "
+                "whole numbers above 0, comma-separated, such as "
                 "384,256,128."
             )
         return tuple(sizes)
@@ -91,7 +91,7 @@ class EmbeddingSettings(PromptSettings, WindowSettings):
     @property
     def dense_layers(self) -> tuple[tuple[int, str], ...]:
         """The size and the activation of each layer in `dense`."""
-        found = []
+        layers = []
         for layer in self.dense.split(",") if self.dense else ():
             size, _, activation = layer.strip().partition(":")
             if not (
@@ -102,5 +102,5 @@ class EmbeddingSettings(PromptSettings, WindowSettings):
                     f"one of the activations {', '.join(ACTIVATIONS)}, such as "
                     "512:gelu_erf,256:linear."
                 )
-            found.append((int(size), activation))
-        return tuple(found)
+            layers.append((int(size), activation))
+        return tuple(layers)

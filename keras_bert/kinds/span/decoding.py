@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from keras_bert.kinds.examples import to_rows
 from keras_bert.kinds.settings import SpanSettings
 from keras_bert.kinds.span.windows import SPACES, Windows
 
@@ -37,16 +38,12 @@ class Decoder:
         """Returns the answer to each question, as `Span` describes it."""
         ranked, nulls = self._rank(len(contexts))
         best = self._choose(tf.constant(contexts, tf.string), ranked, nulls)
-        columns = [x.numpy().tolist() for x in best.values()]
-        answers = []
-        for context, candidates, null, *values in zip(
-            contexts, _rows(ranked), _rows(nulls), *columns, strict=True
+        answers = to_rows(best)
+        for answer, context, candidates, null in zip(
+            answers, contexts, _rows(ranked), _rows(nulls), strict=True
         ):
-            answer = dict(zip(best, values, strict=True))
-            for name in ("answer", "best_answer"):
-                answer[name] = answer[name].decode()
             n_best = _n_best(context, candidates, next(null), self.settings)
-            answers.append(answer | {"nbest": n_best})
+            answer["nbest"] = n_best
         return answers
 
     def best_answers(self, contexts: tf.Tensor) -> dict[str, tf.Tensor]:

@@ -25,7 +25,7 @@ def f1(gold: Sequence[Gold], predicted: Sequence[str]) -> float:
     return 100 * float(np.mean(_scores(_f1, gold, predicted)))
 
 
-def figures_of_missing_answers(
+def missing_answer_metrics(
     gold: Sequence[Gold],
     predicted: Sequence[str],
     texts: Sequence[str],
@@ -39,18 +39,18 @@ def figures_of_missing_answers(
     is answered with its text of `texts` if its null odds do not exceed it.
     """
     has_answer = np.array([bool(answers) for answers in gold])
-    figures = {}
+    metrics = {}
     for name, compare in ("exact_match", operator.eq), ("f1", _f1):
         scores = _scores(compare, gold, predicted)
         for kind, mask in (("HasAns", has_answer), ("NoAns", ~has_answer)):
             if mask.any():
-                figures[f"{kind}_{name}"] = 100 * float(scores[mask].mean())
+                metrics[f"{kind}_{name}"] = 100 * float(scores[mask].mean())
         best, threshold = _best_threshold(
             _scores(compare, gold, texts), has_answer, np.array(null_odds)
         )
-        figures[f"best_{name}"] = best
-        figures[f"best_{name}_threshold"] = threshold
-    return figures
+        metrics[f"best_{name}"] = best
+        metrics[f"best_{name}_threshold"] = threshold
+    return metrics
 
 
 def _best_threshold(

@@ -2,7 +2,7 @@
 
 import collections
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -37,22 +37,16 @@ from keras_bert.training.objectives import Objective
 _NEVER = -1e9
 
 
-def _half_cross_entropy(labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
+def _half(loss: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
     # The loss is the mean of both outputs, as in google-research/bert.
     # So is the softmax over all positions: padding changes the loss a little.
-    return losses.cross_entropy(labels, logits) / 2
-
-
-def _half_soft_cross_entropy(
-    teacher: tf.Tensor, logits: tf.Tensor, temperature: float
-) -> tf.Tensor:
-    return losses.soft_cross_entropy(teacher, logits, temperature) / 2
+    return lambda *arguments: loss(*arguments) / 2
 
 
 _OBJECTIVE = Objective(
-    _half_cross_entropy,
+    _half(losses.cross_entropy),
     {"accuracy": losses.accuracy},
-    soft_loss=_half_soft_cross_entropy,
+    soft_loss=_half(losses.soft_cross_entropy),
 )
 
 
@@ -157,15 +151,15 @@ class Span(Kind):
         answers: Sequence[Answer],
         metrics: Iterable[str],
     ) -> dict[str, float]:
-        figures = super().score(rows, answers, metrics)
+        scores = super().score(rows, answers, metrics)
         gold = self.gold(rows)
         if not all(gold):
             columns = (
                 [answer[name] for answer in answers]
                 for name in ("answer", "best_answer", "null_odds")
             )
-            figures |= squad_metrics.figures_of_missing_answers(gold, *columns)
-        return figures
+            scores |= squad_metrics.missing_answer_metrics(gold, *columns)
+        return scores
 
     def gold(self, rows: Sequence[Row]) -> list[list[str]]:
         """Returns the texts of the gold answers to each question."""

@@ -96,12 +96,12 @@ def split_tags(labels: Sequence[str]) -> dict[str, tuple[str, str]]:
     if prefixes <= _PLACES.keys() and prefixes & places.keys():
         places = _PLACES
     has_bare = places is _PLACES and "B" in tags and {"I", "M"} & {*tags}
-    found = {"O": ("I", "")}
+    split = {"O": ("I", "")}
     for tag in tags:
         prefix, dash, kind = tag.partition("-")
         is_known = prefix in places and (dash or has_bare)
-        found[tag] = (places[prefix], kind or "_") if is_known else ("I", tag)
-    return found
+        split[tag] = (places[prefix], kind or "_") if is_known else ("I", tag)
+    return split
 
 
 def misspelt_tags(labels: Sequence[str]) -> list[str]:
@@ -117,12 +117,8 @@ def misspelt_tags(labels: Sequence[str]) -> list[str]:
 # The metrics of the script conlleval, which counts whole entities. The tags
 # must have the prefixes of IOBES, which are all that seqeval knows.
 METRICS = {
-    name: library_metric("seqeval.metrics", function, zero_division=0)
-    for name, function in (
-        ("f1", "f1_score"),
-        ("precision", "precision_score"),
-        ("recall", "recall_score"),
-    )
+    name: library_metric("seqeval.metrics", f"{name}_score", zero_division=0)
+    for name in ("f1", "precision", "recall")
 }
 # The accuracy counts words.
 METRICS["accuracy"] = library_metric("seqeval.metrics", "accuracy_score")
@@ -143,7 +139,7 @@ def write_entity_types(
     report = _REPORT(gold, predicted)
     report["all"] = report.pop("micro avg")
     lines = [["type", "precision", "recall", "f1", "gold"]]
-    for kind, figures in report.items():
+    for kind, metrics in report.items():
         if kind not in ("macro avg", "weighted avg"):
-            lines.append([kind, *figures.values()])
+            lines.append([kind, *metrics.values()])
     write_table(file, lines)

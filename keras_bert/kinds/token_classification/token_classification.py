@@ -164,8 +164,8 @@ class TokenClassification(Kind):
                 counts.update({*_INNER.findall(word)})
                 num_words += 1
         # In one of a thousand words, because a data set has errors too.
-        found = [x for x, n in counts.items() if 1000 * n >= num_words]
-        return {"inner_punctuation": "".join(sorted(found))}
+        frequent = [x for x, n in counts.items() if 1000 * n >= num_words]
+        return {"inner_punctuation": "".join(sorted(frequent))}
 
     def encode(self, rows: Sequence[Row], *, labeled: bool) -> Examples:
         (field,) = self.spec.text_fields
@@ -210,7 +210,7 @@ class TokenClassification(Kind):
         unit, join = ("_word", " ".join) if has_words else ("", str)
         columns = (*tokens.locate(entities), entities.types, entities.scores)
         answers = []
-        for row, *found, row_tags, row_scores in zip(
+        for row, *places, row_tags, row_scores in zip(
             rows, *(x.to_list() for x in (*columns, tags, scores)), strict=True
         ):
             answer = {
@@ -222,7 +222,7 @@ class TokenClassification(Kind):
                         f"end{unit}": end,
                         "score": score,
                     }
-                    for start, end, kind, score in zip(*found, strict=True)
+                    for start, end, kind, score in zip(*places, strict=True)
                 ]
             }
             if has_words:
@@ -296,8 +296,10 @@ class TokenClassification(Kind):
         (field,) = self.spec.text_fields
         text = tf.TensorSpec([None], tf.string, "text")
         words = tf.TensorSpec([None, None], tf.string, field)
-        found, tagged = Signature(find, [text]), Signature(tag, [words])
-        return {"serving_default": found, field: tagged}
+        return {
+            "serving_default": Signature(find, [text]),
+            field: Signature(tag, [words]),
+        }
 
     @property
     def _num_transitions(self) -> int:

@@ -54,7 +54,7 @@ def test_published_predictions_score_as_published(
     )
     assert metrics.f1(gold, predicted) == pytest.approx(f1, abs=1e-6)
     if version == "2.0":
-        figures = metrics.figures_of_missing_answers(
+        figures = metrics.missing_answer_metrics(
             gold, predicted, predicted, [0.0] * len(rows)
         )
         assert figures == pytest.approx(
@@ -90,9 +90,7 @@ def test_no_other_threshold_is_better():
                 for text, x in zip(texts, odds, strict=True)
             ]
 
-        figures = metrics.figures_of_missing_answers(
-            gold, given(0.0), texts, odds
-        )
+        figures = metrics.missing_answer_metrics(gold, given(0.0), texts, odds)
         for metric in (metrics.exact_match, metrics.f1):
             name = metric.__name__
             tried = [metric(gold, given(t)) for t in [-99.0, *odds]]
@@ -103,7 +101,7 @@ def test_no_other_threshold_is_better():
 
 
 def test_questions_without_an_answer_only():
-    figures = metrics.figures_of_missing_answers(
+    figures = metrics.missing_answer_metrics(
         [[], [], []], ["", "fox", ""], ["", "fox", "dog"], [3.0, 1.0, 2.0]
     )
     assert figures == pytest.approx(
