@@ -165,7 +165,7 @@ def logged(caplog):
     return caplog
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def shared():
     """The folder with golden results and real data; skips if absent."""
     folder = os.environ.get("KERAS_BERT_SHARED")

@@ -7,8 +7,8 @@ from typing import Any
 import tensorflow as tf
 
 from keras_bert.text import text_ops
-from keras_bert.text.tokenizer_settings import AddedToken, TokenizerSettings
-from keras_bert.text.words import CJK, clean_text
+from keras_bert.text.tokenizer_settings import AddedToken
+from keras_bert.text.words import CJK
 
 # What Rust's expressions call \w and \s; RE2 has these for ASCII only.
 _WORD = (
@@ -25,24 +25,34 @@ class AddedTokens:
 
     Args:
         tokens: The tokens; of two with one spelling, the first is found.
-        settings: Those by which the texts are clean; None if they are not.
+        clean: What makes texts clean; None if they are not.
+        splits_cjk: Whether each ideograph is a word.
+        trims: Whether the place of a token leaves out the spaces around it.
+        of_bert: Whether a space in a token stands for any white space, and
+            texts may have invalid bytes.
     """
 
     def __init__(
         self,
         tokens: Sequence[AddedToken],
-        settings: TokenizerSettings | None = None,
+        clean: Callable[[tf.Tensor], tf.Tensor] | None = None,
+        *,
+        splits_cjk: bool = False,
+        trims: bool = False,
+        of_bert: bool = True,
     ):
         contents = [token.content for token in tokens]
-        if settings and tokens:
+        if clean and tokens:
             with tf.init_scope():
-                clean = clean_text(tf.constant(contents), settings).numpy()
-            contents = [re.sub(r"\s", " ", x.decode()) for x in clean]
+                names = clean(tf.constant(contents)).numpy()
+            contents = [x.decode() for x in names]
+        if of_bert and clean:
+            contents = [re.sub(r"\s", " ", x) for x in contents]
         self._tokens, self._contents = tuple(tokens), tuple(contents)
-        self._is_clean = settings is not None
         # `tokenizers` puts spaces around an ideograph.
-        self._splits_cjk = bool(settings and settings.tokenize_chinese_chars)
-        space = _SPACE if settings else " "
+        self._splits_cjk, self._of_bert = splits_cjk, of_bert
+        self._is_clean, self._trims = clean is not None, trims
+        space = _SPACE if of_bert and clean else " "
         self._pattern = "|".join(
             re.escape(x).replace(r"\ ", space)
             for x in sorted({*contents} - {""}, key=len, reverse=True)
@@ -89,15 +99,18 @@ class AddedTokens:
 
         The number of a part between tokens is -1.
         """
-        if not self._is_clean:
-            # The operation stops at a NUL, which cleaning removes as it
-            # removes this character.
-            texts = tf.strings.regex_replace(texts, r"\x{00}", "\x01")
-        parts, _ = text_ops.split(texts, self._pattern, self._pattern)
+        split = text_ops.split_in_tensorflow
+        if self._of_bert:
+            split = text_ops.split
+            if not self._is_clean:
+                # The operation stops at a NUL, which cleaning removes as it
+                # removes this character.
+                texts = tf.strings.regex_replace(texts, r"\x{00}", "\x01")
+        parts, _ = split(texts, self._pattern, self._pattern)
         flat = parts.values
         is_token = tf.strings.regex_full_match(flat, self._pattern)
         spelled, index = tf.unique(flat[is_token])
-        if self._is_clean:
+        if self._of_bert and self._is_clean:
             spelled = tf.strings.regex_replace(spelled, _SPACE, " ")
         is_it = tf.cast(spelled[:, None] == self._contents, tf.int32)
         numbers = tf.tensor_scatter_nd_update(
@@ -105,16 +118,24 @@ class AddedTokens:
             tf.where(is_token),
             tf.gather(tf.argmax(is_it, axis=1), index),
         )
-        if not any(token.single_word for token in self._tokens):
-            return parts, numbers
-        rows = parts.value_rowids()
+        if any(token.single_word for token in self._tokens):
+            parts, numbers = self._drop_in_words(parts, numbers)
+        if any(token.lstrip or token.rstrip for token in self._tokens):
+            parts = self._take_spaces(parts, numbers)
+        return parts, numbers
+
+    def _drop_in_words(
+        self, parts: tf.RaggedTensor, numbers: tf.Tensor
+    ) -> tuple[tf.RaggedTensor, tf.Tensor]:
+        """Joins tokens that are inside words to the parts around them."""
+        flat, rows = parts.values, parts.value_rowids()
+        is_token = numbers >= 0
         before, after = _beside(rows, flat, "")
         in_word = self._is_word(before, "(?s).*%s")
         in_word |= self._is_word(after, "(?s)%s.*")
         needs_end = [token.single_word for token in self._tokens]
         is_lost = is_token & in_word & self._flags(needs_end, numbers)
         numbers = tf.where(is_lost, tf.constant(-1, tf.int64), numbers)
-        # What is no token after all is joined to the parts around it.
         is_token = numbers >= 0
         begins = is_token[1:] | is_token[:-1] | (rows[1:] != rows[:-1])
         begins = tf.concat([tf.ones_like(is_token[:1]), begins], axis=0)
@@ -126,6 +147,33 @@ class AddedTokens:
             flat, rows[begins], parts.nrows(), validate=False
         )
         return parts, numbers[begins]
+
+    def _take_spaces(
+        self, parts: tf.RaggedTensor, numbers: tf.Tensor
+    ) -> tf.RaggedTensor:
+        """Moves white space that tokens take from the parts around them."""
+        rows, tokens = parts.value_rowids(), self._tokens
+        takes_before = self._flags([x.lstrip for x in tokens], numbers)
+        takes_after = self._flags([x.rstrip for x in tokens], numbers)
+        rest = tf.where(numbers < 0, parts.values, "")
+        # A token does not take what the one before it has taken.
+        taken: list[tf.Tensor] = []
+        for takes, pattern in (
+            (_beside(rows, takes_after, False)[0], f"^{_SPACE}+"),
+            (_beside(rows, takes_before, False)[1], f"{_SPACE}+$"),
+        ):
+            stripped = tf.strings.regex_replace(rest, pattern, "")
+            stripped = tf.where(takes, stripped, rest)
+            size = tf.strings.length(rest) - tf.strings.length(stripped)
+            start = (
+                tf.strings.length(stripped) if taken else tf.zeros_like(size)
+            )
+            taken.append(tf.strings.substr(rest, start, size))
+            rest = stripped
+        after = _beside(rows, taken[0], "")[1]
+        before = _beside(rows, taken[1], "")[0]
+        whole = tf.strings.join([before, parts.values, after])
+        return parts.with_values(tf.where(numbers < 0, rest, whole))
 
     def _is_word(self, parts: tf.Tensor, pattern: str) -> tf.Tensor:
         is_word = tf.strings.regex_full_match(parts, pattern % _WORD)
@@ -140,47 +188,25 @@ class AddedTokens:
     def _places(
         self, parts: tf.RaggedTensor, numbers: tf.Tensor, unit: str
     ) -> tuple[tf.Tensor, ...]:
-        """Returns where tokens start and end in their parts, and these start.
+        """Returns where tokens start and end in their parts, and the parts."""
+        texts = parts.values
+        if unit != "BYTE":  # invalid bytes are no character
+            texts = tf.strings.unicode_transcode(
+                texts, "UTF-8", "UTF-8", errors="ignore"
+            )
 
-        A token may begin before its part, or end after it, with white space.
-        """
-        flat = parts.values
+        def lengths_without(pattern: str) -> tf.Tensor:
+            rest = tf.strings.regex_replace(texts, pattern, "")
+            return tf.cast(tf.strings.length(rest, unit), tf.int64)
 
-        def lengths_of(texts: tf.Tensor) -> tf.Tensor:
-            if unit != "BYTE":  # invalid bytes are no character
-                texts = tf.strings.unicode_transcode(
-                    texts, "UTF-8", "UTF-8", errors="ignore"
-                )
-            return tf.cast(tf.strings.length(texts, unit), tf.int64)
-
-        lengths = lengths_of(flat)
+        lengths = tf.cast(tf.strings.length(texts, unit), tf.int64)
+        starts, ends = tf.zeros_like(lengths), lengths
+        if self._trims:
+            starts = lengths - lengths_without(f"^{_SPACE}+")
+            ends = lengths_without(f"{_SPACE}+$")
         sums = tf.cumsum(lengths, exclusive=True)
         firsts = tf.gather(parts.row_starts(), parts.value_rowids())
-        part_starts = sums - tf.gather(sums, firsts)
-        starts, ends = tf.zeros_like(lengths), lengths
-        tokens, rows = self._tokens, parts.value_rowids()
-        if any(token.lstrip or token.rstrip for token in tokens):
-            strips_left = self._flags([x.lstrip for x in tokens], numbers)
-            strips_right = self._flags([x.rstrip for x in tokens], numbers)
-
-            def spaces(
-                texts: tf.Tensor, pattern: str
-            ) -> tuple[tf.Tensor, tf.Tensor]:
-                stripped = tf.strings.regex_replace(texts, pattern, "")
-                return stripped, lengths_of(texts) - lengths_of(stripped)
-
-            between = tf.where(numbers < 0, flat, "")
-            _, after = _beside(rows, between, "")
-            _, num_after = spaces(after, f"^{_SPACE}+")
-            ends += tf.where(strips_right, num_after, 0)
-            # A token does not take what the one before it has taken.
-            is_taken, _ = _beside(rows, strips_right, False)
-            rest, _ = spaces(between, f"^{_SPACE}+")
-            between = tf.where(is_taken, rest, between)
-            before, _ = _beside(rows, between, "")
-            _, num_before = spaces(before, f"{_SPACE}+$")
-            starts -= tf.where(strips_left, num_before, 0)
-        return starts, ends, part_starts
+        return starts, ends, sums - tf.gather(sums, firsts)
 
 
 def _beside(

@@ -30,8 +30,9 @@ class MaskedLMMasker(tf.Module):
 
     With `do_whole_word_mask`, a word is chosen with all its pieces, or skipped
     if it would exceed the number. Each piece is still replaced by itself. A
-    word is a piece without ## and all following pieces with ##. After [CLS],
-    [SEP] or a cut, a piece with ## also starts a word.
+    word is a piece that begins one and all following pieces that do not: those
+    with ##, or without the mark for a space. After [CLS], [SEP] or a cut, any
+    piece begins a word.
 
     Example:
         >>> tokenizer = keras_bert.BertTokenizer("vocab.txt")
@@ -60,9 +61,7 @@ class MaskedLMMasker(tf.Module):
         self._mask_id = tokenizer.mask_id
         self._never_masked = (tokenizer.cls_id, tokenizer.sep_id)
         self._vocab_size = tokenizer.vocab_size
-        self._continues_word = tf.constant(
-            [t.startswith("##") for t in tokenizer.vocab]
-        )
+        self._continues_word = tf.constant(tokenizer.continues_word)
 
     def __call__(
         self, features: dict[str, tf.Tensor], seeds: tf.Tensor

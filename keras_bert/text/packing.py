@@ -184,7 +184,8 @@ def pack_segments(
     `TokenizerSettings`. A row has at most `max_seq_length` tokens.
     """
     settings = settings or TokenizerSettings()
-    budget = max_seq_length - 1 - len(segments)
+    num_between = settings.pair_separators * (len(segments) - 1)
+    budget = max_seq_length - 2 - num_between
     lengths = [ids.row_lengths() for ids in segments]
     truncated = tf.add_n(lengths) > budget
     # The result of dropping one token after another from the longer segment,
@@ -202,6 +203,7 @@ def pack_segments(
         tf.RaggedTensor.from_tensor(tf.fill([tf.size(truncated), 1], special))
         for special in (cls_id, sep_id)
     )
+    more = [sep] * (settings.pair_separators - 1)
     input_ids, segment_ids = [cls], [tf.zeros_like(cls)]
     for i, ids in enumerate(segments):
         starts = ids.row_starts()
@@ -210,7 +212,8 @@ def pack_segments(
         kept = tf.gather(
             ids.flat_values, tf.ragged.range(starts, starts + lengths[i])
         )
-        part = tf.concat([kept, sep], axis=1)
+        ends = [sep, *more] if i < len(segments) - 1 else [sep]
+        part = tf.concat([kept, *ends], axis=1)
         input_ids.append(part)
         segment = settings.second_segment if i else 0
         segment_ids.append(tf.ones_like(part) * segment)

@@ -57,13 +57,25 @@ def split(
     """Splits texts [B] at delimiters; those that are `kept` are parts.
 
     Returns ragged [B, (parts)]: the parts, and the byte at which each starts.
+    The operation of tensorflow-text stops at a NUL.
     """
     if tf_text is not None:
         return tf_text.regex_split_with_offsets(texts, delimiters, kept)[:2]
+    return split_in_tensorflow(texts, delimiters, kept)
+
+
+def split_in_tensorflow(
+    texts: tf.Tensor, delimiters: str, kept: str
+) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
+    """Does the same without tensorflow-text."""
     # UTF-8 has no such byte.
     mark = b"\xff"
-    marked = tf.strings.regex_replace(
-        texts, f"({delimiters})", mark + rb"\1" + mark
+    marked = change_where(
+        tf.strings.regex_full_match(texts, f"(?s).*({delimiters}).*"),
+        texts,
+        lambda texts: tf.strings.regex_replace(
+            texts, f"({delimiters})", mark + rb"\1" + mark
+        ),
     )
     parts = tf.strings.split(marked, mark)
     flat, rows = parts.flat_values, parts.value_rowids()
@@ -89,6 +101,16 @@ def decompose(texts: tf.Tensor) -> tf.Tensor:
         return np.array([x.encode() for x in forms], object)
 
     return _call(in_python, texts, [tf.string])[0]
+
+
+def change_where(
+    mask: tf.Tensor, texts: tf.Tensor, change: Callable[[tf.Tensor], tf.Tensor]
+) -> tf.Tensor:
+    """Applies `change` to the texts [B] whose mask [B] is True."""
+    rows = tf.where(mask)
+    return tf.tensor_scatter_nd_update(
+        texts, rows, change(tf.gather_nd(texts, rows))
+    )
 
 
 class _WordPiece:

@@ -33,8 +33,17 @@ _MAP = "special_tokens_map.json"
 # These do what tokenizer.json says. The classes of BERT take no more from it
 # than the pieces and the added tokens, and the rest from tokenizer_config.json.
 _GENERIC = ("PreTrainedTokenizerFast", "TokenizersBackend")
+_WITHOUT_WORD_PIECES = (
+    *("RobertaTokenizer", "RobertaTokenizerFast"),
+    *("XLMRobertaTokenizer", "XLMRobertaTokenizerFast"),
+)
+_WITH_TWO_SEPARATORS = (
+    *("MPNetTokenizer", "MPNetTokenizerFast"),
+    *_WITHOUT_WORD_PIECES,
+)
 _WITHOUT_SEGMENTS = (
     *("DistilBertTokenizer", "DistilBertTokenizerFast"),
+    *_WITH_TWO_SEPARATORS,
     *_GENERIC,
 )
 # The values with which text is split as by BERT's tokenizer.
@@ -52,6 +61,7 @@ _CHOICES = {
 # Of a word, for the classes of BERT.
 _MAX_CHARS = 100
 _NAMES = [f"{name}_token" for name in SpecialTokens._fields]
+_OF_ROBERTA = SpecialTokens("<pad>", "<unk>", "<s>", "</s>", "<mask>")
 _EXTRA = ("additional_special_tokens", "extra_special_tokens")
 _SPECIAL: Known = dict.fromkeys([*_NAMES, *_EXTRA, "bos_token", "eos_token"])
 # What `TokenizerSettings.to_json` has always written.
@@ -67,7 +77,8 @@ _HARMLESS = """
     from_slow full_tokenizer_file is_local language local_files_only max_len
     max_length name_or_path never_split pad_to_multiple_of pad_token_type_id
     padding padding_side processor_class return_tensors revision
-    special_tokens_map_file stride token tokenizer_file transformers_version
+    sp_model_kwargs special_tokens_map_file stride token tokenizer_file
+    transformers_version trim_offsets
     truncation truncation_strategy trust_remote_code use_auth_token use_fast
     verbose vocab_file""".split()
 _KEYS: Known = dict.fromkeys([*_USED, *_HARMLESS])
@@ -102,13 +113,16 @@ def read_values(folder: Path, file: Path | None = None) -> dict[str, Any]:
     _check_choices(config, folder / _CONFIG)
     check_keys(config, _KEYS, folder / _CONFIG)
     check_keys(special, _SPECIAL, folder / _MAP)
+    name = config.get("tokenizer_class") or model.get("tokenizer_class")
+    has_json = bool(file) or (folder / _JSON).is_file()
+    if name in _WITHOUT_WORD_PIECES and not has_json:
+        raise _refused_choice(folder / _CONFIG, "tokenizer_class", name)
     # The folders of google-research/bert have none of these.
     of_hub = (folder / name for name in (_JSON, _ADDED, _MAP, _MODEL))
     is_of_hub = file or any(x.is_file() for x in of_hub)
     with damage_named(file or folder):
         if _is_ours(config) or not is_of_hub:
             return {**config, **config.get(OURS, {})}
-        name = config.get("tokenizer_class") or model.get("tokenizer_class")
         return _values_of_hub(
             file or folder / _JSON, name, config, special, added
         )
@@ -148,6 +162,7 @@ def hub_files(tokenizer: Any, model_max_length: int) -> dict[str, str]:
         inputs.remove("token_type_ids")
     # A BertTokenizer would not read this from tokenizer.json.
     is_of_bert = settings.max_input_chars_per_word == _MAX_CHARS
+    is_of_bert &= not tokenizer.json
     config = settings.to_json(
         model_max_length,
         tokenizer_class="BertTokenizer" if is_of_bert else _GENERIC[0],
@@ -155,11 +170,13 @@ def hub_files(tokenizer: Any, model_max_length: int) -> dict[str, str]:
         truncation_side=settings.truncation_side,
         **dict(zip(_NAMES, settings.special_tokens, strict=True)),
     )
-    return {
-        _VOCAB: "\n".join(tokenizer.pieces) + "\n",
+    files = {
         _CONFIG: config,
         _JSON: tokenizer_json(tokenizer, tokenizer.found_in_text(True)),
     }
+    if tokenizer.json:
+        return files
+    return files | {_VOCAB: "\n".join(tokenizer.pieces) + "\n"}
 
 
 def _values_of_hub(
@@ -167,13 +184,25 @@ def _values_of_hub(
 ) -> dict[str, Any]:
     json = TokenizerJson(file) if file.is_file() else None
     # Without tokenizer_config.json, nothing else tells.
-    is_generic = json and (class_name in _GENERIC or not config)
+    is_of_bert = not json or json.is_of_bert
+    is_generic = json and (
+        class_name in _GENERIC or not config or not is_of_bert
+    )
     decoder, extra = config.get("added_tokens_decoder"), [*_extra(config)]
     if decoder is None:
         config = {**config, **special}
-    names = dict(zip(_NAMES, SPECIAL_TOKENS, strict=True))
+    has_names = not json or SPECIAL_TOKENS.cls in [
+        *json.vocab,
+        *(x.content for x in json.added_tokens),
+    ]
+    usual = SPECIAL_TOKENS if has_names else _OF_ROBERTA
+    names = dict(zip(_NAMES, usual, strict=True))
     names |= {x: config[x] for x in _NAMES if config.get(x)}
     values: dict[str, Any] = {"max_input_chars_per_word": _MAX_CHARS}
+    if class_name in _WITH_TWO_SEPARATORS:
+        values["pair_separators"] = 2
+    if not is_of_bert:
+        values["do_lower_case"] = False
     segment = 1
     if json and is_generic:
         steps = json.read_steps()
@@ -248,11 +277,14 @@ def _special(token: str | dict) -> AddedToken:
 def _check_choices(values: dict, file: Path) -> None:
     for name, choices in _CHOICES.items():
         if values.get(name) not in (None, *choices):
-            raise InputError(
-                f"{file} has {name}: {values[name]!r}, which splits text in "
-                "another way than the tokenizer of BERT; give a checkpoint "
-                "with a BertTokenizer."
-            )
+            raise _refused_choice(file, name, values[name])
+
+
+def _refused_choice(file: Path, name: str, value: Any) -> InputError:
+    return InputError(
+        f"{file} has {name}: {value!r}, which splits text in another way than "
+        "its vocabulary; give the tokenizer.json of the checkpoint."
+    )
 
 
 def _is_ours(config: dict) -> bool:

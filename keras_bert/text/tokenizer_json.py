@@ -45,34 +45,80 @@ _TYPES = {
 }
 
 
+# These keys of a post-processor change no id.
+_OF_OFFSETS = ("trim_offsets", "add_prefix_space")
+# The models beside WordPiece, and the values of their keys.
+_OTHER_MODELS: Mapping[str, Known] = {
+    "Unigram": dict.fromkeys(["type", "unk_id", "vocab"]),
+    "BPE": dict.fromkeys(["type", "unk_token", "vocab", "merges"]),
+}
+
+
 class TokenizerJson:
-    """A `tokenizer.json` whose steps are those of BERT.
+    """A `tokenizer.json` whose steps are those of BERT or its family.
 
     Attributes:
-        vocab: The ids of the word pieces.
+        values: What the file says.
+        vocab: The ids of the pieces.
         added_tokens: The tokens that were added.
         truncation_side: Where a long text is cut.
+        is_of_bert: Whether the model is WordPiece.
 
     Raises:
         InputError: If the file is damaged, or a step is another one.
     """
 
-    def __init__(self, file: Path):
+    def __init__(self, file: Path, values: dict[str, Any] | None = None):
+        """Reads a file, or takes what it would say."""
         self.file = file
         with damage_named(file):
-            self._values = json.loads(file.read_bytes())
-            self._model = self._values["model"]
-            self.vocab = self._model.get("vocab")
-            added = self._values.get("added_tokens") or ()
+            self.values = values or json.loads(file.read_bytes())
+            self.model = self.values["model"]
+            self.is_of_bert = self.model.get("type") not in _OTHER_MODELS
+            self.vocab = self.model.get("vocab")
+            if self.model.get("type") == "Unigram":
+                pieces = [piece for piece, _ in self.vocab]
+                self.vocab = {x: i for i, x in enumerate(pieces)}
+                if len(self.vocab) < len(pieces):
+                    raise ValueError("two pieces are equal")
+                self.vocab[pieces[self.model["unk_id"]]]
+            elif self.model.get("type") == "BPE":
+                self.model["merges"][:0]
+            added = self.values.get("added_tokens") or ()
             self.added_tokens = [AddedToken.of(x) for x in added]
-            truncation = self._values.get("truncation") or {}
+            truncation = self.values.get("truncation") or {}
             self.truncation_side = truncation.get("direction", "right").lower()
-            self._check()
+            check_keys(self.values, _KEYS, file)
+            if self.is_of_bert:
+                self._check()
+            else:
+                check_keys(self.model, _OTHER_MODELS[self.model["type"]], file)
+
+    def sequence(self, step: str, name: str) -> list[dict[str, Any]]:
+        """Returns the parts of a step, which may be a sequence of steps."""
+        values = self.values.get(step)
+        if values and values.get("type") == "Sequence":
+            return [x for x in values[name]]
+        return [values] if values else []
+
+    @property
+    def trims_offsets(self) -> bool:
+        """Whether the place of a token leaves out spaces around it."""
+        processor = self.values.get("post_processor") or {}
+        return bool(processor.get("trim_offsets"))
+
+    @property
+    def adds_space(self) -> bool:
+        """Whether a space is put before a text for byte-level BPE."""
+        steps = self.sequence("pre_tokenizer", "pretokenizers")
+        return any(x.get("add_prefix_space") for x in steps)
+
+    def refused(self, name: str, value: Any) -> InputError:
+        return refused(self.file, name, value)
 
     def _check(self) -> None:
-        check_keys(self._values, _KEYS, self.file)
-        for step in self._values.keys() & _TYPES:
-            expected, values = _TYPES[step], self._values[step] or {}
+        for step in self.values.keys() & _TYPES:
+            expected, values = _TYPES[step], self.values[step] or {}
             kind = values.get("type")
             if step == "normalizer" and kind == "Sequence":
                 self.read_normalizer()
@@ -86,15 +132,14 @@ class TokenizerJson:
                     f"is {expected}, which splits text in another way; give a "
                     "checkpoint with a tokenizer of BERT."
                 )
-        check_keys(self._model, _KEYS_OF_MODEL, self.file)
+        check_keys(self.model, _KEYS_OF_MODEL, self.file)
 
     def read_steps(self) -> dict[str, Any]:
         """Returns the settings and the names of special tokens, as JSON."""
-        return {
-            **self.read_normalizer(),
-            **self.read_model(),
-            **self.read_post_processor(),
-        }
+        values = self.read_post_processor()
+        if self.is_of_bert:
+            values |= self.read_normalizer() | self.read_model()
+        return values
 
     @property
     def pieces(self) -> list[str]:
@@ -112,7 +157,7 @@ class TokenizerJson:
 
     def read_normalizer(self) -> dict[str, Any]:
         """Returns the settings for the case, accents and ideographs."""
-        normalizer = self._values.get("normalizer", {})
+        normalizer = self.values.get("normalizer", {})
         for case in itertools.product([True, False], repeat=3):
             if normalizer == _normalizer(*case):
                 return dict(zip(_CASE.values(), case, strict=True))
@@ -127,11 +172,11 @@ class TokenizerJson:
     def read_model(self) -> dict[str, Any]:
         """Returns the setting for long words, and the name of [UNK]."""
         names = ("max_input_chars_per_word", "unk_token")
-        return {x: self._model[x] for x in names if x in self._model}
+        return {x: self.model[x] for x in names if x in self.model}
 
     def read_post_processor(self) -> dict[str, Any]:
         """Returns the names of [CLS] and [SEP], and the second segment."""
-        processor = self._values.get("post_processor", {})
+        processor = self.values.get("post_processor", {})
         if processor == {}:
             return {}
         ids = {x.content: x.id for x in self.added_tokens} | self.vocab
@@ -142,13 +187,15 @@ class TokenizerJson:
             cls, sep = (x.get("SpecialToken", {}).get("id") for x in single)
         else:
             cls, sep = (parts.get(x, [None])[0] for x in ("cls", "sep"))
+        given = {x: y for x, y in parts.items() if x not in _OF_OFFSETS}
         if cls in ids and sep in ids:
-            for segment in (1, 0):
-                if processor == _post_processor(
-                    cls, sep, ids, segment, is_template=is_template
+            for segment, number in itertools.product((1, 0), (1, 2)):
+                if given == _post_processor(
+                    cls, sep, ids, segment, number, is_template=is_template
                 ):
                     names = {"cls_token": cls, "sep_token": sep}
-                    return {"second_segment": segment, **names}
+                    values = {"second_segment": segment, **names}
+                    return values | {"pair_separators": number}
         raise refused(self.file, "post_processor", processor)
 
 
@@ -170,6 +217,10 @@ def tokenizer_json(tokenizer: Any, added: Sequence[AddedToken] = ()) -> str:
         "added_tokens": [
             token._asdict() for token in sorted(added, key=lambda x: x.id)
         ],
+    }
+    if tokenizer.json:
+        return to_json(tokenizer.json.values | values)
+    values |= {
         "normalizer": _normalizer(
             settings.do_lower_case,
             settings.strips_accents,
@@ -177,7 +228,12 @@ def tokenizer_json(tokenizer: Any, added: Sequence[AddedToken] = ()) -> str:
         ),
         "pre_tokenizer": {"type": "BertPreTokenizer"},
         "post_processor": _post_processor(
-            special.cls, special.sep, ids, segment, is_template=not segment
+            special.cls,
+            special.sep,
+            ids,
+            segment,
+            settings.pair_separators,
+            is_template=not segment,
         ),
         "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
         "model": {
@@ -216,18 +272,28 @@ def _replace(pattern: str, content: str) -> dict:
 
 
 def _post_processor(
-    cls: str, sep: str, ids: Mapping, segment: int, *, is_template: bool
+    cls: str,
+    sep: str,
+    ids: Mapping,
+    segment: int,
+    separators: int,
+    *,
+    is_template: bool,
 ) -> dict | None:
     if not is_template:
         ends = {"cls": [cls, ids[cls]], "sep": [sep, ids[sep]]}
-        return {"type": "BertProcessing", **ends} if segment else None
+        if (segment, separators) == (1, 1):
+            return {"type": "BertProcessing", **ends}
+        if (segment, separators) == (0, 2):
+            return {"type": "RobertaProcessing", **ends}
+        return None
 
     def part(kind: str, name: str, type_id: int) -> dict:
         return {kind: {"id": name, "type_id": type_id}}
 
-    single = [part("SpecialToken", cls, 0), part("Sequence", "A", 0)]
-    single.append(part("SpecialToken", sep, 0))
-    second = [part("Sequence", "B", segment)]
+    end = part("SpecialToken", sep, 0)
+    single = [part("SpecialToken", cls, 0), part("Sequence", "A", 0), end]
+    second = [end] * (separators - 1) + [part("Sequence", "B", segment)]
     second.append(part("SpecialToken", sep, segment))
     return {
         "type": "TemplateProcessing",
@@ -263,5 +329,6 @@ def damage_named(path: Path) -> Iterator[None]:
         raise
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise InputError(
-            f"{path} is not a tokenizer of BERT ({error!r}); give a vocab.txt."
+            f"{path} is not a tokenizer ({error!r}); copy it again, or give a "
+            "vocab.txt."
         ) from error

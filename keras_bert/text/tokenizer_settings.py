@@ -84,6 +84,7 @@ class TokenizerSettings(CheckedSettings):
             is that token, as in transformers. By default it is split like any
             other text, so that no user can put a special token into a text.
         second_segment: The segment of the second text of a pair, 1 or 0.
+        pair_separators: How many [SEP] are between the texts of a pair, 1 or 2.
         truncation_side: "right" if a long text loses its end, or "left".
         is_of_hub: Whether transformers' rules hold where they differ from
             those of google-research/bert: where two texts of a pair are too
@@ -99,6 +100,7 @@ class TokenizerSettings(CheckedSettings):
     added_tokens: tuple[AddedToken, ...] = ()
     special_tokens_in_text: bool = False
     second_segment: int = setting(1, minimum=0, maximum=1)
+    pair_separators: int = setting(1, minimum=1, maximum=2)
     truncation_side: str = setting("right", choices=("right", "left"))
     is_of_hub: bool = False
 

@@ -22,6 +22,9 @@ from keras_bert.text.tokenizer_settings import (
     TokenizerSettings,
 )
 
+# A vocab.txt or tokenizer.json, its content, or the pieces.
+VocabFile = str | Path | TokenizerJson | list[str] | tuple[str, ...]
+
 
 class TokenizerBase:
     """The vocabulary, the settings and the special tokens of a tokenizer.
@@ -38,42 +41,56 @@ class TokenizerBase:
         vocab: The word pieces and the added tokens, in the order of their ids.
         pieces: The word pieces, which are the first of `vocab`.
         settings: The `TokenizerSettings`.
+        json: The `TokenizerJson` of a model other than WordPiece, or None.
         pad_id, unk_id, cls_id, sep_id, mask_id: Ids of the special tokens.
     """
 
     def __init__(
         self,
-        vocab_file: str | Path | list[str] | tuple[str, ...],
+        vocab_file: VocabFile,
         do_lower_case: bool = True,
         **settings: Any,
     ):
         super().__init__()
         self.settings = TokenizerSettings(do_lower_case, **settings)
-        if not settings and not isinstance(vocab_file, (list, tuple)):
+        # A copy of a tokenizer, such as a worker's, has the file's content.
+        json: TokenizerJson | None = None
+        if isinstance(vocab_file, TokenizerJson):
+            json = vocab_file
+        elif not isinstance(vocab_file, (list, tuple)):
             file = to_path(vocab_file)
             if file.suffix == ".json" and file.is_file():
-                told = tokenizer_files.read_values(file.parent, file)
-                told |= {"do_lower_case": do_lower_case}
-                self.settings = TokenizerSettings.from_values(told, file)
+                json = TokenizerJson(file)
+                if not settings:
+                    told = tokenizer_files.read_values(file.parent, file)
+                    if json.is_of_bert:
+                        told |= {"do_lower_case": do_lower_case}
+                    self.settings = TokenizerSettings.from_values(told, file)
+        # MPNet's word pieces are found as in transformers.
+        is_other = self.settings.pair_separators == 2
+        is_other |= json is not None and not json.is_of_bert
+        self.json: TokenizerJson | None = json if is_other else None
         # Tuples: a list would be tracked and stored in every SavedModel.
-        self.pieces = tuple(load_vocab(vocab_file, self.settings))
+        self.pieces = tuple(load_vocab(json or vocab_file, self.settings))
         self.vocab = (*self.pieces, *_behind(self.pieces, self.settings))
         self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = map(
             self.vocab.index, self.special_tokens
         )
         # A copy of a tokenizer, such as a worker's, has a tuple.
-        if not isinstance(vocab_file, tuple):
+        if not (self.json or isinstance(vocab_file, tuple)):
             _check_case(self.pieces, vocab_file, do_lower_case)
 
     def __reduce__(self) -> tuple:
         return functools.partial(
-            type(self), self.pieces, **dataclasses.asdict(self.settings)
+            type(self),
+            self.json or self.pieces,
+            **dataclasses.asdict(self.settings),
         ), ()
 
     @classmethod
     def from_settings(
         cls,
-        vocab_file: str | Path | list[str] | tuple[str, ...],
+        vocab_file: VocabFile,
         settings: TokenizerSettings,
     ) -> Self:
         """Returns a tokenizer with the settings of a checkpoint."""
@@ -84,7 +101,9 @@ class TokenizerBase:
         """Returns the tokenizer whose `sidecars` are in a local folder."""
         values = tokenizer_files.read_values(folder)
         settings = TokenizerSettings.from_values(values, folder)
-        return cls.from_settings(folder / "vocab.txt", settings)
+        names = ("vocab.txt", "tokenizer.json")
+        files = [folder / name for name in names if (folder / name).is_file()]
+        return cls.from_settings((files or [folder / names[0]])[0], settings)
 
     def with_vocab(self, vocab: tuple[str, ...]) -> Self:
         """Returns a tokenizer of other pieces, with the same added tokens."""
@@ -97,6 +116,8 @@ class TokenizerBase:
 
     def sidecars(self, model_max_length: int) -> dict[str, str]:
         """Returns the text files that belong beside a model's weights."""
+        if self.json:
+            return tokenizer_files.hub_files(self, model_max_length)
         return {
             "vocab.txt": "\n".join(self.pieces) + "\n",
             "tokenizer_config.json": self.settings.to_json(model_max_length),
@@ -132,6 +153,15 @@ class TokenizerBase:
     def vocab_size(self) -> int:
         return len(self.vocab)
 
+    @property
+    def continues_word(self) -> list[bool]:
+        """Whether each id is a piece inside a word, by id."""
+        if self.json is None or self.json.is_of_bert:
+            return [piece.startswith("##") for piece in self.vocab]
+        mark = "\u2581" if self.json.model["type"] == "Unigram" else "\u0120"
+        added = {x.content for x in self.json.added_tokens}
+        return [not x.startswith(mark) and x not in added for x in self.vocab]
+
     def tokens(self, ids: Iterable) -> list[str]:
         """Returns the word pieces of a flat sequence of ids, for display.
 
@@ -148,10 +178,10 @@ class TokenizerBase:
 
 
 def load_vocab(
-    path: str | Path | list[str] | tuple[str, ...],
+    path: VocabFile,
     settings: TokenizerSettings | None = None,
 ) -> list[str]:
-    """Reads a `vocab.txt`, or the `tokenizer.json` of a BERT tokenizer.
+    """Reads a `vocab.txt` or a `tokenizer.json`.
 
     It also takes the word pieces themselves. Raises InputError if one of the
     special tokens is missing, a piece is there twice, or an added token of the
@@ -160,6 +190,8 @@ def load_vocab(
     settings = settings or TokenizerSettings()
     if isinstance(path, (list, tuple)):
         pieces, path = list(path), "that was given"
+    elif isinstance(path, TokenizerJson):
+        pieces, path = path.pieces, path.file
     else:
         path = to_path(path)
         if not path.is_file():
@@ -175,11 +207,13 @@ def load_vocab(
             )
     # Of other families, pieces mark where a word begins, not where it goes on.
     for mark, family in {"\u2581": "SentencePiece", "\u0120": "BPE"}.items():
+        if str(path).endswith(".json"):
+            break
         if 10 * sum(piece.startswith(mark) for piece in pieces) > len(pieces):
             raise InputError(
                 f"The vocabulary {path} is one of {family}: many pieces begin "
                 f"with {mark!r}. BERT marks a piece inside a word with ##; "
-                "give a vocabulary of BERT."
+                "give the tokenizer.json that belongs to it."
             )
     vocab = [*pieces, *_behind(pieces, settings)]
     for token in settings.added_tokens:

@@ -28,7 +28,7 @@ def import_tokenizers() -> ModuleType:
 class ListTokenizer(TokenizerBase):
     """WordPiece by the package `tokenizers`, for lists of strings.
 
-    Gives the ids of `BertTokenizer`, except in texts with some rare
+    Gives the ids of `BertTokenizer`, for BERT except in texts with some rare
     characters; see `tokenizer_json`. Of the 20,401 lines on which both were
     compared with google-research/bert, 53 differ (54 of a cased vocabulary),
     and these hold random characters. [CLS] and [SEP] are not added.
@@ -59,6 +59,8 @@ class ListTokenizer(TokenizerBase):
 
     def detokenize(self, ids: Sequence[Sequence[int]]) -> list[str]:
         """Ids [B, (tokens)] -> strings [B]: words with one space between."""
+        if self.json:
+            return self.library.decode_batch(ids, skip_special_tokens=False)
         return [" ".join(self.tokens(x)).replace(" ##", "") for x in ids]
 
 
@@ -104,7 +106,8 @@ class ListPreprocessor(CheckedSettings):
             self.tokenizer.encode(x) for x in (first, second) if x is not None
         ]
         check_sizes([*map(len, columns)])
-        budget = self.max_seq_length - 1 - len(columns)
+        between = self.tokenizer.settings.pair_separators * (len(columns) - 1)
+        budget = self.max_seq_length - 2 - between
         encoded = list(zip(*columns, strict=True))
         truncated = [sum(map(len, row)) > budget for row in encoded]
         return [self._pack(*row) for row in encoded], np.array(truncated, bool)
@@ -116,7 +119,7 @@ class ListPreprocessor(CheckedSettings):
         if second is None:
             first.truncate(self.max_seq_length - 2, direction=side)
         else:
-            budget = self.max_seq_length - 3
+            budget = self.max_seq_length - 2 - settings.pair_separators
             is_longer = len(first) > len(second) or not settings.is_of_hub
             least = max(budget - len(second), (budget + is_longer) // 2)
             first.truncate(min(len(first), least), direction=side)

@@ -1,7 +1,5 @@
 """Text -> clean text -> words and punctuation marks, before any word piece."""
 
-from collections.abc import Callable
-
 import tensorflow as tf
 
 from keras_bert.text import text_ops
@@ -34,13 +32,13 @@ def clean_text(texts: tf.Tensor, settings: TokenizerSettings) -> tf.Tensor:
     bytes are removed and, by the settings, capitals and accents.
     """
     plain = tf.strings.regex_full_match(texts, _PLAIN)
-    texts = _change_where(~plain, texts, _drop)
+    texts = text_ops.change_where(~plain, texts, _drop)
     if settings.do_lower_case:
         texts = tf.strings.lower(texts)  # only A to Z, which is fast
     if settings.do_lower_case or settings.strips_accents:
         num_chars = tf.strings.length(texts, unit="UTF8_CHAR")
         is_ascii = tf.strings.length(texts) == num_chars
-        texts = _change_where(
+        texts = text_ops.change_where(
             ~is_ascii, texts, lambda texts: _lower_and_strip(texts, settings)
         )
     return texts
@@ -67,10 +65,10 @@ def blank_long_words(
     # Most texts are too short for a long word, so they skip the pattern.
     longest = settings.max_input_chars_per_word
     pattern = _LONG_RUN % min(longest + 1, _MOST_REPEATED)
-    return _change_where(
+    return text_ops.change_where(
         tf.strings.length(texts) > longest,
         texts,
-        lambda texts: _change_where(
+        lambda texts: text_ops.change_where(
             tf.strings.regex_full_match(texts, pattern),
             texts,
             lambda texts: _blank(texts, settings),
@@ -111,14 +109,4 @@ def _blank(texts: tf.Tensor, settings: TokenizerSettings) -> tf.Tensor:
     blanks = tf.strings.regex_replace(flat, r"\C", "\x01")
     return tf.strings.reduce_join(
         parts.with_flat_values(tf.where(is_long, blanks, flat)), axis=-1
-    )
-
-
-def _change_where(
-    mask: tf.Tensor, texts: tf.Tensor, change: Callable[[tf.Tensor], tf.Tensor]
-) -> tf.Tensor:
-    """Applies `change` to the texts [B] whose mask [B] is True."""
-    rows = tf.where(mask)
-    return tf.tensor_scatter_nd_update(
-        texts, rows, change(tf.gather_nd(texts, rows))
     )

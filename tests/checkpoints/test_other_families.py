@@ -137,7 +137,7 @@ def test_every_family_that_transformers_saved(shared):
         (
             "tokenizer.json",
             TOKENIZER | {"model": {"type": "Unigram", "vocab": [["a", -1]]}},
-            "The model of .*tokenizer.json is Unigram, but that of BERT is Wo",
+            "tokenizer.json is not a tokenizer .KeyError.'unk_id'",
         ),
         (
             "tokenizer.json",
@@ -149,7 +149,7 @@ def test_every_family_that_transformers_saved(shared):
             TOKENIZER | {"pre_tokenizer": {"type": "Metaspace"}},
             "The pre_tokenizer of .* is Metaspace, but that of BERT is BertPr",
         ),
-        ("tokenizer.json", [1], "tokenizer.json is not a tokenizer of BERT"),
+        ("tokenizer.json", [1], "tokenizer.json is not a tokenizer"),
     ],
 )
 def test_the_tokenizer_of_another_family_is_refused(

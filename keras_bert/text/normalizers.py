@@ -1,0 +1,499 @@
+"""The normalizers of a `tokenizer.json`, in operations of plain TensorFlow.
+
+Each changes characters as the package `tokenizers` does, also where that is
+surprising, and keeps track of the character of the text that each comes from.
+"""
+
+import base64
+import functools
+import sys
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple, Self
+
+import numpy as np
+import tensorflow as tf
+
+from keras_bert.text import unicode_data
+from keras_bert.text.text_ops import change_where
+
+_NUM_CODES = 2**21  # more than there are code points
+_PAGE = 256
+# Characters that are in a cluster with the one behind them. Others exist, but
+# need too many bytes to matter.
+_PREPENDED = (*range(0x600, 0x606), 0x6DD, 0x70F)
+# A longer cluster is taken character by character.
+_MOST_BYTES = 5
+_JOINS, _BREAKS, _PREPENDS = 1, 2, 3
+
+
+class Characters(NamedTuple):
+    """The characters of texts, text after text, [C].
+
+    Attributes:
+        codes: Their code points, int32.
+        rows: The number of the text of each, int64, in rising order.
+        sources: The number of the character, among those of all original
+            texts, that each stands for, int32.
+    """
+
+    codes: tf.Tensor
+    rows: tf.Tensor
+    sources: tf.Tensor
+
+    @classmethod
+    def of(cls, texts: tf.Tensor) -> Self:
+        """Decodes UTF-8 strings [B]; leaves invalid bytes out."""
+        chars = tf.strings.unicode_decode(texts, "UTF-8", errors="ignore")
+        rows = chars.value_rowids()
+        return cls(chars.values, rows, tf.range(tf.size(rows)))
+
+    def encode(self, num_texts: tf.Tensor) -> tf.Tensor:
+        """Returns the texts, UTF-8 strings [B]."""
+        chars = tf.RaggedTensor.from_value_rowids(
+            self.codes, self.rows, num_texts, validate=False
+        )
+        return tf.strings.unicode_encode(chars, "UTF-8")
+
+    def num_bytes(self) -> tf.Tensor:
+        """Returns the bytes of each character in UTF-8, int32 [C]."""
+        return sum(
+            tf.cast(self.codes >= first, tf.int32)
+            for first in (0, 0x80, 0x800, 0x10000)
+        )
+
+    def shifted(
+        self, values: tf.Tensor, places: int, missing: bool | int
+    ) -> tf.Tensor:
+        """Moves values [C] to later characters, or to earlier ones."""
+        size = tf.size(values)
+        count = tf.minimum(abs(places), size)
+        gap = tf.fill([count], tf.cast(missing, values.dtype))
+        if places > 0:
+            return tf.concat([gap, values[: size - count]], axis=0)
+        return tf.concat([values[count:], gap], axis=0)
+
+    def where(self, stays: tf.Tensor) -> Self:
+        return type(self)(*(x[stays] for x in self))
+
+    def replaced(
+        self, codes: tf.Tensor, rows: tf.Tensor, changes: tf.Tensor
+    ) -> Self:
+        """Returns other characters, which stand for these.
+
+        The changes tell how `tokenizers` aligns them: 0 for a character that
+        takes the place of the next one here, -n if it takes the place of n
+        more, and 1 if it is inserted.
+        """
+        taken = tf.where(changes > 0, 0, 1 - changes)
+        index = tf.cumsum(taken, exclusive=True)
+        before = tf.math.segment_min(index, rows)  # of its row
+        first = tf.math.unsorted_segment_min(
+            tf.range(tf.size(self.rows)), self.rows, tf.size(before)
+        )
+        index += tf.gather(first - before, rows)
+        index = tf.clip_by_value(
+            index - tf.cast(changes > 0, tf.int32), 0, tf.size(self.rows) - 1
+        )
+        return type(self)(codes, rows, tf.gather(self.sources, index))
+
+
+class CodePointTable:
+    """A number for each code point, in a small constant."""
+
+    def __init__(self, values: np.ndarray):
+        """Takes integers [0x110000]."""
+        self.values = values
+        pages, self._pages = np.unique(
+            values.reshape(-1, _PAGE), axis=0, return_inverse=True
+        )
+        self._values = pages.reshape(-1)
+        self._pages = self._pages.reshape(-1).astype(np.int32)
+
+    def __call__(self, codes: tf.Tensor) -> tf.Tensor:
+        page = tf.gather(self._pages, codes // _PAGE)
+        return tf.gather(self._values, page * _PAGE + codes % _PAGE)
+
+
+class _Expansions:
+    """What single characters become."""
+
+    def __init__(
+        self,
+        expansions: Mapping[int, Sequence[int]],
+        more: Sequence[Sequence[int]] = (),
+    ):
+        """Takes those of code points, and others, with numbers after them."""
+        numbers = np.zeros(sys.maxunicode + 1, np.int32)
+        numbers[[*expansions]] = np.arange(len(expansions)) + 1
+        self.number = CodePointTable(numbers)
+        rows = [(), *expansions.values(), *more]
+        self._lengths = np.array([1, *map(len, rows[1:])], np.int32)
+        self._starts = np.cumsum([0, *map(len, rows[:-1])], dtype=np.int32)
+        self._values = np.array([x for row in rows for x in row] or [0])
+
+    def __call__(
+        self, codes: tf.Tensor, numbers: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """Code points [C], and the numbers of their expansions, 0 for none.
+
+        Returns the new code points, the place of the old one that each is
+        from, and its number in the expansion, int32 [N].
+        """
+        lengths = tf.gather(self._lengths, numbers)
+        places = tf.repeat(tf.range(tf.size(codes)), lengths)
+        begins = tf.cumsum(lengths, exclusive=True)
+        within = tf.range(tf.size(places)) - tf.gather(begins, places)
+        numbers = tf.gather(numbers, places)
+        index = tf.gather(self._starts, numbers) + within
+        index = tf.minimum(index, len(self._values) - 1)
+        new = tf.cast(tf.gather(self._values, index), tf.int32)
+        return (
+            tf.where(numbers > 0, new, tf.gather(codes, places)),
+            places,
+            within,
+        )
+
+
+class Normalizer:
+    """A step that changes the characters of texts.
+
+    Attributes:
+        plain: The expression of texts that it does not change.
+    """
+
+    plain: str
+
+    def __call__(self, chars: Characters) -> Characters:
+        raise NotImplementedError
+
+    def clean(self, texts: tf.Tensor) -> tf.Tensor:
+        """Changes valid UTF-8 strings [B]."""
+        return change_where(
+            ~tf.strings.regex_full_match(texts, self.plain),
+            texts,
+            lambda texts: self(Characters.of(texts)).encode(
+                tf.size(texts, tf.int64)
+            ),
+        )
+
+
+@functools.cache
+def unicode_form(form: str) -> "UnicodeForm":
+    """Returns NFC, NFD, NFKC or NFKD."""
+    return UnicodeForm(form)
+
+
+class UnicodeForm(Normalizer):
+    """NFC, NFD, NFKC or NFKD of Unicode (Standard Annex 15)."""
+
+    def __init__(self, form: str):
+        self._composes = form.endswith("C")
+        decomposed: Literal["NFD", "NFKD"] = "NFKD" if "K" in form else "NFD"
+        decompositions, pairs = {}, {}
+        classes = np.zeros(sys.maxunicode + 1, np.int32)
+        unknown = {*unicode_data.codes_in(unicode_data.NOT_NORMALIZED)}
+        for code in sorted({*unicode_data.CODES} - unknown):
+            char = chr(code)
+            classes[code] = unicodedata.combining(char)
+            parts = unicodedata.normalize(decomposed, char)
+            if parts == char:
+                continue
+            decompositions[code] = [*map(ord, parts)]
+            parts = unicodedata.normalize("NFD", char)
+            if len(parts) > 1 and unicodedata.normalize("NFC", parts) == char:
+                first = unicodedata.normalize("NFC", parts[:-1])
+                if len(first) == 1:
+                    pairs[ord(first) * _NUM_CODES + ord(parts[-1])] = code
+        is_plain = classes == 0
+        is_plain[[*decompositions, *(x % _NUM_CODES for x in pairs)]] = False
+        if self._composes:
+            is_plain[[*pairs.values()]] = True
+        self.plain = _pattern_of(is_plain)
+        self._class = CodePointTable(classes)
+        self._expand = _Expansions(decompositions)
+        self._pairs = np.array(sorted(pairs), np.int64)
+        self._composed = np.array(
+            [pairs[x] for x in self._pairs.tolist()], np.int32
+        )
+
+    def __call__(self, chars: Characters) -> Characters:
+        numbers = self._expand.number(chars.codes)
+        codes, places, within = self._expand(chars.codes, numbers)
+        rows = tf.gather(chars.rows, places)
+        changes = tf.minimum(within, 1)
+        # Marks between two other characters are sorted by their class.
+        classes = self._class(codes)
+        begins = (classes == 0) | tf.pad(
+            rows[1:] != rows[:-1], [[1, 0]], constant_values=True
+        )[: tf.size(rows)]
+        groups = tf.cumsum(tf.cast(begins, tf.int32))
+        order = tf.argsort(groups * _PAGE + classes, stable=True)
+        codes, classes, changes = (
+            tf.gather(x, order) for x in (codes, classes, changes)
+        )
+        if self._composes:
+            codes, rows, changes = self._compose(codes, classes, rows, changes)
+        return chars.replaced(codes, rows, changes)
+
+    def _compose(
+        self,
+        codes: tf.Tensor,
+        classes: tf.Tensor,
+        rows: tf.Tensor,
+        changes: tf.Tensor,
+    ) -> list[tf.Tensor]:
+        """Joins each starter with the marks behind it, one after the other.
+
+        A starter is a character of class 0.
+        """
+
+        def join(
+            _: tf.Tensor,
+            codes: tf.Tensor,
+            classes: tf.Tensor,
+            rows: tf.Tensor,
+            changes: tf.Tensor,
+            is_tried: tf.Tensor,
+        ) -> list[tf.Tensor]:
+            places = tf.range(tf.size(codes), dtype=tf.int64)
+            is_starter = classes == 0
+            number = (
+                tf.cumsum(tf.cast(is_starter, tf.int32), exclusive=True) - 1
+            )
+            starters = tf.pad(tf.where(is_starter)[:, 0], [[0, 1]])
+            starter = tf.gather(starters, tf.maximum(number, 0))
+            before = tf.maximum(places - 1, 0)
+            is_next = (starter == before) | (
+                tf.gather(classes, before) < classes
+            )
+            pairs = tf.cast(tf.gather(codes, starter), tf.int64) * _NUM_CODES
+            pairs += tf.cast(codes, tf.int64)
+            index = tf.searchsorted(self._pairs, pairs)
+            index = tf.minimum(index, len(self._pairs) - 1)
+            joins = (
+                is_next & ~is_tried & (tf.gather(self._pairs, index) == pairs)
+            )
+            joins &= (number >= 0) & (tf.gather(rows, starter) == rows)
+            # Of the marks of a starter, the first one is joined now.
+            first = tf.math.unsorted_segment_min(
+                tf.where(joins, places, places.dtype.max),
+                starter,
+                tf.size(places),
+            )
+            first = tf.gather(first, starter)
+            joins &= places == first
+            is_tried |= (places <= first) & (first < places.dtype.max)
+            joined = tf.where(joins)
+            target = tf.gather(starter, joined)
+            new = tf.gather(self._composed, index[joins])
+            codes = tf.tensor_scatter_nd_update(codes, target, new)
+            changes = tf.tensor_scatter_nd_add(
+                changes, target, changes[joins] - 1
+            )
+            values = codes, classes, rows, changes, is_tried
+            return [tf.size(joined) > 0, *(x[~joins] for x in values)]
+
+        values = [codes, classes, rows, changes, classes < 0]
+        _, codes, _, rows, changes, _ = tf.while_loop(
+            lambda goes_on, *_: goes_on,
+            join,
+            [True, *values],
+            shape_invariants=[
+                tf.TensorShape([]),
+                *[tf.TensorShape([None])] * 5,
+            ],
+            parallel_iterations=1,
+        )
+        return [codes, rows, changes]
+
+
+class Charsmap(Normalizer):
+    """The rules of a SentencePiece model for characters and their clusters.
+
+    A cluster is a character with its marks. One of at most 5 bytes becomes what
+    its shortest beginning with a rule becomes, as in `tokenizers`; in a longer
+    one, each character is changed by itself.
+    """
+
+    def __init__(self, precompiled: str):
+        """Takes the rules as SentencePiece compiles them, in base64."""
+        rules = _read_rules(base64.b64decode(precompiled))
+        singles = {x: y for x, y in rules.items() if len(x) == 1}
+        pairs = {
+            x: y
+            for x, y in rules.items()
+            if len(x) == 2 and x[0] not in singles
+        }
+        expansions = {ord(x): [*map(ord, y)] for x, y in singles.items()}
+        codes = [ord(x[0]) * _NUM_CODES + ord(x[1]) for x in sorted(pairs)]
+        self._pairs = np.array([-1, *codes], np.int64)
+        self._expand = _Expansions(
+            expansions, [[*map(ord, y)] for _, y in sorted(pairs.items())]
+        )
+        self._first_pair = len(expansions)
+        kinds = np.zeros(sys.maxunicode + 1, np.int32)
+        for code in unicode_data.CODES:
+            category = unicodedata.category(chr(code))
+            if category in ("Mn", "Me", "Mc"):
+                kinds[code] = _JOINS
+            elif category in ("Cc", "Cf", "Zl", "Zp"):
+                kinds[code] = _BREAKS
+        kinds[unicode_data.codes_in(unicode_data.JOINING)] = _JOINS
+        kinds[unicode_data.codes_in(unicode_data.NOT_JOINING)] = 0
+        kinds[[*_PREPENDED]] = _PREPENDS
+        self._kind = CodePointTable(kinds)
+        is_plain = (kinds == 0) | (kinds == _BREAKS)
+        is_plain[[*expansions, 13]] = False
+        self.plain = _pattern_of(is_plain)
+
+    def __call__(self, chars: Characters) -> Characters:
+        codes, rows, _ = chars
+        numbers = self._expand.number(codes)
+        kinds = self._kind(codes)
+        joins = (kinds[1:] == _JOINS) & (kinds[:-1] != _BREAKS)
+        joins |= (kinds[:-1] == _PREPENDS) & (kinds[1:] != _BREAKS)
+        joins |= (codes[:-1] == 13) & (codes[1:] == 10)
+        begins = ~(joins & (rows[1:] == rows[:-1]))
+        begins = tf.concat([tf.ones_like(codes[:1], tf.bool), begins], axis=0)
+        cluster = tf.cumsum(tf.cast(begins, tf.int32)) - 1
+        size = tf.math.segment_sum(chars.num_bytes(), cluster)
+        is_short = tf.gather(size, cluster) <= _MOST_BYTES
+        # The rule for the beginning of a cluster with several characters.
+        pairs = tf.cast(codes, tf.int64) * _NUM_CODES
+        pairs += tf.cast(tf.roll(codes, -1, 0), tf.int64)
+        is_first = (
+            is_short
+            & begins
+            & ~tf.pad(begins, [[0, 1]], constant_values=True)[1:]
+        )
+        place = tf.searchsorted(self._pairs, pairs)
+        place = tf.minimum(place, len(self._pairs) - 1)
+        is_pair = is_first & (tf.gather(self._pairs, place) == pairs)
+        numbers = tf.where(is_pair, self._first_pair + place, numbers)
+        rule = tf.math.segment_max(tf.where(is_first, numbers, 0), cluster)
+        is_whole = tf.gather(rule, cluster) > 0
+        stays = begins | ~is_whole
+        taken = tf.math.segment_sum(tf.ones_like(codes), cluster)
+        taken = tf.where(is_whole, tf.gather(taken, cluster), 1)[stays]
+        numbers, unit_rows = numbers[stays], rows[stays]
+        codes, places, within = self._expand(codes[stays], numbers)
+        rows = tf.gather(unit_rows, places)
+        changes = tf.cast(within >= tf.gather(taken, places), tf.int32)
+        # What is lost counts to the character before it in the text.
+        counts = tf.math.unsorted_segment_sum(
+            tf.ones_like(places), places, tf.size(taken)
+        )
+        last = tf.cumsum(counts) - 1
+        lost = tf.minimum(counts - taken, 0)
+        has_last = (lost < 0) & (last >= 0)
+        last = tf.maximum(last, 0)
+        row = tf.gather(tf.pad(rows, [[0, 1]], constant_values=-1), last)
+        has_last &= row == unit_rows
+        changes = tf.tensor_scatter_nd_add(
+            changes, last[has_last][:, None], lost[has_last]
+        )
+        return chars.replaced(codes, rows, changes)
+
+
+def _read_rules(compiled: bytes) -> dict[str, str]:
+    """Reads the rules for at most 5 bytes, from a trie of double arrays."""
+    size = int.from_bytes(compiled[:4], "little")
+    units = np.frombuffer(compiled[4 : 4 + size], "<u4").tolist()
+    texts = compiled[4 + size :]
+    rules = {}
+
+    def offset(unit: int) -> int:
+        return (unit >> 10) << ((unit & 1 << 9) >> 6)
+
+    def read(node: int, path: bytes) -> None:
+        for byte in range(1, 256) if len(path) < _MOST_BYTES else ():
+            child = node ^ byte
+            if child >= len(units) or units[child] & 0x800000FF != byte:
+                continue
+            unit = units[child]
+            if unit >> 8 & 1:
+                start = units[child ^ offset(unit)] & 0x7FFFFFFF
+                text = texts[start : texts.index(0, start)]
+                rules[(path + bytes([byte])).decode()] = text.decode()
+            read(child ^ offset(unit), path + bytes([byte]))
+
+    read(offset(units[0]), b"")
+    return rules
+
+
+class CharacterMap(Normalizer):
+    """Puts characters in the place of one; none to remove it."""
+
+    def __init__(self, expansions: Mapping[int, Sequence[int]]):
+        self._expand = _Expansions(expansions)
+        is_plain = np.ones(sys.maxunicode + 1, bool)
+        is_plain[[*expansions]] = False
+        self.plain = _pattern_of(is_plain)
+
+    def __call__(self, chars: Characters) -> Characters:
+        numbers = self._expand.number(chars.codes)
+        codes, places, _ = self._expand(chars.codes, numbers)
+        return Characters(codes, *(tf.gather(x, places) for x in chars[1:]))
+
+
+@functools.cache
+def bert_normalizers(
+    *, lowers: bool, strips_accents: bool, splits_cjk: bool
+) -> tuple[Normalizer, ...]:
+    """Returns what the package `tokenizers` does to texts for BERT.
+
+    It differs from google-research/bert in some rare characters.
+    """
+    removed = {*unicode_data.codes_in(unicode_data.NEW_FORMATS)}
+    cleaned: dict[int, tuple[int, ...]] = {}
+    marks: dict[int, tuple[int, ...]] = {0x1734: ()}
+    lower: dict[int, tuple[int, ...]] = {}
+    known = {*unicode_data.codes_in(unicode_data.NEW_MARKS)}
+    for code in unicode_data.CODES:
+        char = chr(code)
+        category = unicodedata.category(char)
+        if char in "\t\n\r" or category[0] == "Z":
+            cleaned[code] = (32,)
+        elif category in ("Cc", "Cf", "Co") and code not in removed:
+            cleaned[code] = ()
+        elif category == "Mn" and code not in known:
+            marks[code] = ()
+        if char.lower() != char:
+            lower[code] = tuple(map(ord, char.lower()))
+    cleaned |= dict.fromkeys((0, 0xFFFD, *range(0xF0000, 0xFFFFE)), ())
+    cleaned |= dict.fromkeys(range(0x100000, 0x10FFFE), ())
+    if splits_cjk:
+        cjk = unicode_data.codes_in(unicode_data.IDEOGRAPHS)
+        cleaned |= {code: (32, code, 32) for code in cjk}
+    steps: list[Normalizer] = [CharacterMap(cleaned)]
+    if strips_accents:
+        steps += [unicode_form("NFD"), CharacterMap(marks)]
+    return (*steps, CharacterMap(lower)) if lowers else tuple(steps)
+
+
+class Spaces(Normalizer):
+    """Puts one character in the place of spaces that follow each other."""
+
+    def __init__(self, content: str):
+        self._content = content
+
+    def __call__(self, chars: Characters) -> Characters:
+        is_space = chars.codes == 32
+        same_row = chars.shifted(chars.rows, -1, -1) == chars.rows
+        goes_on = is_space & chars.shifted(is_space, -1, False) & same_row
+        is_last = is_space & chars.shifted(goes_on, 1, False)
+        codes = tf.where(is_last, ord(self._content), chars.codes)
+        return chars._replace(codes=codes).where(~goes_on)
+
+    def clean(self, texts: tf.Tensor) -> tf.Tensor:
+        return tf.strings.regex_replace(texts, " {2,}", self._content)
+
+
+def _pattern_of(is_plain: np.ndarray) -> str:
+    """Returns the expression of texts of such code points, bool [0x110000]."""
+    changes = np.flatnonzero(np.diff(is_plain, prepend=False, append=False))
+    ranges = (
+        rf"\x{{{x:x}}}-\x{{{y - 1:x}}}" for x, y in changes.reshape(-1, 2)
+    )
+    return f"[{''.join(ranges)}]*"

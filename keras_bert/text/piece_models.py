@@ -1,0 +1,559 @@
+"""Words -> the ids of their pieces, in operations of plain TensorFlow.
+
+A model gets strings [W] and returns `Pieces`. The results are those of the
+package `tokenizers`, also where two ways to split a word are equally good.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from keras_bert.errors import InputError
+
+_NUM_CODES = 2**21  # more than there are code points
+_NUM_IDS = 2**31
+_INSIDE = chr(0x10FFFF)  # before the pieces inside of words
+_NO_RANK = np.int64(2**62)
+
+
+class Pieces(NamedTuple):
+    """The pieces of words, ragged [W, (pieces)].
+
+    Attributes:
+        ids: Their ids, int32.
+        ends: The byte of the word at which each ends, int32.
+    """
+
+    ids: tf.RaggedTensor
+    ends: tf.RaggedTensor
+
+    @classmethod
+    def of_rows(
+        cls, words: tf.Tensor, rows: tf.Tensor, ids: tf.Tensor, ends: tf.Tensor
+    ) -> "Pieces":
+        """Makes them of flat values and the number of the word of each."""
+        return cls(
+            *(
+                tf.RaggedTensor.from_value_rowids(
+                    tf.cast(x, tf.int32),
+                    tf.cast(rows, tf.int64),
+                    tf.size(words, tf.int64),
+                    validate=False,
+                )
+                for x in (ids, ends)
+            )
+        )
+
+
+class KnownWords(tf.Module):
+    """A model that looks up the words that it splits into one piece.
+
+    Most words of a text are one piece, and looking them up is much faster.
+    """
+
+    def __init__(
+        self,
+        model: Callable[[tf.Tensor], Pieces],
+        words: Mapping[str, int] | Mapping[bytes, int],
+    ):
+        """Takes the model, and the ids of the pieces that may be words."""
+        super().__init__(name="known_words")
+        self._model = model
+        with tf.init_scope():
+            names = tf.constant([*words])
+            pieces = tf.function(model, autograph=False)(names)
+            is_one = pieces.ids.row_lengths() == 1
+            names = names[is_one]
+            ids = tf.ragged.boolean_mask(pieces.ids, is_one).values
+            self._known = tf.lookup.StaticHashTable(
+                tf.lookup.KeyValueTensorInitializer(names, ids), -1
+            )
+
+    def __call__(self, words: tf.Tensor) -> Pieces:
+        ids = self._known.lookup(words)
+        rows = tf.where(ids < 0)[:, 0]
+        others, index = tf.unique(tf.gather(words, rows))
+        pieces = self._model(others)
+        sizes = tf.gather(pieces.ids.row_lengths(), index)
+        sizes = tf.tensor_scatter_nd_update(
+            tf.ones_like(ids, tf.int64), rows[:, None], sizes
+        )
+        splits = tf.pad(tf.cumsum(sizes), [[1, 0]])
+        places = tf.ragged.range(
+            tf.gather(splits, rows), tf.gather(splits, rows + 1)
+        ).values[:, None]
+        # The first place of a word that is not known is overwritten.
+        values = (ids, tf.strings.length(words))
+        merged = (
+            tf.tensor_scatter_nd_update(
+                tf.repeat(known, sizes), places, tf.gather(x, index).values
+            )
+            for known, x in zip(values, pieces, strict=True)
+        )
+        return Pieces(
+            *(
+                tf.RaggedTensor.from_row_splits(x, splits, validate=False)
+                for x in merged
+            )
+        )
+
+
+class BytePairs:
+    """Byte-pair encoding: joins the neighbours of the lowest rank first.
+
+    Sennrich et al. 2016 (arXiv 1508.07909), on bytes.
+
+    Args:
+        byte_ids: The ids of the 256 bytes.
+        merges: The ids of what pairs of ids become, in the order of ranks.
+
+    Raises:
+        InputError: If a pair is joined before what it consists of is made.
+    """
+
+    def __init__(
+        self,
+        byte_ids: Sequence[int],
+        merges: Mapping[tuple[int, int], int],
+    ):
+        self._byte_ids = np.array(byte_ids, np.int32)
+        made = set(byte_ids)
+        for pair, joined in merges.items():
+            if not made.issuperset(pair):
+                raise InputError(
+                    f"The merge {pair} of ids comes before the merges that "
+                    "make them; give the tokenizer as it was learned."
+                )
+            made.add(joined)
+        pairs = np.array([*merges], np.int64).reshape(-1, 2)
+        keys = pairs[:, 0] * _NUM_IDS + pairs[:, 1]
+        self._ranks = np.argsort(keys)
+        self._keys = keys[self._ranks]
+        self._joined = np.array([*merges.values()], np.int32)
+
+    def __call__(self, words: tf.Tensor) -> Pieces:
+        chars = tf.strings.unicode_decode(words, "ISO-8859-1")
+        rows = chars.value_rowids()
+        ids = tf.gather(self._byte_ids, chars.values)
+        ends = tf.ragged.range(tf.cast(chars.row_lengths(), tf.int32)).values
+        ranks = self._ranks_at(tf.range(tf.size(ids)), ids, rows)
+        *_, rows, ids, ends = tf.while_loop(
+            lambda _, ranks, *__: tf.size(ranks) > 0,
+            self._join,
+            (1, ranks, rows, ids, ends + 1, *_lists(3)),
+            shape_invariants=(
+                tf.TensorShape([]),
+                *[tf.TensorShape([None])] * 4,
+                *[tf.TensorShape(None)] * 3,
+            ),
+            parallel_iterations=1,
+        )
+        rows, ids, ends = (x.concat() for x in (rows, ids, ends))
+        order = tf.argsort(rows, stable=True)
+        return Pieces.of_rows(
+            words, *(tf.gather(x, order) for x in (rows, ids, ends))
+        )
+
+    def _ranks_at(
+        self, places: tf.Tensor, ids: tf.Tensor, rows: tf.Tensor
+    ) -> tf.Tensor:
+        """Returns the rank of the pair that begins at each of the places."""
+        following = tf.minimum(places + 1, tf.size(ids) - 1)
+        left, right = (
+            tf.cast(tf.gather(ids, x), tf.int64) for x in (places, following)
+        )
+        keys = left * _NUM_IDS + right
+        is_pair = tf.gather(rows, places) == tf.gather(rows, following)
+        is_pair &= following > places
+        found = tf.searchsorted(self._keys, keys)
+        found = tf.minimum(found, len(self._keys) - 1)
+        is_pair &= tf.gather(self._keys, found) == keys
+        return tf.where(is_pair, tf.gather(self._ranks, found), _NO_RANK)
+
+    def _join(
+        self,
+        step: tf.Tensor,
+        ranks: tf.Tensor,
+        rows: tf.Tensor,
+        ids: tf.Tensor,
+        ends: tf.Tensor,
+        *done: tf.TensorArray,
+    ) -> tuple:
+        """Joins the pairs of the lowest rank in each word.
+
+        Words without such a pair are done.
+        """
+        begins = tf.cast(rows[1:] != rows[:-1], tf.int32)
+        words = tf.cumsum(tf.pad(begins, [[1, 0]]))
+        lowest = tf.gather(tf.math.segment_min(ranks, words), words)
+        goes_on = lowest < _NO_RANK
+        done = tuple(
+            array.write(step, tf.cast(x[~goes_on], tf.int32))
+            for array, x in zip(done, (rows, ids, ends), strict=True)
+        )
+        ranks, rows, ids, ends, joins = (
+            x[goes_on] for x in (ranks, rows, ids, ends, ranks == lowest)
+        )
+        # Of pairs that overlap, as in a a a, every second one is joined.
+        count = tf.cast(joins, tf.int32)
+        before = tf.cumsum(count, exclusive=True)
+        run = tf.cumsum(1 - count)
+        first = tf.gather(tf.math.segment_min(before, run), run)
+        joins &= (before - first) % 2 == 0
+        joined = tf.gather(self._joined, tf.where(joins, ranks, 0))
+        ids = tf.where(joins, joined, ids)
+        ends = tf.where(joins, tf.roll(ends, -1, 0), ends)
+        stays = ~tf.pad(joins, [[1, 0]])[:-1]
+        ranks, rows, ids, ends, joins = (
+            x[stays] for x in (ranks, rows, ids, ends, joins)
+        )
+        changed = tf.where(joins | tf.pad(joins, [[0, 1]])[1:])
+        new = self._ranks_at(tf.cast(changed[:, 0], tf.int32), ids, rows)
+        ranks = tf.tensor_scatter_nd_update(ranks, changed, new)
+        return step + 1, ranks, rows, ids, ends, *done
+
+
+class _Trie:
+    """Pieces as paths of code points that begin at node 0."""
+
+    def __init__(self, pieces: Mapping[str, int]):
+        self.longest = max(map(len, pieces), default=1)
+        nodes, keys, num_nodes = np.zeros(len(pieces), np.int64), [], 1
+        codes = np.zeros([len(pieces), self.longest], np.int64)
+        lengths = np.array([*map(len, pieces)])
+        flat = np.frombuffer("".join(pieces).encode("utf-32-le"), np.uint32)
+        codes[np.arange(self.longest) < lengths[:, None]] = flat
+        for depth in range(self.longest):
+            is_longer = lengths > depth
+            paths = nodes[is_longer] * _NUM_CODES + codes[is_longer, depth]
+            unique, inverse = np.unique(paths, return_inverse=True)
+            nodes[is_longer] = inverse + num_nodes
+            num_nodes += len(unique)
+            keys.append(unique)
+        # Nodes are numbered in the order of their keys.
+        self._keys = np.concatenate(keys)
+        self.ids = np.full(num_nodes, -1, np.int32)
+        self.ids[nodes] = [*pieces.values()]
+
+    def node_of(self, path: str) -> int:
+        node = 0
+        for char in path:
+            key = node * _NUM_CODES + ord(char)
+            node = int(np.searchsorted(self._keys, key)) + 1
+        return node
+
+    def matches(
+        self, codes: tf.Tensor, room: tf.Tensor, nodes: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """Finds all pieces that begin at each code point.
+
+        Args:
+            codes: The code points, int32 [C].
+            room: How many of them a piece that begins here may have, int32 [C].
+            nodes: The node from which each path begins, int64 [C].
+
+        Returns:
+            The places where the pieces begin, their lengths and ids, int32 [P].
+        """
+
+        def step(
+            length: tf.Tensor, places: tf.Tensor, nodes: tf.Tensor, *found: Any
+        ) -> tuple:
+            keys = tf.gather(codes, places + length)
+            keys += nodes * _NUM_CODES
+            nodes = tf.searchsorted(self._keys, keys)
+            nodes = tf.minimum(nodes, len(self._keys) - 1)
+            is_node = tf.gather(self._keys, nodes) == keys
+            places, nodes = places[is_node], nodes[is_node] + 1
+            length += 1
+            ids = tf.gather(self.ids, nodes)
+            is_piece = ids >= 0
+            pieces = places, tf.fill(tf.shape(places), length), ids
+            found = tuple(
+                array.write(length, x[is_piece])
+                for array, x in zip(found, pieces, strict=True)
+            )
+            goes_on = tf.gather(room, places) > length
+            nodes = tf.cast(nodes[goes_on], tf.int64)
+            return length, places[goes_on], nodes, *found
+
+        places = tf.range(tf.size(codes))
+        *_, starts, lengths, ids = tf.while_loop(
+            lambda length, places, *_: tf.size(places) > 0,
+            step,
+            (0, *(x[room > 0] for x in (places, nodes)), *_lists(3)),
+            shape_invariants=(
+                tf.TensorShape([]),
+                tf.TensorShape([None]),
+                tf.TensorShape([None]),
+                *[tf.TensorShape(None)] * 3,
+            ),
+            parallel_iterations=1,
+        )
+        return starts.concat(), lengths.concat(), ids.concat()
+
+
+class Unigram:
+    """The most probable pieces of a word, as in SentencePiece.
+
+    Kudo 2018 (arXiv 1804.10959): the best sum of scores, by the algorithm of
+    Viterbi. A character that is no piece is unknown; unknown characters that
+    follow each other are one piece.
+
+    Args:
+        scores: The score of each piece, by its id.
+        pieces: The ids of the pieces that occur in words.
+        unk_id: The id of what is unknown.
+    """
+
+    def __init__(
+        self,
+        scores: Sequence[float],
+        pieces: Mapping[str, int],
+        unk_id: int,
+    ):
+        self._trie = _Trie(pieces)
+        # Of a pair of characters that is no piece, and of an unknown one.
+        self._scores = np.array([*scores, -np.inf, min(scores) - 10])
+        self._unk_id = unk_id
+
+    def __call__(self, words: tf.Tensor) -> Pieces:
+        chars = _Chars.of(words)
+        starts, lengths, ids = self._trie.matches(
+            chars.codes, chars.room, tf.zeros_like(chars.codes)
+        )
+        # At the last character of each piece, by length, the longest first.
+        longest = self._trie.longest
+        places = tf.stack([starts + lengths - 1, longest - lengths], axis=1)
+        shape = tf.stack([tf.size(chars.codes), longest])
+        ids = tf.tensor_scatter_nd_update(tf.fill(shape, -1), places, ids)
+        no_piece = (
+            len(self._scores)
+            - 2
+            + tf.one_hot(longest - 1, longest, dtype=tf.int32)
+        )
+        scores = tf.gather(self._scores, tf.where(ids < 0, no_piece, ids))
+        choices = self._best(chars, scores)
+        ends = chars.backwards(longest - choices)
+        ids = tf.gather_nd(ids, tf.stack([ends, tf.gather(choices, ends)], 1))
+        rows = tf.gather(chars.rows, ends)
+        goes_on = (ids[:-1] < 0) & (ids[1:] < 0) & (rows[:-1] == rows[1:])
+        is_last = ~tf.pad(goes_on, [[0, 1]])[: tf.size(ids)]
+        ids = tf.where(ids < 0, self._unk_id, ids)
+        ends = tf.gather(chars.byte_ends, ends)
+        return Pieces.of_rows(words, *(x[is_last] for x in (rows, ids, ends)))
+
+    def _best(self, chars: "_Chars", scores: tf.Tensor) -> tf.Tensor:
+        """Returns the column of the best piece that ends at each character.
+
+        Of equal ones, the longest is the best.
+        """
+        order = tf.argsort(-chars.lengths, stable=True)
+        firsts = tf.gather(chars.splits, order)
+        longest = tf.reduce_max(tf.pad(chars.lengths, [[0, 1]]))
+        # How many words are longer than 0, 1, 2 ... characters.
+        numbers = tf.math.bincount(chars.lengths, minlength=longest + 1)
+        numbers = tf.cumsum(numbers, exclusive=True, reverse=True)[:-1]
+        window = np.full(self._trie.longest, -np.inf)
+        window[-1] = 0  # the sum of no pieces
+        window = tf.repeat(window[None], tf.size(order), axis=0)
+
+        def step(
+            i: tf.Tensor, window: tf.Tensor, found: tf.TensorArray
+        ) -> tuple:
+            number = numbers[i]
+            sums = window[:number] + tf.gather(scores, firsts[:number] + i)
+            choice = tf.argmax(sums, axis=1, output_type=tf.int32)
+            best = tf.reduce_max(sums, axis=1, keepdims=True)
+            window = tf.concat([window[:number, 1:], best], axis=1)
+            return i + 1, window, found.write(i + 1, choice)
+
+        *_, choices = tf.while_loop(
+            lambda i, *_: i < longest,
+            step,
+            (0, window, *_lists(1)),
+            shape_invariants=(
+                tf.TensorShape([]),
+                tf.TensorShape([None, None]),
+                tf.TensorShape(None),
+            ),
+            parallel_iterations=1,
+        )
+        ranks = tf.gather(tf.argsort(order), chars.rows)
+        offsets = tf.cumsum(numbers, exclusive=True)
+        return tf.gather(
+            choices.concat(), tf.gather(offsets, chars.places) + ranks
+        )
+
+
+class WordPiece:
+    """The longest piece that a word begins with, again and again.
+
+    As in google-research/bert, tokenization.py. A word that is not made of
+    pieces, or is too long, is unknown.
+
+    Args:
+        pieces: The ids of the pieces; ## marks those inside of words.
+        unk_id: The id of what is unknown.
+        max_chars_per_word: The characters of the longest known word.
+    """
+
+    def __init__(
+        self, pieces: Mapping[str, int], unk_id: int, max_chars_per_word: int
+    ):
+        # Of no piece: a code point for the pieces inside of words.
+        inside = {
+            x.removeprefix("##"): i
+            for x, i in pieces.items()
+            if x.startswith("##") and len(x) > 2
+        }
+        marked = {_INSIDE + x: i for x, i in inside.items()}
+        self._trie = _Trie({**pieces, **marked})
+        self._inside = self._trie.node_of(_INSIDE) if marked else 0
+        self._unk_id, self._longest = unk_id, max_chars_per_word
+
+    def __call__(self, words: tf.Tensor) -> Pieces:
+        chars = _Chars.of(words)
+        is_long = tf.gather(chars.lengths, chars.rows) > self._longest
+        nodes = tf.where(chars.places == 0, 0, self._inside)
+        room = tf.where(is_long, 0, chars.room)
+        starts, lengths, ids = self._trie.matches(
+            chars.codes, room, tf.cast(nodes, tf.int64)
+        )
+        # Longer pieces come later, and replace shorter ones.
+        places = starts[:, None]
+        length_at = tf.zeros_like(chars.room)
+        length_at = tf.tensor_scatter_nd_max(length_at, places, lengths)
+        is_longest = tf.gather(length_at, starts) == lengths
+        id_at = tf.tensor_scatter_nd_update(
+            tf.fill(tf.shape(chars.room), self._unk_id),
+            places[is_longest],
+            ids[is_longest],
+        )
+        starts = chars.forwards(length_at)
+        rows, lengths = (tf.gather(x, starts) for x in (chars.rows, length_at))
+        failed = tf.math.unsorted_segment_max(
+            tf.cast(lengths == 0, tf.int32), rows, tf.size(words)
+        )
+        failed = tf.gather(failed, rows) > 0
+        stays = ~failed | (tf.gather(chars.places, starts) == 0)
+        starts, rows, lengths, failed = (
+            x[stays] for x in (starts, rows, lengths, failed)
+        )
+        lengths = tf.where(failed, tf.gather(chars.room, starts), lengths)
+        ids = tf.where(failed, self._unk_id, tf.gather(id_at, starts))
+        ends = tf.gather(chars.byte_ends, starts + lengths - 1)
+        return Pieces.of_rows(words, rows, ids, ends)
+
+
+class _Chars(NamedTuple):
+    """The characters of words, one word after the other, [C].
+
+    Attributes:
+        codes: Their code points, int64.
+        rows: The number of the word of each, int64.
+        places: The number of each in its word, int32.
+        room: How many characters of the word are not before it, int32.
+        byte_ends: The byte of the word at which each ends, int32.
+        lengths: How many characters each word has, int32 [W].
+        splits: Where each word begins, int32 [W].
+    """
+
+    codes: tf.Tensor
+    rows: tf.Tensor
+    places: tf.Tensor
+    room: tf.Tensor
+    byte_ends: tf.Tensor
+    lengths: tf.Tensor
+    splits: tf.Tensor
+
+    @classmethod
+    def of(cls, words: tf.Tensor) -> "_Chars":
+        codes = tf.strings.unicode_decode(words, "UTF-8")
+        rows, lengths = (
+            codes.value_rowids(),
+            tf.cast(codes.row_lengths(), tf.int32),
+        )
+        splits = tf.cumsum(lengths, exclusive=True)
+        places = tf.range(tf.size(rows)) - tf.gather(splits, rows)
+        sizes = sum(
+            tf.cast(codes.values >= x, tf.int32)
+            for x in (0, 0x80, 0x800, 0x10000)
+        )
+        byte_ends = tf.cumsum(sizes)
+        before = tf.gather(byte_ends - sizes, tf.gather(splits, rows))
+        return cls(
+            tf.cast(codes.values, tf.int64),
+            rows,
+            places,
+            tf.gather(lengths, rows) - places,
+            byte_ends - before,
+            lengths,
+            splits,
+        )
+
+    def forwards(self, lengths: tf.Tensor) -> tf.Tensor:
+        """Returns the first characters of pieces, from the starts of words.
+
+        Takes the length of the piece that begins at each character; the last
+        one of a word may be 0.
+        """
+
+        def step(
+            i: tf.Tensor, starts: tf.Tensor, found: tf.TensorArray
+        ) -> tuple:
+            found = found.write(i, starts)
+            size = tf.gather(lengths, starts)
+            goes_on = (size > 0) & (tf.gather(self.room, starts) > size)
+            return i + 1, (starts + size)[goes_on], found
+
+        return _walk(step, self.splits[self.lengths > 0])
+
+    def backwards(self, lengths: tf.Tensor) -> tf.Tensor:
+        """Returns the last characters of pieces, from the ends of the words.
+
+        Takes the length of the piece that ends at each character.
+        """
+        ends = tf.boolean_mask(self.splits + self.lengths, self.lengths > 0) - 1
+
+        def step(i: tf.Tensor, ends: tf.Tensor, found: tf.TensorArray) -> tuple:
+            found = found.write(i, ends)
+            size = tf.gather(lengths, ends)
+            goes_on = tf.gather(self.places, ends) >= size
+            return i + 1, (ends - size)[goes_on], found
+
+        return _walk(step, ends)
+
+
+def _walk(step: Callable[..., tuple], places: tf.Tensor) -> tf.Tensor:
+    """Goes from places to others; returns all of them in rising order."""
+    *_, found = tf.while_loop(
+        lambda i, places, _: tf.size(places) > 0,
+        step,
+        (1, places, *_lists(1)),
+        shape_invariants=(
+            tf.TensorShape([]),
+            tf.TensorShape([None]),
+            tf.TensorShape(None),
+        ),
+        parallel_iterations=1,
+    )
+    return tf.sort(found.concat())
+
+
+def _lists(number: int) -> list[tf.TensorArray]:
+    """Returns lists of integers [N] that a loop fills, from place 1 on."""
+    lists = (
+        tf.TensorArray(
+            tf.int32,
+            1,
+            dynamic_size=True,
+            infer_shape=False,
+            element_shape=[None],
+        )
+        for _ in range(number)
+    )
+    # Eagerly, a list of nothing could not be concatenated.
+    return [x.write(0, tf.zeros([0], tf.int32)) for x in lists]

@@ -1,0 +1,277 @@
+"""The steps of a `tokenizer.json`, in operations of plain TensorFlow."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from keras_bert.errors import InputError
+from keras_bert.text.normalizers import (
+    Characters,
+    Charsmap,
+    Normalizer,
+    Spaces,
+    bert_normalizers,
+    unicode_form,
+)
+from keras_bert.text.offsets import TokensWithOffsets
+from keras_bert.text.piece_models import (
+    BytePairs,
+    KnownWords,
+    Unigram,
+    WordPiece,
+)
+from keras_bert.text.pre_tokenizers import (
+    META,
+    Bert,
+    ByteLevel,
+    Metaspace,
+    Words,
+)
+from keras_bert.text.text_ops import change_where
+from keras_bert.text.tokenizer_json import TokenizerJson
+from keras_bert.text.tokenizer_settings import TokenizerSettings
+from keras_bert.text.vocab import TokenizerBase
+
+# Loops are slow in a call that is not a graph.
+_on_strings = tf.function(
+    autograph=False, input_signature=[tf.TensorSpec([None], tf.string)]
+)
+
+
+class TextSplitter(tf.Module):
+    """Cleans texts, and splits clean texts into pieces of another model.
+
+    It has the attributes and methods of `WordPieceSplitter`.
+    """
+
+    units = ("UTF8_CHAR",)
+    implementation = "keras_bert"
+
+    def __init__(self, json: TokenizerJson, tokenizer: TokenizerBase):
+        super().__init__(name="text_splitter")
+        self._normalizers = _normalizers(json, tokenizer.settings)
+        self._split = _pre_tokenizer(json)
+        self._pieces = _model(json, tokenizer)
+        self._bytes = _bytes_of(json, tokenizer)
+        self._num_pieces = len(tokenizer.pieces)
+        self._trims = json.trims_offsets
+        self._adds_space = json.adds_space
+        self._is_of_bert = json.is_of_bert
+
+    def valid(self, texts: tf.Tensor) -> tf.Tensor:
+        """Returns the texts without bytes that are not UTF-8."""
+        return change_where(
+            ~tf.strings.regex_full_match(texts, r"[^\x{D800}-\x{DFFF}]*"),
+            texts,
+            lambda texts: tf.strings.unicode_transcode(
+                texts, "UTF-8", "UTF-8", errors="ignore"
+            ),
+        )
+
+    def clean(self, texts: tf.Tensor) -> tf.Tensor:
+        for step in self._normalizers:
+            texts = step.clean(texts)
+        return texts
+
+    @_on_strings
+    def tokenize(self, clean: tf.Tensor) -> tf.RaggedTensor:
+        words = self._split(clean)
+        ids = self._pieces(words.words.values).ids
+        return words.words.with_values(ids).merge_dims(1, 2)
+
+    @_on_strings
+    def tokenize_with_offsets(
+        self, clean: tf.Tensor
+    ) -> Sequence[tf.RaggedTensor]:
+        words = self._split(clean)
+        ids, ends = self._pieces(words.words.values)
+        rows = ends.value_rowids()
+        is_first = tf.concat([[-1], rows[:-1]], axis=0) != rows
+        starts = tf.where(is_first, 0, tf.roll(ends.values, 1, 0))
+        places = words.places(rows, starts, ends.values)
+        columns = [ids, *map(ids.with_values, places)]
+        return [words.words.with_values(x).merge_dims(1, 2) for x in columns]
+
+    def locate(
+        self,
+        texts: tf.Tensor,
+        ids: tf.RaggedTensor,
+        starts: tf.RaggedTensor,
+        ends: tf.RaggedTensor,
+    ) -> Sequence[tf.RaggedTensor]:
+        chars = Characters.of(texts)
+        num_texts = tf.size(texts, tf.int64)
+        for step in self._normalizers:
+            chars = step(chars)
+        sizes = chars.num_bytes()
+        clean_ends = tf.cumsum(sizes)
+
+        def begins_of(values: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
+            sums = tf.math.unsorted_segment_sum(values, rows, num_texts)
+            return tf.cumsum(sums, exclusive=True)
+
+        clean_begins = begins_of(sizes, chars.rows)
+        rows = ids.value_rowids()
+        begin = tf.gather(clean_begins, rows)
+        first = tf.searchsorted(clean_ends, starts.values + begin, "right")
+        last = tf.searchsorted(clean_ends, ends.values + begin, "left")
+        text_begins = tf.cumsum(
+            tf.strings.length(texts, "UTF8_CHAR"), exclusive=True
+        )
+        first, last = (
+            tf.gather(chars.sources, x) - tf.gather(text_begins, rows)
+            for x in (first, last)
+        )
+        return [ids, ids.with_values(first), ids.with_values(last + 1)]
+
+    def finish(
+        self, texts: tf.Tensor, columns: Sequence[tf.RaggedTensor]
+    ) -> TokensWithOffsets:
+        """Adds the places in bytes; leaves spaces out if the file says so."""
+        ids, starts, ends = columns
+        rows, starts, ends = ids.value_rowids(), starts.values, ends.values
+        if self._trims:
+            starts, ends = self._trim(ids.values, rows, starts, ends)
+        chars, byte_starts = tf.strings.unicode_decode_with_offsets(
+            texts, "UTF-8", errors="ignore"
+        )
+        sizes = Characters(chars.values, rows, rows).num_bytes()
+        byte_ends = tf.cast(byte_starts.values, tf.int32) + sizes
+        begins = tf.gather(tf.cast(chars.row_starts(), tf.int32), rows)
+        byte_ends = tf.pad(byte_ends, [[1, 0]])
+        end_bytes = tf.gather(byte_ends, begins + ends)
+        end_bytes = tf.where(ends > 0, end_bytes, 0)
+        starts_at = tf.pad(tf.cast(byte_starts.values, tf.int32), [[0, 1]])
+        start_bytes = tf.gather(starts_at, begins + starts)
+        start_bytes = tf.where(starts < ends, start_bytes, end_bytes)
+        return TokensWithOffsets(
+            ids,
+            *map(ids.with_values, (start_bytes, end_bytes, starts, ends)),
+        )
+
+    def _trim(
+        self,
+        ids: tf.Tensor,
+        rows: tf.Tensor,
+        starts: tf.Tensor,
+        ends: tf.Tensor,
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        def count(strip: Callable[[bytes], bytes]) -> np.ndarray:
+            numbers = [len(x) - len(strip(x)) for x in self._bytes]
+            # The places of added tokens are trimmed already.
+            numbers[self._num_pieces :] = [0] * len(numbers[self._num_pieces :])
+            return np.array(numbers, np.int32)
+
+        leading = tf.gather(count(lambda x: x.lstrip(b" ")), ids)
+        trailing = tf.gather(count(lambda x: x.rstrip(b" ")), ids)
+        if self._adds_space:
+            is_first = tf.concat([[-1], rows[:-1]], axis=0) != rows
+            leading = tf.where(is_first | (starts == 0), 0, leading)
+        starts = tf.minimum(starts + leading, ends)
+        trimmed = tf.maximum(ends - trailing, starts)
+        return starts, tf.where(ends >= trailing, trimmed, ends)
+
+    def detokenize(self, ids: tf.RaggedTensor | tf.Tensor) -> tf.Tensor:
+        """Ids [B, (tokens)] -> strings [B]."""
+        pieces = tf.gather(tf.constant(self._bytes), ids)
+        separator = " " if self._is_of_bert else ""
+        texts = tf.strings.reduce_join(pieces, axis=-1, separator=separator)
+        return tf.strings.regex_replace(texts, "^ | ##", "")
+
+
+def byte_of_chars() -> dict[str, int]:
+    """Returns GPT-2's names of bytes: the byte of each character."""
+    kept = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [x for x in range(256) if x not in kept]
+    named = {chr(x): x for x in kept}
+    return named | {chr(256 + i): x for i, x in enumerate(others)}
+
+
+def _bytes_of(json: TokenizerJson, tokenizer: TokenizerBase) -> list[bytes]:
+    """Returns what each id stands for in a text."""
+    if json.model["type"] != "BPE":
+        return [x.replace(META, " ").encode() for x in tokenizer.vocab]
+    names = byte_of_chars()
+    return [
+        bytes(map(names.__getitem__, x)) if names.keys() >= {*x} else x.encode()
+        for x in tokenizer.vocab
+    ]
+
+
+def _normalizers(
+    json: TokenizerJson, settings: TokenizerSettings
+) -> Sequence[Normalizer]:
+    if json.is_of_bert:
+        return bert_normalizers(
+            lowers=settings.do_lower_case,
+            strips_accents=settings.strips_accents,
+            splits_cjk=settings.tokenize_chinese_chars,
+        )
+    steps: list[Normalizer] = []
+    for values in json.sequence("normalizer", "normalizers"):
+        match values:
+            case {"type": "NFC" | "NFD" | "NFKC" | "NFKD" as form}:
+                steps.append(unicode_form(form))
+            case {"type": "Precompiled", "precompiled_charsmap": charsmap}:
+                steps.append(Charsmap(charsmap))
+            case {
+                "type": "Replace",
+                "pattern": {"Regex": " {2,}"},
+                "content": " " | "\u2581" as content,
+            }:
+                steps.append(Spaces(content))
+            case _:
+                raise json.refused("normalizer", values)
+    return steps
+
+
+def _pre_tokenizer(json: TokenizerJson) -> Callable[[tf.Tensor], Words]:
+    steps = json.sequence("pre_tokenizer", "pretokenizers")
+    splits = steps[:1] == [{"type": "WhitespaceSplit"}]
+    for values in steps[splits:][:1]:
+        match values:
+            case {"type": "BertPreTokenizer"}:
+                return Bert()
+            case {"type": "ByteLevel"} if values.get("use_regex", True):
+                if len(steps) == 1:
+                    return ByteLevel(add_prefix_space=json.adds_space)
+            case {"type": "Metaspace", "replacement": "\u2581"}:
+                scheme = values.get("prepend_scheme", "always")
+                is_usual = scheme == "always" and values.get("split", True)
+                if is_usual and values.get("add_prefix_space", True):
+                    if len(steps) == 1 + splits:
+                        return Metaspace(splits_at_white_space=splits)
+    raise json.refused("pre_tokenizer", steps)
+
+
+def _model(json: TokenizerJson, tokenizer: TokenizerBase) -> KnownWords:
+    model, pieces = json.model, dict(json.vocab)
+    if not tokenizer.settings.special_tokens_in_text:
+        special = {x.content for x in json.added_tokens if x.special}
+        pieces = {x: i for x, i in pieces.items() if x not in special}
+    if json.is_of_bert:
+        longest = tokenizer.settings.max_input_chars_per_word
+        word_piece = WordPiece(pieces, tokenizer.unk_id, longest)
+        return KnownWords(word_piece, pieces)
+    if model["type"] == "Unigram":
+        scores = [score for _, score in model["vocab"]]
+        return KnownWords(Unigram(scores, pieces, model["unk_id"]), pieces)
+    names = byte_of_chars()
+    if missing := [x for x in names if x not in json.vocab]:
+        raise InputError(
+            f"{json.file} has no token for {len(missing)} of the 256 bytes; "
+            "give a tokenizer whose BPE is on bytes."
+        )
+    ids = {x: json.vocab[name] for name, x in names.items()}
+    merges: dict[tuple[int, int], int] = {}
+    for merge in model["merges"]:
+        left, right = merge.split(" ") if isinstance(merge, str) else merge
+        pair = json.vocab[left], json.vocab[right]
+        merges.setdefault(pair, json.vocab[left + right])
+    words = {
+        bytes(map(names.__getitem__, x)): i
+        for x, i in pieces.items()
+        if names.keys() >= {*x}
+    }
+    return KnownWords(BytePairs([ids[x] for x in range(256)], merges), words)

@@ -1,0 +1,146 @@
+"""Texts -> word pieces, as in google-research/bert, tokenization.py."""
+
+from collections.abc import Sequence
+
+import tensorflow as tf
+
+from keras_bert.text import text_ops
+from keras_bert.text.offsets import TokensWithOffsets
+from keras_bert.text.tokenizer_settings import TokenizerSettings
+from keras_bert.text.vocab import TokenizerBase
+from keras_bert.text.without_tensorflow import import_tokenizers
+from keras_bert.text.words import blank_long_words, clean_text, split_words
+
+
+class WordPieceSplitter(tf.Module):
+    """Cleans texts, and splits clean texts into word pieces.
+
+    Attributes:
+        implementation: What finds the word pieces.
+        units: Those of the places that `locate` tells.
+    """
+
+    units = ("BYTE", "UTF8_CHAR")
+
+    def __init__(self, tokenizer: TokenizerBase):
+        super().__init__(name="word_piece_splitter")
+        self._settings = tokenizer.settings
+        library = text_ops.tf_text or import_tokenizers()
+        self.implementation = f"{library.__name__} {library.__version__}"
+        # The op's own splitting always splits ideographs.
+        self._takes_text = (
+            text_ops.tf_text is not None
+            and self._settings.tokenize_chinese_chars
+        )
+        self._wordpiece = text_ops.wordpiece(
+            # White space ends a word, so a piece that contains white space
+            # must match nothing; this op would find it.
+            [
+                p if p.split() == [p] else f"\x01{i}"
+                for i, p in enumerate(tokenizer.pieces)
+            ],
+            tokenizer.special_tokens.unk,
+            self._settings.max_input_chars_per_word,
+            splits_text=self._takes_text,
+        )
+
+    def valid(self, texts: tf.Tensor) -> tf.Tensor:
+        return texts  # cleaning removes invalid bytes
+
+    def clean(self, texts: tf.Tensor) -> tf.Tensor:
+        return clean_text(texts, self._settings)
+
+    def tokenize(self, clean: tf.Tensor) -> tf.RaggedTensor:
+        """Clean texts [B] -> ids [B, (tokens)]."""
+        if self._takes_text:
+            texts = blank_long_words(clean, self._settings)
+            return self._wordpiece.tokenize(texts)
+        return self.tokenize_with_offsets(clean)[0]
+
+    def tokenize_with_offsets(
+        self, clean: tf.Tensor
+    ) -> Sequence[tf.RaggedTensor]:
+        """Clean texts [B] -> ids, their starts and ends, [B, (tokens)]."""
+        clean = blank_long_words(clean, self._settings)
+        if self._takes_text:
+            return self._wordpiece.tokenize_with_offsets(clean)
+        words, word_starts = split_words(clean, self._settings)
+        ids, *places = self._wordpiece.tokenize_with_offsets(words)
+        word_starts = tf.gather(
+            word_starts.flat_values, ids.values.value_rowids()
+        )
+        places = [
+            p.with_flat_values(p.flat_values + word_starts) for p in places
+        ]
+        return [x.merge_dims(1, 2) for x in (ids, *places)]
+
+    def locate(
+        self,
+        texts: tf.Tensor,
+        ids: tf.RaggedTensor,
+        starts: tf.RaggedTensor,
+        ends: tf.RaggedTensor,
+    ) -> Sequence[tf.RaggedTensor]:
+        """Places in clean texts, in bytes -> ids and places in the texts."""
+        return _locate(texts, ids, starts, ends, self._settings)
+
+    def finish(
+        self, texts: tf.Tensor, columns: Sequence[tf.RaggedTensor]
+    ) -> TokensWithOffsets:
+        return TokensWithOffsets(*columns)
+
+
+def _locate(
+    texts: tf.Tensor,
+    ids: tf.RaggedTensor,
+    starts: tf.RaggedTensor,
+    ends: tf.RaggedTensor,
+    settings: TokenizerSettings,
+) -> TokensWithOffsets:
+    """Starts and ends in bytes of the clean texts -> places in the texts."""
+    characters, char_starts = tf.strings.unicode_decode_with_offsets(
+        texts, "UTF-8", errors="ignore"
+    )
+    # Cleaning treats each character by itself, except for a final sigma, which
+    # has as many bytes as the usual form.
+    unique, index = tf.unique(characters.flat_values)
+    spelled = tf.strings.unicode_encode(unique[:, None], "UTF-8")
+    sizes, clean_sizes = (
+        tf.gather(tf.cast(tf.strings.length(x), tf.int64), index)
+        for x in (spelled, clean_text(spelled, settings))
+    )
+    # From here on, all positions count from the start of the first text.
+    text_bytes = _splits(tf.strings.length(texts))
+    char_starts = char_starts.flat_values + tf.gather(
+        text_bytes, characters.value_rowids()
+    )
+    clean_bytes = _splits(clean_sizes)
+    rows = ids.value_rowids()
+    clean_starts = tf.gather(
+        tf.gather(clean_bytes, characters.row_splits), rows
+    )
+    # The characters of a token's first and last byte. A token does not include
+    # removed characters at its ends.
+    first = tf.searchsorted(
+        clean_bytes[1:], starts.flat_values + clean_starts, "right", tf.int64
+    )
+    last = tf.searchsorted(
+        clean_bytes[1:], ends.flat_values + clean_starts, "left", tf.int64
+    )
+
+    def in_text(positions: tf.Tensor, text_starts: tf.Tensor) -> tf.Tensor:
+        positions -= tf.gather(text_starts, rows)
+        return ids.with_flat_values(tf.cast(positions, tf.int32))
+
+    return TokensWithOffsets(
+        ids,
+        in_text(tf.gather(char_starts, first), text_bytes),
+        in_text(tf.gather(char_starts + sizes, last), text_bytes),
+        in_text(first, characters.row_splits),
+        in_text(last + 1, characters.row_splits),
+    )
+
+
+def _splits(lengths: tf.Tensor) -> tf.Tensor:
+    """Lengths [N] -> the start of each and the end of the last, int64 [N+1]."""
+    return tf.pad(tf.cumsum(tf.cast(lengths, tf.int64)), [[1, 0]])

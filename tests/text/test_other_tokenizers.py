@@ -1,0 +1,210 @@
+"""Tokenizers of BERT's family against those of transformers."""
+
+import gzip
+import json
+import pickle
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert.checkpoints.load_tokenizer import load_tokenizer
+from keras_bert.errors import InputError
+from keras_bert.text.masking import MaskedLMMasker
+from keras_bert.text.packing import BertPreprocessor
+from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.text.without_tensorflow import ListPreprocessor, ListTokenizer
+
+NAMES = ("roberta", "modernbert", "xlm_roberta", "mpnet")
+# Not in the golden texts: bytes that are not UTF-8, NUL, clusters of marks.
+ODD = [
+    b"a\xffb \xc3",
+    "nul \0 and <mask>  two  <s>",
+    "e\u0301\u0301 \ufb01\u0301 \u0600e\u0301 \r\n\r\n",
+    "I'll don't WE'VE 's\u00a0x  \t 's   ",
+    "x" * 300 + " " * 40 + "가각\u1100\u1161\u11a8",
+]
+
+
+@pytest.fixture(scope="module")
+def golden(shared):
+    folder = shared / "golden/other_tokenizers"
+    with gzip.open(folder / "expected.jsonl.gz") as lines:
+        rows = [json.loads(line) for line in lines]
+    assert len(rows) == 6821
+    return folder, rows
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def name(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def tokenizer(golden, name):
+    return load_tokenizer(golden[0] / name, special_tokens_in_text=True)
+
+
+@pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.slow)])
+def test_every_id_and_offset(golden, name, tokenizer, step):
+    rows = golden[1][::step]
+    texts = [row["text"] for row in rows]
+    ids, offsets = [], []
+    for start in range(0, len(texts), 1000):
+        some = tf.constant(texts[start : start + 1000])
+        tokens = tokenizer.tokenize_with_offsets(some)
+        ids += tokens.ids.to_list()
+        places = (tokens.start_chars.to_list(), tokens.end_chars.to_list())
+        offsets += [
+            [list(x) for x in zip(*row, strict=True)]
+            for row in zip(*places, strict=True)
+        ]
+        assert tokenizer(some).to_list() == tokens.ids.to_list()
+    assert ids == [row[name][1:-1] for row in rows]
+    assert offsets == [row[f"{name}_offsets"][1:-1] for row in rows]
+
+
+def test_the_batch_does_not_matter(golden, tokenizer):
+    texts = [row["text"] for row in golden[1][::497]] + ["", ""]
+    together = tokenizer(tf.constant(texts)).to_list()
+    assert [tokenizer([text]).to_list()[0] for text in texts] == together
+    assert tokenizer(tf.constant([], tf.string)).to_list() == []
+
+
+def test_odd_texts_and_bytes(tokenizer):
+    tokens = tokenizer.tokenize_with_offsets(tf.constant(ODD))
+    assert tokenizer(ODD).to_list() == tokens.ids.to_list()
+    texts = [x if isinstance(x, bytes) else x.encode() for x in ODD]
+    chars = [x.decode(errors="ignore") for x in texts]
+    library = ListTokenizer.from_settings(tokenizer.json, tokenizer.settings)
+    assert tokens.ids.to_list() == library(chars)
+    columns = (x.to_list() for x in tokens[1:])
+    for text, *places in zip(texts, *columns, strict=True):
+        for start, end, first, last in zip(*places, strict=True):
+            in_bytes = text[start:end].decode(errors="ignore")
+            assert in_bytes == text.decode(errors="ignore")[first:last]
+
+
+def test_features_equal_those_without_tensorflow(golden, tokenizer):
+    texts = [row["text"] for row in golden[1][:400]]
+    library = ListTokenizer.from_settings(tokenizer.json, tokenizer.settings)
+    for columns in ([texts], [texts, texts[::-1]]):
+        features = BertPreprocessor(tokenizer, 24)(*columns)
+        expected = ListPreprocessor(library, 24)(*columns)
+        for key, values in expected.items():
+            mask = expected["input_mask"]
+            np.testing.assert_array_equal(features[key] * mask, values * mask)
+
+
+def test_a_copy_and_a_folder(tokenizer, tmp_path):
+    texts = ["Don't  say <mask> to café", "two\tNUL\0"]
+    ids = tokenizer(texts).to_list()
+    assert pickle.loads(pickle.dumps(tokenizer))(texts).to_list() == ids
+    for file, text in tokenizer.sidecars(64).items():
+        (tmp_path / file).write_text(text)
+    for again in (
+        BertTokenizer.from_folder(tmp_path),
+        load_tokenizer(tmp_path),
+    ):
+        assert again.settings == tokenizer.settings
+        assert again(texts).to_list() == ids
+
+
+@pytest.mark.slow
+def test_a_saved_model_without_this_package(tokenizer, tmp_path):
+    """It has no operation of tensorflow-text either."""
+
+    class Features(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.preprocessor = BertPreprocessor(tokenizer, 32)
+
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+        def __call__(self, texts):
+            return (
+                self.preprocessor.pack_columns(texts)
+                .features["input_ids"]
+                .to_tensor(-1)
+            )
+
+    texts = ["The fox, don't!", "가 나  다 <mask>", "", "e\u0301"]
+    module = Features()
+    expected = module(tf.constant(texts)).numpy().tolist()
+    tf.saved_model.save(module, str(tmp_path / "saved"))
+    code = (
+        "import sys, json, tensorflow as tf\n"
+        "model = tf.saved_model.load(sys.argv[1])\n"
+        "texts = tf.constant(json.loads(sys.argv[2]))\n"
+        "print(json.dumps(model(texts).numpy().tolist()))\n"
+        "assert not {'keras_bert', 'tensorflow_text'} & {*sys.modules}"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "saved")]
+    done = subprocess.run(
+        [*command, json.dumps(texts)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert json.loads(done.stdout) == expected
+
+
+def test_whole_words_are_masked_together(tokenizer):
+    text = "a b unbelievable c d e transformations f g h i j"
+    features = BertPreprocessor(tokenizer, 32)([text] * 200)
+    masker = MaskedLMMasker(
+        tokenizer,
+        max_predictions_per_seq=8,
+        masked_lm_prob=0.4,
+        do_whole_word_mask=True,
+    )
+    seeds = tf.stack([tf.range(200), tf.zeros(200, tf.int32)], axis=1)
+    masked = masker(features, seeds)
+    tokens = tokenizer.tokens(features["input_ids"][0])
+    inside = tokenizer.continues_word
+    ids = features["input_ids"][0].numpy()
+    words, number = [], 0
+    for i, _ in enumerate(tokens):
+        number += i < 2 or not inside[ids[i]]
+        words.append(number)
+    num_masked = 0
+    for positions, weights in zip(
+        masked["masked_lm_positions"].numpy(),
+        masked["masked_lm_weights"].numpy(),
+        strict=True,
+    ):
+        chosen = set(positions[weights > 0].tolist())
+        num_masked += len(chosen)
+        for word in {words[i] for i in chosen}:
+            assert {i for i, x in enumerate(words) if x == word} <= chosen
+    assert num_masked > 400
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("roberta", {"pre_tokenizer": {"type": "Digits"}}, "pre_tokenizer"),
+        ("roberta", {"normalizer": {"type": "Nmt"}}, "normalizer: {"),
+        ("xlm_roberta", {"pre_tokenizer": None}, "pre_tokenizer: \\[\\]"),
+        ("xlm_roberta", {"post_processor": None}, "post_processor: None"),
+        ("xlm_roberta", {"model.byte_fallback": True}, "byte_fallback: True"),
+        ("roberta", {"model.dropout": 0.1}, "dropout: 0.1"),
+        ("roberta", {"model.fuse_unk": True}, "fuse_unk: True"),
+        (
+            "roberta",
+            {"model.merges": [["h", "e"], ["\u0120the", "y"]]},
+            "merge",
+        ),
+        ("roberta", {"model.vocab": {"a": 0}}, "<s>"),
+    ],
+)
+def test_what_is_not_known_is_refused(golden, tmp_path, name, change, message):
+    folder = golden[0] / name
+    values = json.loads((folder / "tokenizer.json").read_text())
+    for key, value in change.items():
+        part, _, inner = key.rpartition(".")
+        (values[part] if part else values)[inner] = value
+    shutil.copy(folder / "tokenizer_config.json", tmp_path)
+    (tmp_path / "tokenizer.json").write_text(json.dumps(values))
+    with pytest.raises(InputError, match=message):
+        load_tokenizer(tmp_path)
