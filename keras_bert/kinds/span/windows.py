@@ -84,7 +84,10 @@ def cut_windows(
     num_tokens = tf.gather(ids.row_lengths(), context_of_row)
     layout = lay_out_windows(
         num_tokens,
-        size=settings.max_seq_length - 3 - question_ids.row_lengths(),
+        size=settings.max_seq_length
+        - 2
+        - tokenizer.settings.pair_separators
+        - question_ids.row_lengths(),
         step=settings.doc_stride,
         last_is_full=False,
     )
@@ -95,7 +98,10 @@ def cut_windows(
         for special in (tokenizer.cls_id, tokenizer.sep_id)
     )
     context_ids = tf.concat([_take(ids, places), sep], axis=1)
-    question_ids = tf.concat([cls, tf.gather(question_ids, rows), sep], axis=1)
+    between = [sep] * tokenizer.settings.pair_separators
+    question_ids = tf.concat(
+        [cls, tf.gather(question_ids, rows), *between], axis=1
+    )
 
     def around(values: tf.RaggedTensor) -> tf.RaggedTensor:
         no_question = tf.zeros_like(question_ids) - 1
