@@ -107,9 +107,8 @@ class _Run:
             epochs=math.ceil(setup.num_train_steps / self.interval),
             steps=self.interval,
         )
-        minutes_before = self.history.last.get("minutes", 0.0)
         self.stopping = StoppingRules(
-            setup, config, folder, self.callbacks, minutes_before
+            setup, config, folder, self.callbacks, self.history
         )
         self.sigterm = Sigterm()
         # What the progress shows beside the steps.
@@ -160,7 +159,7 @@ class _Run:
             self._train(save, progress)
             self.callbacks.call("on_train_end")
         if self.step < num_steps:
-            self.stopping.log_early_end()
+            self.stopping.log_early_end(self.step)
 
     def _train(self, save: Callable[[int], None], progress: Progress) -> None:
         """The loop: step, row, check, save, evaluate, stop."""

@@ -15,6 +15,7 @@ from keras_bert.training.best import best_of
 from keras_bert.training.callbacks import Callbacks
 from keras_bert.training.config import TrainConfig
 from keras_bert.training.distribution import has_workers, value_of_chief
+from keras_bert.training.history import History
 from keras_bert.training.run_folder import RunFolder
 from keras_bert.training.setup import TrainingSetup
 
@@ -26,26 +27,23 @@ _STATUS = 128 + signal.SIGTERM
 class StoppingRules:
     """Whether a run ends before its last step, and why.
 
-    `minutes_before` are those of the processes that were interrupted.
+    The history has the minutes of the processes that were interrupted.
     """
 
     setup: TrainingSetup
     config: TrainConfig
     folder: RunFolder
     callbacks: Callbacks
-    minutes_before: float
+    history: History
 
     def __post_init__(self) -> None:
         self._interval = self.setup.interval(self.config)
-        self._begin = time.monotonic() - 60 * self.minutes_before
+        minutes_before = self.history.last.get("minutes", 0.0)
+        self._begin = time.monotonic() - 60 * minutes_before
 
     def run_is_over(self, step: int) -> bool:
         """Whether no step follows; all workers must call this."""
-        is_early = (
-            self.callbacks.stops
-            or self._patience_is_over(step)
-            or self.share_of_time() >= 1
-        )
+        is_early = bool(self._early_end(step))
         return step >= self.setup.num_train_steps or bool(
             value_of_chief(self.folder.strategy, int(is_early))
         )
@@ -70,13 +68,17 @@ class StoppingRules:
         limit = self.config.max_train_time
         return self.minutes() / limit if limit else 0.0
 
-    def log_early_end(self) -> None:
-        why = "The patience"
-        if self.share_of_time() >= 1:
-            why = "max_train_time"
-        elif self.callbacks.stops:
-            why = "A callback"
+    def log_early_end(self, step: int) -> None:
+        why = self._early_end(step) or "Another worker"
         logging.info(f"{why} has ended the run early.")
+
+    def _early_end(self, step: int) -> str:
+        """Returns the rule that ends the run after an interval, or ""."""
+        if self.share_of_time() >= 1:
+            return "max_train_time"
+        if self.callbacks.stops:
+            return "A callback"
+        return "The patience" if self._patience_is_over(step) else ""
 
     def _patience_is_over(self, step: int) -> bool:
         if not self.setup.selection or not self.folder.is_written:
