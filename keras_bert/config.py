@@ -255,7 +255,7 @@ def check_config(config: Any) -> None:
 def translate_huggingface(values: Mapping[str, Any]) -> dict[str, Any]:
     """Translates the values of a config.json.
 
-    Raises InputError if the network is another one than BERT's encoder.
+    Raises InputError if the network is not BERT's encoder.
     """
     check_is_bert(values)
     hidden_act = values.get("hidden_act", "gelu")

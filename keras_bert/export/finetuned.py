@@ -42,8 +42,8 @@ def export_finetuned(
     The folder appears when it is whole. The class of the kind, such as
     `Classification`, says what `serving_default` of a SavedModel takes and
     returns. `serve_ids` takes `input_ids`, `input_mask` and `segment_ids`, and
-    returns the outputs of the network. `export_saved_model` tells of the other
-    signatures and of the files. In another format, the folder holds:
+    returns the outputs of the network. `export_saved_model` describes the
+    other signatures and the files. In another format, the folder holds:
 
         network.tflite, network.onnx, or network.xml and network.bin: The
             network, with the names of inputs and outputs that `model` has.

@@ -40,7 +40,7 @@ def export_pretrained(
       checkpoint has a masked-LM head.
 
     `serve_ids` takes `input_ids`, `input_mask` and `segment_ids`, and returns
-    the outputs of the encoder. `export_saved_model` tells of the files.
+    the outputs of the encoder. `export_saved_model` describes the files.
 
     Args:
         checkpoint: Anything that `load_checkpoint` takes, with its config and

@@ -69,9 +69,9 @@ def check_distillation(
             )
     if teacher_tokenizer.vocab != tokenizer.vocab:
         raise InputError(
-            f"The teacher {checkpoint.folder} has another vocabulary than the "
-            "network; start from random weights with the teacher's vocab.txt, "
-            "or from a checkpoint that has this vocabulary."
+            f"The teacher {checkpoint.folder} has a different vocabulary from "
+            "the network; start from random weights with the teacher's "
+            "vocab.txt, or from a checkpoint that has this vocabulary."
         )
     for which, network, numbers in (
         ("network", bert_config, layers.keys()),

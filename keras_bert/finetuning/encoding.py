@@ -218,9 +218,9 @@ def _check_agree(
         if first_form.get(name) != form.get(name):
             raise InputError(
                 f"From example {number} on, the {name} are {form.get(name)}, "
-                f"but {first_form.get(name)} before; all rows must have as "
-                "many choices or texts, and `encode` of a kind must make "
-                "ragged what depends on the rows."
+                f"but {first_form.get(name)} before; all rows must have the "
+                "same number of choices or texts, and `encode` of a kind must "
+                "return a ragged tensor where rows differ in size."
             )
 
 

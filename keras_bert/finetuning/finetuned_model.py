@@ -53,6 +53,11 @@ class FinetunedModel:
     `datasets`; these, and a `tf.data.Dataset` of (text, label), may have the
     labels inside, as `label`.
 
+    Class attributes:
+        kind_class: The kind of the models that `from_pretrained` makes.
+        text_fields: The names of its text fields if the rows have none.
+        metrics: The metrics that `fit` reports, the most important one first.
+
     Attributes:
         model: The network.
         kind: Encodes rows and decodes outputs; `kind.spec` is the task.
@@ -134,8 +139,8 @@ class FinetunedModel:
         """
         if cls.kind_class is None:
             raise InputError(
-                "FinetunedModel has no kind; use a class with one, such as "
-                "TextClassifier.from_pretrained, or load_finetuned."
+                f"{cls.__name__} has no kind; use a class with one, such as "
+                "TextClassifier, set kind_class, or call load_finetuned."
             )
         kind, rows, start = start_from_checkpoint(
             cls.kind_class,

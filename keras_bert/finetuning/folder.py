@@ -76,14 +76,14 @@ def changed_spec(
         changes[name] = tuple(map(str, names))
         if name == "text_fields" and len({"label", *names}) <= len(names):
             raise InputError(
-                f"The text_fields are {changes[name]}; give each a name of its "
-                "own, and none the name label."
+                f"The text_fields are {changes[name]}; all names must differ, "
+                "and none may be label."
             )
     new = changes.get("labels", spec.labels)
     if spec.labels and len(new) != len(spec.labels):
         raise InputError(
             f"The labels are {new}, but the model has {len(spec.labels)}: "
-            f"{spec.labels}; give as many, in this order."
+            f"{spec.labels}; give one for each of these, in this order."
         )
     if sorted(new) == sorted(spec.labels) and new != spec.labels:
         raise InputError(

@@ -66,8 +66,8 @@ def label_places(
 def _reorder(model: keras.Model, kind: Kind, places: list[int]) -> None:
     """Moves the rows of an output layer to the places of their labels."""
     logging.info(
-        "The checkpoint has the labels in another order than the task; the "
-        "rows of its output layer are put into the order of the task."
+        "The checkpoint and the task have their labels in different orders; "
+        "the rows of its output layer are put into the order of the task."
     )
     for weight in model.weights:
         head, *_, name = weight.path.split("/")

@@ -23,8 +23,8 @@ def load_functions(
 ) -> dict[str, Function]:
     """Loads a version, and returns its functions by the names of signatures.
 
-    Of a network in another format than a SavedModel, these are the signatures
-    that take texts, or only the named one. If the kind of its task is one of
+    Of a network that is not a SavedModel, these are the signatures that take
+    texts, or only the named one. If the kind of its task is one of
     your own, import its file first. Where TensorFlow is not installed, the
     package `tokenizers` finds the ids, by the `tokenizer` of the folder if it
     is given.

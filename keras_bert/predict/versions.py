@@ -21,7 +21,7 @@ from keras_bert.io.whole_files import (
     write_error_named,
 )
 
-# The file in `assets` that tells of the model and its signatures.
+# The file in `assets` that describes the model and its signatures.
 DESCRIPTION = "model.json"
 # The name that TensorFlow Serving reads.
 WARM_UP = "assets.extra/tf_serving_warmup_requests"
@@ -127,7 +127,7 @@ def format_of(version: Path) -> str:
 
 
 def read_description(version: Path) -> dict[str, Any]:
-    """Returns what a version tells of itself; nothing if others made it."""
+    """Returns how a version describes itself; nothing if others made it."""
     return read_json(version / "assets" / DESCRIPTION, is_needed=False)
 
 

@@ -46,10 +46,10 @@ class Batcher:
         self._requests: list[_Request] = []
 
     def answer(self, parts: Iterable[Rows]) -> asyncio.Future[Answers]:
-        """Returns a future of the answers to the parts, in any order.
+        """Returns a future of the answers to all parts, as they get ready.
 
-        What a function raises is the answer to its part. If the future is
-        cancelled, no further part is answered.
+        If a function raises an error, the error is the answer to its part. If
+        the future is cancelled, no further part is answered.
         """
         loop = asyncio.get_running_loop()
         waiting = list(parts)[::-1]

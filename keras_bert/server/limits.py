@@ -58,7 +58,7 @@ class Limits:
 
     @contextlib.contextmanager
     def texts(self, columns: Columns) -> Iterator[int]:
-        """Yields how many texts a request has, while they are answered."""
+        """Counts the texts of a request as waiting; yields their number."""
         config = self._config
         size = num_rows(columns) * reads_per_row(columns)
         if size > config.max_texts:

@@ -2,12 +2,12 @@
 
 A checkpoint is a folder `step-00001000` with `model.safetensors` (the weights
 under their paths), `training_state.safetensors` (optimizer, dropout seeds and
-weights that only training needs), the sidecars of the run, and the checksums
-of these files. Folders with other names, such as a copy
+weights that only training needs), further text files of the run, and the
+checksums of these files. Folders with other names, such as a copy
 `step-00001000-good`, are left alone.
 
-A run may choose to hold only the weights that it trains. All other weights must
-then have their values before the checkpoint is restored.
+A run may save only the weights that it trains. All other weights must then have
+their values before the checkpoint is restored.
 """
 
 import contextlib

@@ -19,7 +19,7 @@ class Objective:
 
     Attributes:
         loss: Function of labels and outputs that returns a float32 number per
-            label; see `losses`.
+            label, [B, 2] for labels [B, 2]; see `losses`.
         metrics: More such functions, by the name under which their mean is
             reported.
         of_mean_loss: Functions of the mean loss to report, by name.

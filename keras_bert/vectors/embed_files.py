@@ -196,8 +196,8 @@ def _text_of(line: RequestLine, field: str | None) -> str:
         if values is None or not values.keys() >= {*names}:
             raise InputError(
                 f"{place} has no field {field!r}; give JSON objects with this "
-                "field, or a header with this column and as many columns in "
-                "each line."
+                "field, or a header with this column and the same number of "
+                "columns in each line."
             )
         parts = [values[name] for name in names]
     for part in parts:

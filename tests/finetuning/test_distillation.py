@@ -501,7 +501,7 @@ def test_a_teacher_that_does_not_fit(config, tmp_path):
         ),
         (
             {"kind": type(kind)(kind.spec, tokenizer)},
-            "has another vocabulary than the network",
+            "has a different vocabulary from the network",
         ),
         (
             {

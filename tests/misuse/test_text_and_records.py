@@ -165,11 +165,11 @@ def _of_other_case(x):
      Says("has masked_lm_positions of length 3")),
     ("another vocabulary of the same size",
      lambda x: x.pretrain(x.records, vocab_file=_another_vocab(x)),
-     Says("was made with another vocabulary than")),
+     Says("was made with a vocabulary other than")),
     ("held-out records of another vocabulary",
      lambda x: x.pretrain(
          [x.file("a", "")], eval_files=x.records, vocab_file=_another_vocab(x)
-     ), Says("was made with another vocabulary than")),
+     ), Says("was made with a vocabulary other than")),
     ("a vocabulary of another size", lambda x: x.pretrain(
         x.records, vocab_file=x.file("v", "\n".join([*x.pieces, "x"]))),
      Says("has 32 word pieces, but the model config has a vocab_size of 31")),

@@ -124,7 +124,9 @@ def test_every_field_of_a_body_has_a_schema(document):
             content = operation["requestBody"]["content"]["application/json"]
             look(content["schema"])
             looked += 1
-    assert looked == 8
+    routes = [x for contract in CONTRACTS for x in contract.routes]
+    posts = [x for x in routes if x.startswith("POST") and "{" not in x]
+    assert looked == len(posts) >= 8
 
 
 def test_the_page_of_the_routes_needs_no_network(client):

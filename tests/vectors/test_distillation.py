@@ -84,7 +84,9 @@ def test_hidden_states_come_nearer(checkpoint, student, input_file, tmp_path):
     )
     teacher, out = load_embedder(large), tmp_path / "out"
     config = dataclasses.replace(CONFIG, hidden_layer_map="1:2")
-    with pytest.raises(InputError, match="another vocabulary than the network"):
+    with pytest.raises(
+        InputError, match="different vocabulary from the network"
+    ):
         distill(teacher, student, input_file, out, config=config)
     assert not out.exists()
     shallow = tmp_path / "shallow"

@@ -118,7 +118,12 @@ def test_what_is_left_of_another_run_is_refused(
         ('{"text": "fox"}', None, "a.npy", "is a JSON object; give the field"),
         ('{"x": "a"}', "x,y", "a.npy", "Line 1 of .* has no field 'x,y'; give"),
         ("a\rb\r", None, "a.npy", "The lines of .* end with CR alone"),
-        ("id\tx\nfox", "x", "a.npy", "Line 2 of .* as many columns in each"),
+        (
+            "id\tx\nfox",
+            "x",
+            "a.npy",
+            "Line 2 of .* same number of columns in each",
+        ),
         ("fox\n\udc80", None, "a.npy", "text of line 2 of .*, which is not a"),
     ],
 )

@@ -255,7 +255,7 @@ def check_vocab_of_records(
     for file, settings in settings_of_records(files):
         if settings.get("vocab", expected) != expected:
             raise InputError(
-                f"{file} was made with another vocabulary than {vocab_file}; "
+                f"{file} was made with a vocabulary other than {vocab_file}; "
                 "create the records again with this one, or give the one that "
                 "they were made with."
             )

@@ -113,7 +113,7 @@ class InstanceDrawer(tf.Module):
             first, tf.maximum(budget - second, (budget + 1) // 2)
         )
         keep_second = tf.minimum(second, budget - keep_first)
-        # One row after the other, and in each the stretch comes first.
+        # All rows are joined into one; in each, the stretch comes first.
         ids = features["sentence_ids"]
         second_begin = tf.where(is_random, tf.shape(ids)[1], first)
         ids = tf.concat([ids, features["random_sentence_ids"]], axis=1)
