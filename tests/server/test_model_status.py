@@ -103,7 +103,7 @@ def test_regress_and_the_context(client):
         ({"examples": ["a"]}, "Example must be JSON object"),
         ({"examples": [{"x": None}]}, "The feature x has None; it must be"),
         ({"examples": [{"x": [[1]]}]}, "The feature x has [[1]]"),
-        ({"examples": [{"x": [1, 1.5]}]}, "integers only or decimals only"),
+        ({"examples": [{"x": [1, 1.5]}]}, "all integers or all decimals"),
         ({"examples": [{"x": 2**63}]}, "without loss of precision"),
         ({"examples": [{"\ud800": 1}]}, "half of a surrogate pair"),
         ({"examples": [{}]}, "is required but could not be found"),

@@ -167,8 +167,8 @@ def _to_example(features: Any) -> bytes:
             feature.int64_list.value.extend(numbers)
         else:
             raise Refusal(
-                f"The feature {name} has {shown(value)}; give strings only, "
-                "integers only or decimals only."
+                f"The feature {name} has {shown(value)}; it must be all "
+                "strings, all integers or all decimals."
             )
     return example.SerializeToString()
 
