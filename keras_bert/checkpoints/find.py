@@ -27,6 +27,7 @@ _WEIGHTS_ON_HUB = ("model*.safetensors*", "pytorch_model*.bin*", "tf_model.h5")
 # 2_Dense; before 2021, also those of the network.
 _BESIDE = (
     *"*config.json modules.json task.json tokenizer.json vocab.txt".split(),
+    *"merges.txt sentencepiece.bpe.model vocab.json".split(),
     *"added_tokens.json special_tokens_map.json [0-9]*_*/*".split(),
 )
 # The model that comes with the package, in a folder beside this file.

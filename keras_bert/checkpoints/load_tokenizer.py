@@ -109,7 +109,7 @@ def resolve_tokenizer_settings(
     if checkpoint:
         checkpoint = Checkpoint.of_tokenizer(checkpoint)
         told, source = tokenizer_values(checkpoint), checkpoint.place
-    elif file.suffix == ".json" and file.is_file():
+    elif file.suffix in (".json", ".model") and file.is_file():
         told = read_values(file.parent, file)
     if special_tokens_in_text is not None:
         told["special_tokens_in_text"] = special_tokens_in_text

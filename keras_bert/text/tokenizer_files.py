@@ -14,7 +14,6 @@ from keras_bert.errors import InputError
 from keras_bert.io.whole_files import read_json
 from keras_bert.text.tokenizer_json import (
     Known,
-    TokenizerJson,
     check_keys,
     damage_named,
     tokenizer_json,
@@ -25,6 +24,11 @@ from keras_bert.text.tokenizer_settings import (
     SPECIAL_TOKENS,
     AddedToken,
     SpecialTokens,
+)
+from keras_bert.text.tokenizer_sources import (
+    SENTENCEPIECE,
+    VOCAB_JSON,
+    read_tokenizer,
 )
 
 _CONFIG, _JSON, _VOCAB = "tokenizer_config.json", "tokenizer.json", "vocab.txt"
@@ -89,9 +93,10 @@ def vocab_in(folder: Path) -> Path | None:
 
     Raises InputError if its `tokenizer_config.json` is damaged.
     """
-    files = [folder / _JSON, folder / _VOCAB]
+    names = [_JSON, _VOCAB, SENTENCEPIECE, VOCAB_JSON]
     if _is_ours(read_json(folder / _CONFIG, is_needed=False)):
-        files.reverse()
+        names.insert(0, _VOCAB)
+    files = (folder / name for name in names)
     return next((file for file in files if file.is_file()), None)
 
 
@@ -114,18 +119,16 @@ def read_values(folder: Path, file: Path | None = None) -> dict[str, Any]:
     check_keys(config, _KEYS, folder / _CONFIG)
     check_keys(special, _SPECIAL, folder / _MAP)
     name = config.get("tokenizer_class") or model.get("tokenizer_class")
-    has_json = bool(file) or (folder / _JSON).is_file()
-    if name in _WITHOUT_WORD_PIECES and not has_json:
+    file = file or vocab_in(folder) or folder / _VOCAB
+    if name in _WITHOUT_WORD_PIECES and file.name == _VOCAB:
         raise _refused_choice(folder / _CONFIG, "tokenizer_class", name)
     # The folders of google-research/bert have none of these.
     of_hub = (folder / name for name in (_JSON, _ADDED, _MAP, _MODEL))
-    is_of_hub = file or any(x.is_file() for x in of_hub)
-    with damage_named(file or folder):
+    is_of_hub = file.name != _VOCAB or any(x.is_file() for x in of_hub)
+    with damage_named(file):
         if _is_ours(config) or not is_of_hub:
             return {**config, **config.get(OURS, {})}
-        return _values_of_hub(
-            file or folder / _JSON, name, config, special, added
-        )
+        return _values_of_hub(file, name, config, special, added)
 
 
 def read_lines(file: Path, *, is_of_hub: bool = False) -> list[str]:
@@ -182,7 +185,7 @@ def hub_files(tokenizer: Any, model_max_length: int) -> dict[str, str]:
 def _values_of_hub(
     file: Path, class_name: str | None, config: dict, special: dict, added: dict
 ) -> dict[str, Any]:
-    json = TokenizerJson(file) if file.is_file() else None
+    json = None if file.name == _VOCAB else read_tokenizer(file)
     # Without tokenizer_config.json, nothing else tells.
     is_of_bert = not json or json.is_of_bert
     is_generic = json and (
@@ -229,7 +232,7 @@ def _values_of_hub(
     if json:
         ids = json.vocab
     else:
-        lines = read_lines(file.with_name(_VOCAB), is_of_hub=True)
+        lines = read_lines(file, is_of_hub=True)
         ids = {piece: i for i, piece in enumerate(lines)}
     side = json.truncation_side if json else "right"
     return values | {

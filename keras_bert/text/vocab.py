@@ -21,7 +21,9 @@ from keras_bert.text.tokenizer_settings import (
     SpecialTokens,
     TokenizerSettings,
 )
+from keras_bert.text.tokenizer_sources import read_tokenizer
 
+_OF_JSON = (".json", ".model")
 # A vocab.txt or tokenizer.json, its content, or the pieces.
 VocabFile = str | Path | TokenizerJson | list[str] | tuple[str, ...]
 
@@ -59,8 +61,8 @@ class TokenizerBase:
             json = vocab_file
         elif not isinstance(vocab_file, (list, tuple)):
             file = to_path(vocab_file)
-            if file.suffix == ".json" and file.is_file():
-                json = TokenizerJson(file)
+            if file.suffix in _OF_JSON and file.is_file():
+                json = read_tokenizer(file)
                 if not settings:
                     told = tokenizer_files.read_values(file.parent, file)
                     if json.is_of_bert:
@@ -199,15 +201,15 @@ def load_vocab(
                 f"No vocabulary at {path}; give the vocab.txt of the "
                 "checkpoint, or learn one with keras-bert build-vocab."
             )
-        if path.suffix == ".json":
-            pieces = TokenizerJson(path).pieces
+        if path.suffix in _OF_JSON:
+            pieces = read_tokenizer(path).pieces
         else:
             pieces = tokenizer_files.read_lines(
                 path, is_of_hub=settings.is_of_hub
             )
     # Of other families, pieces mark where a word begins, not where it goes on.
     for mark, family in {"\u2581": "SentencePiece", "\u0120": "BPE"}.items():
-        if str(path).endswith(".json"):
+        if str(path).endswith(_OF_JSON):
             break
         if 10 * sum(piece.startswith(mark) for piece in pieces) > len(pieces):
             raise InputError(

@@ -16,6 +16,7 @@ from keras_bert.errors import InputError
 from keras_bert.text.masking import MaskedLMMasker
 from keras_bert.text.packing import BertPreprocessor
 from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.text.tokenizer_sources import read_tokenizer
 from keras_bert.text.without_tensorflow import ListPreprocessor, ListTokenizer
 
 NAMES = ("roberta", "modernbert", "xlm_roberta", "mpnet")
@@ -208,3 +209,46 @@ def test_what_is_not_known_is_refused(golden, tmp_path, name, change, message):
     (tmp_path / "tokenizer.json").write_text(json.dumps(values))
     with pytest.raises(InputError, match=message):
         load_tokenizer(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "files"),
+    [
+        ("xlm_roberta", ["sentencepiece.bpe.model"]),
+        ("roberta", ["vocab.json", "merges.txt"]),
+    ],
+)
+def test_the_files_that_a_tokenizer_json_was_made_of(
+    golden, tmp_path, name, files
+):
+    expected = read_tokenizer(golden[0] / name / "tokenizer.json")
+    for file in files:
+        shutil.copy(golden[0] / name / file, tmp_path)
+    made = read_tokenizer(tmp_path / files[0])
+    assert made.vocab == expected.vocab
+    for step in ("normalizer", "pre_tokenizer"):
+        ignored = {"trim_offsets": True}
+        given = expected.values[step] or {}
+        assert (made.values[step] or {}) | ignored == given | ignored
+    for key, value in made.model.items():
+        if key == "vocab" and made.model["type"] == "Unigram":
+            scores, known = (
+                [y for _, y in x] for x in (value, expected.model["vocab"])
+            )
+            np.testing.assert_allclose(scores, known, rtol=1e-6)
+        else:
+            assert value == expected.model[key]
+    tokenizer = load_tokenizer(tmp_path, special_tokens_in_text=True)
+    rows = golden[1][::20]
+    ids = tokenizer([row["text"] for row in rows]).to_list()
+    assert ids == [row[name][1:-1] for row in rows]
+
+
+def test_a_sentencepiece_file_of_another_family(golden, tmp_path):
+    file = golden[0] / "xlm_roberta/sentencepiece.bpe.model"
+    shutil.copy(file, tmp_path / "spiece.model")
+    with pytest.raises(InputError, match="give the tokenizer.json"):
+        load_tokenizer(vocab_file=tmp_path / "spiece.model")
+    (tmp_path / file.name).write_bytes(b"\x0a\x05abc")
+    with pytest.raises(InputError, match="is not a tokenizer"):
+        load_tokenizer(vocab_file=tmp_path / file.name)

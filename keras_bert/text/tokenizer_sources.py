@@ -1,0 +1,139 @@
+"""The files that a tokenizer was made of -> what a `tokenizer.json` says."""
+
+import base64
+import json
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from keras_bert.errors import InputError
+from keras_bert.text.tokenizer_json import TokenizerJson, damage_named
+
+SENTENCEPIECE, VOCAB_JSON = "sentencepiece.bpe.model", "vocab.json"
+_MERGES = "merges.txt"
+_META = {"type": "Metaspace", "replacement": "\u2581"}
+_UNIGRAM = 1  # of a TrainerSpec
+
+
+def read_tokenizer(file: Path) -> TokenizerJson:
+    """Reads a `tokenizer.json`, or the files that stand in its place.
+
+    These are `sentencepiece.bpe.model` of XLM-RoBERTa, and `vocab.json` with
+    `merges.txt` of RoBERTa.
+
+    Raises InputError if the file is damaged or of another kind.
+    """
+    if file.suffix == ".model":
+        with damage_named(file):
+            return TokenizerJson(file, _of_sentencepiece(file))
+    if file.name == VOCAB_JSON:
+        with damage_named(file):
+            return TokenizerJson(file, _of_merges(file))
+    return TokenizerJson(file)
+
+
+def _of_sentencepiece(file: Path) -> dict[str, Any]:
+    if file.name != SENTENCEPIECE:
+        raise InputError(
+            f"{file} may have the special tokens of several families; give the "
+            "tokenizer.json of the checkpoint."
+        )
+    fields = [*_fields(file.read_bytes())]
+    pieces = [_piece(value) for number, value in fields if number == 1]
+    (trainer,) = (dict(_fields(x)) for number, x in fields if number == 2)
+    (rules,) = (dict(_fields(x)) for number, x in fields if number == 3)
+    if trainer.get(3, _UNIGRAM) != _UNIGRAM or not rules.get(2):
+        raise InputError(
+            f"{file} is not a Unigram model with rules for characters; give "
+            "the tokenizer.json of the checkpoint."
+        )
+    # fairseq has other special tokens, and so other ids.
+    names = ["<s>", "<pad>", "</s>", "<unk>"]
+    vocab = [[name, 0.0] for name in names] + pieces[3:] + [["<mask>", 0.0]]
+    normalizers = [
+        {
+            "type": "Precompiled",
+            "precompiled_charsmap": base64.b64encode(rules[2]).decode(),
+        },
+        {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "},
+    ]
+    mask = _added("<mask>", len(vocab) - 1) | {"lstrip": True}
+    return {
+        "added_tokens": [*(_added(x, i) for i, x in enumerate(names)), mask],
+        "normalizer": {"type": "Sequence", "normalizers": normalizers},
+        "pre_tokenizer": _META | {"prepend_scheme": "always", "split": True},
+        "post_processor": _processor("<s>", 0, "</s>", 2, trim_offsets=False),
+        "model": {"type": "Unigram", "unk_id": 3, "vocab": vocab},
+    }
+
+
+def _of_merges(file: Path) -> dict[str, Any]:
+    vocab = json.loads(file.read_bytes())
+    lines = file.with_name(_MERGES).read_text(encoding="utf-8").split("\n")
+    merges = [x for x in lines if x and not x.startswith("#version")]
+    names = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
+    byte_level = {"type": "ByteLevel", "add_prefix_space": False}
+    cls, sep = (vocab[x] for x in ("<s>", "</s>"))
+    return {
+        "added_tokens": [_added(x, vocab[x]) for x in names],
+        "normalizer": None,
+        "pre_tokenizer": byte_level | {"use_regex": True},
+        "post_processor": _processor("<s>", cls, "</s>", sep),
+        "model": {
+            "type": "BPE",
+            "vocab": vocab,
+            "merges": [line.split(" ") for line in merges],
+        },
+    }
+
+
+def _added(content: str, id_: int) -> dict[str, Any]:
+    return {"content": content, "id": id_, "normalized": False, "special": True}
+
+
+def _processor(
+    cls: str, cls_id: int, sep: str, sep_id: int, *, trim_offsets: bool = True
+) -> dict[str, Any]:
+    return {
+        "type": "RobertaProcessing",
+        "sep": [sep, sep_id],
+        "cls": [cls, cls_id],
+        "trim_offsets": trim_offsets,
+        "add_prefix_space": False,
+    }
+
+
+def _piece(message: bytes) -> list:
+    fields = dict(_fields(message))
+    (score,) = struct.unpack("<f", fields.get(2, bytes(4)))
+    return [fields[1].decode(), score]
+
+
+def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
+    """Yields the number and the value of each field of a protocol buffer.
+
+    Numbers are integers; all else is bytes.
+    """
+    place = 0
+
+    def varint() -> int:
+        nonlocal place
+        number = shift = 0
+        while True:
+            byte = message[place]
+            place += 1
+            number |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return number
+
+    while place < len(message):
+        key = varint()
+        kind = key & 7
+        if kind == 0:
+            yield key >> 3, varint()
+            continue
+        size = {1: 8, 5: 4}[kind] if kind != 2 else varint()
+        yield key >> 3, message[place : place + size]
+        place += size
