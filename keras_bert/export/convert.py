@@ -163,6 +163,11 @@ def _tokenizer_files(
     tokenizer = TokenizerBase.from_settings(vocab_file, settings)
     length = checkpoint.config.max_position_embeddings
     if to == "google_tf1":
+        if tokenizer.json:
+            raise InputError(
+                f"google-research/bert cannot read {vocab_file}, which is not "
+                "of word pieces of BERT; convert to another format."
+            )
         if settings.added_tokens:
             logging.warning(
                 "google-research/bert does not find the added tokens of the "

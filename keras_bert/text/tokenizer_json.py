@@ -10,7 +10,7 @@ import json
 import reprlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from keras_bert.errors import InputError
 from keras_bert.io.whole_files import to_json
@@ -101,6 +101,44 @@ class TokenizerJson:
             return [x for x in values[name]]
         return [values] if values else []
 
+    def with_vocab(self, vocab: Sequence[str]) -> Self:
+        """Returns a tokenizer of some of the pieces, with new ids.
+
+        Raises InputError if pieces depend on each other, as in BPE.
+        """
+        model, ids = dict(self.model), {x: i for i, x in enumerate(vocab)}
+        if model["type"] == "BPE":
+            raise InputError(
+                f"{self.file} has a BPE model, whose pieces are made of each "
+                "other, so none can be removed or added; give a tokenizer of "
+                "another model."
+            )
+        if model["type"] == "Unigram":
+            scores = dict(model["vocab"])
+            unknown = model["vocab"][model["unk_id"]][0]
+            model["vocab"] = [[x, scores[x]] for x in vocab]
+            model["unk_id"] = ids[unknown]
+        else:
+            model["vocab"] = ids
+        added = [
+            x | {"id": ids[x["content"]]} for x in self.values["added_tokens"]
+        ]
+        names = self.read_post_processor()
+        cls, sep = names["cls_token"], names["sep_token"]
+        processor = dict(self.values["post_processor"])
+        again = _post_processor(
+            cls,
+            sep,
+            ids,
+            names["second_segment"],
+            names["pair_separators"],
+            is_template="single" in processor,
+        )
+        processor |= again or {}
+        values = {"model": model, "added_tokens": added}
+        values["post_processor"] = processor
+        return type(self)(self.file, self.values | values)
+
     @property
     def trims_offsets(self) -> bool:
         """Whether the place of a token leaves out spaces around it."""
@@ -112,6 +150,16 @@ class TokenizerJson:
         """Whether a space is put before a text for byte-level BPE."""
         steps = self.sequence("pre_tokenizer", "pretokenizers")
         return any(x.get("add_prefix_space") for x in steps)
+
+    @property
+    def pieces_to_keep(self) -> set[str]:
+        """Those without which the other pieces would be chosen differently.
+
+        Of a Unigram model, the lowest score tells that of what is unknown.
+        """
+        if self.model["type"] != "Unigram":
+            return set()
+        return {min(self.model["vocab"], key=lambda x: x[1])[0]}
 
     def refused(self, name: str, value: Any) -> InputError:
         return refused(self.file, name, value)

@@ -114,6 +114,8 @@ class TokenizerBase:
             for token in self.settings.added_tokens
         )
         settings = dataclasses.replace(self.settings, added_tokens=added)
+        if self.json:
+            return self.from_settings(self.json.with_vocab(vocab), settings)
         return self.from_settings(vocab, settings)
 
     def sidecars(self, model_max_length: int) -> dict[str, str]:

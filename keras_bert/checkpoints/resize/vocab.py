@@ -1,6 +1,7 @@
 """A checkpoint -> the same checkpoint with more or with fewer word pieces."""
 
 import dataclasses
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -95,6 +96,11 @@ def extend_vocab(
     vocab_learner.check_lines(lines=lines, words=words)
     whole = read_checkpoint(checkpoint)
     tokenizer = whole[2]
+    if tokenizer.json:
+        raise InputError(
+            f"The tokenizer of {checkpoint} is not one of BERT, so no piece "
+            "can be added; give a checkpoint with word pieces of BERT."
+        )
     vocab = list(tokenizer.vocab)
     held_out_lines: list[str] = []
     learned = vocab_learner.count_words(
@@ -185,21 +191,22 @@ def trim_vocab(
     vocab_learner.check_lines(lines=lines)
     whole = read_checkpoint(checkpoint)
     tokenizer = whole[2]
-    word_counts = vocab_learner.count_words(lines, tokenizer.settings)
-    if not word_counts:
+    used = _count_ids(tokenizer, lines)
+    if not used.any():
         raise InputError(
             "The text has no word, so no piece would be kept; give the text "
             "that the model is meant to read."
         )
-    used = vocab_learner.count_tokens(tokenizer, word_counts)
     vocab = tokenizer.vocab
     special = {token.content for token in tokenizer.settings.added_tokens}
     special |= set(tokenizer.special_tokens)
+    if tokenizer.json:
+        special |= tokenizer.json.pieces_to_keep
     ids = {
         i
         for i, piece in enumerate(vocab)
         if piece in special
-        or (config.keep_characters and len(piece.removeprefix(INSIDE)) == 1)
+        or (config.keep_characters and len(_without_mark(piece)) == 1)
     }
     size = config.vocab_size or len(vocab)
     if size < len(ids):
@@ -217,6 +224,23 @@ def trim_vocab(
         "vocab_size_before": whole[1].vocab_size,
         "vocab_size_after": len(kept),
     }
+
+
+def _count_ids(tokenizer: "BertTokenizer", lines: Iterable[str]) -> np.ndarray:
+    """Counts how often a text has each id, int64 [V]."""
+    if tokenizer.json is None:
+        words = vocab_learner.count_words(lines, tokenizer.settings)
+        return vocab_learner.count_tokens(tokenizer, words)
+    counts = np.zeros(tokenizer.vocab_size, np.int64)
+    lines = map(vocab_learner.checked_line, lines)
+    while some := [*itertools.islice(lines, 1000)]:
+        ids = tokenizer(some).values.numpy()
+        counts += np.bincount(ids, minlength=len(counts))
+    return counts
+
+
+def _without_mark(piece: str) -> str:
+    return piece.removeprefix(INSIDE).removeprefix("\u2581")
 
 
 def _without(held_out: list[str], lines: Iterable[str]) -> Iterator[str]:

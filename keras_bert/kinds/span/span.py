@@ -99,12 +99,13 @@ class Span(Kind):
     def _check(self) -> None:
         super()._check()
         settings = self.spec.settings
-        if settings.max_query_length + 3 >= settings.max_seq_length:
+        num_special = 2 + self.tokenizer.settings.pair_separators
+        if settings.max_query_length + num_special >= settings.max_seq_length:
             raise InputError(
                 f"A question of max_query_length {settings.max_query_length} "
-                "and three special tokens leave no room for the context in "
-                f"max_seq_length {settings.max_seq_length}; choose a smaller "
-                "max_query_length or a larger max_seq_length."
+                f"and {num_special} special tokens leave no room for the "
+                f"context in max_seq_length {settings.max_seq_length}; choose "
+                "a smaller max_query_length or a larger max_seq_length."
             )
 
     def build_model(self, bert_config: BertConfig) -> keras.Model:
