@@ -22,6 +22,10 @@ class BertTokenizer(TokenizerBase, tf.Module):
     tensorflow-text, in a SavedModel; without it, the package `tokenizers` finds
     the same pieces. For its attributes see `TokenizerBase`.
 
+    A `tokenizer.json` of another model (Unigram of SentencePiece, byte-level
+    BPE, MPNet's word pieces) gives the ids and places of transformers, in
+    operations of plain TensorFlow; see `TextSplitter`.
+
     Example:
         >>> tokenizer = keras_bert.BertTokenizer("vocab.txt")
         >>> ids = tokenizer(["The fox jumped.", "An unaffable dog"])
@@ -31,7 +35,8 @@ class BertTokenizer(TokenizerBase, tf.Module):
         b'[UNK] unaffable dog'
 
     Args:
-        vocab_file: A vocab.txt.
+        vocab_file: A vocab.txt, a tokenizer.json, `sentencepiece.bpe.model`,
+            or `vocab.json` beside `merges.txt`.
         do_lower_case: Whether text is lower-cased.
         options: The other fields of `TokenizerSettings`, such as
             `strip_accents`, `special_tokens` and `special_tokens_in_text`.
