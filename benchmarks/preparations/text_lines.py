@@ -3,7 +3,8 @@
     python text_lines.py SHARED FOLDER
 
 Writes FOLDER/novels.json, korean.json and mixed.json, lists of texts. `mixed`
-has paragraphs in Arabic, German, Thai and Chinese.
+has paragraphs in Arabic, German, Thai and Chinese; wikipedia.en.json and
+wikipedia.ko.json have paragraphs of 100 characters and more.
 """
 
 import gzip
@@ -13,6 +14,7 @@ import sys
 from pathlib import Path
 
 _NUM_LINES = 20_000
+_NUM_PARAGRAPHS = 4_000
 
 
 def main(shared, folder):
@@ -23,6 +25,10 @@ def main(shared, folder):
         "korean": _lines(shared / "data/pretrain/movie-reviews.ko.txt.gz"),
         "mixed": _mixed(shared / "golden/tokenizer/expected_ids.jsonl.gz"),
     }
+    for language in ("en", "ko"):
+        name = f"wikipedia.{language}"
+        path = shared / f"data/pretrain/{name}.jsonl.gz"
+        texts[name] = list(itertools.islice(_paragraphs(path), _NUM_PARAGRAPHS))
     for name, lines in texts.items():
         (folder / f"{name}.json").write_text(json.dumps(lines))
 
@@ -30,6 +36,13 @@ def main(shared, folder):
 def _lines(path):
     with gzip.open(path, "rt", encoding="utf-8", newline="\n") as file:
         return [s.rstrip("\n") for s in itertools.islice(file, _NUM_LINES)]
+
+
+def _paragraphs(path):
+    with gzip.open(path) as rows:
+        for row in rows:
+            lines = json.loads(row)["text"].split("\n")
+            yield from (line for line in lines if len(line) >= 100)
 
 
 def _mixed(path):

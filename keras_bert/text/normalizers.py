@@ -104,15 +104,21 @@ class CodePointTable:
     def __init__(self, values: np.ndarray):
         """Takes integers [0x110000]."""
         self.values = values
-        pages, self._pages = np.unique(
-            values.reshape(-1, _PAGE), axis=0, return_inverse=True
+        pages: dict[bytes, int] = {}  # each once
+        self._pages = np.array(
+            [
+                pages.setdefault(page.tobytes(), len(pages))
+                for page in values.reshape(-1, _PAGE)
+            ],
+            np.int32,
         )
-        self._values = pages.reshape(-1)
-        self._pages = self._pages.reshape(-1).astype(np.int32)
+        self._values = np.frombuffer(b"".join(pages), values.dtype)
 
     def __call__(self, codes: tf.Tensor) -> tf.Tensor:
-        page = tf.gather(self._pages, codes // _PAGE)
-        return tf.gather(self._values, page * _PAGE + codes % _PAGE)
+        # Faster than a division; a page has 2**8 code points.
+        page = tf.gather(self._pages, tf.bitwise.right_shift(codes, 8))
+        place = page * _PAGE + tf.bitwise.bitwise_and(codes, _PAGE - 1)
+        return tf.gather(self._values, place)
 
 
 class _Expansions:
@@ -193,7 +199,7 @@ class UnicodeForm(Normalizer):
         decompositions, pairs = {}, {}
         classes = np.zeros(sys.maxunicode + 1, np.int32)
         unknown = {*unicode_data.codes_in(unicode_data.NOT_NORMALIZED)}
-        for code in sorted({*unicode_data.CODES} - unknown):
+        for code in sorted({*unicode_data.assigned()} - unknown):
             char = chr(code)
             classes[code] = unicodedata.combining(char)
             parts = unicodedata.normalize(decomposed, char)
@@ -333,7 +339,7 @@ class Charsmap(Normalizer):
         )
         self._first_pair = len(expansions)
         kinds = np.zeros(sys.maxunicode + 1, np.int32)
-        for code in unicode_data.CODES:
+        for code in unicode_data.assigned():
             category = unicodedata.category(chr(code))
             if category in ("Mn", "Me", "Mc"):
                 kinds[code] = _JOINS
@@ -437,6 +443,12 @@ class CharacterMap(Normalizer):
         return Characters(codes, *(tf.gather(x, places) for x in chars[1:]))
 
 
+class _LowerCase(CharacterMap):
+    def clean(self, texts: tf.Tensor) -> tf.Tensor:
+        # This operation is fast, and changes only ASCII.
+        return super().clean(tf.strings.lower(texts))
+
+
 @functools.cache
 def bert_normalizers(
     *, lowers: bool, strips_accents: bool, splits_cjk: bool
@@ -450,10 +462,10 @@ def bert_normalizers(
     marks: dict[int, tuple[int, ...]] = {0x1734: ()}
     lower: dict[int, tuple[int, ...]] = {}
     known = {*unicode_data.codes_in(unicode_data.NEW_MARKS)}
-    for code in unicode_data.CODES:
+    for code in unicode_data.assigned():
         char = chr(code)
         category = unicodedata.category(char)
-        if char in "\t\n\r" or category[0] == "Z":
+        if char in "\t\n\r" or (category[0] == "Z" and char != " "):
             cleaned[code] = (32,)
         elif category in ("Cc", "Cf", "Co") and code not in removed:
             cleaned[code] = ()
@@ -469,7 +481,7 @@ def bert_normalizers(
     steps: list[Normalizer] = [CharacterMap(cleaned)]
     if strips_accents:
         steps += [unicode_form("NFD"), CharacterMap(marks)]
-    return (*steps, CharacterMap(lower)) if lowers else tuple(steps)
+    return (*steps, _LowerCase(lower)) if lowers else tuple(steps)
 
 
 class Spaces(Normalizer):

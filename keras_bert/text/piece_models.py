@@ -60,10 +60,14 @@ class KnownWords(tf.Module):
     ):
         """Takes the model, and the ids of the pieces that may be words."""
         super().__init__(name="known_words")
-        self._model = model
+        self._model = tf.function(
+            model,
+            autograph=False,
+            input_signature=[tf.TensorSpec([None], tf.string)],
+        )
         with tf.init_scope():
             names = tf.constant([*words])
-            pieces = tf.function(model, autograph=False)(names)
+            pieces = self._model(names)
             is_one = pieces.ids.row_lengths() == 1
             names = names[is_one]
             ids = tf.ragged.boolean_mask(pieces.ids, is_one).values
@@ -103,7 +107,9 @@ class KnownWords(tf.Module):
 class BytePairs:
     """Byte-pair encoding: joins the neighbours of the lowest rank first.
 
-    Sennrich et al. 2016 (arXiv 1508.07909), on bytes.
+    Sennrich et al. 2016 (arXiv 1508.07909), on bytes. Words are cut between
+    bytes that no piece has side by side, so that a long one is split in parts
+    at once.
 
     Args:
         byte_ids: The ids of the 256 bytes.
@@ -119,14 +125,18 @@ class BytePairs:
         merges: Mapping[tuple[int, int], int],
     ):
         self._byte_ids = np.array(byte_ids, np.int32)
-        made = set(byte_ids)
+        # The first and the last byte of each piece.
+        outer = {x: (byte, byte) for byte, x in enumerate(byte_ids)}
+        self._is_in_piece = np.zeros([256, 256], bool)
         for pair, joined in merges.items():
-            if not made.issuperset(pair):
+            if not outer.keys() >= {*pair}:
                 raise InputError(
                     f"The merge {pair} of ids comes before the merges that "
                     "make them; give the tokenizer as it was learned."
                 )
-            made.add(joined)
+            (first, end), (begin, last) = (outer[x] for x in pair)
+            self._is_in_piece[end, begin] = True
+            outer[joined] = first, last
         pairs = np.array([*merges], np.int64).reshape(-1, 2)
         keys = pairs[:, 0] * _NUM_IDS + pairs[:, 1]
         self._ranks = np.argsort(keys)
@@ -135,14 +145,17 @@ class BytePairs:
 
     def __call__(self, words: tf.Tensor) -> Pieces:
         chars = tf.strings.unicode_decode(words, "ISO-8859-1")
-        rows = chars.value_rowids()
         ids = tf.gather(self._byte_ids, chars.values)
         ends = tf.ragged.range(tf.cast(chars.row_lengths(), tf.int32)).values
-        ranks = self._ranks_at(tf.range(tf.size(ids)), ids, rows)
-        *_, rows, ids, ends = tf.while_loop(
+        before = tf.roll(chars.values, 1, 0)
+        side_by_side = tf.stack([before, chars.values], axis=1)
+        begins = (ends == 0) | ~tf.gather_nd(self._is_in_piece, side_by_side)
+        parts = tf.cumsum(tf.cast(begins, tf.int32)) - 1
+        ranks = self._ranks_at(tf.range(tf.size(ids)), ids, parts)
+        *_, parts, ids, ends = tf.while_loop(
             lambda _, ranks, *__: tf.size(ranks) > 0,
             self._join,
-            (1, ranks, rows, ids, ends + 1, *_lists(3)),
+            (1, ranks, parts, ids, ends + 1, *_lists(3)),
             shape_invariants=(
                 tf.TensorShape([]),
                 *[tf.TensorShape([None])] * 4,
@@ -150,14 +163,14 @@ class BytePairs:
             ),
             parallel_iterations=1,
         )
-        rows, ids, ends = (x.concat() for x in (rows, ids, ends))
-        order = tf.argsort(rows, stable=True)
-        return Pieces.of_rows(
-            words, *(tf.gather(x, order) for x in (rows, ids, ends))
-        )
+        parts, ids, ends = (x.concat() for x in (parts, ids, ends))
+        order = tf.argsort(parts, stable=True)
+        parts, ids, ends = (tf.gather(x, order) for x in (parts, ids, ends))
+        rows = tf.gather(chars.value_rowids()[begins], parts)
+        return Pieces.of_rows(words, rows, ids, ends)
 
     def _ranks_at(
-        self, places: tf.Tensor, ids: tf.Tensor, rows: tf.Tensor
+        self, places: tf.Tensor, ids: tf.Tensor, parts: tf.Tensor
     ) -> tf.Tensor:
         """Returns the rank of the pair that begins at each of the places."""
         following = tf.minimum(places + 1, tf.size(ids) - 1)
@@ -165,7 +178,7 @@ class BytePairs:
             tf.cast(tf.gather(ids, x), tf.int64) for x in (places, following)
         )
         keys = left * _NUM_IDS + right
-        is_pair = tf.gather(rows, places) == tf.gather(rows, following)
+        is_pair = tf.gather(parts, places) == tf.gather(parts, following)
         is_pair &= following > places
         found = tf.searchsorted(self._keys, keys)
         found = tf.minimum(found, len(self._keys) - 1)
@@ -176,25 +189,25 @@ class BytePairs:
         self,
         step: tf.Tensor,
         ranks: tf.Tensor,
-        rows: tf.Tensor,
+        parts: tf.Tensor,
         ids: tf.Tensor,
         ends: tf.Tensor,
         *done: tf.TensorArray,
     ) -> tuple:
-        """Joins the pairs of the lowest rank in each word.
+        """Joins the pairs of the lowest rank in each part of a word.
 
-        Words without such a pair are done.
+        Parts without such a pair are done.
         """
-        begins = tf.cast(rows[1:] != rows[:-1], tf.int32)
-        words = tf.cumsum(tf.pad(begins, [[1, 0]]))
-        lowest = tf.gather(tf.math.segment_min(ranks, words), words)
+        begins = tf.cast(parts[1:] != parts[:-1], tf.int32)
+        numbers = tf.cumsum(tf.pad(begins, [[1, 0]]))
+        lowest = tf.gather(tf.math.segment_min(ranks, numbers), numbers)
         goes_on = lowest < _NO_RANK
         done = tuple(
             array.write(step, tf.cast(x[~goes_on], tf.int32))
-            for array, x in zip(done, (rows, ids, ends), strict=True)
+            for array, x in zip(done, (parts, ids, ends), strict=True)
         )
-        ranks, rows, ids, ends, joins = (
-            x[goes_on] for x in (ranks, rows, ids, ends, ranks == lowest)
+        ranks, parts, ids, ends, joins = (
+            x[goes_on] for x in (ranks, parts, ids, ends, ranks == lowest)
         )
         # Of pairs that overlap, as in a a a, every second one is joined.
         count = tf.cast(joins, tf.int32)
@@ -206,13 +219,13 @@ class BytePairs:
         ids = tf.where(joins, joined, ids)
         ends = tf.where(joins, tf.roll(ends, -1, 0), ends)
         stays = ~tf.pad(joins, [[1, 0]])[:-1]
-        ranks, rows, ids, ends, joins = (
-            x[stays] for x in (ranks, rows, ids, ends, joins)
+        ranks, parts, ids, ends, joins = (
+            x[stays] for x in (ranks, parts, ids, ends, joins)
         )
         changed = tf.where(joins | tf.pad(joins, [[0, 1]])[1:])
-        new = self._ranks_at(tf.cast(changed[:, 0], tf.int32), ids, rows)
+        new = self._ranks_at(tf.cast(changed[:, 0], tf.int32), ids, parts)
         ranks = tf.tensor_scatter_nd_update(ranks, changed, new)
-        return step + 1, ranks, rows, ids, ends, *done
+        return step + 1, ranks, parts, ids, ends, *done
 
 
 class _Trie:

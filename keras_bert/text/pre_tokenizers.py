@@ -188,7 +188,7 @@ class Metaspace:
 def _kinds() -> CodePointTable:
     """Returns the kind of each code point."""
     kinds = np.zeros(sys.maxunicode + 1, np.int32)
-    for code in unicode_data.CODES:
+    for code in unicode_data.assigned():
         category = unicodedata.category(chr(code))
         if category[0] in "LN":
             kinds[code] = _LETTER if category[0] == "L" else _NUMBER
@@ -205,7 +205,7 @@ def _bert_kinds() -> CodePointTable:
     """Returns the kind of each code point, of which a mark is another one."""
     kinds = _kinds().values
     is_mark = np.zeros_like(kinds, dtype=bool)
-    for code in unicode_data.CODES:
+    for code in unicode_data.assigned():
         char = chr(code)
         is_ascii = code < 128 and 32 < code and not char.isalnum()
         is_mark[code] = is_ascii or unicodedata.category(char)[0] == "P"

@@ -5,8 +5,8 @@ Unicode 16 and newer, and normalizes by Unicode 9 or 8. These are ranges of code
 points, with their ends.
 """
 
-# All code points that Unicode may assign, but for those of private use.
-CODES = (*range(0x40000), *range(0xE0000, 0xE0200))
+import functools
+import unicodedata
 
 # Letters after Unicode 14.
 LETTERS = (
@@ -309,6 +309,16 @@ IDEOGRAPHS = (
     (0x2B920, 0x2CEAF),
     (0x2F800, 0x2FA1F),
 )
+
+
+@functools.cache
+def assigned() -> tuple[int, ...]:
+    """Returns the code points of characters that Python knows.
+
+    Those of private use above 0xFFFF are left out.
+    """
+    codes = (*range(0x40000), *range(0xE0000, 0xE0200))
+    return tuple(x for x in codes if unicodedata.category(chr(x)) != "Cn")
 
 
 def codes_in(ranges: tuple[tuple[int, int], ...]) -> list[int]:

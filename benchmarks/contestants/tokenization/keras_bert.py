@@ -17,10 +17,15 @@ def prepare(options):
         lines = json.loads(
             Path(options["lines"], f"{case['lines']}.json").read_text()
         )
-        vocab = f"bert-base-{case['vocab']}.vocab.txt"
-        tokenizer = keras_bert.BertTokenizer(
-            Path(options["vocabularies"], vocab), case["vocab"] == "uncased"
-        )
+        if "folder" in case:
+            tokenizer = keras_bert.load_tokenizer(
+                Path(options["folders"], case["folder"])
+            )
+        else:
+            vocab = f"bert-base-{case['vocab']}.vocab.txt"
+            tokenizer = keras_bert.BertTokenizer(
+                Path(options["vocabularies"], vocab), case["vocab"] == "uncased"
+            )
         dataset = tf.data.Dataset.from_tensor_slices(lines).batch(1000)
         dataset = dataset.map(
             tokenizer, num_parallel_calls=options["num_threads"]

@@ -15,6 +15,9 @@ def prepare(options):
         lines = json.loads(
             Path(options["lines"], f"{case['lines']}.json").read_text()
         )
+        if "folder" in case:
+            file = Path(options["folders"], case["folder"], "tokenizer.json")
+            return lines, Tokenizer.from_file(str(file))
         vocab = f"bert-base-{case['vocab']}.vocab.txt"
         text = Path(options["vocabularies"], vocab).read_text(encoding="utf-8")
         ids = {piece: i for i, piece in enumerate(text.split("\n")[:-1])}
