@@ -53,7 +53,8 @@ class TextSplitter(tf.Module):
         self._normalizers = _normalizers(json, tokenizer.settings)
         self._split = _pre_tokenizer(json)
         self._pieces = _model(json, tokenizer)
-        self._bytes = _bytes_of(json, tokenizer)
+        # A tuple: a list would be tracked, and stored in every SavedModel.
+        self._bytes = tuple(_bytes_of(json, tokenizer))
         self._num_pieces = len(tokenizer.pieces)
         self._trims = json.trims_offsets
         self._adds_space = json.adds_space

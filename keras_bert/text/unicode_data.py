@@ -2,313 +2,85 @@
 
 Python 3.11 knows Unicode 14, newer ones know more. `tokenizers` 0.23 splits by
 Unicode 16 and newer, and normalizes by Unicode 9 or 8. These are ranges of code
-points, with their ends.
+points, in hexadecimal.
 """
 
 import functools
 import unicodedata
 
 # Letters after Unicode 14.
-LETTERS = (
-    (0x1C89, 0x1C8A),
-    (0xA7CB, 0xA7CD),
-    (0xA7DA, 0xA7DC),
-    (0x105C0, 0x105F3),
-    (0x10D4A, 0x10D65),
-    (0x10D6F, 0x10D85),
-    (0x10EC2, 0x10EC4),
-    (0x1123F, 0x11240),
-    (0x11380, 0x11389),
-    (0x1138B, 0x1138B),
-    (0x1138E, 0x1138E),
-    (0x11390, 0x113B5),
-    (0x113B7, 0x113B7),
-    (0x113D1, 0x113D1),
-    (0x113D3, 0x113D3),
-    (0x11BC0, 0x11BE0),
-    (0x11F02, 0x11F02),
-    (0x11F04, 0x11F10),
-    (0x11F12, 0x11F33),
-    (0x1342F, 0x1342F),
-    (0x13441, 0x13446),
-    (0x13460, 0x143FA),
-    (0x16100, 0x1611D),
-    (0x16D40, 0x16D6C),
-    (0x18CFF, 0x18CFF),
-    (0x1B132, 0x1B132),
-    (0x1B155, 0x1B155),
-    (0x1DF25, 0x1DF2A),
-    (0x1E030, 0x1E06D),
-    (0x1E4D0, 0x1E4EB),
-    (0x1E5D0, 0x1E5ED),
-    (0x1E5F0, 0x1E5F0),
-    (0x2B739, 0x2B739),
-    (0x2EBF0, 0x2EE5D),
-    (0x31350, 0x323AF),
-)
+LETTERS = """
+    1c89-1c8a a7cb-a7cd a7da-a7dc 105c0-105f3 10d4a-10d65 10d6f-10d85
+    10ec2-10ec4 1123f-11240 11380-11389 1138b 1138e 11390-113b5 113b7 113d1
+    113d3 11bc0-11be0 11f02 11f04-11f10 11f12-11f33 1342f 13441-13446
+    13460-143fa 16100-1611d 16d40-16d6c 18cff 1b132 1b155 1df25-1df2a
+    1e030-1e06d 1e4d0-1e4eb 1e5d0-1e5ed 1e5f0 2b739 2ebf0-2ee5d 31350-323af
+"""
 
 # Numbers after Unicode 14.
-NUMBERS = (
-    (0x10D40, 0x10D49),
-    (0x116D0, 0x116E3),
-    (0x11BF0, 0x11BF9),
-    (0x11F50, 0x11F59),
-    (0x16130, 0x16139),
-    (0x16D70, 0x16D79),
-    (0x1CCF0, 0x1CCF9),
-    (0x1D2C0, 0x1D2D3),
-    (0x1E4F0, 0x1E4F9),
-    (0x1E5F1, 0x1E5FA),
-)
+NUMBERS = """
+    10d40-10d49 116d0-116e3 11bf0-11bf9 11f50-11f59 16130-16139 16d70-16d79
+    1ccf0-1ccf9 1d2c0-1d2d3 1e4f0-1e4f9 1e5f1-1e5fa
+"""
 
 # What follows in the same grapheme cluster, but is no mark of Unicode 14.
-JOINING = (
-    (0x897, 0x897),
-    (0xCF3, 0xCF3),
-    (0xE33, 0xE33),
-    (0xEB3, 0xEB3),
-    (0xECE, 0xECE),
-    (0x1ACF, 0x1ADD),
-    (0x1AE0, 0x1AEB),
-    (0x200C, 0x200D),
-    (0xFF9E, 0xFF9F),
-    (0x10D69, 0x10D6D),
-    (0x10EFA, 0x10EFF),
-    (0x11241, 0x11241),
-    (0x113B8, 0x113C0),
-    (0x113C2, 0x113C2),
-    (0x113C5, 0x113C5),
-    (0x113C7, 0x113CA),
-    (0x113CC, 0x113D0),
-    (0x113D2, 0x113D2),
-    (0x113E1, 0x113E2),
-    (0x11B60, 0x11B67),
-    (0x11F00, 0x11F01),
-    (0x11F03, 0x11F03),
-    (0x11F34, 0x11F3A),
-    (0x11F3E, 0x11F42),
-    (0x11F5A, 0x11F5A),
-    (0x13440, 0x13440),
-    (0x13447, 0x13455),
-    (0x1611E, 0x1612F),
-    (0x1E08F, 0x1E08F),
-    (0x1E4EC, 0x1E4EF),
-    (0x1E5EE, 0x1E5EF),
-    (0x1E6E3, 0x1E6E3),
-    (0x1E6E6, 0x1E6E6),
-    (0x1E6EE, 0x1E6EF),
-    (0x1E6F5, 0x1E6F5),
-    (0x1F3FB, 0x1F3FF),
-    (0xE0020, 0xE007F),
-)
+JOINING = """
+    897 cf3 e33 eb3 ece 1acf-1add 1ae0-1aeb 200c-200d ff9e-ff9f 10d69-10d6d
+    10efa-10eff 11241 113b8-113c0 113c2 113c5 113c7-113ca 113cc-113d0 113d2
+    113e1-113e2 11b60-11b67 11f00-11f01 11f03 11f34-11f3a 11f3e-11f42 11f5a
+    13440 13447-13455 1611e-1612f 1e08f 1e4ec-1e4ef 1e5ee-1e5ef 1e6e3 1e6e6
+    1e6ee-1e6ef 1e6f5 1f3fb-1f3ff e0020-e007f
+"""
 
 # Marks that begin a cluster of their own.
-NOT_JOINING = (
-    (0x102B, 0x102C),
-    (0x1038, 0x1038),
-    (0x1062, 0x1064),
-    (0x1067, 0x106D),
-    (0x1083, 0x1083),
-    (0x1087, 0x108C),
-    (0x108F, 0x108F),
-    (0x109A, 0x109C),
-    (0x1A61, 0x1A61),
-    (0x1A63, 0x1A64),
-    (0xAA7B, 0xAA7B),
-    (0xAA7D, 0xAA7D),
-    (0x11720, 0x11721),
-)
+NOT_JOINING = """
+    102b-102c 1038 1062-1064 1067-106d 1083 1087-108c 108f 109a-109c 1a61
+    1a63-1a64 aa7b aa7d 11720-11721
+"""
 
 # Marks and characters with a decomposition after Unicode 9.
-NOT_NORMALIZED = (
-    (0x7FD, 0x7FD),
-    (0x897, 0x89F),
-    (0x8CA, 0x8D3),
-    (0x9FE, 0x9FE),
-    (0xC3C, 0xC3C),
-    (0xD3B, 0xD3C),
-    (0xEBA, 0xEBA),
-    (0xECE, 0xECE),
-    (0x1715, 0x1715),
-    (0x1ABF, 0x1AEB),
-    (0x1DF6, 0x1DFA),
-    (0x32FF, 0x32FF),
-    (0xA7F2, 0xA7F4),
-    (0xA82C, 0xA82C),
-    (0xAB69, 0xAB69),
-    (0x10781, 0x10785),
-    (0x10787, 0x107B0),
-    (0x107B2, 0x107BA),
-    (0x10D24, 0x10D27),
-    (0x10D69, 0x10D6D),
-    (0x10EAB, 0x10EAC),
-    (0x10EFA, 0x10EFF),
-    (0x10F46, 0x10F50),
-    (0x10F82, 0x10F85),
-    (0x11070, 0x11070),
-    (0x1133B, 0x1133B),
-    (0x113CE, 0x113D0),
-    (0x1145E, 0x1145E),
-    (0x11839, 0x1183A),
-    (0x11938, 0x11938),
-    (0x1193D, 0x1193E),
-    (0x11943, 0x11943),
-    (0x119E0, 0x119E0),
-    (0x11A34, 0x11A34),
-    (0x11A47, 0x11A47),
-    (0x11A99, 0x11A99),
-    (0x11D42, 0x11D42),
-    (0x11D44, 0x11D45),
-    (0x11D97, 0x11D97),
-    (0x11F41, 0x11F42),
-    (0x1612F, 0x1612F),
-    (0x16FF0, 0x16FF1),
-    (0x1E030, 0x1E08F),
-    (0x1E130, 0x1E136),
-    (0x1E2AE, 0x1E2AE),
-    (0x1E2EC, 0x1E2EF),
-    (0x1E4EC, 0x1E4EF),
-    (0x1E5EE, 0x1E5EF),
-    (0x1F16C, 0x1F16C),
-    (0x1FBF0, 0x1FBF9),
-)
+NOT_NORMALIZED = """
+    7fd 897-89f 8ca-8d3 9fe c3c d3b-d3c eba ece 1715 1abf-1aeb 1df6-1dfa
+    32ff a7f2-a7f4 a82c ab69 10781-10785 10787-107b0 107b2-107ba 10d24-10d27
+    10d69-10d6d 10eab-10eac 10efa-10eff 10f46-10f50 10f82-10f85 11070 1133b
+    113ce-113d0 1145e 11839-1183a 11938 1193d-1193e 11943 119e0 11a34 11a47
+    11a99 11d42 11d44-11d45 11d97 11f41-11f42 1612f 16ff0-16ff1 1e030-1e08f
+    1e130-1e136 1e2ae 1e2ec-1e2ef 1e4ec-1e4ef 1e5ee-1e5ef 1f16c 1fbf0-1fbf9
+"""
 
 # Marks that BERT's normalizer in `tokenizers` does not know.
-NEW_MARKS = (
-    (0x7FD, 0x7FD),
-    (0x898, 0x89F),
-    (0x8CA, 0x8E1),
-    (0x9FE, 0x9FE),
-    (0xAFA, 0xAFF),
-    (0xB55, 0xB55),
-    (0xC04, 0xC04),
-    (0xC3C, 0xC3C),
-    (0xD00, 0xD00),
-    (0xD3B, 0xD3C),
-    (0xD81, 0xD81),
-    (0xEBA, 0xEBA),
-    (0x180F, 0x180F),
-    (0x1885, 0x1886),
-    (0x1ABF, 0x1ACE),
-    (0x1DF6, 0x1DFB),
-    (0xA82C, 0xA82C),
-    (0xA8C5, 0xA8C5),
-    (0xA8FF, 0xA8FF),
-    (0xA9BD, 0xA9BD),
-    (0x10D24, 0x10D27),
-    (0x10EAB, 0x10EAC),
-    (0x10F46, 0x10F50),
-    (0x10F82, 0x10F85),
-    (0x11070, 0x11070),
-    (0x11073, 0x11074),
-    (0x110C2, 0x110C2),
-    (0x111C9, 0x111C9),
-    (0x111CF, 0x111CF),
-    (0x1123E, 0x1123E),
-    (0x1133B, 0x1133B),
-    (0x11438, 0x1143F),
-    (0x11442, 0x11444),
-    (0x11446, 0x11446),
-    (0x1145E, 0x1145E),
-    (0x1182F, 0x11837),
-    (0x11839, 0x1183A),
-    (0x1193B, 0x1193C),
-    (0x1193E, 0x1193E),
-    (0x11943, 0x11943),
-    (0x119D4, 0x119D7),
-    (0x119DA, 0x119DB),
-    (0x119E0, 0x119E0),
-    (0x11A01, 0x11A0A),
-    (0x11A33, 0x11A38),
-    (0x11A3B, 0x11A3E),
-    (0x11A47, 0x11A47),
-    (0x11A51, 0x11A56),
-    (0x11A59, 0x11A5B),
-    (0x11A8A, 0x11A96),
-    (0x11A98, 0x11A99),
-    (0x11C30, 0x11C36),
-    (0x11C38, 0x11C3D),
-    (0x11C3F, 0x11C3F),
-    (0x11C92, 0x11CA7),
-    (0x11CAA, 0x11CB0),
-    (0x11CB2, 0x11CB3),
-    (0x11CB5, 0x11CB6),
-    (0x11D31, 0x11D36),
-    (0x11D3A, 0x11D3A),
-    (0x11D3C, 0x11D3D),
-    (0x11D3F, 0x11D45),
-    (0x11D47, 0x11D47),
-    (0x11D90, 0x11D91),
-    (0x11D95, 0x11D95),
-    (0x11D97, 0x11D97),
-    (0x11EF3, 0x11EF4),
-    (0x16F4F, 0x16F4F),
-    (0x16FE4, 0x16FE4),
-    (0x1CF00, 0x1CF2D),
-    (0x1CF30, 0x1CF46),
-    (0x1E000, 0x1E006),
-    (0x1E008, 0x1E018),
-    (0x1E01B, 0x1E021),
-    (0x1E023, 0x1E024),
-    (0x1E026, 0x1E02A),
-    (0x1E130, 0x1E136),
-    (0x1E2AE, 0x1E2AE),
-    (0x1E2EC, 0x1E2EF),
-    (0x1E944, 0x1E94A),
-)
+NEW_MARKS = """
+    7fd 898-89f 8ca-8e1 9fe afa-aff b55 c04 c3c d00 d3b-d3c d81 eba 180f
+    1885-1886 1abf-1ace 1df6-1dfb a82c a8c5 a8ff a9bd 10d24-10d27
+    10eab-10eac 10f46-10f50 10f82-10f85 11070 11073-11074 110c2 111c9 111cf
+    1123e 1133b 11438-1143f 11442-11444 11446 1145e 1182f-11837 11839-1183a
+    1193b-1193c 1193e 11943 119d4-119d7 119da-119db 119e0 11a01-11a0a
+    11a33-11a38 11a3b-11a3e 11a47 11a51-11a56 11a59-11a5b 11a8a-11a96
+    11a98-11a99 11c30-11c36 11c38-11c3d 11c3f 11c92-11ca7 11caa-11cb0
+    11cb2-11cb3 11cb5-11cb6 11d31-11d36 11d3a 11d3c-11d3d 11d3f-11d45 11d47
+    11d90-11d91 11d95 11d97 11ef3-11ef4 16f4f 16fe4 1cf00-1cf2d 1cf30-1cf46
+    1e000-1e006 1e008-1e018 1e01b-1e021 1e023-1e024 1e026-1e02a 1e130-1e136
+    1e2ae 1e2ec-1e2ef 1e944-1e94a
+"""
 
 # Punctuation that it does not know.
-NEW_PUNCTUATION = (
-    (0x61D, 0x61D),
-    (0x9FD, 0x9FD),
-    (0xA76, 0xA76),
-    (0xC77, 0xC77),
-    (0xC84, 0xC84),
-    (0x1B7D, 0x1B7E),
-    (0x2E43, 0x2E4F),
-    (0x2E52, 0x2E5D),
-    (0x10EAD, 0x10EAD),
-    (0x10F55, 0x10F59),
-    (0x10F86, 0x10F89),
-    (0x1144B, 0x1144F),
-    (0x1145A, 0x1145B),
-    (0x1145D, 0x1145D),
-    (0x11660, 0x1166C),
-    (0x116B9, 0x116B9),
-    (0x1183B, 0x1183B),
-    (0x11944, 0x11946),
-    (0x119E2, 0x119E2),
-    (0x11A3F, 0x11A46),
-    (0x11A9A, 0x11A9C),
-    (0x11A9E, 0x11AA2),
-    (0x11C41, 0x11C45),
-    (0x11C70, 0x11C71),
-    (0x11EF7, 0x11EF8),
-    (0x11FFF, 0x11FFF),
-    (0x12FF1, 0x12FF2),
-    (0x16E97, 0x16E9A),
-    (0x16FE2, 0x16FE2),
-    (0x1E95E, 0x1E95F),
-)
+NEW_PUNCTUATION = """
+    61d 9fd a76 c77 c84 1b7d-1b7e 2e43-2e4f 2e52-2e5d 10ead 10f55-10f59
+    10f86-10f89 1144b-1144f 1145a-1145b 1145d 11660-1166c 116b9 1183b
+    11944-11946 119e2 11a3f-11a46 11a9a-11a9c 11a9e-11aa2 11c41-11c45
+    11c70-11c71 11ef7-11ef8 11fff 12ff1-12ff2 16e97-16e9a 16fe2 1e95e-1e95f
+"""
 
 # Format characters that it does not remove.
-NEW_FORMATS = (
-    (0x890, 0x891),
-    (0x8E2, 0x8E2),
-    (0x110CD, 0x110CD),
-    (0x13430, 0x1345F),
-)
+NEW_FORMATS = """
+    890-891 8e2 110cd 13430-1345f
+"""
 
 # What it takes for Chinese characters.
-IDEOGRAPHS = (
-    (0x3400, 0x4DBF),
-    (0x4E00, 0x9FFF),
-    (0xF900, 0xFAFF),
-    (0x20000, 0x2A6DF),
-    (0x2A700, 0x2B81F),
-    (0x2B920, 0x2CEAF),
-    (0x2F800, 0x2FA1F),
-)
+IDEOGRAPHS = """
+    3400-4dbf 4e00-9fff f900-faff 20000-2a6df 2a700-2b81f 2b920-2ceaf
+    2f800-2fa1f
+"""
 
 
 @functools.cache
@@ -321,6 +93,10 @@ def assigned() -> tuple[int, ...]:
     return tuple(x for x in codes if unicodedata.category(chr(x)) != "Cn")
 
 
-def codes_in(ranges: tuple[tuple[int, int], ...]) -> list[int]:
-    """Returns all code points of the ranges."""
-    return [x for first, last in ranges for x in range(first, last + 1)]
+def codes_in(ranges: str) -> list[int]:
+    """Returns the code points of ranges such as "41-5a 61"."""
+    codes: list[int] = []
+    for ends in ranges.split():
+        first, _, last = ends.partition("-")
+        codes += range(int(first, 16), int(last or first, 16) + 1)
+    return codes
