@@ -458,9 +458,9 @@ ROWS_OF_NAMES = [{"text": "a", "label": "1"}, {"text": "b", "label": "0"}]
     ("texts and pairs", _fit(["a", ("b", "c")], [0, 1]),
      Says("Example 1 has no field 'other_text'")),
     ("a field twice", _make(["a", "b"], ("text", "text")),
-     Says("give each a name of its own")),
+     Says("all names must differ")),
     ("the label as a field", _make(["a", "b"], ("text", "label")),
-     Says("none the name label")),
+     Says("none may be label")),
     ("fields of choices", lambda c: MultipleChoiceModel.from_pretrained(
         c)._rows.learn([{"id": "1", "context": "a", "endings": ["b"]}],
         None)[0].spec.text_fields, ("context", "endings")),

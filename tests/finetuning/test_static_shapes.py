@@ -220,8 +220,8 @@ def test_a_run_has_static_shapes_on_a_tpu_only(
     )
     found = []
 
-    def begin(setup, plan, *rest, **settings):
-        found.append(plan.train_batches(0, WHOLE).element_spec)
+    def begin(setup, *rest, **settings):
+        found.append(setup.train_batches(0, WHOLE).element_spec)
         raise InterruptedError
 
     monkeypatch.setattr(training, "train", begin)

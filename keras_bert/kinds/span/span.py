@@ -40,7 +40,7 @@ _NEVER = -1e9
 def _half(loss: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
     # The loss is the mean of both outputs, as in google-research/bert.
     # So is the softmax over all positions: padding changes the loss a little.
-    return lambda *arguments: loss(*arguments) / 2
+    return lambda *arguments, **options: loss(*arguments, **options) / 2
 
 
 _OBJECTIVE = Objective(
