@@ -15,9 +15,9 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.text import unicode_data
-from keras_bert.text.text_ops import change_where
+from keras_bert.text.text_ops import change_where, find_sorted, num_bytes
+from keras_bert.text.unicode_data import NUM_CODES
 
-_NUM_CODES = 2**21  # more than there are code points
 _PAGE = 256
 # Characters that are in a cluster with the one behind them. Others exist, but
 # need too many bytes to matter.
@@ -57,10 +57,7 @@ class Characters(NamedTuple):
 
     def num_bytes(self) -> tf.Tensor:
         """Returns the bytes of each character in UTF-8, int32 [C]."""
-        return sum(
-            tf.cast(self.codes >= first, tf.int32)
-            for first in (0, 0x80, 0x800, 0x10000)
-        )
+        return num_bytes(self.codes)
 
     def shifted(
         self, values: tf.Tensor, places: int, missing: bool | int
@@ -210,9 +207,9 @@ class UnicodeForm(Normalizer):
             if len(parts) > 1 and unicodedata.normalize("NFC", parts) == char:
                 first = unicodedata.normalize("NFC", parts[:-1])
                 if len(first) == 1:
-                    pairs[ord(first) * _NUM_CODES + ord(parts[-1])] = code
+                    pairs[ord(first) * NUM_CODES + ord(parts[-1])] = code
         is_plain = classes == 0
-        is_plain[[*decompositions, *(x % _NUM_CODES for x in pairs)]] = False
+        is_plain[[*decompositions, *(x % NUM_CODES for x in pairs)]] = False
         if self._composes:
             is_plain[[*pairs.values()]] = True
         self.plain = _pattern_of(is_plain)
@@ -273,13 +270,10 @@ class UnicodeForm(Normalizer):
             is_next = (starter == before) | (
                 tf.gather(classes, before) < classes
             )
-            pairs = tf.cast(tf.gather(codes, starter), tf.int64) * _NUM_CODES
+            pairs = tf.cast(tf.gather(codes, starter), tf.int64) * NUM_CODES
             pairs += tf.cast(codes, tf.int64)
-            index = tf.searchsorted(self._pairs, pairs)
-            index = tf.minimum(index, len(self._pairs) - 1)
-            joins = (
-                is_next & ~is_tried & (tf.gather(self._pairs, index) == pairs)
-            )
+            index, is_pair = find_sorted(self._pairs, pairs)
+            joins = is_next & ~is_tried & is_pair
             joins &= (number >= 0) & (tf.gather(rows, starter) == rows)
             # Of the marks of a starter, the first one is joined now.
             first = tf.math.unsorted_segment_min(
@@ -332,7 +326,7 @@ class Charsmap(Normalizer):
             if len(x) == 2 and x[0] not in singles
         }
         expansions = {ord(x): [*map(ord, y)] for x, y in singles.items()}
-        codes = [ord(x[0]) * _NUM_CODES + ord(x[1]) for x in sorted(pairs)]
+        codes = [ord(x[0]) * NUM_CODES + ord(x[1]) for x in sorted(pairs)]
         self._pairs = np.array([-1, *codes], np.int64)
         self._expand = _Expansions(
             expansions, [[*map(ord, y)] for _, y in sorted(pairs.items())]
@@ -366,16 +360,15 @@ class Charsmap(Normalizer):
         size = tf.math.segment_sum(chars.num_bytes(), cluster)
         is_short = tf.gather(size, cluster) <= _MOST_BYTES
         # The rule for the beginning of a cluster with several characters.
-        pairs = tf.cast(codes, tf.int64) * _NUM_CODES
+        pairs = tf.cast(codes, tf.int64) * NUM_CODES
         pairs += tf.cast(tf.roll(codes, -1, 0), tf.int64)
         is_first = (
             is_short
             & begins
             & ~tf.pad(begins, [[0, 1]], constant_values=True)[1:]
         )
-        place = tf.searchsorted(self._pairs, pairs)
-        place = tf.minimum(place, len(self._pairs) - 1)
-        is_pair = is_first & (tf.gather(self._pairs, place) == pairs)
+        place, is_pair = find_sorted(self._pairs, pairs)
+        is_pair &= is_first
         numbers = tf.where(is_pair, self._first_pair + place, numbers)
         rule = tf.math.segment_max(tf.where(is_first, numbers, 0), cluster)
         is_whole = tf.gather(rule, cluster) > 0

@@ -11,10 +11,11 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.errors import InputError
+from keras_bert.text.text_ops import find_sorted, num_bytes
+from keras_bert.text.unicode_data import NUM_CODES
 
-_NUM_CODES = 2**21  # more than there are code points
 _NUM_IDS = 2**31
-_INSIDE = chr(0x10FFFF)  # before the pieces inside of words
+_INSIDE = chr(0xD800)  # in place of ##; valid UTF-8 does not have it
 _NO_RANK = np.int64(2**62)
 
 
@@ -180,10 +181,9 @@ class BytePairs:
         keys = left * _NUM_IDS + right
         is_pair = tf.gather(parts, places) == tf.gather(parts, following)
         is_pair &= following > places
-        found = tf.searchsorted(self._keys, keys)
-        found = tf.minimum(found, len(self._keys) - 1)
-        is_pair &= tf.gather(self._keys, found) == keys
-        return tf.where(is_pair, tf.gather(self._ranks, found), _NO_RANK)
+        index, is_known = find_sorted(self._keys, keys)
+        ranks = tf.gather(self._ranks, index)
+        return tf.where(is_pair & is_known, ranks, _NO_RANK)
 
     def _join(
         self,
@@ -236,11 +236,12 @@ class _Trie:
         nodes, keys, num_nodes = np.zeros(len(pieces), np.int64), [], 1
         codes = np.zeros([len(pieces), self.longest], np.int64)
         lengths = np.array([*map(len, pieces)])
-        flat = np.frombuffer("".join(pieces).encode("utf-32-le"), np.uint32)
+        text = "".join(pieces).encode("utf-32-le", "surrogatepass")
+        flat = np.frombuffer(text, np.uint32)
         codes[np.arange(self.longest) < lengths[:, None]] = flat
         for depth in range(self.longest):
             is_longer = lengths > depth
-            paths = nodes[is_longer] * _NUM_CODES + codes[is_longer, depth]
+            paths = nodes[is_longer] * NUM_CODES + codes[is_longer, depth]
             unique, inverse = np.unique(paths, return_inverse=True)
             nodes[is_longer] = inverse + num_nodes
             num_nodes += len(unique)
@@ -253,7 +254,7 @@ class _Trie:
     def node_of(self, path: str) -> int:
         node = 0
         for char in path:
-            key = node * _NUM_CODES + ord(char)
+            key = node * NUM_CODES + ord(char)
             node = int(np.searchsorted(self._keys, key)) + 1
         return node
 
@@ -275,10 +276,8 @@ class _Trie:
             length: tf.Tensor, places: tf.Tensor, nodes: tf.Tensor, *found: Any
         ) -> tuple:
             keys = tf.gather(codes, places + length)
-            keys += nodes * _NUM_CODES
-            nodes = tf.searchsorted(self._keys, keys)
-            nodes = tf.minimum(nodes, len(self._keys) - 1)
-            is_node = tf.gather(self._keys, nodes) == keys
+            keys += nodes * NUM_CODES
+            nodes, is_node = find_sorted(self._keys, keys)
             places, nodes = places[is_node], nodes[is_node] + 1
             length += 1
             ids = tf.gather(self.ids, nodes)
@@ -416,15 +415,14 @@ class WordPiece:
     def __init__(
         self, pieces: Mapping[str, int], unk_id: int, max_chars_per_word: int
     ):
-        # Of no piece: a code point for the pieces inside of words.
         inside = {
-            x.removeprefix("##"): i
+            _INSIDE + x.removeprefix("##"): i
             for x, i in pieces.items()
             if x.startswith("##") and len(x) > 2
         }
-        marked = {_INSIDE + x: i for x, i in inside.items()}
-        self._trie = _Trie({**pieces, **marked})
-        self._inside = self._trie.node_of(_INSIDE) if marked else 0
+        self._trie = _Trie({**pieces, **inside})
+        # No path begins at node -1.
+        self._inside = self._trie.node_of(_INSIDE) if inside else -1
         self._unk_id, self._longest = unk_id, max_chars_per_word
 
     def __call__(self, words: tf.Tensor) -> Pieces:
@@ -485,16 +483,11 @@ class _Chars(NamedTuple):
     @classmethod
     def of(cls, words: tf.Tensor) -> "_Chars":
         codes = tf.strings.unicode_decode(words, "UTF-8")
-        rows, lengths = (
-            codes.value_rowids(),
-            tf.cast(codes.row_lengths(), tf.int32),
-        )
+        rows = codes.value_rowids()
+        lengths = tf.cast(codes.row_lengths(), tf.int32)
         splits = tf.cumsum(lengths, exclusive=True)
         places = tf.range(tf.size(rows)) - tf.gather(splits, rows)
-        sizes = sum(
-            tf.cast(codes.values >= x, tf.int32)
-            for x in (0, 0x80, 0x800, 0x10000)
-        )
+        sizes = num_bytes(codes.values)
         byte_ends = tf.cumsum(sizes)
         before = tf.gather(byte_ends - sizes, tf.gather(splits, rows))
         return cls(

@@ -91,6 +91,21 @@ def split_in_tensorflow(
     )
 
 
+def num_bytes(codes: tf.Tensor) -> tf.Tensor:
+    """Returns the bytes of each code point [C] in UTF-8, int32 [C]."""
+    return sum(
+        tf.cast(codes >= first, tf.int32) for first in (0, 0x80, 0x800, 0x10000)
+    )
+
+
+def find_sorted(
+    keys: np.ndarray, values: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns the place of each value among sorted keys, and if it is there."""
+    places = tf.minimum(tf.searchsorted(keys, values), len(keys) - 1)
+    return places, tf.gather(keys, places) == values
+
+
 def decompose(texts: tf.Tensor) -> tf.Tensor:
     """Brings valid UTF-8 strings [B] into the form NFD of Unicode."""
     if tf_text is not None:

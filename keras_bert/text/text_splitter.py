@@ -28,7 +28,7 @@ from keras_bert.text.pre_tokenizers import (
     Metaspace,
     Words,
 )
-from keras_bert.text.text_ops import change_where
+from keras_bert.text.text_ops import change_where, num_bytes
 from keras_bert.text.tokenizer_json import TokenizerJson
 from keras_bert.text.tokenizer_settings import TokenizerSettings
 from keras_bert.text.vocab import TokenizerBase
@@ -57,7 +57,7 @@ class TextSplitter(tf.Module):
         self._bytes = tuple(_bytes_of(json, tokenizer))
         self._num_pieces = len(tokenizer.pieces)
         self._trims = json.trims_offsets
-        self._adds_space = json.adds_space
+        self._keeps_first_space = json.keeps_first_space
         self._is_of_bert = json.is_of_bert
 
     def valid(self, texts: tf.Tensor) -> tf.Tensor:
@@ -102,17 +102,14 @@ class TextSplitter(tf.Module):
         ends: tf.RaggedTensor,
     ) -> Sequence[tf.RaggedTensor]:
         chars = Characters.of(texts)
-        num_texts = tf.size(texts, tf.int64)
         for step in self._normalizers:
             chars = step(chars)
         sizes = chars.num_bytes()
         clean_ends = tf.cumsum(sizes)
-
-        def begins_of(values: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
-            sums = tf.math.unsorted_segment_sum(values, rows, num_texts)
-            return tf.cumsum(sums, exclusive=True)
-
-        clean_begins = begins_of(sizes, chars.rows)
+        of_texts = tf.math.unsorted_segment_sum(
+            sizes, chars.rows, tf.size(texts)
+        )
+        clean_begins = tf.cumsum(of_texts, exclusive=True)
         rows = ids.value_rowids()
         begin = tf.gather(clean_begins, rows)
         first = tf.searchsorted(clean_ends, starts.values + begin, "right")
@@ -137,8 +134,8 @@ class TextSplitter(tf.Module):
         chars, byte_starts = tf.strings.unicode_decode_with_offsets(
             texts, "UTF-8", errors="ignore"
         )
-        sizes = Characters(chars.values, rows, rows).num_bytes()
-        byte_ends = tf.cast(byte_starts.values, tf.int32) + sizes
+        byte_ends = tf.cast(byte_starts.values, tf.int32)
+        byte_ends += num_bytes(chars.values)
         begins = tf.gather(tf.cast(chars.row_starts(), tf.int32), rows)
         byte_ends = tf.pad(byte_ends, [[1, 0]])
         end_bytes = tf.gather(byte_ends, begins + ends)
@@ -166,7 +163,7 @@ class TextSplitter(tf.Module):
 
         leading = tf.gather(count(lambda x: x.lstrip(b" ")), ids)
         trailing = tf.gather(count(lambda x: x.rstrip(b" ")), ids)
-        if self._adds_space:
+        if self._keeps_first_space:
             is_first = tf.concat([[-1], rows[:-1]], axis=0) != rows
             leading = tf.where(is_first | (starts == 0), 0, leading)
         starts = tf.minimum(starts + leading, ends)

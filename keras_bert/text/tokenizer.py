@@ -103,8 +103,4 @@ class BertTokenizer(TokenizerBase, tf.Module):
 
     def detokenize(self, ids: tf.RaggedTensor | tf.Tensor) -> tf.Tensor:
         """Ids [B, (tokens)] -> strings [B]: words with one space between."""
-        if self.json:
-            return self._splitter.detokenize(ids)
-        pieces = tf.gather(tf.constant(self.vocab), ids)
-        texts = tf.strings.reduce_join(pieces, axis=-1, separator=" ")
-        return tf.strings.regex_replace(texts, " ##", "")
+        return self._splitter.detokenize(ids)

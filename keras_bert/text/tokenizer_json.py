@@ -98,7 +98,7 @@ class TokenizerJson:
         """Returns the parts of a step, which may be a sequence of steps."""
         values = self.values.get(step)
         if values and values.get("type") == "Sequence":
-            return [x for x in values[name]]
+            return list(values[name])
         return [values] if values else []
 
     def with_vocab(self, vocab: Sequence[str]) -> Self:
@@ -144,6 +144,12 @@ class TokenizerJson:
         """Whether the place of a token leaves out spaces around it."""
         processor = self.values.get("post_processor") or {}
         return bool(processor.get("trim_offsets"))
+
+    @property
+    def keeps_first_space(self) -> bool:
+        """Whether that of the first token, which may be added, is left in."""
+        processor = self.values.get("post_processor") or {}
+        return bool(processor.get("add_prefix_space", True))
 
     @property
     def adds_space(self) -> bool:

@@ -8,6 +8,8 @@ points, in hexadecimal.
 import functools
 import unicodedata
 
+NUM_CODES = 2**21  # more than there are code points
+
 # Letters after Unicode 14.
 LETTERS = """
     1c89-1c8a a7cb-a7cd a7da-a7dc 105c0-105f3 10d4a-10d65 10d6f-10d85

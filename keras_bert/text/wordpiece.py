@@ -24,7 +24,7 @@ class WordPieceSplitter(tf.Module):
 
     def __init__(self, tokenizer: TokenizerBase):
         super().__init__(name="word_piece_splitter")
-        self._settings = tokenizer.settings
+        self._settings, self._vocab = tokenizer.settings, tokenizer.vocab
         library = text_ops.tf_text or import_tokenizers()
         self.implementation = f"{library.__name__} {library.__version__}"
         # The op's own splitting always splits ideographs.
@@ -88,6 +88,12 @@ class WordPieceSplitter(tf.Module):
         self, texts: tf.Tensor, columns: Sequence[tf.RaggedTensor]
     ) -> TokensWithOffsets:
         return TokensWithOffsets(*columns)
+
+    def detokenize(self, ids: tf.RaggedTensor | tf.Tensor) -> tf.Tensor:
+        """Ids [B, (tokens)] -> strings [B]."""
+        pieces = tf.gather(tf.constant(self._vocab), ids)
+        texts = tf.strings.reduce_join(pieces, axis=-1, separator=" ")
+        return tf.strings.regex_replace(texts, " ##", "")
 
 
 def _locate(

@@ -10,11 +10,13 @@ import sys
 import numpy as np
 import pytest
 import tensorflow as tf
+from tokenizers import Tokenizer
 
 from keras_bert.checkpoints.load_tokenizer import load_tokenizer
 from keras_bert.errors import InputError
 from keras_bert.text.masking import MaskedLMMasker
 from keras_bert.text.packing import BertPreprocessor
+from keras_bert.text.piece_models import WordPiece
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.tokenizer_sources import read_tokenizer
 from keras_bert.text.without_tensorflow import ListPreprocessor, ListTokenizer
@@ -252,3 +254,36 @@ def test_a_sentencepiece_file_of_another_family(golden, tmp_path):
     (tmp_path / file.name).write_bytes(b"\x0a\x05abc")
     with pytest.raises(InputError, match="is not a tokenizer"):
         load_tokenizer(vocab_file=tmp_path / file.name)
+
+
+@pytest.mark.parametrize("of_words", [True, False])
+@pytest.mark.parametrize("of_offsets", [True, False])
+def test_a_space_before_a_text(golden, tmp_path, of_words, of_offsets):
+    """One flag adds it, another one tells where the first token begins."""
+    folder = golden[0] / "roberta"
+    values = json.loads((folder / "tokenizer.json").read_text())
+    values["pre_tokenizer"]["add_prefix_space"] = of_words
+    values["post_processor"]["add_prefix_space"] = of_offsets
+    shutil.copy(folder / "tokenizer_config.json", tmp_path)
+    (tmp_path / "tokenizer.json").write_text(json.dumps(values))
+    tokenizer = load_tokenizer(tmp_path, special_tokens_in_text=True)
+    library = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    texts = [" two words", "a b  c", "  x", "x \n y ", " ", "", " <mask> a"]
+    tokens = tokenizer.tokenize_with_offsets(texts)
+    places = (x.to_list() for x in (tokens.start_chars, tokens.end_chars))
+    for text, ids, *ends in zip(
+        texts, tokens.ids.to_list(), *places, strict=True
+    ):
+        expected = library.encode(text)
+        assert ids == expected.ids[1:-1]
+        assert [*zip(*ends, strict=True)] == expected.offsets[1:-1]
+
+
+def test_word_pieces():
+    pieces = {"[UNK]": 0, "ab": 1, "a": 2, "##b": 3, "##bc": 4, "x": 5}
+    words = tf.constant(["ab", "abc", "abbc", "xx", "xb", "\U0010ffffb", "aq"])
+    expected = [[1], [0], [1, 4], [0], [5, 3], [0], [0]]
+    assert WordPiece(pieces, 0, 4)(words).ids.to_list() == expected
+    del pieces["##b"], pieces["##bc"]
+    expected = [[1], [0], [0], [0], [0], [0], [0]]
+    assert WordPiece(pieces, 0, 4)(words).ids.to_list() == expected
