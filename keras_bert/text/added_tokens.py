@@ -190,7 +190,7 @@ class AddedTokens:
     ) -> tuple[tf.Tensor, ...]:
         """Returns where tokens start and end in their parts, and the parts."""
         texts = parts.values
-        if unit != "BYTE":  # invalid bytes are no character
+        if unit != "BYTE":  # invalid bytes are not characters
             texts = tf.strings.unicode_transcode(
                 texts, "UTF-8", "UTF-8", errors="ignore"
             )

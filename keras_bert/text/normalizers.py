@@ -19,8 +19,8 @@ from keras_bert.text.text_ops import change_where, find_sorted, num_bytes
 from keras_bert.text.unicode_data import NUM_CODES
 
 _PAGE = 256
-# Characters that are in a cluster with the one behind them. Others exist, but
-# need too many bytes to matter.
+# Characters that form a cluster with the next one. There are others, but their
+# clusters have too many bytes to matter.
 _PREPENDED = (*range(0x600, 0x606), 0x6DD, 0x70F)
 # A longer cluster is taken character by character.
 _MOST_BYTES = 5
@@ -246,7 +246,7 @@ class UnicodeForm(Normalizer):
         rows: tf.Tensor,
         changes: tf.Tensor,
     ) -> list[tf.Tensor]:
-        """Joins each starter with the marks behind it, one after the other.
+        """Joins each starter with the marks that follow it, one by one.
 
         A starter is a character of class 0.
         """

@@ -311,8 +311,8 @@ class Unigram:
     """The most probable pieces of a word, as in SentencePiece.
 
     Kudo 2018 (arXiv 1804.10959): the best sum of scores, by the algorithm of
-    Viterbi. A character that is no piece is unknown; unknown characters that
-    follow each other are one piece.
+    Viterbi. A character that is not a piece is unknown; unknown characters in
+    a row are one piece.
 
     Args:
         scores: The score of each piece, by its id.
@@ -327,7 +327,8 @@ class Unigram:
         unk_id: int,
     ):
         self._trie = _Trie(pieces)
-        # Of a pair of characters that is no piece, and of an unknown one.
+        # The last two: for characters that are not a piece, and for a single
+        # one that is unknown.
         self._scores = np.array([*scores, -np.inf, min(scores) - 10])
         self._unk_id = unk_id
 

@@ -29,7 +29,7 @@ from keras_bert.text.pre_tokenizers import (
     Words,
 )
 from keras_bert.text.text_ops import change_where, num_bytes
-from keras_bert.text.tokenizer_json import TokenizerJson
+from keras_bert.text.tokenizer_json import TokenizerJson, damage_named
 from keras_bert.text.tokenizer_settings import TokenizerSettings
 from keras_bert.text.vocab import TokenizerBase
 
@@ -50,8 +50,9 @@ class TextSplitter(tf.Module):
 
     def __init__(self, json: TokenizerJson, tokenizer: TokenizerBase):
         super().__init__(name="text_splitter")
-        self._normalizers = _normalizers(json, tokenizer.settings)
-        self._split = _pre_tokenizer(json)
+        with damage_named(json.file):
+            self._normalizers = _normalizers(json, tokenizer.settings)
+            self._split = _pre_tokenizer(json)
         self._pieces = _model(json, tokenizer)
         # A tuple: a list would be tracked, and stored in every SavedModel.
         self._bytes = tuple(_bytes_of(json, tokenizer))
@@ -263,10 +264,11 @@ def _model(json: TokenizerJson, tokenizer: TokenizerBase) -> KnownWords:
         )
     ids = {x: json.vocab[name] for name, x in names.items()}
     merges: dict[tuple[int, int], int] = {}
-    for merge in model["merges"]:
-        left, right = merge.split(" ") if isinstance(merge, str) else merge
-        pair = json.vocab[left], json.vocab[right]
-        merges.setdefault(pair, json.vocab[left + right])
+    with damage_named(json.file):
+        for merge in model["merges"]:
+            left, right = merge.split(" ") if isinstance(merge, str) else merge
+            pair = json.vocab[left], json.vocab[right]
+            merges.setdefault(pair, json.vocab[left + right])
     words = {
         bytes(map(names.__getitem__, x)): i
         for x, i in pieces.items()

@@ -81,9 +81,12 @@ class TokenizerJson:
                 self.vocab = {x: i for i, x in enumerate(pieces)}
                 if len(self.vocab) < len(pieces):
                     raise ValueError("two pieces are equal")
-                self.vocab[pieces[self.model["unk_id"]]]
+                if not isinstance(self.model["unk_id"], int):
+                    raise TypeError("unk_id is not a number")
+                pieces[self.model["unk_id"]]
+                sum(score for _, score in self.model["vocab"])
             elif self.model.get("type") == "BPE":
-                self.model["merges"][:0]
+                self.model["merges"][0]
             added = self.values.get("added_tokens") or ()
             self.added_tokens = [AddedToken.of(x) for x in added]
             truncation = self.values.get("truncation") or {}

@@ -17,7 +17,7 @@ _UNIGRAM = 1  # of a TrainerSpec
 
 
 def read_tokenizer(file: Path) -> TokenizerJson:
-    """Reads a `tokenizer.json`, or the files that stand in its place.
+    """Reads a `tokenizer.json`, or the files from which one is made.
 
     These are `sentencepiece.bpe.model` of XLM-RoBERTa, and `vocab.json` with
     `merges.txt` of RoBERTa.
@@ -70,6 +70,11 @@ def _of_sentencepiece(file: Path) -> dict[str, Any]:
 
 def _of_merges(file: Path) -> dict[str, Any]:
     vocab = json.loads(file.read_bytes())
+    if not file.with_name(_MERGES).is_file():
+        raise FileNotFoundError(
+            f"{file} has no {_MERGES} beside it; copy it there, or give the "
+            "tokenizer.json of the checkpoint."
+        )
     lines = file.with_name(_MERGES).read_text(encoding="utf-8").split("\n")
     merges = [x for x in lines if x and not x.startswith("#version")]
     names = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
@@ -135,5 +140,7 @@ def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
             yield key >> 3, varint()
             continue
         size = {1: 8, 5: 4}[kind] if kind != 2 else varint()
+        if place + size > len(message):
+            raise ValueError("the file ends too early")
         yield key >> 3, message[place : place + size]
         place += size

@@ -22,6 +22,7 @@ from keras_bert.text.tokenizer_sources import read_tokenizer
 from keras_bert.text.without_tensorflow import ListPreprocessor, ListTokenizer
 
 NAMES = ("roberta", "modernbert", "xlm_roberta", "mpnet")
+NO_RULES = {"type": "Precompiled", "precompiled_charsmap": "!!"}
 # Not in the golden texts: bytes that are not UTF-8, NUL, clusters of marks.
 ODD = [
     b"a\xffb \xc3",
@@ -199,6 +200,13 @@ def test_whole_words_are_masked_together(tokenizer):
             "merge",
         ),
         ("roberta", {"model.vocab": {"a": 0}}, "<s>"),
+        ("roberta", {"model.merges": []}, "is not a tokenizer"),
+        ("roberta", {"model.merges": ["one"]}, "is not a tokenizer"),
+        ("roberta", {"model.merges": [["qq", "zz"]]}, "is not a tokenizer"),
+        ("roberta", {"pre_tokenizer": "ByteLevel"}, "is not a tokenizer"),
+        ("xlm_roberta", {"model.unk_id": None}, "unk_id is not a number"),
+        ("xlm_roberta", {"model.vocab": [["a", "1"]]}, "is not a tokenizer"),
+        ("xlm_roberta", {"normalizer": NO_RULES}, "is not a tokenizer"),
     ],
 )
 def test_what_is_not_known_is_refused(golden, tmp_path, name, change, message):
@@ -251,7 +259,7 @@ def test_a_sentencepiece_file_of_another_family(golden, tmp_path):
     shutil.copy(file, tmp_path / "spiece.model")
     with pytest.raises(InputError, match="give the tokenizer.json"):
         load_tokenizer(vocab_file=tmp_path / "spiece.model")
-    (tmp_path / file.name).write_bytes(b"\x0a\x05abc")
+    (tmp_path / file.name).write_bytes(file.read_bytes()[:1000])
     with pytest.raises(InputError, match="is not a tokenizer"):
         load_tokenizer(vocab_file=tmp_path / file.name)
 
@@ -287,3 +295,9 @@ def test_word_pieces():
     del pieces["##b"], pieces["##bc"]
     expected = [[1], [0], [0], [0], [0], [0], [0]]
     assert WordPiece(pieces, 0, 4)(words).ids.to_list() == expected
+
+
+def test_vocab_json_without_merges(golden, tmp_path):
+    shutil.copy(golden[0] / "roberta/vocab.json", tmp_path)
+    with pytest.raises(FileNotFoundError, match="has no merges.txt beside it"):
+        load_tokenizer(vocab_file=tmp_path / "vocab.json")
