@@ -2,30 +2,23 @@
 
 import dataclasses
 import json
-import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
 from absl import logging
 
 from keras_bert.errors import InputError
+from keras_bert.families import FAMILIES
+from keras_bert.family_configs import translate_huggingface
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import read_json
 from keras_bert.settings import CheckedSettings, setting
 
-HIDDEN_ACTS = ("gelu", "gelu_erf", "linear", "relu", "tanh")
+HIDDEN_ACTS = ("gelu", "gelu_erf", "linear", "relu", "silu", "tanh")
 DIRECTIONALITIES = ("bidi", "left_to_right")
-# Hugging Face's name of an activation -> ours. Google's "gelu" is the tanh
-# form, and Hugging Face's "gelu" is the erf form.
-HUGGINGFACE_ACTS = {
-    "gelu": "gelu_erf",
-    "gelu_new": "gelu",
-    "gelu_pytorch_tanh": "gelu",
-    "linear": "linear",
-    "relu": "relu",
-    "tanh": "tanh",
-}
+POSITIONS = ("absolute", "relative", "rotary")
+# The parts of a network that can have biases.
+BIASES = "attention intermediate output norm head"
 
 _OF_TRAINING = (
     *("hidden_dropout_prob", "attention_probs_dropout_prob"),
@@ -35,23 +28,6 @@ _OF_TRAINING = (
 # Any of these keys tells that Hugging Face's library wrote a config. A file
 # named config.json may lack them.
 _HUGGINGFACE_KEYS = {"architectures", "model_type", "transformers_version"}
-# Other keys that transformers 2 to 5 and its users write. They change nothing
-# in the outputs of an encoder: they are about training, precision, heads,
-# generation, the tokenizer (the last two have readers of their own), or notes.
-_HARMLESS_KEYS = re.compile(
-    "_.*|pooler_.*|summary_.*|adapters|architectures|attn_implementation"
-    "|auto_map|classifier_dropout|chunk_size_feed_forward|custom_pipelines"
-    "|(torch_)?dtype|export_model_type|finetuning_task|gradient_checkpointing"
-    "|id2label|label2id|language|(model_)?max_(seq_)?length|model_type"
-    "|name(_or_path)?|num_(choices|labels)|output_.*|position_embedding_type"
-    "|problem_type|(use_)?return_dict.*|sbert_ce_.*|sentence_transformers"
-    "|task_specific_params|tie_.*|.*token(izer_class|_ids?)|torchscript"
-    "|transformers_version|use_(bfloat16|cache)|xla_device"
-    # Of generation.
-    "|bad_words_ids|(begin_)?suppress_tokens|do_sample|early_stopping|prefix"
-    "|min_length|num_(beam.*|return_sequences)|remove_invalid_values"
-    "|temperature|top_[kp]|typical_p|.*(ngram_size|_penalty)"
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,11 +53,39 @@ class BertConfig(CheckedSettings):
         hidden_dropout_prob: Dropout after embeddings and dense layers.
         attention_probs_dropout_prob: Dropout on the attention weights.
         max_position_embeddings: The longest sequence.
-        type_vocab_size: Number of segments; 2 in every released file.
+        type_vocab_size: Number of segments; 2 in every released file of BERT.
+            With 0, the network does not read segments.
         initializer_range: Standard deviation of the truncated normal.
         layer_norm_eps: Epsilon of the layer normalizations.
         directionality: "bidi", or "left_to_right" for a network in which a
             token attends only to itself and earlier tokens (paper, 5.1).
+        family: A row of `keras_bert.families.FAMILIES`, which tells what
+            transformers calls the network. The next fields shape it; a
+            config.json of the family sets them.
+        embedding_size: Width of the embeddings, E, if it is not H: a dense
+            layer projects them (ELECTRA, arXiv 2003.10555).
+        first_position: The row of the position embeddings for the first token.
+            The ids before it are those of padding (RoBERTa).
+        position_embedding_type: "absolute"; "relative", in which all layers
+            also add a number for the distance of two tokens to their attention
+            score (MPNet, arXiv 2004.09297); or "rotary" (arXiv 2104.09864),
+            with `rope_theta` as base and `rope_scaling_factor` by which all
+            rotations are slower.
+        local_attention: A token attends to half as many tokens on each side
+            as this number says, in all layers but every n-th, with n =
+            `global_attn_every_n_layers`, from the first on. These layers have
+            `local_rope_theta` as base. None for attention to all tokens.
+        gated_feed_forward: Whether a second dense layer multiplies the
+            activation of the feed-forward layer (arXiv 2002.05202).
+        norm_placement: "after" each part of a block and its residual, or
+            "before" it, with a last norm at the end.
+        biases: Which parts have biases, separated by spaces.
+        pooler_act: The activation of the pooler.
+        pooling: What the pooler reads: "cls" or the "mean" of all tokens.
+        masked_lm_act: The activation of the masked-LM head, if it is another
+            one than `hidden_act`.
+        prediction_head: Whether every output layer reads its vectors through
+            a dense layer, `pooler_act` and a norm (ModernBERT).
     """
 
     vocab_size: int
@@ -93,20 +97,51 @@ class BertConfig(CheckedSettings):
     hidden_dropout_prob: float = setting(0.1, minimum=0, below=1)
     attention_probs_dropout_prob: float = setting(0.1, minimum=0, below=1)
     max_position_embeddings: int = 512
-    type_vocab_size: int = 2
+    type_vocab_size: int = setting(2, minimum=0)
     initializer_range: float = setting(0.02, minimum=0)
     # Released checkpoints use epsilon 1e-12, not the Keras default.
     layer_norm_eps: float = setting(1e-12, minimum=0)
     directionality: str = setting("bidi", choices=DIRECTIONALITIES)
+    family: str = setting("bert", choices=tuple(FAMILIES))
+    embedding_size: int | None = None
+    first_position: int = setting(0, minimum=0)
+    position_embedding_type: str = setting("absolute", choices=POSITIONS)
+    rope_theta: float = 10_000.0
+    rope_scaling_factor: float = 1.0
+    local_attention: int | None = None
+    global_attn_every_n_layers: int = 3
+    local_rope_theta: float = 10_000.0
+    gated_feed_forward: bool = False
+    norm_placement: str = setting("after", choices=("after", "before"))
+    biases: str = BIASES
+    pooler_act: str = setting("tanh", choices=HIDDEN_ACTS)
+    pooling: str = setting("cls", choices=("cls", "mean"))
+    masked_lm_act: str | None = None
+    prediction_head: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if unknown := set(self.biases.split()) - set(BIASES.split()):
+            raise InputError(
+                f"biases has {min(unknown)!r}, but the parts of a network are "
+                f"{BIASES}; give some of these, separated by spaces."
+            )
         if self.hidden_size % self.num_attention_heads:
             raise InputError(
                 f"hidden_size {self.hidden_size} is not a multiple of "
                 f"num_attention_heads {self.num_attention_heads}; choose a "
                 "number of heads that divides the width."
             )
+
+    @property
+    def family_fields(self) -> dict[str, Any]:
+        """The fields from `family` on that are not those of BERT."""
+        names = [field.name for field in dataclasses.fields(self)]
+        return {
+            name: getattr(self, name)
+            for name in names[names.index("family") :]
+            if getattr(self, name) != getattr(type(self), name)
+        }
 
     def difference(self, other: Self) -> str:
         """Returns what makes another network's outputs differ, or ""."""
@@ -228,15 +263,18 @@ class BertConfig(CheckedSettings):
     def to_dict(self) -> dict[str, Any]:
         """Returns the values under the keys of the released files.
 
-        `layer_norm_eps` and `directionality` are not among these keys. They
-        are left out if they have the default, so that other tools can read
-        the file.
+        The fields from `layer_norm_eps` on are not among these keys. They are
+        left out if they have the default, so that other tools can read the
+        file.
         """
-        values = dataclasses.asdict(self)
+        names = [field.name for field in dataclasses.fields(self)]
+        values = {
+            name: getattr(self, name) for name in names[: names.index("family")]
+        }
         for name in ("layer_norm_eps", "directionality"):
             if values[name] == getattr(type(self), name):
                 del values[name]
-        return values
+        return values | self.family_fields
 
     def to_json(self) -> str:
         """Returns the text of a `bert_config.json`."""
@@ -249,52 +287,4 @@ def check_config(config: Any) -> None:
         raise InputError(
             f"The config is {str(config)!r:.80}, but must be a BertConfig; to "
             "read one from a file, write BertConfig.from_json(path)."
-        )
-
-
-def translate_huggingface(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Translates the values of a config.json.
-
-    Raises InputError if the network is not BERT's encoder.
-    """
-    check_is_bert(values)
-    hidden_act = values.get("hidden_act", "gelu")
-    positions = values.get("position_embedding_type") or "absolute"
-    if hidden_act not in [*HUGGINGFACE_ACTS] or positions != "absolute":
-        raise InputError(
-            f"hidden_act is {hidden_act!r} and position_embedding_type is "
-            f"{positions!r}, but the network built here has only absolute "
-            f"positions and {', '.join(HUGGINGFACE_ACTS)}."
-        )
-    for name in ("is_decoder", "add_cross_attention", "pruned_heads"):
-        if values.get(name):
-            raise InputError(
-                f"{name} is {values[name]}, but BERT is an encoder with the "
-                "same number of heads in every layer."
-            )
-    known = {field.name for field in dataclasses.fields(BertConfig)}
-    for name in sorted(values.keys() - known):
-        if values[name] and not _HARMLESS_KEYS.fullmatch(name):
-            raise InputError(
-                f"The model config has {name} {values[name]!r:.80}, which BERT "
-                "does not have; give a checkpoint of BERT, or remove it if the "
-                "outputs do not depend on it."
-            )
-    return {**values, "hidden_act": HUGGINGFACE_ACTS[hidden_act]}
-
-
-def check_is_bert(values: Mapping[str, Any]) -> None:
-    """Raises InputError if the values of a config.json are not BERT's.
-
-    Other families have similar keys and names of weights, and compute other
-    outputs. Without a model_type, the architecture tells the family.
-    """
-    named = values.get("model_type")
-    for architecture in values.get("architectures") or ():
-        if named is None and not re.match("(TF|Flax)?Bert", str(architecture)):
-            named = architecture
-    if named not in (None, "bert"):
-        raise InputError(
-            f"The model is of the family {named!r}, which computes other "
-            "outputs than 'bert'; give a checkpoint of BERT."
         )

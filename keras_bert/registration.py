@@ -25,7 +25,8 @@ _CLASSES = {
     "layers.dropout": "Dropout",
     "layers.embeddings": "BertEmbeddings",
     "layers.encoder_block": "EncoderBlock",
-    "layers.pooler": "Pooler",
+    "layers.pooler": "Pooler PredictionHead",
+    "layers.positions": "RelativePositions RotaryPositions",
     "layers.pretraining_heads": "MaskedLMHead NextSentenceHead",
     "layers.reshaping": (
         "FlattenTokens UnflattenTokens FoldChoices UnfoldChoices"

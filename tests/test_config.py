@@ -79,8 +79,8 @@ def test_the_file_name_decides_if_no_key_does(tmp_path, name, hidden_act):
         ),
         ({"vocab_size": 31, "hidden_act": "gelo"}, "hidden_act is 'gelo'"),
         (
-            {"vocab_size": 31, "model_type": "bert", "hidden_act": "silu"},
-            "hidden_act is 'silu' .* gelu_new",
+            {"vocab_size": 31, "model_type": "bert", "hidden_act": "mish"},
+            "hidden_act is 'mish' .* gelu_new",
         ),
         ({"vocab_size": "31"}, "vocab_size is '31', but must be a whole"),
         ({"vocab_size": 31, "hidden_dropout_prob": 1}, "below 1"),

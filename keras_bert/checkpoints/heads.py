@@ -10,7 +10,13 @@ from keras_bert.checkpoints.names import Arrays, StoredArray
 
 # All other parts are heads. A checkpoint may lack them or have more of them
 # than the model: each task has its own, and an encoder can have no pooler.
-_ENCODER = re.compile(r"(embeddings|layer_\d+)(/|$)")
+_ENCODER = re.compile(
+    r"(embeddings|layer_\d+|final_layer_norm|relative_positions)(/|$)"
+)
+
+
+# What output layers read; a model without it, or a checkpoint, is whole.
+POOLERS = {"pooler", "token_head"}
 
 
 class HeadNames(NamedTuple):

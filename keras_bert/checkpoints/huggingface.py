@@ -5,8 +5,14 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from keras_bert.checkpoints.family_names import (
+    PREFIXES,
+    from_bert_names,
+    to_bert_names,
+)
 from keras_bert.checkpoints.google import GOOGLE_NAMES
 from keras_bert.checkpoints.heads import (
+    POOLERS,
     heads_of,
     known_heads,
     stored_heads,
@@ -20,10 +26,12 @@ from keras_bert.checkpoints.names import (
     to_paths,
     weight_names,
 )
-from keras_bert.config import HUGGINGFACE_ACTS, BertConfig
+from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
+from keras_bert.family_configs import huggingface_values
 
-# The names of google-research/bert with dots, without the prefix "bert.".
+# The names of google-research/bert with dots, without the prefix "bert.", and
+# such names of what only other families have.
 _ENCODER = {
     path: name.removeprefix("bert/")
     .replace("/layer_", "/layer/")
@@ -32,6 +40,15 @@ _ENCODER = {
 } | {
     "masked_lm/output_bias": "cls.predictions.bias",
     "next_sentence/dense": "cls.seq_relationship",
+    "embeddings/projection": "embeddings_project",
+    "layer_{i}/gate": "encoder.layer.{i}.gate.dense",
+    "final_layer_norm": "final_norm",
+    "relative_positions/distance_embeddings": "encoder.relative_attention_bias",
+    "pooler/layer_norm": "pooler.LayerNorm",
+    "token_head/dense": "token_head.dense",
+    "token_head/layer_norm": "token_head.LayerNorm",
+    "replaced_tokens/dense": "replaced_tokens.dense",
+    "replaced_tokens/output": "replaced_tokens.output",
 }
 # Constants.
 _BUFFERS = {"embeddings.position_ids", "embeddings.token_type_ids"}
@@ -52,6 +69,7 @@ _ARCHITECTURES = {
     (): "BertModel",
     ("masked_lm", "next_sentence"): "BertForPreTraining",
     ("masked_lm",): "BertForMaskedLM",
+    ("replaced_tokens",): "BertForPreTraining",
     ("next_sentence",): "BertForNextSentencePrediction",
 }
 # What a `classifier` classifies if config.json does not say it: whole texts.
@@ -67,14 +85,16 @@ def from_huggingface(
     stored: Mapping[str, StoredArray],
     source: str,
     *,
+    family: str = "bert",
     architectures: Collection[str] = (),
 ) -> Arrays:
-    """Renames the tensors of any BERT model that transformers saved.
+    """Renames the tensors of any model of a family that transformers saved.
 
     Args:
         stored: The tensors by their names.
         source: The file, for messages.
-        architectures: The entry of config.json, which tells what a
+        family: A row of `keras_bert.families.FAMILIES`.
+        architectures: The class of BERT with the same head, which tells what a
             `classifier` is. By default it classifies whole texts.
 
     Raises:
@@ -82,6 +102,7 @@ def from_huggingface(
             for one weight.
     """
     plain = _without_prefixes(stored, source)
+    plain = to_bert_names(plain, family, architectures)
     for name, original in _COPIES.items():
         copy = plain.get(name)
         # transformers saves one of the two if they are the same.
@@ -108,7 +129,10 @@ def _without_prefixes(stored: Mapping[str, StoredArray], source: str) -> Arrays:
     plain: Arrays = {}
     full_names: dict[str, str] = {}
     for full_name, array in stored.items():
-        name = full_name.removeprefix(prefix).removeprefix("bert.")
+        name = full_name.removeprefix(prefix)
+        name = name.removeprefix(
+            max(filter(name.startswith, PREFIXES), default="")
+        )
         # Files from before 2020 name the weights of LayerNorm as TF1 does.
         name = re.sub(r"LayerNorm\.gamma$", "LayerNorm.weight", name)
         name = re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", name)
@@ -118,7 +142,11 @@ def _without_prefixes(stored: Mapping[str, StoredArray], source: str) -> Arrays:
                 f"{source} has {full_name} and {twin}, which are the same "
                 "weight, with different values; remove one of them."
             )
-    return {x: array for x, array in plain.items() if x not in _BUFFERS}
+    return {
+        x: array
+        for x, array in plain.items()
+        if x not in _BUFFERS and not x.endswith("inv_freq")
+    }
 
 
 def has_untied_decoder(paths: Iterable[str]) -> bool:
@@ -126,13 +154,15 @@ def has_untied_decoder(paths: Iterable[str]) -> bool:
     return not {UNTIED_DECODER, UNTIED_BIAS}.isdisjoint(paths)
 
 
-def to_huggingface(arrays: Mapping[str, StoredArray]) -> tuple[Arrays, str]:
+def to_huggingface(
+    arrays: Mapping[str, StoredArray], family: str = "bert"
+) -> tuple[Arrays, str]:
     """Renames our weights; returns them and the name of the architecture.
 
     Raises InputError if transformers has no model with these heads.
     """
     arrays = without_left_out(arrays)
-    heads = tuple(sorted(heads_of(arrays) - {"pooler"}))
+    heads = tuple(sorted(heads_of(arrays) - POOLERS))
     tasks = {(head.path,): head for head in known_heads() if head.huggingface}
     if heads in _ARCHITECTURES:
         architecture, outputs = _ARCHITECTURES[heads], {}
@@ -147,11 +177,7 @@ def to_huggingface(arrays: Mapping[str, StoredArray]) -> tuple[Arrays, str]:
             f"transformers has no BERT with the heads {', '.join(heads)}."
         )
     stored = to_names(arrays, _table(outputs))
-    of_encoder = ("embeddings.", "encoder.", "pooler.")
-    return {
-        f"bert.{name}" if heads and name.startswith(of_encoder) else name: array
-        for name, array in stored.items()
-    }, architecture
+    return from_bert_names(stored, family, architecture)
 
 
 def to_huggingface_config(
@@ -167,23 +193,17 @@ def to_huggingface_config(
     Raises:
         InputError: If transformers cannot build the network.
     """
-    values = dataclasses.asdict(config)
-    if values.pop("directionality") != "bidi":
+    if config.directionality != "bidi":
         raise InputError(
             "A left-to-right BERT has no counterpart in transformers; keep "
             "it in another format."
         )
-    # "gelu" has two names in transformers; the first one is the usual one.
-    acts = {ours: name for name, ours in reversed(HUGGINGFACE_ACTS.items())}
+    values = huggingface_values(dataclasses.asdict(config))
     if labels:
         values["id2label"] = {str(i): name for i, name in enumerate(labels)}
         values["label2id"] = {name: i for i, name in enumerate(labels)}
     return values | {
         "architectures": [architecture],
-        "hidden_act": acts[config.hidden_act],
-        "model_type": "bert",
-        "pad_token_id": 0,
-        "position_embedding_type": "absolute",
         "torch_dtype": "float32",
     }
 

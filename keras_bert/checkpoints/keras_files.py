@@ -94,6 +94,7 @@ def _config(values: Any, source: str) -> BertConfig:
                 "left_to_right" if block["left_to_right"] else "bidi"
             ),
             **{name: table[name] for name in _OF_TABLE},
+            **dict(table.get("family_fields") or {}),
         )
         for table in tables.values()
         for block in blocks.values()

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 from absl import logging
 
 from keras_bert.checkpoints.checkpoint import Checkpoint
-from keras_bert.checkpoints.heads import heads_of, is_left_out, without_heads
+from keras_bert.checkpoints.heads import (
+    POOLERS,
+    heads_of,
+    is_left_out,
+    without_heads,
+)
 from keras_bert.checkpoints.huggingface import has_untied_decoder
 from keras_bert.checkpoints.keras_files import config_of_network
 from keras_bert.errors import InputError
@@ -105,7 +110,7 @@ def _load(
     checkpoint = Checkpoint.of(checkpoint)
     file, arrays = checkpoint.file, checkpoint.arrays
     if new_head:
-        arrays = without_heads(arrays, heads_of(arrays) - {"pooler"})
+        arrays = without_heads(arrays, heads_of(arrays) - POOLERS)
     weights = weights_by_path(model)
     if has_untied_decoder(arrays) and "masked_lm" in heads_of(weights):
         raise InputError(
@@ -132,7 +137,7 @@ def _load(
     )
     for path in loaded:
         if tuple(weights[path].shape) != arrays[path].shape:
-            is_output = heads_of([path]) - {"pooler"}
+            is_output = heads_of([path]) - POOLERS
             raise InputError(
                 f"{file} has {path} of shape {arrays[path].shape}, the model "
                 f"of {tuple(weights[path].shape)}; "

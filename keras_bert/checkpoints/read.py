@@ -18,8 +18,12 @@ from keras_bert.checkpoints.huggingface import from_huggingface, is_huggingface
 from keras_bert.checkpoints.keras_files import read_keras
 from keras_bert.checkpoints.names import Arrays, StoredArray
 from keras_bert.checkpoints.quantized import SCALES, dequantize
-from keras_bert.config import translate_huggingface
 from keras_bert.errors import InputError
+from keras_bert.family_configs import (
+    as_of_bert,
+    family_of,
+    translate_huggingface,
+)
 from keras_bert.io.safetensors_file import write_arrays
 from keras_bert.io.whole_files import full_disk_named, read_json
 
@@ -42,9 +46,14 @@ def read_file(file: Path) -> Arrays:
     if not is_huggingface(stored):
         return stored
     values = read_json(file.parent / "config.json", is_needed=False)
-    translate_huggingface(values)  # says it if BERT is another network
-    architectures = values.get("architectures") or ()
-    return from_huggingface(stored, str(file), architectures=architectures)
+    translate_huggingface(values)  # says it if the network is another one
+    architectures = map(str, values.get("architectures") or ())
+    return from_huggingface(
+        stored,
+        str(file),
+        family=family_of(values),
+        architectures=[as_of_bert(x) for x in architectures],
+    )
 
 
 def is_huggingface_file(file: Path) -> bool:

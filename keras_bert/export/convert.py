@@ -8,7 +8,7 @@ from absl import logging
 
 from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.google import to_google
-from keras_bert.checkpoints.heads import heads_of, without_heads
+from keras_bert.checkpoints.heads import POOLERS, heads_of, without_heads
 from keras_bert.checkpoints.huggingface import (
     to_huggingface,
     to_huggingface_config,
@@ -110,11 +110,12 @@ def convert_checkpoint(
     is_ours = to in ("keras", *_BITS)
     labels, more = ((), {}) if is_ours else _task_beside(source, config)
     if is_embedder or to == "huggingface":
-        arrays, architecture = to_huggingface(arrays)
-        if not labels and "classifier.bias" in arrays:
-            # transformers derives the number of outputs from the names.
-            (num_labels,) = arrays["classifier.bias"].shape
-            labels = [f"LABEL_{i}" for i in range(num_labels)]
+        arrays, architecture = to_huggingface(arrays, config.family)
+        # transformers derives the number of outputs from the names.
+        for name in ("classifier.bias", "classifier.out_proj.bias"):
+            if not labels and name in arrays:
+                (num_labels,) = arrays[name].shape
+                labels = [f"LABEL_{i}" for i in range(num_labels)]
         values = to_huggingface_config(config, architecture, labels) | more
         texts["config.json"] = whole_files.to_json(values)
     else:
@@ -147,7 +148,7 @@ def _without_modules(
 ) -> tuple[dict[str, StoredArray], dict[str, StoredArray]]:
     """Returns the network of a text's vector, and the layers behind it."""
     dense = {p: a for p, a in arrays.items() if p.startswith("dense_")}
-    left_out = heads_of(arrays.keys() - dense.keys()) - {"pooler"}
+    left_out = heads_of(arrays.keys() - dense.keys()) - POOLERS
     if left_out:
         logging.warning(
             "sentence-transformers has no place for %s; they are left out.",
@@ -207,7 +208,15 @@ def _task_beside(checkpoint: Checkpoint, config: BertConfig) -> Any:
 
 
 def _warn_if_google_lacks(config: BertConfig) -> None:
-    """Warns of values for which google-research/bert has no code."""
+    """Warns of values for which google-research/bert has no code.
+
+    Raises InputError if the network is of another family.
+    """
+    if config.family_fields:
+        raise InputError(
+            "google-research/bert has no code for a network with "
+            f"{', '.join(config.family_fields)}; convert to another format."
+        )
     for name in ("directionality", "layer_norm_eps"):
         value = getattr(config, name)
         if value != getattr(BertConfig, name):

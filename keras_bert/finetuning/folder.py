@@ -10,9 +10,10 @@ import keras
 from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.load import load_whole
 from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
-from keras_bert.config import BertConfig, check_is_bert
+from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.export.model_card import finetuned_card, write_card
+from keras_bert.family_configs import family_of
 from keras_bert.io.whole_files import read_json, to_json
 from keras_bert.kinds.fields import is_list
 from keras_bert.kinds.hub_config import HubConfig
@@ -124,7 +125,7 @@ def finetuned_checkpoint(path: str | Path | Checkpoint | None) -> Checkpoint:
     if has_spec(checkpoint):
         return checkpoint
     config = HubConfig.of(checkpoint)
-    check_is_bert(config.values)
+    family_of(config.values)  # says it if it is none that is known
     raise InputError(
         f"{checkpoint.folder} has no task.json, and its config.json names the "
         f"architecture {config.architecture!r}, so it is not a fine-tuned "

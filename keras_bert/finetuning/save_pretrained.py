@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import keras
 import numpy as np
 
-from keras_bert.checkpoints.heads import CRF, heads_of, without_heads
+from keras_bert.checkpoints.heads import CRF, POOLERS, heads_of, without_heads
 from keras_bert.checkpoints.keras_files import arrays_of, config_of_network
 from keras_bert.checkpoints.resize.checkpoint import write_checkpoint
 from keras_bert.config import BertConfig
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from keras_bert.kinds.kind import Kind
 
 # Parts of a network that do not say which kind of task it is for.
-_NO_KIND = {"pooler", "masked_lm", "next_sentence", CRF.path}
+_NO_KIND = POOLERS | {"masked_lm", "next_sentence", CRF.path}
 # The rounding of bfloat16; another network differs by more.
 _TOLERANCE = 0.05
 

@@ -10,6 +10,7 @@ from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.heads import HeadNames
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
+from keras_bert.family_configs import as_of_bert
 
 # The architecture of a folder with the modules of sentence-transformers.
 SENTENCE_TRANSFORMER = "SentenceTransformer"
@@ -26,8 +27,8 @@ class HubConfig:
 
     Attributes:
         checkpoint: The checkpoint beside which it is.
-        architecture: The class of the model in PyTorch; "" if the config names
-            none.
+        architecture: The class of BERT with the model's head, whatever its
+            family; "" if the config names none.
     """
 
     checkpoint: Checkpoint
@@ -40,7 +41,7 @@ class HubConfig:
             return cls(checkpoint, SENTENCE_TRANSFORMER)
         names = checkpoint.hub_config.get("architectures")
         name = str(names[0]) if isinstance(names, list) and names else ""
-        return cls(checkpoint, name.removeprefix("TF").removeprefix("Flax"))
+        return cls(checkpoint, as_of_bert(name))
 
     @property
     def folder(self) -> Path:

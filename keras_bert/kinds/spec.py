@@ -177,7 +177,7 @@ def build_kind(
     kind = get_kind(spec.kind)(spec, tokenizer)
     has_pairs = len(spec.text_fields) == max(kind.num_text_fields) == 2
     segment = tokenizer.settings.second_segment
-    if has_pairs and segment >= bert_config.type_vocab_size:
+    if has_pairs and segment >= bert_config.type_vocab_size > 0:
         raise InputError(
             f"The second text of a pair has the segment {segment}, but the "
             f"network has a type_vocab_size of {bert_config.type_vocab_size}; "

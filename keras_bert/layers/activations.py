@@ -21,6 +21,7 @@ def get_activation(hidden_act: str) -> Callable:
         "gelu_erf": gelu_erf,
         "linear": keras.activations.linear,
         "relu": keras.activations.relu,
+        "silu": keras.activations.silu,
         "tanh": keras.activations.tanh,
     }
     if hidden_act not in activations:

@@ -32,7 +32,9 @@ class _Dense(keras.layers.Dense):
             x = ops.matmul(inputs, self._kernel) + x
         else:
             x = ops.matmul(inputs, self.kernel)
-        if self.compute_dtype == self.variable_dtype:
+        if self.bias is None:
+            pass
+        elif self.compute_dtype == self.variable_dtype:
             x = ops.add(x, self.bias)  # bias_add
         else:
             x = x + self.bias[None]
@@ -57,6 +59,7 @@ def build_dense(
     input_size: int,
     units: int,
     activation: Callable | str | None = None,
+    use_bias: bool = True,
 ) -> keras.layers.Dense:
     """Returns a part of a layer: [T, input_size] -> [T, units].
 
@@ -67,6 +70,7 @@ def build_dense(
     layer = _Dense(
         units,
         activation=activation,
+        use_bias=use_bias,
         kernel_initializer=keras.initializers.TruncatedNormal(
             stddev=parent.initializer_range
         ),
@@ -79,11 +83,12 @@ def build_dense(
 
 
 def build_layer_norm(
-    parent: keras.layers.Layer, name: str, size: int
+    parent: keras.layers.Layer, name: str, size: int, use_bias: bool = True
 ) -> keras.layers.LayerNormalization:
     """Returns a part of a layer that has a `layer_norm_eps`: [..., size]."""
     layer = keras.layers.LayerNormalization(
         epsilon=parent.layer_norm_eps,
+        center=use_bias,
         dtype=parent.dtype_policy,
         trainable=parent.trainable,
         name=name,

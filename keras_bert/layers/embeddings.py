@@ -1,12 +1,13 @@
 """The embeddings: words, positions and segments."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import keras
 from keras import ops
 
 from keras_bert.layers.backend import known_values
-from keras_bert.layers.dense import build_layer_norm
+from keras_bert.layers.dense import build_dense, build_layer_norm
 from keras_bert.layers.dropout import Dropout
 
 
@@ -19,6 +20,15 @@ class BertEmbeddings(keras.layers.Layer):
     [B, S, H] and the word embeddings [V, H]. The latter are an output because
     the masked-LM head is tied to them (paper, 3.1): a tie within the graph
     survives saving and loading.
+
+    With 0 segments or without `has_positions`, there are no embeddings of
+    these. With an
+    `embedding_size` E, all tables are E wide, and a dense layer follows. With a
+    `first_position` above 0, positions count only tokens whose id is not
+    `first_position - 1`, which is the id of padding, as in RoBERTa.
+
+    `family_fields` are kept for `config_of_network`: what the network's
+    `BertConfig` has that BERT's does not.
 
     Example:
         >>> layer = keras_bert.layers.BertEmbeddings(31, hidden_size=12)
@@ -37,9 +47,19 @@ class BertEmbeddings(keras.layers.Layer):
         dropout_rate: float = 0.1,
         initializer_range: float = 0.02,
         layer_norm_eps: float = 1e-12,
+        embedding_size: int | None = None,
+        first_position: int = 0,
+        has_positions: bool = True,
+        norm_bias: bool = True,
+        family_fields: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
+        self.embedding_size = embedding_size
+        self.first_position = first_position
+        self.has_positions = has_positions
+        self.norm_bias = norm_bias
+        self.family_fields = family_fields
         self.vocab_size = vocab_size
         self.hidden_size = hidden_size
         self.max_position_embeddings = max_position_embeddings
@@ -59,18 +79,28 @@ class BertEmbeddings(keras.layers.Layer):
         self.word_embeddings = self._add_table(
             "word_embeddings", self.vocab_size
         )
-        self.position_embeddings = self._add_table(
-            "position_embeddings", self.max_position_embeddings
+        if self.has_positions:
+            self.position_embeddings = self._add_table(
+                "position_embeddings",
+                self.first_position + self.max_position_embeddings,
+            )
+        if self.type_vocab_size:
+            self.segment_embeddings = self._add_table(
+                "segment_embeddings", self.type_vocab_size
+            )
+        size = self.embedding_size or self.hidden_size
+        self.layer_norm = build_layer_norm(
+            self, "layer_norm", size, self.norm_bias
         )
-        self.segment_embeddings = self._add_table(
-            "segment_embeddings", self.type_vocab_size
-        )
-        self.layer_norm = build_layer_norm(self, "layer_norm", self.hidden_size)
+        if self.embedding_size:
+            self.projection = build_dense(
+                self, "projection", size, self.hidden_size
+            )
 
     def _add_table(self, name: str, num_rows: Any) -> Any:
         return self.add_weight(
             name=name,
-            shape=(num_rows, self.hidden_size),
+            shape=(num_rows, self.embedding_size or self.hidden_size),
             initializer=keras.initializers.TruncatedNormal(
                 stddev=self.initializer_range
             ),
@@ -82,28 +112,38 @@ class BertEmbeddings(keras.layers.Layer):
     def call(
         self, input_ids: Any, segment_ids: Any, position_ids: Any = None
     ) -> Any:
-        length = input_ids.shape[1]
-        if (
-            position_ids is None
-            and (length or 0) > self.max_position_embeddings
-        ):
+        length, most = input_ids.shape[1], self.max_position_embeddings
+        if position_ids is None and (length or 0) > most:
             raise ValueError(
                 f"A sequence of {length} tokens was given, but the network has "
-                f"{self.max_position_embeddings} positions; give shorter ones."
+                f"{most} positions; give shorter ones."
             )
-        word_embeddings = ops.convert_to_tensor(self.word_embeddings)  # [V, H]
-        x = _rows(word_embeddings, input_ids, "input_ids")  # [B, S, H]
-        x += _rows(self.segment_embeddings, segment_ids, "segment_ids")
-        if position_ids is None:
-            x += self.position_embeddings[: ops.shape(input_ids)[1]]
-        else:
-            x += ops.take(
-                ops.convert_to_tensor(self.position_embeddings),
-                position_ids,
-                axis=0,
-            )
+        word_embeddings = ops.convert_to_tensor(self.word_embeddings)  # [V, E]
+        x = _rows(word_embeddings, input_ids, "input_ids")  # [B, S, E]
+        if self.type_vocab_size:
+            x += _rows(self.segment_embeddings, segment_ids, "segment_ids")
+        if self.has_positions:
+            x += self._positions(input_ids, position_ids)
         x = self.dropout(self.layer_norm(ops.cast(x, self.compute_dtype)))
+        if self.embedding_size:
+            x = ops.reshape(x, (-1, self.embedding_size))
+            x = self.projection(x)
+            shape = (-1, ops.shape(input_ids)[1], self.hidden_size)
+            x = ops.reshape(x, shape)
         return x, word_embeddings
+
+    def _positions(self, input_ids: Any, position_ids: Any) -> Any:
+        """Returns position embeddings [S, E] or [B, S, E]."""
+        if position_ids is None and not self.first_position:
+            return self.position_embeddings[: ops.shape(input_ids)[1]]
+        if position_ids is None:
+            is_token = ops.cast(input_ids != self.first_position - 1, "int32")
+            rows = ops.cumsum(is_token, axis=1) * is_token
+            rows += self.first_position - 1
+        else:
+            rows = position_ids + self.first_position
+        table = ops.convert_to_tensor(self.position_embeddings)
+        return ops.take(table, rows, axis=0)
 
     def compute_output_spec(
         self, input_ids: Any, segment_ids: Any, position_ids: Any = None
@@ -113,7 +153,8 @@ class BertEmbeddings(keras.layers.Layer):
                 (*input_ids.shape, self.hidden_size), self.compute_dtype
             ),
             keras.KerasTensor(
-                (self.vocab_size, self.hidden_size), self.variable_dtype
+                (self.vocab_size, self.embedding_size or self.hidden_size),
+                self.variable_dtype,
             ),
         )
 

@@ -1,5 +1,6 @@
 """One layer of the Transformer encoder."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import keras
@@ -15,8 +16,13 @@ class EncoderBlock(keras.layers.Layer):
     """Self-attention and feed-forward, each with a residual and a norm.
 
     Takes x [T, H] and `input_mask` [B, S] with T = B * S; returns [T, H].
-    `activation` is a name in `bert_config.json`. For `left_to_right` and
-    `packed` see `SelfAttention`.
+    `activation` is a name in `bert_config.json`. For `left_to_right`, `packed`
+    and positions, a third input, see `SelfAttention`.
+
+    With `gated`, a second dense layer multiplies the activation of the first
+    (arXiv 2002.05202). The norms are "after" each part and its residual,
+    "before" each part, or only "before_output", the feed-forward part.
+    `biases` names the parts that have biases.
 
     Example:
         >>> layer = keras_bert.layers.EncoderBlock(
@@ -36,6 +42,10 @@ class EncoderBlock(keras.layers.Layer):
         left_to_right: bool = False,
         initializer_range: float = 0.02,
         layer_norm_eps: float = 1e-12,
+        gated: bool = False,
+        norms: str = "after",
+        biases: str = "attention intermediate output norm",
+        attention_options: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
@@ -47,47 +57,84 @@ class EncoderBlock(keras.layers.Layer):
         self.left_to_right = left_to_right
         self.initializer_range = initializer_range
         self.layer_norm_eps = layer_norm_eps
+        self.gated = gated
+        self.norms = norms
+        self.biases = biases
+        self.attention_options = attention_options
 
-    def build(self, x_shape: Any, input_mask_shape: Any) -> None:
-        hidden_size = x_shape[-1]
+    def build(
+        self, x_shape: Any, input_mask_shape: Any, positions_shape: Any = None
+    ) -> None:
+        size, biases = x_shape[-1], self.biases.split()
         self.attention = SelfAttention(
             num_heads=self.num_heads,
             dropout_rate=self.attention_dropout_rate,
             left_to_right=self.left_to_right,
             initializer_range=self.initializer_range,
+            use_bias="attention" in biases,
             dtype=self.dtype_policy,
             trainable=self.trainable,
             name="attention",
+            **(self.attention_options or {}),
         )
         self.attention.build(x_shape, input_mask_shape)
         self.attention_dropout = self._dropout("attention_dropout")
-        self.attention_layer_norm = build_layer_norm(
-            self, "attention_layer_norm", hidden_size
-        )
-        self.intermediate = build_dense(
-            self,
-            "intermediate",
-            hidden_size,
-            self.intermediate_size,
-            get_activation(self.activation),
-        )
+        has_bias = "norm" in biases
+        if self.norms != "before_output":
+            self.attention_layer_norm = build_layer_norm(
+                self, "attention_layer_norm", size, has_bias
+            )
+        for name in ("intermediate", "gate")[: 1 + self.gated]:
+            activation = self.activation if name == "intermediate" else "linear"
+            layer = build_dense(
+                self,
+                name,
+                size,
+                self.intermediate_size,
+                get_activation(activation),
+                use_bias="intermediate" in biases,
+            )
+            setattr(self, name, layer)
         self.output_dense = build_dense(
-            self, "output", self.intermediate_size, hidden_size
+            self,
+            "output",
+            self.intermediate_size,
+            size,
+            use_bias="output" in biases,
         )
         self.output_dropout = self._dropout("output_dropout")
         self.output_layer_norm = build_layer_norm(
-            self, "output_layer_norm", hidden_size
+            self, "output_layer_norm", size, has_bias
         )
 
-    def call(self, x: Any, input_mask: Any, packed: bool = False) -> Any:
-        attended = self.attention(x, input_mask, packed=packed)
-        attended = self.attention_dropout(attended)
-        x = self.attention_layer_norm(x + attended)  # [T, H]
-        hidden = self.output_dense(self.intermediate(x))  # [T, F] -> [T, H]
-        return self.output_layer_norm(x + self.output_dropout(hidden))
+    def call(
+        self,
+        x: Any,
+        input_mask: Any,
+        positions: Any = None,
+        packed: bool = False,
+    ) -> Any:
+        is_after = self.norms == "after"
+        source = x
+        if self.norms == "before":
+            source = self.attention_layer_norm(x)
+        attended = self.attention(source, input_mask, positions, packed=packed)
+        x = x + self.attention_dropout(attended)  # [T, H]
+        if is_after:
+            x = self.attention_layer_norm(x)
+        source = x if is_after else self.output_layer_norm(x)
+        hidden = self.intermediate(source)  # [T, F]
+        if self.gated:
+            hidden = hidden * self.gate(source)
+        x = x + self.output_dropout(self.output_dense(hidden))  # [T, H]
+        return self.output_layer_norm(x) if is_after else x
 
     def compute_output_spec(
-        self, x: Any, input_mask: Any, packed: bool = False
+        self,
+        x: Any,
+        input_mask: Any,
+        positions: Any = None,
+        packed: bool = False,
     ) -> Any:
         return keras.KerasTensor(x.shape, self.compute_dtype)
 

@@ -5,8 +5,51 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_bert.layers.dense import build_dense
+from keras_bert.layers.activations import get_activation
+from keras_bert.layers.dense import build_dense, build_layer_norm
 from keras_bert.layers.reshaping import tokens_at
+from keras_bert.layers.sequences import SequencePooling
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class PredictionHead(keras.layers.Layer):
+    """A dense layer, an activation and a norm: [..., H] -> [..., H].
+
+    ModernBERT has it before every output layer of tokens; `Pooler` is the one
+    before those of texts.
+
+    Example:
+        >>> from keras_bert.layers.pooler import PredictionHead
+        >>> PredictionHead()(np.ones([2, 5, 12])).shape
+        TensorShape([2, 5, 12])
+    """
+
+    def __init__(
+        self,
+        activation: str = "gelu_erf",
+        initializer_range: float = 0.02,
+        layer_norm_eps: float = 1e-5,
+        biases: str = "",
+        **kwargs: Any,
+    ):
+        super().__init__(**kwargs)
+        self.activation = activation
+        self.initializer_range = initializer_range
+        self.layer_norm_eps = layer_norm_eps
+        self.biases = biases
+
+    def build(self, x_shape: Any) -> None:
+        size, biases = x_shape[-1], self.biases.split()
+        activation = get_activation(self.activation)
+        self.dense = build_dense(
+            self, "dense", size, size, activation, use_bias="head" in biases
+        )
+        self.layer_norm = build_layer_norm(
+            self, "layer_norm", size, "norm" in biases
+        )
+
+    def call(self, x: Any) -> Any:
+        return self.layer_norm(self.dense(x))
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -15,7 +58,8 @@ class Pooler(keras.layers.Layer):
 
     Takes x [B, S, H] and `input_mask` [B, S]. With `left_to_right`, it reads
     the last token of the mask: the only one that has attended to all tokens
-    (Radford et al. 2018, GPT).
+    (Radford et al. 2018, GPT). With the pooling "mean", it reads the mean of
+    all tokens. `layer_norm_eps` adds a norm (ModernBERT).
 
     If rows hold several sequences, which `input_mask` numbers from 1, pass
     their `cls_positions`, int [B, K], as the third input. The output is then
@@ -31,11 +75,19 @@ class Pooler(keras.layers.Layer):
         self,
         left_to_right: bool = False,
         initializer_range: float = 0.02,
+        activation: str = "tanh",
+        pooling: str = "cls",
+        layer_norm_eps: float | None = None,
+        biases: str = "head norm",
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
         self.left_to_right = left_to_right
         self.initializer_range = initializer_range
+        self.activation = activation
+        self.pooling = pooling
+        self.layer_norm_eps = layer_norm_eps
+        self.biases = biases
 
     def build(
         self,
@@ -43,21 +95,39 @@ class Pooler(keras.layers.Layer):
         input_mask_shape: Any,
         cls_positions_shape: Any = None,
     ) -> None:
+        size, biases = x_shape[-1], self.biases.split()
+        activation = get_activation(self.activation)
         self.dense = build_dense(
-            self, "dense", x_shape[-1], x_shape[-1], "tanh"
+            self, "dense", size, size, activation, use_bias="head" in biases
         )
+        if self.layer_norm_eps:
+            self.layer_norm = build_layer_norm(
+                self, "layer_norm", size, "norm" in biases
+            )
 
     def call(self, x: Any, input_mask: Any, cls_positions: Any = None) -> Any:
-        is_packed = cls_positions is not None
-        if not is_packed and not self.left_to_right:
-            return self.dense(x[:, 0])  # [B, H]
-        num_sequences = ops.shape(cls_positions)[1] if is_packed else 1
-        if self.left_to_right:
-            cls_positions = _last_positions(input_mask, num_sequences)
-        pooled = self.dense(tokens_at(cls_positions, x))  # [B*K, H]
-        if is_packed:
-            pooled = ops.reshape(pooled, (-1, num_sequences, x.shape[-1]))
+        pooled = self.dense(self._pool(x, input_mask, cls_positions))
+        if self.layer_norm_eps:
+            pooled = self.layer_norm(pooled)
+        if cls_positions is not None:
+            sequences = ops.shape(cls_positions)[1]
+            pooled = ops.reshape(pooled, (-1, sequences, x.shape[-1]))
         return pooled
+
+    def _pool(self, x: Any, input_mask: Any, cls_positions: Any) -> Any:
+        """Returns what the dense layer reads, [B, H] or [B*K, H]."""
+        is_packed = cls_positions is not None
+        if self.pooling == "mean":
+            pooling = SequencePooling("mean", dtype=self.dtype_policy)
+            vectors = pooling(x, input_mask, cls_positions)
+            vectors = ops.cast(vectors, self.compute_dtype)
+            return ops.reshape(vectors, (-1, x.shape[-1]))
+        if not is_packed and not self.left_to_right:
+            return x[:, 0]
+        if self.left_to_right:
+            num_sequences = ops.shape(cls_positions)[1] if is_packed else 1
+            cls_positions = _last_positions(input_mask, num_sequences)
+        return tokens_at(cls_positions, x)
 
     def compute_output_spec(
         self, x: Any, input_mask: Any, cls_positions: Any = None

@@ -15,7 +15,7 @@ class MaskedLMHead(keras.layers.Layer):
     """Logits of the vocabulary at the masked positions.
 
     Takes x [B, S, H], `masked_lm_positions` int [B, P] and the word
-    embeddings [V, H], with which it multiplies; returns float32 [B, P, V].
+    embeddings [V, E], with which it multiplies; returns float32 [B, P, V].
     Its own weights are the transform and the output bias.
 
     Example:
@@ -30,9 +30,11 @@ class MaskedLMHead(keras.layers.Layer):
         activation: str = "gelu",
         initializer_range: float = 0.02,
         layer_norm_eps: float = 1e-12,
+        biases: str = "head norm",
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
+        self.biases = biases
         self.activation = activation
         self.initializer_range = initializer_range
         self.layer_norm_eps = layer_norm_eps
@@ -40,12 +42,19 @@ class MaskedLMHead(keras.layers.Layer):
     def build(
         self, x_shape: Any, positions_shape: Any, word_embeddings_shape: Any
     ) -> None:
-        hidden_size = x_shape[-1]
-        activation = get_activation(self.activation)
+        # Of a network with narrow embeddings, the transform narrows too.
+        size, biases = word_embeddings_shape[1], self.biases.split()
         self.transform = build_dense(
-            self, "transform", hidden_size, hidden_size, activation
+            self,
+            "transform",
+            x_shape[-1],
+            size,
+            get_activation(self.activation),
+            use_bias="head" in biases,
         )
-        self.layer_norm = build_layer_norm(self, "layer_norm", hidden_size)
+        self.layer_norm = build_layer_norm(
+            self, "layer_norm", size, "norm" in biases
+        )
         self.output_bias = self.add_weight(
             name="output_bias",
             shape=(word_embeddings_shape[0],),

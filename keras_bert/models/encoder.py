@@ -1,11 +1,14 @@
 """The encoder: token ids -> a vector for each token and for each text."""
 
+from typing import Any
+
 import keras
 
 from keras_bert.config import BertConfig, check_config
 from keras_bert.layers.embeddings import BertEmbeddings
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.pooler import Pooler
+from keras_bert.layers.positions import RelativePositions, RotaryPositions
 from keras_bert.layers.reshaping import FlattenTokens, UnflattenTokens
 
 
@@ -49,10 +52,19 @@ def build_encoder(config: BertConfig, *, packed: bool = False) -> keras.Model:
         dropout_rate=config.hidden_dropout_prob,
         initializer_range=config.initializer_range,
         layer_norm_eps=config.layer_norm_eps,
+        embedding_size=config.embedding_size,
+        first_position=config.first_position,
+        has_positions=config.position_embedding_type != "rotary",
+        norm_bias="norm" in config.biases.split(),
+        family_fields=config.family_fields,
         name="embeddings",
     )(inputs["input_ids"], inputs["segment_ids"], inputs.get("position_ids"))
+    positions = _build_positions(config, input_mask)
     x = FlattenTokens(name="flatten_tokens")(x)  # [B, S, H] -> [T, H]
     for i in range(config.num_hidden_layers):
+        is_local = config.local_attention and (
+            i % config.global_attn_every_n_layers
+        )
         x = EncoderBlock(
             num_heads=config.num_attention_heads,
             intermediate_size=config.intermediate_size,
@@ -62,12 +74,31 @@ def build_encoder(config: BertConfig, *, packed: bool = False) -> keras.Model:
             left_to_right=left_to_right,
             initializer_range=config.initializer_range,
             layer_norm_eps=config.layer_norm_eps,
+            gated=config.gated_feed_forward,
+            norms=_norms(config, i),
+            biases=config.biases,
+            attention_options={
+                "positions": config.position_embedding_type,
+                "local_attention": config.local_attention if is_local else None,
+            },
             name=f"layer_{i}",
-        )(x, input_mask, packed=packed)
+        )(x, input_mask, *positions[bool(is_local)], packed=packed)
+    if config.norm_placement == "before":
+        x = keras.layers.LayerNormalization(
+            epsilon=config.layer_norm_eps,
+            center="norm" in config.biases.split(),
+            name="final_layer_norm",
+        )(x)
     sequence_output = UnflattenTokens(name="sequence_output")(x, input_mask)
     pooled_output = Pooler(
         left_to_right=left_to_right,
         initializer_range=config.initializer_range,
+        activation=config.pooler_act,
+        pooling=config.pooling,
+        layer_norm_eps=(
+            config.layer_norm_eps if config.prediction_head else None
+        ),
+        biases=config.biases,
         name="pooler",
     )(sequence_output, input_mask, inputs.get("cls_positions"))
     outputs = {
@@ -75,3 +106,35 @@ def build_encoder(config: BertConfig, *, packed: bool = False) -> keras.Model:
         "pooled_output": pooled_output,
     }
     return keras.Model(inputs, outputs, name="bert_encoder")
+
+
+def _build_positions(config: BertConfig, input_mask: Any) -> list[list[Any]]:
+    """Returns the third inputs of blocks: of attention to all, to near ones."""
+    if config.position_embedding_type == "relative":
+        positions = RelativePositions(
+            config.num_attention_heads,
+            config.initializer_range,
+            name="relative_positions",
+        )(input_mask)
+        return [[positions], [positions]]
+    if config.position_embedding_type == "absolute":
+        return [[], []]
+    head_size = config.hidden_size // config.num_attention_heads
+    return [
+        [
+            RotaryPositions(
+                head_size, theta, config.rope_scaling_factor, name=name
+            )(input_mask)
+        ]
+        for name, theta in (
+            ("rotary_positions", config.rope_theta),
+            ("local_rotary_positions", config.local_rope_theta),
+        )[: 1 + bool(config.local_attention)]
+    ]
+
+
+def _norms(config: BertConfig, layer: int) -> str:
+    """Returns where a block has its norms."""
+    # The first block reads the norm of the embeddings.
+    is_first = layer == 0 and config.norm_placement == "before"
+    return "before_output" if is_first else config.norm_placement

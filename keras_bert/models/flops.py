@@ -39,16 +39,28 @@ def count_work(
     is_pair = ops.equal(mask[..., :, None], mask[..., None, :])
     num_pairs = ops.sum(_sum(is_pair, axis=-1) * is_token)
     h = config.hidden_size
-    # Query, key, value, output; the two layers of the feed-forward.
-    layer = num_tokens * (4 * h * h + 2 * h * config.intermediate_size)
-    layer += num_pairs * 2 * h  # scores and context
-    products = config.num_hidden_layers * layer
+    # Query, key, value, output; the layers of the feed-forward.
+    num_dense = 2 + config.gated_feed_forward
+    layer = num_tokens * (4 * h * h + num_dense * h * config.intermediate_size)
+    num_layers = config.num_hidden_layers
+    products = num_layers * layer
+    # Scores and context.
+    if config.local_attention:
+        places = ops.arange(mask.shape[-1])
+        distances = ops.abs(places[:, None] - places[None, :])
+        is_near = is_pair & (distances <= config.local_attention // 2)
+        num_near = ops.sum(_sum(is_near, axis=-1) * is_token)
+        num_full = -(-num_layers // config.global_attn_every_n_layers)
+        products += (num_layers - num_full) * num_near * 2 * h
+        num_layers = num_full
+    products += num_layers * num_pairs * 2 * h
     if num_labels:
         products += num_sequences * (h * h + h * num_labels)
     if "masked_lm_positions" in features:
         # Position 0 is [CLS], which is never masked.
         num_masked = _sum(features["masked_lm_positions"] > 0)
-        products += num_masked * (h * h + h * config.vocab_size)
+        e = config.embedding_size or h
+        products += num_masked * (h * e + e * config.vocab_size)
     return {
         "sequences": num_sequences,
         "tokens": num_tokens,

@@ -11,6 +11,7 @@ from keras_bert.config import BertConfig
 from keras_bert.errors import InputError, check_choice
 from keras_bert.layers.crf import Crf
 from keras_bert.layers.dropout import Dropout
+from keras_bert.layers.pooler import PredictionHead
 from keras_bert.layers.reshaping import UnfoldChoices
 from keras_bert.layers.sequences import SequencePooling
 from keras_bert.models.encoder import build_encoder
@@ -132,7 +133,7 @@ def build_token_classifier(
     """
     _check_num_labels(num_labels, "and count the label for no entity too")
     encoder = build_encoder(config)
-    x = encoder.output["sequence_output"]
+    x = _token_vectors(encoder, config)
     logits = _after_dropout(x, config, num_labels, "token_classifier")
     output = {"logits": logits}
     if crf:
@@ -157,7 +158,7 @@ def build_span_labeler(config: BertConfig) -> keras.Model:
     encoder = build_encoder(config)
     # No dropout here, as in google-research/bert, run_squad.py.
     logits = build_output_layer(config, 2, "span_labeler")(
-        encoder.output["sequence_output"]
+        _token_vectors(encoder, config)
     )  # [B, S, 2]
     outputs = {"start_logits": logits[..., 0], "end_logits": logits[..., 1]}
     return keras.Model(encoder.input, outputs, name="bert_span_labeler")
@@ -179,6 +180,20 @@ def build_output_layer(
         dtype="float32",
         name=name,
     )
+
+
+def _token_vectors(encoder: keras.Model, config: BertConfig) -> Any:
+    """Returns what an output layer of tokens reads, [B, S, H]."""
+    x = encoder.output["sequence_output"]
+    if not config.prediction_head:
+        return x
+    return PredictionHead(
+        config.pooler_act,
+        config.initializer_range,
+        config.layer_norm_eps,
+        config.biases,
+        name="token_head",
+    )(x)
 
 
 def _after_dropout(x: Any, config: BertConfig, units: int, name: str) -> Any:

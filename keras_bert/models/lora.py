@@ -12,7 +12,7 @@ from keras_bert.layers.encoder_block import EncoderBlock
 # The dense layers of an EncoderBlock: the paths of their weights.
 _DENSE_LAYERS = (
     "attention/query attention/key attention/value attention/output "
-    "intermediate output"
+    "intermediate gate output"
 ).split()
 
 
@@ -46,6 +46,8 @@ def add_lora(model: keras.Model, rank: int, alpha: float, targets: str) -> None:
         )
     for block in blocks:
         for path in _target_paths(targets):
+            if path == "gate" and not block.gated:
+                continue
             attribute = path.replace("/", ".").replace("output", "output_dense")
             layer = operator.attrgetter(attribute)(block)
             layer.enable_lora(rank, lora_alpha=alpha)

@@ -33,9 +33,10 @@ def build_pretraining_model(
     positions = keras.Input((None,), dtype="int32", name="masked_lm_positions")
     _, word_embeddings = encoder.get_layer("embeddings").output
     masked_lm = MaskedLMHead(
-        activation=config.hidden_act,
+        activation=config.masked_lm_act or config.hidden_act,
         initializer_range=config.initializer_range,
         layer_norm_eps=config.layer_norm_eps,
+        biases=config.biases,
         name="masked_lm",
     )(encoder.output["sequence_output"], positions, word_embeddings)
     outputs = {"masked_lm": masked_lm}

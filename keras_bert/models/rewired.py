@@ -9,7 +9,8 @@ from keras_bert.errors import InputError
 from keras_bert.layers.attention import AttentionProbabilities
 from keras_bert.layers.embeddings import BertEmbeddings
 from keras_bert.layers.encoder_block import EncoderBlock
-from keras_bert.layers.pooler import Pooler
+from keras_bert.layers.pooler import Pooler, PredictionHead
+from keras_bert.layers.positions import RelativePositions, RotaryPositions
 from keras_bert.layers.reshaping import FlattenTokens, UnflattenTokens
 from keras_bert.layers.sequences import RowPositions, SequencePooling
 
@@ -20,7 +21,10 @@ _OF_A_VECTOR = (
     "Cast Concatenate Dense Dropout LabelThresholds NextSentenceHead "
     "Normalize".split()
 )
-_KEEP_APART = BertEmbeddings, FlattenTokens, EncoderBlock, UnflattenTokens
+_KEEP_APART = (
+    *(BertEmbeddings, FlattenTokens, EncoderBlock, UnflattenTokens),
+    *(PredictionHead, RelativePositions, RotaryPositions),
+)
 
 
 def with_hidden_states(
@@ -29,7 +33,8 @@ def with_hidden_states(
     """Adds outputs `hidden_1`, `hidden_2` ... to a network with an encoder.
 
     They are the outputs of encoder layers, which count from 1; `hidden_0` is
-    the output of the embeddings. Their shape is the shape of `input_mask` with
+    the output of the embeddings. If there is a last norm, the output of the
+    last layer has passed it. Their shape is the shape of `input_mask` with
     one more axis, such as [B, S, H]. The layers and their weights are the
     model's, computed once.
 
@@ -44,10 +49,14 @@ def with_hidden_states(
         >>> outputs["hidden_0"].shape, outputs["hidden_2"].shape
         (TensorShape([2, 5, 12]), TensorShape([2, 5, 12]))
     """
-    names = {
-        f"layer_{i - 1}" if i else "flatten_tokens": f"hidden_{i}"
-        for i in layers
-    }
+    last = [x.name for x in model.layers if isinstance(x, EncoderBlock)][-1:]
+    has_last_norm = any(x.name == "final_layer_norm" for x in model.layers)
+    names = {}
+    for i in layers:
+        name = f"layer_{i - 1}" if i else "flatten_tokens"
+        if has_last_norm and [name] == last:
+            name = "final_layer_norm"
+        names[name] = f"hidden_{i}"
     tapped = _tapped(model, names, lambda layer, output, *_, **__: output)
     outputs, found = tapped.output
     if missing := set(names) - set(found):

@@ -89,13 +89,6 @@ def test_outputs_are_those_of_transformers(shared, name):
         np.testing.assert_allclose(got, want, atol=2e-5, err_msg=ours)
 
 
-@pytest.mark.parametrize("name", ["TFDistilBertModel", "TFElectraModel"])
-def test_another_family_is_refused(shared, name):
-    folder = shared / "golden/tf_h5" / name
-    with pytest.raises(InputError, match="is of the family"):
-        read_file(folder / "tf_model.h5")
-
-
 def test_the_weights_of_keras_itself_are_refused(tmp_path):
     file = tmp_path / "model.weights.h5"
     with h5py.File(file, "w") as opened:

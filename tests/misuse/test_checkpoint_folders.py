@@ -180,7 +180,7 @@ def test_numbers_may_be_large(given):
      Says("hidden_act is ['gelu', 'relu'] and")),
     ("relative positions", _hub(position_embedding_type="relative_key_query"),
      Says("'relative_key_query'")),
-    ("another family", _hub(model_type="electra"), Says("'electra'")),
+    ("another family", _hub(model_type="albert"), Says("'albert'")),
     ("what changes nothing", _hub(
         classifier_dropout=0.3, _name_or_path="a/b", torch_dtype="float16",
         chunk_size_feed_forward=64, gradient_checkpointing=True, use_cache=True,

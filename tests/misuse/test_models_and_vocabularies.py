@@ -21,22 +21,20 @@ def _huggingface(**values):
 
 
 @cases(
-    ("RoBERTa", _huggingface(model_type="roberta"), Says("'roberta'")),
     ("ALBERT", _huggingface(model_type="albert"), Says("'albert'")),
     ("DeBERTa", _huggingface(model_type="deberta-v2"), Says("'deberta-v2'")),
-    ("DistilBERT", _huggingface(model_type="distilbert"),
-     Says("'distilbert'")),
-    ("ELECTRA", _huggingface(model_type="electra"), Says("'electra'")),
+    ("NeoBERT", _huggingface(model_type="neobert"), Says("'neobert'")),
+    ("EuroBERT", _huggingface(model_type="eurobert"), Says("'eurobert'")),
     ("relative positions",
      _huggingface(position_embedding_type="relative_key"),
      Says("'relative_key'")),
     ("a decoder", _huggingface(model_type="bert", is_decoder=True),
      Says("BERT is an encoder")),
-    ("another activation", _huggingface(model_type="bert", hidden_act="silu"),
-     Says("hidden_act is 'silu'")),
+    ("another activation", _huggingface(model_type="bert", hidden_act="mish"),
+     Says("hidden_act is 'mish'")),
     ("ALBERT of Google", lambda x: BertConfig.from_dict(
         {"vocab_size": 31, "embedding_size": 6, "num_hidden_groups": 1}),
-     Says("Unknown keys ['embedding_size', 'num_hidden_groups']")),
+     Says("Unknown keys ['num_hidden_groups']")),
     ("a list", lambda x: BertConfig.from_json(x.file("a.json", "[1]")),
      Says("is not an object")),
     ("a folder", lambda x: BertConfig.from_json(x.folder),

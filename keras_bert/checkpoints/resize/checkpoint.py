@@ -64,12 +64,21 @@ def extend_positions(
             f"max_position_embeddings is {max_position_embeddings}, but "
             f"{checkpoint} has {num_old} already; give a larger number."
         )
-    table = arrays[_POSITIONS]
-    shape = (max_position_embeddings, table.shape[1])
-    # np.resize repeats the rows until the new shape is full.
-    arrays[_POSITIONS] = StoredArray(
-        shape, lambda: np.resize(table.read(), shape)
-    )
+    if _POSITIONS not in arrays:
+        raise InputError(
+            f"{checkpoint} has rotary positions, so it has no table to extend; "
+            "write a larger max_position_embeddings into its config."
+        )
+    table, first = arrays[_POSITIONS], config.first_position
+    shape = (first + max_position_embeddings, table.shape[1])
+
+    def longer() -> np.ndarray:
+        rows = table.read()
+        # np.resize repeats the rows until the new shape is full.
+        new = np.resize(rows[first:], (max_position_embeddings, shape[1]))
+        return np.concatenate([rows[:first], new])
+
+    arrays[_POSITIONS] = StoredArray(shape, longer)
     config = dataclasses.replace(
         config, max_position_embeddings=max_position_embeddings
     )
@@ -113,6 +122,12 @@ def keep_layers(
             f"layers is {layers!r}, but must be a list of different numbers in "
             f"rising order, from 0 to {count - 1}: {checkpoint} has {count} "
             "layers."
+        )
+    if config.norm_placement == "before" or config.local_attention:
+        raise InputError(
+            f"The first layer of {checkpoint} and its layers of full attention "
+            "are unlike the others, so none can be left out; give a checkpoint "
+            "of another family."
         )
     layers = in_order
     kept = {}

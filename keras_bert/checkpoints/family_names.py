@@ -1,0 +1,144 @@
+"""Weights of a family, as transformers names them <-> BERT's names."""
+
+import functools
+import re
+from collections.abc import Collection, Mapping
+from types import ModuleType
+
+import numpy as np
+
+from keras_bert.checkpoints.families import (
+    bert,
+    distilbert,
+    electra,
+    gte,
+    modernbert,
+    mpnet,
+    nomic_bert,
+    roberta,
+)
+from keras_bert.checkpoints.names import Arrays, StoredArray
+from keras_bert.errors import InputError
+from keras_bert.families import FAMILIES
+
+_TABLES: dict[str, ModuleType] = {
+    "bert": bert,
+    "distilbert": distilbert,
+    "electra": electra,
+    "gte": gte,
+    "modernbert": modernbert,
+    "mpnet": mpnet,
+    "nomic_bert": nomic_bert,
+    "roberta": roberta,
+    "xlm-roberta": roberta,
+}
+# Before the encoder in a model with a head; the last one is Alibaba's.
+PREFIXES = (*sorted({table.PREFIX for table in _TABLES.values()}), "new.")
+_HEADS = {"MaskedLM", "SequenceClassification", "TokenClassification"}
+_MORE_HEADS = {"MultipleChoice", "QuestionAnswering"}
+_LAYER = re.compile(r"(?<=layer\.)\d+(?=\.)|(?<=layers\.)\d+(?=\.)")
+_OF_ENCODER = (
+    *("embeddings.", "embeddings_project.", "encoder.", "final_norm."),
+    "pooler.",
+)
+
+
+def to_bert_names(
+    stored: Mapping[str, StoredArray],
+    family: str,
+    architectures: Collection[str],
+) -> Arrays:
+    """Renames the tensors of a family; splits those that hold several.
+
+    Names that the family does not have stay as they are. `architectures` are
+    BERT's, such as "BertForMaskedLM".
+    """
+    heads = [x.partition("For")[2] for x in architectures]
+    if not any(heads):
+        is_lm = "decoder.bias" in stored
+        heads = ["MaskedLM" if is_lm else "SequenceClassification"]
+    table = _TABLES[family].NAMES | _TABLES[family].HEADS.get(heads[0], {})
+    renamed: Arrays = {}
+    for name, array in stored.items():
+        general, number = _without_number(name)
+        module, _, weight = general.rpartition(".")
+        new, end = table.get(general), ""
+        if new is None:
+            new, end = table.get(module, module), f".{weight}"
+        parts = (new,) if isinstance(new, str) else new
+        for i, part in enumerate(parts):
+            part = (part + end).replace("{i}", number)
+            renamed[part] = _part_of(array, i, len(parts))
+    return renamed
+
+
+def from_bert_names(
+    arrays: Mapping[str, StoredArray], family: str, architecture: str
+) -> tuple[Arrays, str]:
+    """Renames tensors of BERT to those of a family; returns its class too.
+
+    Raises InputError if transformers has no such class.
+    """
+    head, table = architecture.partition("For")[2], _TABLES[family]
+    _check_has_class(family, head)
+    of_head = table.HEADS.get(head, {})
+    places: dict[str, tuple[str, int]] = {}
+    for theirs, ours in (of_head | table.NAMES).items():
+        for i, part in enumerate((ours,) if isinstance(ours, str) else ours):
+            places.setdefault(part, (theirs, i))
+    parts: dict[str, dict[int, StoredArray]] = {}
+    for name, array in arrays.items():
+        general, number = _without_number(name)
+        module, _, weight = general.rpartition(".")
+        end = "" if general in places else f".{weight}"
+        key = module if end else general
+        new, i = places.get(key, (key, 0))
+        if head and name.startswith(_OF_ENCODER) and new not in of_head:
+            new = table.PREFIX + new
+        new = (new + end).replace("{i}", number)
+        parts.setdefault(new, {})[i] = array
+    joined = {
+        name: _joined([x for _, x in sorted(found.items())])
+        for name, found in parts.items()
+    }
+    begin = FAMILIES[family].class_name
+    return joined, begin + architecture.removeprefix("Bert")
+
+
+def _check_has_class(family: str, head: str) -> None:
+    known = _HEADS | (set() if family in ("gte", "nomic_bert") else _MORE_HEADS)
+    if family == "electra":
+        known |= {"PreTraining"}
+    if family != "bert" and head and head not in known:
+        raise InputError(
+            f"transformers has no class for {head} in the family {family}; "
+            "choose another format."
+        )
+
+
+def _without_number(name: str) -> tuple[str, str]:
+    """Returns a name with {i} for the number of its layer, and the number."""
+    number = _LAYER.search(name)
+    return _LAYER.sub("{i}", name, count=1), number[0] if number else ""
+
+
+def _part_of(array: StoredArray, part: int, count: int) -> StoredArray:
+    if count == 1:
+        return array
+    rows = array.shape[0] // count
+    return StoredArray(
+        (rows, *array.shape[1:]),
+        lambda: array.read()[part * rows : (part + 1) * rows],
+    )
+
+
+def _joined(parts: list[StoredArray]) -> StoredArray:
+    if len(parts) == 1:
+        return parts[0]
+    rows = sum(part.shape[0] for part in parts)
+    read = functools.partial(_read_all, parts)
+    return StoredArray((rows, *parts[0].shape[1:]), read)
+
+
+def _read_all(parts: list[StoredArray]) -> np.ndarray:
+    return np.concatenate([part.read() for part in parts])

@@ -1,0 +1,160 @@
+"""A config.json of any family <-> the fields of a `BertConfig`."""
+
+import re
+from typing import Any
+
+from keras_bert.errors import InputError
+from keras_bert.families import ACTIVATIONS, FAMILIES, Values
+
+# The keys that the config.json of every family can have.
+_KEYS = """
+    vocab_size hidden_size num_hidden_layers num_attention_heads
+    intermediate_size hidden_act hidden_dropout_prob type_vocab_size
+    attention_probs_dropout_prob max_position_embeddings initializer_range
+    layer_norm_eps directionality
+""".split()
+# The code of Alibaba-NLP/new-impl, which transformers has under another name.
+_OTHER_NAMES = {"new": "gte"}
+
+# Other keys that transformers 2 to 5 and its users write. They change nothing
+# in the outputs of an encoder: they are about training, precision, heads,
+# generation, the tokenizer (the last two have readers of their own), or notes.
+_HARMLESS_KEYS = re.compile(
+    "_.*|pooler_.*|summary_.*|adapters|architectures|attn_implementation"
+    "|auto_map|classifier_dropout|chunk_size_feed_forward|custom_pipelines"
+    "|(torch_)?dtype|export_model_type|finetuning_task|gradient_checkpointing"
+    "|id2label|label2id|language|(model_)?max_(seq_)?length|model_type"
+    "|name(_or_path)?|num_(choices|labels)|output_.*|position_embedding_type"
+    "|problem_type|(use_)?return_dict.*|sbert_ce_.*|sentence_transformers"
+    "|task_specific_params|tie_.*|.*token(izer_class|_ids?)|torchscript"
+    "|transformers_version|use_(bfloat16|cache)|xla_device"
+    # Of generation.
+    "|bad_words_ids|(begin_)?suppress_tokens|do_sample|early_stopping|prefix"
+    "|min_length|num_(beam.*|return_sequences)|remove_invalid_values"
+    "|temperature|top_[kp]|typical_p|.*(ngram_size|_penalty)"
+)
+
+
+def family_of(values: Values) -> str:
+    """Returns the family that the values of a config.json name.
+
+    Other families have similar keys and names of weights, and compute other
+    outputs. Without a model_type, the architecture tells the family.
+
+    Raises InputError if it is none of `FAMILIES`.
+    """
+    named = values.get("model_type")
+    for architecture in values.get("architectures") or ():
+        if named is None:
+            named = _family_of_class(str(architecture)) or architecture
+    named = _OTHER_NAMES.get(named or "bert", named or "bert")
+    if named not in FAMILIES:
+        raise InputError(
+            f"The model is of the family {named!r}, which computes other "
+            f"outputs than {', '.join(FAMILIES)}; give a checkpoint of one of "
+            "these."
+        )
+    return named
+
+
+def as_of_bert(architecture: str) -> str:
+    """Returns the class of BERT with the same head.
+
+    "RobertaForMaskedLM" is "BertForMaskedLM". A class of another family stays
+    as it is.
+    """
+    name = re.sub("^(TF|Flax)", "", architecture)
+    family = _family_of_class(architecture)
+    if family is None:
+        return name
+    return re.sub(f"^({FAMILIES[family].class_name}|New)", "Bert", name)
+
+
+def _family_of_class(architecture: str) -> str | None:
+    for name, family in FAMILIES.items():
+        begin = f"(TF|Flax)?({family.class_name}|New)(For|Model|$)"
+        if re.match(begin, architecture):
+            return "gte" if architecture.startswith("New") else name
+    return None
+
+
+def translate_huggingface(values: Values) -> dict[str, Any]:
+    """Translates the values of a config.json to fields of `BertConfig`.
+
+    Raises InputError if the network is not one that can be built here.
+    """
+    name = family_of(values)
+    family = FAMILIES[name]
+    names = {**family.former_keys, **family.keys}
+    values = {names.get(key, key): x for key, x in values.items()}
+    _check_values(values, name)
+    sizes: dict[str, Any] = {
+        "hidden_size": 768,
+        "num_attention_heads": 12,
+        "num_hidden_layers": 12,
+    }
+    keys = {*_KEYS, *family.switches, *names.values()}
+    keys -= {"hidden_act", "position_embedding_type"}
+    fields: dict[str, Any] = {"hidden_act": "gelu_erf", **family.switches}
+    fields |= {key: x for key, x in values.items() if key in keys}
+    if "hidden_act" in values:
+        fields["hidden_act"] = ACTIVATIONS[values["hidden_act"]]
+    return {**fields, **family.translate({**sizes, **values}), "family": name}
+
+
+def _check_values(values: Values, name: str) -> None:
+    """Raises InputError for a value that no field of `BertConfig` holds."""
+    family = FAMILIES[name]
+    for key, known in family.required.items():
+        if values.get(key, known[0]) not in known:
+            raise InputError(
+                f"The model config has {key} {values[key]!r:.80}, but a "
+                f"network of the family {name} has {known[0]!r} here; give "
+                "another model."
+            )
+    hidden_act = values.get("hidden_act", "gelu")
+    positions = values.get("position_embedding_type") or "absolute"
+    if hidden_act not in [*ACTIVATIONS] or positions not in (
+        "absolute",
+        "rope" if name == "gte" else "absolute",
+    ):
+        raise InputError(
+            f"hidden_act is {hidden_act!r} and position_embedding_type is "
+            f"{positions!r}, but the network built here has only absolute "
+            f"positions and {', '.join(ACTIVATIONS)}."
+        )
+    for key in ("is_decoder", "add_cross_attention", "pruned_heads"):
+        if values.get(key):
+            raise InputError(
+                f"{key} is {values[key]}, but BERT is an encoder with the "
+                "same number of heads in every layer."
+            )
+    keys = {*_KEYS, *family.switches, *family.keys.values(), *family.required}
+    keys |= {*family.former_keys.values()}
+    harmless = re.compile(f"{_HARMLESS_KEYS.pattern}|{family.harmless or '_'}")
+    for key in sorted(values.keys() - keys):
+        if values[key] and not harmless.fullmatch(key):
+            name = "BERT" if name == "bert" else name
+            raise InputError(
+                f"The model config has {key} {values[key]!r:.80}, which {name} "
+                f"does not have; give a checkpoint of {name}, or remove it if "
+                "the outputs do not depend on it."
+            )
+
+
+def huggingface_values(fields: Values) -> dict[str, Any]:
+    """Translates the fields of a `BertConfig` to values of a config.json."""
+    family = FAMILIES[fields["family"]]
+    acts = {ours: name for name, ours in reversed(ACTIVATIONS.items())}
+    # "gelu" has two names in transformers; the first one is the usual one.
+    values = {key: fields[key] for key in _KEYS if key != "directionality"}
+    for key in {"local_attention"} & family.switches.keys():
+        values[key] = fields[key]
+    values |= {ours: fields[ours] for ours in family.keys.values()}
+    values["hidden_act"] = acts[fields["hidden_act"]]
+    values = {**values, "pad_token_id": 0, **family.write(fields)}
+    names = {ours: key for key, ours in family.keys.items()}
+    values = {names.get(key, key): x for key, x in values.items()}
+    if family.class_name == "Bert":
+        values["position_embedding_type"] = "absolute"
+    return values | {"model_type": fields["family"]}

@@ -1,0 +1,107 @@
+"""Attention to near tokens, in time that grows with the length."""
+
+from typing import Any
+
+import numpy as np
+from keras import ops
+
+
+def attend_locally(
+    query: Any, key: Any, value: Any, mask: Any, reach: int, **rules: Any
+) -> Any:
+    """Attends to the tokens that are at most `reach` places away.
+
+    The row is cut into blocks of `reach` tokens. A block attends to itself and
+    to one block on each side, so 3 * reach scores a token are computed instead
+    of S.
+
+    Args:
+        query: Scaled queries [B, N, S, D].
+        key: Keys [B, N, S, D].
+        value: Values [B, N, S, D].
+        mask: The input mask, int [B, S].
+        reach: Places to each side.
+        rules: `packed` and `left_to_right`, see `allowed_pairs`, and
+            `dropout`, which is applied to the probabilities.
+
+    Returns:
+        [B, N, S, D].
+    """
+    dropout = rules.pop("dropout")
+    length = ops.shape(mask)[1]
+    # At least one block more than tokens need, so that none is empty.
+    num_blocks = (length + reach - 1) // reach
+    end = num_blocks * reach - length
+    sizes = (-1, num_blocks, reach)
+
+    def blocks(x: Any) -> Any:  # [B, N, S, D] -> [B, N, K, reach, D]
+        x = ops.pad(x, [[0, 0], [0, 0], [0, end], [0, 0]])
+        return ops.reshape(x, (-1, x.shape[1], *sizes[1:], x.shape[3]))
+
+    def with_neighbours(x: Any, axis: int) -> Any:
+        """Adds the blocks before and after, empty ones at the ends."""
+        pad = [[0, 0]] * len(x.shape)
+        pad[axis] = [1, 1]
+        x = ops.pad(x, pad)
+        index = (slice(None),) * axis
+        return ops.concatenate(
+            [x[(*index, slice(i, i - 2 if i < 2 else None))] for i in range(3)],
+            axis=axis + 1,
+        )
+
+    rows = ops.reshape(ops.pad(mask, [[0, 0], [0, end]]), sizes)  # [B, K, r]
+    columns = with_neighbours(rows, 1)  # [B, K, 3r]
+    places = np.arange(reach) + reach, np.arange(3 * reach)
+    adder = mask_adder(rows, columns, *places, reach=reach, **rules)
+    query, key, value = map(blocks, (query, key, value))
+    key, value = with_neighbours(key, 2), with_neighbours(value, 2)
+    scores = ops.matmul(query, ops.swapaxes(key, -1, -2))
+    scores = ops.cast(scores, "float32") + ops.expand_dims(adder, 1)
+    probs = dropout(ops.cast(ops.softmax(scores), query.dtype))
+    context = ops.matmul(probs, value)  # [B, N, K, reach, D]
+    shape = (-1, context.shape[1], num_blocks * reach, context.shape[4])
+    return ops.reshape(context, shape)[:, :, :length]
+
+
+def mask_adder(
+    rows: Any,
+    columns: Any,
+    row_places: Any,
+    column_places: Any,
+    *,
+    packed: bool = False,
+    left_to_right: bool = False,
+    reach: int | None = None,
+) -> Any:
+    """Returns 0 where attention is allowed and -10000 elsewhere.
+
+    It is added, as in google-research/bert, so that a row without any token
+    gives the same numbers as there.
+
+    Args:
+        rows: The mask of the tokens that attend, [..., S].
+        columns: The mask of the tokens attended to, [..., T].
+        row_places: The places of the former in a row, [S].
+        column_places: The places of the latter, [T].
+        packed: Whether the mask numbers sequences: each attends to itself.
+        left_to_right: Whether a token attends to no later one.
+        reach: The places to each side to which a token attends at most.
+
+    Returns:
+        float32 [..., S, T], or [..., 1, T] if all tokens attend alike.
+    """
+    # LiteRT has no index with new axes.
+    columns = ops.expand_dims(columns, -2)
+    if packed:
+        # Padding is one more sequence, with the number 0.
+        allowed = ops.expand_dims(rows, -1) == columns
+        allowed = ops.cast(allowed, "float32")
+    else:
+        allowed = ops.cast(columns, "float32")
+    if left_to_right or reach is not None:
+        distances = column_places[None, :] - row_places[:, None]
+        is_near = distances <= 0 if left_to_right else distances <= reach
+        if reach is not None:
+            is_near &= distances >= -reach
+        allowed *= ops.cast(is_near, "float32")
+    return (1.0 - allowed) * -10000.0
