@@ -27,7 +27,9 @@ _CLASSES = {
     "layers.encoder_block": "EncoderBlock",
     "layers.pooler": "Pooler PredictionHead",
     "layers.positions": "RelativePositions RotaryPositions",
-    "layers.pretraining_heads": "MaskedLMHead NextSentenceHead",
+    "layers.pretraining_heads": (
+        "MaskedLMHead NextSentenceHead ReplacedTokensHead SampledTokens"
+    ),
     "layers.reshaping": (
         "FlattenTokens UnflattenTokens FoldChoices UnfoldChoices"
     ),

@@ -11,10 +11,14 @@ from keras_bert.checkpoints.names import Arrays, StoredArray
 # All other parts are heads. A checkpoint may lack them or have more of them
 # than the model: each task has its own, and an encoder can have no pooler.
 _ENCODER = re.compile(
-    r"(embeddings|layer_\d+|final_layer_norm|relative_positions)(/|$)"
+    r"(embeddings|flatten_tokens|layer_\d+|final_layer_norm"
+    r"|relative_positions)(/|$)"
 )
 
 
+# How the names of the layers of ELECTRA's generator begin. They count as heads
+# of the discriminator, which is the encoder.
+GENERATOR = "generator_"
 # What output layers read; a model without it, or a checkpoint, is whole.
 POOLERS = {"pooler", "token_head"}
 
@@ -129,14 +133,18 @@ def stored_heads(
 
 def is_left_out(path: str) -> bool:
     """Returns whether only our own format has this head."""
-    return any(h.path == path and h.is_left_out for h in known_heads())
+    is_known = any(h.path == path and h.is_left_out for h in known_heads())
+    return is_known or path.startswith(GENERATOR)
 
 
 def without_left_out(arrays: Mapping[str, StoredArray]) -> Arrays:
     """Leaves out the heads that only our own format has, with a warning."""
     left_out = set(filter(is_left_out, heads_of(arrays)))
-    for head in left_out:
-        logging.warning("The format has no place for %s; it is left out.", head)
+    if left_out:
+        logging.warning(
+            "The format has no place for %s; it is left out.",
+            ", ".join(sorted(left_out)),
+        )
     return without_heads(arrays, left_out)
 
 

@@ -40,7 +40,7 @@ _ENCODER = {
 } | {
     "masked_lm/output_bias": "cls.predictions.bias",
     "next_sentence/dense": "cls.seq_relationship",
-    "embeddings/projection": "embeddings_project",
+    "flatten_tokens/projection": "embeddings_project",
     "layer_{i}/gate": "encoder.layer.{i}.gate.dense",
     "final_layer_norm": "final_norm",
     "relative_positions/distance_embeddings": "encoder.relative_attention_bias",
@@ -164,6 +164,12 @@ def to_huggingface(
     arrays = without_left_out(arrays)
     heads = tuple(sorted(heads_of(arrays) - POOLERS))
     tasks = {(head.path,): head for head in known_heads() if head.huggingface}
+    if "replaced_tokens" in heads and family != "electra":
+        raise InputError(
+            "transformers has models that find replaced tokens in the family "
+            f"electra only, but this network is of the family {family}; give "
+            "a bert_config with the family electra before the training."
+        )
     if heads in _ARCHITECTURES:
         architecture, outputs = _ARCHITECTURES[heads], {}
     elif heads in tasks:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from keras_bert.checkpoints.heads import GENERATOR
 from keras_bert.checkpoints.names import Arrays, StoredArray
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
@@ -80,7 +81,11 @@ def config_of_network(network: "keras.Model") -> BertConfig:
 def _config(values: Any, source: str) -> BertConfig:
     """Returns the BertConfig that the configs of the layers tell."""
     tables = dict(_layers(values, "BertEmbeddings"))
-    blocks = dict(_layers(values, "EncoderBlock"))
+    blocks = {
+        name: block
+        for name, block in _layers(values, "EncoderBlock")
+        if not name.startswith(GENERATOR)
+    }
     names = {f"layer_{i}" for i in range(len(blocks))}
     configs = {
         BertConfig(
@@ -93,8 +98,10 @@ def _config(values: Any, source: str) -> BertConfig:
             directionality=(
                 "left_to_right" if block["left_to_right"] else "bidi"
             ),
-            **{name: table[name] for name in _OF_TABLE},
-            **dict(table.get("family_fields") or {}),
+            **(
+                {name: table[name] for name in _OF_TABLE}
+                | dict(table.get("family_fields") or {})
+            ),
         )
         for table in tables.values()
         for block in blocks.values()

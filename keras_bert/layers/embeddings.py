@@ -7,7 +7,7 @@ import keras
 from keras import ops
 
 from keras_bert.layers.backend import known_values
-from keras_bert.layers.dense import build_dense, build_layer_norm
+from keras_bert.layers.dense import build_layer_norm
 from keras_bert.layers.dropout import Dropout
 
 
@@ -22,10 +22,8 @@ class BertEmbeddings(keras.layers.Layer):
     survives saving and loading.
 
     With 0 segments or without `has_positions`, there are no embeddings of
-    these. With an
-    `embedding_size` E, all tables are E wide, and a dense layer follows. With a
-    `first_position` above 0, positions count only tokens whose id is not
-    `first_position - 1`, which is the id of padding, as in RoBERTa.
+    these. With a `first_position` above 0, positions count only tokens whose
+    id is not `first_position - 1`, which is the id of padding, as in RoBERTa.
 
     `family_fields` are kept for `config_of_network`: what the network's
     `BertConfig` has that BERT's does not.
@@ -47,7 +45,6 @@ class BertEmbeddings(keras.layers.Layer):
         dropout_rate: float = 0.1,
         initializer_range: float = 0.02,
         layer_norm_eps: float = 1e-12,
-        embedding_size: int | None = None,
         first_position: int = 0,
         has_positions: bool = True,
         norm_bias: bool = True,
@@ -55,7 +52,6 @@ class BertEmbeddings(keras.layers.Layer):
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
-        self.embedding_size = embedding_size
         self.first_position = first_position
         self.has_positions = has_positions
         self.norm_bias = norm_bias
@@ -88,19 +84,14 @@ class BertEmbeddings(keras.layers.Layer):
             self.segment_embeddings = self._add_table(
                 "segment_embeddings", self.type_vocab_size
             )
-        size = self.embedding_size or self.hidden_size
         self.layer_norm = build_layer_norm(
-            self, "layer_norm", size, self.norm_bias
+            self, "layer_norm", self.hidden_size, self.norm_bias
         )
-        if self.embedding_size:
-            self.projection = build_dense(
-                self, "projection", size, self.hidden_size
-            )
 
     def _add_table(self, name: str, num_rows: Any) -> Any:
         return self.add_weight(
             name=name,
-            shape=(num_rows, self.embedding_size or self.hidden_size),
+            shape=(num_rows, self.hidden_size),
             initializer=keras.initializers.TruncatedNormal(
                 stddev=self.initializer_range
             ),
@@ -118,22 +109,17 @@ class BertEmbeddings(keras.layers.Layer):
                 f"A sequence of {length} tokens was given, but the network has "
                 f"{most} positions; give shorter ones."
             )
-        word_embeddings = ops.convert_to_tensor(self.word_embeddings)  # [V, E]
-        x = _rows(word_embeddings, input_ids, "input_ids")  # [B, S, E]
+        word_embeddings = ops.convert_to_tensor(self.word_embeddings)  # [V, H]
+        x = _rows(word_embeddings, input_ids, "input_ids")  # [B, S, H]
         if self.type_vocab_size:
             x += _rows(self.segment_embeddings, segment_ids, "segment_ids")
         if self.has_positions:
             x += self._positions(input_ids, position_ids)
         x = self.dropout(self.layer_norm(ops.cast(x, self.compute_dtype)))
-        if self.embedding_size:
-            x = ops.reshape(x, (-1, self.embedding_size))
-            x = self.projection(x)
-            shape = (-1, ops.shape(input_ids)[1], self.hidden_size)
-            x = ops.reshape(x, shape)
         return x, word_embeddings
 
     def _positions(self, input_ids: Any, position_ids: Any) -> Any:
-        """Returns position embeddings [S, E] or [B, S, E]."""
+        """Returns position embeddings [S, H] or [B, S, H]."""
         if position_ids is None and not self.first_position:
             return self.position_embeddings[: ops.shape(input_ids)[1]]
         if position_ids is None:
@@ -150,10 +136,11 @@ class BertEmbeddings(keras.layers.Layer):
     ) -> Any:
         return (
             keras.KerasTensor(
-                (*input_ids.shape, self.hidden_size), self.compute_dtype
+                (*input_ids.shape, self.hidden_size),
+                self.compute_dtype,
             ),
             keras.KerasTensor(
-                (self.vocab_size, self.embedding_size or self.hidden_size),
+                (self.vocab_size, self.hidden_size),
                 self.variable_dtype,
             ),
         )

@@ -1,4 +1,4 @@
-"""The two heads of pre-training: masked LM and next sentence (paper, 3.1)."""
+"""The heads of pre-training: BERT's two (paper, 3.1), and ELECTRA's."""
 
 from typing import Any
 
@@ -100,3 +100,103 @@ class NextSentenceHead(keras.layers.Layer):
 
     def compute_output_spec(self, x: Any) -> Any:
         return keras.KerasTensor((*x.shape[:-1], 2), "float32")
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class ReplacedTokensHead(keras.layers.Layer):
+    """Logits of "was replaced": tokens [B, S, H] -> float32 [B, S].
+
+    ELECTRA, arXiv 2003.10555, section 2.
+
+    Example:
+        >>> from keras_bert.layers.pretraining_heads import ReplacedTokensHead
+        >>> ReplacedTokensHead()(np.ones([2, 5, 12])).shape
+        TensorShape([2, 5])
+    """
+
+    def __init__(
+        self,
+        activation: str = "gelu_erf",
+        initializer_range: float = 0.02,
+        **kwargs: Any,
+    ):
+        super().__init__(**kwargs)
+        self.activation = activation
+        self.initializer_range = initializer_range
+
+    def build(self, x_shape: Any) -> None:
+        activation = get_activation(self.activation)
+        size = x_shape[-1]
+        self.dense = build_dense(self, "dense", size, size, activation)
+        self.output_dense = build_dense(self, "output", size, 1)
+
+    def call(self, x: Any) -> Any:
+        logits = self.output_dense(self.dense(x))
+        return ops.cast(ops.squeeze(logits, -1), "float32")
+
+    def compute_output_spec(self, x: Any) -> Any:
+        return keras.KerasTensor(x.shape[:-1], "float32")
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class SampledTokens(keras.layers.Layer):
+    """Puts tokens that a generator draws into the masked places.
+
+    Takes `input_ids` [B, S], the masked positions [B, P], the tokens that were
+    there, int [B, P], and logits of a generator [B, P, V]. A token is drawn
+    with the probability that its logit tells. The position 0 is empty. Returns
+    the tokens, int32 [B, S], and where they are not the ones that were there,
+    float32 [B, S].
+
+    It draws the same noise for all batches in evaluation, so that figures of
+    one network are equal. No gradient passes.
+    """
+
+    def __init__(self, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.seed_generator = keras.random.SeedGenerator()
+        self.built = True
+
+    def call(
+        self,
+        input_ids: Any,
+        positions: Any,
+        original_ids: Any,
+        logits: Any,
+        training: bool | None = False,
+    ) -> Any:
+        seed = self.seed_generator if training else 0
+        uniform = keras.random.uniform(
+            ops.shape(logits), 1e-9, 1.0, dtype="float32", seed=seed
+        )
+        # The argmax of logits with Gumbel noise is a draw from their softmax.
+        noisy = ops.cast(logits, "float32") - ops.log(-ops.log(uniform))
+        drawn = ops.cast(ops.argmax(noisy, axis=-1), "int32")
+        original = self._put(input_ids, positions, original_ids)
+        tokens = self._put(input_ids, positions, drawn)
+        return tokens, ops.cast(tokens != original, "float32")
+
+    def _put(self, input_ids: Any, positions: Any, ids: Any) -> Any:
+        input_ids = ops.cast(input_ids, "int32")
+        length = ops.shape(input_ids)[1]
+        places = ops.cast(positions, "int32")
+        ids = ops.where(places > 0, ops.cast(ids, "int32"), input_ids[:, :1])
+        rows = ops.arange(ops.shape(input_ids)[0], dtype="int32") * length
+        places = ops.reshape(places + rows[:, None], (-1, 1))
+        flat = ops.scatter_update(
+            ops.reshape(input_ids, (-1,)), places, ops.reshape(ids, (-1,))
+        )
+        return ops.reshape(flat, (-1, length))
+
+    def compute_output_spec(
+        self,
+        input_ids: Any,
+        positions: Any,
+        original_ids: Any,
+        logits: Any,
+        training: bool | None = False,
+    ) -> Any:
+        return (
+            keras.KerasTensor(input_ids.shape, "int32"),
+            keras.KerasTensor(input_ids.shape, "float32"),
+        )

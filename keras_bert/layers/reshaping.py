@@ -10,16 +10,40 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_bert.layers.dense import build_dense
+
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class FlattenTokens(keras.layers.Layer):
-    """[B, S, H] -> [T, H] with T = B * S, row after row."""
+    """[B, S, E] -> [T, H] with T = B * S, row after row.
+
+    A dense layer makes vectors of the size `units`, if that is not None
+    (ELECTRA, arXiv 2003.10555).
+    """
+
+    def __init__(
+        self,
+        units: int | None = None,
+        initializer_range: float = 0.02,
+        **kwargs: Any,
+    ):
+        super().__init__(**kwargs)
+        self.units = units
+        self.initializer_range = initializer_range
+
+    def build(self, x_shape: Any) -> None:
+        if self.units:
+            self.projection = build_dense(
+                self, "projection", x_shape[-1], self.units
+            )
 
     def call(self, x: Any) -> Any:
-        return ops.reshape(x, (-1, x.shape[-1]))  # [T, H]
+        x = ops.reshape(x, (-1, x.shape[-1]))  # [T, E]
+        return self.projection(x) if self.units else x
 
     def compute_output_spec(self, x: Any) -> Any:
-        return keras.KerasTensor((None, x.shape[-1]), self.compute_dtype)
+        size = self.units or x.shape[-1]
+        return keras.KerasTensor((None, size), self.compute_dtype)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")

@@ -1,3 +1,5 @@
+from .electra import build_discriminator as build_discriminator
+from .electra import build_electra as build_electra
 from .embedder import build_embedder as build_embedder
 from .encoder import build_encoder as build_encoder
 from .heads import build_classifier as build_classifier

@@ -42,25 +42,59 @@ def build_encoder(config: BertConfig, *, packed: bool = False) -> keras.Model:
     inputs = {
         name: keras.Input((None,), dtype="int32", name=name) for name in names
     }
-    input_mask = inputs["input_mask"]
-    left_to_right = config.directionality == "left_to_right"
     x, _ = BertEmbeddings(
         vocab_size=config.vocab_size,
-        hidden_size=config.hidden_size,
+        hidden_size=config.embedding_size or config.hidden_size,
         max_position_embeddings=config.max_position_embeddings,
         type_vocab_size=config.type_vocab_size,
         dropout_rate=config.hidden_dropout_prob,
         initializer_range=config.initializer_range,
         layer_norm_eps=config.layer_norm_eps,
-        embedding_size=config.embedding_size,
         first_position=config.first_position,
         has_positions=config.position_embedding_type != "rotary",
         norm_bias="norm" in config.biases.split(),
-        family_fields=config.family_fields,
+        family_fields={
+            **config.family_fields,
+            "hidden_size": config.hidden_size,
+        },
         name="embeddings",
     )(inputs["input_ids"], inputs["segment_ids"], inputs.get("position_ids"))
-    positions = _build_positions(config, input_mask)
-    x = FlattenTokens(name="flatten_tokens")(x)  # [B, S, H] -> [T, H]
+    sequence_output = build_blocks(config, x, inputs["input_mask"], packed)
+    pooled_output = Pooler(
+        left_to_right=config.directionality == "left_to_right",
+        initializer_range=config.initializer_range,
+        activation=config.pooler_act,
+        pooling=config.pooling,
+        layer_norm_eps=(
+            config.layer_norm_eps if config.prediction_head else None
+        ),
+        biases=config.biases,
+        name="pooler",
+    )(sequence_output, inputs["input_mask"], inputs.get("cls_positions"))
+    outputs = {
+        "sequence_output": sequence_output,
+        "pooled_output": pooled_output,
+    }
+    return keras.Model(inputs, outputs, name="bert_encoder")
+
+
+def build_blocks(
+    config: BertConfig,
+    x: keras.KerasTensor,
+    input_mask: keras.KerasTensor,
+    packed: bool = False,
+    prefix: str = "",
+) -> keras.KerasTensor:
+    """Adds the encoder blocks: embeddings [B, S, E] -> tokens [B, S, H].
+
+    The names of the layers begin with `prefix`.
+    """
+    positions = _build_positions(config, input_mask, prefix)
+    x = FlattenTokens(
+        config.hidden_size if config.embedding_size else None,
+        initializer_range=config.initializer_range,
+        name=f"{prefix}flatten_tokens",
+    )(x)  # [B, S, E] -> [T, H]
     for i in range(config.num_hidden_layers):
         is_local = config.local_attention and (
             i % config.global_attn_every_n_layers
@@ -71,7 +105,7 @@ def build_encoder(config: BertConfig, *, packed: bool = False) -> keras.Model:
             activation=config.hidden_act,
             dropout_rate=config.hidden_dropout_prob,
             attention_dropout_rate=config.attention_probs_dropout_prob,
-            left_to_right=left_to_right,
+            left_to_right=config.directionality == "left_to_right",
             initializer_range=config.initializer_range,
             layer_norm_eps=config.layer_norm_eps,
             gated=config.gated_feed_forward,
@@ -81,40 +115,26 @@ def build_encoder(config: BertConfig, *, packed: bool = False) -> keras.Model:
                 "positions": config.position_embedding_type,
                 "local_attention": config.local_attention if is_local else None,
             },
-            name=f"layer_{i}",
+            name=f"{prefix}layer_{i}",
         )(x, input_mask, *positions[bool(is_local)], packed=packed)
     if config.norm_placement == "before":
         x = keras.layers.LayerNormalization(
             epsilon=config.layer_norm_eps,
             center="norm" in config.biases.split(),
-            name="final_layer_norm",
+            name=f"{prefix}final_layer_norm",
         )(x)
-    sequence_output = UnflattenTokens(name="sequence_output")(x, input_mask)
-    pooled_output = Pooler(
-        left_to_right=left_to_right,
-        initializer_range=config.initializer_range,
-        activation=config.pooler_act,
-        pooling=config.pooling,
-        layer_norm_eps=(
-            config.layer_norm_eps if config.prediction_head else None
-        ),
-        biases=config.biases,
-        name="pooler",
-    )(sequence_output, input_mask, inputs.get("cls_positions"))
-    outputs = {
-        "sequence_output": sequence_output,
-        "pooled_output": pooled_output,
-    }
-    return keras.Model(inputs, outputs, name="bert_encoder")
+    return UnflattenTokens(name=f"{prefix}sequence_output")(x, input_mask)
 
 
-def _build_positions(config: BertConfig, input_mask: Any) -> list[list[Any]]:
+def _build_positions(
+    config: BertConfig, input_mask: Any, prefix: str
+) -> list[list[Any]]:
     """Returns the third inputs of blocks: of attention to all, to near ones."""
     if config.position_embedding_type == "relative":
         positions = RelativePositions(
             config.num_attention_heads,
             config.initializer_range,
-            name="relative_positions",
+            name=f"{prefix}relative_positions",
         )(input_mask)
         return [[positions], [positions]]
     if config.position_embedding_type == "absolute":
@@ -123,7 +143,7 @@ def _build_positions(config: BertConfig, input_mask: Any) -> list[list[Any]]:
     return [
         [
             RotaryPositions(
-                head_size, theta, config.rope_scaling_factor, name=name
+                head_size, theta, config.rope_scaling_factor, name=prefix + name
             )(input_mask)
         ]
         for name, theta in (

@@ -9,7 +9,11 @@ from keras_bert.config import BertConfig
 
 
 def count_work(
-    features: Mapping[str, Any], config: BertConfig, *, num_labels: int
+    features: Mapping[str, Any],
+    config: BertConfig,
+    *,
+    num_labels: int,
+    generator: BertConfig | None = None,
 ) -> dict[str, Any]:
     """Counts `sequences`, `tokens` and the `flops` of training on them.
 
@@ -26,6 +30,7 @@ def count_work(
         config: The network.
         num_labels: Columns of the head on the pooled output; 0 if the model
             has neither.
+        generator: The network that guesses masked tokens, if there is one.
 
     Returns:
         float32 scalars of the backend, by name.
@@ -37,14 +42,39 @@ def count_work(
     num_tokens = ops.sum(is_token)
     # Query and key of one sequence: [..., S, S].
     is_pair = ops.equal(mask[..., :, None], mask[..., None, :])
-    num_pairs = ops.sum(_sum(is_pair, axis=-1) * is_token)
+    products = _count_encoder(mask, is_token, is_pair, config)
     h = config.hidden_size
+    if num_labels:
+        products += num_sequences * (h * h + h * num_labels)
+    if generator:
+        products += num_tokens * (h * h + h)  # the head of the discriminator
+        products += _count_encoder(mask, is_token, is_pair, generator)
+    if "masked_lm_positions" in features:
+        # Position 0 is [CLS], which is never masked.
+        num_masked = _sum(features["masked_lm_positions"] > 0)
+        h = (generator or config).hidden_size
+        e = (generator or config).embedding_size or h
+        products += num_masked * (h * e + e * config.vocab_size)
+    return {
+        "sequences": num_sequences,
+        "tokens": num_tokens,
+        "flops": 2 * 3 * products,
+    }
+
+
+def _count_encoder(
+    mask: Any, is_token: Any, is_pair: Any, config: BertConfig
+) -> Any:
+    """Counts the multiply-adds of the blocks."""
+    num_tokens, h = ops.sum(is_token), config.hidden_size
+    num_pairs = ops.sum(_sum(is_pair, axis=-1) * is_token)
     # Query, key, value, output; the layers of the feed-forward.
     num_dense = 2 + config.gated_feed_forward
     layer = num_tokens * (4 * h * h + num_dense * h * config.intermediate_size)
     num_layers = config.num_hidden_layers
     products = num_layers * layer
-    # Scores and context.
+    if config.embedding_size:
+        products += num_tokens * config.embedding_size * h
     if config.local_attention:
         places = ops.arange(mask.shape[-1])
         distances = ops.abs(places[:, None] - places[None, :])
@@ -53,19 +83,7 @@ def count_work(
         num_full = -(-num_layers // config.global_attn_every_n_layers)
         products += (num_layers - num_full) * num_near * 2 * h
         num_layers = num_full
-    products += num_layers * num_pairs * 2 * h
-    if num_labels:
-        products += num_sequences * (h * h + h * num_labels)
-    if "masked_lm_positions" in features:
-        # Position 0 is [CLS], which is never masked.
-        num_masked = _sum(features["masked_lm_positions"] > 0)
-        e = config.embedding_size or h
-        products += num_masked * (h * e + e * config.vocab_size)
-    return {
-        "sequences": num_sequences,
-        "tokens": num_tokens,
-        "flops": 2 * 3 * products,
-    }
+    return products + num_layers * num_pairs * 2 * h  # scores and context
 
 
 def _sum(x: Any, axis: Any = None) -> Any:

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from keras_bert.errors import InputError
 from keras_bert.settings import setting
 from keras_bert.text.masking_config import MaskingConfig
 from keras_bert.training.config import TrainConfig
@@ -21,6 +22,11 @@ class PretrainingConfig(TrainConfig, MaskingConfig):
             later steps have to know; by default as the file beside the
             records says, or else as the vocabulary suggests.
         next_sentence: Whether to train the next-sentence head (paper, 5.1).
+        replaced_tokens: Whether the network learns to find tokens that a
+            small generator replaced (ELECTRA, arXiv 2003.10555). The masked LM
+            is then the generator's.
+        generator_size: The width of the generator, as a part of the network's.
+        replaced_tokens_weight: The factor of that loss; the masked LM has 1.
         pack_sequences: Whether several short sequences of a batch share a
             row, where they do not see each other: less padding, the same
             losses. With jit_compile=on, every new shape is compiled.
@@ -41,5 +47,16 @@ class PretrainingConfig(TrainConfig, MaskingConfig):
     max_seq_length: int = 128
     do_lower_case: bool | None = None
     next_sentence: bool = True
+    replaced_tokens: bool = False
+    generator_size: float = setting(0.25, maximum=1)
+    replaced_tokens_weight: float = 50.0
     pack_sequences: bool = False
     init_moments: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.replaced_tokens and self.next_sentence:
+            raise InputError(
+                "ELECTRA has no next-sentence head; set next_sentence to False "
+                "for a run with replaced_tokens."
+            )

@@ -18,6 +18,7 @@ from keras_bert.errors import InputError
 from keras_bert.export.model_card import model_card, write_card
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import write_json
+from keras_bert.models.electra import build_electra, generator_config
 from keras_bert.models.flops import count_work
 from keras_bert.models.pretraining import build_pretraining_model
 from keras_bert.pretraining.config import PretrainingConfig
@@ -34,7 +35,12 @@ from keras_bert.training.distribution import (
     is_chief,
 )
 from keras_bert.training.fingerprint import Fingerprint, digest_of
-from keras_bert.training.losses import accuracy, cross_entropy
+from keras_bert.training.losses import (
+    accuracy,
+    cross_entropy,
+    replaced_tokens_accuracy,
+    replaced_tokens_loss,
+)
 from keras_bert.training.objectives import Objective
 from keras_bert.training.run import train
 from keras_bert.training.run_folder import RunFolder
@@ -86,8 +92,9 @@ def pretrain(
     Returns:
         The last row of the history: `loss`, `masked_lm_loss`,
         `masked_lm_accuracy`, `masked_lm_perplexity`, `next_sentence_loss` and
-        `next_sentence_accuracy`, the same with `val_` before them for the
-        held-out records, and the time and speed of the training.
+        `next_sentence_accuracy` (or those of `replaced_tokens`), the same
+        with `val_` before them for the held-out records, and the time and
+        speed of the training.
 
     Example:
         >>> metrics = keras_bert.pretrain(
@@ -208,11 +215,16 @@ def _setup(
     checkpoint: str | Path | None,
 ) -> TrainingSetup:
     def build_model() -> keras.Model:
-        model = build_pretraining_model(
-            bert_config,
-            next_sentence=config.next_sentence,
-            packed=config.pack_sequences,
-        )
+        packed = config.pack_sequences
+        if config.replaced_tokens:
+            size = config.generator_size
+            model = build_electra(
+                bert_config, generator_size=size, packed=packed
+            )
+        else:
+            model = build_pretraining_model(
+                bert_config, next_sentence=config.next_sentence, packed=packed
+            )
         if checkpoint:
             load_to_train(model, checkpoint)
         return model
@@ -223,6 +235,12 @@ def _setup(
     }
     if config.next_sentence:
         objectives["next_sentence"] = Objective(cross_entropy, metrics)
+    if config.replaced_tokens:
+        objectives["replaced_tokens"] = Objective(
+            replaced_tokens_loss,
+            {"accuracy": replaced_tokens_accuracy},
+            weight=config.replaced_tokens_weight,
+        )
     batches = functools.partial(
         pretraining_batches,
         vocab_size=bert_config.vocab_size,
@@ -245,6 +263,9 @@ def _setup(
             count_work,
             config=bert_config,
             num_labels=2 if config.next_sentence else 0,
+            generator=generator_config(bert_config, config.generator_size)
+            if config.replaced_tokens
+            else None,
         ),
         init_moments=Checkpoint.of(checkpoint).folder
         if checkpoint and config.init_moments

@@ -47,6 +47,22 @@ def squared_error(labels: Tensor, outputs: Tensor) -> Tensor:
     return ops.square(outputs - ops.cast(labels, "float32"))
 
 
+def replaced_tokens_loss(labels: Tensor, outputs: Tensor) -> Tensor:
+    """Logits and labels [..., 2] -> -log of the label's probability, [...].
+
+    The first argument is not used: a network that replaces tokens also knows
+    which (`keras_bert.models.build_electra`).
+    """
+    logits, labels = outputs[..., 0], outputs[..., 1]
+    return ops.softplus(logits) - logits * labels
+
+
+def replaced_tokens_accuracy(labels: Tensor, outputs: Tensor) -> Tensor:
+    """Logits and labels [..., 2] -> 1 if the logit has the label's sign."""
+    is_found = (outputs[..., 0] > 0) == (outputs[..., 1] > 0.5)
+    return ops.cast(is_found, "float32")
+
+
 def soft_cross_entropy(
     teacher: Tensor, logits: Tensor, temperature: float
 ) -> Tensor:

@@ -19,7 +19,8 @@ def pretraining_batches(
     Args:
         features: Batches of `PretrainingRecords`.
         vocab_size: Larger ids are an error; see `errors_named`.
-        outputs: "masked_lm", and "next_sentence" if it is trained.
+        outputs: "masked_lm", and "next_sentence" or "replaced_tokens" if it
+            is trained. The network of the latter also reads `masked_lm_ids`.
         packed: Whether several short sequences share a row.
     """
     if packed:
@@ -30,11 +31,19 @@ def pretraining_batches(
         ids = features["input_ids"], features["masked_lm_ids"]
         largest = tf.maximum(*map(tf.reduce_max, ids))
         tf.debugging.Assert(largest < vocab_size, [UNKNOWN_ID, largest])
+        mask = tf.cast(features["input_mask"] > 0, tf.int32)
         labels = {
-            "masked_lm": features.pop("masked_lm_ids"),
+            "masked_lm": features["masked_lm_ids"],
+            # The network has the labels itself.
+            "replaced_tokens": mask,
             "next_sentence": features.pop("next_sentence_labels"),
         }
-        weights = {"masked_lm": features.pop("masked_lm_weights")}
+        weights = {
+            "masked_lm": features.pop("masked_lm_weights"),
+            "replaced_tokens": tf.cast(mask, tf.float32),
+        }
+        if "replaced_tokens" not in outputs:
+            del features["masked_lm_ids"]
         if packed:
             weights["next_sentence"] = features.pop("next_sentence_weights")
         else:

@@ -1,0 +1,119 @@
+"""ELECTRA: a small generator replaces tokens, and the encoder finds them."""
+
+import dataclasses
+
+import keras
+from keras import ops
+
+from keras_bert.config import BertConfig
+from keras_bert.errors import InputError
+from keras_bert.layers.pretraining_heads import (
+    MaskedLMHead,
+    ReplacedTokensHead,
+    SampledTokens,
+)
+from keras_bert.models.encoder import build_blocks, build_encoder
+
+
+def build_electra(
+    config: BertConfig, *, generator_size: float = 0.25, packed: bool = False
+) -> keras.Model:
+    """Builds the encoder with a generator (arXiv 2003.10555, section 2).
+
+    The generator guesses masked tokens, as a masked LM. Its guesses are drawn,
+    put in place of the masks, and the encoder, the discriminator, tells which
+    tokens are not the original ones. Both read the same embeddings; all other
+    weights of the generator have paths that begin with "generator_".
+
+    Inputs: as `build_encoder`, and `masked_lm_positions` and `masked_lm_ids`,
+    int32 [B, P], the tokens that were there. Outputs, float32: `masked_lm`
+    [B, P, V], the generator's logits, and `replaced_tokens` [B, S, 2], the
+    discriminator's logit of each token and its label, 0 or 1.
+
+    Args:
+        config: The discriminator.
+        generator_size: The width, heads and feed-forward size of the
+            generator, as a part of the discriminator's.
+        packed: Whether a row holds several sequences, see `build_encoder`.
+
+    Raises:
+        InputError: If the generator would be no network.
+
+    Example:
+        >>> config = keras_bert.BertConfig.from_name("bert_tiny")
+        >>> model = keras_bert.models.build_electra(config)
+        >>> {name: x.shape for name, x in model.output.items()}
+        {'masked_lm': (None, None, 30522), 'replaced_tokens': (None, None, 2)}
+    """
+    generator = generator_config(config, generator_size)
+    discriminator = build_discriminator(config, packed=packed)
+    inputs = {
+        **discriminator.input,
+        **{
+            name: keras.Input((None,), dtype="int32", name=name)
+            for name in ("masked_lm_positions", "masked_lm_ids")
+        },
+    }
+    positions = inputs["masked_lm_positions"]
+    x, word_embeddings = discriminator.get_layer("embeddings").output
+    tokens = build_blocks(
+        generator, x, inputs["input_mask"], packed, prefix="generator_"
+    )
+    masked_lm = MaskedLMHead(
+        activation=config.masked_lm_act or config.hidden_act,
+        initializer_range=config.initializer_range,
+        layer_norm_eps=config.layer_norm_eps,
+        biases=config.biases,
+        name="generator_masked_lm",
+    )(tokens, positions, word_embeddings)
+    drawn, labels = SampledTokens(name="sampled_tokens")(
+        inputs["input_ids"], positions, inputs["masked_lm_ids"], masked_lm
+    )
+    found = discriminator({**discriminator.input, "input_ids": drawn})
+    outputs = {
+        "masked_lm": masked_lm,
+        "replaced_tokens": ops.stack([found["replaced_tokens"], labels], -1),
+    }
+    return keras.Model(inputs, outputs, name="electra")
+
+
+def build_discriminator(
+    config: BertConfig, *, packed: bool = False
+) -> keras.Model:
+    """Builds the encoder with a logit of "was replaced" for each token.
+
+    Inputs: as `build_encoder`. Output: `replaced_tokens`, float32 [B, S].
+
+    Example:
+        >>> config = keras_bert.BertConfig.from_name("bert_tiny")
+        >>> model = keras_bert.models.build_discriminator(config)
+        >>> model.output["replaced_tokens"].shape
+        (None, None)
+    """
+    encoder = build_encoder(config, packed=packed)
+    logits = ReplacedTokensHead(
+        activation=config.hidden_act,
+        initializer_range=config.initializer_range,
+        name="replaced_tokens",
+    )(encoder.output["sequence_output"])
+    outputs = {"replaced_tokens": logits}
+    return keras.Model(encoder.input, outputs, name="bert_discriminator")
+
+
+def generator_config(config: BertConfig, size: float) -> BertConfig:
+    """Returns the config of a generator, whose heads have the usual width."""
+    heads = max(1, int(config.num_attention_heads * size))
+    width = int(config.hidden_size * size)
+    if not 0 < size <= 1 or width < heads or width % heads:
+        raise InputError(
+            f"generator_size is {size}, which makes a generator of the width "
+            f"{width} with {heads} heads; choose a part such as 0.25 that "
+            "divides the width and the heads of the network."
+        )
+    return dataclasses.replace(
+        config,
+        embedding_size=config.embedding_size or config.hidden_size,
+        hidden_size=width,
+        num_attention_heads=heads,
+        intermediate_size=max(1, int(config.intermediate_size * size)),
+    )
