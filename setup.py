@@ -6,14 +6,10 @@ import setuptools
 
 _HERE = Path(__file__).parent
 _VERSION = "0.1.0"
-# Where tensorflow-text has wheels; elsewhere, `tokenizers` finds the pieces.
+# Where tensorflow-text has wheels; elsewhere, TensorFlow finds the pieces.
 _HAS_TENSORFLOW_TEXT = (
     "(sys_platform == 'linux' and platform_machine == 'x86_64') or "
     "(sys_platform == 'darwin' and platform_machine == 'arm64')"
-)
-_LACKS_TENSORFLOW_TEXT = (
-    "(sys_platform != 'linux' or platform_machine != 'x86_64') and "
-    "(sys_platform != 'darwin' or platform_machine != 'arm64')"
 )
 
 setuptools.setup(
@@ -76,7 +72,6 @@ setuptools.setup(
         "tensorflow-datasets",
         # Importing 2.21.0 fails: undefined symbol.
         f"tensorflow-text>=2.21.1,<2.22; {_HAS_TENSORFLOW_TEXT}",
-        f"tokenizers; {_LACKS_TENSORFLOW_TEXT}",
         "tqdm",
     ],
     extras_require={

@@ -7,6 +7,7 @@ from kind_examples import make_kind
 from safetensors.numpy import save_file
 
 from keras_bert.config import BertConfig
+from keras_bert.export.config import ExportConfig
 from keras_bert.export.finetuned import export_finetuned
 from keras_bert.export.pretrained import (
     PretrainedExportConfig,
@@ -59,28 +60,35 @@ def is_variant(name):
     return " " in name
 
 
-def export_model(name, folder):
+def export_model(name, folder, *, portable=False):
     """Returns the folder of the SavedModel, `folder / "served" / "1"`."""
     keras.utils.set_random_seed(12345)
     vocab_file = write_vocab(folder)
     if name == "encoder":
-        return _export_encoder(folder)
+        return _export_encoder(folder, portable)
     kind = make_kind(name.split()[0], vocab_file, _CONFIG, **MODELS[name])
     model = kind.build_model(_CONFIG)
     randomize(model)
     return export_finetuned(
-        model, kind, folder / "served", bert_config=_CONFIG, training={}
+        model,
+        kind,
+        folder / "served",
+        bert_config=_CONFIG,
+        training={},
+        config=ExportConfig(portable=portable),
     )
 
 
-def _export_encoder(folder):
+def _export_encoder(folder, portable):
     model = build_pretraining_model(_CONFIG)
     randomize(model)
     weights = {x.path: x.numpy() for x in model.weights}
     save_file(weights, folder / "model.safetensors")
     (folder / "bert_config.json").write_text(_CONFIG.to_json())
     config = PretrainedExportConfig(pooling="cls", max_seq_length=9)
-    return export_pretrained(folder, folder / "served", config)
+    return export_pretrained(
+        folder, folder / "served", config, portable=portable
+    )
 
 
 def make_requests(model_dir, texts=TEXTS):

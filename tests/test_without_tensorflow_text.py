@@ -1,4 +1,4 @@
-"""Without tensorflow-text, all but strings in a SavedModel is as with it."""
+"""Without tensorflow-text, all but learning a vocabulary is as with it."""
 
 import dataclasses
 import json

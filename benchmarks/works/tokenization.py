@@ -31,9 +31,16 @@ def works(setup):
         file = f"tokenization/{file}"
         return Contestant(name, environment, file, options | more, ("lines",))
 
-    in_dataset, rust = (
+    in_dataset, portable, rust = (
         contestant(
             "keras_bert, tf.data", "keras_bert", "keras_bert.py", pipeline=True
+        ),
+        contestant(
+            "keras_bert, portable",
+            "keras_bert",
+            "keras_bert.py",
+            pipeline=True,
+            portable=True,
         ),
         contestant(_PEER, "torch", "tokenizers.py"),
     )
@@ -53,6 +60,7 @@ def works(setup):
                     pipeline=False,
                 ),
                 in_dataset,
+                portable,
                 rust,
             ),
             targets=(Target("novels, uncased", _PEER, 3.0),),

@@ -13,6 +13,9 @@ on this machine, and takes the fastest:
     keras-bert export --checkpoint=out --export_dir=lite \
         --format=litert --precision=int8 --data_dir=SST-2
 
+--portable writes a SavedModel that loads without tensorflow-text, for servers
+without its operations.
+
 A report beside the folder, lite/1.report.json, then compares its speed, and
 its metrics on the validation set of --data_dir, with those of the model.
 
@@ -63,7 +66,8 @@ def run(
                 data["calibration"] = task_of_model.training_rows(data_dir, 300)
         version = model.export(export_dir, config, **data)
     else:
-        if config != keras_bert.ExportConfig() or data_dir:
+        plain = keras_bert.ExportConfig(portable=config.portable)
+        if config != plain or data_dir:
             raise keras_bert.InputError(
                 f"{checkpoint} is a pre-trained checkpoint, but --format, "
                 "--precision and --data_dir take a fine-tuned model. To export "
@@ -74,6 +78,7 @@ def run(
             checkpoint,
             export_dir,
             keras_bert.export.PretrainedExportConfig(**settings),
+            portable=config.portable,
         )
     print(f"Wrote {version}")
     report = version.with_name(f"{version.name}.report.json")

@@ -51,6 +51,9 @@ class ExportConfig(CheckedSettings):
             litert, onnx and openvino, which needs texts of the task for it;
             bfloat16, for a saved_model or openvino on a machine with
             instructions for it.
+        portable: Whether the tokenizer in a saved_model uses operations of
+            plain TensorFlow, so that the model loads without tensorflow-text;
+            it is then slower.
 
     Example:
         >>> keras_bert.ExportConfig(format="litert", precision="int8").format
@@ -59,6 +62,7 @@ class ExportConfig(CheckedSettings):
 
     format: str = setting("saved_model", choices=(*MODEL_FILES, "auto"))
     precision: str = setting("float32", choices=_PRECISIONS)
+    portable: bool = False
 
     @property
     def may_calibrate(self) -> bool:
@@ -72,4 +76,9 @@ class ExportConfig(CheckedSettings):
             raise InputError(
                 f"The format {self.format} has no precision {self.precision}; "
                 f"choose {' or '.join(known)}."
+            )
+        if self.portable and self.format != "saved_model":
+            raise InputError(
+                "portable is a setting of the tokenizer in a saved_model, and "
+                f"the format {self.format} takes ids; leave out one of the two."
             )

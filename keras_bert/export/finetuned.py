@@ -19,6 +19,7 @@ from keras_bert.kinds.kind import Kind
 from keras_bert.kinds.spec import spec_to_json
 from keras_bert.predict.network import load_network
 from keras_bert.predict.versions import DESCRIPTION, MODEL_FILES, new_version
+from keras_bert.text.tokenizer import PortableTokenizer
 from keras_bert.text.tokenizer_json import tokenizer_json
 from keras_bert.training.distribution import require_tensorflow
 
@@ -75,6 +76,8 @@ def export_finetuned(
     require_tensorflow()
     config = config or ExportConfig()
     check_text_fields(kind.spec.text_fields)
+    if config.portable:
+        kind = type(kind)(kind.spec, PortableTokenizer.of(kind.tokenizer))
     file_name = MODEL_FILES[config.format]
     in_saved_model = config.format == "saved_model"
     assets = {

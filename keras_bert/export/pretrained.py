@@ -1,5 +1,6 @@
 """A pre-trained checkpoint -> a SavedModel that takes raw strings."""
 
+import dataclasses
 from pathlib import Path
 
 import keras
@@ -7,7 +8,10 @@ import tensorflow as tf
 from keras import ops
 
 from keras_bert.checkpoints.checkpoint import Checkpoint
-from keras_bert.checkpoints.load_pretrained import load_pretrained
+from keras_bert.checkpoints.load_pretrained import (
+    PretrainedModel,
+    load_pretrained,
+)
 from keras_bert.errors import InputError
 from keras_bert.export.config import PretrainedExportConfig
 from keras_bert.export.mask_filler import load_mask_filler
@@ -18,6 +22,7 @@ from keras_bert.kinds.signatures import Signature, id_signature, one_graph
 from keras_bert.kinds.spec import find_spec, has_spec
 from keras_bert.layers.sequences import SequencePooling
 from keras_bert.text.packing import BertPreprocessor
+from keras_bert.text.tokenizer import PortableTokenizer
 
 _TEXT = tf.TensorSpec([None], tf.string, "text")
 
@@ -26,6 +31,8 @@ def export_pretrained(
     checkpoint: str | Path,
     export_dir: str | Path,
     config: PretrainedExportConfig | None = None,
+    *,
+    portable: bool = False,
 ) -> Path:
     """Writes the next version of an encoder, such as `served/1`.
 
@@ -47,6 +54,8 @@ def export_pretrained(
             vocabulary in the same folder.
         export_dir: The folder of all versions of the model.
         config: The settings.
+        portable: Whether the model loads without tensorflow-text; see
+            `ExportConfig`.
 
     Returns:
         The folder of the new version.
@@ -79,15 +88,17 @@ def export_pretrained(
         )
     loaded = load_pretrained(source, max_seq_length=config.max_seq_length)
     encoder, bert_config = loaded.encoder, loaded.config
-    length = loaded.preprocessor.max_seq_length
+    preprocessor = _preprocessor(loaded, portable)
+    length = preprocessor.max_seq_length
     vectors = _build_vectors(encoder, has_pooler, config.normalize)
-    tracked = [encoder, vectors, loaded.preprocessor]
+    tracked = [encoder, vectors, preprocessor]
     signatures = {
-        **_embed_signatures(vectors, loaded.preprocessor, config.pooling),
+        **_embed_signatures(vectors, preprocessor, config.pooling),
         "serve_ids": id_signature(encoder),
     }
     if "masked_lm" in source.heads:
         filler = load_mask_filler(source, max_seq_length=length)
+        filler.tokenizer = preprocessor.tokenizer
         tracked.append(filler.model)
         signatures["fill_mask"] = Signature(filler.__call__, [_TEXT])
     sidecars = loaded.tokenizer.sidecars(bert_config.max_position_embeddings)
@@ -119,6 +130,13 @@ def export_pretrained(
             {"checkpoint": checkpoint},
         ),
     )
+
+
+def _preprocessor(loaded: PretrainedModel, portable: bool) -> BertPreprocessor:
+    if not portable:
+        return loaded.preprocessor
+    tokenizer = PortableTokenizer.of(loaded.tokenizer)
+    return dataclasses.replace(loaded.preprocessor, tokenizer=tokenizer)
 
 
 def _check_is_encoder(source: Checkpoint) -> None:

@@ -12,7 +12,6 @@ from absl import logging
 from keras_bert.io.whole_files import full_disk_named, to_json, write_texts
 from keras_bert.kinds.signatures import Signature, one_graph
 from keras_bert.predict.versions import DESCRIPTION, WARM_UP, new_version
-from keras_bert.text.text_ops import require_tensorflow_text
 
 # The texts of the requests that a server answers before it says that a model
 # is ready. The first answers are slow, because TensorFlow then optimizes its
@@ -31,8 +30,9 @@ def export_saved_model(
 ) -> Path:
     """Writes the next version of a model, such as `served/1`.
 
-    Loading it needs tensorflow and tensorflow_text, nothing else. The folder
-    appears when it is whole. It holds, beside the files of a SavedModel:
+    Loading it needs tensorflow and, if the tokenizer has its operations,
+    tensorflow_text; nothing else. The folder appears when it is whole. It
+    holds, beside the files of a SavedModel:
 
         README.md: The model card.
         assets/model.json: The description, and of each signature that takes
@@ -57,12 +57,7 @@ def export_saved_model(
 
     Returns:
         The folder of the new version.
-
-    Raises:
-        InputError: If tensorflow-text, whose operations the signatures have, is
-            not installed.
     """
-    require_tensorflow_text("A SavedModel that takes strings")
     graphs = {name: _with_graph(x) for name, x in signatures.items()}
     exported = {
         name: _from_examples(x) if _takes_examples(x) else x

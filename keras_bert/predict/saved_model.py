@@ -35,8 +35,9 @@ def load_saved_model(folder: Path) -> dict[str, Function]:
             raise
         raise InputError(
             f"{folder} has operations that are not installed; models that take "
-            "strings need tensorflow-text: use a machine for which it has "
-            "wheels, such as Linux on x86_64, and pip install tensorflow-text."
+            "strings need tensorflow-text: export the model with --portable, "
+            "or use a machine for which it has wheels, such as Linux on "
+            "x86_64, and pip install tensorflow-text."
         ) from error
     definitions = {
         name: definition

@@ -99,14 +99,15 @@ class AddedTokens:
 
         The number of a part between tokens is -1.
         """
-        split = text_ops.split_in_tensorflow
-        if self._of_bert:
-            split = text_ops.split
-            if not self._is_clean:
-                # The operation stops at a NUL, which cleaning removes as it
-                # removes this character.
-                texts = tf.strings.regex_replace(texts, r"\x{00}", "\x01")
-        parts, _ = split(texts, self._pattern, self._pattern)
+        if self._of_bert and not self._is_clean:
+            # Cleaning removes the mark of `split` as it removes another byte
+            # that is never valid.
+            parts = tf.strings.split(texts, b"\xff")
+            parts = parts.with_values(tf.strings.join([parts.values, b"\xfe"]))
+            joined = tf.strings.reduce_join(parts, axis=-1)
+            sizes = tf.strings.length(texts)
+            texts = tf.strings.substr(joined, tf.zeros_like(sizes), sizes)
+        parts, _ = text_ops.split(texts, self._pattern, self._pattern, None)
         flat = parts.values
         is_token = tf.strings.regex_full_match(flat, self._pattern)
         spelled, index = tf.unique(flat[is_token])

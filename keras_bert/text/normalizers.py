@@ -182,20 +182,25 @@ class Normalizer:
 
 
 @functools.cache
-def unicode_form(form: str) -> "UnicodeForm":
-    """Returns NFC, NFD, NFKC or NFKD."""
-    return UnicodeForm(form)
+def unicode_form(form: str, *, is_newest: bool = False) -> "UnicodeForm":
+    """Returns NFC, NFD, NFKC or NFKD; see `UnicodeForm`."""
+    return UnicodeForm(form, is_newest=is_newest)
 
 
 class UnicodeForm(Normalizer):
-    """NFC, NFD, NFKC or NFKD of Unicode (Standard Annex 15)."""
+    """NFC, NFD, NFKC or NFKD of Unicode (Standard Annex 15).
 
-    def __init__(self, form: str):
+    It knows the characters that `tokenizers` normalizes or, if it is of the
+    newest Unicode, all that Python knows.
+    """
+
+    def __init__(self, form: str, *, is_newest: bool = False):
         self._composes = form.endswith("C")
         decomposed: Literal["NFD", "NFKD"] = "NFKD" if "K" in form else "NFD"
         decompositions, pairs = {}, {}
         classes = np.zeros(sys.maxunicode + 1, np.int32)
-        unknown = {*unicode_data.codes_in(unicode_data.NOT_NORMALIZED)}
+        left_out = "" if is_newest else unicode_data.NOT_NORMALIZED
+        unknown = {*unicode_data.codes_in(left_out)}
         for code in sorted({*unicode_data.assigned()} - unknown):
             char = chr(code)
             classes[code] = unicodedata.combining(char)

@@ -30,6 +30,14 @@ class Pieces(NamedTuple):
     ids: tf.RaggedTensor
     ends: tf.RaggedTensor
 
+    @property
+    def starts(self) -> tf.RaggedTensor:
+        """The byte of the word at which each begins, int32."""
+        rows = self.ends.value_rowids()
+        is_first = tf.concat([[-1], rows[:-1]], axis=0) != rows
+        before = tf.roll(self.ends.values, 1, 0)
+        return self.ends.with_values(tf.where(is_first, 0, before))
+
     @classmethod
     def of_rows(
         cls, words: tf.Tensor, rows: tf.Tensor, ids: tf.Tensor, ends: tf.Tensor
@@ -154,17 +162,16 @@ class BytePairs:
         parts = tf.cumsum(tf.cast(begins, tf.int32)) - 1
         ranks = self._ranks_at(tf.range(tf.size(ids)), ids, parts)
         *_, parts, ids, ends = tf.while_loop(
-            lambda _, ranks, *__: tf.size(ranks) > 0,
+            lambda ranks, *_: tf.size(ranks) > 0,
             self._join,
-            (1, ranks, parts, ids, ends + 1, *_lists(3)),
+            (ranks, parts, ids, ends + 1, *_lists(3)),
             shape_invariants=(
-                tf.TensorShape([]),
                 *[tf.TensorShape([None])] * 4,
                 *[tf.TensorShape(None)] * 3,
             ),
             parallel_iterations=1,
         )
-        parts, ids, ends = (x.concat() for x in (parts, ids, ends))
+        parts, ids, ends = map(_joined, (parts, ids, ends))
         order = tf.argsort(parts, stable=True)
         parts, ids, ends = (tf.gather(x, order) for x in (parts, ids, ends))
         rows = tf.gather(chars.value_rowids()[begins], parts)
@@ -187,12 +194,11 @@ class BytePairs:
 
     def _join(
         self,
-        step: tf.Tensor,
         ranks: tf.Tensor,
         parts: tf.Tensor,
         ids: tf.Tensor,
         ends: tf.Tensor,
-        *done: tf.TensorArray,
+        *done: tf.Tensor,
     ) -> tuple:
         """Joins the pairs of the lowest rank in each part of a word.
 
@@ -203,7 +209,7 @@ class BytePairs:
         lowest = tf.gather(tf.math.segment_min(ranks, numbers), numbers)
         goes_on = lowest < _NO_RANK
         done = tuple(
-            array.write(step, tf.cast(x[~goes_on], tf.int32))
+            _pushed(array, tf.cast(x[~goes_on], tf.int32))
             for array, x in zip(done, (parts, ids, ends), strict=True)
         )
         ranks, parts, ids, ends, joins = (
@@ -225,7 +231,7 @@ class BytePairs:
         changed = tf.where(joins | tf.pad(joins, [[0, 1]])[1:])
         new = self._ranks_at(tf.cast(changed[:, 0], tf.int32), ids, parts)
         ranks = tf.tensor_scatter_nd_update(ranks, changed, new)
-        return step + 1, ranks, parts, ids, ends, *done
+        return ranks, parts, ids, ends, *done
 
 
 class _Trie:
@@ -284,7 +290,7 @@ class _Trie:
             is_piece = ids >= 0
             pieces = places, tf.fill(tf.shape(places), length), ids
             found = tuple(
-                array.write(length, x[is_piece])
+                _pushed(array, x[is_piece])
                 for array, x in zip(found, pieces, strict=True)
             )
             goes_on = tf.gather(room, places) > length
@@ -304,7 +310,7 @@ class _Trie:
             ),
             parallel_iterations=1,
         )
-        return starts.concat(), lengths.concat(), ids.concat()
+        return _joined(starts), _joined(lengths), _joined(ids)
 
 
 class Unigram:
@@ -373,15 +379,13 @@ class Unigram:
         window[-1] = 0  # the sum of no pieces
         window = tf.repeat(window[None], tf.size(order), axis=0)
 
-        def step(
-            i: tf.Tensor, window: tf.Tensor, found: tf.TensorArray
-        ) -> tuple:
+        def step(i: tf.Tensor, window: tf.Tensor, found: tf.Tensor) -> tuple:
             number = numbers[i]
             sums = window[:number] + tf.gather(scores, firsts[:number] + i)
             choice = tf.argmax(sums, axis=1, output_type=tf.int32)
             best = tf.reduce_max(sums, axis=1, keepdims=True)
             window = tf.concat([window[:number, 1:], best], axis=1)
-            return i + 1, window, found.write(i + 1, choice)
+            return i + 1, window, _pushed(found, choice)
 
         *_, choices = tf.while_loop(
             lambda i, *_: i < longest,
@@ -397,7 +401,7 @@ class Unigram:
         ranks = tf.gather(tf.argsort(order), chars.rows)
         offsets = tf.cumsum(numbers, exclusive=True)
         return tf.gather(
-            choices.concat(), tf.gather(offsets, chars.places) + ranks
+            _joined(choices), tf.gather(offsets, chars.places) + ranks
         )
 
 
@@ -508,13 +512,11 @@ class _Chars(NamedTuple):
         one of a word may be 0.
         """
 
-        def step(
-            i: tf.Tensor, starts: tf.Tensor, found: tf.TensorArray
-        ) -> tuple:
-            found = found.write(i, starts)
+        def step(starts: tf.Tensor, found: tf.Tensor) -> tuple:
+            found = _pushed(found, starts)
             size = tf.gather(lengths, starts)
             goes_on = (size > 0) & (tf.gather(self.room, starts) > size)
-            return i + 1, (starts + size)[goes_on], found
+            return (starts + size)[goes_on], found
 
         return _walk(step, self.splits[self.lengths > 0])
 
@@ -525,11 +527,11 @@ class _Chars(NamedTuple):
         """
         ends = tf.boolean_mask(self.splits + self.lengths, self.lengths > 0) - 1
 
-        def step(i: tf.Tensor, ends: tf.Tensor, found: tf.TensorArray) -> tuple:
-            found = found.write(i, ends)
+        def step(ends: tf.Tensor, found: tf.Tensor) -> tuple:
+            found = _pushed(found, ends)
             size = tf.gather(lengths, ends)
             goes_on = tf.gather(self.places, ends) >= size
-            return i + 1, (ends - size)[goes_on], found
+            return (ends - size)[goes_on], found
 
         return _walk(step, ends)
 
@@ -537,30 +539,35 @@ class _Chars(NamedTuple):
 def _walk(step: Callable[..., tuple], places: tf.Tensor) -> tf.Tensor:
     """Goes from places to others; returns all of them in rising order."""
     *_, found = tf.while_loop(
-        lambda i, places, _: tf.size(places) > 0,
+        lambda places, _: tf.size(places) > 0,
         step,
-        (1, places, *_lists(1)),
-        shape_invariants=(
-            tf.TensorShape([]),
-            tf.TensorShape([None]),
-            tf.TensorShape(None),
-        ),
+        (places, *_lists(1)),
+        shape_invariants=(tf.TensorShape([None]), tf.TensorShape(None)),
         parallel_iterations=1,
     )
-    return tf.sort(found.concat())
+    return tf.sort(_joined(found))
 
 
-def _lists(number: int) -> list[tf.TensorArray]:
-    """Returns lists of integers [N] that a loop fills, from place 1 on."""
-    lists = (
-        tf.TensorArray(
-            tf.int32,
-            1,
-            dynamic_size=True,
-            infer_shape=False,
-            element_shape=[None],
-        )
-        for _ in range(number)
+def _lists(number: int) -> list[tf.Tensor]:
+    """Returns lists of integers [N] that a loop fills.
+
+    A tf.TensorArray would have an attribute that TensorFlow 2.12 lacks.
+    """
+    empty = tf.raw_ops.EmptyTensorList(
+        element_shape=[-1], max_num_elements=-1, element_dtype=tf.int32
     )
-    # Eagerly, a list of nothing could not be concatenated.
-    return [x.write(0, tf.zeros([0], tf.int32)) for x in lists]
+    return [_pushed(empty, tf.zeros([0], tf.int32)) for _ in range(number)]
+
+
+def _pushed(numbers: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
+    return tf.raw_ops.TensorListPushBack(input_handle=numbers, tensor=values)
+
+
+def _joined(numbers: tf.Tensor) -> tf.Tensor:
+    """Returns all that a list holds, int32 [N]."""
+    return tf.raw_ops.TensorListConcatV2(
+        input_handle=numbers,
+        element_shape=[-1],
+        leading_dims=tf.zeros([0], tf.int64),
+        element_dtype=tf.int32,
+    ).tensor

@@ -87,11 +87,9 @@ class TextSplitter(tf.Module):
         self, clean: tf.Tensor
     ) -> Sequence[tf.RaggedTensor]:
         words = self._split(clean)
-        ids, ends = self._pieces(words.words.values)
-        rows = ends.value_rowids()
-        is_first = tf.concat([[-1], rows[:-1]], axis=0) != rows
-        starts = tf.where(is_first, 0, tf.roll(ends.values, 1, 0))
-        places = words.places(rows, starts, ends.values)
+        pieces = self._pieces(words.words.values)
+        ids, starts, ends = pieces.ids, pieces.starts, pieces.ends
+        places = words.places(ids.value_rowids(), starts.values, ends.values)
         columns = [ids, *map(ids.with_values, places)]
         return [words.words.with_values(x).merge_dims(1, 2) for x in columns]
 

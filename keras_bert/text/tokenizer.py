@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, Self
 
 import tensorflow as tf
 
+from keras_bert.text import text_ops
 from keras_bert.text.added_tokens import AddedTokens
 from keras_bert.text.given_texts import to_strings
 from keras_bert.text.offsets import TokensWithOffsets
@@ -18,9 +20,10 @@ class BertTokenizer(TokenizerBase, tf.Module):
     """WordPiece, as in google-research/bert, tokenization.py.
 
     Called on strings [B], it returns a RaggedTensor [B, (tokens)] of int32
-    ids, without special tokens. It works eagerly, in `dataset.map` and, with
-    tensorflow-text, in a SavedModel; without it, the package `tokenizers` finds
-    the same pieces. For its attributes see `TokenizerBase`.
+    ids, without special tokens. It works eagerly, in `dataset.map` and in a
+    SavedModel. It uses operations of tensorflow-text; where that is not
+    installed, those of plain TensorFlow, with the same results. For its
+    attributes see `TokenizerBase`.
 
     A `tokenizer.json` of another model (Unigram of SentencePiece, byte-level
     BPE, MPNet's word pieces) gives the ids and places of transformers, in
@@ -42,15 +45,19 @@ class BertTokenizer(TokenizerBase, tf.Module):
             `strip_accents`, `special_tokens` and `special_tokens_in_text`.
     """
 
+    # tensorflow-text, or None for the operations of plain TensorFlow.
+    library: ModuleType | None = text_ops.tf_text
+
     def __init__(
         self, vocab_file: str | Path, do_lower_case: bool = True, **options: Any
     ):
         super().__init__(vocab_file, do_lower_case, **options)
-        self._splitter = (
-            TextSplitter(self.json, self)
-            if self.json
-            else WordPieceSplitter(self)
-        )
+        self._splitter: TextSplitter | WordPieceSplitter
+        if self.json:
+            self.library = None
+            self._splitter = TextSplitter(self.json, self)
+        else:
+            self._splitter = WordPieceSplitter(self, self.library)
         # What finds the word pieces; with another one, ids may differ.
         self.implementation = self._splitter.implementation
         in_text = self.found_in_text()
@@ -104,3 +111,25 @@ class BertTokenizer(TokenizerBase, tf.Module):
     def detokenize(self, ids: tf.RaggedTensor | tf.Tensor) -> tf.Tensor:
         """Ids [B, (tokens)] -> strings [B]: words with one space between."""
         return self._splitter.detokenize(ids)
+
+
+class PortableTokenizer(BertTokenizer):
+    """The same ids in operations of plain TensorFlow, whatever is installed.
+
+    A SavedModel with it loads without tensorflow-text.
+
+    Example:
+        >>> tokenizer = keras_bert.BertTokenizer("vocab.txt")
+        >>> portable = keras_bert.text.PortableTokenizer.of(tokenizer)
+        >>> portable(["The fox jumped."]).to_list()
+        [[5, 9, 10, 12, 16]]
+    """
+
+    library = None
+
+    @classmethod
+    def of(cls, tokenizer: BertTokenizer) -> Self:
+        """Returns what splits texts as the tokenizer does."""
+        return cls.from_settings(
+            tokenizer.json or tokenizer.pieces, tokenizer.settings
+        )

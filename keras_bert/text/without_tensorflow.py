@@ -19,8 +19,8 @@ def import_tokenizers() -> ModuleType:
         import tokenizers
     except ModuleNotFoundError as error:
         raise InputError(
-            "Texts need tensorflow-text or the package tokenizers, and neither "
-            "is installed; pip install tokenizers."
+            "Without TensorFlow, texts need the package tokenizers, which is "
+            "not installed; pip install tokenizers."
         ) from error
     return tokenizers
 

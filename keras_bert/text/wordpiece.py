@@ -1,14 +1,14 @@
 """Texts -> word pieces, as in google-research/bert, tokenization.py."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any
 
 import tensorflow as tf
 
-from keras_bert.text import text_ops
 from keras_bert.text.offsets import TokensWithOffsets
-from keras_bert.text.tokenizer_settings import TokenizerSettings
+from keras_bert.text.piece_models import KnownWords, WordPiece
 from keras_bert.text.vocab import TokenizerBase
-from keras_bert.text.without_tensorflow import import_tokenizers
 from keras_bert.text.words import blank_long_words, clean_text, split_words
 
 
@@ -22,33 +22,38 @@ class WordPieceSplitter(tf.Module):
 
     units = ("BYTE", "UTF8_CHAR")
 
-    def __init__(self, tokenizer: TokenizerBase):
+    def __init__(self, tokenizer: TokenizerBase, library: ModuleType | None):
+        """Takes tensorflow-text, or None to use plain TensorFlow."""
         super().__init__(name="word_piece_splitter")
         self._settings, self._vocab = tokenizer.settings, tokenizer.vocab
-        library = text_ops.tf_text or import_tokenizers()
-        self.implementation = f"{library.__name__} {library.__version__}"
+        self._library = library
         # The op's own splitting always splits ideographs.
-        self._takes_text = (
-            text_ops.tf_text is not None
-            and self._settings.tokenize_chinese_chars
-        )
-        self._wordpiece = text_ops.wordpiece(
+        self._takes_text = False
+        if library is None:
+            self.implementation = "keras_bert"
+            self._wordpiece: Any = _PlainWordPiece(tokenizer)
+            return
+        self.implementation = f"{library.__name__} {library.__version__}"
+        self._takes_text = self._settings.tokenize_chinese_chars
+        self._wordpiece = library.FastWordpieceTokenizer(
             # White space ends a word, so a piece that contains white space
             # must match nothing; this op would find it.
             [
                 p if p.split() == [p] else f"\x01{i}"
                 for i, p in enumerate(tokenizer.pieces)
             ],
-            tokenizer.special_tokens.unk,
-            self._settings.max_input_chars_per_word,
-            splits_text=self._takes_text,
+            # Longer words are blanked before; a character has up to 4 bytes.
+            max_bytes_per_word=4 * self._settings.max_input_chars_per_word + 1,
+            token_out_type=tf.int32,
+            unknown_token=tokenizer.special_tokens.unk,
+            no_pretokenization=not self._takes_text,
         )
 
     def valid(self, texts: tf.Tensor) -> tf.Tensor:
         return texts  # cleaning removes invalid bytes
 
     def clean(self, texts: tf.Tensor) -> tf.Tensor:
-        return clean_text(texts, self._settings)
+        return clean_text(texts, self._settings, self._library)
 
     def tokenize(self, clean: tf.Tensor) -> tf.RaggedTensor:
         """Clean texts [B] -> ids [B, (tokens)]."""
@@ -61,10 +66,11 @@ class WordPieceSplitter(tf.Module):
         self, clean: tf.Tensor
     ) -> Sequence[tf.RaggedTensor]:
         """Clean texts [B] -> ids, their starts and ends, [B, (tokens)]."""
-        clean = blank_long_words(clean, self._settings)
+        if self._library:
+            clean = blank_long_words(clean, self._settings)
         if self._takes_text:
             return self._wordpiece.tokenize_with_offsets(clean)
-        words, word_starts = split_words(clean, self._settings)
+        words, word_starts = split_words(clean, self._settings, self._library)
         ids, *places = self._wordpiece.tokenize_with_offsets(words)
         word_starts = tf.gather(
             word_starts.flat_values, ids.values.value_rowids()
@@ -82,7 +88,7 @@ class WordPieceSplitter(tf.Module):
         ends: tf.RaggedTensor,
     ) -> Sequence[tf.RaggedTensor]:
         """Places in clean texts, in bytes -> ids and places in the texts."""
-        return _locate(texts, ids, starts, ends, self._settings)
+        return _locate(texts, ids, starts, ends, self.clean)
 
     def finish(
         self, texts: tf.Tensor, columns: Sequence[tf.RaggedTensor]
@@ -96,12 +102,34 @@ class WordPieceSplitter(tf.Module):
         return tf.strings.regex_replace(texts, " ##", "")
 
 
+class _PlainWordPiece(tf.Module):
+    """Splits words as tensorflow-text does, in plain TensorFlow."""
+
+    def __init__(self, tokenizer: TokenizerBase):
+        super().__init__(name="plain_word_piece")
+        pieces = {piece: i for i, piece in enumerate(tokenizer.pieces)}
+        longest = tokenizer.settings.max_input_chars_per_word
+        model = WordPiece(pieces, tokenizer.unk_id, longest)
+        self._pieces = KnownWords(model, pieces)
+
+    def tokenize_with_offsets(
+        self, words: tf.RaggedTensor
+    ) -> list[tf.RaggedTensor]:
+        """Words [B, (words)] -> ids, starts and ends [B, (words), (pieces)].
+
+        Starts and ends are places in the word, in bytes.
+        """
+        pieces = self._pieces(words.values)
+        places = (tf.cast(x, tf.int64) for x in (pieces.starts, pieces.ends))
+        return [words.with_values(x) for x in (pieces.ids, *places)]
+
+
 def _locate(
     texts: tf.Tensor,
     ids: tf.RaggedTensor,
     starts: tf.RaggedTensor,
     ends: tf.RaggedTensor,
-    settings: TokenizerSettings,
+    clean: Callable[[tf.Tensor], tf.Tensor],
 ) -> TokensWithOffsets:
     """Starts and ends in bytes of the clean texts -> places in the texts."""
     characters, char_starts = tf.strings.unicode_decode_with_offsets(
@@ -113,7 +141,7 @@ def _locate(
     spelled = tf.strings.unicode_encode(unique[:, None], "UTF-8")
     sizes, clean_sizes = (
         tf.gather(tf.cast(tf.strings.length(x), tf.int64), index)
-        for x in (spelled, clean_text(spelled, settings))
+        for x in (spelled, clean(spelled))
     )
     # From here on, all positions count from the start of the first text.
     text_bytes = _splits(tf.strings.length(texts))

@@ -1,8 +1,11 @@
 """Text -> clean text -> words and punctuation marks, before any word piece."""
 
+from types import ModuleType
+
 import tensorflow as tf
 
 from keras_bert.text import text_ops
+from keras_bert.text.normalizers import unicode_form
 from keras_bert.text.tokenizer_settings import TokenizerSettings
 
 # Control and format characters except tab, LF and CR; and U+FFFD.
@@ -24,12 +27,17 @@ _LONG_RUN = r"(?s).*[^\s!-/:-@\[-`{-~]{%d}.*"
 _MOST_REPEATED = 1000  # by an expression
 
 
-def clean_text(texts: tf.Tensor, settings: TokenizerSettings) -> tf.Tensor:
+def clean_text(
+    texts: tf.Tensor,
+    settings: TokenizerSettings,
+    library: ModuleType | None = text_ops.tf_text,
+) -> tf.Tensor:
     """Removes from UTF-8 strings [B] what never reaches a token.
 
     The rules are those of `BasicTokenizer` in google-research/bert,
     tokenization.py, without the splitting: control characters and invalid
-    bytes are removed and, by the settings, capitals and accents.
+    bytes are removed and, by the settings, capitals and accents. The library is
+    tensorflow-text, or None for plain TensorFlow.
     """
     plain = tf.strings.regex_full_match(texts, _PLAIN)
     texts = text_ops.change_where(~plain, texts, _drop)
@@ -39,20 +47,24 @@ def clean_text(texts: tf.Tensor, settings: TokenizerSettings) -> tf.Tensor:
         num_chars = tf.strings.length(texts, unit="UTF8_CHAR")
         is_ascii = tf.strings.length(texts) == num_chars
         texts = text_ops.change_where(
-            ~is_ascii, texts, lambda texts: _lower_and_strip(texts, settings)
+            ~is_ascii,
+            texts,
+            lambda texts: _lower_and_strip(texts, settings, library),
         )
     return texts
 
 
 def split_words(
-    texts: tf.Tensor, settings: TokenizerSettings
+    texts: tf.Tensor,
+    settings: TokenizerSettings,
+    library: ModuleType | None = text_ops.tf_text,
 ) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
     """Splits clean text [B] into words.
 
     Returns ragged [B, (words)]: the words, and the byte at which each starts.
     """
     alone = _words_of_one(settings)
-    return text_ops.split(texts, f"{_SPACE}|{alone}", alone)
+    return text_ops.split(texts, f"{_SPACE}|{alone}", alone, library)
 
 
 def blank_long_words(
@@ -90,19 +102,22 @@ def _drop(texts: tf.Tensor) -> tf.Tensor:
 
 
 def _lower_and_strip(
-    texts: tf.Tensor, settings: TokenizerSettings
+    texts: tf.Tensor, settings: TokenizerSettings, library: ModuleType | None
 ) -> tf.Tensor:
     if settings.do_lower_case:
         texts = tf.strings.lower(texts, encoding="utf-8")
     if settings.strips_accents:
-        texts = text_ops.decompose(texts)
+        if library:
+            texts = library.normalize_utf8(texts, "NFD")
+        else:
+            texts = unicode_form("NFD", is_newest=True).clean(texts)
         texts = tf.strings.regex_replace(texts, r"\p{Mn}", "")
     return texts
 
 
 def _blank(texts: tf.Tensor, settings: TokenizerSettings) -> tf.Tensor:
     boundary = f"{_SPACE}|{_words_of_one(settings)}"
-    parts, _ = text_ops.split(texts, boundary, boundary)
+    parts, _ = text_ops.split(texts, boundary, boundary, text_ops.tf_text)
     flat = parts.flat_values
     num_chars = tf.strings.length(flat, unit="UTF8_CHAR")
     is_long = num_chars > settings.max_input_chars_per_word

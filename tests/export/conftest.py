@@ -7,9 +7,11 @@ def exported(tmp_path_factory):
     """A function from a name in `MODELS` to the folder of the SavedModel."""
     folders = {}
 
-    def exported(name):
-        if name not in folders:
-            folders[name] = export_model(name, tmp_path_factory.mktemp("model"))
-        return folders[name]
+    def exported(name, *, portable=False):
+        if (name, portable) not in folders:
+            folder = tmp_path_factory.mktemp("model")
+            version = export_model(name, folder, portable=portable)
+            folders[name, portable] = version
+        return folders[name, portable]
 
     return exported

@@ -1,9 +1,9 @@
 """Exported models load and answer alike in releases of TensorFlow from 2.12 on.
 
 With `-s`, a table is printed: the versions of tensorflow and tensorflow-text,
-and the largest difference in Python and in a session. Each release is installed
-in an environment of its own, which needs a network, and 2 GB of disk for a
-while.
+and the largest difference in Python and in a session. Portable models are asked
+before tensorflow-text is there. Each release is installed in an environment of
+its own, which needs a network, and 2 GB of disk for a while.
 """
 
 import pickle
@@ -27,59 +27,70 @@ _SCRIPT = Path(__file__).parent.parent / "ask_saved_models.py"
 
 @pytest.fixture(scope="module")
 def requests(exported, tmp_path_factory):
-    """The file with the requests to a model of each kind."""
-    folders = [exported(name) for name in MODELS if not is_variant(name)]
-    file = tmp_path_factory.mktemp("requests") / "requests.pickle"
-    file.write_bytes(pickle.dumps({str(x): make_requests(x) for x in folders}))
-    return file
+    """Files with the requests to a model of each kind, usual and portable."""
+    files = []
+    for portable in (False, True):
+        folders = [
+            exported(name, portable=portable)
+            for name in MODELS
+            if not is_variant(name)
+        ]
+        file = tmp_path_factory.mktemp("requests") / "requests.pickle"
+        requests = {str(x): make_requests(x) for x in folders}
+        file.write_bytes(pickle.dumps(requests))
+        files.append(file)
+    return files
 
 
 @pytest.fixture(scope="module")
 def expected(requests):
-    return _ask(sys.executable, requests)[0]["ask_function"]
+    answers, _ = _ask(sys.executable, requests[0])
+    return [*answers["ask_function"].values()]
 
 
 # The oldest, the last with Keras 2, the first with Keras 3, the last but ours.
 @pytest.mark.parametrize("release", ["2.12", "2.15", "2.16", "2.20"])
 def test_the_answers_of_a_release(release, requests, expected, capfd):
+    usual, portable = requests
     with tempfile.TemporaryDirectory() as folder:
-        answers, versions = _ask(_install(release, Path(folder)), requests)
-    in_python, in_session = (
-        largest_difference(expected, answers[way])
-        for way in ("ask_function", "ask_session")
-    )
-    with capfd.disabled():
-        print(f"\n| {versions} | {in_python:.0e} | {in_session:.0e} |")
-    assert max(in_python, in_session) < 1e-5
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        python = Path(folder, "bin", "python")
+        pip = [python, "-m", "pip", "install", "--quiet", "--no-compile"]
+        _run_or_skip([*pip, f"tensorflow-cpu=={release}.*"])
+        of_portable = _ask(python, portable, "portable")
+        _run_or_skip(
+            # tensorflow-text asks for tensorflow, which is three times as large
+            # as tensorflow-cpu. Old releases import tensorflow_hub.
+            [*pip, "--no-deps", f"tensorflow-text=={release}.*"],
+            [*pip, "--no-deps", "tensorflow-hub<0.16"],
+            # Some releases lack symbols.
+            [python, "-c", "import tensorflow_text"],
+        )
+        of_usual = _ask(python, usual)
+    for answers, versions in (of_portable, of_usual):
+        in_python, in_session = (
+            largest_difference(expected, [*answers[way].values()])
+            for way in ("ask_function", "ask_session")
+        )
+        with capfd.disabled():
+            print(f"\n| {versions} | {in_python:.0e} | {in_session:.0e} |")
+        assert max(in_python, in_session) < 1e-5
 
 
-def _install(release, folder):
-    """Returns the Python of a new environment with a release."""
-    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    python = folder / "bin" / "python"
-    pip = [python, "-m", "pip", "install", "--quiet", "--no-compile"]
-    for command in (
-        # tensorflow-text asks for tensorflow, which is three times as large
-        # as tensorflow-cpu. Old releases import tensorflow_hub.
-        [*pip, "--no-deps", f"tensorflow-text=={release}.*"],
-        [*pip, "--no-deps", "tensorflow-hub<0.16"],
-        [*pip, f"tensorflow-cpu=={release}.*"],
-        # Some releases lack symbols.
-        [python, "-c", "import tensorflow_text"],
-    ):
+def _run_or_skip(*commands):
+    for command in commands:
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             pytest.skip(done.stderr.strip().splitlines()[-1])
-    return python
 
 
-def _ask(python, requests):
+def _ask(python, requests, *more):
     """Returns the answers, and the versions that gave them."""
     with tempfile.TemporaryDirectory() as folder:
         answers = Path(folder, "answers.pickle")
         done = subprocess.run(
             # Isolated: without keras_bert.
-            [python, "-I", _SCRIPT, requests, answers],
+            [python, "-I", _SCRIPT, requests, answers, *more],
             capture_output=True,
             text=True,
         )

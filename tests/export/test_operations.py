@@ -15,6 +15,11 @@ from tensorflow.core.protobuf import saved_model_pb2
 from keras_bert.kinds.registry import get_kind, known_kinds
 
 _FILE = Path(__file__).parent.parent / "data" / "operations_2.12.txt"
+_OF_TENSORFLOW_TEXT = {
+    "FastWordpieceTokenizeWithOffsets",
+    "NormalizeUTF8",
+    "RegexSplitWithOffsets",
+}
 # Release 2.12 ignores this name, which is for debugging.
 _IGNORED = {("VarHandleOp", "debug_name")}
 
@@ -40,6 +45,7 @@ def _nodes(folder):
 _SOON_CHECKED = ("encoder", "classification")
 
 
+@pytest.mark.parametrize("portable", [False, True])
 @pytest.mark.parametrize(
     "name",
     [
@@ -49,9 +55,13 @@ _SOON_CHECKED = ("encoder", "classification")
         for name in MODELS
     ],
 )
-def test_tensorflow_2_12_has_all_operations(name, exported, old_operations):
-    nodes = _nodes(exported(name))
-    assert {node.op for node in nodes} - old_operations.keys() == set()
+def test_tensorflow_2_12_has_all_operations(
+    name, portable, exported, old_operations
+):
+    nodes = _nodes(exported(name, portable=portable))
+    used = {node.op for node in nodes}
+    assert used - old_operations.keys() == set()
+    assert bool(used & _OF_TENSORFLOW_TEXT) != portable
     attributes = {
         (node.op, attribute)
         for node in nodes

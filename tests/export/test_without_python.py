@@ -56,14 +56,16 @@ def program(tmp_path_factory):
         if name != "multiple_choice" and not is_variant(name)
     ],
 )
-def test_a_sentence_is_answered_as_in_python(name, program, exported):
-    folder = exported(name)
+@pytest.mark.parametrize("portable", [False, True])
+def test_a_sentence_is_answered_as_in_python(name, portable, program, exported):
+    folder = exported(name, portable=portable)
     signature = _signature(folder)
     texts = dict(zip(sorted(signature.inputs), _TEXTS, strict=False))
     asked = [f"{signature.inputs[x].name}={texts[x]}" for x in texts]
     outputs = sorted(signature.outputs)
     names = [signature.outputs[x].name for x in outputs]
-    printed = _run(program, folder, *_LIBRARIES, *asked, *names).splitlines()
+    libraries = [] if portable else _LIBRARIES
+    printed = _run(program, folder, *libraries, *asked, *names).splitlines()
 
     serve = tf.saved_model.load(str(folder)).signatures["serving_default"]
     answer = serve(**{name: tf.constant([texts[name]]) for name in texts})

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 from conftest import SPECIAL_TOKENS
 
-from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.text.tokenizer import BertTokenizer, PortableTokenizer
 from keras_bert.text.tokenizer_settings import TokenizerSettings
 from keras_bert.text.words import clean_text, split_words
 
@@ -64,6 +64,11 @@ _SPICE = (
     "İıǅſﬁ½™´Ⅷ中文字豈한국ㅋㅎかがガｶﾞ\u3099กำ\u0e33हिन्\u200d\u200c\ufeff\xad\x00\x7f"
     "\ufffd\U0001d165\U0001d16d\u302e𝛀😀🇩"
 )
+
+
+@pytest.fixture(params=[BertTokenizer, PortableTokenizer])
+def tokenizer_class(request):
+    return request.param
 
 
 def reference_words(text, lower_case):
@@ -148,10 +153,10 @@ def vocab_of(texts, folder, lower_case):
 
 
 @pytest.mark.parametrize("lower_case", [True, False])
-def test_random_text(tmp_path, lower_case):
+def test_random_text(tmp_path, lower_case, tokenizer_class):
     texts = random_texts(4000, max_length=30)
     file, vocab = vocab_of(texts, tmp_path, lower_case)
-    ids = BertTokenizer(file, lower_case)(texts).to_list()
+    ids = tokenizer_class(file, lower_case)(texts).to_list()
     expected = [reference_ids(text, lower_case, vocab) for text in texts]
     assert ids == expected
     settings = TokenizerSettings(lower_case)
@@ -166,7 +171,7 @@ def test_random_text(tmp_path, lower_case):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("lower_case", [True, False])
-def test_every_character_in_context(tmp_path, lower_case):
+def test_every_character_in_context(tmp_path, lower_case, tokenizer_class):
     texts = [f"a{char}b {char} {char * 3}x" for char in CHARACTERS]
     words = [reference_words(text, lower_case) for text in texts]
     known = {char for row in words for word in row for char in word}
@@ -182,7 +187,7 @@ def test_every_character_in_context(tmp_path, lower_case):
         ]
         for row in words
     ]
-    ids = BertTokenizer(file, lower_case)(texts).to_list()
+    ids = tokenizer_class(file, lower_case)(texts).to_list()
     wrong = [
         c for c, a, b in zip(CHARACTERS, ids, expected, strict=True) if a != b
     ]
@@ -190,7 +195,7 @@ def test_every_character_in_context(tmp_path, lower_case):
 
 
 @pytest.mark.parametrize("lower_case", [True, False])
-def test_words_around_the_limit(tmp_path, lower_case):
+def test_words_around_the_limit(tmp_path, lower_case, tokenizer_class):
     file, vocab = write_vocab(
         tmp_path, [*"xeㅋก😀é한.中", "##x", "##e", "##é", "##한", "##😀"]
     )
@@ -200,11 +205,11 @@ def test_words_around_the_limit(tmp_path, lower_case):
         for length in (66, 67, 199, 200, 201, 202, 900)
         for template in ("{}", "x {} x", "中{}.x", "{0} {0}", "\x00{0}-{0}\xad")
     ]
-    ids = BertTokenizer(file, lower_case)(texts).to_list()
+    ids = tokenizer_class(file, lower_case)(texts).to_list()
     assert ids == [reference_ids(text, lower_case, vocab) for text in texts]
 
 
-def test_odd_pieces_of_a_vocabulary(tmp_path):
+def test_odd_pieces_of_a_vocabulary(tmp_path, tokenizer_class):
     pieces = "a b ##b ##. . .. a.b ##.b don't ' ##' ##'t # ### [a] 中 ##中 中b"
     file, vocab = write_vocab(tmp_path, pieces.split() + ["a b", "\u2028"])
     choose = random.Random(3)
@@ -212,12 +217,12 @@ def test_odd_pieces_of_a_vocabulary(tmp_path):
         "".join(choose.choices("ab.'#[]中 dont\u2028", k=9))
         for _ in range(2000)
     ]
-    ids = BertTokenizer(file)(texts).to_list()
+    ids = tokenizer_class(file)(texts).to_list()
     assert ids == [reference_ids(text, True, vocab) for text in texts]
 
 
 @pytest.mark.parametrize("lower_case", [True, False])
-def test_invalid_bytes_are_left_out(tmp_path, lower_case):
+def test_invalid_bytes_are_left_out(tmp_path, lower_case, tokenizer_class):
     choose = random.Random(2)
     good = [char.encode() for char in "aB É中한."]
     # Cut off, overlong, surrogates, beyond Unicode, invalid bytes.
@@ -238,5 +243,5 @@ def test_invalid_bytes_are_left_out(tmp_path, lower_case):
     ]
     valid = [text.decode("utf-8", "ignore") for text in texts]
     file, vocab = vocab_of(valid, tmp_path, lower_case)
-    ids = BertTokenizer(file, lower_case)(texts).to_list()
+    ids = tokenizer_class(file, lower_case)(texts).to_list()
     assert ids == [reference_ids(text, lower_case, vocab) for text in valid]

@@ -5,9 +5,16 @@ import pytest
 import tensorflow as tf
 from conftest import SPECIAL_TOKENS
 
+from keras_bert.text.text_ops import tf_text
 from keras_bert.text.tokenizer import BertTokenizer
 
 PIECES = "fox ##es é ##é e ##e 한국 ##어 中 . , un ##ᅡ ᄒ ##ᆫ mask".split()
+
+
+@pytest.fixture(autouse=True, params=[tf_text, None])
+def library(request, monkeypatch):
+    """The operations are those of tensorflow-text, or of plain TensorFlow."""
+    monkeypatch.setattr(BertTokenizer, "library", request.param)
 
 
 def _tokenizer(folder, do_lower_case=True):
@@ -136,6 +143,7 @@ def test_the_same_in_a_dataset_and_in_a_saved_model(tmp_path):
     assert [field.to_list() for field in tokens] == expected
 
     module = tf.Module()
+    module.tokenizer = tokenizer
     module.locate = tf.function(
         tokenizer.tokenize_with_offsets,
         input_signature=[tf.TensorSpec([None], tf.string)],

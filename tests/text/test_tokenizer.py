@@ -8,7 +8,7 @@ import tensorflow_text  # noqa: F401
 from conftest import SPECIAL_TOKENS, WORDS
 
 from keras_bert.errors import InputError
-from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.text.tokenizer import BertTokenizer, PortableTokenizer
 from keras_bert.text.tokenizer_settings import SpecialTokens, TokenizerSettings
 from keras_bert.text.vocab import load_vocab
 from keras_bert.text.words import clean_text, split_words
@@ -144,11 +144,14 @@ def test_the_same_eagerly_in_a_dataset_and_in_a_saved_model(
         ("multilingual_cased", "bert-base-multilingual-cased", False),
     ],
 )
-def test_no_mismatch_with_the_reference(shared, key, file, lower_case):
+@pytest.mark.parametrize("tokenizer_class", [BertTokenizer, PortableTokenizer])
+def test_no_mismatch_with_the_reference(
+    shared, key, file, lower_case, tokenizer_class
+):
     with gzip.open(shared / "golden/tokenizer/expected_ids.jsonl.gz") as lines:
         rows = [json.loads(line) for line in lines]
     tokenizer = tf.function(
-        BertTokenizer(shared / f"data/vocab/{file}.vocab.txt", lower_case)
+        tokenizer_class(shared / f"data/vocab/{file}.vocab.txt", lower_case)
     )
     ids = tokenizer(tf.constant([row["text"] for row in rows])).to_list()
     assert len(rows) == 20_401

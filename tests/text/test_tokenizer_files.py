@@ -13,7 +13,7 @@ from keras_bert.checkpoints.load_tokenizer import load_tokenizer
 from keras_bert.errors import InputError
 from keras_bert.finetuning.by_kind import load_finetuned
 from keras_bert.text.packing import BertPreprocessor
-from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.text.tokenizer import BertTokenizer, PortableTokenizer
 from keras_bert.text.tokenizer_files import hub_files
 from keras_bert.text.tokenizer_json import tokenizer_json
 from keras_bert.text.tokenizer_settings import SpecialTokens, TokenizerSettings
@@ -76,6 +76,7 @@ def test_ids_segments_and_offsets_of_transformers(shared, in_text):
             assert message in str(error.value)
             continue
         tokenizers = _both(folder, special_tokens_in_text=in_text)
+        tokenizers += (PortableTokenizer.of(tokenizers[0]),)
         values = json.loads((folder / "expected.json").read_text())
         for key in ("texts", "pairs"):
             rows = [

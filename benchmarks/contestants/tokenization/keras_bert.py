@@ -1,4 +1,7 @@
-"""`BertTokenizer`: in one call, which uses one thread, or in tf.data."""
+"""`BertTokenizer`: in one call, which uses one thread, or in tf.data.
+
+If it is portable, it uses no operation of tensorflow-text.
+"""
 
 import json
 from pathlib import Path
@@ -26,6 +29,8 @@ def prepare(options):
             tokenizer = keras_bert.BertTokenizer(
                 Path(options["vocabularies"], vocab), case["vocab"] == "uncased"
             )
+        if options.get("portable"):
+            tokenizer = keras_bert.text.PortableTokenizer.of(tokenizer)
         dataset = tf.data.Dataset.from_tensor_slices(lines).batch(1000)
         dataset = dataset.map(
             tokenizer, num_parallel_calls=options["num_threads"]

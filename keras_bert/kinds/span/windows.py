@@ -13,7 +13,6 @@ from keras_bert.kinds.fields import numbered
 from keras_bert.kinds.settings import SpanSettings
 from keras_bert.tasks.base import Row
 from keras_bert.text.tokenizer import BertTokenizer
-from keras_bert.text.tokenizer_settings import TokenizerSettings
 from keras_bert.text.windows import WindowLayout, lay_out_windows
 from keras_bert.text.words import clean_text
 
@@ -196,7 +195,7 @@ def _locate_tokens(
     is_space = tf.reduce_any(points[:, None] == list(map(ord, SPACES)), axis=1)
     spaces = tf.cast(tf.where(is_space)[:, 0], tf.int32)
     spaces = tf.pad(spaces, [[1, 0]], constant_values=-1)
-    drifts = _clean_sizes(points, tokenizer.settings)
+    drifts = _clean_sizes(points, tokenizer)
     drifts -= tf.cast(~is_space, tf.int32)
     drifts = tf.pad(tf.cumsum(drifts), [[1, 0]])
 
@@ -223,13 +222,11 @@ def _locate_tokens(
     }
 
 
-def _clean_sizes(
-    characters: tf.Tensor, settings: TokenizerSettings
-) -> tf.Tensor:
+def _clean_sizes(characters: tf.Tensor, tokenizer: BertTokenizer) -> tf.Tensor:
     """Returns how many characters cleaning makes of each; 0 for a space."""
     unique, index = tf.unique(characters)
     texts = tf.strings.unicode_encode(unique[:, None], "UTF-8")
-    texts = clean_text(texts, settings)
+    texts = clean_text(texts, tokenizer.settings, tokenizer.library)
     texts = tf.strings.regex_replace(texts, r"[\s\p{Z}]", "")
     return tf.gather(tf.strings.length(texts, unit="UTF8_CHAR"), index)
 
