@@ -23,7 +23,7 @@ SCALES = (_SCALE, _SCALE_OF_4_BITS) = (".scale", ".scale_of_4_bits")
 # What may have 4 bits: the word embeddings and the feed-forward networks, most
 # of the weights. Attention loses more by it.
 _MAY_HAVE_4_BITS = re.compile(
-    r"word_embeddings$|layer_\d+/(intermediate|output)/kernel$"
+    r"word_embeddings$|layer_\d+/(intermediate|gate|output)/kernel$"
 )
 # The scales that are tried for 4 bits, in parts of the largest one.
 _PARTS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)

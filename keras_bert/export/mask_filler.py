@@ -13,6 +13,7 @@ from keras_bert.errors import InputError, check_count
 from keras_bert.kinds.fields import check_text
 from keras_bert.kinds.network_calls import call_in_pieces
 from keras_bert.models.pretraining import build_pretraining_model
+from keras_bert.text.added_tokens import AddedTokens
 from keras_bert.text.packing import Packed, pack_segments
 from keras_bert.text.tokenizer import BertTokenizer
 
@@ -51,6 +52,11 @@ class MaskFiller:
         )
         self.tokenizer = tokenizer
         self.max_seq_length = max_seq_length
+        mask = tokenizer.special_tokens.mask
+        found = tokenizer.found_in_text(special=True)
+        self._masks = AddedTokens(
+            [x for x in found if x.content == mask], of_bert=not tokenizer.json
+        )
 
     def fill(self, text: str) -> list[list[tuple[str, float]]]:
         """Returns the guesses for each [MASK] of a text; see `fill_mask`."""
@@ -101,12 +107,9 @@ class MaskFiller:
     def _pack(self, texts: tf.Tensor) -> Packed:
         tokenizer = self.tokenizer
         # The tokenizer would split the name of [MASK] like any other text.
-        parts = tf.strings.split(texts, tokenizer.special_tokens.mask)
-        ids = tokenizer(parts.values)
-        masks = tf.fill([tf.size(parts.values), 1], tokenizer.mask_id)
-        ids = parts.with_values(tf.concat([ids, masks], axis=1))
+        ids, *_ = self._masks.tokenize(texts, lambda x: [tokenizer(x)])
         return pack_segments(
-            [ids.merge_dims(1, 2)[:, :-1]],  # no mask after the last part
+            [ids],
             max_seq_length=self.max_seq_length,
             cls_id=tokenizer.cls_id,
             sep_id=tokenizer.sep_id,
@@ -145,10 +148,8 @@ def fill_mask(
         >>> len(guesses)
         3
     """
-    positions = model.get_layer("embeddings").position_embeddings
-    filler = MaskFiller(
-        model, tokenizer, max_seq_length=positions.shape[0], top_k=top_k
-    )
+    length = model.get_layer("embeddings").max_position_embeddings
+    filler = MaskFiller(model, tokenizer, max_seq_length=length, top_k=top_k)
     return filler.fill(text)
 
 

@@ -7,11 +7,15 @@ from typing import Any
 import keras
 from absl import logging
 
-from keras_bert.checkpoints.adapters import is_adapter
+from keras_bert.checkpoints.adapters import is_stored_with_adapters
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.finetuning.config import AdaptationConfig
 from keras_bert.models.lora import add_lora, check_lora
+
+# Paths of the weights below the first block: tables of words, positions and
+# segments, their projection, and numbers of distances, which all blocks read.
+_LOWEST = "^(embeddings|flatten_tokens|relative_positions)/"
 
 
 def check_adaptation(
@@ -51,20 +55,19 @@ def learning_rate_factors(
     config: AdaptationConfig, num_layers: int
 ) -> dict[str, float]:
     """Returns the factors of `build_optimizer`; none if all are 1."""
-    factors = {"^embeddings/": config.layer_decay ** (num_layers + 1)}
+    factors = {_LOWEST: config.layer_decay ** (num_layers + 1)}
     for i in range(num_layers):
         factors[f"^layer_{i}/"] = config.layer_decay ** (num_layers - i)
+    factors["^final_layer_norm/"] = 1.0
     head_rate = config.head_learning_rate or config.learning_rate
     factors[""] = head_rate / config.learning_rate  # all other weights
     return factors if set(factors.values()) != {1.0} else {}
 
 
 def _is_frozen(path: str, config: AdaptationConfig) -> bool:
-    part = re.match(r"embeddings/|layer_(\d+)/", path)
-    if part is None:
-        return False
     if config.lora_rank:
-        return not is_adapter(path)
-    if part[1] is None:
+        return not is_stored_with_adapters(path)
+    if re.match(_LOWEST, path):
         return config.freeze_embeddings or config.num_frozen_layers > 0
-    return int(part[1]) < config.num_frozen_layers
+    layer = re.match(r"layer_(\d+)/", path)
+    return bool(layer) and int(layer[1]) < config.num_frozen_layers

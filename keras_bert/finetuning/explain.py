@@ -14,6 +14,7 @@ from keras_bert.kinds.kind import Kind
 from keras_bert.kinds.network_calls import Tensors
 from keras_bert.kinds.text_kind import TextKind
 from keras_bert.tasks.base import Row
+from keras_bert.text.packing import pack_segments
 from keras_bert.training.distribution import require_tensorflow
 
 # On the way from the text without its words to the whole text. The error of
@@ -144,7 +145,7 @@ def explain_row(
         others = tf.reduce_logsumexp(tf.gather(logits, others, axis=1), axis=1)
         return logits[:, place] - others
 
-    tokens = _locate(kind, row, features)
+    tokens = _locate(kind, row)
     places = [token.pop("place") for token in tokens]
     attributions, ends = _integrate(
         model, features, places, kind.tokenizer.mask_id, score
@@ -155,28 +156,38 @@ def explain_row(
     return Explanation(row, label, ends[1], ends[0], tokens, read["truncated"])
 
 
-def _locate(
-    kind: TextKind, row: Row, features: Tensors
-) -> list[dict[str, Any]]:
+def _locate(kind: TextKind, row: Row) -> list[dict[str, Any]]:
     """Returns the tokens of the texts that the network reads."""
-    segments = features["segment_ids"][0].numpy()
-    located: list[dict[str, Any]] = []
-    place = 1  # after [CLS]
-    for i, field in enumerate(kind.spec.text_fields):
-        tokens = kind.tokenizer.tokenize_with_offsets([row[field]])
-        length = int(np.sum(segments == i)) - (2 if i == 0 else 1)
-        for j, id_ in enumerate(tokens.ids[0].numpy()[:length]):
-            located.append(
+    tokens: list[dict[str, Any]] = []
+    numbers = []
+    for field in kind.spec.text_fields:
+        found = kind.tokenizer.tokenize_with_offsets([row[field]])
+        columns = (
+            x[0].numpy()
+            for x in (found.ids, found.start_chars, found.end_chars)
+        )
+        first = len(tokens) + 1
+        for id_, start, end in zip(*columns, strict=True):
+            tokens.append(
                 {
                     "token": kind.tokenizer.vocab[id_],
                     "field": field,
-                    "start": int(tokens.start_chars[0, j]),
-                    "end": int(tokens.end_chars[0, j]),
-                    "place": place + j,
+                    "start": int(start),
+                    "end": int(end),
                 }
             )
-        place += length + 1
-    return located
+        numbers.append(tf.ragged.range([first], len(tokens) + 1))
+    # Numbers in place of ids, and 0 for special tokens: packed as the ids are,
+    # they tell which tokens are read, and where.
+    packed = pack_segments(
+        numbers,
+        max_seq_length=kind.spec.settings.max_seq_length,
+        cls_id=0,
+        sep_id=0,
+        settings=kind.tokenizer.settings,
+    )
+    places = enumerate(packed.features["input_ids"][0].numpy())
+    return [tokens[i - 1] | {"place": place} for place, i in places if i]
 
 
 def _integrate(

@@ -442,9 +442,10 @@ def test_the_factors_of_the_learning_rate():
         CONFIG, layer_decay=0.5, head_learning_rate=0.04
     )
     assert learning_rate_factors(config, 2) == {
-        "^embeddings/": 0.125,
+        "^(embeddings|flatten_tokens|relative_positions)/": 0.125,
         "^layer_0/": 0.25,
         "^layer_1/": 0.5,
+        "^final_layer_norm/": 1.0,
         "": 4.0,
     }
 

@@ -1,0 +1,227 @@
+"""Every family: trained for every kind, adapted, saved and explained."""
+
+import dataclasses
+import json
+import re
+
+import pytest
+from conftest import randomize
+from small_family import family_config, write_family
+
+import keras_bert
+from keras_bert import TextClassifier, TextRegressor
+from keras_bert.families import FAMILIES
+from keras_bert.finetuning.adaptation import adapt, learning_rate_factors
+from keras_bert.finetuning.by_kind import MultipleChoiceModel, load_finetuned
+from keras_bert.finetuning.config import FinetuningConfig
+from keras_bert.models.heads import build_classifier
+
+TEXTS = ["the fox", "a good dog", "a dog", "the good fox . good !"]
+CONTEXT = "a fox jumps over the lazy dog and the good dog is not lazy"
+CONFIG = FinetuningConfig(
+    num_train_epochs=5, train_batch_size=4, learning_rate=0.01
+)
+_WORDS = [text.split() for text in TEXTS]
+# Of each kind: its class, rows, labels and settings.
+KINDS = {
+    "classification": (
+        TextClassifier,
+        [*zip(TEXTS, TEXTS[::-1], strict=True)],
+        ["x", "y", "z", "x"],
+        {},
+    ),
+    "windows": (
+        TextClassifier,
+        [f"{text} {CONTEXT}" for text in TEXTS],
+        ["x", "y", "y", "x"],
+        {"max_seq_length": 8, "window_pooling": "mean", "doc_stride": 3},
+    ),
+    "multilabel": (
+        keras_bert.MultiLabelClassifier,
+        TEXTS,
+        [["x"], ["x", "y"], [], ["y"]],
+        {},
+    ),
+    "regression": (TextRegressor, TEXTS, [0.0, 1.0, 2.0, 0.5], {}),
+    "token_classification": (
+        keras_bert.TokenClassifier,
+        _WORDS,
+        [["B-X" if x == "dog" else "O" for x in text] for text in _WORDS],
+        {},
+    ),
+    "crf": (
+        keras_bert.TokenClassifier,
+        _WORDS,
+        [["B-X" if x == "dog" else "O" for x in text] for text in _WORDS],
+        {"crf": True},
+    ),
+    "span": (
+        keras_bert.QuestionAnswerer,
+        [("what jumps", CONTEXT), ("what is good", CONTEXT)] * 2,
+        [
+            [{"text": x, "answer_start": CONTEXT.index(x)}]
+            for x in ("fox", "good dog") * 2
+        ],
+        {"max_seq_length": 24, "max_query_length": 8, "doc_stride": 6},
+    ),
+    "multiple_choice": (
+        MultipleChoiceModel,
+        [(text, ["jumps", "is good", "lazy"]) for text in TEXTS],
+        [0, 1, 2, 0],
+        {},
+    ),
+    "embedding": (
+        keras_bert.TextEmbedder,
+        [*zip(TEXTS, TEXTS[::-1], strict=True)],
+        None,
+        {},
+    ),
+}
+_NAMES = [*FAMILIES]
+_QUICK = [
+    (_NAMES[(2 * i + 1) % len(_NAMES)], kind) for i, kind in enumerate(KINDS)
+]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return lambda family, **sizes: write_family(
+        tmp_path / family, family, **sizes
+    )
+
+
+def _start(kind, folder):
+    of_kind, *_, settings = KINDS[kind]
+    settings = {"max_seq_length": 20, **settings}
+    return of_kind.from_pretrained(folder, **settings)
+
+
+def _fit(model, kind, config=CONFIG):
+    _, rows, labels, _ = KINDS[kind]
+    return model.fit(rows, labels, config=config).history["loss"]
+
+
+def _answers(model, kind):
+    rows = TEXTS if kind == "embedding" else KINDS[kind][1]
+    return model.predict(rows)
+
+
+@pytest.mark.usefixtures("eagerly")
+@pytest.mark.parametrize(
+    ("family", "kind"),
+    [
+        pytest.param(x, y, marks=[] if (x, y) in _QUICK else pytest.mark.slow)
+        for x in FAMILIES
+        for y in KINDS
+    ],
+)
+def test_trained_saved_loaded_and_trained_on(family, kind, folder, tmp_path):
+    model = _start(kind, folder(family))
+    losses = _fit(model, kind)
+    assert losses[-1] < losses[0]
+    answers = _answers(model, kind)
+    model.save(tmp_path / "saved")
+    loaded = load_finetuned(tmp_path / "saved")
+    assert loaded.bert_config == model.bert_config
+    assert _answers(loaded, kind) == answers
+    again = type(model).from_pretrained(tmp_path / "saved")
+    assert _answers(again, kind) == answers
+    assert _fit(again, kind)[0] < losses[0]
+
+
+@pytest.mark.parametrize(
+    ("family", "settings", "frozen"),
+    [
+        ("mpnet", {"freeze_embeddings": True}, "embeddings relative_positions"),
+        ("mpnet", {"num_frozen_layers": 1}, "embeddings relative_pos layer_0/"),
+        ("modernbert", {"num_frozen_layers": 2}, "embeddings layer_"),
+        ("mpnet", {"lora_rank": 2}, "embeddings relative_positions layer_"),
+        ("modernbert", {"lora_rank": 2}, "embeddings final_layer_norm layer_"),
+        ("electra", {"lora_rank": 2}, "embeddings flatten_tokens layer_"),
+    ],
+)
+def test_what_is_frozen(family, settings, frozen):
+    """Adapters leave all as it is that the base checkpoint holds."""
+    model = build_classifier(family_config(family, 31), num_labels=2)
+    adapt(model, dataclasses.replace(CONFIG, **settings))
+    assert {w.path for w in model.trainable_weights} == {
+        w.path
+        for w in model.weights
+        if "/lora_" in w.path or not w.path.startswith(tuple(frozen.split()))
+    }
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_weight_has_the_rate_of_its_place(family):
+    model = build_classifier(family_config(family, 31), num_labels=2)
+    config = dataclasses.replace(
+        CONFIG, layer_decay=0.5, head_learning_rate=0.03
+    )
+    factors = learning_rate_factors(config, 2)
+    rates = {
+        w.path.split("/")[0]: next(
+            factor for x, factor in factors.items() if re.search(x, w.path)
+        )
+        for w in model.weights
+    }
+    expected = {
+        "embeddings": 0.125,
+        "flatten_tokens": 0.125,
+        "relative_positions": 0.125,
+        "layer_0": 0.25,
+        "layer_1": 0.5,
+        "final_layer_norm": 1.0,
+        "pooler": 3.0,
+        "classifier": 3.0,
+    }
+    assert rates == {x: expected[x] for x in rates}
+
+
+@pytest.mark.usefixtures("eagerly")
+@pytest.mark.parametrize(
+    "family",
+    [
+        *("electra", "mpnet"),
+        pytest.param("modernbert", marks=pytest.mark.slow),
+    ],
+)
+def test_an_explanation_finds_the_tokens_of_a_pair(family, folder):
+    """RoBERTa and MPNet have one segment, and two separators in a pair."""
+    model = TextClassifier.from_pretrained(
+        folder(family),
+        labels=["x", "y"],
+        text_fields=("text", "other_text"),
+        max_seq_length=10,
+    )
+    randomize(model.model)
+    row = ("the fox", "good dog the fox the good dog")
+    explanation = model.explain(row)
+    assert explanation.truncated
+    texts = dict(zip(model.kind.spec.text_fields, row, strict=True))
+    by_field = {
+        field: "".join(
+            text[x["start"] : x["end"]]
+            for x in explanation.tokens
+            if x["field"] == field
+        )
+        for field, text in texts.items()
+    }
+    first, second = (x.replace(" ", "") for x in by_field.values())
+    assert first == "thefox"
+    assert second and "gooddogthefoxthegooddog".startswith(second)
+    total = sum(token["attribution"] for token in explanation.tokens)
+    difference = explanation.score - explanation.baseline_score
+    assert abs(difference) > 1e-3
+    assert total == pytest.approx(difference, rel=0.02, abs=1e-4)
+
+
+def test_an_explanation_of_a_text_that_lost_its_beginning(folder):
+    checkpoint = folder("bert")
+    file = checkpoint / "tokenizer_config.json"
+    values = json.loads(file.read_text())
+    ours = {"truncation_side": "left", **values.get("keras_bert", {})}
+    file.write_text(json.dumps(values | {"keras_bert": ours}))
+    model = TextRegressor.from_pretrained(checkpoint, max_seq_length=5)
+    explanation = model.explain("the quick brown fox is good")
+    found = [(x["token"], x["start"]) for x in explanation.tokens]
+    assert found == [("fox", 16), ("is", 20), ("good", 23)]
