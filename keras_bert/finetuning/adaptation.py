@@ -70,4 +70,4 @@ def _is_frozen(path: str, config: AdaptationConfig) -> bool:
     if re.match(_LOWEST, path):
         return config.freeze_embeddings or config.num_frozen_layers > 0
     layer = re.match(r"layer_(\d+)/", path)
-    return bool(layer) and int(layer[1]) < config.num_frozen_layers
+    return layer is not None and int(layer[1]) < config.num_frozen_layers
