@@ -246,6 +246,7 @@ def _setup(
         vocab_size=bert_config.vocab_size,
         outputs=tuple(objectives),
         packed=config.pack_sequences,
+        num_segments=bert_config.type_vocab_size,
     )
 
     def train_batches(step: int, share: BatchShard) -> tf.data.Dataset:

@@ -13,6 +13,7 @@ def pretraining_batches(
     vocab_size: int,
     outputs: tuple[str, ...],
     packed: bool,
+    num_segments: int = 2,
 ) -> tf.data.Dataset:
     """Returns batches of (features, labels, weights), the last two by output.
 
@@ -22,6 +23,8 @@ def pretraining_batches(
         outputs: "masked_lm", and "next_sentence" or "replaced_tokens" if it
             is trained. The network of the latter also reads `masked_lm_ids`.
         packed: Whether several short sequences share a row.
+        num_segments: With fewer than 2, as in RoBERTa, all tokens are of the
+            first segment.
     """
     if packed:
         features = features.map(pack_sequences, tf.data.AUTOTUNE)
@@ -32,6 +35,8 @@ def pretraining_batches(
         largest = tf.maximum(*map(tf.reduce_max, ids))
         tf.debugging.Assert(largest < vocab_size, [UNKNOWN_ID, largest])
         mask = tf.cast(features["input_mask"] > 0, tf.int32)
+        if num_segments < 2:
+            features["segment_ids"] = tf.zeros_like(mask)
         labels = {
             "masked_lm": features["masked_lm_ids"],
             # The network has the labels itself.
