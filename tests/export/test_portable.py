@@ -8,19 +8,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 from ask_saved_models import ask_function
-from exported_models import MODELS, largest_difference, make_requests
+from exported_models import largest_difference, make_requests
 
 from keras_bert.errors import InputError
 from keras_bert.export.config import ExportConfig
 from keras_bert.predict.served_model import ServedModel
 
+# Both ways to clean, places of tokens, windows, and a mask in a text.
+_MODELS = ("classification cased", "token_classification", "span", "encoder")
 _SCRIPT = Path(__file__).parent.parent / "ask_saved_models.py"
 
 
 @pytest.mark.slow
-def test_every_kind_in_a_new_process(exported, tmp_path):
+def test_answers_in_a_new_process(exported, tmp_path):
     requests, expected = {}, {}
-    for name in MODELS:
+    for name in _MODELS:
         usual, portable = exported(name), exported(name, portable=True)
         requests[str(portable)] = make_requests(usual)
         expected[str(portable)] = ask_function(
