@@ -84,6 +84,17 @@ def test_attention_has_8_bits_where_feed_forward_networks_have_4(
     assert dtypes["layer_0/attention/query/kernel"] == "int8"
 
 
+def test_4_bits_are_for_both_layers_of_a_gate():
+    names = ["intermediate", "gate", "output", "attention/query"]
+    ones = StoredArray((4, 6), lambda: np.ones((4, 6), "float32"))
+    arrays = {f"layer_0/{name}/kernel": ones for name in names}
+    stored = quantize(arrays, bits=4)
+    in_4_bits = [x for x in stored if x.endswith(".scale_of_4_bits")]
+    assert in_4_bits == [
+        f"layer_0/{name}/kernel.scale_of_4_bits" for name in names[:3]
+    ]
+
+
 def test_4_bits_cut_what_would_widen_the_scale_of_all():
     row = np.linspace(-1, 1, 384, dtype="float32")[None]
     row[0, 0] = -1.6
