@@ -12,9 +12,8 @@ import tensorflow as tf
 from keras_bert.errors import InputError
 from keras_bert.kinds.kind import Kind
 from keras_bert.kinds.network_calls import Tensors
-from keras_bert.kinds.text_kind import TextKind
+from keras_bert.kinds.text_kind import TextKind, text_preprocessor
 from keras_bert.tasks.base import Row
-from keras_bert.text.packing import pack_segments
 from keras_bert.training.distribution import require_tensorflow
 
 # On the way from the text without its words to the whole text. The error of
@@ -176,18 +175,13 @@ def _locate(kind: TextKind, row: Row) -> list[dict[str, Any]]:
                     "end": int(end),
                 }
             )
-        numbers.append(tf.ragged.range([first], len(tokens) + 1))
-    # Numbers in place of ids, and 0 for special tokens: packed as the ids are,
-    # they tell which tokens are read, and where.
-    packed = pack_segments(
-        numbers,
-        max_seq_length=kind.spec.settings.max_seq_length,
-        cls_id=0,
-        sep_id=0,
-        settings=kind.tokenizer.settings,
-    )
+        numbers.append(-tf.ragged.range([first], len(tokens) + 1))
+    # Negative numbers in place of ids: packed as the ids are, they tell which
+    # tokens are read, and where.
+    preprocessor = text_preprocessor(kind.spec.settings, kind.tokenizer)
+    packed = preprocessor.pack_ids(numbers)
     places = enumerate(packed.features["input_ids"][0].numpy())
-    return [tokens[i - 1] | {"place": place} for place, i in places if i]
+    return [tokens[-i - 1] | {"place": place} for place, i in places if i < 0]
 
 
 def _integrate(
