@@ -217,7 +217,7 @@ class UnicodeForm(Normalizer):
         is_plain[[*decompositions, *(x % NUM_CODES for x in pairs)]] = False
         if self._composes:
             is_plain[[*pairs.values()]] = True
-        self.plain = _pattern_of(is_plain)
+        self.plain = unicode_data.pattern_of(is_plain) + "*"
         self._class = CodePointTable(classes)
         self._expand = _Expansions(decompositions)
         self._pairs = np.array(sorted(pairs), np.int64)
@@ -350,7 +350,7 @@ class Charsmap(Normalizer):
         self._kind = CodePointTable(kinds)
         is_plain = (kinds == 0) | (kinds == _BREAKS)
         is_plain[[*expansions, 13]] = False
-        self.plain = _pattern_of(is_plain)
+        self.plain = unicode_data.pattern_of(is_plain) + "*"
 
     def __call__(self, chars: Characters) -> Characters:
         codes, rows, _ = chars
@@ -433,7 +433,7 @@ class CharacterMap(Normalizer):
         self._expand = _Expansions(expansions)
         is_plain = np.ones(sys.maxunicode + 1, bool)
         is_plain[[*expansions]] = False
-        self.plain = _pattern_of(is_plain)
+        self.plain = unicode_data.pattern_of(is_plain) + "*"
 
     def __call__(self, chars: Characters) -> Characters:
         numbers = self._expand.number(chars.codes)
@@ -498,12 +498,3 @@ class Spaces(Normalizer):
 
     def clean(self, texts: tf.Tensor) -> tf.Tensor:
         return tf.strings.regex_replace(texts, " {2,}", self._content)
-
-
-def _pattern_of(is_plain: np.ndarray) -> str:
-    """Returns the expression of texts of such code points, bool [0x110000]."""
-    changes = np.flatnonzero(np.diff(is_plain, prepend=False, append=False))
-    ranges = (
-        rf"\x{{{x:x}}}-\x{{{y - 1:x}}}" for x, y in changes.reshape(-1, 2)
-    )
-    return f"[{''.join(ranges)}]*"

@@ -86,29 +86,21 @@ class KnownWords(tf.Module):
 
     def __call__(self, words: tf.Tensor) -> Pieces:
         ids = self._known.lookup(words)
-        rows = tf.where(ids < 0)[:, 0]
-        others, index = tf.unique(tf.gather(words, rows))
-        pieces = self._model(others)
-        sizes = tf.gather(pieces.ids.row_lengths(), index)
-        sizes = tf.tensor_scatter_nd_update(
-            tf.ones_like(ids, tf.int64), rows[:, None], sizes
+        is_other = ids < 0
+        others, index = tf.unique(words[is_other])
+        others = self._model(others)
+        rows = tf.where(is_other)
+        # Each word is a row of its own, or one of those of the others.
+        rows = tf.tensor_scatter_nd_update(
+            tf.range(tf.size(ids)), rows, index + tf.size(ids)
         )
-        splits = tf.pad(tf.cumsum(sizes), [[1, 0]])
-        places = tf.ragged.range(
-            tf.gather(splits, rows), tf.gather(splits, rows + 1)
-        ).values[:, None]
-        # The first place of a word that is not known is overwritten.
-        values = (ids, tf.strings.length(words))
-        merged = (
-            tf.tensor_scatter_nd_update(
-                tf.repeat(known, sizes), places, tf.gather(x, index).values
-            )
-            for known, x in zip(values, pieces, strict=True)
+        known = Pieces.of_rows(
+            words, tf.range(tf.size(ids)), ids, tf.strings.length(words)
         )
         return Pieces(
             *(
-                tf.RaggedTensor.from_row_splits(x, splits, validate=False)
-                for x in merged
+                tf.gather(tf.concat(x, axis=0), rows)
+                for x in zip(known, others, strict=True)
             )
         )
 
@@ -254,6 +246,9 @@ class _Trie:
             keys.append(unique)
         # Nodes are numbered in the order of their keys.
         self._keys = np.concatenate(keys)
+        self._depths = np.repeat(
+            np.arange(len(keys) + 1, dtype=np.int32), [1, *map(len, keys)]
+        )
         self.ids = np.full(num_nodes, -1, np.int32)
         self.ids[nodes] = [*pieces.values()]
 
@@ -278,39 +273,45 @@ class _Trie:
             The places where the pieces begin, their lengths and ids, int32 [P].
         """
 
+        codes = tf.pad(codes, [[0, self.longest]])
+
         def step(
             length: tf.Tensor, places: tf.Tensor, nodes: tf.Tensor, *found: Any
         ) -> tuple:
-            keys = tf.gather(codes, places + length)
-            keys += nodes * NUM_CODES
+            keys = tf.gather(codes, places + length) + nodes * NUM_CODES
+            keys = tf.where(tf.gather(room, places) > length, keys, -1)
             nodes, is_node = find_sorted(self._keys, keys)
-            places, nodes = places[is_node], nodes[is_node] + 1
+            stays = tf.where(is_node)[:, 0]
+            places, nodes = (tf.gather(x, stays) for x in (places, nodes + 1))
             length += 1
-            ids = tf.gather(self.ids, nodes)
-            is_piece = ids >= 0
-            pieces = places, tf.fill(tf.shape(places), length), ids
             found = tuple(
-                _pushed(array, x[is_piece])
-                for array, x in zip(found, pieces, strict=True)
+                _pushed(array, x)
+                for array, x in zip(found, (places, nodes), strict=True)
             )
-            goes_on = tf.gather(room, places) > length
-            nodes = tf.cast(nodes[goes_on], tf.int64)
-            return length, places[goes_on], nodes, *found
+            return length, places, tf.cast(nodes, tf.int64), *found
 
-        places = tf.range(tf.size(codes))
-        *_, starts, lengths, ids = tf.while_loop(
+        *_, places, found = tf.while_loop(
             lambda length, places, *_: tf.size(places) > 0,
             step,
-            (0, *(x[room > 0] for x in (places, nodes)), *_lists(3)),
+            (0, tf.range(tf.size(room)), nodes, *_lists(2)),
             shape_invariants=(
                 tf.TensorShape([]),
                 tf.TensorShape([None]),
                 tf.TensorShape([None]),
-                *[tf.TensorShape(None)] * 3,
+                *[tf.TensorShape(None)] * 2,
             ),
             parallel_iterations=1,
         )
-        return _joined(starts), _joined(lengths), _joined(ids)
+        found, places = _joined(found), _joined(places)
+        ids = tf.gather(self.ids, found)
+        is_piece = tf.where(ids >= 0)[:, 0]
+        found, places, ids = (
+            tf.gather(x, is_piece) for x in (found, places, ids)
+        )
+        skipped = tf.gather(
+            self._depths, tf.gather(tf.maximum(nodes, 0), places)
+        )
+        return places, tf.gather(self._depths, found) - skipped, ids
 
 
 class Unigram:
@@ -333,9 +334,10 @@ class Unigram:
         unk_id: int,
     ):
         self._trie = _Trie(pieces)
-        # The last two: for characters that are not a piece, and for a single
-        # one that is unknown.
-        self._scores = np.array([*scores, -np.inf, min(scores) - 10])
+        self._scores = np.array(scores)
+        # Of what is not a piece: a single character is unknown.
+        self._unknown = np.full(self._trie.longest, -np.inf)
+        self._unknown[-1] = min(scores) - 10
         self._unk_id = unk_id
 
     def __call__(self, words: tf.Tensor) -> Pieces:
@@ -344,19 +346,24 @@ class Unigram:
             chars.codes, chars.room, tf.zeros_like(chars.codes)
         )
         # At the last character of each piece, by length, the longest first.
-        longest = self._trie.longest
-        places = tf.stack([starts + lengths - 1, longest - lengths], axis=1)
-        shape = tf.stack([tf.size(chars.codes), longest])
-        ids = tf.tensor_scatter_nd_update(tf.fill(shape, -1), places, ids)
-        no_piece = (
-            len(self._scores)
-            - 2
-            + tf.one_hot(longest - 1, longest, dtype=tf.int32)
+        longest, size = self._trie.longest, tf.size(chars.codes)
+        places = (starts + lengths) * longest - lengths
+        scores = tf.tensor_scatter_nd_update(
+            tf.tile(self._unknown, [size]),
+            places[:, None],
+            tf.gather(self._scores, ids),
         )
-        scores = tf.gather(self._scores, tf.where(ids < 0, no_piece, ids))
-        choices = self._best(chars, scores)
-        ends = chars.backwards(longest - choices)
-        ids = tf.gather_nd(ids, tf.stack([ends, tf.gather(choices, ends)], 1))
+        choices = self._best(chars, tf.reshape(scores, [size, longest]))
+        lengths_at = longest - choices
+        ends = chars.backwards(lengths_at)
+        # Pieces were found in the order of these keys.
+        keys = lengths * size + starts + lengths
+        lengths = tf.gather(lengths_at, ends)
+        wanted = lengths * size + ends + 1
+        keys, ids = tf.pad(keys, [[0, 1]]), tf.pad(ids, [[0, 1]])
+        places = tf.searchsorted(keys[:-1], wanted)
+        is_piece = tf.gather(keys, places) == wanted
+        ids = tf.where(is_piece, tf.gather(ids, places), -1)
         rows = tf.gather(chars.rows, ends)
         goes_on = (ids[:-1] < 0) & (ids[1:] < 0) & (rows[:-1] == rows[1:])
         is_last = ~tf.pad(goes_on, [[0, 1]])[: tf.size(ids)]
@@ -398,7 +405,7 @@ class Unigram:
             ),
             parallel_iterations=1,
         )
-        ranks = tf.gather(tf.argsort(order), chars.rows)
+        ranks = tf.gather(tf.math.invert_permutation(order), chars.rows)
         offsets = tf.cumsum(numbers, exclusive=True)
         return tf.gather(
             _joined(choices), tf.gather(offsets, chars.places) + ranks
@@ -469,7 +476,7 @@ class _Chars(NamedTuple):
 
     Attributes:
         codes: Their code points, int64.
-        rows: The number of the word of each, int64.
+        rows: The number of the word of each, int32.
         places: The number of each in its word, int32.
         room: How many characters of the word are not before it, int32.
         byte_ends: The byte of the word at which each ends, int32.
@@ -488,10 +495,11 @@ class _Chars(NamedTuple):
     @classmethod
     def of(cls, words: tf.Tensor) -> "_Chars":
         codes = tf.strings.unicode_decode(words, "UTF-8")
-        rows = codes.value_rowids()
+        rows, places = tf.unstack(
+            tf.cast(codes.to_sparse().indices, tf.int32), axis=1
+        )
         lengths = tf.cast(codes.row_lengths(), tf.int32)
         splits = tf.cumsum(lengths, exclusive=True)
-        places = tf.range(tf.size(rows)) - tf.gather(splits, rows)
         sizes = num_bytes(codes.values)
         byte_ends = tf.cumsum(sizes)
         before = tf.gather(byte_ends - sizes, tf.gather(splits, rows))
@@ -518,7 +526,7 @@ class _Chars(NamedTuple):
             goes_on = (size > 0) & (tf.gather(self.room, starts) > size)
             return (starts + size)[goes_on], found
 
-        return _walk(step, self.splits[self.lengths > 0])
+        return self._walk(step, self.splits[self.lengths > 0])
 
     def backwards(self, lengths: tf.Tensor) -> tf.Tensor:
         """Returns the last characters of pieces, from the ends of the words.
@@ -533,19 +541,24 @@ class _Chars(NamedTuple):
             goes_on = tf.gather(self.places, ends) >= size
             return (ends - size)[goes_on], found
 
-        return _walk(step, ends)
+        return self._walk(step, ends)
 
-
-def _walk(step: Callable[..., tuple], places: tf.Tensor) -> tf.Tensor:
-    """Goes from places to others; returns all of them in rising order."""
-    *_, found = tf.while_loop(
-        lambda places, _: tf.size(places) > 0,
-        step,
-        (places, *_lists(1)),
-        shape_invariants=(tf.TensorShape([None]), tf.TensorShape(None)),
-        parallel_iterations=1,
-    )
-    return tf.sort(_joined(found))
+    def _walk(self, step: Callable[..., tuple], places: tf.Tensor) -> tf.Tensor:
+        """Goes from places to others; returns all of them in rising order."""
+        *_, found = tf.while_loop(
+            lambda places, _: tf.size(places) > 0,
+            step,
+            (places, *_lists(1)),
+            shape_invariants=(tf.TensorShape([None]), tf.TensorShape(None)),
+            parallel_iterations=1,
+        )
+        places = _joined(found)[:, None]
+        is_found = tf.tensor_scatter_nd_update(
+            tf.zeros_like(self.rows, tf.bool),
+            places,
+            tf.ones_like(places[:, 0], tf.bool),
+        )
+        return tf.cast(tf.where(is_found)[:, 0], tf.int32)
 
 
 def _lists(number: int) -> list[tf.Tensor]:

@@ -12,14 +12,16 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.text import unicode_data
-from keras_bert.text.normalizers import Characters, CodePointTable
 
 META = "\u2581"  # SentencePiece's mark for a space
-_OTHER, _LETTER, _NUMBER, _WHITE, _SPACE = range(5)
+_OTHER, _LETTER, _NUMBER, _WHITE = range(4)
+_CUT = b"\xff"  # UTF-8 has no such byte
 
 
 class Words(NamedTuple):
     """The words of texts [B].
+
+    What a graph does not use, it does not compute.
 
     Attributes:
         words: Strings [B, (words)].
@@ -31,35 +33,6 @@ class Words(NamedTuple):
     words: tf.RaggedTensor
     starts: tf.Tensor
     num_more: tf.Tensor
-
-    @classmethod
-    def of(
-        cls,
-        texts: tf.Tensor,
-        chars: Characters,
-        begins: tf.Tensor,
-        stays: tf.Tensor | None = None,
-    ) -> "Words":
-        """Cuts the characters of texts where a word begins.
-
-        Characters that do not stay are in no word.
-        """
-        firsts = tf.where(begins)[:, 0]
-        rows = tf.gather(chars.rows, firsts)
-        starts = tf.cumsum(chars.num_bytes(), exclusive=True)
-        of_texts = tf.cumsum(tf.strings.length(texts), exclusive=True)
-        starts = tf.gather(starts, firsts) - tf.gather(of_texts, rows)
-        codes = chars.codes
-        if stays is not None:
-            codes, firsts = codes[stays], tf.where(begins[stays])[:, 0]
-        words = tf.RaggedTensor.from_row_starts(codes, firsts, validate=False)
-        words = tf.RaggedTensor.from_value_rowids(
-            tf.strings.unicode_encode(words, "UTF-8"),
-            rows,
-            tf.size(texts, tf.int64),
-            validate=False,
-        )
-        return cls(words, starts, tf.zeros_like(starts))
 
     def places(
         self, rows: tf.Tensor, starts: tf.Tensor, ends: tf.Tensor
@@ -82,70 +55,54 @@ class ByteLevel:
 
     def __init__(self, *, add_prefix_space: bool = False):
         self._adds_space = add_prefix_space
-        self._kind = _kinds()
+        other, letter, number = (
+            unicode_data.pattern_of(_kinds() == x)
+            for x in (_OTHER, _LETTER, _NUMBER)
+        )
+        white = unicode_data.pattern_of(_kinds() == _WHITE)
+        self._blanks = f"({white})({white}{white.replace('[', '[^')})"
+        self._words = (
+            f"'(?:[stmd]|re|ve|ll)| ?{letter}+| ?{number}+| ?{other}+|{white}+"
+        )
 
     def __call__(self, texts: tf.Tensor) -> Words:
         if self._adds_space:
             needs = ~tf.strings.regex_full_match(texts, "(?s) .*|")
             texts = tf.where(needs, tf.strings.join([" ", texts]), texts)
-        chars = Characters.of(texts)
-        kind = self._kind(chars.codes)
-        is_white = kind >= _WHITE
-        is_first = chars.shifted(chars.rows, 1, -1) != chars.rows
-        is_last = chars.shifted(chars.rows, -1, -1) != chars.rows
-        before = tf.where(is_first, -1, chars.shifted(kind, 1, -1))
-        after = tf.where(is_last, -1, chars.shifted(kind, -1, -1))
         # The last of several blanks before a word is a word, or belongs to it.
-        begins = tf.where(
-            is_white,
-            (before < _WHITE) | ((after >= 0) & (after < _WHITE)),
-            (kind != before) & (before != _SPACE),
+        cut = tf.strings.regex_replace(
+            texts, self._blanks, rb"\1" + _CUT + rb"\2"
         )
-        inside, behind = self._contractions(chars, before)
-        begins = (begins & ~inside) | behind
-        words = Words.of(texts, chars, begins)
+        words = _split(
+            tf.strings.regex_replace(cut, self._words, rb"\0" + _CUT), _CUT
+        )
+        starts = _starts(words)
+        num_more = tf.zeros_like(starts)
         if self._adds_space:
-            row = words.words.value_rowids()
-            more = tf.gather(tf.cast(needs, tf.int32), row)
-            is_first = words.starts == 0
-            words = words._replace(
-                starts=tf.where(is_first, 0, words.starts - more),
-                num_more=tf.where(is_first, more, 0),
-            )
-        return words
-
-    def _contractions(
-        self, chars: Characters, before: tf.Tensor
-    ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns the first letters of contractions, and what is behind."""
-        codes, rows = chars.codes, chars.rows
-        starts = (codes == ord("'")) & (before != _OTHER) & (before != _SPACE)
-        inside = behind = tf.zeros_like(starts)
-        for ending in ("s", "t", "re", "ve", "m", "ll", "d"):
-            size = len(ending)
-            matches = starts & (chars.shifted(rows, -size, -1) == rows)
-            for i, char in enumerate(ending):
-                matches &= chars.shifted(codes, -1 - i, -1) == ord(char)
-            inside |= chars.shifted(matches, 1, False)
-            has_next = chars.shifted(rows, -1 - size, -1) == rows
-            behind |= chars.shifted(matches & has_next, 1 + size, False)
-        return inside, behind
+            more = tf.gather(tf.cast(needs, tf.int32), words.value_rowids())
+            num_more = tf.where(starts == 0, more, 0)
+            starts = tf.maximum(starts - more, 0)
+        return Words(words, starts, num_more)
 
 
 class Bert:
     """Splits at white space; each punctuation mark is a word."""
 
     def __init__(self) -> None:
-        self._kind = _bert_kinds()
+        self._white = unicode_data.pattern_of(_kinds() == _WHITE)
+        self._not_space = self._white.replace(r"\x{20}-\x{20}", "")
+        self._mark = unicode_data.pattern_of(_is_mark())
 
     def __call__(self, texts: tf.Tensor) -> Words:
-        chars = Characters.of(texts)
-        kind = self._kind(chars.codes)
-        is_first = chars.shifted(chars.rows, 1, -1) != chars.rows
-        before = chars.shifted(kind, 1, _WHITE)
-        begins = is_first | (kind == _OTHER) | (before != _LETTER)
-        stays = kind < _WHITE
-        return Words.of(texts, chars, begins & stays, stays)
+        spaced = tf.strings.regex_replace(texts, self._not_space, " ")
+        spaced = tf.strings.regex_replace(spaced, self._mark, r" \0 ")
+        alone = f"{self._white}|{self._mark}"
+        parts = _split(
+            tf.strings.regex_replace(texts, alone, _CUT + rb"\0" + _CUT), _CUT
+        )
+        is_word = ~tf.strings.regex_full_match(parts.values, self._white)
+        starts = _starts(parts)[is_word]
+        return Words(_split(spaced, " "), starts, tf.zeros_like(starts))
 
 
 class Metaspace:
@@ -157,35 +114,50 @@ class Metaspace:
     """
 
     def __init__(self, *, splits_at_white_space: bool = False):
-        self._kind = _kinds() if splits_at_white_space else None
+        self._white = unicode_data.pattern_of(_kinds() == _WHITE) + "+"
+        self._splits = splits_at_white_space
 
     def __call__(self, texts: tf.Tensor) -> Words:
-        chars = Characters.of(texts)
-        is_first = chars.shifted(chars.rows, 1, -1) != chars.rows
-        has_mark = chars.codes == ord(META)
-        if self._kind is None:
-            is_space = chars.codes == 32
-            begins = has_mark | is_first | is_space
-            words = Words.of(texts, chars, begins)
-            flat = tf.strings.regex_replace(words.words.values, "^ ", META)
-            num_more = 2 * tf.cast(is_space[begins], tf.int32)
+        replace, begin = tf.strings.regex_replace, f" ?{META}| "
+        if self._splits:
+            marked = tf.strings.strip(replace(texts, self._white, " "))
+            parts = replace(texts, self._white, _CUT + rb"\0" + _CUT)
+            parts = _split(replace(parts, META, _CUT + rb"\0"), _CUT)
+            is_word = ~tf.strings.regex_full_match(parts.values, self._white)
         else:
-            stays = self._kind(chars.codes) < _WHITE
-            begins = is_first | ~chars.shifted(stays, 1, False) | has_mark
-            begins &= stays
-            words = Words.of(texts, chars, begins, stays)
-            flat, num_more = words.words.values, words.num_more
-        has_mark = tf.strings.regex_full_match(flat, f"(?s){META}.*")
-        marked = tf.strings.join([META, flat])
-        return Words(
-            words.words.with_values(tf.where(has_mark, flat, marked)),
-            words.starts,
-            tf.where(has_mark, num_more, len(META.encode())),
+            marked, begin = texts, f"[ {META}]"
+            parts = _split(replace(texts, begin, _CUT + rb"\0"), _CUT)
+            is_word = tf.ones_like(parts.values, tf.bool)
+        marked = replace(marked, f"^[^ {META}]", rf"{META}\0")
+        words = _split(replace(marked, begin, _CUT + META.encode()), _CUT)
+        in_text = parts.values[is_word]
+        num_more = tf.where(
+            tf.strings.substr(in_text, 0, 3) == META,
+            0,
+            tf.where(tf.strings.substr(in_text, 0, 1) == " ", 2, 3),
         )
+        return Words(words, _starts(parts)[is_word], num_more)
+
+
+def _split(texts: tf.Tensor, separator: str | bytes) -> tf.RaggedTensor:
+    """Splits texts [B] at a byte; returns the parts that are not empty."""
+    indices, parts, _ = tf.raw_ops.StringSplit(
+        input=texts, delimiter=separator, skip_empty=True
+    )
+    return tf.RaggedTensor.from_value_rowids(
+        parts, indices[:, 0], tf.size(texts, tf.int64), validate=False
+    )
+
+
+def _starts(parts: tf.RaggedTensor) -> tf.Tensor:
+    """Returns the byte at which each part begins, int32, of all of a text."""
+    starts = tf.cumsum(tf.strings.length(parts.values), exclusive=True)
+    firsts = tf.gather(parts.row_starts(), parts.value_rowids())
+    return starts - tf.gather(starts, firsts)
 
 
 @functools.cache
-def _kinds() -> CodePointTable:
+def _kinds() -> np.ndarray:
     """Returns the kind of each code point."""
     kinds = np.zeros(sys.maxunicode + 1, np.int32)
     for code in unicode_data.assigned():
@@ -196,24 +168,17 @@ def _kinds() -> CodePointTable:
             kinds[code] = _WHITE
     kinds[unicode_data.codes_in(unicode_data.LETTERS)] = _LETTER
     kinds[unicode_data.codes_in(unicode_data.NUMBERS)] = _NUMBER
-    kinds[32] = _SPACE
-    return CodePointTable(kinds)
+    return kinds
 
 
-@functools.cache
-def _bert_kinds() -> CodePointTable:
-    """Returns the kind of each code point, of which a mark is another one."""
-    kinds = _kinds().values
-    is_mark = np.zeros_like(kinds, dtype=bool)
+def _is_mark() -> np.ndarray:
+    """Returns whether each code point is a punctuation mark for BERT."""
+    is_mark = np.zeros(sys.maxunicode + 1, bool)
     for code in unicode_data.assigned():
         char = chr(code)
         is_ascii = code < 128 and 32 < code and not char.isalnum()
         is_mark[code] = is_ascii or unicodedata.category(char)[0] == "P"
-    new = unicode_data.codes_in(unicode_data.NEW_PUNCTUATION)
-    is_mark[new] = False
+    is_mark[unicode_data.codes_in(unicode_data.NEW_PUNCTUATION)] = False
     is_mark[[127]] = False
     is_mark[[0x166D, 0x111C9]] = True
-    values = np.where(
-        kinds >= _WHITE, _WHITE, np.where(is_mark, _OTHER, _LETTER)
-    )
-    return CodePointTable(values.astype(np.int32))
+    return is_mark & (_kinds() != _WHITE)

@@ -8,6 +8,8 @@ points, in hexadecimal.
 import functools
 import unicodedata
 
+import numpy as np
+
 NUM_CODES = 2**21  # more than there are code points
 
 # Letters after Unicode 14.
@@ -102,3 +104,12 @@ def codes_in(ranges: str) -> list[int]:
         first, _, last = ends.partition("-")
         codes += range(int(first, 16), int(last or first, 16) + 1)
     return codes
+
+
+def pattern_of(mask: np.ndarray) -> str:
+    """Returns the expression of one of these code points, bool [0x110000]."""
+    changes = np.flatnonzero(np.diff(mask, prepend=False, append=False))
+    ranges = (
+        rf"\x{{{x:x}}}-\x{{{y - 1:x}}}" for x, y in changes.reshape(-1, 2)
+    )
+    return f"[{''.join(ranges)}]"
