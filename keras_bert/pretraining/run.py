@@ -229,18 +229,7 @@ def _setup(
             load_to_train(model, checkpoint)
         return model
 
-    metrics = {"accuracy": accuracy}
-    objectives = {
-        "masked_lm": Objective(cross_entropy, metrics, {"perplexity": tf.exp})
-    }
-    if config.next_sentence:
-        objectives["next_sentence"] = Objective(cross_entropy, metrics)
-    if config.replaced_tokens:
-        objectives["replaced_tokens"] = Objective(
-            replaced_tokens_loss,
-            {"accuracy": replaced_tokens_accuracy},
-            weight=config.replaced_tokens_weight,
-        )
+    objectives = _objectives(config)
     batches = functools.partial(
         pretraining_batches,
         vocab_size=bert_config.vocab_size,
@@ -277,6 +266,22 @@ def _setup(
         held_out_batches=held_out_batches if held_out else None,
         evaluates_first=checkpoint is not None,
     )
+
+
+def _objectives(config: PretrainingConfig) -> dict[str, Objective]:
+    metrics = {"accuracy": accuracy}
+    objectives = {
+        "masked_lm": Objective(cross_entropy, metrics, {"perplexity": tf.exp})
+    }
+    if config.next_sentence:
+        objectives["next_sentence"] = Objective(cross_entropy, metrics)
+    if config.replaced_tokens:
+        objectives["replaced_tokens"] = Objective(
+            replaced_tokens_loss,
+            {"accuracy": replaced_tokens_accuracy},
+            weight=config.replaced_tokens_weight,
+        )
+    return objectives
 
 
 def _write_results(
