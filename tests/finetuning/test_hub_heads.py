@@ -280,7 +280,7 @@ def _assert_same(found, wanted):
         ("sentiment", {"config": {"problem_type": "regression"}}, "regressor"),
         ("sentiment", {"config": {"architectures": ["BertModel"]}}, "BertMod"),
         ("sentiment", {"config": {"architectures": None}}, "architecture ''"),
-        ("sentiment", {"config": {"model_type": "electra"}}, "the family"),
+        ("sentiment", {"config": {"model_type": "albert"}}, "the family"),
         ("sentiment", {"config": {"id2label": {"0": "a", "2": "b"}}}, "id2lab"),
         (
             "sentiment",
