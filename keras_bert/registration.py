@@ -25,8 +25,8 @@ _CLASSES = {
     "layers.dropout": "Dropout",
     "layers.embeddings": "BertEmbeddings",
     "layers.encoder_block": "EncoderBlock",
-    "layers.pooler": "Pooler PredictionHead",
-    "layers.positions": "RelativePositions RotaryPositions",
+    "layers.pooler": "PredictionHead Pooler",
+    "layers.positions": "RotaryPositions RelativePositions",
     "layers.pretraining_heads": (
         "MaskedLMHead NextSentenceHead ReplacedTokensHead SampledTokens"
     ),
