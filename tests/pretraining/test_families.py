@@ -5,6 +5,7 @@ import shutil
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
+from short_records import LINES
 from small_family import write_family
 
 import keras_bert
@@ -15,7 +16,6 @@ from keras_bert.pretraining.run import pretrain
 from keras_bert.pretraining.write.config import PretrainingDataConfig
 from keras_bert.pretraining.write.run import create_pretraining_data
 
-LINES = ["the fox jumped over a dog .", "a film is not bad , the fox", ""] * 8
 CONFIG = PretrainingConfig(
     learning_rate=0.003,
     train_batch_size=4,

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import write_vocab
 from safetensors.numpy import load_file
+from short_records import LINES
 
 from keras_bert.checkpoints.load import load_checkpoint
 from keras_bert.checkpoints.load_tokenizer import (
@@ -31,21 +31,6 @@ CONFIG = PretrainingConfig(
     max_seq_length=14,
     max_predictions_per_seq=3,
 )
-# The word after "the" is always the same, so it can be guessed.
-LINES = ["the fox jumped over a dog .", "a film is not bad , the fox", ""] * 8
-
-
-@pytest.fixture(scope="module")
-def records(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("records")
-    file = folder / "records.tfrecord"
-    create_pretraining_data(
-        LINES,
-        [file],
-        BertTokenizer(write_vocab(folder)),
-        PretrainingDataConfig(max_seq_length=14, max_predictions_per_seq=3),
-    )
-    return str(file)
 
 
 @pytest.fixture
