@@ -8,13 +8,13 @@ from typing import Any, Self
 from absl import logging
 
 from keras_bert.errors import InputError
-from keras_bert.families import FAMILIES
+from keras_bert.families import ACTIVATIONS, FAMILIES
 from keras_bert.family_configs import translate_huggingface
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import read_json
 from keras_bert.settings import CheckedSettings, setting
 
-HIDDEN_ACTS = ("gelu", "gelu_erf", "linear", "relu", "silu", "tanh")
+HIDDEN_ACTS = tuple(sorted({*ACTIVATIONS.values()}))
 DIRECTIONALITIES = ("bidi", "left_to_right")
 POSITIONS = ("absolute", "relative", "rotary")
 # The parts of a network that can have biases.
@@ -116,7 +116,7 @@ class BertConfig(CheckedSettings):
     biases: str = BIASES
     pooler_act: str = setting("tanh", choices=HIDDEN_ACTS)
     pooling: str = setting("cls", choices=("cls", "mean"))
-    masked_lm_act: str | None = None
+    masked_lm_act: str | None = setting(None, choices=(None, *HIDDEN_ACTS))
     prediction_head: bool = False
 
     def __post_init__(self) -> None:

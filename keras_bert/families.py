@@ -23,6 +23,8 @@ ACTIVATIONS = {
     "silu": "silu",
     "tanh": "tanh",
 }
+# "gelu" has two names in transformers; the first one is the usual one.
+HUGGINGFACE_NAMES = {x: name for name, x in reversed(ACTIVATIONS.items())}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,6 +38,7 @@ class Family:
         former_keys: Likewise, in the config.json of its first release.
         required: Keys of its config.json that may have these values only. If
             one is absent, it has the first value.
+        positions: What its config.json may give as position_embedding_type.
         harmless: A pattern of further keys that do not change the outputs.
         translate: Values of a config.json, their keys renamed -> fields of
             `BertConfig` that need a computation.
@@ -47,6 +50,7 @@ class Family:
     keys: Mapping[str, str] = dataclasses.field(default_factory=dict)
     former_keys: Mapping[str, str] = dataclasses.field(default_factory=dict)
     required: Mapping[str, tuple] = dataclasses.field(default_factory=dict)
+    positions: tuple[str, ...] = ("absolute",)
     harmless: str = ""
     translate: Callable[[Values], Values] = lambda values: {}
     write: Callable[[Values], Values] = lambda fields: {}
@@ -176,15 +180,15 @@ def _layer_types(count: int, every: int) -> list[str]:
 
 def _write_modern(fields: Values) -> Values:
     biases = fields["biases"].split()
-    acts = {ours: name for name, ours in reversed(ACTIVATIONS.items())}
     every = fields["global_attn_every_n_layers"]
     return {
         "attention_bias": "attention" in biases,
         "mlp_bias": "output" in biases,
         "norm_bias": "norm" in biases,
         "classifier_bias": "head" in biases,
-        "classifier_activation": acts[fields["pooler_act"]],
+        "classifier_activation": HUGGINGFACE_NAMES[fields["pooler_act"]],
         "global_attn_every_n_layers": every,
+        "local_attention": fields["local_attention"],
         "layer_types": _layer_types(fields["num_hidden_layers"], every),
         "rope_parameters": {
             "full_attention": _rope(fields, fields["rope_theta"]),
@@ -312,6 +316,7 @@ FAMILIES = {
             "logn_attention_scale": (False,),
             "pack_qkv": (True,),
         },
+        positions=("absolute", "rope"),
         harmless="rope_.*|logn_attention_clip1|unpad_inputs|use_.*",
         translate=_rotary,
         write=_one_rope,
@@ -340,6 +345,8 @@ FAMILIES = {
             "norm_eps": "layer_norm_eps",
         },
         required={"decoder_bias": (True,)},
+        # Of Ettin and mmBERT; transformers does not read it.
+        positions=("absolute", "sans_pos"),
         harmless="(global|local)_(attn_every_n_layers|rope_theta)|layer_types"
         "|rope_.*|(attention|classifier|mlp|norm)_bias|classifier_.*|sparse_.*"
         "|embedding_dropout|initializer_cutoff_factor|deterministic_.*"

@@ -4,7 +4,12 @@ import re
 from typing import Any
 
 from keras_bert.errors import InputError
-from keras_bert.families import ACTIVATIONS, FAMILIES, Values
+from keras_bert.families import (
+    ACTIVATIONS,
+    FAMILIES,
+    HUGGINGFACE_NAMES,
+    Values,
+)
 
 # The keys that the config.json of every family can have.
 _KEYS = """
@@ -15,6 +20,11 @@ _KEYS = """
 """.split()
 # The code of Alibaba-NLP/new-impl, which transformers has under another name.
 _OTHER_NAMES = {"new": "gte"}
+_FAMILIES_OF_CLASSES = {
+    **{family.class_name: name for name, family in FAMILIES.items()},
+    "New": "gte",
+}
+_CLASS = re.compile(f"({'|'.join(_FAMILIES_OF_CLASSES)})(?=For|Model|$)")
 
 # Other keys that transformers 2 to 5 and its users write. They change nothing
 # in the outputs of an encoder: they are about training, precision, heads,
@@ -47,7 +57,8 @@ def family_of(values: Values) -> str:
     for architecture in values.get("architectures") or ():
         if named is None:
             named = _family_of_class(str(architecture)) or architecture
-    named = _OTHER_NAMES.get(named or "bert", named or "bert")
+    named = named or "bert"
+    named = _OTHER_NAMES.get(named, named)
     if named not in FAMILIES:
         raise InputError(
             f"The model is of the family {named!r}, which computes other "
@@ -64,18 +75,16 @@ def as_of_bert(architecture: str) -> str:
     as it is.
     """
     name = re.sub("^(TF|Flax)", "", architecture)
-    family = _family_of_class(architecture)
-    if family is None:
-        return name
-    return re.sub(f"^({FAMILIES[family].class_name}|New)", "Bert", name)
+    begin = _CLASS.match(name)
+    return f"Bert{name[begin.end() :]}" if begin else name
 
 
 def _family_of_class(architecture: str) -> str | None:
-    for name, family in FAMILIES.items():
-        begin = f"(TF|Flax)?({family.class_name}|New)(For|Model|$)"
-        if re.match(begin, architecture):
-            return "gte" if architecture.startswith("New") else name
-    return None
+    name = re.sub("^(TF|Flax)", "", architecture)
+    begin = _CLASS.match(name)
+    # Without a model_type, other classes of BERT's name are BERT's too.
+    by_default = "bert" if name.startswith("Bert") else None
+    return _FAMILIES_OF_CLASSES[begin[0]] if begin else by_default
 
 
 def translate_huggingface(values: Values) -> dict[str, Any]:
@@ -114,10 +123,7 @@ def _check_values(values: Values, name: str) -> None:
             )
     hidden_act = values.get("hidden_act", "gelu")
     positions = values.get("position_embedding_type") or "absolute"
-    if hidden_act not in [*ACTIVATIONS] or positions not in (
-        "absolute",
-        "rope" if name == "gte" else "absolute",
-    ):
+    if hidden_act not in [*ACTIVATIONS] or positions not in family.positions:
         raise InputError(
             f"hidden_act is {hidden_act!r} and position_embedding_type is "
             f"{positions!r}, but the network built here has only absolute "
@@ -145,13 +151,9 @@ def _check_values(values: Values, name: str) -> None:
 def huggingface_values(fields: Values) -> dict[str, Any]:
     """Translates the fields of a `BertConfig` to values of a config.json."""
     family = FAMILIES[fields["family"]]
-    acts = {ours: name for name, ours in reversed(ACTIVATIONS.items())}
-    # "gelu" has two names in transformers; the first one is the usual one.
     values = {key: fields[key] for key in _KEYS if key != "directionality"}
-    for key in {"local_attention"} & family.switches.keys():
-        values[key] = fields[key]
     values |= {ours: fields[ours] for ours in family.keys.values()}
-    values["hidden_act"] = acts[fields["hidden_act"]]
+    values["hidden_act"] = HUGGINGFACE_NAMES[fields["hidden_act"]]
     values = {**values, "pad_token_id": 0, **family.write(fields)}
     names = {ours: key for key, ours in family.keys.items()}
     values = {names.get(key, key): x for key, x in values.items()}

@@ -32,8 +32,6 @@ _TABLES: dict[str, ModuleType] = {
     "roberta": roberta,
     "xlm-roberta": roberta,
 }
-# Before the encoder in a model with a head; the last one is Alibaba's.
-PREFIXES = (*sorted({table.PREFIX for table in _TABLES.values()}), "new.")
 _HEADS = {"MaskedLM", "SequenceClassification", "TokenClassification"}
 _MORE_HEADS = {"MultipleChoice", "QuestionAnswering"}
 _LAYER = re.compile(r"(?<=layer\.)\d+(?=\.)|(?<=layers\.)\d+(?=\.)")
@@ -41,6 +39,18 @@ _OF_ENCODER = (
     *("embeddings.", "embeddings_project.", "encoder.", "final_norm."),
     "pooler.",
 )
+
+
+def without_prefix(name: str, family: str) -> str:
+    """Returns the name of a tensor as a file of an encoder has it.
+
+    Only the prefix of the family itself is left out: a file with another one
+    is a file of another family.
+    """
+    table = _TABLES[family]
+    for prefix in (table.PREFIX, getattr(table, "FORMER_PREFIX", "")):
+        name = name.removeprefix(prefix)
+    return name
 
 
 def to_bert_names(

@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from keras_bert.checkpoints.family_names import (
-    PREFIXES,
     from_bert_names,
     to_bert_names,
+    without_prefix,
 )
 from keras_bert.checkpoints.google import GOOGLE_NAMES
 from keras_bert.checkpoints.heads import (
@@ -101,7 +101,7 @@ def from_huggingface(
         InputError: If a tensor does not belong to BERT, or if there are two
             for one weight.
     """
-    plain = _without_prefixes(stored, source)
+    plain = _without_prefixes(stored, source, family)
     plain = to_bert_names(plain, family, architectures)
     for name, original in _COPIES.items():
         copy = plain.get(name)
@@ -117,7 +117,9 @@ def from_huggingface(
     return to_paths(plain, _table(heads | _DECODER), source)
 
 
-def _without_prefixes(stored: Mapping[str, StoredArray], source: str) -> Arrays:
+def _without_prefixes(
+    stored: Mapping[str, StoredArray], source: str, family: str
+) -> Arrays:
     """Renames the tensors as a new file of an encoder names them."""
     prefix = ""
     while more := [
@@ -129,10 +131,7 @@ def _without_prefixes(stored: Mapping[str, StoredArray], source: str) -> Arrays:
     plain: Arrays = {}
     full_names: dict[str, str] = {}
     for full_name, array in stored.items():
-        name = full_name.removeprefix(prefix)
-        name = name.removeprefix(
-            max(filter(name.startswith, PREFIXES), default="")
-        )
+        name = without_prefix(full_name.removeprefix(prefix), family)
         # Files from before 2020 name the weights of LayerNorm as TF1 does.
         name = re.sub(r"LayerNorm\.gamma$", "LayerNorm.weight", name)
         name = re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", name)

@@ -21,7 +21,6 @@ from keras_bert.checkpoints.quantized import SCALES, dequantize
 from keras_bert.errors import InputError
 from keras_bert.family_configs import (
     as_of_bert,
-    family_of,
     translate_huggingface,
 )
 from keras_bert.io.safetensors_file import write_arrays
@@ -46,12 +45,13 @@ def read_file(file: Path) -> Arrays:
     if not is_huggingface(stored):
         return stored
     values = read_json(file.parent / "config.json", is_needed=False)
-    translate_huggingface(values)  # says it if the network is another one
+    # It says it if the network is another one.
+    family = translate_huggingface(values)["family"]
     architectures = map(str, values.get("architectures") or ())
     return from_huggingface(
         stored,
         str(file),
-        family=family_of(values),
+        family=family,
         architectures=[as_of_bert(x) for x in architectures],
     )
 

@@ -85,7 +85,7 @@ class SelfAttention(keras.layers.Layer):
                 key,
                 value,
                 input_mask,
-                self._reach,
+                reach=self._reach,
                 packed=packed,
                 left_to_right=self.left_to_right,
                 dropout=self.dropout,

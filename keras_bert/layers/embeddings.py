@@ -21,9 +21,10 @@ class BertEmbeddings(keras.layers.Layer):
     the masked-LM head is tied to them (paper, 3.1): a tie within the graph
     survives saving and loading.
 
-    With 0 segments or without `has_positions`, there are no embeddings of
-    these. With a `first_position` above 0, positions count only tokens whose
-    id is not `first_position - 1`, which is the id of padding, as in RoBERTa.
+    With a `type_vocab_size` of 0, the sum has no segments, and without
+    `has_positions` no positions. If `first_position` is above 0, positions
+    count only tokens whose id is not `first_position - 1`, the id of padding
+    (RoBERTa).
 
     `family_fields` are kept for `config_of_network`: what the network's
     `BertConfig` has that BERT's does not.

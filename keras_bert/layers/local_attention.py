@@ -1,5 +1,6 @@
 """Attention to near tokens, in time that grows with the length."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,15 @@ from keras import ops
 
 
 def attend_locally(
-    query: Any, key: Any, value: Any, mask: Any, reach: int, **rules: Any
+    query: Any,
+    key: Any,
+    value: Any,
+    mask: Any,
+    *,
+    reach: int,
+    dropout: Callable[[Any], Any],
+    packed: bool = False,
+    left_to_right: bool = False,
 ) -> Any:
     """Attends to the tokens that are at most `reach` places away.
 
@@ -21,15 +30,14 @@ def attend_locally(
         value: Values [B, N, S, D].
         mask: The input mask, int [B, S].
         reach: Places to each side.
-        rules: `packed` and `left_to_right`, see `allowed_pairs`, and
-            `dropout`, which is applied to the probabilities.
+        dropout: It is applied to the probabilities.
+        packed: See `mask_adder`.
+        left_to_right: See `mask_adder`.
 
     Returns:
         [B, N, S, D].
     """
-    dropout = rules.pop("dropout")
     length = ops.shape(mask)[1]
-    # At least one block more than tokens need, so that none is empty.
     num_blocks = (length + reach - 1) // reach
     end = num_blocks * reach - length
     sizes = (-1, num_blocks, reach)
@@ -44,15 +52,20 @@ def attend_locally(
         pad[axis] = [1, 1]
         x = ops.pad(x, pad)
         index = (slice(None),) * axis
-        return ops.concatenate(
-            [x[(*index, slice(i, i - 2 if i < 2 else None))] for i in range(3)],
-            axis=axis + 1,
-        )
+        parts = slice(0, -2), slice(1, -1), slice(2, None)
+        return ops.concatenate([x[(*index, y)] for y in parts], axis=axis + 1)
 
     rows = ops.reshape(ops.pad(mask, [[0, 0], [0, end]]), sizes)  # [B, K, r]
     columns = with_neighbours(rows, 1)  # [B, K, 3r]
     places = np.arange(reach) + reach, np.arange(3 * reach)
-    adder = mask_adder(rows, columns, *places, reach=reach, **rules)
+    adder = mask_adder(
+        rows,
+        columns,
+        *places,
+        packed=packed,
+        left_to_right=left_to_right,
+        reach=reach,
+    )
     query, key, value = map(blocks, (query, key, value))
     key, value = with_neighbours(key, 2), with_neighbours(value, 2)
     scores = ops.matmul(query, ops.swapaxes(key, -1, -2))

@@ -100,6 +100,10 @@ class Pooler(keras.layers.Layer):
         self.dense = build_dense(
             self, "dense", size, size, activation, use_bias="head" in biases
         )
+        if self.pooling == "mean":
+            self.mean_pooling = SequencePooling(
+                "mean", dtype=self.dtype_policy, name="mean_pooling"
+            )
         if self.layer_norm_eps:
             self.layer_norm = build_layer_norm(
                 self, "layer_norm", size, "norm" in biases
@@ -118,8 +122,7 @@ class Pooler(keras.layers.Layer):
         """Returns what the dense layer reads, [B, H] or [B*K, H]."""
         is_packed = cls_positions is not None
         if self.pooling == "mean":
-            pooling = SequencePooling("mean", dtype=self.dtype_policy)
-            vectors = pooling(x, input_mask, cls_positions)
+            vectors = self.mean_pooling(x, input_mask, cls_positions)
             vectors = ops.cast(vectors, self.compute_dtype)
             return ops.reshape(vectors, (-1, x.shape[-1]))
         if not is_packed and not self.left_to_right:

@@ -37,7 +37,7 @@ def build_electra(
         packed: Whether a row holds several sequences, see `build_encoder`.
 
     Raises:
-        InputError: If the generator would be no network.
+        InputError: If the generator cannot have this size.
 
     Example:
         >>> config = keras_bert.BertConfig.from_name("bert_tiny")

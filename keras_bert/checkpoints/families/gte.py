@@ -4,6 +4,7 @@ from keras_bert.checkpoints.families import nomic_bert
 
 _LAYER = "encoder.layer.{i}"
 PREFIX = "gte."
+FORMER_PREFIX = "new."
 NAMES = {
     f"{_LAYER}.attention.qkv_proj": nomic_bert.NAMES[
         "encoder.layers.{i}.attn.Wqkv"

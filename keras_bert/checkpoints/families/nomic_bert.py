@@ -4,6 +4,7 @@ _LAYER = "encoder.layers.{i}"
 _BERT = "encoder.layer.{i}"
 _QKV = tuple(f"{_BERT}.attention.self.{x}" for x in ("query", "key", "value"))
 PREFIX = "nomic_bert."
+FORMER_PREFIX = "bert."
 NAMES = {
     "emb_ln": "embeddings.LayerNorm",
     f"{_LAYER}.attn.Wqkv": _QKV,
