@@ -132,6 +132,12 @@ class BertConfig(CheckedSettings):
                 f"num_attention_heads {self.num_attention_heads}; choose a "
                 "number of heads that divides the width."
             )
+        head_size = self.hidden_size // self.num_attention_heads
+        if self.position_embedding_type == "rotary" and head_size % 2:
+            raise InputError(
+                f"A head is {head_size} wide, but rotary positions need an "
+                "even width; choose another number of heads."
+            )
 
     @property
     def family_fields(self) -> dict[str, Any]:

@@ -40,8 +40,8 @@ NUM_WEIGHTS = {
     "bert_tiny_left_to_right": 4_385_920,
     "bert_tiny_without_dropout": 4_385_920,
     "bert_base_uncased_left_to_right": 109_482_240,
-    # As transformers counts them, and what stands for the pooler: a dense
-    # layer of the width, in ModernBERT with a norm and without biases.
+    # The number in transformers, and our pooler: one dense layer. ModernBERT's
+    # has a norm and no biases.
     "electra_small": 13_483_008 + 256 * 257,
     "modernbert_base": 149_014_272 + 768 * 769,
 }

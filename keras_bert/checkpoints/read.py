@@ -45,7 +45,7 @@ def read_file(file: Path) -> Arrays:
     if not is_huggingface(stored):
         return stored
     values = read_json(file.parent / "config.json", is_needed=False)
-    # It says it if the network is another one.
+    # This refuses a network that is not one of ours.
     family = translate_huggingface(values)["family"]
     architectures = map(str, values.get("architectures") or ())
     return from_huggingface(

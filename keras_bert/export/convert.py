@@ -135,7 +135,7 @@ def convert_checkpoint(
     with whole_files.atomic_path(output_dir) as folder:
         folder.mkdir()
         if to == "google_tf1":
-            _warn_if_google_lacks(config)
+            _check_google_has(config)
             write_tensorflow(folder / "bert_model.ckpt", to_google(arrays))
         else:
             write_safetensors(folder / "model.safetensors", arrays)
@@ -207,7 +207,7 @@ def _task_beside(checkpoint: Checkpoint, config: BertConfig) -> Any:
     return spec.labels, get_kind(spec.kind).hub.config_values(spec.settings)
 
 
-def _warn_if_google_lacks(config: BertConfig) -> None:
+def _check_google_has(config: BertConfig) -> None:
     """Warns of values for which google-research/bert has no code.
 
     Raises InputError if the network is of another family.

@@ -125,7 +125,7 @@ def finetuned_checkpoint(path: str | Path | Checkpoint | None) -> Checkpoint:
     if has_spec(checkpoint):
         return checkpoint
     config = HubConfig.of(checkpoint)
-    family_of(config.values)  # says it if it is none that is known
+    family_of(config.values)  # refuses an unknown family
     raise InputError(
         f"{checkpoint.folder} has no task.json, and its config.json names the "
         f"architecture {config.architecture!r}, so it is not a fine-tuned "

@@ -45,8 +45,8 @@ def build_electra(
         >>> {name: x.shape for name, x in model.output.items()}
         {'masked_lm': (None, None, 30522), 'replaced_tokens': (None, None, 2)}
     """
-    generator = generator_config(config, generator_size)
     discriminator = build_discriminator(config, packed=packed)
+    generator = generator_config(config, generator_size)
     inputs = {
         **discriminator.input,
         **{

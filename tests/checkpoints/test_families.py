@@ -314,6 +314,8 @@ def test_the_config_of_a_release(name):
         ({"model_type": "roberta", "position_embedding_type": "relative_key"},
          "'relative_key'"),
         ({"model_type": "electra", "summary_type": "last"}, "summary_type"),
+        ({"model_type": "gte", "hidden_size": 9, "num_attention_heads": 3},
+         "A head is 3 wide, but rotary positions need an even width"),
         ({"model_type": "distilbert", "conv_act": "gelu"},
          "conv_act 'gelu', which distilbert does not have"),
     ],

@@ -1,4 +1,4 @@
-"""Pre-training that goes on from a checkpoint of another family."""
+"""Pre-training continues from checkpoints of other families."""
 
 import shutil
 
