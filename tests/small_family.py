@@ -37,6 +37,8 @@ def family_config(family: str, vocab_size: int, **sizes) -> BertConfig:
         switches |= {"local_attention": 4, "biases": "", "pooling": "mean"}
     if family == "electra":
         switches["embedding_size"] = 8
+    if family == "gte":  # no segments, as in the released gte-base-en-v1.5
+        switches["type_vocab_size"] = 0
     values = {"vocab_size": vocab_size, "family": family, **sizes}
     return BertConfig(**{**switches, **SIZES, **values})
 

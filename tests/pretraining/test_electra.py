@@ -23,6 +23,7 @@ from keras_bert.models import (
     build_discriminator,
     build_electra,
 )
+from keras_bert.pretraining import run
 from keras_bert.pretraining.config import PretrainingConfig
 from keras_bert.pretraining.run import pretrain
 from keras_bert.training.losses import (
@@ -195,13 +196,19 @@ def test_a_run_is_resumed_bit_for_bit(records, vocab_file, tmp_path):
     [
         {"pack_sequences": True},
         {"gradient_accumulation_steps": 2},
-        {"distribution_strategy": "mirrored"},
         {"precision": "bfloat16"},
         {"jit_compile": "on"},
     ],
 )
 def test_ways_to_train(records, vocab_file, tmp_path, changes):
     figures, *_ = _run(records, vocab_file, tmp_path / "out", **changes)
+    assert 0 < figures["val_replaced_tokens_loss"] < 1
+
+
+@pytest.mark.slow
+def test_two_replicas(records, vocab_file, tmp_path, mirrored, monkeypatch):
+    monkeypatch.setattr(run, "get_strategy", lambda config: mirrored)
+    figures, *_ = _run(records, vocab_file, tmp_path / "out")
     assert 0 < figures["val_replaced_tokens_loss"] < 1
 
 
