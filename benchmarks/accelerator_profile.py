@@ -60,12 +60,11 @@ def _profile():
     environments = Environments(
         dict(pair.split("=", 1) for pair in _PYTHONS.value)
     )
-    case = pretraining_case(_MODEL.value, _SEQ_LENGTH.value, [])
-    del case["batch_sizes"]
-    case |= {"batch_size": _BATCH_SIZE.value, "num_steps": 3}
+    case = pretraining_case(_MODEL.value, _SEQ_LENGTH.value, _BATCH_SIZE.value)
+    case |= {"num_steps": 3}
     for environment in _ENVIRONMENTS.value:
         file = _FILES[environment]
-        variables = environment_variables(environment, on_accelerator=True)
+        variables = environment_variables(environment)
         # In a CUDA graph, kernels lose the names of their operations.
         variables["XLA_FLAGS"] = "--xla_gpu_enable_command_buffer="
         process = Process(

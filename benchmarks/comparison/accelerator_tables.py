@@ -68,8 +68,8 @@ def accelerator_remark(result: Mapping[str, Any]) -> str:
     """Returns what the shares in the table are shares of."""
     speed, peak = matrix_speed(result), _stated_peak(result)
     text = (
-        "The contestants ran one after another. The memory is that of the "
-        "accelerator, for the case."
+        "The contestants took turns. The memory is that of the accelerator, "
+        "for the case."
     )
     if speed:
         text += (

@@ -19,12 +19,11 @@ from comparison.work import Contestant, Work
 # The environments that import this checkout, and their variables.
 _OF_OURS = {
     "keras_bert": {},
-    "jax": {
-        "KERAS_BACKEND": "jax",
-        # A contestant has the accelerator for itself.
-        "XLA_PYTHON_CLIENT_MEM_FRACTION": "0.92",
-    },
+    "jax": {"KERAS_BACKEND": "jax"},
 }
+# What all contestants on JAX take of the accelerator's memory; the rest is for
+# torch, which takes as much as it needs.
+_JAX_MEMORY = 0.75
 
 
 def measure(
@@ -44,21 +43,18 @@ def measure(
     }
     if work.on_accelerator:
         result["machine"]["accelerator"] = describe_accelerator()
-    loads = []
-    for contestants in _groups(work):
-        with contextlib.ExitStack() as stack:
-            processes = []
-            for contestant in contestants:
-                try:
-                    process = start_contestant(contestant, work, environments)
-                except ContestantError as error:
-                    report(str(error))
-                    continue
-                stack.callback(process.close)
-                processes.append(process)
-            loads.append(_measure_together(processes, work, result, report))
-    known = [load for load in loads if load is not None]
-    result["other_load"] = max(known, default=None)
+    product = [work.matrix_product] if work.matrix_product else []
+    with contextlib.ExitStack() as stack:
+        processes = []
+        for contestant in (*work.contestants, *product):
+            try:
+                process = start_contestant(contestant, work, environments)
+            except ContestantError as error:
+                report(str(error))
+                continue
+            stack.callback(process.close)
+            processes.append(process)
+        result["other_load"] = _take_all_turns(processes, work, result, report)
     if work.matrix_product:
         _keep_speeds_only(work.matrix_product.name, result)
     for taken in result["cases"].values():
@@ -68,16 +64,7 @@ def measure(
     return result
 
 
-def _groups(work):
-    """The contestants that take turns with each other."""
-    product = [work.matrix_product] if work.matrix_product else []
-    contestants = [*work.contestants, *product]
-    if work.on_accelerator:
-        return [[contestant] for contestant in contestants]
-    return [contestants]
-
-
-def _measure_together(processes, work, result, report):
+def _take_all_turns(processes, work, result, report):
     """Adds what is measured to the result; returns the load of others."""
 
     def own_seconds():
@@ -93,6 +80,7 @@ def _measure_together(processes, work, result, report):
             max_seconds=work.max_seconds,
             min_seconds=work.min_seconds,
             clock=work.clock,
+            first_at_once=work.on_accelerator,
             report=report,
         )
     load = others.share(own_seconds())
@@ -121,20 +109,28 @@ def start_contestant(
         environments.python(contestant.environment),
         contestant.file,
         {**contestant.options, "num_threads": num_threads()},
-        environment=environment_variables(
-            contestant.environment, on_accelerator=work.on_accelerator
-        ),
+        environment=environment_variables(contestant.environment)
+        | _accelerator_variables(contestant, work),
         log_file=CACHE / "logs" / f"{log_name}.txt",
     )
 
 
-def environment_variables(
-    environment: str, *, on_accelerator: bool = False
+def _accelerator_variables(
+    contestant: Contestant, work: Work
 ) -> dict[str, str]:
-    """Returns the variables of a process: all use as many threads.
+    if not work.on_accelerator:
+        return {"CUDA_VISIBLE_DEVICES": "-1"}
+    if contestant.environment != "jax":
+        return {}
+    if contestant == work.matrix_product:
+        return {"XLA_PYTHON_CLIENT_MEM_FRACTION": "0.04"}
+    num_jax = sum(c.environment == "jax" for c in work.contestants)
+    share = _JAX_MEMORY / num_jax
+    return {"XLA_PYTHON_CLIENT_MEM_FRACTION": f"{share:.2f}"}
 
-    Without `on_accelerator`, it sees no GPU.
-    """
+
+def environment_variables(environment: str) -> dict[str, str]:
+    """Returns the variables of a process: all use as many threads."""
     threads = str(num_threads())
     variables = {
         **os.environ,
@@ -145,8 +141,6 @@ def environment_variables(
         "TF_NUM_INTRAOP_THREADS": threads,
         "TOKENIZERS_PARALLELISM": "true",
     }
-    if not on_accelerator:
-        variables["CUDA_VISIBLE_DEVICES"] = "-1"
     variables.pop("PYTHONPATH", None)
     if environment in _OF_OURS:
         variables |= _OF_OURS[environment]

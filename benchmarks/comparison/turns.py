@@ -6,6 +6,7 @@ import json
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +122,7 @@ def take_turns(
     max_seconds: float,
     min_seconds: float,
     clock: str,
+    first_at_once: bool,
     report: Callable[[str], None],
 ) -> dict[str, dict[str, Any]]:
     """Lets every contestant run a case once in each round.
@@ -133,6 +135,8 @@ def take_turns(
         max_seconds: After this time no new round begins, if there were three.
         min_seconds: A contestant repeats its work in a round for this long.
         clock: "wall", or "cpu" for the time of all threads together.
+        first_at_once: Whether all run the case once more before the rounds, at
+            the same time: then they compile side by side.
         report: Takes a line about a contestant that failed.
 
     Returns:
@@ -143,6 +147,26 @@ def take_turns(
     taken: dict[str, dict[str, Any]] = {
         p.name: {"seconds": []} for p in processes
     }
+
+    def take_turn(process, wants_check):
+        """Returns the answer, or None if the contestant failed before."""
+        if process.name not in taken:
+            return None
+        try:
+            return process.run(
+                case,
+                min_seconds=min_seconds,
+                clock=clock,
+                wants_check=wants_check,
+            )
+        except ContestantError as error:
+            report(str(error))
+            del taken[process.name]
+            return None
+
+    if first_at_once:
+        with ThreadPoolExecutor(len(processes) or 1) as pool:
+            list(pool.map(lambda process: take_turn(process, False), processes))
     begin = time.perf_counter()
     for i in range(untimed_rounds + rounds):
         is_timed = i >= untimed_rounds
@@ -154,19 +178,9 @@ def take_turns(
         # Each one is the first as often as the others.
         shift = i % max(1, len(processes))
         for process in [*processes[shift:], *processes[:shift]]:
-            if process.name not in taken:
-                continue
             time.sleep(_PAUSE)
-            try:
-                answer = process.run(
-                    case,
-                    min_seconds=min_seconds,
-                    clock=clock,
-                    wants_check=i == 0,
-                )
-            except ContestantError as error:
-                report(str(error))
-                del taken[process.name]
+            answer = take_turn(process, wants_check=i == 0)
+            if answer is None:
                 continue
             figures = taken[process.name]
             for name in ("check", "flops"):

@@ -68,10 +68,9 @@ class Work:
         min_seconds: How long a contestant repeats its work in a round.
         clock: "wall", or "cpu" for the time of all threads together.
         needs_data: Whether it needs the folder with real data.
-        on_accelerator: Whether the contestants compute on the accelerator.
-            Then they do not take turns, because each takes all of its memory:
-            the next one starts after the last one. `seconds` are those of one
-            sequence.
+        on_accelerator: Whether the contestants compute on the accelerator,
+            whose memory they share. They compile at the same time, before they
+            take turns. `seconds` are those of one sequence.
         grows: What grows from case to case; then a curve is drawn.
     """
 

@@ -35,14 +35,14 @@ def prepare(options):
 """
 
 
-def test_contestants_on_an_accelerator_come_one_after_another(
+def test_contestants_on_an_accelerator_compile_at_once_and_take_turns(
     tmp_path, monkeypatch
 ):
     monkeypatch.setattr(measure, "CACHE", tmp_path)
     monkeypatch.setattr(
         measure,
         "environment_variables",
-        lambda *_, on_accelerator: os.environ | {"PYTHONPATH": str(tmp_path)},
+        lambda _: os.environ | {"PYTHONPATH": str(tmp_path)},
     )
     (tmp_path / "fake.py").write_text(_FAKE)
 
@@ -63,8 +63,10 @@ def test_contestants_on_an_accelerator_come_one_after_another(
     )
     result = measure.measure(work, Environments())
     notes = (tmp_path / "notes").read_text().split()
-    product = ["product1", "product1", "product2", "product2"]
-    assert notes == [*"a1 a1 a2 a2 b1 b1 b2 b2".split(), *product]
+    for i, size in ((0, 1), (9, 2)):
+        turns = [f"{name}{size}" for name in ("a", "b", "product")]
+        assert sorted(notes[i : i + 3]) == turns
+        assert notes[i + 3 : i + 9] == [*turns, *turns[1:], turns[0]]
     assert result["matrix_product"] == [8.0] * 4
     assert list(result["versions"]) == ["a", "b"]
     figures = result["cases"]["large"]
@@ -160,37 +162,26 @@ def contestants(monkeypatch):
     monkeypatch.syspath_prepend(_CONTESTANTS)
 
 
-def test_the_best_batch(contestants, monkeypatch):
-    from accelerator import best_batch
+def test_a_step_is_built_once_for_each_case(contestants):
+    from accelerator import step
 
-    monkeypatch.setattr(best_batch, "_TRIAL_SECONDS", 0.0)
     built = []
 
-    def build(batch_size, speeds):
+    def build(batch_size):
         built.append(batch_size)
-        if batch_size not in speeds:
-            raise RuntimeError("RESOURCE_EXHAUSTED: Out of memory")
-        return best_batch.Step(lambda: batch_size, 5, lambda: 7 * batch_size)
+        results = iter(range(9))
+        return step.Step(lambda: next(results), 5, lambda: 7 * batch_size)
 
-    monkeypatch.setattr(
-        best_batch, "_seconds", lambda step: step.run() / speeds[step.run()]
-    )
-    prepared = best_batch.prepared(build, check=lambda result: [result, "x"])
-    # 11 would be faster, but 7 does not pay.
-    speeds = {2: 1.0, 3: 4.0, 7: 3.0, 11: 9.0}
-    case = {"batch_sizes": [2, 3, 7, 11], "speeds": speeds}
-    assert [prepared.run(case), prepared.run(case)] == [3, 3]
-    assert built == [2, 3, 7]
-    assert prepared.check("a later result") == [3, "x"]
+    prepared = step.prepared(build, check=lambda result: [result])
+    case = {"batch_size": 3}
+    assert [prepared.run(case), prepared.run(case)] == [0, 1]
+    assert built == [3]
     assert prepared.scale(case) == 1 / (3 * 5)
+    assert prepared.check("a later result") == [0]
     assert prepared.figures(case) == {"batch_size": 3, "device_memory": 21}
-    built.clear()
-    # 13 does not fit.
-    case = {"batch_sizes": [11, 13, 17], "speeds": speeds}
-    assert prepared.run(case) == 11
-    assert built == [11, 13]
-    with pytest.raises(RuntimeError, match="memory"):
-        prepared.run({"batch_sizes": [13], "speeds": speeds})
+    prepared.run({"batch_size": 4})
+    prepared.run(case)
+    assert built == [3, 4, 3]
 
 
 def test_the_adam_on_jax_is_the_references(contestants):

@@ -45,6 +45,7 @@ def prepare(options):
     )
 """
 _TURNS = {
+    "first_at_once": False,
     "rounds": 2,
     "untimed_rounds": 1,
     "max_seconds": 99.0,

@@ -76,7 +76,7 @@ class Variants:
 class FusedAttention(SelfAttention):
     """With `keras.ops.dot_product_attention`, for a mask of 0 and 1."""
 
-    def call(self, x, input_mask, packed=False):
+    def call(self, x, input_mask, positions=None, packed=False):
         _, seq_length = ops.shape(input_mask)
         heads = (-1, seq_length, self.num_heads, self.head_size)
         query, key, value = (

@@ -6,8 +6,8 @@ without it the hidden states.
 
 import jax
 from accelerator import networks
-from accelerator.best_batch import Step, prepared
 from accelerator.jax_memory import memory_of
+from accelerator.step import Step, prepared
 from accelerator.variants import Variants
 from random_batches import random_features
 

@@ -8,7 +8,7 @@ is waited for.
 import torch
 import transformers
 from accelerator import torch_device
-from accelerator.best_batch import Step, prepared
+from accelerator.step import Step, prepared
 from random_batches import random_features
 
 PACKAGES = ("transformers", "torch")

@@ -9,9 +9,9 @@ moments for the new ones.
 import jax
 import jax.numpy as jnp
 from accelerator import networks
-from accelerator.best_batch import Step, prepared
 from accelerator.jax_adam import apply_gradients, no_moments
 from accelerator.jax_memory import memory_of
+from accelerator.step import Step, prepared
 from accelerator.variants import Variants
 from random_batches import random_pretraining_batch
 

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 import transformers
 from accelerator import torch_device
-from accelerator.best_batch import Step, prepared
+from accelerator.step import Step, prepared
 from random_batches import random_pretraining_batch
 from torch_adamw import torch_adamw
 
