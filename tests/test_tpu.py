@@ -4,7 +4,11 @@ No TPU is needed: TensorFlow compiles a step for a TPU with the same kernels
 (tf2xla) that compile it for a CPU, and this looks at what they make of it.
 """
 
+import os
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +17,7 @@ from kind_examples import make_kind
 from span_examples import span_row
 from tensorflow.python.framework import kernels  # no public name
 
+from keras_bert.config import BertConfig
 from keras_bert.finetuning.batches import training_batches
 from keras_bert.models.flops import count_work
 from keras_bert.models.pretraining import build_pretraining_model
@@ -130,6 +135,7 @@ def _finetuning(name, config, vocab_file):
 @pytest.fixture(
     params=[
         "pretraining",
+        pytest.param("pretraining in two parts", marks=pytest.mark.slow),
         "classification",
         *(
             pytest.param(name, marks=pytest.mark.slow)
@@ -141,6 +147,8 @@ def trained(request, config, vocab_file):
     """Steps that XLA compiles, and a batch of static shapes."""
     if request.param == "pretraining":
         return _steps(*_pretraining(config))
+    if request.param == "pretraining in two parts":
+        return _steps(*_pretraining(config), gradient_accumulation_steps=2)
     return _steps(*_finetuning(request.param, config, vocab_file))
 
 
@@ -200,6 +208,33 @@ def test_a_step_compiles_for_a_tpu(trained, step):
     # Of 64 bits: only a seed, or a counter of random numbers.
     wide = {sizes for dtype, sizes in shapes if dtype.endswith("64")}
     assert wide <= {"", "1", "2", "3"}
+
+
+@pytest.mark.slow  # the compiler takes half a minute
+def test_the_compiler_of_tpus_takes_a_step():
+    pytest.importorskip("libtpu", reason="the compiler is not installed")
+    root = Path(__file__).parent.parent
+    path = os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])
+    table = subprocess.run(
+        [
+            sys.executable,
+            root / "benchmarks" / "tpu_compile.py",
+            "--only=bert_tiny, pre-training, accumulated",
+        ],
+        env=os.environ | {"PYTHONPATH": path},
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    *_, row = table.splitlines()
+    step, chip, batch_size, tokens, arguments, *_ = row.strip("| ").split(" | ")
+    assert step == "bert_tiny, pre-training, accumulated over 4"
+    assert (chip, batch_size, tokens) == ("v5e", "32", "128")
+    # Weights and two moments, of four bytes each.
+    weights = BertConfig.from_name("bert_tiny")
+    network = build_pretraining_model(weights)
+    size = sum(3 * 4 * int(np.prod(v.shape)) for v in network.trainable_weights)
+    assert arguments == f"{size / 1e9:.2f} GB"
 
 
 @pytest.mark.parametrize(

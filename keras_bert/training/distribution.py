@@ -176,8 +176,9 @@ class BatchShard(NamedTuple):
             size = end - begin
             if x.shape[0] and x.shape[0] % self.num_shares == 0:
                 size = x.shape[0] // self.num_shares  # known, as XLA wants it
-            rest = len(x.shape) - 1
-            return tf.slice(x, [begin] + [0] * rest, [size] + [-1] * rest)
+            # -1 is all of an axis; XLA needs its length, where it is known.
+            others = [-1 if n is None else n for n in x.shape[1:]]
+            return tf.slice(x, [begin] + [0] * len(others), [size, *others])
 
         return tf.nest.map_structure(cut, batch)
 

@@ -180,6 +180,11 @@ class BatchGradients:
             self.network.trainable_variables,
             [tf.ones_like(loss), *output_gradients.values()],
         )
+        if self.num_parts > 1:  # those of embeddings are sparse
+            gradients = [
+                None if x is None else tf.convert_to_tensor(x)
+                for x in gradients
+            ]
         return gradients, sums, seeds
 
     def _accumulate(self, data: _Part, totals: Tensors, seeds: Seeds) -> Passed:

@@ -1,0 +1,141 @@
+"""The compiler of TPUs, on a machine without one.
+
+It is in the package libtpu, beside JAX; see `environments/tpu.txt`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+@dataclasses.dataclass(frozen=True)
+class Chip:
+    """A kind of chip, with the figures that its maker publishes.
+
+    Attributes:
+        topology: Four of them, as the compiler names them.
+        memory: Bytes.
+        flops: FLOP/s of bfloat16 products.
+        bandwidth: Bytes a second.
+    """
+
+    topology: str
+    memory: float
+    flops: float
+    bandwidth: float
+
+
+CHIPS = {
+    "v5e": Chip("v5e:2x2", 16e9, 197e12, 819e9),
+    "v6e": Chip("v6e:2x2", 32e9, 918e12, 1640e9),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Compiled:
+    """What the compiler says of a program, for one chip.
+
+    Attributes:
+        arguments: The bytes of weights, moments and the batch.
+        temporary: The bytes of activations and gradients, and of what does not
+            take the place of an argument.
+        flops: Those of a step. The compiler counts a loop once.
+        bytes_accessed: What a step reads and writes, in bytes.
+    """
+
+    arguments: int
+    temporary: int
+    flops: float
+    bytes_accessed: float
+
+    @property
+    def memory(self) -> int:
+        return self.arguments + self.temporary
+
+    def shortest_seconds(self, chip: Chip) -> float:
+        """Returns the time below which the chip cannot take the step."""
+        return max(
+            self.flops / chip.flops, self.bytes_accessed / chip.bandwidth
+        )
+
+
+def find_compiler() -> None:
+    """Sets what libtpu reads, before JAX is used. Raises ImportError."""
+    import libtpu
+
+    os.environ |= {
+        "JAX_PLATFORMS": "cpu",
+        "TPU_LIBRARY_PATH": str(Path(libtpu.__file__).parent / "libtpu.so"),
+        "TPU_SKIP_MDS_QUERY": "1",
+        "TPU_WORKER_HOSTNAMES": "localhost",
+    }
+
+
+def abstract_devices(chip: Chip) -> list[Any]:
+    """Returns the four devices of JAX that a program is compiled for."""
+    from jax.experimental import topologies
+
+    return topologies.get_topology_desc(chip.topology, "tpu").devices
+
+
+def compile_tensorflow(
+    step: Callable[..., Any], arguments: tuple[Any, ...], chip: Chip
+) -> Compiled:
+    """Compiles a function of TensorFlow for one chip.
+
+    Raises the compiler's error if a TPU cannot run it, and that of TensorFlow
+    if it has shapes that are not known, or operations that XLA lacks.
+    """
+    import jax.extend.mlir
+    import numpy as np
+    import tensorflow as tf
+    from jax._src.compiler import get_compile_options  # no public names
+    from jax._src.interpreters.mlir import make_ir_context
+    from jax._src.lib import xla_client
+    from jax._src.lib.mlir import ir
+    from tensorflow.compiler.xla.service import hlo_pb2
+
+    compiled = tf.function(step, jit_compile=True, autograph=False)
+    text = compiled.experimental_get_compiler_ir(*arguments)(
+        stage="hlo_serialized"
+    )
+    program = hlo_pb2.HloModuleProto.FromString(text)
+    for computation in program.computations:
+        for instruction in computation.instructions:
+            if instruction.opcode == "copy":  # StableHLO has none
+                instruction.opcode = "reshape"
+    stable = jax.extend.mlir.hlo_to_stablehlo(program.SerializeToString())
+    with make_ir_context():
+        module = ir.Module.parse(stable)
+    device, *_ = abstract_devices(chip)
+    return _figures(
+        device.client.compile(
+            module,
+            executable_devices=xla_client.DeviceList((device,)),
+            compile_options=get_compile_options(
+                1, 1, device_assignment=np.array([[device.id]])
+            ),
+        )
+    )
+
+
+def compile_jax(lowered: Any) -> Compiled:
+    """Compiles a function of JAX that was lowered for abstract devices."""
+    return _figures(lowered.compile().runtime_executable())
+
+
+def _figures(executable: Any) -> Compiled:
+    sizes = executable.get_compiled_memory_stats()
+    cost = executable.cost_analysis()
+    return Compiled(
+        arguments=sizes.argument_size_in_bytes,
+        temporary=sizes.temp_size_in_bytes
+        + sizes.output_size_in_bytes
+        - sizes.alias_size_in_bytes,
+        flops=cost["flops"],
+        bytes_accessed=cost["bytes accessed"],
+    )

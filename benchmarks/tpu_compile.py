@@ -1,0 +1,177 @@
+r"""Compiles training steps with the compiler of TPUs, without a TPU.
+
+    python benchmarks/tpu_compile.py --only=bert_tiny --chips=v5e,v6e
+
+The steps are the functions that `TPUStrategy` runs on each chip. The Python
+needs the packages of `environments/tpu.txt` beside this checkout. Prints a row
+of a table for each program: whether it compiles, the memory that it takes on a
+chip, and the speed that the published figures of the chip allow at most.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+import tensorflow as tf
+from absl import app, flags
+from tpu import compiler
+
+from keras_bert.config import BertConfig
+from keras_bert.models import build_classifier, build_pretraining_model
+from keras_bert.models.flops import count_work
+from keras_bert.training.config import TrainConfig
+from keras_bert.training.distribution import precision
+from keras_bert.training.losses import accuracy, cross_entropy
+from keras_bert.training.objectives import Objective
+from keras_bert.training.optimizers.build import build_optimizer
+from keras_bert.training.steps import Steps
+
+_CHIPS = flags.DEFINE_list("chips", ["v5e"], "Those of tpu/compiler.py.")
+_ONLY = flags.DEFINE_string("only", "", "Steps whose names begin like this.")
+flags.register_validator(
+    "chips",
+    lambda names: set(names) <= set(compiler.CHIPS),
+    f"Choose from {', '.join(compiler.CHIPS)}.",
+)
+
+
+class _Row(NamedTuple):
+    """A program to compile: a network and how it is trained."""
+
+    model: str
+    batch_size: int
+    seq_length: int
+    objective: str = "pre-training"
+    step: str = "train_step"
+    optimizer: str = "adam_weight_decay"
+    num_parts: int = 1
+    precision: str = "bfloat16"
+
+    @property
+    def title(self) -> str:
+        parts = [self.model, self.objective]
+        if self.step == "test_step":
+            parts.append("evaluation")
+        elif self.optimizer != "adam_weight_decay":
+            parts.append(self.optimizer)
+        if self.num_parts > 1:
+            parts.append(f"accumulated over {self.num_parts}")
+        if self.precision != "bfloat16":
+            parts.append(self.precision)
+        return ", ".join(parts)
+
+
+_ROWS = (
+    _Row("bert_tiny", 32, 128),
+    _Row("bert_tiny", 32, 128, step="test_step"),
+    _Row("bert_tiny", 32, 128, optimizer="lamb"),
+    _Row("bert_tiny", 32, 128, optimizer="adamw"),
+    _Row("bert_tiny", 32, 128, num_parts=4),
+    _Row("bert_tiny", 32, 128, precision="float32"),
+    _Row("bert_tiny", 32, 128, objective="classification"),
+    _Row("bert_base_uncased", 32, 128),
+    _Row("bert_base_uncased", 8, 512),
+    _Row("bert_base_uncased", 32, 128, objective="classification"),
+    _Row("bert_large_uncased", 32, 128),
+    _Row("bert_large_uncased", 4, 512),
+)
+
+
+def main(_):
+    compiler.find_compiler()
+    print(
+        "| step | chip | batch | tokens | arguments | temporary | memory of "
+        "the chip | at most, sequences/s | compiled in |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|")
+    for row in _ROWS:
+        if not row.title.startswith(_ONLY.value):
+            continue
+        for name in _CHIPS.value:
+            print(_table_row(row, name), flush=True)
+
+
+def _table_row(row: _Row, name: str) -> str:
+    chip = compiler.CHIPS[name]
+    keras.utils.clear_session(free_memory=True)
+    begin = time.perf_counter()
+    steps, batch = _steps(row)
+    try:
+        compiled = compiler.compile_tensorflow(
+            getattr(steps, row.step), (batch,), chip
+        )
+    except (ValueError, RuntimeError, tf.errors.OpError) as error:
+        line = str(error).strip().splitlines()[0]
+        figures = [f"not compiled: {line}"]
+    else:
+        speed = row.batch_size / compiled.shortest_seconds(chip)
+        figures = [
+            f"{compiled.arguments / 1e9:.2f} GB",
+            f"{compiled.temporary / 1e9:.2f} GB",
+            f"{compiled.memory / chip.memory:.0%}",
+            f"{speed:.0f}",
+            f"{time.perf_counter() - begin:.0f} s",
+        ]
+    cells = [row.title, name, str(row.batch_size), str(row.seq_length)]
+    return f"| {' | '.join(cells + figures)} |"
+
+
+def _steps(row: _Row) -> tuple[Steps, Any]:
+    """Returns the steps of a row, and a batch of static shapes."""
+    config = BertConfig.from_name(row.model)
+    settings = TrainConfig(optimizer=row.optimizer, precision=row.precision)
+    objective = Objective(cross_entropy, {"accuracy": accuracy})
+    build, batch = (
+        _classification if row.objective == "classification" else _pretraining
+    )(row, config)
+    _, labels, _ = batch
+    with precision(row.precision):
+        steps = Steps(
+            build(),
+            dict.fromkeys(labels, objective),
+            build_optimizer(settings, 1_000_000, 10_000),
+            count_work=lambda features: count_work(
+                features, config=config, num_labels=2
+            ),
+            gradient_accumulation_steps=row.num_parts,
+        )
+    return steps, tf.nest.map_structure(tf.constant, batch)
+
+
+_Built = tuple[Callable[[], keras.Model], tuple[dict, dict, dict]]
+
+
+def _pretraining(row: _Row, config: BertConfig) -> _Built:
+    num_predictions = round(0.15 * row.seq_length)
+    shape = (row.batch_size, num_predictions)
+    features = _features(row) | {"masked_lm_positions": np.ones(shape, "int32")}
+    labels = {
+        "masked_lm": np.ones(shape, "int32"),
+        "next_sentence": np.ones(row.batch_size, "int32"),
+    }
+    return lambda: build_pretraining_model(config), _batch(features, labels)
+
+
+def _classification(row: _Row, config: BertConfig) -> _Built:
+    labels = {"logits": np.ones(row.batch_size, "int32")}
+    return (
+        lambda: build_classifier(config, num_labels=2),
+        _batch(_features(row), labels),
+    )
+
+
+def _features(row: _Row) -> dict[str, np.ndarray]:
+    names = "input_ids", "input_mask", "segment_ids"
+    shape = row.batch_size, row.seq_length
+    return {name: np.ones(shape, "int32") for name in names}
+
+
+def _batch(features: dict, labels: dict) -> tuple[dict, dict, dict]:
+    weights = {name: np.ones(x.shape, "float32") for name, x in labels.items()}
+    return features, labels, weights
+
+
+if __name__ == "__main__":
+    app.run(main)
