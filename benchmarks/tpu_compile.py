@@ -81,11 +81,8 @@ _ROWS = (
 
 def main(_):
     compiler.find_compiler()
-    print(
-        "| step | chip | batch | tokens | arguments | temporary | memory of "
-        "the chip | at most, sequences/s | compiled in |"
-    )
-    print("|---|---|---|---|---|---|---|---|---|")
+    head = ("step", "chip", "batch", "tokens", *compiler.HEAD, "compiled in")
+    print(f"| {' | '.join(head)} |\n{'|---' * len(head)}|")
     for row in _ROWS:
         if not row.title.startswith(_ONLY.value):
             continue
@@ -106,12 +103,8 @@ def _table_row(row: _Row, name: str) -> str:
         line = str(error).strip().splitlines()[0]
         figures = [f"not compiled: {line}"]
     else:
-        speed = row.batch_size / compiled.shortest_seconds(chip)
         figures = [
-            f"{compiled.arguments / 1e9:.2f} GB",
-            f"{compiled.temporary / 1e9:.2f} GB",
-            f"{compiled.memory / chip.memory:.0%}",
-            f"{speed:.0f}",
+            *compiled.cells(chip, row.batch_size),
             f"{time.perf_counter() - begin:.0f} s",
         ]
     cells = [row.title, name, str(row.batch_size), str(row.seq_length)]

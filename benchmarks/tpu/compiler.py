@@ -52,15 +52,29 @@ class Compiled:
     flops: float
     bytes_accessed: float
 
-    @property
-    def memory(self) -> int:
-        return self.arguments + self.temporary
+    def cells(self, chip: Chip, num_sequences: int) -> list[str]:
+        """Returns the cells of a table, as `HEAD` names them.
 
-    def shortest_seconds(self, chip: Chip) -> float:
-        """Returns the time below which the chip cannot take the step."""
-        return max(
-            self.flops / chip.flops, self.bytes_accessed / chip.bandwidth
-        )
+        `num_sequences` are those of a step on one chip.
+        """
+        memory = self.arguments + self.temporary
+        seconds = self.flops / chip.flops, self.bytes_accessed / chip.bandwidth
+        return [
+            f"{self.arguments / 1e9:.2f} GB",
+            f"{self.temporary / 1e9:.2f} GB",
+            f"{memory / chip.memory:.0%}",
+            *(f"{num_sequences / x:.0f}" for x in seconds),
+        ]
+
+
+# Computed from the chip's published figures, not measured.
+HEAD = (
+    "arguments",
+    "temporary",
+    "memory of the chip",
+    "sequences/s, at most, by its products",
+    "by what it reads and writes",
+)
 
 
 def find_compiler() -> None:
@@ -68,6 +82,7 @@ def find_compiler() -> None:
     import libtpu
 
     os.environ |= {
+        "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",  # by several processes
         "JAX_PLATFORMS": "cpu",
         "TPU_LIBRARY_PATH": str(Path(libtpu.__file__).parent / "libtpu.so"),
         "TPU_SKIP_MDS_QUERY": "1",
@@ -112,7 +127,7 @@ def compile_tensorflow(
     with make_ir_context():
         module = ir.Module.parse(stable)
     device, *_ = abstract_devices(chip)
-    return _figures(
+    return figures_of(
         device.client.compile(
             module,
             executable_devices=xla_client.DeviceList((device,)),
@@ -123,12 +138,8 @@ def compile_tensorflow(
     )
 
 
-def compile_jax(lowered: Any) -> Compiled:
-    """Compiles a function of JAX that was lowered for abstract devices."""
-    return _figures(lowered.compile().runtime_executable())
-
-
-def _figures(executable: Any) -> Compiled:
+def figures_of(executable: Any) -> Compiled:
+    """Returns what a compiled program of JAX's runtime says of itself."""
     sizes = executable.get_compiled_memory_stats()
     cost = executable.cost_analysis()
     return Compiled(

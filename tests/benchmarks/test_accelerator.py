@@ -256,7 +256,9 @@ expected = results.pop("SelfAttention")
 assert list(results) == ["FusedAttention", "AttentionByLengths"]
 for result in results.values():
     for x, y in zip(expected, result, strict=True):
-        np.testing.assert_allclose(x, y, atol=2e-5 * abs(x).max(), rtol=0)
+        # At least 1: the gradient of a key's bias is rounding only.
+        largest = max(abs(x).max(), 1.0)
+        np.testing.assert_allclose(x, y, atol=2e-5 * largest, rtol=0)
 
 case = {
     "config": config | {"initializer_range": 0.02}, "seq_length": 7,

@@ -34,8 +34,8 @@ def step_builder(options):
     variants = Variants(options.get("variants", ()))
 
     def build(config, seq_length, num_predictions, batch_size, num_steps):
-        network = _network(variants.config(config), bool(num_predictions))
-        take = _compiled_step(network, variants)
+        network = network_of(variants.config(config), bool(num_predictions))
+        take = compiled_step(network, variants)
         batch = jax.device_put(
             random_pretraining_batch(
                 batch_size, seq_length, num_predictions, config["vocab_size"]
@@ -62,7 +62,8 @@ def step_builder(options):
     return build
 
 
-def _network(config, is_pretraining):
+def network_of(config, is_pretraining):
+    """Returns the network of a config with the keys of Hugging Face."""
     if is_pretraining:
         return networks.network(
             keras_bert.models.build_pretraining_model, config, "mixed_bfloat16"
@@ -75,7 +76,11 @@ def _network(config, is_pretraining):
     )
 
 
-def _compiled_step(network, variants):
+def compiled_step(network, variants):
+    """Returns the step as a function that JAX compiles, of four arguments.
+
+    They are the weights, the seeds, the moments and the batch.
+    """
     inputs = list(network.input)
     paths = [v.path for v in network.trainable_variables]
 
