@@ -130,10 +130,13 @@ def test_outputs_are_those_of_transformers(shared, name):
         got = outputs[ours]
         if want.ndim > 1 and want.shape[:2] == is_token.shape:
             got, want = got[is_token], want[is_token]
-        # Both computed in float32: numbers of the size 20 differ in float64
-        # by 2e-5 from each of them.
-        scale = max(1, np.abs(want).max() / 8)
-        np.testing.assert_allclose(got, want, rtol=0, atol=2e-5 * scale)
+        # Both computed in float32. In float64, numbers of the size 20 differ
+        # by 2e-5 from each of them, and the logits of transformers for a
+        # masked LM by up to 3.5e-5; ours differ by processor, up to 3.9e-5.
+        tolerance = 2e-5 * max(1, np.abs(want).max() / 8)
+        if ours == "masked_lm":
+            tolerance = max(tolerance, 5e-5)
+        np.testing.assert_allclose(got, want, rtol=0, atol=tolerance)
         compared += 1
     assert compared >= 1
 
