@@ -1,6 +1,6 @@
 r"""Compiles training steps with the compiler of TPUs, without a TPU.
 
-    python benchmarks/tpu_compile.py --only=bert_tiny --chips=v5e,v6e
+    python benchmarks/tpu_compile.py --only=bert_tiny --chips=v5e --chips=v6e
 
 The steps are the functions that `TPUStrategy` runs on each chip. The Python
 needs the packages of `environments/tpu.txt` beside this checkout. Prints a row
@@ -28,13 +28,10 @@ from keras_bert.training.objectives import Objective
 from keras_bert.training.optimizers.build import build_optimizer
 from keras_bert.training.steps import Steps
 
-_CHIPS = flags.DEFINE_list("chips", ["v5e"], "Those of tpu/compiler.py.")
-_ONLY = flags.DEFINE_string("only", "", "Steps whose names begin like this.")
-flags.register_validator(
-    "chips",
-    lambda names: set(names) <= set(compiler.CHIPS),
-    f"Choose from {', '.join(compiler.CHIPS)}.",
+_CHIPS = flags.DEFINE_multi_enum(
+    "chips", ["v5e"], sorted(compiler.CHIPS), "For each, a row for each step."
 )
+_ONLY = flags.DEFINE_string("only", "", "Steps whose names begin like this.")
 
 
 class _Row(NamedTuple):
@@ -80,12 +77,16 @@ _ROWS = (
 
 
 def main(_):
+    rows = [row for row in _ROWS if row.title.startswith(_ONLY.value)]
+    if not rows:
+        titles = "; ".join(row.title for row in _ROWS)
+        raise app.UsageError(
+            f"No step begins with {_ONLY.value!r}; there are {titles}."
+        )
     compiler.find_compiler()
     head = ("step", "chip", "batch", "tokens", *compiler.HEAD, "compiled in")
     print(f"| {' | '.join(head)} |\n{'|---' * len(head)}|")
-    for row in _ROWS:
-        if not row.title.startswith(_ONLY.value):
-            continue
+    for row in rows:
         for name in _CHIPS.value:
             print(_table_row(row, name), flush=True)
 

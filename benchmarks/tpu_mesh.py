@@ -1,11 +1,12 @@
 r"""Compiles a pre-training step on JAX for four TPUs, without a TPU.
 
-    KERAS_BACKEND=jax python benchmarks/tpu_mesh.py --models=bert_tiny
+    python benchmarks/tpu_mesh.py --models=bert_tiny
 
 Each chip has all weights and a quarter of the batch, and their gradients are
 summed over the chips. See `tpu_compile.py` for the Python and the table.
 """
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -13,9 +14,11 @@ from pathlib import Path
 import jax
 import numpy as np
 from absl import app, flags
+from comparison.environments import ROOT
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from tpu import compiler
 
+os.environ["KERAS_BACKEND"] = "jax"  # the contestants import Keras
 sys.path.insert(0, str(Path(__file__).parent / "contestants"))
 
 from accelerator.jax_adam import no_moments
@@ -24,9 +27,19 @@ from accelerator.variants import Variants
 from random_batches import random_pretraining_batch
 from works.accelerator import pretraining_case
 
-_MODELS = flags.DEFINE_list("models", ["bert_tiny"], "Of configs/models.")
-_CHIPS = flags.DEFINE_list("chips", ["v5e"], "Those of tpu/compiler.py.")
+_MODELS = flags.DEFINE_multi_enum(
+    "models",
+    ["bert_tiny"],
+    sorted(file.stem for file in (ROOT / "configs" / "models").glob("*.json")),
+    "For each, a row for each chip.",
+)
+_CHIPS = flags.DEFINE_multi_enum(
+    "chips", ["v5e"], sorted(compiler.CHIPS), "For each, a row."
+)
 _BATCH_SIZE = flags.DEFINE_integer("batch_size", 128, "Of the four chips.")
+flags.register_validator(
+    "batch_size", lambda size: size > 0 and size % 4 == 0, "A multiple of 4."
+)
 _SEQ_LENGTH = flags.DEFINE_integer("seq_length", 128, "Tokens of a sequence.")
 
 
@@ -47,8 +60,8 @@ def _table_row(model: str, name: str) -> str:
     # The gradients' sum; without it, each chip would train alone.
     assert "all-reduce" in compiled.as_text()
     figures = compiler.figures_of(compiled.runtime_executable())
-    # The compiler counts the operations of all chips.
     seconds = time.perf_counter() - begin
+    # The figures are those of one chip, with its part of the batch.
     cells = figures.cells(chip, _BATCH_SIZE.value // len(devices))
     sizes = [str(_BATCH_SIZE.value), str(_SEQ_LENGTH.value)]
     line = [model, f"4 x {name}", *sizes, *cells, f"{seconds:.0f} s"]

@@ -231,8 +231,7 @@ def test_the_compiler_of_tpus_takes_a_step():
     assert step == "bert_tiny, pre-training, accumulated over 4"
     assert (chip, batch_size, tokens) == ("v5e", "32", "128")
     # Weights and two moments, of four bytes each.
-    weights = BertConfig.from_name("bert_tiny")
-    network = build_pretraining_model(weights)
+    network = build_pretraining_model(BertConfig.from_name("bert_tiny"))
     size = sum(3 * 4 * int(np.prod(v.shape)) for v in network.trainable_weights)
     assert arguments == f"{size / 1e9:.2f} GB"
 

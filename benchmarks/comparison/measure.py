@@ -109,28 +109,33 @@ def start_contestant(
         environments.python(contestant.environment),
         contestant.file,
         {**contestant.options, "num_threads": num_threads()},
-        environment=environment_variables(contestant.environment)
-        | _accelerator_variables(contestant, work),
+        environment=environment_variables(
+            contestant.environment, on_accelerator=work.on_accelerator
+        )
+        | _memory_share(contestant, work),
         log_file=CACHE / "logs" / f"{log_name}.txt",
     )
 
 
-def _accelerator_variables(
-    contestant: Contestant, work: Work
-) -> dict[str, str]:
-    if not work.on_accelerator:
-        return {"CUDA_VISIBLE_DEVICES": "-1"}
-    if contestant.environment != "jax":
+def _memory_share(contestant: Contestant, work: Work) -> dict[str, str]:
+    """Returns the variable that says how much of the accelerator JAX takes."""
+    if not work.on_accelerator or contestant.environment != "jax":
         return {}
-    if contestant == work.matrix_product:
-        return {"XLA_PYTHON_CLIENT_MEM_FRACTION": "0.04"}
-    num_jax = sum(c.environment == "jax" for c in work.contestants)
-    share = _JAX_MEMORY / num_jax
+    share = 0.04
+    if contestant != work.matrix_product:
+        share = _JAX_MEMORY / sum(
+            c.environment == "jax" for c in work.contestants
+        )
     return {"XLA_PYTHON_CLIENT_MEM_FRACTION": f"{share:.2f}"}
 
 
-def environment_variables(environment: str) -> dict[str, str]:
-    """Returns the variables of a process: all use as many threads."""
+def environment_variables(
+    environment: str, *, on_accelerator: bool = False
+) -> dict[str, str]:
+    """Returns the variables of a process: all use as many threads.
+
+    Without `on_accelerator`, it sees no GPU.
+    """
     threads = str(num_threads())
     variables = {
         **os.environ,
@@ -141,6 +146,8 @@ def environment_variables(environment: str) -> dict[str, str]:
         "TF_NUM_INTRAOP_THREADS": threads,
         "TOKENIZERS_PARALLELISM": "true",
     }
+    if not on_accelerator:
+        variables["CUDA_VISIBLE_DEVICES"] = "-1"
     variables.pop("PYTHONPATH", None)
     if environment in _OF_OURS:
         variables |= _OF_OURS[environment]

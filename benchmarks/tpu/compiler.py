@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -67,7 +68,7 @@ class Compiled:
         ]
 
 
-# Computed from the chip's published figures, not measured.
+# The speeds are computed from the chip's published figures, not measured.
 HEAD = (
     "arguments",
     "temporary",
@@ -78,8 +79,14 @@ HEAD = (
 
 
 def find_compiler() -> None:
-    """Sets what libtpu reads, before JAX is used. Raises ImportError."""
-    import libtpu
+    """Sets what libtpu reads. To be called before JAX is used."""
+    try:
+        import libtpu
+    except ImportError:
+        sys.exit(
+            "The compiler is not installed; install the packages of "
+            "benchmarks/environments/tpu.txt."
+        )
 
     os.environ |= {
         "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",  # by several processes

@@ -42,7 +42,7 @@ def test_contestants_on_an_accelerator_compile_at_once_and_take_turns(
     monkeypatch.setattr(
         measure,
         "environment_variables",
-        lambda _: os.environ | {"PYTHONPATH": str(tmp_path)},
+        lambda *_, on_accelerator: os.environ | {"PYTHONPATH": str(tmp_path)},
     )
     (tmp_path / "fake.py").write_text(_FAKE)
 
