@@ -7,8 +7,8 @@ r"""Trains a small network to reproduce a large one's vectors, without labels.
     keras-bert distill --teacher=large --checkpoint=student \
         --input_file='texts/*.txt.gz' --output_dir=out
 
-With --hidden_layer_map, the network also learns the hidden states of the
-teacher, which must have the same vocabulary.
+With --hidden_layer_map, --relation_layer_map or --score_layer_map, the network
+also learns from the layers of the teacher, which must have all its pieces.
 
 A line is a text. With --field, it is a JSON object with this field, or has
 columns with tabs between them. Repeat the command to resume a stopped run.

@@ -66,6 +66,10 @@ class AdaptationConfig(TrainConfig):
             )
 
 
+# What a network can learn of a teacher's layers.
+LAYER_PARTS = "hidden", "relation", "score"
+
+
 @dataclasses.dataclass(frozen=True)
 class DistillationConfig(TrainConfig):
     """How a network learns from a teacher.
@@ -77,15 +81,53 @@ class DistillationConfig(TrainConfig):
             they are compared; a higher one weighs unlikely labels more.
         hidden_layer_map: Layers of the network and layers of the teacher whose
             hidden states they learn, such as 1:3,2:6; 0 is the embeddings.
+        relation_layer_map: The same for the relations of their queries, keys
+            and values (MiniLMv2), such as 3:12. The widths may differ.
+        score_layer_map: The same for the scores of their attention (TinyBERT);
+            both networks must have as many heads.
+        num_relation_heads: The number of parts that are compared; it divides
+            both widths.
+        output_weight: Factor of the losses that compare the outputs.
+        hidden_weight: Factor of the losses that compare hidden states.
+        relation_weight: Factor of the losses that compare relations.
+        score_weight: Factor of the losses that compare scores.
     """
 
     distillation_weight: float = setting(0.5, minimum=0, maximum=1)
     distillation_temperature: float = 2.0
     hidden_layer_map: str = ""
+    relation_layer_map: str = ""
+    score_layer_map: str = ""
+    num_relation_heads: int = 12
+    output_weight: float = setting(1.0, minimum=0)
+    hidden_weight: float = setting(1.0, minimum=0)
+    relation_weight: float = setting(1.0, minimum=0)
+    score_weight: float = setting(1.0, minimum=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        parse_layer_map(self.hidden_layer_map)
+        unused = [
+            f"{part}_weight" for part in LAYER_PARTS if not self.layer_map(part)
+        ]
+        if not self.relation_layer_map:
+            unused.append("num_relation_heads")
+        for name in unused:
+            value = getattr(self, name)
+            if value != getattr(DistillationConfig, name):
+                part = "relation" if "_heads" in name else name.split("_")[0]
+                raise InputError(
+                    f"{name} is {value}, but without {part}_layer_map it does "
+                    "nothing; give the layers too, or leave it out."
+                )
+
+    def layer_map(self, part: str) -> dict[int, int]:
+        """Returns the teacher's layer for each layer, for one of LAYER_PARTS.
+
+        Raises InputError if the setting is not such a map.
+        """
+        name = f"{part}_layer_map"
+        lowest = 0 if part == "hidden" else 1
+        return parse_layer_map(getattr(self, name), name, lowest)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -151,10 +193,10 @@ def config_of_fit(
     return config
 
 
-def parse_layer_map(text: str) -> dict[int, int]:
+def parse_layer_map(text: str, name: str, lowest: int) -> dict[int, int]:
     """Returns the teacher's layer for each layer in a map such as "1:3,2:6".
 
-    Raises InputError if it is not such a map.
+    Raises InputError if it is not such a map, or has a layer below `lowest`.
     """
     pairs = [pair.split(":") for pair in text.split(",")] if text else []
     layers = {pair[0].strip(): pair[-1].strip() for pair in pairs}
@@ -165,7 +207,12 @@ def parse_layer_map(text: str) -> dict[int, int]:
         or len(layers) < len(pairs)
     ):
         raise InputError(
-            f"hidden_layer_map is {text!r}; give pairs of a layer of the "
-            "network, each once, and a layer of the teacher, such as 1:3,2:6."
+            f"{name} is {text!r}; give pairs of a layer of the network, each "
+            "once, and a layer of the teacher, such as 1:3,2:6."
+        )
+    if min(map(int, numbers), default=lowest) < lowest:
+        raise InputError(
+            f"{name} is {text!r}, but layer 0, the embeddings, has no "
+            "attention; count the layers from 1."
         )
     return {int(layer): int(teacher) for layer, teacher in layers.items()}

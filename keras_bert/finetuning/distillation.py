@@ -4,12 +4,14 @@ The logits are compared at a temperature (Hinton et al. 2015, arXiv 1503.02531)
 and hidden states by their mean squared error (Sun et al. 2019, arXiv
 1908.09355). If these have another size, a projection of the network's hidden
 states is learned too (Jiao et al. 2020, arXiv 1909.10351); it is not part of
-the result.
+the result. Of the attention, the network learns the scores (Jiao et al.), or
+the relations of queries, keys and values, which need neither the same width nor
+the same heads (Wang et al. 2021, arXiv 2012.15828).
 """
 
 import dataclasses
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import keras
@@ -17,18 +19,32 @@ import tensorflow as tf
 
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
-from keras_bert.finetuning.config import DistillationConfig, parse_layer_map
+from keras_bert.finetuning.config import LAYER_PARTS, DistillationConfig
 from keras_bert.finetuning.folder import (
     finetuned_checkpoint,
     load_network,
     read_kind,
 )
 from keras_bert.kinds.kind import Kind
-from keras_bert.models.rewired import with_hidden_states
-from keras_bert.training.losses import soft_squared_error
+from keras_bert.models.rewired import (
+    with_attention_relations,
+    with_attention_scores,
+    with_hidden_states,
+)
+from keras_bert.training.losses import (
+    attention_error,
+    relation_divergence,
+    soft_squared_error,
+)
 from keras_bert.training.objectives import Distillation, Objective
 
 Tensors = Mapping[str, tf.Tensor]
+# What the outputs of a part are called, and their loss.
+_PARTS = {
+    "hidden": ("hidden", soft_squared_error),
+    "relation": ("relations", relation_divergence),
+    "score": ("scores", attention_error),
+}
 
 
 def check_distillation(
@@ -38,7 +54,6 @@ def check_distillation(
     config: DistillationConfig,
 ) -> None:
     """Raises InputError if a teacher does not fit, or if there is none."""
-    layers = parse_layer_map(config.hidden_layer_map)
     if not teacher:
         for name in DistillationConfig.__annotations__:
             if getattr(config, name) != getattr(DistillationConfig, name):
@@ -67,21 +82,52 @@ def check_distillation(
                 f"{teacher_value!r}, but the task has {value!r}; give a model "
                 "of this task."
             )
-    if teacher_tokenizer.vocab != tokenizer.vocab:
+    missing = set(tokenizer.vocab) - set(teacher_tokenizer.vocab)
+    if missing:
         raise InputError(
             f"The teacher {checkpoint.folder} has a different vocabulary from "
-            "the network; start from random weights with the teacher's "
-            "vocab.txt, or from a checkpoint that has this vocabulary."
+            f"the network: {min(missing)!r} is missing, and {len(missing)} in "
+            "all. Start from random weights with the teacher's vocabulary, "
+            "or from a checkpoint that has it, or a part of it (trim-vocab)."
         )
-    for which, network, numbers in (
-        ("network", bert_config, layers.keys()),
-        ("teacher", teacher_config, layers.values()),
-    ):
-        if max(numbers, default=0) > network.num_hidden_layers:
+    _check_layers(bert_config, teacher_config, config)
+
+
+def _check_layers(
+    bert_config: BertConfig,
+    teacher_config: BertConfig,
+    config: DistillationConfig,
+) -> None:
+    networks = {"network": bert_config, "teacher": teacher_config}
+    for part in LAYER_PARTS:
+        layers = config.layer_map(part)
+        for which, numbers in (
+            ("network", [*layers]),
+            ("teacher", [*layers.values()]),
+        ):
+            num_layers = networks[which].num_hidden_layers
+            if max(numbers, default=0) > num_layers:
+                raise InputError(
+                    f"{part}_layer_map names layer {max(numbers)} of the "
+                    f"{which}, which has {num_layers} layers."
+                )
+    for which, network in networks.items():
+        if (
+            config.relation_layer_map
+            and network.hidden_size % config.num_relation_heads
+        ):
             raise InputError(
-                f"hidden_layer_map names layer {max(numbers)} of the {which}, "
-                f"which has {network.num_hidden_layers} layers."
+                f"num_relation_heads is {config.num_relation_heads}, but the "
+                f"{which} is {network.hidden_size} wide, which is not a "
+                "multiple of it."
             )
+    heads, its_heads = (x.num_attention_heads for x in networks.values())
+    if config.score_layer_map and heads != its_heads:
+        raise InputError(
+            f"score_layer_map needs as many heads in both networks, but the "
+            f"network has {heads} and the teacher {its_heads}; take "
+            "relation_layer_map."
+        )
 
 
 def distill(
@@ -94,25 +140,32 @@ def distill(
 
     Each trained output, such as `logits`, gets a second one, `soft_logits`,
     whose labels are the outputs of the teacher; a layer i that learns hidden
-    states gets the output `hidden_i`. The labels have the weights of the task's
-    labels; hidden states have the weight 1 at every token.
+    states gets the output `hidden_i`, and for relations and scores
+    `relations_i` and `scores_i`. The labels have the weights of the task's
+    labels; what layers learn has the weight 1 at every token. A teacher with
+    more pieces reads the pieces of the network under its own ids.
     """
     checkpoint = finetuned_checkpoint(teacher)
     teacher_kind, teacher_config = read_kind(checkpoint)
     teacher_model = load_network(teacher_kind, teacher_config, checkpoint)
     _check_outputs(model, teacher_model, kind)
-    layers = parse_layer_map(config.hidden_layer_map)
     network = model
-    if layers:
-        network = with_hidden_states(model, layers)
-        teacher_model = with_hidden_states(teacher_model, set(layers.values()))
-    hidden = {f"hidden_{i}": f"hidden_{j}" for i, j in layers.items()}
+    of_layers: dict[str, str] = {}  # outputs and those of the teacher
+    for part in LAYER_PARTS:
+        if layers := config.layer_map(part):
+            network = _with_part(network, part, layers, config)
+            its_layers = set(layers.values())
+            teacher_model = _with_part(teacher_model, part, its_layers, config)
+            name, _ = _PARTS[part]
+            of_layers |= {
+                f"{name}_{i}": f"{name}_{j}" for i, j in layers.items()
+            }
     soft = {f"soft_{name}": name for name in kind.objectives}
-    learned = {**soft, **hidden}
+    learned = {**soft, **of_layers}
     outputs = dict(network.output)
-    for name, like in hidden.items():
+    for name, like in of_layers.items():
         size = teacher_model.output[like].shape[-1]
-        if outputs[name].shape[-1] != size:
+        if name.startswith("hidden") and outputs[name].shape[-1] != size:
             project = keras.layers.Dense(size, name=f"{name}_projection")
             outputs[name] = project(outputs[name])
     for name, like in soft.items():
@@ -123,14 +176,21 @@ def distill(
         {name: teacher_model.output[name] for name in learned.values()},
     )
 
+    vocab = kind.tokenizer.vocab
+    its_ids = {x: i for i, x in enumerate(teacher_kind.tokenizer.vocab)}
+    ids_of_teacher = tf.constant([its_ids[x] for x in vocab], tf.int32)
+
     def labels(features: Tensors) -> Tensors:
+        if len(vocab) < len(its_ids):
+            ids = tf.gather(ids_of_teacher, features["input_ids"])
+            features = {**features, "input_ids": ids}
         outputs = teacher_model(features, training=False)
         return {name: outputs[like] for name, like in learned.items()}
 
     def weights(features: Tensors, weights: Tensors) -> Tensors:
         is_token = tf.cast(features["input_mask"] > 0, tf.float32)
         return {name: weights[like] for name, like in soft.items()} | {
-            name: is_token * _of_rows(weights, is_token) for name in hidden
+            name: is_token * _of_rows(weights, is_token) for name in of_layers
         }
 
     weight = config.distillation_weight
@@ -139,14 +199,32 @@ def distill(
         for name, objective in kind.training_objectives.items()
     }
     for name, like in soft.items():
-        loss = functools.partial(
+        soft_loss = functools.partial(
             kind.objectives[like].soft_loss,
             temperature=config.distillation_temperature,
         )
-        objectives[name] = Objective(loss, weight=weight)
-    for name in hidden:
-        objectives[name] = Objective(soft_squared_error, weight=weight)
+        objectives[name] = Objective(
+            soft_loss, weight=weight * config.output_weight
+        )
+    for part, (prefix, loss) in _PARTS.items():
+        factor = weight * getattr(config, f"{part}_weight")
+        for i in config.layer_map(part):
+            objectives[f"{prefix}_{i}"] = Objective(loss, weight=factor)
     return Distillation(network, objectives, labels, weights)
+
+
+def _with_part(
+    model: keras.Model,
+    part: str,
+    layers: Iterable[int],
+    config: DistillationConfig,
+) -> keras.Model:
+    if part == "relation":
+        return with_attention_relations(
+            model, layers, config.num_relation_heads
+        )
+    add = with_hidden_states if part == "hidden" else with_attention_scores
+    return add(model, layers)
 
 
 def _check_outputs(

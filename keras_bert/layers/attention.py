@@ -105,6 +105,21 @@ class SelfAttention(keras.layers.Layer):
         packed: bool = False,
     ) -> Any:
         """Returns how each token S attends to the tokens T, [B, N, S, T]."""
+        scores, adder = self.scores(x, input_mask, positions, packed)
+        return ops.softmax(scores + ops.expand_dims(adder, 1))
+
+    def scores(
+        self,
+        x: Any,
+        input_mask: Any,
+        positions: Any = None,
+        packed: bool = False,
+    ) -> tuple[Any, Any]:
+        """Returns the scores [B, N, S, T], and 0 or -10000 to add to them.
+
+        The second, [B, S, T] or [B, 1, T], says which tokens are attended to.
+        Both are float32.
+        """
         query, key = self._query_and_key(x, input_mask, positions)
         scores = ops.matmul(query, ops.transpose(key, (0, 1, 3, 2)))
         # Always in float32: softmax sums many small numbers.
@@ -112,7 +127,7 @@ class SelfAttention(keras.layers.Layer):
         if self.positions == "relative":
             scores += positions
         places = ops.arange(ops.shape(input_mask)[1])
-        adder = mask_adder(
+        return scores, mask_adder(
             input_mask,
             input_mask,
             places,
@@ -121,7 +136,6 @@ class SelfAttention(keras.layers.Layer):
             left_to_right=self.left_to_right,
             reach=self._reach,
         )
-        return ops.softmax(scores + ops.expand_dims(adder, 1))
 
     @property
     def _reach(self) -> int | None:
@@ -152,31 +166,3 @@ class SelfAttention(keras.layers.Layer):
         packed: bool = False,
     ) -> Any:
         return keras.KerasTensor(x.shape, self.compute_dtype)
-
-
-class AttentionProbabilities(keras.layers.Layer):
-    """The probabilities of a layer of self-attention: float32 [B, N, S, T]."""
-
-    def __init__(self, attention: SelfAttention, **kwargs: Any):
-        super().__init__(**kwargs)
-        self.attention = attention
-
-    def call(
-        self,
-        x: Any,
-        input_mask: Any,
-        positions: Any = None,
-        packed: bool = False,
-    ) -> Any:
-        return self.attention.probabilities(x, input_mask, positions, packed)
-
-    def compute_output_spec(
-        self,
-        x: Any,
-        input_mask: Any,
-        positions: Any = None,
-        packed: bool = False,
-    ) -> Any:
-        batch, length = input_mask.shape
-        shape = (batch, self.attention.num_heads, length, length)
-        return keras.KerasTensor(shape, "float32")

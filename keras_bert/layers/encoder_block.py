@@ -115,10 +115,9 @@ class EncoderBlock(keras.layers.Layer):
         packed: bool = False,
     ) -> Any:
         is_after = self.norms == "after"
-        source = x
-        if self.norms == "before":
-            source = self.attention_layer_norm(x)
-        attended = self.attention(source, input_mask, positions, packed=packed)
+        attended = self.attention(
+            self.attention_input(x), input_mask, positions, packed=packed
+        )
         x = x + self.attention_dropout(attended)  # [T, H]
         if is_after:
             x = self.attention_layer_norm(x)
@@ -128,6 +127,10 @@ class EncoderBlock(keras.layers.Layer):
             hidden = hidden * self.gate(source)
         x = x + self.output_dropout(self.output_dense(hidden))  # [T, H]
         return self.output_layer_norm(x) if is_after else x
+
+    def attention_input(self, x: Any) -> Any:
+        """Returns what the attention reads of the input [T, H]."""
+        return self.attention_layer_norm(x) if self.norms == "before" else x
 
     def compute_output_spec(
         self,

@@ -50,16 +50,16 @@ class FlattenTokens(keras.layers.Layer):
 class UnflattenTokens(keras.layers.Layer):
     """[T, H] and the input mask [B, S] -> [B, S, H].
 
-    The mask may have more axes, such as [B, R, S].
+    The mask may have more axes, such as [B, R, S], and so may the first input.
     """
 
     def call(self, x: Any, input_mask: Any) -> Any:
         _, *sizes = ops.shape(input_mask)
-        return ops.reshape(x, (-1, *sizes, x.shape[-1]))  # [B, S, H]
+        return ops.reshape(x, (-1, *sizes, *ops.shape(x)[1:]))  # [B, S, H]
 
     def compute_output_spec(self, x: Any, input_mask: Any) -> Any:
         return keras.KerasTensor(
-            (*input_mask.shape, x.shape[-1]), self.compute_dtype
+            (*input_mask.shape, *x.shape[1:]), self.compute_dtype
         )
 
 

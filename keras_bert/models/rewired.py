@@ -1,12 +1,17 @@
 """A network -> one of the same layers, with other inputs or outputs."""
 
+import functools
 from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 import keras
 
 from keras_bert.errors import InputError
-from keras_bert.layers.attention import AttentionProbabilities
+from keras_bert.layers.attention_readings import (
+    AttentionProbabilities,
+    AttentionRelations,
+    AttentionScores,
+)
 from keras_bert.layers.embeddings import BertEmbeddings
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.pooler import Pooler, PredictionHead
@@ -58,19 +63,63 @@ def with_hidden_states(
             name = "final_layer_norm"
         names[name] = f"hidden_{i}"
     tapped = _tapped(model, names, lambda layer, output, *_, **__: output)
-    outputs, found = tapped.output
+    _, found = tapped.output
     if missing := set(names) - set(found):
         raise InputError(
             f"{model.name} has no {min(missing)} whose hidden states could be "
             "read; choose other layers, or a model whose encoder is trained."
         )
-    hidden = {
-        name: UnflattenTokens(name=name)(
-            found[layer], tapped.input["input_mask"]
+    hidden = {name: found[layer] for layer, name in names.items()}
+    return _with_token_outputs(model.name, tapped, hidden)
+
+
+def with_attention_relations(
+    model: keras.Model, layers: Iterable[int], num_relation_heads: int
+) -> keras.Model:
+    """Adds outputs `relations_1`, `relations_2` ... to a network.
+
+    They are the relations of encoder layers, which count from 1; see
+    `AttentionRelations`. Their shape is the shape of `input_mask` with two
+    more axes, such as float32 [B, S, 3 * R, S].
+
+    Raises InputError as `with_attentions`.
+    """
+
+    make = functools.partial(
+        AttentionRelations, num_relation_heads=num_relation_heads
+    )
+    tapped, readings = _with_readings(model, layers, "relations", make)
+    return _with_token_outputs(model.name, tapped, readings)
+
+
+def with_attention_scores(
+    model: keras.Model, layers: Iterable[int]
+) -> keras.Model:
+    """Adds outputs `scores_1`, `scores_2` ... to a network.
+
+    They are the scores of encoder layers, which count from 1; see
+    `AttentionScores`. Their shape is the shape of `input_mask` with two more
+    axes, such as float32 [B, S, N, S].
+
+    Raises InputError as `with_attentions`.
+    """
+
+    tapped, readings = _with_readings(model, layers, "scores", AttentionScores)
+    return _with_token_outputs(model.name, tapped, readings)
+
+
+def _with_token_outputs(
+    name: str, tapped: keras.Model, found: dict[str, keras.KerasTensor]
+) -> keras.Model:
+    """Adds outputs that were read as [T, ...] to those of a network."""
+    of_tokens = {
+        output: UnflattenTokens(dtype=x.dtype, name=output)(
+            x, tapped.input["input_mask"]
         )
-        for layer, name in names.items()
+        for output, x in found.items()
     }
-    return keras.Model(tapped.input, {**outputs, **hidden}, name=model.name)
+    outputs = tapped.output[0] | of_tokens
+    return keras.Model(tapped.input, outputs, name=name)
 
 
 def can_pack(model: keras.Model) -> bool:
@@ -127,24 +176,43 @@ def with_attentions(model: keras.Model, layers: Iterable[int]) -> keras.Model:
         >>> network(bert.preprocessor(["a good film"]))["attention_2"].shape
         TensorShape([1, 3, 5, 5])
     """
-    names = {f"layer_{i - 1}": f"attention_{i}" for i in layers}
-    if missing := set(names) - {layer.name for layer in model.layers}:
+    if missing := {f"layer_{i - 1}" for i in layers} - {
+        layer.name for layer in model.layers
+    }:
+        number = int(min(missing).removeprefix("layer_")) + 1
         raise InputError(
-            f"{model.name} has no {names[min(missing)]}; choose other layers, "
-            "or the encoder itself."
+            f"{model.name} has no attention_{number}; choose other layers, or "
+            "the encoder itself."
         )
 
+    make = AttentionProbabilities
+    tapped, readings = _with_readings(model, layers, "attention", make)
+    outputs = tapped.output[0]
+    return keras.Model(tapped.input, {**outputs, **readings}, name=model.name)
+
+
+def _with_readings(
+    model: keras.Model,
+    layers: Iterable[int],
+    prefix: str,
+    make: Callable[[EncoderBlock], keras.layers.Layer],
+) -> tuple[keras.Model, dict[str, keras.KerasTensor]]:
+    """Returns a tapped network, and the readings `prefix_1`, `prefix_2` ..."""
+    names = {f"layer_{i - 1}": f"{prefix}_{i}" for i in layers}
+
     def read(
-        layer: keras.layers.Layer, output: Any, *args: Any, **kwargs: Any
+        block: keras.layers.Layer, output: Any, *args: Any, **kwargs: Any
     ) -> Any:
-        name = names[layer.name]
-        read = AttentionProbabilities(layer.attention, name=name)
-        return read(*args, **kwargs)
+        return make(block)(*args, **kwargs)
 
     tapped = _tapped(model, names, read)
-    outputs, found = tapped.output
-    attentions = {name: found[layer] for layer, name in names.items()}
-    return keras.Model(tapped.input, {**outputs, **attentions}, name=model.name)
+    _, found = tapped.output
+    if missing := set(names) - set(found):
+        raise InputError(
+            f"{model.name} has no {names[min(missing)]}; choose other layers, "
+            "or a model whose encoder is trained."
+        )
+    return tapped, {name: found[layer] for layer, name in names.items()}
 
 
 def with_packed_rows(model: keras.Model) -> keras.Model:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, Self
 
 from keras_bert.errors import InputError
-from keras_bert.io.whole_files import to_json
 from keras_bert.text.tokenizer_settings import AddedToken
 
 # The values that a key may have beside null; None for any value.
@@ -276,7 +275,7 @@ def tokenizer_json(tokenizer: Any, added: Sequence[AddedToken] = ()) -> str:
         ],
     }
     if tokenizer.json:
-        return to_json(tokenizer.json.values | values)
+        return _compact(tokenizer.json.values | values)
     values |= {
         "normalizer": _normalizer(
             settings.do_lower_case,
@@ -301,7 +300,12 @@ def tokenizer_json(tokenizer: Any, added: Sequence[AddedToken] = ()) -> str:
             "vocab": {x: i for i, x in enumerate(tokenizer.pieces)},
         },
     }
-    return to_json(values)
+    return _compact(values)
+
+
+def _compact(values: dict[str, Any]) -> str:
+    """A third of the bytes of indented ASCII: most of it is pieces."""
+    return json.dumps(values, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
 def _normalizer(lowers: bool, strips_accents: bool, splits_cjk: bool) -> dict:

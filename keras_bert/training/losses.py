@@ -99,6 +99,28 @@ def soft_squared_error(
     return ops.mean(ops.square(teacher - outputs), -1)
 
 
+def relation_divergence(teacher: Tensor, outputs: Tensor) -> Tensor:
+    """Relations of a teacher and relations [..., 3 * R, S] -> [...].
+
+    The logits of softmaxes over S, as of the layer `AttentionRelations`: the
+    Kullback-Leibler divergences, as the mean of the R heads and the sum of the
+    three relations (arXiv 2012.15828, equation 2).
+    """
+    teacher, outputs = _at(1.0, teacher, outputs)
+    ratios = ops.log_softmax(teacher) - ops.log_softmax(outputs)
+    divergences = ops.sum(ops.softmax(teacher) * ratios, -1)
+    return 3 * ops.mean(divergences, -1)
+
+
+def attention_error(teacher: Tensor, outputs: Tensor) -> Tensor:
+    """Scores of a teacher and scores [..., N, S] -> mean squares [...].
+
+    See `AttentionScores`, and TinyBERT (arXiv 1909.10351, equation 7).
+    """
+    teacher, outputs = _at(1.0, teacher, outputs)
+    return ops.mean(ops.square(teacher - outputs), (-2, -1))
+
+
 def _at(temperature: float, *logits: Tensor) -> Iterator[Tensor]:
     return (ops.cast(x, "float32") / temperature for x in logits)
 

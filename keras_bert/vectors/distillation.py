@@ -10,7 +10,7 @@ import keras
 import numpy as np
 
 from keras_bert.errors import InputError
-from keras_bert.finetuning.config import FinetuningConfig
+from keras_bert.finetuning.config import LAYER_PARTS, FinetuningConfig
 from keras_bert.finetuning.encoding import encoded_folder
 from keras_bert.finetuning.folder import finetuned_checkpoint, read_kind
 from keras_bert.finetuning.run import finetune
@@ -43,9 +43,10 @@ def distill(
     The vocabularies may differ. The vectors of the teacher are computed once,
     also over several calls, and kept in a file; every 100th text is held out.
 
-    With a `hidden_layer_map` in the config, the network also learns the hidden
-    states of the teacher, token by token. Then the vocabularies must be the
-    same, and the teacher is called in every step.
+    With a `hidden_layer_map`, `relation_layer_map` or `score_layer_map` in the
+    config, the network also learns from the layers of the teacher, token by
+    token. Then the pieces of the network must be among those of the teacher,
+    which is called in every step.
 
     A good beginning is the teacher with some of its layers (`keep_layers`) and
     a part of its vocabulary (`trim_vocab`).
@@ -87,8 +88,8 @@ def distill(
     Raises:
         InputError: If the vectors of the two have different sizes, if there
             are fewer than two texts, or a line or a setting is wrong; with a
-            `hidden_layer_map`, also if the vocabularies differ, or if the
-            teacher is a pre-trained checkpoint without settings of its own.
+            map of layers, also if the teacher lacks a piece of the network,
+            or is a pre-trained checkpoint without settings of its own.
     """
     config = FinetuningConfig.checked(config)
     if not isinstance(teacher, Embedder):
@@ -103,7 +104,7 @@ def distill(
     vectors_file = folder / f"{_digest(teacher, input_file, field)}.npy"
     text_fields: tuple[str, ...] = ("text", "other_text")
     teacher_model = None
-    if config.hidden_layer_map:
+    if any(config.layer_map(part) for part in LAYER_PARTS):
         checkpoint_of_teacher = finetuned_checkpoint(teacher.checkpoint)
         teacher_model = checkpoint_of_teacher.folder
         kind, _ = read_kind(checkpoint_of_teacher)

@@ -18,11 +18,7 @@ from span_examples import span_row
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.finetuning import FinetunedModel, load_finetuned
-from keras_bert.finetuning.distillation import (
-    check_distillation,
-    distill,
-    parse_layer_map,
-)
+from keras_bert.finetuning.distillation import check_distillation, distill
 from keras_bert.finetuning.run import FinetuningConfig, finetune
 from keras_bert.tasks.base import Task
 from keras_bert.training.distribution import distribute
@@ -44,6 +40,9 @@ CONFIG = FinetuningConfig(
     distillation_weight=WEIGHT,
     distillation_temperature=TEMPERATURE,
     hidden_layer_map="0:0,1:3",
+    relation_layer_map="2:3",
+    num_relation_heads=2,
+    relation_weight=0.7,
     learning_rate=0.01,
     train_batch_size=6,
     eval_batch_size=7,
@@ -150,6 +149,48 @@ def hidden_states(model, features, layer):
     return np.reshape(x, (*shape, x.shape[-1])).astype("float64")
 
 
+def projections(model, features, layer):
+    """Returns the mask [B, S] and the projections [B, S, H] of a layer."""
+    x = hidden_states(model, features, layer - 1)
+    mask = features["input_mask"].numpy()
+    mask = mask.reshape(-1, mask.shape[-1])
+    weights = {w.path: w.numpy().astype("float64") for w in model.weights}
+    found = {}
+    for name in ("query", "key", "value"):
+        path = f"layer_{layer - 1}/attention/{name}"
+        y = x @ weights[f"{path}/kernel"] + weights[f"{path}/bias"]
+        found[name] = y.reshape(*mask.shape, -1)
+    return mask, found
+
+
+def pairs_of_tokens(x, y, num_heads):
+    """Vectors [B, S, H] -> the scaled products of their parts, [B, N, S, S]."""
+    x, y = (z.reshape(*z.shape[:2], num_heads, -1) for z in (x, y))
+    return np.einsum("bsnd,btnd->bnst", x, y) / np.sqrt(x.shape[-1])
+
+
+def relation_loss(model, teacher, features, layer, its_layer, num_heads):
+    """The divergence of relations (arXiv 2012.15828, equation 2), in NumPy."""
+    mask, of_model = projections(model, features, layer)
+    _, of_teacher = projections(teacher, features, its_layer)
+    is_pair = (mask[:, :, None] == mask[:, None]) & (mask > 0)[:, None]
+    loss = 0.0
+    for name in ("query", "key", "value"):
+        log_p, log_q = (
+            log_softmax(
+                np.where(
+                    is_pair[:, None],
+                    pairs_of_tokens(x[name], x[name], num_heads),
+                    -1e9,
+                )
+            )
+            for x in (of_teacher, of_model)
+        )
+        divergences = (np.exp(log_p) * (log_p - log_q)).sum(-1)  # [B, N, S]
+        loss += np.average(divergences.mean(1), weights=mask > 0)
+    return loss
+
+
 @pytest.mark.usefixtures("eagerly")
 @pytest.mark.parametrize(
     "name",
@@ -197,6 +238,9 @@ def test_the_loss_of_every_kind(name, config, tmp_path):
         loss = np.average(errors, weights=is_token)
         assert logs[f"hidden_{layer}_loss"] == pytest.approx(loss, rel=1e-4)
         expected += WEIGHT * loss
+    loss = relation_loss(model, teacher, features, 2, 3, num_heads=2)
+    assert logs["relations_2_loss"] == pytest.approx(loss, rel=1e-4)
+    expected += WEIGHT * CONFIG.relation_weight * loss
     assert logs["loss"] == pytest.approx(expected, rel=1e-4)
 
     its_weights = {id(w) for w in teacher.weights}
@@ -227,7 +271,9 @@ def test_vectors_of_texts(config, tmp_path, loss):
     FinetunedModel(teacher, its_kind, deeper).save(tmp_path / "teacher")
     model = kind.build_model(config)
     randomize(model)
-    run = dataclasses.replace(CONFIG, hidden_layer_map="")
+    run = FinetuningConfig(
+        distillation_weight=WEIGHT, distillation_temperature=TEMPERATURE
+    )
     teaching = distill(model, tmp_path / "teacher", kind, run)
     trained = Steps(
         teaching.network,
@@ -247,6 +293,83 @@ def test_vectors_of_texts(config, tmp_path, loss):
     )
     expected = (1 - WEIGHT) * float(hard) + WEIGHT * soft
     assert logs["loss"] == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.usefixtures("eagerly")
+def test_scores_of_attention(config, tmp_path):
+    """As TinyBERT: mean squares where both tokens are there, by hand."""
+    its_config = dataclasses.replace(LARGE, num_attention_heads=2)
+    config = dataclasses.replace(config, num_attention_heads=2)
+    kind = kind_of("classification", tmp_path, config)
+    teacher = kind_of("classification", tmp_path, its_config)
+    its_model, model = teacher.build_model(its_config), kind.build_model(config)
+    for x in (its_model, model):
+        randomize(x)
+    FinetunedModel(its_model, teacher, its_config).save(tmp_path / "teacher")
+    run = FinetuningConfig(
+        distillation_weight=1.0,
+        output_weight=0.0,
+        score_layer_map="1:2,2:3",
+        score_weight=0.5,
+    )
+    check_distillation(tmp_path / "teacher", kind, config, run)
+    teaching = distill(model, tmp_path / "teacher", kind, run)
+    trained = Steps(
+        teaching.network,
+        teaching.objectives,
+        AdamWeightDecay(0.01),
+        count_work=kind.work_counter(config),
+        distillation=teaching,
+    )
+    batch = kind.encode(rows_of("classification"), labeled=True).batch(
+        tf.range(5)
+    )
+    logs = {n: float(x) for n, x in trained.test_step(batch).items()}
+    expected = 0.0
+    for layer, its_layer in ((1, 2), (2, 3)):
+        mask, x = projections(model, batch[0], layer)
+        _, y = projections(its_model, batch[0], its_layer)
+        x, y = (pairs_of_tokens(z["query"], z["key"], 2) for z in (x, y))
+        errors = [
+            np.square(x[b, :, s, row > 0] - y[b, :, s, row > 0]).mean()
+            for b, row in enumerate(mask)
+            for s in np.flatnonzero(row)
+        ]
+        loss = np.mean(errors)
+        assert logs[f"scores_{layer}_loss"] == pytest.approx(loss, rel=1e-4)
+        expected += 0.5 * loss
+    assert logs["loss"] == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.usefixtures("eagerly")
+def test_a_teacher_with_more_pieces(config, tmp_path):
+    """It reads the same pieces under its own ids."""
+    (tmp_path / "more").mkdir()
+    teacher = kind_of("classification", tmp_path, LARGE)
+    its_model = teacher.build_model(LARGE)
+    randomize(its_model)
+    FinetunedModel(its_model, teacher, LARGE).save(tmp_path / "teacher")
+    vocab = [x for x in teacher.tokenizer.vocab if x != "dog"]
+    few = tmp_path / "few.txt"
+    few.write_text("\n".join(vocab) + "\n")
+    labels, _, settings = KINDS["classification"]
+    small = dataclasses.replace(config, vocab_size=len(vocab))
+    kind = make_kind("classification", few, small, labels=labels, **settings)
+    check_distillation(tmp_path / "teacher", kind, small, CONFIG)
+    model = kind.build_model(small)
+    taught = distill(model, tmp_path / "teacher", kind, CONFIG)
+    rows = [
+        row for row in rows_of("classification") if "dog" not in row["text"]
+    ]
+    batch, its_batch = (
+        x.encode(rows, labeled=True).batch(tf.range(len(rows)))[0]
+        for x in (kind, teacher)
+    )
+    assert np.any(batch["input_ids"] != its_batch["input_ids"])
+    labels = taught.labels(batch)
+    np.testing.assert_array_equal(
+        labels["soft_logits"], its_model(its_batch)["logits"]
+    )
 
 
 def train(strategy, kind, config, folder, bert_config, **settings):
@@ -325,7 +448,11 @@ def test_a_teacher_with_the_same_weights_pulls_nowhere(tmp_path):
     folder = save_teacher(kind, tmp_path / "teacher")
     model = load_finetuned(folder).model
     config = dataclasses.replace(
-        CONFIG, distillation_weight=1.0, hidden_layer_map="0:0,2:2,3:3"
+        CONFIG,
+        distillation_weight=1.0,
+        hidden_layer_map="0:0,2:2,3:3",
+        relation_layer_map="2:2,3:3",
+        score_layer_map="1:1",
     )
     teaching = distill(model, folder, kind, config)
     trained = Steps(
@@ -449,7 +576,13 @@ def test_wrong_layer_maps(text, message):
 
 
 def test_wrong_settings():
-    assert parse_layer_map("1:3, 2:6") == {1: 3, 2: 6}
+    with pytest.raises(InputError, match="layer 0, the embeddings, has no att"):
+        FinetuningConfig(relation_layer_map="0:2")
+    for name in ("hidden_weight", "score_weight", "num_relation_heads"):
+        with pytest.raises(InputError, match=f"{name} is 3, but without"):
+            FinetuningConfig(**{name: 3})
+    config = FinetuningConfig(hidden_layer_map="1:3, 2:6")
+    assert config.layer_map("hidden") == {1: 3, 2: 6}
     for settings, message in (
         ({"distillation_weight": 1.2}, "weight is 1.2, but must be at most 1"),
         ({"distillation_weight": -0.1}, "weight is -0.1, but must be at least"),

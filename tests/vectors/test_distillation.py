@@ -84,28 +84,27 @@ def test_hidden_states_come_nearer(checkpoint, student, input_file, tmp_path):
     )
     teacher, out = load_embedder(large), tmp_path / "out"
     config = dataclasses.replace(CONFIG, hidden_layer_map="1:2")
-    with pytest.raises(
-        InputError, match="different vocabulary from the network"
-    ):
-        distill(teacher, student, input_file, out, config=config)
-    assert not out.exists()
-    shallow = tmp_path / "shallow"
-    distill(teacher, shallow, input_file, out, config=config)
+    distill(teacher, student, input_file, out, config=config)
 
     def error(folder):
         small = load_embedder(folder, max_seq_length=9)
+        known = [x for x in TEXTS if not {"dog", "movie"} & {*x.split()}]
+        batches, its_batches = (
+            x.batches(known, size=4) for x in (small, teacher)
+        )
         total = 0.0
-        for _, batch, _ in teacher.batches(TEXTS, size=4):
-            states, expected = (
-                with_hidden_states(x.model, [i])(batch)[f"hidden_{i}"]
-                for x, i in ((small, 1), (teacher, 2))
-            )
+        for (_, batch, _), (_, its_batch, _) in zip(
+            batches, its_batches, strict=True
+        ):
+            states = with_hidden_states(small.model, [1])(batch)["hidden_1"]
+            expected = with_hidden_states(teacher.model, [2])(its_batch)
             is_token = batch["input_mask"] > 0
-            total += np.square(states - expected)[is_token].mean()
+            errors = np.square(states - expected["hidden_2"])
+            total += errors[is_token].mean()
         return total
 
     assert load_embedder(out).settings.pooling == "max"
-    assert error(out) < 0.8 * error(shallow)
+    assert error(out) < 0.8 * error(student)
 
 
 def test_hidden_states_need_a_teacher_with_settings(

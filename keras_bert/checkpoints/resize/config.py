@@ -35,8 +35,11 @@ class TrimVocabConfig(CheckedSettings):
             text. By default, all that it has.
         keep_characters: Whether to keep all pieces of one character, so that
             words of other texts can still be split.
+        keep_unseen_characters: Whether these include characters that the text
+            does not have. A multilingual vocabulary has thousands.
     """
 
     min_count: int = 1
     vocab_size: int | None = None
     keep_characters: bool = True
+    keep_unseen_characters: bool = True

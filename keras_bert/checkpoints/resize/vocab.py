@@ -202,18 +202,22 @@ def trim_vocab(
     special |= set(tokenizer.special_tokens)
     if tokenizer.json:
         special |= tokenizer.json.pieces_to_keep
+    characters: set[str] = set()
+    if config.keep_characters:
+        characters = {x for x in map(_without_mark, vocab) if len(x) == 1}
+    if not config.keep_unseen_characters:
+        characters &= set("".join(vocab[i] for i in np.flatnonzero(used)))
     ids = {
         i
         for i, piece in enumerate(vocab)
-        if piece in special
-        or (config.keep_characters and len(_without_mark(piece)) == 1)
+        if piece in special or _without_mark(piece) in characters
     }
     size = config.vocab_size or len(vocab)
     if size < len(ids):
         raise InputError(
             f"vocab_size is {size}, but the special tokens and the pieces of "
             f"one character are {len(ids)} already; give a larger number, or "
-            "keep_characters=False."
+            "keep_characters=False, or keep_unseen_characters=False."
         )
     frequent = [i for i in np.argsort(-used, kind="stable") if i not in ids]
     frequent = [i for i in frequent if used[i] >= config.min_count]

@@ -87,6 +87,18 @@ def test_other_texts_stay_readable_only_with_characters(pretrained, tmp_path):
     assert _tokens(tmp_path / "without", TEXTS) == _tokens(pretrained, TEXTS)
 
 
+def test_characters_that_the_text_does_not_have(pretrained, tmp_path):
+    def pieces(name, **settings):
+        config = TrimVocabConfig(vocab_size=11, **settings)
+        trim_vocab(pretrained, tmp_path / name, ["a the ab"], config=config)
+        return (tmp_path / name / "vocab.txt").read_text().split()[5:]
+
+    assert pieces("all") == "a b ##a ##b . ##c".split()
+    assert pieces("seen", keep_unseen_characters=False) == (
+        "a b ##a ##b ab the".split()
+    )
+
+
 def test_words_with_frequent_pieces_are_split_as_before(pretrained, tmp_path):
     trim_vocab(
         pretrained,

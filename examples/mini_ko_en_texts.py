@@ -1,0 +1,86 @@
+"""Writes the texts from which mini_ko_en learned, one text a line.
+
+    python examples/mini_ko_en_texts.py ../shared/data texts.txt all_texts.txt
+
+The second file is longer: word pieces are chosen by their frequency in it.
+
+Three texts of five are Korean: sentences, paragraphs and titles of Wikipedia,
+film reviews, and sentences of KorSTS. The English ones are a part of those of
+mini_en. One article of 20 of the Korean Wikipedia is kept out, for a search in
+articles that the model has never seen.
+"""
+
+import csv
+import gzip
+import json
+import random
+import re
+import sys
+import zlib
+from pathlib import Path
+
+import mini_en_texts as english
+
+# Korean has no capitals: a sentence ends with a point and a space.
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+
+
+def is_kept_out(title: str) -> bool:
+    return zlib.crc32(title.encode()) % 20 == 0
+
+
+def read_articles(data_dir: Path) -> list[dict[str, str]]:
+    with gzip.open(
+        data_dir / "pretrain/wikipedia.ko.jsonl.gz", "rt", encoding="utf-8"
+    ) as file:
+        return [json.loads(line) for line in file]
+
+
+def read_reviews(data_dir: Path) -> list[str]:
+    with gzip.open(
+        data_dir / "pretrain/movie-reviews.ko.txt.gz", "rt", encoding="utf-8"
+    ) as file:
+        return list(file)
+
+
+def read_korsts(data_dir: Path) -> list[str]:
+    with open(data_dir / "korsts/sts-train.tsv", encoding="utf-8") as file:
+        rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+        return [row[x] for row in rows for x in ("sentence1", "sentence2")]
+
+
+def main() -> None:
+    data_dir, output_file, all_file = map(Path, sys.argv[1:])
+    random.seed(1)
+    articles = [
+        x for x in read_articles(data_dir) if not is_kept_out(x["title"])
+    ]
+    paragraphs = [x for row in articles for x in row["text"].split("\n")]
+    sentences = [x for text in paragraphs for x in _SENTENCE_END.split(text)]
+    english_articles = english.read_articles(data_dir)
+    english_text = "\n".join(x["text"] for x in english_articles)
+    texts = [
+        *english.choose(sentences, 12, 150, 70_000),
+        *english.choose(paragraphs, 150, 500, 6_000),
+        *english.choose([x["title"] for x in articles], 2, 60, 8_000),
+        *english.choose(read_reviews(data_dir), 6, 140, 50_000),
+        *english.choose(read_korsts(data_dir), 3, 300, 12_000),
+        *english.choose(
+            re.split(r"\n|(?<=[.!?])\s+(?=[A-Z])", english_text),
+            *(25, 200, 38_000),
+        ),
+        *english.choose([x["title"] for x in english_articles], 3, 60, 4_000),
+        *english.choose(english.read_nli(data_dir), 3, 250, 30_000),
+        *english.choose(english.read_stsb(data_dir), 3, 300, 12_000),
+        *english.choose(english.read_questions(data_dir), 10, 200, 8_000),
+    ]
+    texts = list(dict.fromkeys(texts))
+    random.shuffle(texts)
+    output_file.write_text("\n".join(texts) + "\n", encoding="utf-8")
+    print(f"{len(texts):,} texts of {sum(map(len, texts)):,} characters")
+    texts += [*paragraphs, *map(str.strip, read_reviews(data_dir))]
+    all_file.write_text("\n".join(texts) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""What the attention of an encoder block computes on its way, as outputs.
+
+Each layer takes the inputs of a block, which may be frozen or shared: x [T, H],
+`input_mask` [B, S] with T = B * S, and positions.
+"""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_bert.layers.encoder_block import EncoderBlock
+from keras_bert.layers.local_attention import mask_adder
+
+
+class _Reading(keras.layers.Layer):
+    def __init__(self, block: EncoderBlock, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.block = block
+
+
+class AttentionProbabilities(_Reading):
+    """How each token S of a head N attends to the tokens: [B, N, S, S]."""
+
+    def call(
+        self,
+        x: Any,
+        input_mask: Any,
+        positions: Any = None,
+        packed: bool = False,
+    ) -> Any:
+        return self.block.attention.probabilities(
+            self.block.attention_input(x), input_mask, positions, packed
+        )
+
+    def compute_output_spec(
+        self, x: Any, input_mask: Any, *args: Any, **kwargs: Any
+    ) -> Any:
+        batch, length = input_mask.shape
+        shape = (batch, self.block.num_heads, length, length)
+        return keras.KerasTensor(shape, "float32")
+
+
+class AttentionScores(_Reading):
+    """The scores before the softmax, float32 [T, N, S] (TinyBERT).
+
+    A score counts in the mean of squares over S only where a token is attended
+    to: elsewhere it is 0, and the others are multiplied by sqrt(S / their
+    number).
+    """
+
+    def call(
+        self,
+        x: Any,
+        input_mask: Any,
+        positions: Any = None,
+        packed: bool = False,
+    ) -> Any:
+        scores, adder = self.block.attention.scores(
+            self.block.attention_input(x), input_mask, positions, packed
+        )
+        is_read = ops.cast(adder == 0, "float32")  # [B, S or 1, S]
+        share = ops.mean(is_read, axis=-1, keepdims=True)
+        weights = is_read / ops.sqrt(ops.maximum(share, 1e-9))
+        scores = scores * ops.expand_dims(weights, 1)
+        return _of_tokens(scores)
+
+    def compute_output_spec(
+        self, x: Any, input_mask: Any, *args: Any, **kwargs: Any
+    ) -> Any:
+        shape = (None, self.block.num_heads, input_mask.shape[1])
+        return keras.KerasTensor(shape, "float32")
+
+
+class AttentionRelations(_Reading):
+    """How alike the queries, keys and values are: float32 [T, 3 * R, S].
+
+    Each of the three is cut into R = `num_relation_heads` parts of a token. The
+    products of the parts of two tokens, divided by the root of their width, are
+    the logits of a softmax over the tokens S of the same text (MiniLMv2, arXiv
+    2012.15828, section 3.1).
+    """
+
+    def __init__(
+        self, block: EncoderBlock, num_relation_heads: int, **kwargs: Any
+    ):
+        super().__init__(block, **kwargs)
+        self.num_relation_heads = num_relation_heads
+
+    def call(
+        self,
+        x: Any,
+        input_mask: Any,
+        positions: Any = None,
+        packed: bool = False,
+    ) -> Any:
+        attention, x = self.block.attention, self.block.attention_input(x)
+        length = ops.shape(input_mask)[1]
+        width = x.shape[-1] // self.num_relation_heads
+        shape = (-1, length, self.num_relation_heads, width)
+        relations = []
+        for dense in (attention.query, attention.key, attention.value):
+            parts = ops.reshape(dense(x) * width**-0.25, shape)
+            parts = ops.transpose(parts, (0, 2, 1, 3))  # [B, R, S, D]
+            relations.append(
+                ops.matmul(parts, ops.transpose(parts, (0, 1, 3, 2)))
+            )
+        logits = ops.cast(ops.concatenate(relations, axis=1), "float32")
+        places = ops.arange(length)
+        adder = mask_adder(
+            input_mask, input_mask, places, places, packed=packed
+        )
+        return _of_tokens(logits + ops.expand_dims(adder, 1))
+
+    def compute_output_spec(
+        self, x: Any, input_mask: Any, *args: Any, **kwargs: Any
+    ) -> Any:
+        shape = (None, 3 * self.num_relation_heads, input_mask.shape[1])
+        return keras.KerasTensor(shape, "float32")
+
+
+def _of_tokens(x: Any) -> Any:
+    """[B, N, S, T] -> [B * S, N, T]."""
+    x = ops.transpose(x, (0, 2, 1, 3))
+    _, length, num_heads, _ = ops.shape(x)
+    return ops.reshape(x, (-1, num_heads, length))
