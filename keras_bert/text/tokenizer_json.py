@@ -53,6 +53,10 @@ _OTHER_MODELS: Mapping[str, Known] = {
 }
 
 
+# By so much the score of a new piece exceeds the scores of its parts.
+_MORE = 0.1
+
+
 class TokenizerJson:
     """A `tokenizer.json` whose steps are those of BERT or its family.
 
@@ -140,6 +144,40 @@ class TokenizerJson:
         values = {"model": model, "added_tokens": added}
         values["post_processor"] = processor
         return type(self)(self.file, self.values | values)
+
+    def with_joins(
+        self, joins: Mapping[str, Sequence[str]], first_id: int
+    ) -> Self:
+        """Returns a tokenizer with more pieces, which join others.
+
+        Of a Unigram model, a new piece has the score of its parts and a little
+        more, so it is chosen where they were. Of BPE, its parts, which are two,
+        are joined after all others.
+
+        Raises InputError if the model is another one, or has added tokens
+        where the ids of new pieces would be.
+        """
+        model = dict(self.model)
+        if model["type"] == "BPE":
+            ids = dict(model["vocab"])
+            ids |= {x: i for i, x in enumerate(joins, start=first_id)}
+            is_text = isinstance(model["merges"][0], str)
+            merges = [" ".join(x) if is_text else [*x] for x in joins.values()]
+            model |= {"vocab": ids, "merges": [*model["merges"], *merges]}
+        elif model["type"] == "Unigram" and len(model["vocab"]) == first_id:
+            scores = dict(model["vocab"])
+            for i, (piece, parts) in enumerate(joins.items()):
+                # The first ones have the most, so that no two ways are equal.
+                more = _MORE * (2 - i / len(joins))
+                scores[piece] = sum(scores[x] for x in parts) + more
+            model["vocab"] = [[*x] for x in scores.items()]
+        else:
+            raise InputError(
+                f"No piece can be added to {self.file}; give a checkpoint "
+                "whose tokenizer has pieces of BERT, of BPE, or of Unigram "
+                "without tokens that were added behind them."
+            )
+        return type(self)(self.file, self.values | {"model": model})
 
     @property
     def trims_offsets(self) -> bool:

@@ -13,14 +13,16 @@ from keras_bert.text.tokenizer_json import tokenizer_json
 from keras_bert.text.vocab import TokenizerBase
 
 
-def import_tokenizers() -> ModuleType:
+def import_tokenizers(
+    need: str = "Without TensorFlow, texts need",
+) -> ModuleType:
     """Returns the package `tokenizers`; raises InputError if it is missing."""
     try:
         import tokenizers
     except ModuleNotFoundError as error:
         raise InputError(
-            "Without TensorFlow, texts need the package tokenizers, which is "
-            "not installed; pip install tokenizers."
+            f"{need} the package tokenizers, which is not installed; pip "
+            "install tokenizers."
         ) from error
     return tokenizers
 

@@ -65,10 +65,6 @@ def test_trimmed(checkpoint, tmp_path):
 
 
 def test_what_needs_word_pieces_of_bert_is_refused(checkpoint, tmp_path):
-    with pytest.raises(InputError, match="is not one of BERT, so no piece"):
-        keras_bert.checkpoints.extend_vocab(
-            checkpoint, tmp_path / "new", words=["foxes"]
-        )
     with pytest.raises(InputError, match="google-research/bert cannot read"):
         keras_bert.convert_checkpoint(
             checkpoint, tmp_path / "new", to="google_tf1"

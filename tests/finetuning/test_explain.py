@@ -5,6 +5,7 @@ import pytest
 from kind_examples import make_kind
 
 from keras_bert.errors import InputError
+from keras_bert.finetuning import explain
 from keras_bert.finetuning.explain import explain_row
 from keras_bert.finetuning.finetuned_model import FinetunedModel
 
@@ -17,12 +18,12 @@ KINDS = {
 }
 
 
-def _model(name, vocab_file, config, **spec):
+def _model(name, vocab_file, config, scale=0.3, **spec):
     kind = make_kind(name, vocab_file, config, **{**KINDS[name], **spec})
     model = kind.build_model(config)
     random = np.random.default_rng(5)
     for weight in model.trainable_weights:  # so that words differ
-        weight.assign_add(random.normal(scale=0.3, size=weight.shape))
+        weight.assign_add(random.normal(scale=scale, size=weight.shape))
     return model, kind
 
 
@@ -38,6 +39,24 @@ def test_the_attributions_add_up_to_the_change_of_the_score(
     difference = explanation.score - explanation.baseline_score
     assert abs(difference) > 0.05
     assert total == pytest.approx(difference, abs=0.01 * abs(difference))
+
+
+def test_an_uneven_network_takes_more_steps(
+    vocab_file, config, monkeypatch, caplog
+):
+    model, kind = _model("regression", vocab_file, config, scale=1.5)
+    row = {"text": "a very good film"}
+
+    def error():
+        explanation = explain_row(model, kind, row)
+        total = sum(token["attribution"] for token in explanation.tokens)
+        difference = explanation.score - explanation.baseline_score
+        return abs(total / difference - 1)
+
+    assert error() < 0.01 and not caplog.messages
+    monkeypatch.setattr(explain, "_NUM_STEPS", (64,))
+    assert error() > 0.01
+    assert "too uneven for the steps" in caplog.messages[-1]
 
 
 def test_the_score_is_the_log_odds_of_the_best_label(vocab_file, config):

@@ -23,6 +23,7 @@ from keras_bert.checkpoints.resize.config import (
 from keras_bert.errors import InputError
 from keras_bert.io.whole_files import check_is_new
 from keras_bert.text import vocab_learner
+from keras_bert.text.joined_pieces import choose_joins, join_words, sources_of
 from keras_bert.text.new_pieces import INSIDE, choose_new_pieces, split_word
 
 if TYPE_CHECKING:
@@ -60,6 +61,9 @@ def extend_vocab(
     as [UNK]. All other weights stay bit for bit. The state of the optimizer is
     not copied.
 
+    Pieces of SentencePiece (Unigram) and of byte-level BPE are joined where a
+    space precedes the word; no character is added.
+
     Example:
         >>> figures = keras_bert.checkpoints.extend_vocab(
         ...     "pretrained", "extended", words=["foxes"]
@@ -96,50 +100,87 @@ def extend_vocab(
     vocab_learner.check_lines(lines=lines, words=words)
     whole = read_checkpoint(checkpoint)
     tokenizer = whole[2]
-    if tokenizer.json:
-        raise InputError(
-            f"The tokenizer of {checkpoint} is not one of BERT, so no piece "
-            "can be added; give a checkpoint with word pieces of BERT."
-        )
-    vocab = list(tokenizer.vocab)
-    held_out_lines: list[str] = []
-    learned = vocab_learner.count_words(
-        _without(held_out_lines, lines), tokenizer.settings
-    )
-    held_out = vocab_learner.count_words(held_out_lines, tokenizer.settings)
+    vocab = tokenizer.vocab
     words = [word.strip() for word in map(vocab_learner.checked_line, words)]
     words = list(filter(None, words))
-    if bool(words) == bool(learned):
+    held_out: list[str] = []
+    lines = _without(held_out, lines)
+    if first := next(lines, None):
+        lines = itertools.chain([first], lines)
+    if bool(words) == bool(first):
         what = "Both a text and words were" if words else "No word was"
         raise InputError(
             f"{what} given; give a text to learn from, or words to add."
         )
-    if words:
-        new = _pieces_of_list(words, tokenizer)
-    else:
-        new = choose_new_pieces(learned, vocab, config.num_new_pieces)
+    is_of_words = not tokenizer.json or tokenizer.json.is_of_bert
+    extend = _extend_word_pieces if is_of_words else _extend_json
+    new_tokenizer, sources = extend(tokenizer, lines, words, config)
+    new = new_tokenizer.vocab[len(vocab) :]
     if not new:
         raise InputError(
             f"The vocabulary of {checkpoint} has a piece for every "
             f"{'given' if words else 'frequent'} word already."
         )
-    ids = {piece: i for i, piece in enumerate(vocab)}
-    sources = [[i] for i in range(len(vocab))]
-    sources += [[ids[part] for part in split_word(piece, ids)] for piece in new]
-    new_tokenizer = _write(output_dir, whole, (*vocab, *new), sources)
+    sources = [*([i] for i in range(len(vocab))), *sources]
+    _write(output_dir, whole, new_tokenizer, sources)
     logging.info("Added %d pieces, such as %s", len(new), ", ".join(new[:10]))
     figures: dict[str, float] = {
         "vocab_size_before": len(vocab),
         "vocab_size_after": len(vocab) + len(new),
     }
-    if not held_out:
+    num_words = _count_words(tokenizer, held_out)
+    if not num_words:
         return figures
-    figures["num_words"] = num_words = sum(held_out.values())
+    figures["num_words"] = num_words
     for when, x in (("before", tokenizer), ("after", new_tokenizer)):
-        per_piece = vocab_learner.count_tokens(x, held_out)
+        per_piece = _count_ids(x, held_out)
         figures[f"tokens_per_word_{when}"] = float(per_piece.sum() / num_words)
         figures[f"unknown_words_{when}"] = int(per_piece[x.unk_id])
     return figures
+
+
+def _extend_word_pieces(
+    tokenizer: "BertTokenizer",
+    lines: Iterable[str],
+    words: Sequence[str],
+    config: ExtendVocabConfig,
+) -> tuple["BertTokenizer", list[list[int]]]:
+    """Returns a tokenizer with more pieces, and the old ids of each of them."""
+    vocab = tokenizer.vocab
+    if words:
+        new = _pieces_of_list(words, tokenizer)
+    else:
+        counts = vocab_learner.count_words(lines, tokenizer.settings)
+        new = choose_new_pieces(counts, vocab, config.num_new_pieces)
+    ids = {piece: i for i, piece in enumerate(vocab)}
+    sources = [[ids[part] for part in split_word(piece, ids)] for piece in new]
+    return tokenizer.with_vocab((*vocab, *new)), sources
+
+
+def _extend_json(
+    tokenizer: "BertTokenizer",
+    lines: Iterable[str],
+    words: Sequence[str],
+    config: ExtendVocabConfig,
+) -> tuple["BertTokenizer", list[list[int]]]:
+    """Does the same for Unigram and BPE."""
+    vocab, values = tokenizer.vocab, tokenizer.json
+    assert values is not None
+    if words:
+        is_bpe = values.model["type"] == "BPE"
+        joins = join_words(tokenizer, words, in_pairs=is_bpe)
+    else:
+        joins = choose_joins(tokenizer, lines, config.num_new_pieces)
+    values = values.with_joins(joins, len(vocab))
+    new_tokenizer = tokenizer.from_settings(values, tokenizer.settings)
+    return new_tokenizer, sources_of(joins, vocab)
+
+
+def _count_words(tokenizer: "BertTokenizer", lines: Iterable[str]) -> int:
+    if tokenizer.json:
+        return sum(len(line.split()) for line in lines)
+    counts = vocab_learner.count_words(lines, tokenizer.settings)
+    return sum(counts.values())
 
 
 def trim_vocab(
@@ -223,7 +264,8 @@ def trim_vocab(
     frequent = [i for i in frequent if used[i] >= config.min_count]
     ids.update(frequent[: size - len(ids)])
     kept = {vocab[i]: [i] for i in sorted(ids)}
-    _write(output_dir, whole, tuple(kept), [*kept.values()])
+    trimmed = tokenizer.with_vocab(tuple(kept))
+    _write(output_dir, whole, trimmed, [*kept.values()])
     return {
         "vocab_size_before": whole[1].vocab_size,
         "vocab_size_after": len(kept),
@@ -288,24 +330,22 @@ def _pieces_of_list(
 def _write(
     output_dir: str | Path,
     whole: WholeCheckpoint,
-    vocab: tuple[str, ...],
+    tokenizer: "BertTokenizer",
     sources: list[list[int]],
-) -> "BertTokenizer":
-    """Writes a checkpoint with other pieces; returns its tokenizer.
+) -> None:
+    """Writes a checkpoint with the pieces of another tokenizer.
 
     The row of a piece is the mean of the rows of its `sources`, which are ids
     of the old vocabulary. With one source, it is the same bit for bit.
     """
-    arrays, config, tokenizer, task = whole
+    arrays, config, _, task = whole
     arrays = arrays | {
         path: _resized(arrays[path], axis, sources)
         for path, axis in _AXES.items()
         if path in arrays
     }
-    tokenizer = tokenizer.with_vocab(vocab)
     config = dataclasses.replace(config, vocab_size=tokenizer.vocab_size)
     write_checkpoint(output_dir, arrays, config, tokenizer, task)
-    return tokenizer
 
 
 def _resized(

@@ -1,0 +1,136 @@
+"""Lines of text -> the pieces that a Unigram or BPE vocabulary lacks.
+
+A new piece joins neighbouring pieces of a word, so the rest of the text is
+split as before. Words are runs of letters: what a tokenizer splits before it
+looks for pieces, such as punctuation, is not joined.
+"""
+
+import collections
+import itertools
+import json
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from keras_bert.errors import InputError
+from keras_bert.text.without_tensorflow import import_tokenizers
+
+if TYPE_CHECKING:
+    from keras_bert.text.tokenizer import BertTokenizer
+
+# The parts of each new piece, in the order of the new ids.
+Joins = dict[str, tuple[str, ...]]
+
+_LINES_PER_CALL = 1000
+# Fewer occurrences would hardly train a new piece.
+_MIN_COUNT = 5
+# What stands for the space before a word, in SentencePiece and in bytes.
+_MARKS = "\u2581", "\u0120"
+# The first character that stands for a piece: behind it is room for a million.
+_FIRST = 0x10000
+
+
+def choose_joins(
+    tokenizer: "BertTokenizer", lines: Iterable[str], num_pieces: int
+) -> Joins:
+    """Chooses at most `num_pieces` pieces that make a text shorter.
+
+    The two neighbours that are most frequent in the text become one piece,
+    again and again. This is BPE on pieces in place of characters, so the
+    trainer of `tokenizers` does it.
+
+    Raises InputError if that package is not installed.
+    """
+    tokenizers = import_tokenizers("To learn pieces from a text needs")
+    counts: collections.Counter[tuple[str, ...]] = collections.Counter()
+    lines = iter(lines)
+    while some := [*itertools.islice(lines, _LINES_PER_CALL)]:
+        counts.update(_words(tokenizer, some))
+    vocab = tokenizer.vocab
+    ids = {piece: i for i, piece in enumerate(vocab)}
+    words = {
+        "".join(chr(_FIRST + ids[piece]) for piece in word): n
+        for word, n in counts.items()
+    }
+    model = tokenizers.Tokenizer(tokenizers.models.BPE())
+    model.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=len(set().union(*words)) + num_pieces,
+        min_frequency=_MIN_COUNT,
+        show_progress=False,
+    )
+    repeated = (itertools.repeat(word, n) for word, n in words.items())
+    model.train_from_iterator(itertools.chain.from_iterable(repeated), trainer)
+    joins: Joins = {}
+    for pair in json.loads(model.to_str())["model"]["merges"]:
+        parts = ["".join(vocab[ord(x) - _FIRST] for x in part) for part in pair]
+        piece = "".join(parts)
+        if piece not in ids:
+            joins.setdefault(piece, tuple(parts))
+    return joins
+
+
+def join_words(
+    tokenizer: "BertTokenizer", words: Sequence[str], in_pairs: bool
+) -> Joins:
+    """Returns the joins that make each word one piece where a space precedes.
+
+    With `in_pairs`, as BPE needs it, there are also the pieces on the way.
+
+    Raises InputError for a line that is not a word.
+    """
+    known, joins = set(tokenizer.vocab), Joins()
+    for word in words:
+        found = [*_words(tokenizer, [f" {word}"])]
+        if len(found) > 1 or not word.strip() or not _is_letters(word):
+            raise InputError(
+                f"{word!r} is not one word; give one word per line, of letters "
+                "only."
+            )
+        for parts in found:
+            first = 2 if in_pairs else len(parts)
+            for end in range(first, len(parts) + 1):
+                piece = "".join(parts[:end])
+                start = ("".join(parts[: end - 1]), parts[end - 1])
+                if piece not in known:
+                    joins.setdefault(piece, start if in_pairs else parts)
+    return joins
+
+
+def sources_of(joins: Joins, vocab: Iterable[str]) -> list[list[int]]:
+    """Returns the ids of the old pieces of which each new piece is made."""
+    sources = {piece: [i] for i, piece in enumerate(vocab)}
+    for piece, parts in joins.items():
+        sources[piece] = [i for part in parts for i in sources[part]]
+    return [sources[piece] for piece in joins]
+
+
+def _words(
+    tokenizer: "BertTokenizer", texts: list[str]
+) -> Iterator[tuple[str, ...]]:
+    """Yields the pieces of each word that has more than one."""
+    found = tokenizer.tokenize_with_offsets(texts)
+    columns = (found.ids, found.start_chars, found.end_chars)
+    rows = zip(texts, *(x.to_list() for x in columns), strict=True)
+    for text, ids, starts, ends in rows:
+        word: list[str] = []
+        last = 0
+        for id_, start, end in zip(ids, starts, ends, strict=True):
+            piece = tokenizer.vocab[id_]
+            is_word = piece in _MARKS or _is_letters(text[start:end].strip())
+            is_word &= id_ != tokenizer.unk_id
+            begins = piece.startswith(_MARKS) or start > last
+            if (begins or not is_word) and len(word) > 1:
+                yield tuple(word)
+            if begins or not is_word:
+                word = []
+            if is_word:
+                word.append(piece)
+            last = end
+        if len(word) > 1:
+            yield tuple(word)
+
+
+def _is_letters(text: str) -> bool:
+    """Returns whether a text has only letters and the marks on them."""
+    return bool(text) and all(unicodedata.category(x)[0] in "LM" for x in text)

@@ -1,0 +1,115 @@
+"""Pieces are added to SentencePiece and to byte-level BPE."""
+
+import dataclasses
+import gzip
+import json
+
+import numpy as np
+import pytest
+import tokenizers
+from conftest import randomize
+from safetensors.numpy import load_file, save_file
+
+from keras_bert.checkpoints.load_tokenizer import load_tokenizer
+from keras_bert.checkpoints.resize.vocab import (
+    ExtendVocabConfig,
+    extend_vocab,
+)
+from keras_bert.errors import InputError
+from keras_bert.models.encoder import build_encoder
+
+WORDS = "embeddings/word_embeddings"
+NAMES = ["roberta", "xlm_roberta"]
+
+
+@pytest.fixture(scope="module")
+def reviews(shared):
+    file = shared / "data/pretrain/movie-reviews.ko.txt.gz"
+    with gzip.open(file, "rt", encoding="utf-8") as lines:
+        return [line for line, _ in zip(lines, range(2000), strict=False)]
+
+
+@pytest.fixture(params=NAMES)
+def pretrained(request, config, shared, tmp_path):
+    source = shared / "golden/other_tokenizers" / request.param
+    folder = tmp_path / "pretrained"
+    folder.mkdir()
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (folder / name).write_bytes((source / name).read_bytes())
+    size = load_tokenizer(source).vocab_size
+    small = dataclasses.replace(config, vocab_size=size)
+    model = build_encoder(small)
+    randomize(model)
+    save_file(
+        {weight.path: weight.numpy() for weight in model.weights},
+        folder / "model.safetensors",
+    )
+    (folder / "bert_config.json").write_text(small.to_json())
+    return folder
+
+
+def _pieces(tokenizer, text):
+    return [tokenizer.vocab[i] for i in tokenizer([text]).to_list()[0]]
+
+
+def test_reviews_become_shorter(pretrained, reviews, tmp_path):
+    figures = extend_vocab(
+        pretrained,
+        tmp_path / "new",
+        reviews,
+        config=ExtendVocabConfig(num_new_pieces=100),
+    )
+    added = figures["vocab_size_after"] - figures["vocab_size_before"]
+    assert 90 < added <= 100
+    before, after = (
+        figures[f"tokens_per_word_{x}"] for x in ("before", "after")
+    )
+    assert after < 0.97 * before
+    assert figures["unknown_words_before"] == figures["unknown_words_after"]
+    # The ids are those of the package tokenizers, and nothing is lost.
+    old, new = (load_tokenizer(x) for x in (pretrained, tmp_path / "new"))
+    assert new.vocab[: len(old.vocab)] == old.vocab
+    peer = tokenizers.Tokenizer.from_file(
+        str(tmp_path / "new" / "tokenizer.json")
+    )
+    held_out = [line.strip() for line in reviews[19::20]]
+    ids = new(held_out).to_list()
+    expected = peer.encode_batch(held_out, add_special_tokens=False)
+    assert ids == [x.ids for x in expected]
+    assert new.detokenize(new(held_out)).numpy().tolist() == (
+        old.detokenize(old(held_out)).numpy().tolist()
+    )
+
+
+def test_a_word_becomes_one_piece(pretrained, tmp_path):
+    extend_vocab(pretrained, tmp_path / "new", words=["keratinocyte"])
+    old, new = (load_tokenizer(x) for x in (pretrained, tmp_path / "new"))
+    text = "the keratinocyte is there"
+    parts = _pieces(old, text)
+    pieces = _pieces(new, text)
+    assert len(pieces) == 4 and pieces[1][1:] == "keratinocyte"
+    assert pieces[0] == parts[0] and pieces[2:] == parts[-2:]
+    arrays = [
+        load_file(x / "model.safetensors")[WORDS]
+        for x in (pretrained, tmp_path / "new")
+    ]
+    ids = [old.vocab.index(x) for x in parts[1:-2]]
+    place = new.vocab.index(pieces[1])
+    np.testing.assert_allclose(
+        arrays[1][place], arrays[0][ids].mean(0), rtol=1e-6
+    )
+    np.testing.assert_array_equal(arrays[1][: len(old.vocab)], arrays[0])
+    # All other texts are read as before.
+    for text in ("keratin and the cytes", "kera tino cyte", "Keratinocyte"):
+        assert _pieces(new, text) == _pieces(old, text)
+
+
+def test_what_is_not_a_word(pretrained, tmp_path):
+    for word in ("two words", "it's", "a1"):
+        with pytest.raises(InputError, match="is not one word; give one word"):
+            extend_vocab(pretrained, tmp_path / "new", words=[word])
+    values = json.loads((pretrained / "tokenizer.json").read_text("utf-8"))
+    assert values["model"]["type"] in ("BPE", "Unigram")
+    with pytest.raises(InputError, match="has a piece for every given word"):
+        extend_vocab(pretrained, tmp_path / "new", words=["the"])
+    assert not (tmp_path / "new").exists()
