@@ -8,25 +8,26 @@ of a table for each program: whether it compiles, the memory that it takes on a
 chip, and the speed that the published figures of the chip allow at most.
 """
 
+import functools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import keras
 import numpy as np
 import tensorflow as tf
 from absl import app, flags
-from tpu import compiler
+from tpu import compiler, kinds
 
 from keras_bert.config import BertConfig
-from keras_bert.models import build_classifier, build_pretraining_model
+from keras_bert.models import build_pretraining_model
 from keras_bert.models.flops import count_work
 from keras_bert.training.config import TrainConfig
 from keras_bert.training.distribution import precision
 from keras_bert.training.losses import accuracy, cross_entropy
 from keras_bert.training.objectives import Objective
 from keras_bert.training.optimizers.build import build_optimizer
-from keras_bert.training.steps import Steps
+from keras_bert.training.steps import CountWork, Steps
 
 _CHIPS = flags.DEFINE_multi_enum(
     "chips", ["v5e"], sorted(compiler.CHIPS), "For each, a row for each step."
@@ -34,8 +35,15 @@ _CHIPS = flags.DEFINE_multi_enum(
 _ONLY = flags.DEFINE_string("only", "", "Steps whose names begin like this.")
 
 
+# What else is compiled than a training step, and what a title calls it.
+_STEPS = {"test_step": "evaluation", "id_signature": "exported"}
+
+
 class _Row(NamedTuple):
-    """A program to compile: a network and how it is trained."""
+    """A program to compile: a network and how it is trained.
+
+    The `objective` is "pre-training" or the name of a kind of tasks.
+    """
 
     model: str
     batch_size: int
@@ -49,8 +57,8 @@ class _Row(NamedTuple):
     @property
     def title(self) -> str:
         parts = [self.model, self.objective]
-        if self.step == "test_step":
-            parts.append("evaluation")
+        if self.step != "train_step":
+            parts.append(_STEPS[self.step])
         elif self.optimizer != "adam_weight_decay":
             parts.append(self.optimizer)
         if self.num_parts > 1:
@@ -67,8 +75,13 @@ _ROWS = (
     _Row("bert_tiny", 32, 128, optimizer="adamw"),
     _Row("bert_tiny", 32, 128, num_parts=4),
     _Row("bert_tiny", 32, 128, precision="float32"),
-    _Row("bert_tiny", 32, 128, objective="classification"),
+    *(_Row("bert_tiny", 32, 128, objective=name) for name in kinds.NAMES),
+    *(
+        _Row("bert_tiny", 32, 128, objective=name, step="id_signature")
+        for name in kinds.NAMES
+    ),
     _Row("bert_base_uncased", 32, 128),
+    _Row("bert_base_uncased", 320, 128),  # about as many as fit
     _Row("bert_base_uncased", 8, 512),
     _Row("bert_base_uncased", 32, 128, objective="classification"),
     _Row("bert_large_uncased", 32, 128),
@@ -95,11 +108,8 @@ def _table_row(row: _Row, name: str) -> str:
     chip = compiler.CHIPS[name]
     keras.utils.clear_session(free_memory=True)
     begin = time.perf_counter()
-    steps, batch = _steps(row)
     try:
-        compiled = compiler.compile_tensorflow(
-            getattr(steps, row.step), (batch,), chip
-        )
+        compiled = compiler.compile_tensorflow(*_program(row), chip)
     except (ValueError, RuntimeError, tf.errors.OpError) as error:
         line = str(error).strip().splitlines()[0]
         figures = [f"not compiled: {line}"]
@@ -112,59 +122,69 @@ def _table_row(row: _Row, name: str) -> str:
     return f"| {' | '.join(cells + figures)} |"
 
 
-def _steps(row: _Row) -> tuple[Steps, Any]:
-    """Returns the steps of a row, and a batch of static shapes."""
+_Program = tuple[Callable[..., Any], tuple[Any, ...]]
+
+
+def _program(row: _Row) -> _Program:
+    """Returns the function of a row, and arguments of static shapes."""
     config = BertConfig.from_name(row.model)
-    settings = TrainConfig(optimizer=row.optimizer, precision=row.precision)
-    objective = Objective(cross_entropy, {"accuracy": accuracy})
-    build, batch = (
-        _classification if row.objective == "classification" else _pretraining
-    )(row, config)
-    _, labels, _ = batch
     with precision(row.precision):
-        steps = Steps(
-            build(),
-            dict.fromkeys(labels, objective),
-            build_optimizer(settings, 1_000_000, 10_000),
-            count_work=lambda features: count_work(
-                features, config=config, num_labels=2
-            ),
-            gradient_accumulation_steps=row.num_parts,
+        if row.objective == "pre-training":
+            return _pretraining(row, config)
+        kind = kinds.make_kind(row.objective, row.seq_length, config)
+        network = kind.build_model(config)
+        if row.step == "id_signature":
+            signature = kind.id_signature(network)
+            return signature.function, kinds.make_ids(
+                signature, row.batch_size, row.seq_length
+            )
+        return _step(
+            row,
+            network,
+            kind.training_objectives,
+            kind.work_counter(config),
+            kinds.make_batch(kind, row.batch_size),
         )
-    return steps, tf.nest.map_structure(tf.constant, batch)
 
 
-_Built = tuple[Callable[[], keras.Model], tuple[dict, dict, dict]]
-
-
-def _pretraining(row: _Row, config: BertConfig) -> _Built:
-    num_predictions = round(0.15 * row.seq_length)
-    shape = (row.batch_size, num_predictions)
-    features = _features(row) | {"masked_lm_positions": np.ones(shape, "int32")}
+def _pretraining(row: _Row, config: BertConfig) -> _Program:
+    shape = row.batch_size, row.seq_length
+    predictions = row.batch_size, round(0.15 * row.seq_length)
+    features = {
+        name: np.ones(shape, "int32")
+        for name in ("input_ids", "input_mask", "segment_ids")
+    } | {"masked_lm_positions": np.ones(predictions, "int32")}
     labels = {
-        "masked_lm": np.ones(shape, "int32"),
+        "masked_lm": np.ones(predictions, "int32"),
         "next_sentence": np.ones(row.batch_size, "int32"),
     }
-    return lambda: build_pretraining_model(config), _batch(features, labels)
-
-
-def _classification(row: _Row, config: BertConfig) -> _Built:
-    labels = {"logits": np.ones(row.batch_size, "int32")}
-    return (
-        lambda: build_classifier(config, num_labels=2),
-        _batch(_features(row), labels),
+    weights = {name: np.ones(x.shape, "float32") for name, x in labels.items()}
+    return _step(
+        row,
+        build_pretraining_model(config),
+        dict.fromkeys(labels, Objective(cross_entropy, {"accuracy": accuracy})),
+        functools.partial(count_work, config=config, num_labels=2),
+        (features, labels, weights),
     )
 
 
-def _features(row: _Row) -> dict[str, np.ndarray]:
-    names = "input_ids", "input_mask", "segment_ids"
-    shape = row.batch_size, row.seq_length
-    return {name: np.ones(shape, "int32") for name in names}
-
-
-def _batch(features: dict, labels: dict) -> tuple[dict, dict, dict]:
-    weights = {name: np.ones(x.shape, "float32") for name, x in labels.items()}
-    return features, labels, weights
+def _step(
+    row: _Row,
+    network: keras.Model,
+    objectives: Mapping[str, Objective],
+    count_work: CountWork,
+    batch: tuple[dict, ...],
+) -> _Program:
+    settings = TrainConfig(optimizer=row.optimizer, precision=row.precision)
+    steps = Steps(
+        network,
+        objectives,
+        build_optimizer(settings, 1_000_000, 10_000),
+        count_work=count_work,
+        gradient_accumulation_steps=row.num_parts,
+    )
+    batch = tf.nest.map_structure(tf.constant, batch)
+    return getattr(steps, row.step), (batch,)
 
 
 if __name__ == "__main__":

@@ -45,7 +45,9 @@ class Compiled:
         temporary: The bytes of activations and gradients, and of what does not
             take the place of an argument.
         flops: Those of a step. The compiler counts a loop once.
-        bytes_accessed: What a step reads and writes, in bytes.
+        bytes_accessed: What a step reads and writes, in bytes. This is too
+            much: a piece of an array that is moved into the fast memory on the
+            chip counts as the whole array.
     """
 
     arguments: int
@@ -68,7 +70,8 @@ class Compiled:
         ]
 
 
-# The speeds are computed from the chip's published figures, not measured.
+# The speeds are computed from the chip's published figures, not measured. The
+# last one is too low, because the bytes are too many.
 HEAD = (
     "arguments",
     "temporary",
