@@ -48,7 +48,7 @@ setuptools.setup(
     package_data={
         "keras_bert": ["py.typed"],
         "": ["*.pyi"],
-        "keras_bert.checkpoints": ["mini_en/*"],
+        "keras_bert.checkpoints": ["mini_en/*", "mini_ko_en/*"],
         "keras_bert.commands": ["completion.bash"],
         "keras_bert.configs.models": ["*.json"],
         "keras_bert.server": ["openapi.json", "page/*"],

@@ -30,7 +30,7 @@ class BaseModel:
 
     Attributes:
         base_checkpoint: Its place: a path, a URL, `hf://owner/name` or the
-            name of the model in this package.
+            name of a model in this package.
         base_fingerprint: A hash of its encoder's weights, the same for every
             format of the checkpoint.
         lora_alpha: The adapters are multiplied by this / their rank.

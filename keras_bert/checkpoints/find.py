@@ -30,8 +30,8 @@ _BESIDE = (
     *"merges.txt sentencepiece.bpe.model vocab.json".split(),
     *"added_tokens.json special_tokens_map.json [0-9]*_*/*".split(),
 )
-# The model that comes with the package, in a folder beside this file.
-SHIPPED = "mini_en"
+# The models that come with the package, in folders beside this file.
+SHIPPED = "mini_en", "mini_ko_en"
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
 
@@ -43,7 +43,7 @@ def find_weights(checkpoint: str | Path) -> Path:
     if checkpoint is None:
         raise InputError(
             f"There is no checkpoint; give a path, {SCHEME}owner/name or "
-            f"{SHIPPED}, the model in this package."
+            f"{' or '.join(SHIPPED)}, the models in this package."
         )
     if not isinstance(checkpoint, str) and not hasattr(checkpoint, "parts"):
         raise InputError(
@@ -83,8 +83,8 @@ def find_weights(checkpoint: str | Path) -> Path:
     raise FileNotFoundError(
         f"No checkpoint at {path}; give a folder with {_WEIGHTS[0]} or "
         f"bert_model.ckpt, the output_dir of a run, {SCHEME}owner/name, or "
-        f"{SHIPPED}, the model in this package. A folder with {MARKER} is not "
-        f"whole.{hint}"
+        f"{' or '.join(SHIPPED)}, the models in this package. A folder with "
+        f"{MARKER} is not whole.{hint}"
     )
 
 
@@ -149,11 +149,11 @@ def download(url: str) -> Path:
 
 
 def is_shipped(checkpoint: str | Path) -> bool:
-    """Returns whether it is the name of the model that the package has.
+    """Returns whether it is the name of a model that the package has.
 
     A file or a folder of the user with this name comes first.
     """
-    return str(checkpoint) == SHIPPED and not Path(SHIPPED).exists()
+    return str(checkpoint) in SHIPPED and not Path(checkpoint).exists()
 
 
 def local_weights(file: Path) -> Path:

@@ -121,7 +121,7 @@ def load_config_and_tokenizer(
         if not isinstance(checkpoint, Checkpoint):
             raise InputError(
                 "Give a bert_config or a checkpoint, such as "
-                f"{SHIPPED}, the model in this package."
+                f"{SHIPPED[0]}, a model in this package."
             )
         bert_config = checkpoint.config
     check_config(bert_config)
