@@ -3,7 +3,9 @@ r"""Compiles a pre-training step on JAX for four TPUs, without a TPU.
     python benchmarks/tpu_mesh.py --models=bert_tiny
 
 Each chip has all weights and a quarter of the batch, and their gradients are
-summed over the chips. See `tpu_compile.py` for the Python and the table.
+summed over the chips. With --model_parallel, each has half of the batch and
+half of each matrix, by a layout map of `keras.distribution`. See
+`tpu_compile.py` for the Python and the table.
 """
 
 import os
@@ -21,7 +23,7 @@ from tpu import compiler
 os.environ["KERAS_BACKEND"] = "jax"  # the contestants import Keras
 sys.path.insert(0, str(Path(__file__).parent / "contestants"))
 
-from accelerator.jax_adam import no_moments
+import keras
 from accelerator.training.keras_bert import compiled_step, network_of
 from accelerator.variants import Variants
 from random_batches import random_pretraining_batch
@@ -40,7 +42,23 @@ _BATCH_SIZE = flags.DEFINE_integer("batch_size", 128, "Of the four chips.")
 flags.register_validator(
     "batch_size", lambda size: size > 0 and size % 4 == 0, "A multiple of 4."
 )
+_MODEL_PARALLEL = flags.DEFINE_boolean(
+    "model_parallel", False, "Whether two chips share each matrix."
+)
 _SEQ_LENGTH = flags.DEFINE_integer("seq_length", 128, "Tokens of a sequence.")
+
+
+# The axes of a variable that two chips share, by its path: heads of the
+# attention, units of the feed-forward network, pieces of the vocabulary.
+_LAYOUTS = {
+    r"layer_\d+/attention/(query|key|value)/kernel": (None, "model"),
+    r"layer_\d+/attention/(query|key|value)/bias": ("model",),
+    r"layer_\d+/attention/output/kernel": ("model", None),
+    r"layer_\d+/intermediate/kernel": (None, "model"),
+    r"layer_\d+/intermediate/bias": ("model",),
+    r"layer_\d+/output/kernel": ("model", None),
+    "embeddings/word_embeddings": ("model", None),
+}
 
 
 def main(_):
@@ -64,12 +82,14 @@ def _table_row(model: str, name: str) -> str:
     # The figures are those of one chip, with its part of the batch.
     cells = figures.cells(chip, _BATCH_SIZE.value // len(devices))
     sizes = [str(_BATCH_SIZE.value), str(_SEQ_LENGTH.value)]
-    line = [model, f"4 x {name}", *sizes, *cells, f"{seconds:.0f} s"]
+    where = "2 x 2" if _MODEL_PARALLEL.value else "4"
+    line = [model, f"{where} x {name}", *sizes, *cells, f"{seconds:.0f} s"]
     return f"| {' | '.join(line)} |"
 
 
 def _lower(model: str, devices: list):
-    mesh = Mesh(np.array(devices), ("batch",))
+    shape = (2, 2) if _MODEL_PARALLEL.value else (4, 1)
+    mesh = Mesh(np.array(devices).reshape(shape), ("batch", "model"))
     on_all = NamedSharding(mesh, PartitionSpec())
     divided = NamedSharding(mesh, PartitionSpec("batch"))
     case = pretraining_case(model, _SEQ_LENGTH.value, _BATCH_SIZE.value)
@@ -89,10 +109,25 @@ def _lower(model: str, devices: list):
             values,
         )
 
+    layouts = _layout_map(shape)
+    places = [
+        NamedSharding(mesh, PartitionSpec(*layout.axes)) if layout else on_all
+        for layout in (layouts[v.path] for v in network.trainable_variables)
+    ]
+    weights = [*map(shapes, weights, places)]
+    moments = [(x, x) for x in weights]
     return compiled_step(network, Variants(())).lower(
-        *shapes((weights, seeds, no_moments(weights)), on_all),
-        shapes(batch, divided),
+        weights, shapes(seeds, on_all), moments, shapes(batch, divided)
     )
+
+
+def _layout_map(shape: tuple[int, int]) -> keras.distribution.LayoutMap:
+    names = [f"tpu:{number}" for number in range(4)]
+    mesh = keras.distribution.DeviceMesh(shape, ("batch", "model"), names)
+    layouts = keras.distribution.LayoutMap(mesh)
+    if _MODEL_PARALLEL.value:
+        layouts.update(_LAYOUTS)
+    return layouts
 
 
 if __name__ == "__main__":
