@@ -187,12 +187,12 @@ def distill(
         {name: teacher_model.output[name] for name in learned.values()},
     )
 
-    vocab = kind.tokenizer.vocab
-    its_ids = {x: i for i, x in enumerate(teacher_kind.tokenizer.vocab)}
+    vocab, its_vocab = kind.tokenizer.vocab, teacher_kind.tokenizer.vocab
+    its_ids = {x: i for i, x in enumerate(its_vocab)}
     ids_of_teacher = tf.constant([its_ids[x] for x in vocab], tf.int32)
 
     def labels(features: Tensors) -> Tensors:
-        if len(vocab) < len(its_ids):
+        if vocab != its_vocab:
             ids = tf.gather(ids_of_teacher, features["input_ids"])
             features = {**features, "input_ids": ids}
         outputs = teacher_model(features, training=False)

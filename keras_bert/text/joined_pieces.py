@@ -24,9 +24,9 @@ Joins = dict[str, tuple[str, ...]]
 _LINES_PER_CALL = 1000
 # Fewer occurrences would hardly train a new piece.
 _MIN_COUNT = 5
-# What stands for the space before a word, in SentencePiece and in bytes.
+# The characters that mark a space before a word: SentencePiece, byte-level BPE.
 _MARKS = "\u2581", "\u0120"
-# The first character that stands for a piece: behind it is room for a million.
+# The first character that stands for a piece. A million characters follow it.
 _FIRST = 0x10000
 
 
@@ -77,12 +77,19 @@ def join_words(
 
     With `in_pairs`, as BPE needs it, there are also the pieces on the way.
 
-    Raises InputError for a line that is not a word.
+    Raises InputError for a line that is not a word, or has a character that
+    the tokenizer does not know.
     """
     known, joins = set(tokenizer.vocab), Joins()
     for word in words:
-        found = [*_words(tokenizer, [f" {word}"])]
-        if len(found) > 1 or not word.strip() or not _is_letters(word):
+        text = f" {word}"
+        if tokenizer.unk_id in tokenizer([text]).values.numpy():
+            raise InputError(
+                f"{word!r} has a character that the tokenizer does not know, "
+                "so no pieces can be joined; leave the word out."
+            )
+        found = [*_words(tokenizer, [text])]
+        if len(found) > 1 or not _is_letters(word):
             raise InputError(
                 f"{word!r} is not one word; give one word per line, of letters "
                 "only."

@@ -175,7 +175,7 @@ class TokenizerJson:
             raise InputError(
                 f"No piece can be added to {self.file}; give a checkpoint "
                 "whose tokenizer has pieces of BERT, of BPE, or of Unigram "
-                "without tokens that were added behind them."
+                "with no added tokens after its pieces."
             )
         return type(self)(self.file, self.values | {"model": model})
 

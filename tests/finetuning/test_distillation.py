@@ -342,14 +342,15 @@ def test_scores_of_attention(config, tmp_path):
 
 
 @pytest.mark.usefixtures("eagerly")
-def test_a_teacher_with_more_pieces(config, tmp_path):
+@pytest.mark.parametrize("missing", [["dog"], []], ids=["fewer", "as many"])
+def test_a_teacher_with_other_ids(missing, config, tmp_path):
     """It reads the same pieces under its own ids."""
-    (tmp_path / "more").mkdir()
     teacher = kind_of("classification", tmp_path, LARGE)
     its_model = teacher.build_model(LARGE)
     randomize(its_model)
     FinetunedModel(its_model, teacher, LARGE).save(tmp_path / "teacher")
-    vocab = [x for x in teacher.tokenizer.vocab if x != "dog"]
+    vocab = [x for x in teacher.tokenizer.vocab if x not in missing]
+    vocab = [*vocab[:5], *vocab[:4:-1]]  # the words backwards
     few = tmp_path / "few.txt"
     few.write_text("\n".join(vocab) + "\n")
     labels, _, settings = KINDS["classification"]
