@@ -106,15 +106,10 @@ class DistillationConfig(TrainConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        unused = [
-            f"{part}_weight" for part in LAYER_PARTS if not self.layer_map(part)
-        ]
-        if not self.relation_layer_map:
-            unused.append("num_relation_heads")
-        for name in unused:
-            value = getattr(self, name)
-            if value != getattr(DistillationConfig, name):
-                part = "relation" if "_heads" in name else name.split("_")[0]
+        parts = {f"{part}_weight": part for part in LAYER_PARTS}
+        for name, part in (parts | {"num_relation_heads": "relation"}).items():
+            has_layers, value = self.layer_map(part), getattr(self, name)
+            if not has_layers and value != getattr(DistillationConfig, name):
                 raise InputError(
                     f"{name} is {value}, but without {part}_layer_map it does "
                     "nothing; give the layers too, or leave it out."

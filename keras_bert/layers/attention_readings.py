@@ -14,13 +14,11 @@ from keras_bert.layers.local_attention import mask_adder
 
 
 class _Reading(keras.layers.Layer):
+    """Reads what the attention of a block gets; a subclass says what."""
+
     def __init__(self, block: EncoderBlock, **kwargs: Any):
         super().__init__(**kwargs)
         self.block = block
-
-
-class AttentionProbabilities(_Reading):
-    """How each token S of a head N attends to the tokens: [B, N, S, S]."""
 
     def call(
         self,
@@ -29,16 +27,27 @@ class AttentionProbabilities(_Reading):
         positions: Any = None,
         packed: bool = False,
     ) -> Any:
-        return self.block.attention.probabilities(
-            self.block.attention_input(x), input_mask, positions, packed
-        )
+        x = self.block.attention_input(x)
+        return self.read(x, input_mask, positions, packed)
 
     def compute_output_spec(
         self, x: Any, input_mask: Any, *args: Any, **kwargs: Any
     ) -> Any:
-        batch, length = input_mask.shape
-        shape = (batch, self.block.num_heads, length, length)
-        return keras.KerasTensor(shape, "float32")
+        return keras.KerasTensor(self.shape_of(*input_mask.shape), "float32")
+
+
+class AttentionProbabilities(_Reading):
+    """How each token S of a head N attends to the tokens: [B, N, S, S]."""
+
+    def read(
+        self, x: Any, input_mask: Any, positions: Any, packed: bool
+    ) -> Any:
+        return self.block.attention.probabilities(
+            x, input_mask, positions, packed
+        )
+
+    def shape_of(self, batch: int | None, length: int | None) -> tuple:
+        return batch, self.block.num_heads, length, length
 
 
 class AttentionScores(_Reading):
@@ -49,15 +58,11 @@ class AttentionScores(_Reading):
     number).
     """
 
-    def call(
-        self,
-        x: Any,
-        input_mask: Any,
-        positions: Any = None,
-        packed: bool = False,
+    def read(
+        self, x: Any, input_mask: Any, positions: Any, packed: bool
     ) -> Any:
         scores, adder = self.block.attention.scores(
-            self.block.attention_input(x), input_mask, positions, packed
+            x, input_mask, positions, packed
         )
         is_read = ops.cast(adder == 0, "float32")  # [B, S or 1, S]
         share = ops.mean(is_read, axis=-1, keepdims=True)
@@ -65,11 +70,8 @@ class AttentionScores(_Reading):
         scores = scores * ops.expand_dims(weights, 1)
         return _of_tokens(scores)
 
-    def compute_output_spec(
-        self, x: Any, input_mask: Any, *args: Any, **kwargs: Any
-    ) -> Any:
-        shape = (None, self.block.num_heads, input_mask.shape[1])
-        return keras.KerasTensor(shape, "float32")
+    def shape_of(self, batch: int | None, length: int | None) -> tuple:
+        return None, self.block.num_heads, length
 
 
 class AttentionRelations(_Reading):
@@ -87,15 +89,10 @@ class AttentionRelations(_Reading):
         super().__init__(block, **kwargs)
         self.num_relation_heads = num_relation_heads
 
-    def call(
-        self,
-        x: Any,
-        input_mask: Any,
-        positions: Any = None,
-        packed: bool = False,
+    def read(
+        self, x: Any, input_mask: Any, positions: Any, packed: bool
     ) -> Any:
-        attention, x = self.block.attention, self.block.attention_input(x)
-        length = ops.shape(input_mask)[1]
+        attention, length = self.block.attention, ops.shape(input_mask)[1]
         width = x.shape[-1] // self.num_relation_heads
         shape = (-1, length, self.num_relation_heads, width)
         relations = []
@@ -112,11 +109,8 @@ class AttentionRelations(_Reading):
         )
         return _of_tokens(logits + ops.expand_dims(adder, 1))
 
-    def compute_output_spec(
-        self, x: Any, input_mask: Any, *args: Any, **kwargs: Any
-    ) -> Any:
-        shape = (None, 3 * self.num_relation_heads, input_mask.shape[1])
-        return keras.KerasTensor(shape, "float32")
+    def shape_of(self, batch: int | None, length: int | None) -> tuple:
+        return None, 3 * self.num_relation_heads, length
 
 
 def _of_tokens(x: Any) -> Any:
