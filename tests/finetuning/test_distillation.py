@@ -191,6 +191,16 @@ def relation_loss(model, teacher, features, layer, its_layer, num_heads):
     return loss
 
 
+def steps_of(teaching, kind, config):
+    return Steps(
+        teaching.network,
+        teaching.objectives,
+        AdamWeightDecay(0.01),
+        count_work=kind.work_counter(config),
+        distillation=teaching,
+    )
+
+
 @pytest.mark.usefixtures("eagerly")
 @pytest.mark.parametrize(
     "name",
@@ -207,13 +217,7 @@ def test_the_loss_of_every_kind(name, config, tmp_path):
     randomize(model)
     check_distillation(folder, kind, config, CONFIG)
     teaching = distill(model, folder, kind, CONFIG)
-    trained = Steps(
-        teaching.network,
-        teaching.objectives,
-        AdamWeightDecay(0.01),
-        count_work=kind.work_counter(config),
-        distillation=teaching,
-    )
+    trained = steps_of(teaching, kind, config)
     examples = kind.encode(rows_of(name), labeled=True)
     batch = examples.batch(tf.range(len(examples.rows)))
     logs = {n: float(x) for n, x in trained.test_step(batch).items()}
@@ -275,13 +279,7 @@ def test_vectors_of_texts(config, tmp_path, loss):
         distillation_weight=WEIGHT, distillation_temperature=TEMPERATURE
     )
     teaching = distill(model, tmp_path / "teacher", kind, run)
-    trained = Steps(
-        teaching.network,
-        teaching.objectives,
-        AdamWeightDecay(0.01),
-        count_work=kind.work_counter(config),
-        distillation=teaching,
-    )
+    trained = steps_of(teaching, kind, config)
     batch = kind.encode(rows, labeled=True).batch(tf.range(5))
     logs = {n: float(x) for n, x in trained.test_step(batch).items()}
     features, labels, weights = batch
@@ -314,13 +312,7 @@ def test_scores_of_attention(config, tmp_path):
     )
     check_distillation(tmp_path / "teacher", kind, config, run)
     teaching = distill(model, tmp_path / "teacher", kind, run)
-    trained = Steps(
-        teaching.network,
-        teaching.objectives,
-        AdamWeightDecay(0.01),
-        count_work=kind.work_counter(config),
-        distillation=teaching,
-    )
+    trained = steps_of(teaching, kind, config)
     batch = kind.encode(rows_of("classification"), labeled=True).batch(
         tf.range(5)
     )
@@ -456,13 +448,7 @@ def test_a_teacher_with_the_same_weights_pulls_nowhere(tmp_path):
         score_layer_map="1:1",
     )
     teaching = distill(model, folder, kind, config)
-    trained = Steps(
-        teaching.network,
-        teaching.objectives,
-        AdamWeightDecay(0.01),
-        count_work=kind.work_counter(LARGE),
-        distillation=teaching,
-    )
+    trained = steps_of(teaching, kind, LARGE)
     assert len(trained.network.weights) == len(model.weights)  # no projections
     features, labels, weights = kind.encode(
         rows_of("token_classification"), labeled=True
