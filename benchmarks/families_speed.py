@@ -11,6 +11,7 @@ ours. Ours is the signature of a SavedModel, or a step of `train_on_batch`.
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -41,6 +42,8 @@ CONFIGS = {
 
 def ours(options):
     """Returns a function that takes one step."""
+    os.environ["TF_CPU_ALLOCATOR_USE_BFC"] = "true"
+    os.environ["TF_ENABLE_ONEDNN_OPTS"] = "1"
     import keras
     import numpy as np
     import tensorflow as tf

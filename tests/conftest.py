@@ -17,6 +17,8 @@ from keras_bert.io.paths import to_path
 
 # JAX would set another level, which the scripts that tests start would take.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+# As the commands, whose numbers some tests compare with those made here.
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 
 # All different, so that a swapped axis cannot pass.
 B, S, P, V = 2, 7, 5, 31

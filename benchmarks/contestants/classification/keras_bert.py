@@ -4,6 +4,7 @@ import os
 
 # As the scripts do.
 os.environ["TF_CPU_ALLOCATOR_USE_BFC"] = "true"
+os.environ["TF_ENABLE_ONEDNN_OPTS"] = "1"
 
 import json
 
