@@ -82,8 +82,8 @@ class BertConfig(CheckedSettings):
         biases: Which parts have biases, separated by spaces.
         pooler_act: The activation of the pooler.
         pooling: What the pooler reads: "cls" or the "mean" of all tokens.
-        masked_lm_act: The activation of the masked-LM head, if it is another
-            one than `hidden_act`.
+        masked_lm_act: The activation of the masked-LM head, if it differs from
+            `hidden_act`.
         prediction_head: Whether every output layer reads its vectors through
             a dense layer, `pooler_act` and a norm (ModernBERT).
     """
@@ -179,7 +179,7 @@ class BertConfig(CheckedSettings):
         *,
         are_of_one_folder: bool = False,
     ) -> None:
-        """Raises InputError if a vocabulary is not of the network's size.
+        """Raises InputError if a vocabulary and the network differ in size.
 
         The network may have more rows, if they fill up a multiple of 8, 16 or
         another power of 2 up to 1,024: no token uses them. If the vocabulary
@@ -194,7 +194,7 @@ class BertConfig(CheckedSettings):
             f"has a vocab_size of {self.vocab_size}"
         )
         if are_of_one_folder and 0 < self.vocab_size - vocab_size < 2**10:
-            logging.warning("%s. Is the vocabulary whole?", sizes)
+            logging.warning("%s. Is the vocabulary complete?", sizes)
         else:
             raise InputError(
                 f"{sizes}; give the vocabulary that belongs to the model."

@@ -40,7 +40,7 @@ def check_count(
 
 
 def check_choice(name: str, value: Any, choices: Iterable[Any]) -> None:
-    """Raises InputError if a value is none of the choices."""
+    """Raises InputError if a value is not one of the choices."""
     if value not in choices:
         raise InputError(
             f"{name} is {value!r}, but must be one of "

@@ -34,9 +34,9 @@ class Family:
     Attributes:
         class_name: How the names of its classes in transformers begin.
         switches: Fields of `BertConfig` with another value than BERT's.
-        keys: Keys of its config.json with another name than the field.
+        keys: Keys of its config.json whose names differ from the field's.
         former_keys: Likewise, in the config.json of its first release.
-        required: Keys of its config.json that may have these values only. If
+        required: Keys of its config.json that may have only these values. If
             one is absent, it has the first value.
         positions: What its config.json may give as position_embedding_type.
         harmless: A pattern of further keys that do not change the outputs.

@@ -1,7 +1,7 @@
 """Checkpoints that hold adapters (LoRA) and heads, and name their base.
 
-Beside the weights, `adapters.json` says where the base model is, and holds a
-fingerprint of its encoder. Edit the place if the base has moved.
+`adapters.json`, beside the weights, says where the base model is, and holds a
+fingerprint of its encoder. If you move the base model, edit the path there.
 """
 
 import dataclasses
@@ -29,11 +29,12 @@ class BaseModel:
     """The model that adapters belong to, as `adapters.json` has it.
 
     Attributes:
-        base_checkpoint: Its place: a path, a URL, `hf://owner/name` or the
+        base_checkpoint: Where it is: a path, a URL, `hf://owner/name` or the
             name of a model in this package.
         base_fingerprint: A hash of its encoder's weights, the same for every
             format of the checkpoint.
-        lora_alpha: The adapters are multiplied by this / their rank.
+        lora_alpha: The adapters are multiplied by this number divided by their
+            rank.
     """
 
     base_checkpoint: str

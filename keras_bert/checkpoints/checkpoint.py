@@ -1,6 +1,6 @@
 """A path, a URL or a name -> a checkpoint and what its files say.
 
-A checkpoint is looked for once, and each of its files is read once.
+A checkpoint is searched for once, and each of its files is read once.
 """
 
 import dataclasses
@@ -40,7 +40,7 @@ class Checkpoint:
 
     @classmethod
     def of(cls, checkpoint: "str | Path | Checkpoint") -> Self:
-        """Finds a checkpoint; returns one that is found already.
+        """Finds a checkpoint; returns a `Checkpoint` as it is.
 
         Raises FileNotFoundError if there is none.
         """
@@ -68,9 +68,9 @@ class Checkpoint:
 
     @functools.cached_property
     def checked_folder(self) -> Path:
-        """The folder; its files have the checksums that are in it, if any.
+        """The folder, once its files match the checksums in it, if any.
 
-        Raises InputError if one does not.
+        Raises InputError if a file does not match.
         """
         check_is_undamaged(self.folder)
         return self.folder
@@ -145,10 +145,10 @@ class Checkpoint:
 
     @functools.cached_property
     def task(self) -> dict[str, str]:
-        """The text of `task.json` by this name; nothing if there is none.
+        """The text of `task.json` under this name; empty if there is none.
 
-        It makes weights a fine-tuned model. Raises InputError if it is
-        damaged.
+        A checkpoint with this file is a fine-tuned model. Raises InputError if
+        the file is damaged.
         """
         file = self.folder / "task.json"
         if not file.is_file():
@@ -161,8 +161,8 @@ class Checkpoint:
     ) -> int:
         """Returns the most tokens that the tokenizer and the network take.
 
-        It is not more than `most`. Raises InputError if the tokenizer's
-        settings say nonsense.
+        It is at most `most`. Raises InputError if the setting of the tokenizer
+        is not a number.
         """
         limits = [bert_config.max_position_embeddings, most]
         file = self.folder / "tokenizer_config.json"

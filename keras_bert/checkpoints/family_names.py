@@ -44,8 +44,8 @@ _OF_ENCODER = (
 def without_prefix(name: str, family: str) -> str:
     """Returns the name of a tensor as a file of an encoder has it.
 
-    Only the prefix of the family itself is left out: a file with another one
-    is a file of another family.
+    Only the prefix of the family itself is removed: a file with another prefix
+    is of another family.
     """
     table = _TABLES[family]
     for prefix in (table.PREFIX, getattr(table, "FORMER_PREFIX", "")):

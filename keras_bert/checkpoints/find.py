@@ -84,7 +84,7 @@ def find_weights(checkpoint: str | Path) -> Path:
         f"No checkpoint at {path}; give a folder with {_WEIGHTS[0]} or "
         f"bert_model.ckpt, the output_dir of a run, {SCHEME}owner/name, or "
         f"{' or '.join(SHIPPED)}, the models in this package. A folder with "
-        f"{MARKER} is not whole.{hint}"
+        f"{MARKER} is incomplete.{hint}"
     )
 
 

@@ -34,8 +34,8 @@ class HeadNames(NamedTuple):
         architecture: The class in transformers that has this head.
         num_outputs: The number of units that tells this head from another
             one with the same name; None for any number.
-        is_left_out: Whether other formats have no place for it, and it is
-            left out there with a warning.
+        is_left_out: Whether other formats cannot hold it, and leave it out with
+            a warning.
 
     Example:
         >>> (head,) = keras_bert.kinds.get_kind("span").hub.heads
@@ -85,7 +85,7 @@ _HEADS = [
 
 
 def register_heads(heads: Iterable[HeadNames]) -> None:
-    """Makes the output layers of a kind of task known."""
+    """Registers the output layers of a kind of task."""
     _HEADS.extend(head for head in heads if head not in _HEADS)
 
 

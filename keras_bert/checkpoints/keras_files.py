@@ -79,7 +79,7 @@ def config_of_network(network: "keras.Model") -> BertConfig:
 
 
 def _config(values: Any, source: str) -> BertConfig:
-    """Returns the BertConfig that the configs of the layers tell."""
+    """Returns the BertConfig that the configs of the layers describe."""
     tables = dict(_layers(values, "BertEmbeddings"))
     blocks = {
         name: block

@@ -47,15 +47,14 @@ def load_checkpoint(
         model: An encoder, a pre-training model or a fine-tuned model.
         checkpoint: An output_dir of `pretrain` or `finetune`, for its best or
             else its last checkpoint, or one of the checkpoints in it (adapters
-            are merged into the weights of their base model); a folder
-            from Hugging Face with `model.safetensors` or `pytorch_model.bin`,
-            in one file or in shards, or `tf_model.h5`; a `.safetensors`,
-            `.bin` or `.h5` file, or the `.keras` file of a network of
+            are merged into the weights of their base model); a folder from
+            Hugging Face with `model.safetensors` or `pytorch_model.bin`, in one
+            file or in shards, or `tf_model.h5`; a `.safetensors`, `.bin` or
+            `.h5` file, or the `.keras` file of a network of
             `keras_bert.models`; a released TF1 checkpoint or an encoder of the
             Model Garden, as folder or prefix (`bert_model.ckpt`); any of these
-            as a URL such as
-            `s3://bucket/run` (extra `storage`); or `hf://owner/name` (extra
-            `hub`).
+            as a URL, such as `s3://bucket/run` (extra `storage`); or
+            `hf://owner/name` (extra `hub`).
         new_head: Whether all parts of the model but the encoder and its pooler
             keep their random weights, because the checkpoint has an output
             layer for other labels.
@@ -69,8 +68,8 @@ def load_checkpoint(
     file, absent = _load(model, checkpoint, new_head)
     if absent:
         logging.warning(
-            "%s has no %s, so random weights are in their place; train the "
-            "model before you use these outputs.",
+            "%s has no %s, so these keep random weights; train the model "
+            "before you use these outputs.",
             file,
             " and no ".join(sorted(absent)),
         )
@@ -82,7 +81,7 @@ def load_to_train(
     *,
     new_head: bool = False,
 ) -> None:
-    """As `load_checkpoint`, but a head that is absent is no warning."""
+    """Does the same as `load_checkpoint`, without a warning of absent heads."""
     _, absent = _load(model, checkpoint, new_head)
     if absent:
         heads = " and ".join(sorted(absent))
@@ -92,7 +91,7 @@ def load_to_train(
 def load_whole(
     model: "keras.Model", checkpoint: str | Path | Checkpoint
 ) -> None:
-    """As `load_checkpoint`, but no head of the model may be absent."""
+    """Does the same as `load_checkpoint`, but no head may be absent."""
     file, absent = _load(model, checkpoint)
     if absent:
         raise InputError(

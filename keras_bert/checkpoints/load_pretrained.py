@@ -109,7 +109,7 @@ def load_config_and_tokenizer(
     vocab_file: str | Path | None = None,
     do_lower_case: bool | None = None,
 ) -> tuple[BertConfig, Any]:
-    """Returns what is given, or else what belongs to the checkpoint.
+    """Returns the given config and tokenizer, or else those of the checkpoint.
 
     Raises:
         FileNotFoundError: If the checkpoint, config or vocabulary is missing.

@@ -29,8 +29,8 @@ def load_tokenizer(
 ) -> Any:
     """Loads the tokenizer of a checkpoint, or the one for a vocabulary.
 
-    It does what the files beside the weights say. A file that says what this
-    package cannot do is refused.
+    The tokenizer follows the files beside the weights. A file with a setting
+    that this package does not support is refused.
 
     It is a `BertTokenizer`. Where TensorFlow is not installed, it is a
     `ListTokenizer` of keras_bert.text.without_tensorflow: lists of strings ->
@@ -49,16 +49,16 @@ def load_tokenizer(
             the weights.
         do_lower_case: Whether to lower-case the text; by default as the
             checkpoint was trained, or else as the vocabulary suggests. The log
-            says so if it is the vocabulary.
-        special_tokens_in_text: Whether "[MASK]" in a text is the special
-            token, as in transformers; by default as the tokenizer was saved,
-            or else not, so that no user can put one into a text.
+            says if the vocabulary decided.
+        special_tokens_in_text: Whether "[MASK]" in a text is the special token,
+            as in transformers; by default as the tokenizer was saved, or else
+            False, so that no user can put one into a text.
 
     Raises:
         FileNotFoundError: If the checkpoint or vocabulary is missing.
-        InputError: If a file of the tokenizer is damaged or says what this
-            package cannot do, or if neither TensorFlow nor `tokenizers` is
-            installed.
+        InputError: If a file of the tokenizer is damaged or has a setting that
+            this package does not support, or if neither TensorFlow nor
+            `tokenizers` is installed.
     """
     vocab_file = find_vocab(checkpoint, vocab_file)
     settings = resolve_tokenizer_settings(
@@ -99,10 +99,10 @@ def resolve_tokenizer_settings(
     do_lower_case: bool | None = None,
     special_tokens_in_text: bool | None = None,
 ) -> TokenizerSettings:
-    """Returns the checkpoint's settings, or else what the vocabulary tells.
+    """Returns the checkpoint's settings, or else what the vocabulary suggests.
 
-    What is given overrides what is told. The log warns if a given
-    `do_lower_case` contradicts the checkpoint.
+    Given values override these. The log warns if a given `do_lower_case`
+    contradicts the checkpoint.
     """
     file, source = to_path(vocab_file), vocab_file
     told: dict[str, Any] = {}
@@ -144,11 +144,11 @@ def resolve_tokenizer_settings(
 
 
 def tokenizer_values(checkpoint: str | Path | Checkpoint) -> dict[str, Any]:
-    """Returns the fields of `TokenizerSettings` that a checkpoint tells.
+    """Returns the fields of `TokenizerSettings` that a checkpoint sets.
 
     They are in the files beside its weights, or follow from "cased" or
     "uncased" in the last two parts of its path. Raises InputError if a file is
-    damaged or says what this package cannot do.
+    damaged or has a setting that this package does not support.
     """
     checkpoint = Checkpoint.of_tokenizer(checkpoint)
     told = read_values(checkpoint.folder)

@@ -1,4 +1,4 @@
-"""Arrays in a file, and their names there <-> paths of our weights."""
+"""Arrays under their names in a file <-> under the paths of our weights."""
 
 import dataclasses
 import re
@@ -36,7 +36,7 @@ class StoredArray:
         return self is other or np.array_equal(self.read(), other.read())
 
     def finite(self, name: str, file: Path) -> Self:
-        """Returns an array that is refused if a number is not finite."""
+        """Returns an array that raises InputError if a number is not finite."""
 
         def read() -> np.ndarray:
             array = self.read()
@@ -70,9 +70,9 @@ def weight_names(
 
     Args:
         modules: From our path to the name there, with `{i}` for the number of
-            the layer. A path is a weight, if it ends with "_embeddings" or
-            "_bias", a layer norm, if it ends with "layer_norm", and otherwise
-            a dense layer.
+            the layer. A path that ends with "_embeddings" or "_bias" is a
+            weight, one that ends with "layer_norm" a layer norm, and any other
+            one a dense layer.
         transposed: Whether the kernels are stored as [units, inputs].
         ends: What comes after the name of a module for its `kernel`, `bias`,
             `gamma` or `beta`; by default as here, such as "/kernel". For

@@ -35,8 +35,8 @@ def quantize(arrays: Mapping[str, StoredArray], *, bits: int = 8) -> Arrays:
 
     Args:
         arrays: Weights under the paths of the network.
-        bits: 8 or 4. Of 4 bits are only the word embeddings and the
-            feed-forward networks; all else has 8.
+        bits: 8 or 4. With 4, only the word embeddings and the feed-forward
+            networks have 4 bits; all else has 8.
     """
     stored: Arrays = {}
     for path, array in arrays.items():

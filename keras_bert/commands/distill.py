@@ -11,7 +11,7 @@ With --hidden_layer_map, --relation_layer_map or --score_layer_map, the network
 also learns from the layers of the teacher, which must have all its pieces.
 
 A line is a text. With --field, it is a JSON object with this field, or has
-columns with tabs between them. Repeat the command to resume a stopped run.
+tab-separated columns. Repeat the command to resume a stopped run.
 
 Args:
     teacher: A fine-tuned model of the kind embedding, a folder of

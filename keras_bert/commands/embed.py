@@ -8,8 +8,8 @@ r"""Writes the vector of each text of files to a .npy file.
         --input_file=queries.txt --output_file=queries.npy
 
 A line is a text. With --field, it is a JSON object with this field, or has
-columns with tabs between them, which the first line of each file names. The
-output file appears when it is whole. After a kill, the same command continues.
+tab-separated columns, which the first line of each file names. The output file
+appears when it is complete. After a kill, the same command continues.
 
 With --layers, it writes the hidden states of each token, as extract_features.py
 of google-research/bert does. A line may then be a pair of texts, A ||| B:
@@ -27,7 +27,7 @@ Args:
         the whole line.
     prompt_name: The prompt before each text, such as query or document; by
         default that of the model.
-    dimensions: The first numbers of each vector to keep.
+    dimensions: How many numbers of each vector to keep, from the first on.
     layers: Layers whose hidden states are written, separated by commas: -1 is
         the last one, 0 the first one.
     batch_size: Number of texts in a batch.

@@ -14,7 +14,7 @@ Args:
         small English model in this package.
     data_dir: The folder of corpus.jsonl, queries.jsonl and qrels/test.tsv.
     output_dir: Gets eval_results.json and run.trec.
-    dimensions: The first numbers of each vector to keep.
+    dimensions: How many numbers of each vector to keep, from the first on.
 """
 
 import keras_bert

@@ -16,7 +16,7 @@ on this machine, and takes the fastest:
 --portable writes a SavedModel that loads without tensorflow-text, for servers
 without its operations.
 
-A report beside the folder, lite/1.report.json, then compares its speed, and
+A report beside the folder, such as lite/1.report.json, compares its speed, and
 its metrics on the validation set of --data_dir, with those of the model.
 
 Args:
@@ -72,7 +72,7 @@ def run(
                 f"{checkpoint} is a pre-trained checkpoint, but --format, "
                 "--precision and --data_dir take a fine-tuned model. To export "
                 "vectors of texts, first run keras-bert convert "
-                "--to=sentence_transformers, and export what it writes."
+                "--to=sentence_transformers, and export the result."
             )
         version = keras_bert.export.export_pretrained(
             checkpoint,

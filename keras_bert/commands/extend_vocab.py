@@ -1,7 +1,7 @@
 r"""Adds the word pieces of your texts to a checkpoint.
 
 It learns the pieces that save the most tokens, or takes a list of words.
-Afterwards, go on with pre-training on these texts.
+Afterwards, continue pre-training on these texts.
 
     keras-bert extend-vocab --output_dir=extended \
         --checkpoint=hf://google-bert/bert-base-cased \

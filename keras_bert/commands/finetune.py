@@ -3,7 +3,7 @@ r"""Fine-tunes BERT on a task. Repeat the command to resume a stopped run.
     keras-bert finetune --task=glue/sst2 --data_dir=SST-2 \
         --checkpoint=pretrained --output_dir=out
 
-Given a fine-tuned model, a smaller network learns from it:
+A smaller network can learn from a fine-tuned model:
 
     ... --teacher=large --bert_config_file=configs/models/bert_tiny.json
 
@@ -19,8 +19,8 @@ Args:
     vocab_file: By default, the vocab.txt beside the checkpoint.
     cache_dir: A local folder for the encoded training set, which runs can
         share; by default, encoded in output_dir.
-    teacher: A fine-tuned model of the same task, from which the network learns
-        too.
+    teacher: A fine-tuned model of the same task, from which the network also
+        learns.
     new_head: Train a new output layer on the encoder of a checkpoint that has
         one for other labels.
     overwrite_output_dir: Start over if output_dir has a run. Leave it out of a

@@ -1,4 +1,4 @@
-r"""Removes layers from a checkpoint: where the training of a small one begins.
+r"""Removes layers from a checkpoint, to train a smaller network from it.
 
     keras-bert keep-layers --checkpoint=pretrained --layers=0,2,5 \
         --output_dir=shallow

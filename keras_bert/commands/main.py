@@ -2,8 +2,8 @@
 
 A subcommand is a module with a function `run`; see `Flags`. It prints what it
 did, or returns figures to print. `define(flags)` adds flags, and
-`translate(flags)` sets flags by the flags of google-research/bert. `NEEDS` has
-the flags without effect if another is not given.
+`translate(flags)` sets flags by the flags of google-research/bert. `NEEDS`
+names the flags that have no effect without another flag.
 """
 
 import contextlib

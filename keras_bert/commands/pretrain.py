@@ -6,7 +6,7 @@ r"""Pre-trains BERT on records. Repeat the command to resume a stopped run.
 
 Args:
     input_file: TFRecords to train on: globs, separated by commas.
-    output_dir: The folder for checkpoints and figures.
+    output_dir: The folder for checkpoints and metrics.
     eval_file: Held-out TFRecords: globs, separated by commas.
     bert_config_file: The network: a bert_config.json; by default, the one
         beside the checkpoint.

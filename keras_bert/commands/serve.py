@@ -9,20 +9,22 @@ A model is named after its folder. Several models are separated by commas:
     ... --model_dir=served/sst2,served/ner --model_name=films,names
 
 The environment variable KERAS_BERT_API_KEY, or a file (--api_key_file), holds
-the key that clients must send; without one, anybody may ask. Each flag that is
-not given is taken from the environment variable beside it, if there is one.
+the key that clients must send; without a key, the server answers everybody.
+Each flag that is not given is taken from the environment variable beside it, if
+there is one.
 
 Args:
     model: A checkpoint: the --output_dir of keras-bert finetune, a folder of
         the Hub such as hf://owner/name, or a pre-trained model. The server
         first exports it to --cache_dir, which takes less than a minute.
     model_dir: The --export_dir of keras-bert export.
-    model_name: A name for each model, first of --model; default: the folder's.
-    version_labels: Labels of versions, such as stable=1,canary=2; of several
-        models films/stable=1,names/stable=3.
+    model_name: A name for each model, those of --model first; by default, the
+        name of the folder.
+    version_labels: Labels of versions, such as stable=1,canary=2; for several
+        models, films/stable=1,names/stable=3.
     api_key_file: A file that holds the key of clients.
-    cache_dir: The folder of the exported models of --model. What is there
-        already is not exported again.
+    cache_dir: The folder for the models that --model exports. A model that is
+        already there is not exported again.
 """
 
 import os

@@ -54,7 +54,7 @@ def convert_checkpoint(
     *,
     settings: Mapping[str, Any] | None = None,
 ) -> None:
-    """Writes a checkpoint in another format, bit for bit but for int8 and int4.
+    """Writes a checkpoint in another format, bit for bit except int8 and int4.
 
     Example:
         >>> keras_bert.convert_checkpoint(
@@ -66,7 +66,7 @@ def convert_checkpoint(
     Args:
         checkpoint: Anything that `load_checkpoint` takes, with its config and
             vocabulary in the same folder.
-        output_dir: A new folder; it appears when it is whole.
+        output_dir: A new folder; it appears when it is complete.
         to: "google_tf1" (bert_model.ckpt, bert_config.json, vocab.txt),
             "huggingface" (model.safetensors, config.json, vocab.txt,
             tokenizer.json, tokenizer_config.json), "keras" (model.safetensors

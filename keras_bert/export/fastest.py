@@ -34,8 +34,8 @@ def export_fastest(
     """Returns the next version in the fastest format, and the measurements.
 
     `export` writes a version into a folder. Each format answers short and long
-    texts in turn with the other ones, and its best time counts. The fastest
-    one has the least product of the times of all cases. The log has a table.
+    texts in turn with the other ones, and its best time counts. The fastest one
+    has the smallest product of the times of all cases. The log has a table.
 
     Raises InputError if no format can be written.
     """

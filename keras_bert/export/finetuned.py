@@ -40,17 +40,18 @@ def export_finetuned(
 ) -> Path:
     """Writes the next version of a fine-tuned model, such as `served/1`.
 
-    The folder appears when it is whole. The class of the kind, such as
+    The folder appears when it is complete. The class of the kind, such as
     `Classification`, says what `serving_default` of a SavedModel takes and
     returns. `serve_ids` takes `input_ids`, `input_mask` and `segment_ids`, and
-    returns the outputs of the network. `export_saved_model` describes the
-    other signatures and the files. In another format, the folder holds:
+    returns the outputs of the network. `export_saved_model` describes the other
+    signatures and the files. In another format, the folder holds:
 
         network.tflite, network.onnx, or network.xml and network.bin: The
             network, with the names of inputs and outputs that `model` has.
         README.md: The model card.
         assets/model.json: The description, with the inputs and outputs.
-        assets/tokenizer.json: The tokenizer, for clients in other languages.
+        assets/tokenizer.json: The tokenizer, for clients in other programming
+            languages.
         assets/: What this package needs to answer strings: `vocab.txt`,
             `tokenizer_config.json`, `bert_config.json` and `task.json`.
 
@@ -59,7 +60,7 @@ def export_finetuned(
         kind: Turns strings into its inputs, and its outputs into answers.
         export_dir: The folder of all versions of the model.
         bert_config: The encoder.
-        training: What is known of the training, for the model card.
+        training: What is known about the training, for the model card.
         config: The format and the precision; by default a SavedModel. The
             weights of a SavedModel have the precision of `model`.
         calibration: Rows of the task, on which OpenVINO's int8 finds the

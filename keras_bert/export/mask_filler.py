@@ -78,7 +78,7 @@ class MaskFiller:
         ]
 
     def __call__(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Takes strings [B]; returns guesses for M masks, and how it read.
+        """Takes strings [B]; returns guesses for M masks, and how it read them.
 
         These are `masks.pieces`, strings [B, M, top_k], the best one first and
         "" for padding; `masks.probabilities`, float32 [B, M, top_k] and 0 for

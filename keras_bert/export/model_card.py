@@ -99,7 +99,7 @@ def model_card(
 
 
 def write_card(folder: Path, card: str) -> None:
-    """Writes the card of a checkpoint, which is whole without one too."""
+    """Writes the card of a checkpoint, which is complete without one too."""
     with atomic_path(whole_folder(folder) / CARD) as file:
         file.write_text(card, encoding="utf-8", newline="\n")
 

@@ -23,7 +23,7 @@ def write_litert(model: keras.Model, precision: str, file: Path) -> None:
     """Writes a network with its names of inputs and outputs.
 
     With `int8`, LiteRT multiplies integers of 8 bits. Each column of a weight
-    has its scale, and so has each row of an input, found while it is computed
+    has a scale. Each row of an input has one too, computed at run time
     ("dynamic range").
 
     Raises InputError if the network has an operation that LiteRT lacks.
@@ -75,8 +75,8 @@ def write_openvino(
 
     `bfloat16` is how it computes; the weights are stored in float16, which
     rounds them less. With `int8`, OpenVINO multiplies integers of 8 bits. Each
-    column of a weight has its scale, and so has each input, found on the
-    inputs of `calibration` ("static").
+    column of a weight has a scale. Each input has one too, found at export on
+    `calibration` ("static").
 
     Raises InputError if OpenVINO or NNCF is not installed, if OpenVINO lacks
     an operation of the network, or if int8 has no inputs to calibrate on.

@@ -48,13 +48,13 @@ look_up (table, table_scales, ids) => (y) {
 
 
 def quantize(network: Any) -> Any:
-    """Returns a network that multiplies integers of 8 bits, of a float32 one.
+    """Makes a float32 network multiply integers of 8 bits.
 
     Takes and returns an `onnx.ModelProto`. Each column of a matrix has its
     scale, and so has each row of a table. Each row of an input has one too,
-    found while it is computed ("dynamic"). So an answer does not depend on the
-    other texts of the batch. With `quantize_dynamic` of ONNX Runtime, which
-    takes one scale for all rows, it does.
+    computed at run time ("dynamic"). So an answer does not depend on the other
+    texts of the batch. With `quantize_dynamic` of ONNX Runtime, which takes one
+    scale for all rows, it does.
     """
     onnx = import_engine("onnx")
     graph = network.graph

@@ -31,12 +31,12 @@ def export_saved_model(
     """Writes the next version of a model, such as `served/1`.
 
     Loading it needs tensorflow and, if the tokenizer has its operations,
-    tensorflow_text; nothing else. The folder appears when it is whole. It
+    tensorflow_text; nothing else. The folder appears when it is complete. It
     holds, beside the files of a SavedModel:
 
         README.md: The model card.
-        assets/model.json: The description, and of each signature that takes
-            texts its inputs with their ranks and `by_label`; `ServedModel`
+        assets/model.json: The description; and for each signature that takes
+            texts, its inputs with their ranks, and `by_label`; `ServedModel`
             reads it.
         assets/: The other assets, such as the vocabulary.
         assets.extra/tf_serving_warmup_requests: Requests that a server

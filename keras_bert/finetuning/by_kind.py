@@ -63,11 +63,11 @@ class TextClassifier(FinetunedModel):
     ) -> keras.callbacks.History:
         """Trains on 8 to 64 examples of each label.
 
-        First, the encoder learns that texts of one label are near each other,
-        from all pairs of texts; then a logistic regression is the output layer
-        (SetFit, Tunstall et al. 2022, arXiv 2209.11055). Start from an encoder
-        of sentences, such as all-MiniLM-L6-v2, with `pooling="mean"`. It starts
-        from the checkpoint, whatever the model has learned since.
+        First, the encoder learns, from all pairs of texts, to bring texts of
+        one label near each other; then a logistic regression becomes the output
+        layer (SetFit, Tunstall et al. 2022, arXiv 2209.11055). Use a sentence
+        encoder, such as all-MiniLM-L6-v2, with `pooling="mean"`. Training
+        starts from the checkpoint, whatever the model has learned since.
 
         The arguments and the result are as in `fit`. Without a config, the
         encoder learns for 20 epochs, at a rate of 2e-5 at most.
@@ -160,7 +160,7 @@ class TokenClassifier(FinetunedModel):
     metrics = ("f1", "precision", "recall", "accuracy")
 
     def predict(self, x: Any, *, batch_size: int = 64) -> list[Answer]:
-        """Answers lists of words, or strings, which have entities only."""
+        """Answers lists of words, or strings (with entities only)."""
         rows, (field,) = (
             self._rows.read(x),
             self._rows.spec.text_fields,
@@ -246,7 +246,7 @@ def load_finetuned(
     text_fields: Sequence[str] | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> FinetunedModel:
-    """Loads a model with its task: a result of `finetune`, or one of the Hub.
+    """Loads a model with its task: a result of `finetune`, or one from the Hub.
 
     The `config.json` of transformers says what a model of the Hub is for. A
     folder of sentence-transformers is a model of the kind `embedding`. The
@@ -267,8 +267,8 @@ def load_finetuned(
             the file that defines the kind first.
         labels: Other names of the labels, in the order of their ids.
         text_fields: Other names of the fields that the model reads. A
-            classifier of the Hub reads one text, `text`, if there are no two
-            names here.
+            classifier from the Hub reads one text, `text`, unless two names are
+            given.
         settings: Settings of the kind that replace the model's own.
 
     Raises:

@@ -27,7 +27,7 @@ class AdaptationConfig(TrainConfig):
         num_frozen_layers: Trains neither the embeddings nor this number of
             encoder blocks, from the lowest one; 0 trains all.
         freeze_embeddings: Whether the embeddings stay as they are.
-        head_learning_rate: The learning_rate of the head, if it is another.
+        head_learning_rate: The learning_rate of the head, if it differs.
         layer_decay: The top encoder block has the learning_rate times this
             number; each lower block, and below them the embeddings, has the
             rate of the block above times this number (0.8 in ELECTRA). With
@@ -84,9 +84,9 @@ class DistillationConfig(TrainConfig):
         relation_layer_map: The same for the relations of their queries, keys
             and values (MiniLMv2), such as 3:12. The widths may differ.
         score_layer_map: The same for the scores of their attention (TinyBERT);
-            both networks must have as many heads.
-        num_relation_heads: The number of parts that are compared; it divides
-            both widths.
+            both networks must have the same number of heads.
+        num_relation_heads: The number of parts that are compared; it must
+            divide both widths.
         output_weight: Factor of the losses that compare the outputs.
         hidden_weight: Factor of the losses that compare hidden states.
         relation_weight: Factor of the losses that compare relations.
@@ -132,8 +132,8 @@ class FinetuningConfig(AdaptationConfig, DistillationConfig):
     Attributes:
         do_lower_case: Whether to lower-case the text; by default as the
             checkpoint says, or else as its vocabulary suggests.
-        save_checkpoints_steps: Steps from one evaluation and checkpoint to
-            the next; 0 for one of each an epoch.
+        save_checkpoints_steps: Steps from one evaluation and checkpoint to the
+            next; 0 for once an epoch.
         num_train_epochs: Passes over the training set; 0 evaluates a
             fine-tuned checkpoint as it is, with its own settings. A kind
             without an output layer also takes a pre-trained one.

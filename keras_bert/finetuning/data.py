@@ -1,4 +1,4 @@
-"""What people keep texts and labels in -> a list of rows, each a dict."""
+"""Texts and labels in any common form -> a list of rows, each a dict."""
 
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -78,8 +78,8 @@ def learn_labels(
     """Returns the names of all labels of rows, in sorted order.
 
     Numbers are sorted as numbers. Raises InputError if a label is missing, or
-    if the labels are of several types, a matrix of 0 and 1, or equal but for
-    blanks. `are_tags` is as in `with_label_names`.
+    if the labels are of several types, a matrix of 0 and 1, or differ only in
+    spaces. `are_tags` is as in `with_label_names`.
     """
     if not are_tags:
         _check_is_no_matrix(rows)
@@ -107,7 +107,7 @@ def learn_labels(
 def with_label_names(
     rows: Sequence[Row], labels: Sequence[str], *, are_tags: bool = False
 ) -> list[Row]:
-    """Returns rows in which a label that is an integer or a bool is its name.
+    """Returns rows in which labels that are integers or bools become names.
 
     Raises InputError if it is not the text of a label, or if the labels are a
     matrix of 0 and 1. With `are_tags`, a list has the tags of words, and 0 and

@@ -2,11 +2,11 @@
 
 The logits are compared at a temperature (Hinton et al. 2015, arXiv 1503.02531)
 and hidden states by their mean squared error (Sun et al. 2019, arXiv
-1908.09355). If these have another size, a projection of the network's hidden
-states is learned too (Jiao et al. 2020, arXiv 1909.10351); it is not part of
-the result. Of the attention, the network learns the scores (Jiao et al.), or
-the relations of queries, keys and values, which need neither the same width nor
-the same heads (Wang et al. 2021, arXiv 2012.15828).
+1908.09355). If their sizes differ, a projection of the network's hidden states
+is learned too (Jiao et al. 2020, arXiv 1909.10351); it is not part of the
+result. Of the attention, the network learns the scores (Jiao et al.), or the
+relations of queries, keys and values, which need neither the same width nor the
+same heads (Wang et al. 2021, arXiv 2012.15828).
 """
 
 import dataclasses
@@ -135,8 +135,8 @@ def _check_layers(
     heads, its_heads = (x.num_attention_heads for x in networks.values())
     if config.score_layer_map and heads != its_heads:
         raise InputError(
-            f"score_layer_map needs as many heads in both networks, but the "
-            f"network has {heads} and the teacher {its_heads}; take "
+            "score_layer_map needs the same number of heads in both networks, "
+            f"but the network has {heads} and the teacher {its_heads}; use "
             "relation_layer_map."
         )
 

@@ -103,7 +103,7 @@ def encode_rows(kind: Kind, rows: Iterable[Row], folder: Path) -> Examples:
 
 
 def write_examples(path: Path, examples: Examples) -> None:
-    """Writes examples to a file that appears when it is whole.
+    """Writes examples to a file that appears when it is complete.
 
     Several processes may write the same file.
     """

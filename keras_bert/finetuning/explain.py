@@ -31,8 +31,8 @@ _FOR, _AGAINST = "31, 119, 180", "230, 126, 34"
 class Explanation:
     """How much each token of a text moved the answer of a model.
 
-    A notebook draws it: blue tokens speak for the label, or for a larger
-    number, and orange ones against it.
+    A notebook shows it in colors: blue tokens speak for the label, or for a
+    larger number, and orange ones against it.
 
     Attributes:
         row: The text or the texts, by field.
@@ -43,8 +43,8 @@ class Explanation:
         tokens: In the order of the text, dicts with the `token`; its `field`,
             `start` and `end`, in characters; and its `attribution`. The
             attributions add up to `score - baseline_score`.
-        truncated: Whether the end of a text was too long to be read; it has
-            no tokens here.
+        truncated: Whether a text was too long; its end was not read and has no
+            tokens here.
 
     Example:
         >>> model = keras_bert.load_finetuned("finetuned")
@@ -96,7 +96,7 @@ def explain_row(
 ) -> Explanation:
     """Explains one answer by integrated gradients.
 
-    The gradients of the score are added up along the straight way from the
+    The gradients of the score are added up along the straight line from the
     embeddings of a text whose tokens are all [MASK] to those of the text
     (Sundararajan et al. 2017, arXiv 1703.01365, equation 1). [CLS] and [SEP]
     are the same in both, so the tokens of the text share the whole difference.
@@ -226,8 +226,8 @@ def _integrate(
     else:
         logging.warning(
             "The attributions add up to %.3f, but the score changes by %.3f: "
-            "this network is too uneven for the steps that explain takes. Read "
-            "the signs, not the numbers.",
+            "this network is too uneven for the steps that explain takes. "
+            "Trust the signs, not the numbers.",
             own.sum(),
             difference,
         )

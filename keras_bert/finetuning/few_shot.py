@@ -1,4 +1,4 @@
-"""A few labeled texts and an encoder of sentences -> a classifier."""
+"""A few labeled texts and a sentence encoder -> a classifier."""
 
 import dataclasses
 import tempfile
@@ -34,13 +34,13 @@ _VECTORS = "vectors"
 def contrast_and_solve(
     kind: Kind, start: Start, rows: Sequence[Row]
 ) -> tuple[keras.Model, Mapping[str, Any], keras.callbacks.History]:
-    """Trains the encoder on all pairs of rows, and then solves for the layer.
+    """Trains the encoder on all pairs of rows; solves for the output layer.
 
     This is SetFit (Tunstall et al. 2022, arXiv 2209.11055, section 3) with two
     changes: the pairs are all pairs of a batch, so that each text is encoded
     once for many pairs, and the output layer is part of the network.
 
-    Returns the network, what is known of the training, and its history.
+    Returns the network, what is known about the training, and its history.
     """
     config = start.config
     settings: Any = kind.spec.settings

@@ -62,10 +62,10 @@ class FinetunedModel:
         model: The network.
         kind: Encodes rows and decodes outputs; `kind.spec` is the task.
         bert_config: The encoder.
-        training: What is known of the training: `task`, `data`,
-            `checkpoint`, `num_train_examples`, `num_train_steps`,
-            `config`, `metrics` and, if it had one, the `teacher`; empty for a
-            model that was not trained.
+        training: What is known about the training: `task`, `data`,
+            `checkpoint`, `num_train_examples`, `num_train_steps`, `config`,
+            `metrics` and, if it had one, the `teacher`; empty for a model that
+            was not trained.
 
     Example:
         >>> model = keras_bert.load_finetuned("finetuned")
@@ -198,7 +198,7 @@ class FinetunedModel:
         overwrite_output_dir: bool = False,
         **of_keras: Any,
     ) -> keras.callbacks.History:
-        """Trains the model as `finetune` does, from its present weights.
+        """Trains the model as `finetune` does, from its current weights.
 
         With validation data, the result is the model of the epoch with the best
         first metric of `kind.spec`; without, the model of the last step. Ctrl-C
@@ -216,15 +216,15 @@ class FinetunedModel:
             config: All other settings; see `FinetuningConfig`.
             callbacks: Callbacks of Keras, as in `finetune`.
             output_dir: Gets checkpoints, from which the same call resumes, the
-                history and `best/`, the result; by default, nothing stays.
+                history and `best/`, the result; by default, nothing is kept.
             overwrite_output_dir: Whether to start over if it has a run.
-            of_keras: Other arguments of Keras' `fit`; the error says what is
-                in their place.
+            of_keras: Other arguments of Keras' `fit`; the error says what to
+                use instead.
 
         Returns:
-            A history as Keras has it: `history` has a list by figure, with a
-            value for each epoch (the interval between two checkpoints). The
-            figures of training are means over the epoch.
+            A history as Keras has it: `history` maps each metric to a list with
+            a value for each epoch (the interval between two checkpoints). The
+            training metrics are means over the epoch.
         """
         for name in of_keras:
             raise InputError(
@@ -270,9 +270,9 @@ class FinetunedModel:
         return history_of(history.rows, self._model)
 
     def predict(self, x: Any, *, batch_size: int = 64) -> list[Answer]:
-        """Answers texts or rows; labels in them are not read.
+        """Answers texts or rows; ignores labels in them.
 
-        One text is not a list of texts, and refused.
+        A single string is refused, because it is not a list of texts.
         """
         kind, rows = self.kind, self._rows.read(x)
         if not rows:
@@ -321,7 +321,8 @@ class FinetunedModel:
         """Says how much each token of one text or row moved the answer.
 
         It explains the label, by default the most probable one, or the number
-        of a model without labels. See `Explanation`; a notebook draws it.
+        of a model without labels. See `Explanation`; a notebook shows it in
+        colors.
         """
         if not isinstance(x, (str, tuple, Mapping)):
             raise InputError(

@@ -36,7 +36,7 @@ def read_kind(
     text_fields: Sequence[str] | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> tuple[Kind, BertConfig]:
-    """Reads all of a `finetuned_checkpoint` but its weights."""
+    """Reads everything of a `finetuned_checkpoint` except its weights."""
     bert_config, tokenizer = load_config_and_tokenizer(checkpoint)
     spec = find_spec(checkpoint, bert_config)
     spec = changed_spec(spec, labels, text_fields, settings)
@@ -46,7 +46,7 @@ def read_kind(
 def load_network(
     kind: Kind, bert_config: BertConfig, checkpoint: Checkpoint
 ) -> keras.Model:
-    """Returns the network of a kind, all of whose weights are there."""
+    """Returns the network of a kind; the checkpoint has all of its weights."""
     model = kind.build_model(bert_config)
     load_whole(model, checkpoint)
     return model
@@ -168,7 +168,7 @@ def read_training(folder: Path) -> dict[str, Any]:
 def write_model_card(
     folder: Path, model: keras.Model, kind: Kind, bert_config: BertConfig
 ) -> dict[str, Any]:
-    """Writes the card of a trained model; returns what is known of it.
+    """Writes the card of a trained model; returns what is known about it.
 
     Without results of `finetune`, the metric is the best checkpoint's score.
     """
@@ -194,7 +194,7 @@ def origin_of(
     data: str | None = None,
     teacher: Any = None,
 ) -> dict[str, str | None]:
-    """Returns what `training.json` says of where a model comes from.
+    """Returns what `training.json` says about where a model comes from.
 
     Folders are left out: they mean nothing on another machine.
     """

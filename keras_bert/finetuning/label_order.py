@@ -26,7 +26,7 @@ def load_in_order(
     load(model, checkpoint, new_head=new_head)
     if places and places == sorted(places):
         logging.warning(
-            "The output layer of %s is taken for one for the labels %s, in "
+            "The output layer of %s is assumed to be for the labels %s, in "
             "this order; give new_head if it is for other labels.",
             checkpoint.place,
             ", ".join(kind.spec.labels),
@@ -41,8 +41,9 @@ def label_places(
     """Returns the place of each label of a kind in a checkpoint's labels.
 
     None if the checkpoint has the same labels, labels without names, or no
-    output layer for the kind, or if there will be a new one. As many labels,
-    all of other names, are taken for the same ones.
+    output layer for the kind, or if there will be a new one. If the names are
+    all different but their number is the same, the labels are taken to be the
+    same.
 
     Raises InputError if the checkpoint has other labels.
     """

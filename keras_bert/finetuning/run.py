@@ -85,8 +85,8 @@ def finetune(
         settings: Settings of the kind of task, such as `max_seq_length`, that
             replace the settings of the task.
         cache_dir: A local folder for the encoded training set, which is read
-            from there in every epoch and by later runs; by default `encoded`
-            in output_dir. Runs, also at the same time, can share a folder.
+            from there in every epoch and by later runs; by default `encoded` in
+            output_dir. Several runs can share a folder, even at the same time.
         teacher: A fine-tuned model of the same task and vocabulary, whose
             outputs the network learns besides the labels; see the config's
             `distillation_weight`.

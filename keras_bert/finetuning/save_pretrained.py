@@ -63,7 +63,7 @@ def save_pretrained(
     Args:
         network: A network that a function `build_*` returned or Keras loaded.
         tokenizer: The tokenizer of the texts in training.
-        output_dir: A new folder; it appears when it is whole.
+        output_dir: A new folder; it appears when it is complete.
         text_fields: The names of the fields that the network reads, in order:
             one, or two for pairs.
         labels: The names of the labels, in the order of their ids.

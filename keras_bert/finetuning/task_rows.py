@@ -1,4 +1,4 @@
-"""A task, and texts in any form that people keep -> rows of the task."""
+"""A task, and texts in any common form -> rows of the task."""
 
 import dataclasses
 import reprlib
@@ -27,7 +27,7 @@ class TaskRows:
     usual_fields: tuple[str, ...] | None = None
 
     def read(self, x: Any, y: Any = None) -> list[Row]:
-        """Returns rows; their labels are not looked at."""
+        """Returns rows; does not check their labels."""
         return as_rows(
             x,
             y,

@@ -63,7 +63,7 @@ class Start:
         teacher: A fine-tuned model whose outputs the network learns, or None.
         new_head: Whether the output layer starts from random weights even if
             the checkpoint has one.
-        origin: What is said of task, rows and weights in `training.json`.
+        origin: What `training.json` says about task, rows and weights.
     """
 
     bert_config: BertConfig
@@ -160,7 +160,7 @@ def train_kind(
     task; without one, the result is the model of the last step. Only the
     chief's model has the weights of the result.
 
-    No row is read before all else is checked.
+    Everything else is checked before the first row is read.
     """
     start.check(kind)
     kind, config = start.learn_settings(kind, read_rows()), start.config

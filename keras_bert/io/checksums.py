@@ -1,4 +1,4 @@
-"""Checksums of the files in a folder: they tell damage and other files."""
+"""Checksums of the files in a folder reveal damaged and replaced files."""
 
 import json
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ def write_checksums(folder: Path, names: Iterable[str]) -> None:
 
 
 def find_damage(folder: Path) -> str | None:
-    """Returns which file differs from its checksum in what way, or None.
+    """Returns which file differs from its checksum, and how, or None.
 
     A folder without checksums, such as one that a user made, is not checked.
     Neither is one on a store, which checks its objects itself.

@@ -1,9 +1,9 @@
-"""Folders on a store: whole, or else marked as not whole; and local copies.
+"""Folders on a store: complete, or else marked incomplete; and local copies.
 
-A store cannot rename a folder. So the first object that is written to a
-folder, and the last that is deleted from it, is `_PARTIAL`. A folder that has
-it is not whole: somebody is writing to it or was killed. A folder that was
-copied to the store by other tools needs no mark.
+A store cannot rename a folder. So the first object that is written to a folder,
+and the last that is deleted from it, is `_PARTIAL`. A folder that has it is
+incomplete: a process is writing to it, or was killed. A folder that was copied
+to the store by other tools needs no mark.
 """
 
 import contextlib
@@ -21,8 +21,8 @@ MARKER = "_PARTIAL"
 # Bounds the disk. Whoever reads a copy has read it before the next ones come.
 _MAX_COPIES = 4
 _TEXT = (
-    b"This folder is not whole: a process is writing to it, or was killed. Run "
-    b"its command again, or delete the folder.\n"
+    b"This folder is incomplete: a process is writing to it, or was killed. "
+    b"Run its command again, or delete the folder.\n"
 )
 
 
@@ -41,9 +41,9 @@ def list_names(folder: Any) -> list[str]:
 
 
 def file_states(folder: Any) -> dict[str, str]:
-    """Returns a text for each file below a folder; it changes with the file.
+    """Returns, for each file below a folder, a text that changes with the file.
 
-    The names begin inside the folder. A store is asked once.
+    The names are relative to the folder. A store is asked once.
     """
     if is_remote(folder):
         start = len(folder.path)
@@ -62,7 +62,7 @@ def file_states(folder: Any) -> dict[str, str]:
 def claim_folder(folder: Any) -> bool:
     """Marks a new folder; returns False if it exists.
 
-    Of several processes, one gets the folder, if the store can do that.
+    Of several processes, only one gets the folder, if the store supports it.
     """
     if folder.exists():
         return False
@@ -117,8 +117,8 @@ def local_copy(folder: Path, names: Iterable[str] | None = None) -> Path:
     """Returns a local folder with the files of `folder`; itself if it is local.
 
     `names` are the files to copy; by default all. A process copies the same
-    objects once, and anew if they have changed. It keeps its last 4 copies,
-    and they go when it ends: nothing is left to clean up, and another process
+    objects once, and anew if they have changed. It keeps its last 4 copies, and
+    deletes them when it ends: nothing is left to clean up, and another process
     never sees half of a copy.
     """
     return _whole(_kept, folder, names).path if is_remote(folder) else folder

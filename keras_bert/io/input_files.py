@@ -53,7 +53,7 @@ def check_is_no_input(
 def open_text(
     file: str | Path, *, errors: str, newline: str | None = None
 ) -> Iterator[TextIO]:
-    """Opens a file of UTF-8; see `open` for the other arguments.
+    """Opens a UTF-8 text file; see `open` for the other arguments.
 
     The file may be compressed by gzip, and may begin with a byte-order mark.
     Raises InputError if it is damaged or not such a file.
@@ -66,8 +66,8 @@ def open_text(
                 content = io.BufferedReader(gzip.open(content))
             if b"\0" in content.peek(_HEAD)[:_HEAD]:
                 raise InputError(
-                    f"{file} holds bytes of zero, so it is not text in UTF-8 "
-                    "but perhaps in UTF-16, or no text; save it as UTF-8."
+                    f"{file} holds zero bytes, so it is not UTF-8 text, but "
+                    "perhaps UTF-16; save it as UTF-8."
                 )
             with io.TextIOWrapper(
                 content, encoding="utf-8-sig", errors=errors, newline=newline
@@ -96,9 +96,9 @@ def check_line_ends(lines: Iterable[str], file: str | Path) -> Iterator[str]:
     for number, line in enumerate(lines):
         if not number and "\r" in line[:-1] and not line.endswith("\n"):
             raise InputError(
-                f"The lines of {file or 'the input'} end with CR alone, so it "
-                "would be one line; save it with LF or CR LF at the ends of "
-                "lines."
+                f"The lines of {file or 'the input'} end with CR alone, so "
+                "they would be one line; save it with LF or CR LF at the ends "
+                "of lines."
             )
         yield line
 

@@ -17,7 +17,7 @@ from keras_bert.io.whole_files import (
 
 
 class ResumableFile:
-    """A file that appears under its name when it is whole.
+    """A file that appears under its name when it is complete.
 
     Until then its parts, one for each step, are in a hidden folder beside it.
     Text is compressed if the name of the file ends with .gz. The same steps

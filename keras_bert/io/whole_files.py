@@ -1,4 +1,4 @@
-"""Files and folders that appear under their name only when they are whole."""
+"""Files and folders that appear under their name only when complete."""
 
 import contextlib
 import json
@@ -30,8 +30,8 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     is a link, what it leads to is replaced. After a loss of power too, `path`
     is the old or the new one: the new one is on the disk before it is renamed.
 
-    On a store, a file is one object, which appears when it is whole. A folder
-    is marked until it is whole; read it with `whole_folder`.
+    On a store, a file is one object, which appears when it is complete. A
+    folder is marked until it is complete; read it with `whole_folder`.
 
     Raises IsADirectoryError if a file would replace a folder.
     """
@@ -41,7 +41,7 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
 
 
 def shared_path(path: str | Path) -> AbstractContextManager[Path]:
-    """Is `atomic_path` for a file or folder that several processes may make.
+    """Does the same for a file or folder that several processes may make.
 
     Each process has a path of its own. The last file stays, or the first
     folder. A killed process leaves its part, named `.*.partial`.
@@ -147,7 +147,7 @@ def check_is_not_folder(path: str | Path) -> None:
 def read_json(
     file: Path, of_type: type = dict, *, is_needed: bool = True
 ) -> Any:
-    """Reads an object or a list; an empty one if no file is needed or there.
+    """Reads a JSON object or list; an empty one if an optional file is absent.
 
     Raises:
         FileNotFoundError: If a file that is needed is missing.

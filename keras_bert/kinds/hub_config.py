@@ -26,7 +26,7 @@ class HubConfig:
     """The values of a `config.json`; none if there is no such file.
 
     Attributes:
-        checkpoint: The checkpoint beside which it is.
+        checkpoint: The checkpoint to which it belongs.
         architecture: The class of BERT with the model's head, whatever its
             family; "" if the config names none.
     """
@@ -74,7 +74,7 @@ class HubConfig:
         return sentence_transformers.read_cross_encoder(root)
 
     def activation(self, *known: str) -> str | None:
-        """Returns the name of what makes a score of the output, if it has one.
+        """Returns the name of the activation that makes the score, if any.
 
         Raises InputError if it is not one of the known names of PyTorch.
         """
@@ -143,8 +143,8 @@ class HubNames:
         text_fields: The text fields here; the files do not name them.
         labels: The labels here, if the files cannot name them.
         has_metric: Whether the first metric of the kind scores all models.
-        activations: What may make a score of the output of a CrossEncoder, in
-            the names of PyTorch.
+        activations: The names in PyTorch of the activations that may turn the
+            output of a CrossEncoder into a score.
         read_settings: Returns the settings of a model.
         further_values: Returns what else `config.json` says of a model, which
             has these settings; raises InputError if it has no place for them.

@@ -178,9 +178,9 @@ class Kind(tf.Module):
                 )
         if former := _FORMER.intersection(cls.__dict__):
             raise InputError(
-                f"The kind {cls.__name__} has {min(former)}, which is not read "
-                "any more; hub = HubNames(...) says what other libraries call "
-                "a kind and its heads, and labels have the dtype of gold."
+                f"The kind {cls.__name__} has {min(former)}, which is no "
+                "longer read; hub = HubNames(...) says what other libraries "
+                "call a kind and its heads, and labels have the dtype of gold."
             )
         if "name" in cls.__dict__:
             needed = ["metrics", "build_model", "encode", "gold"]

@@ -1,4 +1,4 @@
-"""Calls a network on many texts: several in a row, and some rows at a time."""
+"""Calls a network on many texts: several texts a row, a few rows at a time."""
 
 from collections.abc import Callable
 from typing import Any

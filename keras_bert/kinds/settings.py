@@ -51,8 +51,8 @@ class WindowSettings(KindSettings):
             take the mean or the maximum of each output over the windows.
         doc_stride: Tokens from the start of one window of a long text to the
             start of the next.
-        max_num_windows: A text is read in at most so many windows; the rest of
-            a longer one is truncated.
+        max_num_windows: A text is read in at most this many windows; the rest
+            of a longer one is truncated.
     """
 
     window_pooling: str = setting("none", choices=("none", "mean", "max"))
@@ -162,7 +162,7 @@ class RerankerSettings(PromptSettings, WindowSettings):
     Attributes:
         prompts: The prompts, by their names, as JSON: {"query": "question: "}.
         default_prompt_name: The prompt before the first text; empty for none.
-        score_activation: What makes a score of the network's output: sigmoid,
+        score_activation: What turns the network's output into a score: sigmoid,
             or linear for the output itself.
     """
 
@@ -177,9 +177,9 @@ class TokenClassificationSettings(LabelSmoothingSettings):
 
     Attributes:
         entity_grouping: How entities are found in a text, and scored. words
-            joins the labels of words, and the score is the least of them;
-            first and simple are the strategies of transformers, whose score
-            is the mean: first joins the labels of words, simple the labels of
+            joins the labels of words, and the score is the lowest of theirs;
+            first and simple are the strategies of transformers, whose score is
+            the mean: first joins the labels of words, simple the labels of
             tokens, and it may cut a word.
         crf: Whether the labels of a text are chosen together, with scores of
             which label follows which (a linear-chain CRF).

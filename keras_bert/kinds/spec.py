@@ -86,7 +86,7 @@ def find_spec(checkpoint: Checkpoint, bert_config: BertConfig) -> TaskSpec:
 
 
 def _kind_of(checkpoint: Checkpoint) -> type[Kind] | None:
-    """Returns the kind that the files of another library are a model of."""
+    """Returns the kind of the model that the files of another library hold."""
     config = HubConfig.of(checkpoint)
     kinds = [
         kind
@@ -145,7 +145,7 @@ def read_spec(file: Path) -> TaskSpec:
 
 
 def read_task_file(file: Path) -> dict[str, Any]:
-    """Reads a `task.json`, also one of a kind that is not known here.
+    """Reads a `task.json`, even one of a kind that is not known here.
 
     Raises InputError if it is damaged.
     """

@@ -30,10 +30,10 @@ class TextKind(Kind):
     """Encodes and serves a kind with one answer for a text or a pair of texts.
 
     Its settings are `WindowSettings`, or others for a kind that reads no
-    windows. The SavedModel takes the text fields [B]
-    and returns what `served_answer` makes of the network's outputs. Another
-    signature follows the Classify API of TensorFlow Serving if the kind has
-    labels, or the Regress API if the main part of its answer is `score`.
+    windows. The SavedModel takes the text fields [B] and returns what
+    `served_answer` makes of the network's outputs. Another signature follows
+    the Classify API of TensorFlow Serving if the kind has labels, or the
+    Regress API if the main part of its answer is `score`.
     """
 
     def __init__(self, spec: TaskSpec, tokenizer: BertTokenizer) -> None:

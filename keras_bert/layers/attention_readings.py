@@ -1,4 +1,4 @@
-"""What the attention of an encoder block computes on its way, as outputs.
+"""What the attention of an encoder block computes inside, as outputs.
 
 Each layer takes the inputs of a block, which may be frozen or shared: x [T, H],
 `input_mask` [B, S] with T = B * S, and positions.

@@ -1,4 +1,4 @@
-"""Functions that make a `keras.Model` of a `BertConfig`."""
+"""Functions that make a `keras.Model` from a `BertConfig`."""
 
 import lazy_loader
 

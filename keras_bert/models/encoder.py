@@ -129,7 +129,7 @@ def build_blocks(
 def _build_positions(
     config: BertConfig, input_mask: Any, prefix: str
 ) -> list[list[Any]]:
-    """Returns the third inputs of blocks: of attention to all, to near ones."""
+    """Returns the third inputs of blocks: attention to all, to near tokens."""
     if config.position_embedding_type == "relative":
         positions = RelativePositions(
             config.num_attention_heads,

@@ -125,9 +125,9 @@ def _with_token_outputs(
 def can_pack(model: keras.Model) -> bool:
     """Returns whether a network can read several texts in a row.
 
-    It can if every way from an input to an output has a pooling, before it
-    only layers that keep the texts of a row apart, and after it only layers
-    that are known to compute each vector on its own.
+    It can if every path from an input to an output has a pooling. Before it,
+    only layers that keep the texts of a row apart are allowed; after it, only
+    layers that are known to compute each vector on its own.
     """
     inputs = _new_inputs(model)
     tokens = list(inputs.values())
@@ -167,8 +167,8 @@ def with_attentions(model: keras.Model, layers: Iterable[int]) -> keras.Model:
     They are the attention probabilities of encoder layers, which count from 1:
     float32 [B, N, S, T], how each token S of a head N attends to the tokens T.
 
-    Raises InputError if the network has no such layer of its own, as an
-    embedder has its encoder within.
+    Raises InputError if the network has no such layer of its own, such as an
+    embedder, whose encoder is a network within.
 
     Example:
         >>> bert = keras_bert.load_pretrained("pretrained", max_seq_length=16)

@@ -66,8 +66,8 @@ def _answerer(
     if kind not in ANSWERS or in_windows:
         windows = " that reads texts in windows" if in_windows else ""
         raise InputError(
-            f"{version} has a network of the kind {kind}{windows}, which is "
-            "asked with TensorFlow only; pip install tensorflow "
+            f"{version} has a network of the kind {kind}{windows}, which "
+            "needs TensorFlow; pip install tensorflow "
             "tensorflow-text."
         )
     labels = np.array([label.encode() for label in task["labels"]], object)

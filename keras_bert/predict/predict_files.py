@@ -29,12 +29,12 @@ def predict_files(
 ) -> int:
     """Answers the lines of files in their order, as JSON lines.
 
-    A line is a JSON object with the inputs of the model, or the inputs with
-    tabs between them, or simply the text if the model takes one text. A file
+    A line is a JSON object with the inputs of the model, or the inputs
+    separated by tabs, or simply the text if the model takes one text. A file
     may begin with a header: a line of columns, which has the names of all
     inputs. The answer to a wrong line is an `error`.
 
-    The output file appears when it is whole. After a kill, the same call
+    The output file appears when it is complete. After a kill, the same call
     continues after the last answers, and the file gets the same bytes.
 
     Example:

@@ -1,12 +1,12 @@
 """Lines of text -> requests -> answers; chunks of lines, for resuming.
 
-A line is a JSON object with the inputs of the model, or the inputs with tabs
-between them, or simply the text if the model takes one text. An input that is
-a list takes the rest of the line.
+A line is a JSON object with the inputs of the model, or the inputs separated by
+tabs, or simply the text if the model takes one text. An input that is a list
+takes the rest of the line.
 
 A file may begin with a header: a line that has the names of all inputs, with
 tabs between them. Then the columns of the file are read by name, and other
-columns are left out.
+columns are ignored.
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""An exported model that is asked in plain Python values."""
+"""An exported model, called with plain Python values."""
 
 import itertools
 import json
@@ -21,7 +21,7 @@ _BYTES_PER_CALL = 500_000
 
 
 class ServedModel:
-    """A signature of an exported model, asked in plain Python values.
+    """A signature of an exported model, called with plain Python values.
 
     Attributes:
         folder: The folder of the version.

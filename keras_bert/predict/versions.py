@@ -40,7 +40,7 @@ class NewVersion:
     """A version that is being written.
 
     Attributes:
-        path: Its folder; in the end the final one.
+        path: Its folder; at the end, the final one.
     """
 
     path: Path
@@ -88,7 +88,7 @@ def new_version(
 
 
 def find_versions(model_dir: str | Path) -> dict[int, Path]:
-    """Returns the folders of the whole versions of a model, by number."""
+    """Returns the folders of the complete versions of a model, by number."""
     return {
         number: path
         for number, path in numbered_folders(model_dir).items()
@@ -107,10 +107,10 @@ def numbered_folders(model_dir: str | Path) -> dict[int, Path]:
 
 
 def is_version(files: Collection[str]) -> bool:
-    """Returns whether the files of a folder are those of a whole version.
+    """Returns whether the files of a folder are those of a complete version.
 
     One of them is in `MODEL_FILES`. On a store, a folder of `new_version` is
-    marked until it is whole; other tools copy theirs without a mark.
+    marked until it is complete; other tools copy theirs without a mark.
     """
     names = set(files)
     return (
@@ -127,7 +127,7 @@ def format_of(version: Path) -> str:
 
 
 def read_description(version: Path) -> dict[str, Any]:
-    """Returns how a version describes itself; nothing if others made it."""
+    """Returns the description of a version; empty if others made it."""
     return read_json(version / "assets" / DESCRIPTION, is_needed=False)
 
 

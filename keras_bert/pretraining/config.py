@@ -26,12 +26,13 @@ class PretrainingConfig(TrainConfig, MaskingConfig):
             small generator replaced (ELECTRA, arXiv 2003.10555). The masked LM
             is then the generator's.
         generator_size: The width of the generator, as a part of the network's.
-        replaced_tokens_weight: The factor of that loss; the masked LM has 1.
+        replaced_tokens_weight: The factor of the loss of replaced_tokens; that
+            of the masked LM is 1.
         pack_sequences: Whether several short sequences of a batch share a
             row, where they do not see each other: less padding, the same
             losses. With jit_compile=on, every new shape is compiled.
-        init_moments: Whether to take over the optimizer's moments from
-            checkpoint too, for a second phase of longer sequences.
+        init_moments: Whether to load the optimizer's moments from checkpoint
+            too, for a second phase of longer sequences.
 
     Example:
         >>> config = keras_bert.PretrainingConfig(max_seq_length=512)

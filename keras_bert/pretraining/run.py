@@ -69,7 +69,7 @@ def pretrain(
     weights, and refuses to continue any other.
 
     Args:
-        bert_config: The network; None for the one of checkpoint.
+        bert_config: The network; None for that of the checkpoint.
         input_files: TFRecords of `create_pretraining_data`, as a list or as
             comma-separated names and globs. A file that is named
             twice is read twice an epoch. If the records have no masks, each
@@ -175,8 +175,8 @@ def _check(
 ) -> None:
     if config.init_moments and not checkpoint:
         raise InputError(
-            "init_moments takes over the optimizer of a checkpoint; give a "
-            "checkpoint."
+            "init_moments loads the optimizer's moments of a checkpoint; give "
+            "a checkpoint."
         )
     check_config(bert_config)
     bert_config.check_max_seq_length(config.max_seq_length)

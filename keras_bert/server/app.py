@@ -224,4 +224,4 @@ async def _unless_client_leaves(
 def _no_route(method: str, path: str) -> Refusal:
     if path.lower().startswith("/v1/"):
         return Refusal(f"Malformed request: {method} {path[:200]}")
-    return Refusal(f"Nothing takes {method} {path[:200]}; see /docs.", 404)
+    return Refusal(f"There is no route {method} {path[:200]}; see /docs.", 404)

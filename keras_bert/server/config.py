@@ -18,18 +18,18 @@ class ServerConfig(CheckedSettings):
         num_batch_threads: How many batches the model answers at a time.
         max_body_bytes: The largest body of a request.
         max_texts: The most texts (rows) in a request. A row with several
-            endings of a text has as many texts.
+            endings of a text counts as that many texts.
         max_text_chars: The most characters in a text; all strings of a row
             count together, and a text for each of its endings.
         max_queue_texts: The most texts that wait or are being answered. A
             request may take half of the room that the others leave.
         max_queue_bytes: The most bytes of all bodies in the server, likewise.
         max_connections: The most connections.
-        client_seconds: How long a client may take to send a request, or to
-            read on in an answer.
-        poll_seconds: How often the folders are searched for new versions;
-            each time is one request to a store for each model. A version is
-            loaded when it has not changed between two times.
+        client_seconds: How long a client may take to send a request, or to go
+            on reading an answer.
+        poll_seconds: How often the folders are searched for new versions; each
+            search is one request to a store for each model. A version is loaded
+            when it has not changed between two searches.
         drain_seconds: How long the server accepts requests after SIGTERM,
             while /readyz says that it is not ready. Each answer then closes
             its connection.

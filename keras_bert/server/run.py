@@ -47,7 +47,7 @@ def serve(
             /healthz, /readyz and the page need no key.
 
     Returns:
-        The number of requests that were cut off by the end.
+        The number of requests that the end of the server cut off.
 
     Raises:
         InputError: If a folder has no version, or a name cannot be in a URL.

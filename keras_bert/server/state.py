@@ -22,7 +22,7 @@ class ServerState:
         limits: Counts what is in the server.
         metrics: The counters.
         started: When the server started, in seconds.
-        is_stopping: Whether /readyz says that the server is about to end.
+        is_stopping: Whether /readyz says that the server is shutting down.
     """
 
     def __init__(

@@ -89,7 +89,7 @@ class ModelVersions:
         for label, number in labels.items():
             if number not in folders:
                 raise InputError(
-                    f"The label {label} is of version {number}, but {folder} "
+                    f"The label {label} is for version {number}, but {folder} "
                     f"has only {', '.join(map(str, sorted(folders)))}."
                 )
 

@@ -1,4 +1,4 @@
-"""Name -> task; a task is also found in a file of one's own."""
+"""Name -> task; a task can also be in a file of your own."""
 
 import dataclasses
 import functools

@@ -25,7 +25,7 @@ class AddedTokens:
 
     Args:
         tokens: The tokens; of two with one spelling, the first is found.
-        clean: What makes texts clean; None if they are not.
+        clean: Cleans texts; None to leave them as they are.
         splits_cjk: Whether each ideograph is a word.
         trims: Whether the place of a token leaves out the spaces around it.
         of_bert: Whether a space in a token stands for any white space, and

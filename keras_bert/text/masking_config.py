@@ -11,7 +11,7 @@ class MaskingConfig(CheckedSettings):
     """The settings of a `MaskedLMMasker`; the defaults are the paper's.
 
     Attributes:
-        max_predictions_per_seq: At most so many tokens of a sequence are
+        max_predictions_per_seq: At most this many tokens of a sequence are
             predicted.
         masked_lm_prob: Share of the tokens to predict.
         mask_rate: Share of the tokens to predict that become [MASK].

@@ -40,7 +40,7 @@ _on_strings = tf.function(
 
 
 class TextSplitter(tf.Module):
-    """Cleans texts, and splits clean texts into pieces of another model.
+    """Cleans texts, and splits clean texts into pieces of a non-BERT model.
 
     It has the attributes and methods of `WordPieceSplitter`.
     """

@@ -135,8 +135,8 @@ def read_lines(file: Path, *, is_of_hub: bool = False) -> list[str]:
     """Returns the word pieces of a `vocab.txt`.
 
     As in google-research/bert, lines end with LF, and white space around a
-    piece is removed. Of the Hub, they end with LF, CR or both, and white space
-    stays, as in transformers.
+    piece is removed. In a file of the Hub, they end with LF, CR or both, and
+    white space stays, as in transformers.
     """
     try:
         text = file.read_bytes().decode("utf-8-sig")

@@ -187,7 +187,7 @@ class TokenizerJson:
 
     @property
     def keeps_first_space(self) -> bool:
-        """Whether that of the first token, which may be added, is left in."""
+        """Whether the place of the first token includes its space."""
         processor = self.values.get("post_processor") or {}
         return bool(processor.get("add_prefix_space", True))
 
@@ -414,8 +414,9 @@ def check_keys(values: Mapping, known: Known, file: Path) -> None:
 
 def refused(file: Path, name: str, value: Any) -> InputError:
     return InputError(
-        f"{file} has {name}: {reprlib.repr(value)}, which this package cannot "
-        "do; remove it if it changes no token, or give another tokenizer."
+        f"{file} has {name}: {reprlib.repr(value)}, which this package "
+        "does not support; remove it if it changes no token, or give another "
+        "tokenizer."
     )
 
 

@@ -1,4 +1,4 @@
-"""What a tokenizer does to a text: all that a folder says of it."""
+"""What a tokenizer does to a text: all that a folder says about it."""
 
 import dataclasses
 import json
@@ -74,7 +74,7 @@ class TokenizerSettings(CheckedSettings):
 
     Attributes:
         do_lower_case: Whether text is lower-cased.
-        strip_accents: Whether accents are removed; None does as
+        strip_accents: Whether accents are removed; None means the same as
             `do_lower_case`.
         tokenize_chinese_chars: Whether each CJK ideograph is a word.
         max_input_chars_per_word: A word of more characters becomes [UNK].
@@ -86,10 +86,10 @@ class TokenizerSettings(CheckedSettings):
         second_segment: The segment of the second text of a pair, 1 or 0.
         pair_separators: How many [SEP] are between the texts of a pair, 1 or 2.
         truncation_side: "right" if a long text loses its end, or "left".
-        is_of_hub: Whether transformers' rules hold where they differ from
-            those of google-research/bert: where two texts of a pair are too
-            long for an odd number of tokens, the longer one, or else the
-            second, keeps one more; and lines of vocab.txt are not stripped.
+        is_of_hub: Whether transformers' rules hold where they differ from those
+            of google-research/bert: if both texts of a pair are too long for an
+            odd number of tokens, the longer one, or else the second, keeps one
+            more; and lines of vocab.txt are not stripped.
     """
 
     do_lower_case: bool = True

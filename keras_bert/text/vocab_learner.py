@@ -50,7 +50,7 @@ def learn_vocab(
 
     Args:
         lines: The text, in any order.
-        output_file: The file to write; it appears when it is whole.
+        output_file: The file to write; it appears when it is complete.
         vocab_size: The largest size. The vocabulary can be 5 % smaller, and
             smaller still if the text has few different words.
         do_lower_case: Whether to lower-case the text and remove accents.

@@ -32,7 +32,7 @@ def clean_text(
     settings: TokenizerSettings,
     library: ModuleType | None = text_ops.tf_text,
 ) -> tf.Tensor:
-    """Removes from UTF-8 strings [B] what never reaches a token.
+    """Removes what no token can contain from UTF-8 strings [B].
 
     The rules are those of `BasicTokenizer` in google-research/bert,
     tokenization.py, without the splitting: control characters and invalid
@@ -70,7 +70,7 @@ def split_words(
 def blank_long_words(
     texts: tf.Tensor, settings: TokenizerSettings
 ) -> tf.Tensor:
-    """Replaces the bytes of too long words in clean text by \\x01.
+    """Replaces the bytes of overlong words in clean text by \\x01.
 
     No word piece matches such a word, and no offset changes.
     """

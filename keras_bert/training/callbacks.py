@@ -12,10 +12,10 @@ class Callbacks:
 
     An epoch is the interval between two checkpoints: in fine-tuning one pass
     over the training rows, unless the config has `save_checkpoints_steps`. Its
-    number counts the intervals of the whole run, also in a resumed one. A
-    batch is a training step. What a callback itself counts, such as the
-    patience of EarlyStopping, is not saved: in a resumed run it starts anew,
-    and a warning says so. `early_stopping_patience` of fine-tuning goes on.
+    number counts the intervals of the whole run, also in a resumed one. A batch
+    is a training step. What a callback itself counts, such as the patience of
+    EarlyStopping, is not saved: in a resumed run it starts anew, and a warning
+    says so. `early_stopping_patience` of fine-tuning keeps its count.
 
     The methods are `on_train_begin` and `on_train_end`, `on_epoch_begin` and
     `on_epoch_end`, `on_train_batch_begin` and `on_train_batch_end`. With

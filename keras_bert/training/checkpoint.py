@@ -105,7 +105,7 @@ class TrainingState:
         if not file.is_file():
             raise InputError(
                 f"{checkpoint} has no {_STATE}, so there is no optimizer to "
-                "take over; give an output_dir of keras-bert pretrain."
+                "load; give an output_dir of keras-bert pretrain."
             )
         name = type(self.optimizer).__name__
         moments, arrays = (

@@ -15,7 +15,7 @@ FINGERPRINT_FILE = "fingerprint.json"
 
 @dataclasses.dataclass(frozen=True)
 class Fingerprint:
-    """All that decides on the result of a run; saved in its checkpoints.
+    """All that determines the result of a run; saved in its checkpoints.
 
     Attributes:
         settings: Values that can be shown, such as the learning rate.

@@ -32,7 +32,7 @@ class RunFolder:
             `tensorboard/`.
         strategy: That of the run.
         sidecars: Text files to save beside the weights of each checkpoint.
-        fingerprint: All that decides on the result. A run resumes only from
+        fingerprint: All that determines the result. A run resumes only from
             checkpoints with the same one.
         weight_filter: Whether a checkpoint has the weight of a path. The
             network must have the values of all others when it is built.

@@ -48,8 +48,8 @@ def distill(
     token. Then the pieces of the network must be among those of the teacher,
     which is called in every step.
 
-    A good beginning is the teacher with some of its layers (`keep_layers`) and
-    a part of its vocabulary (`trim_vocab`).
+    A good starting point is the teacher with some of its layers (`keep_layers`)
+    and a part of its vocabulary (`trim_vocab`).
 
     Example:
         >>> keras_bert.checkpoints.keep_layers("pretrained", "student", [1])

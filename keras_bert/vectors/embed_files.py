@@ -51,10 +51,10 @@ def embed_files(
 ) -> int:
     """Writes the vector of the text on each line of files, in their order.
 
-    The output file appears when it is whole. After a kill, the same call
+    The output file appears when it is complete. After a kill, the same call
     continues after the last 4,096 lines that were done (64 with `layers`), and
-    the file gets the same bytes. The log says how many texts were too long
-    for the model and were cut.
+    the file gets the same bytes. The log says how many texts were too long for
+    the model and were cut.
 
     Example:
         >>> embedder = keras_bert.load_embedder("pretrained", max_seq_length=16)

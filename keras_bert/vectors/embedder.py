@@ -61,9 +61,8 @@ class Embedder:
     ):
         """Takes the parts of an embedder; `load_embedder` makes them.
 
-        `dimensions` is the number of numbers to which vectors are cut. Raises
-        InputError if the network has fewer, or Keras does not compute with
-        TensorFlow.
+        `dimensions` is the size to which vectors are cut. Raises InputError if
+        the network has fewer, or Keras does not compute with TensorFlow.
         """
         require_tensorflow()
         whole_size = model.output["embeddings"].shape[-1]
@@ -217,9 +216,10 @@ def load_embedder(
         checkpoint: A fine-tuned model of the kind `embedding`, a folder of
             sentence-transformers, or a pre-trained model in any format that
             `load_checkpoint` takes, with its config and vocabulary.
-        dimensions: The first numbers of each vector to keep, all by default; a
-            model can be trained for such short vectors (Kusupati et al. 2022).
-            With `normalize`, the shorter vectors have the length 1.
+        dimensions: How many numbers of each vector to keep, from the first on;
+            all by default. A model can be trained for such short vectors
+            (Kusupati et al. 2022). With `normalize`, the shorter vectors have
+            the length 1.
         bert_config: The network; by default the one beside the weights.
         vocab_file: The vocabulary; by default the one beside the weights.
         do_lower_case: Whether to lower-case the text; by default as the

@@ -161,7 +161,7 @@ def _as_numbers(vectors: Any, name: str) -> np.ndarray:
             raise ValueError
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"The {name} must be finite numbers [N, D], but is "
+            f"The {name} must be finite numbers [N, D], but got "
             f"{reprlib.repr(vectors)}."
         ) from error
     return array

@@ -43,7 +43,7 @@ def evaluate_retrieval(
     output_dir: str | Path | None = None,
     config: RetrievalConfig | None = None,
 ) -> dict[str, float]:
-    """Finds the documents nearest to each query, and scores what it found.
+    """Finds the documents nearest to each query, and scores the result.
 
     All documents are compared with all judged queries. Neither the documents
     nor their vectors need to fit into memory. If the model has a prompt named
@@ -153,8 +153,8 @@ def _prompt_names(settings: EmbeddingSettings) -> list[str | None]:
     if any(prompts.values()) and chosen == [None, None]:
         logging.warning(
             "The model has the prompts %s, but none is named query, document, "
-            "passage or corpus, so the default one is taken. Give prompts "
-            "with these names to take others.",
+            "passage or corpus, so the default one is used. Give prompts "
+            "with these names to use others.",
             ", ".join(prompts),
         )
     return chosen
@@ -235,7 +235,8 @@ def write_run(path: str | Path, run: Run, name: str) -> None:
 
     As trec_eval does it, scores are compared in float32. Of documents with the
     same score, the one whose id is the last in the alphabet comes first. The
-    file appears when it is whole. Raises InputError for an id with white space.
+    file appears when it is complete. Raises InputError for an id with white
+    space.
     """
     with (
         atomic_path(path) as partial,

@@ -59,15 +59,15 @@ def test_heads_with_random_weights_are_named(config, checkpoint, caplog):
     (record,) = caplog.records
     assert record.levelname == "WARNING"
     assert (
-        "model.safetensors has no classifier, so random weights are in their "
-        "place" in record.message
+        "model.safetensors has no classifier, so these keep random weights"
+        in record.message
     )
     save_file(
         {path: x for path, x in arrays.items() if "pooler" not in path},
         checkpoint / "model.safetensors",
     )
     load_checkpoint(model, checkpoint)
-    assert "has no classifier and no pooler, so random" in caplog.text
+    assert "has no classifier and no pooler, so these" in caplog.text
     caplog.clear()
     with caplog.at_level("INFO", "absl"):
         load_to_train(model, checkpoint)
@@ -167,5 +167,5 @@ def test_a_checkpoint_may_be_on_a_store(config, checkpoint, remote):
         load_checkpoint(model, path)
         arrays = load_file(checkpoint / "model.safetensors")
         assert _assert_equal_in_both(model, arrays) == arrays.keys()
-    with pytest.raises(FileNotFoundError, match="with _PARTIAL is not whole"):
+    with pytest.raises(FileNotFoundError, match="with _PARTIAL is incomplete"):
         find_weights(half)

@@ -78,10 +78,10 @@ def test_a_name_on_the_hub_is_recognized(tmp_path, monkeypatch):
         FileNotFoundError, match="write hf://google-bert/bert-base-uncased.$"
     ):
         load_pretrained("google-bert/bert-base-uncased")
-    with pytest.raises(FileNotFoundError, match="is not whole.$"):
+    with pytest.raises(FileNotFoundError, match="is incomplete.$"):
         load_pretrained("/runs/first")
     (tmp_path / "runs").mkdir()
-    with pytest.raises(FileNotFoundError, match="is not whole.$"):
+    with pytest.raises(FileNotFoundError, match="is incomplete.$"):
         load_pretrained("runs/first")
 
 

@@ -134,7 +134,7 @@ def test_a_network_answers_strings_as_the_model(
     if name.split()[0] in ANSWERS:
         _assert_same(_ask(version, texts), answers)
     else:
-        with pytest.raises(InputError, match="asked with TensorFlow only"):
+        with pytest.raises(InputError, match="needs TensorFlow"):
             _ask(version, texts)
 
 

@@ -208,7 +208,7 @@ def test_an_edited_kind_is_encoded_anew(own_kinds, vocab_file):
         (
             "    metrics =",
             '    label_dtype = "int32"\n    metrics =',
-            "has label_dtype, which is not read any more",
+            "has label_dtype, which is no longer read",
         ),
     ],
 )

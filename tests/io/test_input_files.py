@@ -39,7 +39,7 @@ def test_the_content_tells_whether_a_file_is_compressed(tmp_path):
 def test_text_in_another_encoding(tmp_path, encoding, errors):
     (tmp_path / "a.txt").write_bytes("여우 fox\n".encode(encoding))
     with (
-        pytest.raises(InputError, match="a.txt holds bytes of zero"),
+        pytest.raises(InputError, match="a.txt holds zero bytes"),
         open_text(tmp_path / "a.txt", errors=errors) as lines,
     ):
         list(lines)

@@ -187,7 +187,7 @@ def _of_other_case(x):
     ),
     ("moments of nothing",
      lambda x: x.pretrain(x.records, {"init_moments": True}),
-     Says("init_moments takes over the optimizer of a checkpoint")),
+     Says("init_moments loads the optimizer's moments of a checkpoint")),
 )  # fmt: skip
 def test_pretrain(given, call, expected):
     check(call, given, expected)

@@ -247,7 +247,7 @@ def test_another_encoding_is_refused(tmp_path, encoding):
         text += "\na film\n"
     file.write_bytes(text.encode(encoding))
     if encoding != "latin-1":
-        with pytest.raises(InputError, match="bytes of zero, so it is not t"):
+        with pytest.raises(InputError, match="zero bytes, so it is not UTF-8"):
             list(read_request_files([str(file)], ONE.inputs))
         return
     lines = list(read_request_files([str(file)], ONE.inputs))

@@ -92,7 +92,7 @@ def test_no_query_and_no_vector(integers):
         ({"top_k": "2"}, "top_k is '2', but must be a whole number"),
         ({"corpus": np.ones([4, 3])}, r"\[4, 3\], but the queries \[11, 5\]"),
         ({"corpus": np.full([4, 5], np.nan)}, "corpus must be finite numbers"),
-        ({"corpus": []}, r"The corpus must be finite numbers .* but is \[\]"),
+        ({"corpus": []}, r"The corpus must be finite numbers .* but got \[\]"),
         ({"corpus": [[1, 2], [3]]}, "The corpus must be finite numbers"),
         ({"corpus": None}, r"The corpus must be finite numbers"),
         ({"corpus": ["a film"]}, r"The corpus must be finite numbers \[N, D"),

@@ -1,4 +1,4 @@
-"""Names of BERT in transformers, which those of the families stand for."""
+"""Names of BERT in transformers, to which other families are mapped."""
 
 PREFIX = "bert."
 NAMES: dict[str, str] = {}

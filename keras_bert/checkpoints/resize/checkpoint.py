@@ -48,7 +48,7 @@ def extend_positions(
     Args:
         checkpoint: Anything that `load_checkpoint` takes, with its config and
             vocabulary in the same folder.
-        output_dir: A new folder; it appears when it is whole.
+        output_dir: A new folder; it appears when it is complete.
         max_position_embeddings: The new number of positions.
 
     Raises:
@@ -90,9 +90,9 @@ def keep_layers(
 ) -> None:
     """Keeps some encoder blocks of a checkpoint, and all other weights.
 
-    The result is where the training of a smaller network begins, as DistilBERT
-    does (Sanh et al. 2019, arXiv 1910.01108, section 3); see `distill`. The
-    state of the optimizer is not copied.
+    The training of a smaller network can start from the result, as that of
+    DistilBERT does (Sanh et al. 2019, arXiv 1910.01108, section 3); see
+    `distill`. The state of the optimizer is not copied.
 
     Example:
         >>> keras_bert.checkpoints.keep_layers("pretrained", "shallow", [1])
@@ -104,7 +104,7 @@ def keep_layers(
     Args:
         checkpoint: Anything that `load_checkpoint` takes, with its config and
             vocabulary in the same folder.
-        output_dir: A new folder; it appears when it is whole.
+        output_dir: A new folder; it appears when it is complete.
         layers: The numbers of the blocks from 0, the lowest one, in rising
             order.
 
@@ -120,7 +120,7 @@ def keep_layers(
     if not numbers or numbers != in_order or bool in map(type, numbers):
         raise InputError(
             f"layers is {layers!r}, but must be a list of different numbers in "
-            f"rising order, from 0 to {count - 1}: {checkpoint} has {count} "
+            f"ascending order, from 0 to {count - 1}: {checkpoint} has {count} "
             "layers."
         )
     if config.norm_placement == "before" or config.local_attention:

@@ -30,9 +30,9 @@ class TrimVocabConfig(CheckedSettings):
         keras_bert.errors.InputError: min_count is 0, but must be above 0.
 
     Attributes:
-        min_count: How often the text must have a piece that is kept.
+        min_count: How often a piece must occur in the text to be kept.
         vocab_size: The number of pieces to keep, the most frequent ones of the
-            text. By default, all that it has.
+            text. By default, all that occur in it.
         keep_characters: Whether to keep all pieces of one character, so that
             words of other texts can still be split.
         keep_unseen_characters: Whether these include characters that the text

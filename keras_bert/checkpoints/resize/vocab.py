@@ -51,8 +51,8 @@ def extend_vocab(
 ) -> dict[str, float]:
     """Adds the pieces that a text needs, or given words, to a checkpoint.
 
-    From the text, it adds the characters that make words readable, and then
-    the pieces that save the most tokens; see `choose_new_pieces`.
+    From the text, it adds the characters without which words are [UNK], and
+    then the pieces that save the most tokens; see `choose_new_pieces`.
 
     The new pieces come at the end, so all old ids stay, also the ids of
     [unused] pieces. The embedding of a new piece is the mean of the embeddings
@@ -79,11 +79,11 @@ def extend_vocab(
             vocabulary in the same folder.
         output_dir: A new folder, which gets `model.safetensors`,
             `bert_config.json`, `vocab.txt` and `tokenizer_config.json`. It
-            appears when it is whole.
+            appears when it is complete.
         lines: The text to learn from, in any order. Every 20th line is held
             out for the figures.
-        words: Words to add instead, without blanks or punctuation. A word
-            that begins with ## is a piece in the middle of words.
+        words: Words to add instead, without spaces or punctuation. A word that
+            begins with ## is a piece in the middle of words.
         config: The number of pieces.
 
     Returns:
@@ -223,7 +223,7 @@ def trim_vocab(
             vocabulary in the same folder.
         output_dir: A new folder, which gets `model.safetensors`,
             `bert_config.json`, `vocab.txt` and `tokenizer_config.json`. It
-            appears when it is whole.
+            appears when it is complete.
         lines: The text, in any order.
         config: Which pieces are kept.
 
@@ -328,7 +328,7 @@ def _pieces_of_list(
         if len(row) != 1:
             raise InputError(
                 f"{word!r} is not one word: the tokenizer splits it into "
-                f"{row}. Give one word per line, without blanks or punctuation."
+                f"{row}. Give one word per line, without spaces or punctuation."
             )
         new[(INSIDE if word.startswith(INSIDE) else "") + row[0]] = None
     known = set(tokenizer.vocab)

@@ -108,7 +108,7 @@ def cosent(
     *,
     scale: float,
 ) -> tf.Tensor:
-    """The cosines must have the order of the labels.
+    """The cosines must be in the order of the labels.
 
     log(1 + sum of exp(scale * (cosine_j - cosine_i))) over all pairs of rows
     with label_i > label_j (CoSENT, Su 2022, https://kexue.fm/archives/8847).
@@ -198,7 +198,7 @@ class RowRequirements(NamedTuple):
         return has_texts and row_format.has_label == self.has_label
 
     def check(self, row_format: RowFormat, name: str) -> None:
-        """Raises InputError, which names the loss or metric, if not."""
+        """Raises InputError, which names the loss or metric, for other rows."""
         if not self.fit(row_format):
             raise InputError(
                 f"The {name} needs rows with {self.words}, but the rows have "

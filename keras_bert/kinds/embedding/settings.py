@@ -41,8 +41,8 @@ class EmbeddingSettings(PromptSettings, WindowSettings):
         margin: With triplet, the cosine of the positive must exceed the cosine
             of each negative by this number.
         dimensions: Sizes such as 384,256,128 to which the vectors can be cut
-            (Matryoshka); the loss is the sum of the losses of all sizes.
-            Empty for whole vectors only, as with vector.
+            (Matryoshka); the loss is the sum of the losses of all sizes. Empty
+            for whole vectors only, as the loss vector needs.
 
     Example:
         >>> keras_bert.kinds.EmbeddingSettings(dimensions="6,12").sizes

@@ -47,7 +47,7 @@ def find_entities(
         label_ids: Numbers of labels, [B, (words)].
         scores: The probabilities of the labels, [B, (words)].
         labels: Names such as "O" and "B-PER".
-        mean_score: Whether the score is the mean, and not the least.
+        mean_score: Whether the score is the mean instead of the lowest.
     """
     tags = split_tags(labels)
     places, types = zip(*(tags[name] for name in labels), strict=True)

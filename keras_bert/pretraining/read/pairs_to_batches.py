@@ -19,7 +19,7 @@ def pretraining_batches(
 
     Args:
         features: Batches of `PretrainingRecords`.
-        vocab_size: Larger ids are an error; see `errors_named`.
+        vocab_size: An id that is not below it is an error; see `errors_named`.
         outputs: "masked_lm", and "next_sentence" or "replaced_tokens" if it
             is trained. The network of the latter also reads `masked_lm_ids`.
         packed: Whether several short sequences share a row.

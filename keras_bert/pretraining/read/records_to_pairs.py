@@ -21,10 +21,10 @@ class InstanceDrawer(tf.Module):
 
     The rules are those of `draw_rows`, but sentences that a pair does not use
     are not put back, and all epochs share the stretches with their target
-    lengths. So an epoch has fewer pairs than a pass of `draw_rows`: 0.74
-    times as many, of novels with 128 tokens. Those pairs have the same share
-    of random next sentences, the same masks and nearly the same lengths: of
-    eight equal ranges, each holds the same share of segments within 0.01.
+    lengths. So an epoch has fewer pairs than a pass of `draw_rows`: 0.74 times
+    as many, on novels with 128 tokens. Those pairs have the same share of
+    random next sentences, the same masks and nearly the same lengths: of eight
+    equal ranges, each holds the same share of segments within 0.01.
 
     Example:
         >>> tokenizer = keras_bert.BertTokenizer("vocab.txt")

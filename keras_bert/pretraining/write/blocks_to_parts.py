@@ -40,7 +40,7 @@ class RecordMaker:
     def make_part(self, block: Block, path: Path, num_files: int) -> int:
         """Makes the part of a block at `path`; returns the block's characters.
 
-        A part is a folder that appears when it is whole: the TFRecord files
+        A part is a folder that appears when it is complete: the TFRecord files
         "0" to `num_files` - 1, among which the records are divided evenly, and
         `counts.json`.
         """

@@ -36,7 +36,7 @@ class PretrainingDataConfig(MaskingConfig):
     Attributes:
         max_seq_length: Length of a sequence with its special tokens.
         random_seed: The same seed makes the same records.
-        dupe_factor: Number of passes over the text, each with other pairs and
+        dupe_factor: Number of passes over the text, each with new pairs and
             masks.
         short_seq_prob: Probability that a document gets a random shorter
             target length in a pass, so that the model also sees short

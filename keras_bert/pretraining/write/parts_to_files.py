@@ -41,7 +41,7 @@ class OutputFiles:
 
     Attributes:
         num_files: The number of files.
-        is_finished: Whether a run before has made all files.
+        is_finished: Whether an earlier run has made all files.
     """
 
     def __init__(self, files: list[str | Path], settings: dict[str, Any]):

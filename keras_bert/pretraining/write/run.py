@@ -54,7 +54,7 @@ def create_pretraining_data(
         text: A source of text, or lines that count as one file: one sentence a
             line, and a blank line between documents. With
             `config.split_sentences` a line may hold several sentences.
-        output_files: TFRecord files. They appear when all of them are whole,
+        output_files: TFRecord files. They appear when all of them are complete,
             and the records are divided evenly among them. A `.json` beside the
             first file holds the settings and the counts.
         tokenizer: The tokenizer of the model.
@@ -67,8 +67,8 @@ def create_pretraining_data(
         the length of a row. Without `dynamic_masking` also `random_next`, the
         pairs with a random next sentence; `input_tokens` and `masked_tokens` of
         all records; `unmasked_instances`; and `fill_rate`, the share of
-        positions that are not padding. Warnings say what much of the text is
-        lost by.
+        positions that are not padding. Warnings say why much of the text is
+        lost.
 
     Raises:
         InputError: The text holds no sentence, or the files exist and were

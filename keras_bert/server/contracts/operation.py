@@ -19,7 +19,7 @@ def _alive(request: Request, server: ServerState) -> str:
 def _ready(request: Request, server: ServerState) -> str:
     """Returns that all models are loaded, and of which the store fails."""
     if server.is_stopping:
-        raise Refusal("The server is about to end.", 503)
+        raise Refusal("The server is shutting down.", 503)
     failed = {
         name: f"{model.store_error}, {model.failed_polls} times"
         for name, model in server.models.items()

@@ -1,6 +1,6 @@
 """TensorFlow Serving's REST API; values become arrays and tf.Examples as there.
 
-Its errors name what it names, so bodies are not checked by their schemas.
+Errors have its wording, so bodies are not checked against their schemas.
 """
 
 import base64
