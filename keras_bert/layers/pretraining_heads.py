@@ -140,13 +140,13 @@ class ReplacedTokensHead(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class SampledTokens(keras.layers.Layer):
-    """Puts tokens that a generator draws into the masked places.
+    """Replaces masked tokens with tokens that a generator draws.
 
     Takes `input_ids` [B, S], the masked positions [B, P], the tokens that were
     there, int [B, P], and logits of a generator [B, P, V]. A token is drawn
-    with the probability that its logit tells. The position 0 is empty. Returns
-    the tokens, int32 [B, S], and where they are not the ones that were there,
-    float32 [B, S].
+    with the probability that follows from its logit. The position 0 is empty.
+    Returns the tokens, int32 [B, S], and where they are not the ones that were
+    there, float32 [B, S].
 
     It draws the same noise for all batches in evaluation, so that figures of
     one network are equal. No gradient passes.

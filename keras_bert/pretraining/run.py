@@ -322,9 +322,9 @@ def _load_tokenizer(
     checkpoint: str | Path | None,
     vocab_file: str | Path,
 ) -> BertTokenizer:
-    """Loads it as the config says, or else the files beside the records.
+    """Loads the tokenizer that the config or the files of the records describe.
 
-    Raises InputError if these do not say the same, or name another vocabulary.
+    Raises InputError if the files disagree, or name another vocabulary.
     """
     settings, first = None, None
     for file, values in files_to_records.settings_of_records(files):

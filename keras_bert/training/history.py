@@ -19,7 +19,7 @@ class History:
     """Rows of metrics by step.
 
     The files are `history.csv` and, for TensorBoard, `tensorboard/`. An empty
-    cell of the table is a metric that was not taken at that step.
+    cell of the table is a metric that was not measured at that step.
     """
 
     def __init__(self, output_dir: Path, last_step: int):

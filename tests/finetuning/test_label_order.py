@@ -207,4 +207,4 @@ def test_as_many_labels_of_other_names(saved, make, config, logged):
         model.predict(rows), expected.predict(rows), strict=True
     ):
         assert [*answer["scores"].values()] == [*wanted["scores"].values()]
-    assert "taken for one for the labels no, yes, in this order" in logged.text
+    assert "assumed to be for the labels no, yes, in this order" in logged.text

@@ -198,7 +198,7 @@ class RowRequirements(NamedTuple):
         return has_texts and row_format.has_label == self.has_label
 
     def check(self, row_format: RowFormat, name: str) -> None:
-        """Raises InputError, which names the loss or metric, for other rows."""
+        """Raises InputError, which names the loss or metric, if it differs."""
         if not self.fit(row_format):
             raise InputError(
                 f"The {name} needs rows with {self.words}, but the rows have "

@@ -192,7 +192,7 @@ def test_an_untied_decoder_grows_too(config, tmp_path, vocab_file):
             "'##a-b' is not one word: .* into .'a', '-', 'b'",
         ),
         ({"words": ["cats", "New York"]}, r"not one .*into \['new', 'york'\]"),
-        ({"words": ["[NEW]"]}, "'.NEW.' is not one word: .*, without blanks"),
+        ({"words": ["[NEW]"]}, "'.NEW.' is not one word: .*, without spaces"),
         ({"words": ["\u200b"]}, r"not one word: .* splits it into \[\]"),
         ({"words": ["caf\ufffd"]}, "has a character that is not UTF-8; conve"),
     ],
