@@ -24,7 +24,7 @@ Args:
     dense: Layers after the pooling of the small network, such as 384:linear,
         if its vectors have another size.
     cache_dir: A local folder for the teacher's vectors and the encoded texts;
-        by default, encoded in output_dir.
+        by default, the folder `encoded` in output_dir.
     overwrite_output_dir: Start over if output_dir has a run.
 """
 

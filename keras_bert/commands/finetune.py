@@ -18,7 +18,7 @@ Args:
     bert_config_file: By default, the file beside the checkpoint.
     vocab_file: By default, the vocab.txt beside the checkpoint.
     cache_dir: A local folder for the encoded training set, which runs can
-        share; by default, encoded in output_dir.
+        share; by default, the folder `encoded` in output_dir.
     teacher: A fine-tuned model of the same task, from which the network also
         learns.
     new_head: Train a new output layer on the encoder of a checkpoint that has

@@ -8,7 +8,7 @@ Reads standard input if neither texts nor files are given. A line is a JSON
 object with the fields of the task, or the fields separated by tabs, or simply
 the text if the model takes one text. A list, such as the endings of multiple
 choice, takes all fields after the first. A file may begin with a header: a line
-of columns with the names of all fields. Other columns are ignored.
+of column names that has all fields. Other columns are ignored.
 
 If a line cannot be read, its answer is an "error", and the command exits with
 status 1. The output file appears when it is complete. After a kill, the same

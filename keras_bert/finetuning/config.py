@@ -16,9 +16,9 @@ class AdaptationConfig(TrainConfig):
     pooler is part of it.
 
     Attributes:
-        lora_rank: Trains adapters of this rank (LoRA, arXiv 2106.09685) and
-            the head, and nothing else; 0 trains the weights themselves. Needs
-            about 10 times the usual learning rate.
+        lora_rank: Trains adapters of this rank (LoRA, arXiv 2106.09685) and the
+            head, and nothing else; 0 trains the weights themselves. Adapters
+            need about 10 times the usual learning rate.
         lora_alpha: The adapters are multiplied by this number divided by
             lora_rank; by default, it is lora_rank.
         lora_targets: The dense layers of each encoder block that get an
@@ -85,8 +85,8 @@ class DistillationConfig(TrainConfig):
             and values (MiniLMv2), such as 3:12. The widths may differ.
         score_layer_map: The same for the scores of their attention (TinyBERT);
             both networks must have the same number of heads.
-        num_relation_heads: The number of parts that are compared; it must
-            divide both widths.
+        num_relation_heads: The number of heads into which both networks'
+            relations are cut; it must divide both widths.
         output_weight: Factor of the losses that compare the outputs.
         hidden_weight: Factor of the losses that compare hidden states.
         relation_weight: Factor of the losses that compare relations.

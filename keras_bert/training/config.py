@@ -17,8 +17,8 @@ class DeviceConfig(CheckedSettings):
             machine), multi_worker_mirrored (TF_CONFIG names the workers) or
             tpu.
         tpu: Name or address of the TPU, or "local".
-        worker_timeout_seconds: How long a worker waits at the start for the
-            other workers, before it ends (SIGALRM).
+        worker_timeout_seconds: How long a worker waits for the other workers at
+            the start, before it ends (SIGALRM).
         precision: float32, or bfloat16 or float16 for the computation, with
             weights in float32.
         gradient_accumulation_steps: Number of pieces into which each device
@@ -52,13 +52,13 @@ class TrainConfig(DeviceConfig):
         learning_rate: The peak, reached at the end of the warm-up.
         decay_power: After the peak, the rate falls to 0 as (1 - share of the
             steps) to this power; 0.5 in NVIDIA's recipe for LAMB.
-        stable_proportion: Share of the steps before this decay begins; the
-            rate stays at its peak from the warm-up to then (warm-up-stable-
-            decay, arXiv 2404.06395).
-        max_train_time: Minutes after which no step begins; the rate has
-            fallen to 0 by then, and the last evaluation follows. Evaluations
-            before it and interrupted processes count. A slow machine takes
-            fewer steps, so two such runs differ.
+        stable_proportion: Share of the steps before this decay begins; the rate
+            stays at its peak from the warm-up until then (warm-up-stable-decay,
+            arXiv 2404.06395).
+        max_train_time: Minutes after which no step begins; the rate has fallen
+            to 0 by then, and the last evaluation follows. Earlier evaluations
+            and interrupted processes count. A slow machine takes fewer steps,
+            so two such runs differ.
         train_batch_size: Examples per step, over all devices and workers.
         eval_batch_size: Examples per batch of the evaluation.
         weight_decay_rate: Decay of all weights but biases and layer norms.
