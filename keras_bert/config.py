@@ -288,7 +288,7 @@ class BertConfig(CheckedSettings):
 
 
 def check_config(config: Any) -> None:
-    """Raises InputError if the config of a network is something else."""
+    """Raises InputError if the config of a network is not a `BertConfig`."""
     if not isinstance(config, BertConfig):
         raise InputError(
             f"The config is {str(config)!r:.80}, but must be a BertConfig; to "

@@ -150,7 +150,7 @@ def _from_examples(signature: Signature) -> Signature:
 
 
 def _without_keras(tracked: Any) -> Any:
-    """Replaces a model by its variables, which it wraps.
+    """Replaces a model with its variables, which it wraps.
 
     A session, as in TensorFlow Serving, would restore the wrapped variables
     into copies that no function reads.

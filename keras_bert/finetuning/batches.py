@@ -104,7 +104,7 @@ def evaluation_batches(
 
 
 def _filled(batch: Batch, num_rows: int) -> Batch:
-    """Replaces the last row by copies of weight 0, to `num_rows` rows."""
+    """Replaces the last row with copies of weight 0, up to `num_rows` rows."""
     features, labels, weights = batch
     weights = {
         name: tf.concat([x[:-1], tf.zeros_like(x[-1:])], axis=0)

@@ -74,7 +74,7 @@ def claim_folder(folder: Any) -> bool:
 
 
 def upload_folder(local: Path, folder: Any) -> None:
-    """Replaces a folder by the files of a local one."""
+    """Replaces a folder with the files of a local one."""
     files = [path for path in local.rglob("*") if path.is_file()]
     with marked_incomplete(folder):
         folder.fs.put(
@@ -84,7 +84,7 @@ def upload_folder(local: Path, folder: Any) -> None:
 
 
 def copy_folder(source: Any, folder: Any) -> None:
-    """Replaces a folder by another folder of the store."""
+    """Replaces a folder with another folder of the store."""
     paths = source.fs.find(source.path)
     start = len(source.path)
     with marked_incomplete(folder):

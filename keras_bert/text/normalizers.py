@@ -126,7 +126,7 @@ class _Expansions:
         expansions: Mapping[int, Sequence[int]],
         more: Sequence[Sequence[int]] = (),
     ):
-        """Takes those of code points, and others, with numbers after them."""
+        """Takes expansions of code points, and more, numbered after them."""
         numbers = np.zeros(sys.maxunicode + 1, np.int32)
         numbers[[*expansions]] = np.arange(len(expansions)) + 1
         self.number = CodePointTable(numbers)

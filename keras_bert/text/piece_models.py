@@ -117,7 +117,7 @@ class BytePairs:
         merges: The ids of what pairs of ids become, in the order of ranks.
 
     Raises:
-        InputError: If a pair is joined before what it consists of is made.
+        InputError: If a merge comes before the merges that make its parts.
     """
 
     def __init__(

@@ -71,7 +71,7 @@ def check_sizes(sizes: Sequence[int]) -> None:
     if sizes[0] != sizes[-1]:
         raise InputError(
             f"{sizes[0]} first texts and {sizes[1]} second texts were given, "
-            "but a pair has one of each; give equally many."
+            "but a pair has one of each; give as many of both."
         )
 
 

@@ -70,7 +70,7 @@ def split_words(
 def blank_long_words(
     texts: tf.Tensor, settings: TokenizerSettings
 ) -> tf.Tensor:
-    """Replaces the bytes of overlong words in clean text by \\x01.
+    """Replaces the bytes of overlong words in clean text with \\x01.
 
     No word piece matches such a word, and no offset changes.
     """

@@ -21,7 +21,7 @@ from keras_bert.server.state import ServerState
 
 
 def _path_of(values: Values) -> str:
-    """Returns the path whose form a body has: some clients know no path."""
+    """Returns the route for the form of a body: some clients send none."""
     if "query" in values:
         return "/rerank"
     return "/similarity" if isinstance(values.get("inputs"), dict) else "/embed"
