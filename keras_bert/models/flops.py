@@ -76,7 +76,7 @@ def _count_encoder(
     if config.embedding_size:
         products += num_tokens * config.embedding_size * h
     if config.local_attention:
-        places = ops.arange(mask.shape[-1])
+        places = ops.arange(ops.shape(mask)[-1])
         distances = ops.abs(places[:, None] - places[None, :])
         is_near = is_pair & (distances <= config.local_attention // 2)
         num_near = ops.sum(_sum(is_near, axis=-1) * is_token)

@@ -55,6 +55,16 @@ def test_packed_sequences_count_as_if_unpacked(config):
         )
 
 
+def test_near_tokens_in_rows_of_any_length(config):
+    config = dataclasses.replace(config, vocab_size=32, local_attention=4)
+    spec = {"input_mask": tf.TensorSpec([None, None], tf.int32)}
+    count = tf.function(lambda x: count_work(x, config, num_labels=0))
+    counted = count.get_concrete_function(spec)(UNPACKED)
+    # In the second layer, a token attends to two tokens on each side.
+    pairs = (49 + 36 + 1) + (29 + 24 + 1)
+    assert float(counted["flops"]) == 6 * (DENSE + pairs * (12 + 12))
+
+
 def test_a_batch_of_bert_base():
     """Kernels of the encoder: 84,934,656 numbers, each a multiply-add."""
     config = BertConfig.from_name("bert_base_uncased")
