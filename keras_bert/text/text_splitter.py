@@ -55,7 +55,7 @@ class TextSplitter(tf.Module):
             self._split = _pre_tokenizer(json)
         self._pieces = _model(json, tokenizer)
         # A tuple: a list would be tracked, and stored in every SavedModel.
-        self._bytes = tuple(_bytes_of(json, tokenizer))
+        self._bytes = tuple(bytes_of(json, tokenizer))
         self._num_pieces = len(tokenizer.pieces)
         self._trims = json.trims_offsets
         self._keeps_first_space = json.keeps_first_space
@@ -185,7 +185,7 @@ def byte_of_chars() -> dict[str, int]:
     return named | {chr(256 + i): x for i, x in enumerate(others)}
 
 
-def _bytes_of(json: TokenizerJson, tokenizer: TokenizerBase) -> list[bytes]:
+def bytes_of(json: TokenizerJson, tokenizer: TokenizerBase) -> list[bytes]:
     """Returns what each id stands for in a text."""
     if json.model["type"] != "BPE":
         return [x.replace(META, " ").encode() for x in tokenizer.vocab]

@@ -135,7 +135,7 @@ class TokenClassification(Kind):
             label: f"{place}-{type_}" if type_ else label
             for label, (place, type_) in split_tags(spec.labels).items()
         }
-        self._cuts_words = spec.settings.entity_grouping == "simple"
+        self._grouping = spec.settings.entity_grouping
         # Of the rest of a word; after E- and S-, no tag goes on.
         tags = [self._plain_tags[label] for label in spec.labels]
         ids = {tag: i for i, tag in enumerate(tags) if tag[:2] not in _ENDS}
@@ -345,7 +345,7 @@ class TokenClassification(Kind):
         """Returns tags and their scores, [B, (words)], and the entities."""
         label_ids, scores = map(tokens.words.with_values, (label_ids, scores))
         labels = self.spec.labels
-        mean_score = self.spec.settings.entity_grouping != "words"
+        mean_score = self._grouping != "words"
         entities = find_entities(label_ids, scores, labels, mean_score)
         return tf.gather(tf.constant(labels), label_ids), scores, entities
 
@@ -353,7 +353,7 @@ class TokenClassification(Kind):
         return Tokens.of_texts(
             texts,
             self.tokenizer,
-            cut_words=self._cuts_words,
+            grouping=self._grouping,
             inner_punctuation=self.spec.settings.inner_punctuation or "",
         )
 
@@ -367,7 +367,7 @@ class TokenClassification(Kind):
         If a text would have several words in the place of one, the others are
         learned too, as the inside of the first.
         """
-        in_text = tokens.of_text(self.tokenizer, cut_words=self._cuts_words)
+        in_text = tokens.of_text(self.tokenizer, grouping=self._grouping)
         is_first, is_learned = (
             x.begins_word.values.numpy() for x in (tokens, in_text)
         )

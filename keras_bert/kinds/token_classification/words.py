@@ -1,11 +1,13 @@
 """Words -> tokens -> windows, in one of which each word is read."""
 
 import dataclasses
+import unicodedata
 from typing import NamedTuple, Self
 
 import tensorflow as tf
 
 from keras_bert.kinds.token_classification.entities import Entities
+from keras_bert.text.text_splitter import bytes_of
 from keras_bert.text.tokenizer import BertTokenizer, TokensWithOffsets
 from keras_bert.text.windows import lay_out_windows
 
@@ -30,10 +32,12 @@ class Tokens:
     def of_words(cls, words: tf.RaggedTensor, tokenizer: BertTokenizer) -> Self:
         """Returns the tokens of words [B, (words)].
 
-        A word for which the tokenizer has no token, such as a control
-        character, becomes [UNK].
+        They are those of a text with a space between words. A word for which
+        the tokenizer has no token, such as a control character, becomes [UNK].
         """
-        pieces = tokenizer(words.values)
+        numbers = tf.ragged.range(words.row_lengths()).values
+        spaces = tf.where(numbers > 0, " ", "")
+        pieces = tokenizer(tf.strings.join([spaces, words.values]))
         is_empty = tf.cast(pieces.row_lengths() == 0, tf.int64)
         unknown = tf.RaggedTensor.from_row_lengths(
             tf.fill([tf.reduce_sum(is_empty)], tokenizer.unk_id), is_empty
@@ -51,29 +55,29 @@ class Tokens:
         texts: tf.Tensor,
         tokenizer: BertTokenizer,
         *,
-        cut_words: bool,
+        grouping: str,
         inner_punctuation: str = "",
     ) -> Self:
-        """Returns the tokens of strings [B]; a word is a piece without ##.
+        """Returns the tokens of strings [B], and the words of `_begin_word`.
 
-        With `cut_words`, each token is a word. Two words with one of the
-        `inner_punctuation` between them, and no space, are one.
+        Two words with one of the `inner_punctuation` between them, and no
+        space, are one.
         """
         tokens = tokenizer.tokenize_with_offsets(texts)
-        begins_word = _begin_word(tokens.ids, tokenizer, cut_words)
-        if inner_punctuation and not cut_words:
+        begins_word = _begin_word(tokens.ids, tokenizer, grouping)
+        if inner_punctuation and grouping != "simple":
             joined = _joined(tokens, tokenizer, inner_punctuation)
             begins_word = begins_word.with_values(begins_word.values & ~joined)
         numbers = tokens.ids.with_values(tf.range(tf.size(begins_word.values)))
         first_tokens = tf.ragged.boolean_mask(numbers, begins_word)
         return cls(tokens.ids, begins_word, first_tokens, tokens)
 
-    def of_text(self, tokenizer: BertTokenizer, *, cut_words: bool) -> Self:
+    def of_text(self, tokenizer: BertTokenizer, *, grouping: str) -> Self:
         """Returns the tokens of words with all words that a text would have.
 
         A word that was given, such as "U.S.", may be several words there.
         """
-        others = _begin_word(self.ids, tokenizer, cut_words)
+        others = _begin_word(self.ids, tokenizer, grouping)
         begins_word = self.begins_word | others
         return dataclasses.replace(self, begins_word=begins_word)
 
@@ -100,10 +104,32 @@ class Tokens:
 
 
 def _begin_word(
-    ids: tf.RaggedTensor, tokenizer: BertTokenizer, cut_words: bool
+    ids: tf.RaggedTensor, tokenizer: BertTokenizer, grouping: str
 ) -> tf.RaggedTensor:
-    begins = [cut_words or piece[:2] != "##" for piece in tokenizer.vocab]
-    return tf.gather(tf.constant(begins), ids)
+    """Returns whether each token of texts begins a word, as they are grouped.
+
+    "simple": each does. "first": a piece of BERT without ##, or a piece of
+    another tokenizer with the mark for a space. "words": there, also a
+    punctuation mark, and what follows one; for BERT, both always do.
+    """
+    inside = tokenizer.continues_word
+    begins = tf.gather([grouping == "simple" or not x for x in inside], ids)
+    begins = begins.values | (tf.ragged.range(ids.row_lengths()).values == 0)
+    if grouping == "words" and tokenizer.json:
+        pieces = bytes_of(tokenizer.json, tokenizer)
+        texts = [piece.decode("utf-8", "ignore") for piece in pieces]
+        opens, closes = (
+            tf.gather([*map(_is_mark, ends)], ids.values)
+            for ends in ([x[:1] for x in texts], [x[-1:] for x in texts])
+        )
+        begins |= opens | tf.concat([[False], closes], axis=0)[:-1]
+    return ids.with_values(begins)
+
+
+def _is_mark(text: str) -> bool:
+    """Returns whether a character is punctuation or ends a line."""
+    is_ascii = text.isascii() and not text.isalnum() and text not in ("", " ")
+    return is_ascii or unicodedata.category(text or " ")[0] == "P"
 
 
 def _joined(

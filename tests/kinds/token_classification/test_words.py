@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_bert.checkpoints.load_tokenizer import load_tokenizer
 from keras_bert.kinds.token_classification.words import Tokens, window_words
 from keras_bert.text.tokenizer import BertTokenizer
 
@@ -19,6 +20,31 @@ def test_a_word_begins_with_its_first_piece(tokenizer):
     # [UNK] for a word of control characters, or a word that is too long.
     assert tokens.ids.to_list() == [[5, 20, 21, 22, 9, 16], [], [1, 1, 1]]
     assert tokens.begins_word.to_list() == [[1, 1, 0, 0, 1, 0], [], [1, 1, 1]]
+
+
+@pytest.mark.parametrize("name", ["roberta", "xlm_roberta"])
+def test_words_of_tokenizers_that_mark_spaces(shared, name):
+    tokenizer = load_tokenizer(shared / "golden/other_tokenizers" / name)
+    text = "Unbelievable (Wojciechowski)! He's here"
+    words = ["Unbelievable", "(Wojciechowski)!", "He's", "here"]
+    of_words = Tokens.of_words(tf.ragged.constant([words]), tokenizer)
+    assert of_words.ids.to_list() == tokenizer([text]).to_list()
+
+    def begins(grouping):
+        tokens = Tokens.of_texts([text], tokenizer, grouping=grouping)
+        starts = tokens.offsets.start_chars.values[tokens.begins_word.values]
+        return starts.numpy().tolist()
+
+    starts = np.cumsum([0, *(len(x) + 1 for x in words[:-1])]).tolist()
+    # Where a word begins, a space may count to it.
+    assert [x + (text[x] == " ") for x in begins("first")] == starts
+    in_words = [x + (text[x] == " ") for x in begins("words")]
+    assert {*starts, text.index("W"), text.index("'")} <= {*in_words}
+    assert text.index(")") in in_words
+    assert len(in_words) < len(begins("simple"))
+    assert of_words.begins_word.values.numpy().sum() == len(words)
+    in_text = of_words.of_text(tokenizer, grouping="words")
+    assert in_text.begins_word.values.numpy().sum() == len(in_words)
 
 
 @pytest.mark.parametrize("max_seq_length", [4, 5, 6, 9, 14])
