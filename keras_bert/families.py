@@ -58,8 +58,9 @@ class Family:
 
 def _shifted(values: Values) -> Values:
     """RoBERTa counts positions from the one after its padding token."""
-    first = (values.get("pad_token_id") or 0) + 1
-    positions = values.get("max_position_embeddings", 512 + first) - first
+    padding = values.get("pad_token_id")
+    first = (1 if padding is None else padding) + 1
+    positions = values.get("max_position_embeddings", 512) - first
     return {"first_position": first, "max_position_embeddings": positions}
 
 

@@ -328,6 +328,14 @@ def test_what_a_family_does_not_have_is_refused(values, message):
         BertConfig.from_dict({"vocab_size": 31, **values})
 
 
+@pytest.mark.parametrize("family", ["mpnet", "roberta", "xlm-roberta"])
+def test_what_a_config_does_not_say_of_positions(family):
+    """The values are those of transformers."""
+    config = BertConfig.from_dict({"model_type": family, "vocab_size": 31})
+    assert config.first_position == 2  # after the padding id 1
+    assert config.max_position_embeddings == 510
+
+
 def test_a_prefix_of_another_family_is_refused(tmp_path):
     """RoBERTa's weights have BERT's names, but for the prefix."""
     values = {"vocab_size": 31, "model_type": "bert"}
