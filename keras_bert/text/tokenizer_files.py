@@ -25,20 +25,22 @@ from keras_bert.text.tokenizer_settings import (
     AddedToken,
     SpecialTokens,
 )
+from keras_bert.text.tokenizer_sources import CONFIG as _CONFIG
 from keras_bert.text.tokenizer_sources import (
     SENTENCEPIECE,
     VOCAB_JSON,
     read_tokenizer,
 )
 
-_CONFIG, _JSON, _VOCAB = "tokenizer_config.json", "tokenizer.json", "vocab.txt"
+_JSON, _VOCAB = "tokenizer.json", "vocab.txt"
 _MODEL, _ADDED = "config.json", "added_tokens.json"
 _MAP = "special_tokens_map.json"
 # These do what tokenizer.json says. The classes of BERT take no more from it
 # than the pieces and the added tokens, and the rest from tokenizer_config.json.
 _GENERIC = ("PreTrainedTokenizerFast", "TokenizersBackend")
+_OF_BYTES = ("RobertaTokenizer", "RobertaTokenizerFast")
 _WITHOUT_WORD_PIECES = (
-    *("RobertaTokenizer", "RobertaTokenizerFast"),
+    *_OF_BYTES,
     *("XLMRobertaTokenizer", "XLMRobertaTokenizerFast"),
 )
 _WITH_TWO_SEPARATORS = (
@@ -186,6 +188,13 @@ def _values_of_hub(
     file: Path, class_name: str | None, config: dict, special: dict, added: dict
 ) -> dict[str, Any]:
     json = None if file.name == _VOCAB else read_tokenizer(file)
+    adds_space = bool(config.get("add_prefix_space"))
+    if json and class_name in _OF_BYTES and json.adds_space != adds_space:
+        raise InputError(
+            f"{file} has add_prefix_space: {json.adds_space}, but {_CONFIG} "
+            f"says {adds_space}, so libraries read the first word of a text in "
+            "different ways; write the value of the training into both files."
+        )
     # Without tokenizer_config.json, nothing else tells.
     is_of_bert = not json or json.is_of_bert
     is_generic = json and (

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert.errors import InputError
+from keras_bert.io.whole_files import read_json
 from keras_bert.text.tokenizer_json import TokenizerJson, damage_named
 
 SENTENCEPIECE, VOCAB_JSON = "sentencepiece.bpe.model", "vocab.json"
-_MERGES = "merges.txt"
+CONFIG, _MERGES = "tokenizer_config.json", "merges.txt"
 _META = {"type": "Metaspace", "replacement": "\u2581"}
 _UNIGRAM = 1  # of a TrainerSpec
 
@@ -78,7 +79,9 @@ def _of_merges(file: Path) -> dict[str, Any]:
     lines = file.with_name(_MERGES).read_text(encoding="utf-8").split("\n")
     merges = [x for x in lines if x and not x.startswith("#version")]
     names = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
-    byte_level = {"type": "ByteLevel", "add_prefix_space": False}
+    config = read_json(file.with_name(CONFIG), is_needed=False)
+    adds_space = bool(config.get("add_prefix_space"))
+    byte_level = {"type": "ByteLevel", "add_prefix_space": adds_space}
     cls, sep = (vocab[x] for x in ("<s>", "</s>"))
     return {
         "added_tokens": [_added(x, vocab[x]) for x in names],

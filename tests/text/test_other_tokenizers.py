@@ -272,7 +272,9 @@ def test_a_space_before_a_text(golden, tmp_path, of_words, of_offsets):
     values = json.loads((folder / "tokenizer.json").read_text())
     values["pre_tokenizer"]["add_prefix_space"] = of_words
     values["post_processor"]["add_prefix_space"] = of_offsets
-    shutil.copy(folder / "tokenizer_config.json", tmp_path)
+    config = json.loads((folder / "tokenizer_config.json").read_text())
+    config["add_prefix_space"] = of_words
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
     (tmp_path / "tokenizer.json").write_text(json.dumps(values))
     tokenizer = load_tokenizer(tmp_path, special_tokens_in_text=True)
     library = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
@@ -285,6 +287,21 @@ def test_a_space_before_a_text(golden, tmp_path, of_words, of_offsets):
         expected = library.encode(text)
         assert ids == expected.ids[1:-1]
         assert [*zip(*ends, strict=True)] == expected.offsets[1:-1]
+
+
+def test_files_that_differ_in_the_space_before_a_text(golden, tmp_path):
+    """For RoBERTa, transformers obeys tokenizer_config.json."""
+    folder = golden[0] / "roberta"
+    config = json.loads((folder / "tokenizer_config.json").read_text())
+    config["add_prefix_space"] = True
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
+    shutil.copy(folder / "tokenizer.json", tmp_path)
+    with pytest.raises(InputError, match="space: False, but .* says True"):
+        load_tokenizer(tmp_path)
+    (tmp_path / "tokenizer.json").unlink()
+    for name in ("vocab.json", "merges.txt"):
+        shutil.copy(folder / name, tmp_path)
+    assert load_tokenizer(tmp_path).json.adds_space
 
 
 def test_word_pieces():
