@@ -139,6 +139,20 @@ def _check_layers(
             f"but the network has {heads} and the teacher {its_heads}; use "
             "relation_layer_map."
         )
+    for layer, its_layer in config.layer_map("score").items():
+        if _reach(bert_config, layer) != _reach(teacher_config, its_layer):
+            raise InputError(
+                f"score_layer_map is {config.score_layer_map!r}, but a token "
+                f"of layer {layer} of the network and one of layer {its_layer} "
+                "of the teacher do not attend to the same tokens; choose "
+                "layers that do, or take relation_layer_map."
+            )
+
+
+def _reach(config: BertConfig, layer: int) -> tuple[str, int | None]:
+    """Returns in which direction and how far a token of a layer attends."""
+    is_local = (layer - 1) % config.global_attn_every_n_layers > 0
+    return config.directionality, config.local_attention if is_local else None
 
 
 def distill(

@@ -464,6 +464,21 @@ def test_a_teacher_with_the_same_weights_pulls_nowhere(tmp_path):
     assert max(np.abs(tf.convert_to_tensor(x)).max() for x in gradients) < 1e-5
 
 
+def test_scores_of_layers_that_attend_to_other_tokens(tmp_path):
+    """Of the blocks of ModernBERT, the second attends to near tokens only."""
+    near = dataclasses.replace(LARGE, local_attention=4)
+    kind = kind_of("classification", tmp_path, near)
+    model = kind.build_model(near)
+    FinetunedModel(model, kind, near).save(tmp_path / "teacher")
+    for config, maps in ((near, ("1:1,2:1", "1:3")), (LARGE, ("1:3",))):
+        for text in maps:
+            run = FinetuningConfig(score_layer_map=text)
+            with pytest.raises(InputError, match="do not attend to the same"):
+                check_distillation(tmp_path / "teacher", kind, config, run)
+    run = FinetuningConfig(score_layer_map="1:1,2:3,3:2")
+    check_distillation(tmp_path / "teacher", kind, near, run)
+
+
 def task_of(num_rows):
     random = np.random.default_rng(3)
     rows = [
