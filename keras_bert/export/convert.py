@@ -109,6 +109,7 @@ def convert_checkpoint(
     # Also asked for Google's format: the kind refuses what neither can hold.
     is_ours = to in ("keras", *_BITS)
     labels, more = ((), {}) if is_ours else _task_beside(source, config)
+    tokenizer = _tokenizer(source)
     if is_embedder or to == "huggingface":
         arrays, architecture = to_huggingface(arrays, config.family)
         # transformers derives the number of outputs from the names.
@@ -117,6 +118,9 @@ def convert_checkpoint(
                 (num_labels,) = arrays[name].shape
                 labels = [f"LABEL_{i}" for i in range(num_labels)]
         values = to_huggingface_config(config, architecture, labels) | more
+        # Of RoBERTa, it tells where positions begin.
+        if tokenizer and not config.first_position:
+            values["pad_token_id"] = tokenizer.pad_id
         texts["config.json"] = whole_files.to_json(values)
     else:
         texts["bert_config.json"] = config.to_json()
@@ -124,12 +128,13 @@ def convert_checkpoint(
         arrays = quantize(arrays, bits=_BITS[to])
     if is_ours:
         texts |= source.task or _task_of_other_library(source, config)
-    if source.vocab_file is None:
+    if tokenizer is None or source.vocab_file is None:
         logging.warning(
-            "%s has no vocab.txt, so %s has none.", source.folder, output_dir
+            "%s has no vocabulary, so %s has none.", source.folder, output_dir
         )
     else:
-        texts |= _tokenizer_files(source, source.vocab_file, to)
+        length = config.max_position_embeddings
+        texts |= _tokenizer_files(tokenizer, source.vocab_file, length, to)
     if (card := source.folder / CARD).is_file():
         texts[CARD] = card.read_text(encoding="utf-8")
     with whole_files.atomic_path(output_dir) as folder:
@@ -157,12 +162,19 @@ def _without_modules(
     return without_heads(arrays, left_out | heads_of(dense)), dense
 
 
+def _tokenizer(checkpoint: Checkpoint) -> TokenizerBase | None:
+    """Returns the tokenizer of a checkpoint, if it has one."""
+    file = checkpoint.vocab_file
+    if file is None:
+        return None
+    settings = resolve_tokenizer_settings(checkpoint, file)
+    return TokenizerBase.from_settings(file, settings)
+
+
 def _tokenizer_files(
-    checkpoint: Checkpoint, vocab_file: Path, to: str
+    tokenizer: TokenizerBase, vocab_file: Path, length: int, to: str
 ) -> dict[str, str]:
-    settings = resolve_tokenizer_settings(checkpoint, vocab_file)
-    tokenizer = TokenizerBase.from_settings(vocab_file, settings)
-    length = checkpoint.config.max_position_embeddings
+    settings = tokenizer.settings
     if to == "google_tf1":
         if tokenizer.json:
             raise InputError(

@@ -12,6 +12,7 @@ import tensorflow as tf
 from conftest import randomize
 from full_disk import full_disk
 from safetensors.numpy import load_file, save_file
+from small_family import write_family
 
 from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.load import load_checkpoint
@@ -156,6 +157,14 @@ def test_a_file_of_transformers_comes_back_unchanged(shared, tmp_path):
     common = first.keys() & again.keys() - {"_name_or_path"}
     assert {"hidden_act", "layer_norm_eps", "vocab_size"} <= common
     assert {k: again[k] for k in common} == {k: first[k] for k in common}
+
+
+def test_the_padding_id_is_that_of_the_tokenizer(tmp_path):
+    """Transformers does not train the embedding of this id."""
+    folder = write_family(tmp_path / "ours", "modernbert")
+    convert_checkpoint(folder, tmp_path / "hf", to="huggingface")
+    values = json.loads((tmp_path / "hf" / "config.json").read_text())
+    assert values["pad_token_id"] == load_tokenizer(folder).pad_id == 1
 
 
 def test_labels_and_tokenizer_settings_are_kept(config, tmp_path, vocab_file):
