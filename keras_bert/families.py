@@ -356,3 +356,8 @@ FAMILIES = {
         write=_write_modern,
     ),
 }
+
+
+def name_of(family: str) -> str:
+    """Returns what messages call a row of `FAMILIES`."""
+    return "BERT" if family == "bert" else family

@@ -9,6 +9,7 @@ from keras_bert.families import (
     FAMILIES,
     HUGGINGFACE_NAMES,
     Values,
+    name_of,
 )
 
 # The keys that the config.json of every family can have.
@@ -132,19 +133,19 @@ def _check_values(values: Values, name: str) -> None:
     for key in ("is_decoder", "add_cross_attention", "pruned_heads"):
         if values.get(key):
             raise InputError(
-                f"{key} is {values[key]}, but BERT is an encoder with the "
-                "same number of heads in every layer."
+                f"{key} is {values[key]}, but {name_of(name)} is an encoder "
+                "with the same number of heads in every layer."
             )
     keys = {*_KEYS, *family.switches, *family.keys.values(), *family.required}
     keys |= {*family.former_keys.values()}
     harmless = re.compile(f"{_HARMLESS_KEYS.pattern}|{family.harmless or '_'}")
     for key in sorted(values.keys() - keys):
         if values[key] and not harmless.fullmatch(key):
-            name = "BERT" if name == "bert" else name
+            known_as = name_of(name)
             raise InputError(
-                f"The model config has {key} {values[key]!r:.80}, which {name} "
-                f"does not have; give a checkpoint of {name}, or remove it if "
-                "the outputs do not depend on it."
+                f"The model config has {key} {values[key]!r:.80}, which "
+                f"{known_as} does not have; give a checkpoint of {known_as}, "
+                "or remove it if the outputs do not depend on it."
             )
 
 

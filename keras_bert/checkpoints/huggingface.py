@@ -28,6 +28,7 @@ from keras_bert.checkpoints.names import (
 )
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
+from keras_bert.families import name_of
 from keras_bert.family_configs import huggingface_values
 
 # The names of google-research/bert with dots, without the prefix "bert.", and
@@ -114,7 +115,7 @@ def from_huggingface(
         ".weight",
         architectures or (_DEFAULT_ARCHITECTURE,),
     )
-    return to_paths(plain, _table(heads | _DECODER), source)
+    return to_paths(plain, _table(heads | _DECODER), source, family)
 
 
 def _without_prefixes(
@@ -179,7 +180,8 @@ def to_huggingface(
         )
     else:
         raise InputError(
-            f"transformers has no BERT with the heads {', '.join(heads)}."
+            f"transformers has no {name_of(family)} with the heads "
+            f"{', '.join(heads)}; choose another format."
         )
     stored = to_names(arrays, _table(outputs))
     return from_bert_names(stored, family, architecture)

@@ -9,6 +9,7 @@ from typing import Self
 import numpy as np
 
 from keras_bert.errors import InputError
+from keras_bert.families import name_of
 
 # "layer_3/" in TensorFlow's names, "layer.3." in PyTorch's.
 _LAYER = re.compile(r"(?<![a-z])layer([_.])(\d+)(?=[/.])")
@@ -96,7 +97,10 @@ def weight_names(
 
 
 def to_paths(
-    stored: Mapping[str, StoredArray], names: Mapping[str, Name], source: str
+    stored: Mapping[str, StoredArray],
+    names: Mapping[str, Name],
+    source: str,
+    family: str = "bert",
 ) -> Arrays:
     """Renames arrays of a file; raises InputError for an unknown name."""
     return _renamed(
@@ -104,7 +108,7 @@ def to_paths(
         {name: (path, flag) for path, (name, flag) in names.items()},
         lambda name: (
             f"{source} has a weight {name}, which does not belong to "
-            "BERT; is it a checkpoint of another model?"
+            f"{name_of(family)}; is it a checkpoint of another model?"
         ),
     )
 

@@ -91,7 +91,7 @@ def model_card(
         result["metrics"] = [dict(type=x, value=metrics[x]) for x in metrics]
         head["model-index"] = [{"name": title, "results": [result]}]
     text = "\n".join(f"{name}: {json.dumps(x)}" for name, x in head.items())
-    text = f"---\n{text}\n---\n\n# {title}\n\nA BERT model of keras_bert.\n"
+    text = f"---\n{text}\n---\n\n# {title}\n\nA model of keras_bert.\n"
     for name, content in sections.items():
         content = content if isinstance(content, str) else _list(content)
         text += f"\n## {name}\n\n{content}\n" if content else ""

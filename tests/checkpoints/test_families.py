@@ -342,7 +342,11 @@ def test_a_prefix_of_another_family_is_refused(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(values))
     name = "roberta.embeddings.word_embeddings.weight"
     save_file({name: np.zeros([31, 2])}, tmp_path / "model.safetensors")
-    with pytest.raises(InputError, match=f"{name}, which does not belong to"):
+    with pytest.raises(InputError, match=f"{name}, .* not belong to BERT;"):
+        _ = Checkpoint.of(tmp_path).arrays
+    values["model_type"] = "electra"
+    (tmp_path / "config.json").write_text(json.dumps(values))
+    with pytest.raises(InputError, match=f"{name}, .* belong to electra;"):
         _ = Checkpoint.of(tmp_path).arrays
 
 
