@@ -62,12 +62,12 @@ class AddedTokens:
         self,
         texts: tf.Tensor,
         tokenize: Callable[[tf.Tensor], Sequence[tf.RaggedTensor]],
-        units: Sequence[str] = (),
+        unit: str = "",
     ) -> Sequence[tf.RaggedTensor]:
         """Texts [B] -> ids, and places, of their tokens, [B, (tokens)].
 
         `tokenize` does it for texts without added tokens. The places are
-        starts and ends in each of the units, such as BYTE.
+        starts and ends in a unit, such as BYTE, if one is given.
         """
         if not self._pattern:
             return tokenize(texts)
@@ -77,8 +77,8 @@ class AddedTokens:
         between = tokenize(tf.where(is_token, "", parts.values))
         ids = [token.id for token in self._tokens]
         placed, shifts = [tf.gather(ids, numbers[is_token])], [None]
-        for unit in units:
-            starts, ends, shift = self._places(parts, numbers, unit)
+        if unit:
+            starts, ends, shift = self._places(parts, unit)
             placed += [starts[is_token], ends[is_token]]
             shifts += [shift, shift]
         columns = []
@@ -187,7 +187,7 @@ class AddedTokens:
         return tf.gather([*flags, False], numbers % (len(flags) + 1))
 
     def _places(
-        self, parts: tf.RaggedTensor, numbers: tf.Tensor, unit: str
+        self, parts: tf.RaggedTensor, unit: str
     ) -> tuple[tf.Tensor, ...]:
         """Returns where tokens start and end in their parts, and the parts."""
         texts = parts.values

@@ -55,10 +55,6 @@ class Characters(NamedTuple):
         )
         return tf.strings.unicode_encode(chars, "UTF-8")
 
-    def num_bytes(self) -> tf.Tensor:
-        """Returns the bytes of each character in UTF-8, int32 [C]."""
-        return num_bytes(self.codes)
-
     def shifted(
         self, values: tf.Tensor, places: int, missing: bool | int
     ) -> tf.Tensor:
@@ -362,7 +358,7 @@ class Charsmap(Normalizer):
         begins = ~(joins & (rows[1:] == rows[:-1]))
         begins = tf.concat([tf.ones_like(codes[:1], tf.bool), begins], axis=0)
         cluster = tf.cumsum(tf.cast(begins, tf.int32)) - 1
-        size = tf.math.segment_sum(chars.num_bytes(), cluster)
+        size = tf.math.segment_sum(num_bytes(codes), cluster)
         is_short = tf.gather(size, cluster) <= _MOST_BYTES
         # The rule for the beginning of a cluster with several characters.
         pairs = tf.cast(codes, tf.int64) * NUM_CODES

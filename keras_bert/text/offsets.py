@@ -1,8 +1,12 @@
 """Where in a text its tokens are."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, Self
 
 import tensorflow as tf
+
+from keras_bert.text.normalizers import Characters
+from keras_bert.text.text_ops import num_bytes
 
 
 class TokensWithOffsets(NamedTuple):
@@ -18,3 +22,62 @@ class TokensWithOffsets(NamedTuple):
     end_bytes: tf.RaggedTensor
     start_chars: tf.RaggedTensor
     end_chars: tf.RaggedTensor
+
+    @classmethod
+    def of_chars(
+        cls,
+        texts: tf.Tensor,
+        ids: tf.RaggedTensor,
+        starts: tf.Tensor,
+        ends: tf.Tensor,
+    ) -> Self:
+        """Adds the places in bytes; takes those in characters, [T]."""
+        chars, byte_starts = tf.strings.unicode_decode_with_offsets(
+            texts, "UTF-8", errors="ignore"
+        )
+        byte_starts = tf.cast(byte_starts.values, tf.int32)
+        byte_ends = tf.pad(byte_starts + num_bytes(chars.values), [[1, 0]])
+        begins = tf.gather(
+            tf.cast(chars.row_starts(), tf.int32), ids.value_rowids()
+        )
+        end_bytes = tf.gather(byte_ends, begins + ends)
+        end_bytes = tf.where(ends > 0, end_bytes, 0)
+        start_bytes = tf.gather(tf.pad(byte_starts, [[0, 1]]), begins + starts)
+        start_bytes = tf.where(starts < ends, start_bytes, end_bytes)
+        return cls(
+            ids, *map(ids.with_values, (start_bytes, end_bytes, starts, ends))
+        )
+
+
+def locate(
+    columns: Sequence[tf.RaggedTensor],
+    chars: Characters,
+    clean: Characters,
+    sizes: tf.Tensor,
+) -> Sequence[tf.RaggedTensor]:
+    """Places in clean texts, in bytes -> places in texts, in characters.
+
+    A token does not include removed characters at its ends.
+
+    Args:
+        columns: The ids, their starts and their ends, [B, (tokens)].
+        chars: The characters of the texts.
+        clean: What they became.
+        sizes: The bytes of these, int32 [C]; 0 for one that is removed.
+    """
+    ids, starts, ends = columns
+    rows = ids.value_rowids()
+    clean_ends = tf.cumsum(sizes)
+    begins = tf.gather(clean_ends - sizes, tf.searchsorted(clean.rows, rows))
+    starts, ends = (
+        tf.cast(x.values, tf.int32) + begins for x in (starts, ends)
+    )
+    text_begins = tf.searchsorted(chars.rows, rows)
+    first, last = (
+        tf.gather(clean.sources, x) - text_begins
+        for x in (
+            tf.searchsorted(clean_ends, starts, "right"),
+            tf.searchsorted(clean_ends, ends, "left"),
+        )
+    )
+    return [ids, ids.with_values(first), ids.with_values(last + 1)]

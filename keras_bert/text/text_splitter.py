@@ -14,7 +14,7 @@ from keras_bert.text.normalizers import (
     bert_normalizers,
     unicode_form,
 )
-from keras_bert.text.offsets import TokensWithOffsets
+from keras_bert.text.offsets import TokensWithOffsets, locate
 from keras_bert.text.piece_models import (
     BytePairs,
     KnownWords,
@@ -45,7 +45,6 @@ class TextSplitter(tf.Module):
     It has the attributes and methods of `WordPieceSplitter`.
     """
 
-    units = ("UTF8_CHAR",)
     implementation = "keras_bert"
 
     def __init__(self, json: TokenizerJson, tokenizer: TokenizerBase):
@@ -94,58 +93,23 @@ class TextSplitter(tf.Module):
         return [words.words.with_values(x).merge_dims(1, 2) for x in columns]
 
     def locate(
-        self,
-        texts: tf.Tensor,
-        ids: tf.RaggedTensor,
-        starts: tf.RaggedTensor,
-        ends: tf.RaggedTensor,
+        self, texts: tf.Tensor, columns: Sequence[tf.RaggedTensor]
     ) -> Sequence[tf.RaggedTensor]:
-        chars = Characters.of(texts)
+        chars = clean = Characters.of(texts)
         for step in self._normalizers:
-            chars = step(chars)
-        sizes = chars.num_bytes()
-        clean_ends = tf.cumsum(sizes)
-        of_texts = tf.math.unsorted_segment_sum(
-            sizes, chars.rows, tf.size(texts)
-        )
-        clean_begins = tf.cumsum(of_texts, exclusive=True)
-        rows = ids.value_rowids()
-        begin = tf.gather(clean_begins, rows)
-        first = tf.searchsorted(clean_ends, starts.values + begin, "right")
-        last = tf.searchsorted(clean_ends, ends.values + begin, "left")
-        text_begins = tf.cumsum(
-            tf.strings.length(texts, "UTF8_CHAR"), exclusive=True
-        )
-        first, last = (
-            tf.gather(chars.sources, x) - tf.gather(text_begins, rows)
-            for x in (first, last)
-        )
-        return [ids, ids.with_values(first), ids.with_values(last + 1)]
+            clean = step(clean)
+        return locate(columns, chars, clean, num_bytes(clean.codes))
 
     def finish(
         self, texts: tf.Tensor, columns: Sequence[tf.RaggedTensor]
     ) -> TokensWithOffsets:
         """Adds the places in bytes; leaves spaces out if the file says so."""
         ids, starts, ends = columns
-        rows, starts, ends = ids.value_rowids(), starts.values, ends.values
+        starts, ends = starts.values, ends.values
         if self._trims:
+            rows = ids.value_rowids()
             starts, ends = self._trim(ids.values, rows, starts, ends)
-        chars, byte_starts = tf.strings.unicode_decode_with_offsets(
-            texts, "UTF-8", errors="ignore"
-        )
-        byte_ends = tf.cast(byte_starts.values, tf.int32)
-        byte_ends += num_bytes(chars.values)
-        begins = tf.gather(tf.cast(chars.row_starts(), tf.int32), rows)
-        byte_ends = tf.pad(byte_ends, [[1, 0]])
-        end_bytes = tf.gather(byte_ends, begins + ends)
-        end_bytes = tf.where(ends > 0, end_bytes, 0)
-        starts_at = tf.pad(tf.cast(byte_starts.values, tf.int32), [[0, 1]])
-        start_bytes = tf.gather(starts_at, begins + starts)
-        start_bytes = tf.where(starts < ends, start_bytes, end_bytes)
-        return TokensWithOffsets(
-            ids,
-            *map(ids.with_values, (start_bytes, end_bytes, starts, ends)),
-        )
+        return TokensWithOffsets.of_chars(texts, ids, starts, ends)
 
     def _trim(
         self,

@@ -95,16 +95,16 @@ class BertTokenizer(TokenizerBase, tf.Module):
         """
 
         def tokenize(texts: tf.Tensor) -> Sequence[tf.RaggedTensor]:
-            ids, starts, ends = self._in_clean_text.tokenize(
+            columns = self._in_clean_text.tokenize(
                 self._splitter.clean(texts),
                 self._splitter.tokenize_with_offsets,
-                ["BYTE"],
+                "BYTE",
             )
-            return self._splitter.locate(texts, ids, starts, ends)
+            return self._splitter.locate(texts, columns)
 
         texts = to_strings(texts)
         columns = self._in_text.tokenize(
-            self._splitter.valid(texts), tokenize, self._splitter.units
+            self._splitter.valid(texts), tokenize, "UTF8_CHAR"
         )
         return self._splitter.finish(texts, columns)
 

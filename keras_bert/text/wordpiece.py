@@ -1,12 +1,13 @@
 """Texts -> word pieces, as in google-research/bert, tokenization.py."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
 import tensorflow as tf
 
-from keras_bert.text.offsets import TokensWithOffsets
+from keras_bert.text.normalizers import Characters
+from keras_bert.text.offsets import TokensWithOffsets, locate
 from keras_bert.text.piece_models import KnownWords, WordPiece
 from keras_bert.text.vocab import TokenizerBase
 from keras_bert.text.words import blank_long_words, clean_text, split_words
@@ -17,10 +18,7 @@ class WordPieceSplitter(tf.Module):
 
     Attributes:
         implementation: What finds the word pieces.
-        units: Those of the places that `locate` tells.
     """
-
-    units = ("BYTE", "UTF8_CHAR")
 
     def __init__(self, tokenizer: TokenizerBase, library: ModuleType | None):
         """Takes tensorflow-text, or None to use plain TensorFlow."""
@@ -81,19 +79,25 @@ class WordPieceSplitter(tf.Module):
         return [x.merge_dims(1, 2) for x in (ids, *places)]
 
     def locate(
-        self,
-        texts: tf.Tensor,
-        ids: tf.RaggedTensor,
-        starts: tf.RaggedTensor,
-        ends: tf.RaggedTensor,
+        self, texts: tf.Tensor, columns: Sequence[tf.RaggedTensor]
     ) -> Sequence[tf.RaggedTensor]:
-        """Places in clean texts, in bytes -> ids and places in the texts."""
-        return _locate(texts, ids, starts, ends, self.clean)
+        """Ids and places, in bytes of clean texts -> in characters of texts."""
+        chars = Characters.of(texts)
+        # Cleaning treats each character by itself, except for a final sigma,
+        # which has as many bytes as the usual form.
+        unique, index = tf.unique(chars.codes)
+        clean = self.clean(tf.strings.unicode_encode(unique[:, None], "UTF-8"))
+        sizes = tf.gather(tf.strings.length(clean), index)
+        return locate(columns, chars, chars, sizes)
 
     def finish(
         self, texts: tf.Tensor, columns: Sequence[tf.RaggedTensor]
     ) -> TokensWithOffsets:
-        return TokensWithOffsets(*columns)
+        """Ids and places in characters -> with the places in bytes."""
+        ids, starts, ends = columns
+        return TokensWithOffsets.of_chars(
+            texts, ids, starts.values, ends.values
+        )
 
     def detokenize(self, ids: tf.RaggedTensor | tf.Tensor) -> tf.Tensor:
         """Ids [B, (tokens)] -> strings [B]."""
@@ -122,59 +126,3 @@ class _PlainWordPiece(tf.Module):
         pieces = self._pieces(words.values)
         places = (tf.cast(x, tf.int64) for x in (pieces.starts, pieces.ends))
         return [words.with_values(x) for x in (pieces.ids, *places)]
-
-
-def _locate(
-    texts: tf.Tensor,
-    ids: tf.RaggedTensor,
-    starts: tf.RaggedTensor,
-    ends: tf.RaggedTensor,
-    clean: Callable[[tf.Tensor], tf.Tensor],
-) -> TokensWithOffsets:
-    """Starts and ends in bytes of the clean texts -> places in the texts."""
-    characters, char_starts = tf.strings.unicode_decode_with_offsets(
-        texts, "UTF-8", errors="ignore"
-    )
-    # Cleaning treats each character by itself, except for a final sigma, which
-    # has as many bytes as the usual form.
-    unique, index = tf.unique(characters.flat_values)
-    spelled = tf.strings.unicode_encode(unique[:, None], "UTF-8")
-    sizes, clean_sizes = (
-        tf.gather(tf.cast(tf.strings.length(x), tf.int64), index)
-        for x in (spelled, clean(spelled))
-    )
-    # From here on, all positions count from the start of the first text.
-    text_bytes = _splits(tf.strings.length(texts))
-    char_starts = char_starts.flat_values + tf.gather(
-        text_bytes, characters.value_rowids()
-    )
-    clean_bytes = _splits(clean_sizes)
-    rows = ids.value_rowids()
-    clean_starts = tf.gather(
-        tf.gather(clean_bytes, characters.row_splits), rows
-    )
-    # The characters of a token's first and last byte. A token does not include
-    # removed characters at its ends.
-    first = tf.searchsorted(
-        clean_bytes[1:], starts.flat_values + clean_starts, "right", tf.int64
-    )
-    last = tf.searchsorted(
-        clean_bytes[1:], ends.flat_values + clean_starts, "left", tf.int64
-    )
-
-    def in_text(positions: tf.Tensor, text_starts: tf.Tensor) -> tf.Tensor:
-        positions -= tf.gather(text_starts, rows)
-        return ids.with_flat_values(tf.cast(positions, tf.int32))
-
-    return TokensWithOffsets(
-        ids,
-        in_text(tf.gather(char_starts, first), text_bytes),
-        in_text(tf.gather(char_starts + sizes, last), text_bytes),
-        in_text(first, characters.row_splits),
-        in_text(last + 1, characters.row_splits),
-    )
-
-
-def _splits(lengths: tf.Tensor) -> tf.Tensor:
-    """Lengths [N] -> the start of each and the end of the last, int64 [N+1]."""
-    return tf.pad(tf.cumsum(tf.cast(lengths, tf.int64)), [[1, 0]])
