@@ -104,6 +104,18 @@ class KnownWords(tf.Module):
             )
         )
 
+    def tokenize_with_offsets(
+        self, words: tf.RaggedTensor
+    ) -> list[tf.RaggedTensor]:
+        """Words [B, (words)] -> ids, starts and ends [B, (words), (pieces)].
+
+        Starts and ends are places in the word, in bytes, as those of a
+        tokenizer of tensorflow-text.
+        """
+        pieces = self(words.values)
+        places = (tf.cast(x, tf.int64) for x in (pieces.starts, pieces.ends))
+        return [words.with_values(x) for x in (pieces.ids, *places)]
+
 
 class BytePairs:
     """Byte-pair encoding: joins the neighbours of the lowest rank first.

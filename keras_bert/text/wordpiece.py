@@ -29,7 +29,10 @@ class WordPieceSplitter(tf.Module):
         self._takes_text = False
         if library is None:
             self.implementation = "keras_bert"
-            self._wordpiece: Any = _PlainWordPiece(tokenizer)
+            pieces = {piece: i for i, piece in enumerate(tokenizer.pieces)}
+            longest = self._settings.max_input_chars_per_word
+            model = WordPiece(pieces, tokenizer.unk_id, longest)
+            self._wordpiece: Any = KnownWords(model, pieces)
             return
         self.implementation = f"{library.__name__} {library.__version__}"
         self._takes_text = self._settings.tokenize_chinese_chars
@@ -104,25 +107,3 @@ class WordPieceSplitter(tf.Module):
         pieces = tf.gather(tf.constant(self._vocab), ids)
         texts = tf.strings.reduce_join(pieces, axis=-1, separator=" ")
         return tf.strings.regex_replace(texts, " ##", "")
-
-
-class _PlainWordPiece(tf.Module):
-    """Splits words as tensorflow-text does, in plain TensorFlow."""
-
-    def __init__(self, tokenizer: TokenizerBase):
-        super().__init__(name="plain_word_piece")
-        pieces = {piece: i for i, piece in enumerate(tokenizer.pieces)}
-        longest = tokenizer.settings.max_input_chars_per_word
-        model = WordPiece(pieces, tokenizer.unk_id, longest)
-        self._pieces = KnownWords(model, pieces)
-
-    def tokenize_with_offsets(
-        self, words: tf.RaggedTensor
-    ) -> list[tf.RaggedTensor]:
-        """Words [B, (words)] -> ids, starts and ends [B, (words), (pieces)].
-
-        Starts and ends are places in the word, in bytes.
-        """
-        pieces = self._pieces(words.values)
-        places = (tf.cast(x, tf.int64) for x in (pieces.starts, pieces.ends))
-        return [words.with_values(x) for x in (pieces.ids, *places)]
