@@ -165,17 +165,12 @@ class BytePairs:
         begins = (ends == 0) | ~tf.gather_nd(self._is_in_piece, side_by_side)
         parts = tf.cumsum(tf.cast(begins, tf.int32)) - 1
         ranks = self._ranks_at(tf.range(tf.size(ids)), ids, parts)
-        *_, parts, ids, ends = tf.while_loop(
+        parts, ids, ends = _fill_lists(
+            3,
             lambda ranks, *_: tf.size(ranks) > 0,
             self._join,
-            (ranks, parts, ids, ends + 1, *_lists(3)),
-            shape_invariants=(
-                *[tf.TensorShape([None])] * 4,
-                *[tf.TensorShape(None)] * 3,
-            ),
-            parallel_iterations=1,
+            (ranks, parts, ids, ends + 1),
         )
-        parts, ids, ends = map(_joined, (parts, ids, ends))
         order = tf.argsort(parts, stable=True)
         parts, ids, ends = (tf.gather(x, order) for x in (parts, ids, ends))
         rows = tf.gather(chars.value_rowids()[begins], parts)
@@ -302,19 +297,12 @@ class _Trie:
             )
             return length, places, tf.cast(nodes, tf.int64), *found
 
-        *_, places, found = tf.while_loop(
+        places, found = _fill_lists(
+            2,
             lambda length, places, *_: tf.size(places) > 0,
             step,
-            (0, tf.range(tf.size(room)), nodes, *_lists(2)),
-            shape_invariants=(
-                tf.TensorShape([]),
-                tf.TensorShape([None]),
-                tf.TensorShape([None]),
-                *[tf.TensorShape(None)] * 2,
-            ),
-            parallel_iterations=1,
+            (0, tf.range(tf.size(room)), nodes),
         )
-        found, places = _joined(found), _joined(places)
         ids = tf.gather(self.ids, found)
         is_piece = tf.where(ids >= 0)[:, 0]
         found, places, ids = (
@@ -406,22 +394,12 @@ class Unigram:
             window = tf.concat([window[:number, 1:], best], axis=1)
             return i + 1, window, _pushed(found, choice)
 
-        *_, choices = tf.while_loop(
-            lambda i, *_: i < longest,
-            step,
-            (0, window, *_lists(1)),
-            shape_invariants=(
-                tf.TensorShape([]),
-                tf.TensorShape([None, None]),
-                tf.TensorShape(None),
-            ),
-            parallel_iterations=1,
+        (choices,) = _fill_lists(
+            1, lambda i, *_: i < longest, step, (0, window)
         )
         ranks = tf.gather(tf.math.invert_permutation(order), chars.rows)
         offsets = tf.cumsum(numbers, exclusive=True)
-        return tf.gather(
-            _joined(choices), tf.gather(offsets, chars.places) + ranks
-        )
+        return tf.gather(choices, tf.gather(offsets, chars.places) + ranks)
 
 
 class WordPiece:
@@ -557,14 +535,10 @@ class _Chars(NamedTuple):
 
     def _walk(self, step: Callable[..., tuple], places: tf.Tensor) -> tf.Tensor:
         """Goes from places to others; returns all of them in rising order."""
-        *_, found = tf.while_loop(
-            lambda places, _: tf.size(places) > 0,
-            step,
-            (places, *_lists(1)),
-            shape_invariants=(tf.TensorShape([None]), tf.TensorShape(None)),
-            parallel_iterations=1,
+        (places,) = _fill_lists(
+            1, lambda places, _: tf.size(places) > 0, step, [places]
         )
-        places = _joined(found)[:, None]
+        places = places[:, None]
         is_found = tf.tensor_scatter_nd_update(
             tf.zeros_like(self.rows, tf.bool),
             places,
@@ -573,26 +547,41 @@ class _Chars(NamedTuple):
         return tf.cast(tf.where(is_found)[:, 0], tf.int32)
 
 
-def _lists(number: int) -> list[tf.Tensor]:
-    """Returns lists of integers [N] that a loop fills.
+def _fill_lists(
+    number: int,
+    goes_on: Callable[..., tf.Tensor],
+    step: Callable[..., tuple],
+    values: Sequence[Any],
+) -> list[tf.Tensor]:
+    """Fills lists in a loop; returns all that each list holds, int32 [N].
 
-    A tf.TensorArray would have an attribute that TensorFlow 2.12 lacks.
+    While it goes on, a step takes the values and the lists, and returns new
+    ones; it adds to a list with `_pushed`.
     """
+    # A tf.TensorArray would have an attribute that TensorFlow 2.12 lacks.
     empty = tf.raw_ops.EmptyTensorList(
         element_shape=[-1], max_num_elements=-1, element_dtype=tf.int32
     )
-    return [_pushed(empty, tf.zeros([0], tf.int32)) for _ in range(number)]
+    values = [tf.convert_to_tensor(x) for x in values]
+    lists = [_pushed(empty, tf.zeros([0], tf.int32)) for _ in range(number)]
+    shapes = [tf.TensorShape([None] * x.shape.rank) for x in values]
+    filled = tf.while_loop(
+        goes_on,
+        step,
+        (*values, *lists),
+        shape_invariants=(*shapes, *[tf.TensorShape(None)] * number),
+        parallel_iterations=1,
+    )
+    return [
+        tf.raw_ops.TensorListConcatV2(
+            input_handle=x,
+            element_shape=[-1],
+            leading_dims=tf.zeros([0], tf.int64),
+            element_dtype=tf.int32,
+        ).tensor
+        for x in filled[-number:]
+    ]
 
 
 def _pushed(numbers: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
     return tf.raw_ops.TensorListPushBack(input_handle=numbers, tensor=values)
-
-
-def _joined(numbers: tf.Tensor) -> tf.Tensor:
-    """Returns all that a list holds, int32 [N]."""
-    return tf.raw_ops.TensorListConcatV2(
-        input_handle=numbers,
-        element_shape=[-1],
-        leading_dims=tf.zeros([0], tf.int64),
-        element_dtype=tf.int32,
-    ).tensor
