@@ -96,7 +96,6 @@ class CodePointTable:
 
     def __init__(self, values: np.ndarray):
         """Takes integers [0x110000]."""
-        self.values = values
         pages: dict[bytes, int] = {}  # each once
         self._pages = np.array(
             [

@@ -192,12 +192,6 @@ class TokenizerJson:
         return bool(processor.get("add_prefix_space", True))
 
     @property
-    def adds_space(self) -> bool:
-        """Whether a space is put before a text for byte-level BPE."""
-        steps = self.sequence("pre_tokenizer", "pretokenizers")
-        return any(x.get("add_prefix_space") for x in steps)
-
-    @property
     def pieces_to_keep(self) -> set[str]:
         """Those without which the other pieces would be chosen differently.
 
@@ -232,7 +226,9 @@ class TokenizerJson:
         """Returns the settings and the names of special tokens, as JSON."""
         values = self.read_post_processor()
         if self.is_of_bert:
-            values |= self.read_normalizer() | self.read_model()
+            names = ("max_input_chars_per_word", "unk_token")
+            model = {x: self.model[x] for x in names if x in self.model}
+            values |= self.read_normalizer() | model
         return values
 
     @property
@@ -262,11 +258,6 @@ class TokenizerJson:
             (normalizer,) = normalizer["normalizers"]
         check_keys(normalizer, _KEYS_OF_NORMALIZER, self.file)
         return {y: normalizer[x] for x, y in _CASE.items() if x in normalizer}
-
-    def read_model(self) -> dict[str, Any]:
-        """Returns the setting for long words, and the name of [UNK]."""
-        names = ("max_input_chars_per_word", "unk_token")
-        return {x: self.model[x] for x in names if x in self.model}
 
     def read_post_processor(self) -> dict[str, Any]:
         """Returns the names of [CLS] and [SEP], and the second segment."""
