@@ -1,7 +1,6 @@
 """Weights of a family, as transformers names them <-> BERT's names."""
 
 import functools
-import re
 from collections.abc import Collection, Mapping
 from types import ModuleType
 
@@ -17,7 +16,7 @@ from keras_bert.checkpoints.families import (
     nomic_bert,
     roberta,
 )
-from keras_bert.checkpoints.names import Arrays, StoredArray
+from keras_bert.checkpoints.names import Arrays, StoredArray, without_number
 from keras_bert.errors import InputError
 from keras_bert.families import FAMILIES
 
@@ -34,7 +33,6 @@ _TABLES: dict[str, ModuleType] = {
 }
 _HEADS = {"MaskedLM", "SequenceClassification", "TokenClassification"}
 _MORE_HEADS = {"MultipleChoice", "QuestionAnswering"}
-_LAYER = re.compile(r"(?<=layer\.)\d+(?=\.)|(?<=layers\.)\d+(?=\.)")
 _OF_ENCODER = (
     *("embeddings.", "embeddings_project.", "encoder.", "final_norm."),
     "pooler.",
@@ -70,7 +68,7 @@ def to_bert_names(
     table = _TABLES[family].NAMES | _TABLES[family].HEADS.get(heads[0], {})
     renamed: Arrays = {}
     for name, array in stored.items():
-        general, number = _without_number(name)
+        general, number = without_number(name)
         module, _, weight = general.rpartition(".")
         new, end = table.get(general), ""
         if new is None:
@@ -98,7 +96,7 @@ def from_bert_names(
             places.setdefault(part, (theirs, i))
     parts: dict[str, dict[int, StoredArray]] = {}
     for name, array in arrays.items():
-        general, number = _without_number(name)
+        general, number = without_number(name)
         module, _, weight = general.rpartition(".")
         end = "" if general in places else f".{weight}"
         key = module if end else general
@@ -124,12 +122,6 @@ def _check_has_class(family: str, head: str) -> None:
             f"transformers has no class for {head} in the family {family}; "
             "choose another format."
         )
-
-
-def _without_number(name: str) -> tuple[str, str]:
-    """Returns a name with {i} for the number of its layer, and the number."""
-    number = _LAYER.search(name)
-    return _LAYER.sub("{i}", name, count=1), number[0] if number else ""
 
 
 def _part_of(array: StoredArray, part: int, count: int) -> StoredArray:

@@ -11,8 +11,8 @@ import numpy as np
 from keras_bert.errors import InputError
 from keras_bert.families import name_of
 
-# "layer_3/" in TensorFlow's names, "layer.3." in PyTorch's.
-_LAYER = re.compile(r"(?<![a-z])layer([_.])(\d+)(?=[/.])")
+# "layer_3/" in TensorFlow's names, "layer.3." and "layers.3." in PyTorch's.
+_LAYER = re.compile(r"(?<![a-z])(layers?[_.])(\d+)(?=[/.])")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -134,9 +134,7 @@ def _renamed(
 ) -> Arrays:
     renamed = {}
     for name, array in arrays.items():
-        layer = _LAYER.search(name)
-        number = layer[2] if layer else ""
-        general = _LAYER.sub(r"layer\1{i}", name, count=1)
+        general, number = without_number(name)
         if general not in names:
             raise InputError(unknown(name))
         new, is_transposed = names[general]
@@ -144,3 +142,9 @@ def _renamed(
             array.transposed if is_transposed else array
         )
     return renamed
+
+
+def without_number(name: str) -> tuple[str, str]:
+    """Returns a name with {i} for the number of its layer, and the number."""
+    layer = _LAYER.search(name)
+    return _LAYER.sub(r"\1{i}", name, count=1), layer[2] if layer else ""
