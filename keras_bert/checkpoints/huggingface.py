@@ -209,10 +209,7 @@ def to_huggingface_config(
     if labels:
         values["id2label"] = {str(i): name for i, name in enumerate(labels)}
         values["label2id"] = {name: i for i, name in enumerate(labels)}
-    return values | {
-        "architectures": [architecture],
-        "torch_dtype": "float32",
-    }
+    return values | {"architectures": [architecture], "torch_dtype": "float32"}
 
 
 def _table(heads: Mapping[str, str]) -> dict[str, Name]:

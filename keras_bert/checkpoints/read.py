@@ -19,10 +19,7 @@ from keras_bert.checkpoints.keras_files import read_keras
 from keras_bert.checkpoints.names import Arrays, StoredArray
 from keras_bert.checkpoints.quantized import SCALES, dequantize
 from keras_bert.errors import InputError
-from keras_bert.family_configs import (
-    as_of_bert,
-    translate_huggingface,
-)
+from keras_bert.family_configs import as_of_bert, translate_huggingface
 from keras_bert.io.safetensors_file import write_arrays
 from keras_bert.io.whole_files import full_disk_named, read_json
 

@@ -161,10 +161,8 @@ class TokenClassifier(FinetunedModel):
 
     def predict(self, x: Any, *, batch_size: int = 64) -> list[Answer]:
         """Answers lists of words, or strings (with entities only)."""
-        rows, (field,) = (
-            self._rows.read(x),
-            self._rows.spec.text_fields,
-        )
+        rows = self._rows.read(x)
+        (field,) = self._rows.spec.text_fields
         if rows and all(
             isinstance(row, Mapping) and isinstance(row.get(field), str)
             for row in rows

@@ -5,10 +5,7 @@ import heapq
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from keras_bert.text.tokenizer_settings import (
-    SPECIAL_TOKENS,
-    TokenizerSettings,
-)
+from keras_bert.text.tokenizer_settings import SPECIAL_TOKENS, TokenizerSettings
 
 INSIDE = "##"
 # Bounds time and memory; rarer words decide on no piece.

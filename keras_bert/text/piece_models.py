@@ -133,9 +133,7 @@ class BytePairs:
     """
 
     def __init__(
-        self,
-        byte_ids: Sequence[int],
-        merges: Mapping[tuple[int, int], int],
+        self, byte_ids: Sequence[int], merges: Mapping[tuple[int, int], int]
     ):
         self._byte_ids = np.array(byte_ids, np.int32)
         # The first and the last byte of each piece.
@@ -328,10 +326,7 @@ class Unigram:
     """
 
     def __init__(
-        self,
-        scores: Sequence[float],
-        pieces: Mapping[str, int],
-        unk_id: int,
+        self, scores: Sequence[float], pieces: Mapping[str, int], unk_id: int
     ):
         self._trie = _Trie(pieces)
         self._scores = np.array(scores)

@@ -28,10 +28,7 @@ def require_tensorflow_text(what: str) -> None:
 
 
 def split(
-    texts: tf.Tensor,
-    delimiters: str,
-    kept: str,
-    library: ModuleType | None,
+    texts: tf.Tensor, delimiters: str, kept: str, library: ModuleType | None
 ) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
     """Splits texts [B] at delimiters; those that are `kept` are parts.
 

@@ -48,10 +48,7 @@ class TokenizerBase:
     """
 
     def __init__(
-        self,
-        vocab_file: VocabFile,
-        do_lower_case: bool = True,
-        **settings: Any,
+        self, vocab_file: VocabFile, do_lower_case: bool = True, **settings: Any
     ):
         super().__init__()
         self.settings = TokenizerSettings(do_lower_case, **settings)
@@ -91,9 +88,7 @@ class TokenizerBase:
 
     @classmethod
     def from_settings(
-        cls,
-        vocab_file: VocabFile,
-        settings: TokenizerSettings,
+        cls, vocab_file: VocabFile, settings: TokenizerSettings
     ) -> Self:
         """Returns a tokenizer with the settings of a checkpoint."""
         return cls(vocab_file, **dataclasses.asdict(settings))
@@ -182,8 +177,7 @@ class TokenizerBase:
 
 
 def load_vocab(
-    path: VocabFile,
-    settings: TokenizerSettings | None = None,
+    path: VocabFile, settings: TokenizerSettings | None = None
 ) -> list[str]:
     """Reads a `vocab.txt` or a `tokenizer.json`.
 

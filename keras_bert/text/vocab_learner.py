@@ -15,10 +15,7 @@ from keras_bert.errors import InputError
 from keras_bert.io.whole_files import atomic_path
 from keras_bert.text.text_ops import require_tensorflow_text
 from keras_bert.text.tokenizer import BertTokenizer
-from keras_bert.text.tokenizer_settings import (
-    SPECIAL_TOKENS,
-    TokenizerSettings,
-)
+from keras_bert.text.tokenizer_settings import SPECIAL_TOKENS, TokenizerSettings
 from keras_bert.text.words import clean_text, split_words
 
 _LINES_PER_CALL = 10_000

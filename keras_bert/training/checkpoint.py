@@ -165,9 +165,7 @@ def checkpoint_writer(
 
 
 def write_checkpoint(
-    folder: Path,
-    files: Mapping[str, Arrays],
-    sidecars: Mapping[str, str],
+    folder: Path, files: Mapping[str, Arrays], sidecars: Mapping[str, str]
 ) -> None:
     """Writes a folder of arrays and texts, by file name, atomically.
 

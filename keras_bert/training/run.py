@@ -23,11 +23,7 @@ from keras_bert.training.distribution import (
 )
 from keras_bert.training.history import HELD_OUT, History
 from keras_bert.training.run_folder import RunFolder
-from keras_bert.training.setup import (
-    TrainingSetup,
-    build_network,
-    check_steps,
-)
+from keras_bert.training.setup import TrainingSetup, build_network, check_steps
 from keras_bert.training.steps import Metrics
 from keras_bert.training.stopping import Sigterm, StoppingRules
 
@@ -164,10 +160,8 @@ class _Run:
     def _train(self, save: Callable[[int], None], progress: Progress) -> None:
         """The loop: step, row, check, save, evaluate, stop."""
         steps, call = self.network.steps, self.callbacks.call
-        size, share_of_time = (
-            steps.steps_per_execution,
-            self.network.share_of_time,
-        )
+        size = steps.steps_per_execution
+        share_of_time = self.network.share_of_time
         row_interval = max(1, self.setup.num_train_steps // _NUM_ROWS)
         make_batches = functools.partial(self.setup.train_batches, self.step)
         batches = iter(distribute(self.folder.strategy, make_batches))

@@ -11,10 +11,7 @@ NAMES = {
     f"{_LAYER}.attn.Wqkv": nomic_bert.NAMES["encoder.layers.{i}.attn.Wqkv"],
     f"{_LAYER}.attn.Wo": f"{_BERT}.attention.output.dense",
     f"{_LAYER}.attn_norm": f"{_BERT}.attention.output.LayerNorm",
-    f"{_LAYER}.mlp.Wi": (
-        f"{_BERT}.intermediate.dense",
-        f"{_BERT}.gate.dense",
-    ),
+    f"{_LAYER}.mlp.Wi": (f"{_BERT}.intermediate.dense", f"{_BERT}.gate.dense"),
     f"{_LAYER}.mlp.Wo": f"{_BERT}.output.dense",
     f"{_LAYER}.mlp_norm": f"{_BERT}.output.LayerNorm",
     "decoder.bias": "cls.predictions.bias",

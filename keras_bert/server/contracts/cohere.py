@@ -10,12 +10,7 @@ from typing import Any
 import numpy as np
 
 from keras_bert.predict.function import Columns
-from keras_bert.server.contract import (
-    DEFAULT_SIGNATURE,
-    Call,
-    Contract,
-    Values,
-)
+from keras_bert.server.contract import DEFAULT_SIGNATURE, Call, Contract, Values
 from keras_bert.server.contracts.vectors import check_whole, to_rows
 from keras_bert.server.json_values import check_finite, to_bytes
 from keras_bert.server.refusal import Refusal

@@ -46,8 +46,5 @@ def page_models(request: Request, server: ServerState) -> str:
     return json.dumps({"models": ready, "loading": loading})
 
 
-FILES = Contract(
-    {f"GET {path}": page for path in _FILES},
-    needs_key=False,
-)
+FILES = Contract({f"GET {path}": page for path in _FILES}, needs_key=False)
 CONTRACT = Contract({"GET /page/models": page_models})

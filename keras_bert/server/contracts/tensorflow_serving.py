@@ -14,12 +14,7 @@ import numpy as np
 from starlette.requests import Request
 
 from keras_bert.predict.function import Columns, Function, Spec
-from keras_bert.server.contract import (
-    DEFAULT_SIGNATURE,
-    Call,
-    Contract,
-    Values,
-)
+from keras_bert.server.contract import DEFAULT_SIGNATURE, Call, Contract, Values
 from keras_bert.server.contracts import openai
 from keras_bert.server.json_values import (
     is_base64,

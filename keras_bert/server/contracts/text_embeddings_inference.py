@@ -7,12 +7,7 @@ import numpy as np
 from starlette.requests import Request
 
 from keras_bert.predict.function import Columns
-from keras_bert.server.contract import (
-    Call,
-    Contract,
-    Forward,
-    Values,
-)
+from keras_bert.server.contract import Call, Contract, Forward, Values
 from keras_bert.server.contracts.cohere import read_rerank
 from keras_bert.server.contracts.tokenization import read_tokenize
 from keras_bert.server.contracts.vectors import call_for_vectors, normalized

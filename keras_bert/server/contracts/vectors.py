@@ -9,11 +9,7 @@ from typing import Any
 import numpy as np
 
 from keras_bert.predict.function import Columns
-from keras_bert.server.contract import (
-    DEFAULT_SIGNATURE,
-    Call,
-    Values,
-)
+from keras_bert.server.contract import DEFAULT_SIGNATURE, Call, Values
 from keras_bert.server.json_values import check_finite, shown, to_bytes
 from keras_bert.server.refusal import Refusal
 
