@@ -1,11 +1,7 @@
-import dataclasses
-
 import numpy as np
 import pytest
-from conftest import randomize
-from kind_examples import make_kind, serve
+from kind_examples import make_kind
 
-from keras_bert.finetuning.finetuned_model import FinetunedModel
 from keras_bert.kinds.registry import get_kind
 
 
@@ -72,26 +68,3 @@ def test_reports(build, tmp_path):
     )
     png = (tmp_path / "confusion_matrix.png").read_bytes()
     assert png.startswith(b"\x89PNG")
-
-
-@pytest.mark.slow  # test_signatures asks a model of each kind
-def test_the_served_model_answers_as_predict_does(config, build, tmp_path):
-    kind = build(text_fields=("left", "right"))
-    config = dataclasses.replace(config, num_hidden_layers=2)
-    model = kind.build_model(config)
-    randomize(model)
-    kernel, _ = model.get_layer("classifier").weights
-    kernel.assign(10 * kernel)  # so that the texts matter
-    rows = [
-        {"left": "a very good film", "right": "a bad movie !"},
-        {"left": "", "right": "the dog jumped over the lazy fox"},
-        {"left": "unaffable", "right": "?"},
-    ]
-    answers = FinetunedModel(model, kind, config).predict(rows)
-    scores = [list(answer["scores"].values()) for answer in answers]
-    assert np.ptp(scores, axis=0).max() > 0.01
-    served = serve(model, kind, tmp_path)
-    assert served.inputs == ("left", "right")
-    for answer, expected in zip(served.answer(rows), answers, strict=True):
-        assert answer["label"] == expected["label"]
-        assert answer["scores"] == pytest.approx(expected["scores"], abs=1e-6)

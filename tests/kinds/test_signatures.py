@@ -53,8 +53,8 @@ _NUM_TOKENS = {
 }
 
 
-# Multilabel and regression are encoded and served as a classification. Tests
-# of each of these kinds serve one too.
+# Multilabel and regression are encoded and served as a classification, and
+# tests of these two kinds serve one too.
 _SLOW = {"multilabel", "multiple_choice", "regression"}
 
 

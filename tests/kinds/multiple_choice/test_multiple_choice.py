@@ -6,12 +6,11 @@ import pytest
 import tensorflow as tf
 from conftest import randomize
 from fit_steps import count_nothing, fit
-from kind_examples import make_kind, serve
+from kind_examples import make_kind
 
 from keras_bert.errors import InputError
 from keras_bert.finetuning.batches import evaluation_batches, training_batches
 from keras_bert.finetuning.evaluation import Evaluation
-from keras_bert.finetuning.finetuned_model import FinetunedModel
 from keras_bert.kinds import network_calls
 from keras_bert.training.steps import Steps
 
@@ -117,24 +116,6 @@ def test_answers_and_their_score(kind):
     json.dumps(answers)
     assert kind.submission(answers[0]) == "2"
     assert kind.score(ROWS, answers, ("accuracy",)) == {"accuracy": 0.5}
-
-
-@pytest.mark.slow  # test_signatures asks a model of each kind
-def test_the_served_model_answers_as_predict_does(
-    kind, model, config, tmp_path
-):
-    finetuned = FinetunedModel(model, kind, config)
-    answers = finetuned.predict(ROWS, batch_size=1)
-    assert np.ptp([answer["scores"] for answer in answers]) > 0.1
-    # The rows of a request may differ in their number of endings.
-    longer = {"context": "a film", "endings": ["?", "!", "is bad", "is good"]}
-    answers += finetuned.predict([longer])
-    served = serve(model, kind, tmp_path)
-    for answer, expected in zip(
-        served.answer([*ROWS, longer]), answers, strict=True
-    ):
-        assert answer["choice"] == expected["choice"]
-        assert answer["scores"] == pytest.approx(expected["scores"], abs=1e-6)
 
 
 @pytest.mark.slow
