@@ -8,7 +8,9 @@ from typing import Any, ClassVar, Self
 
 import keras
 
+from keras_bert.checkpoints.checkpoint import Checkpoint
 from keras_bert.checkpoints.find import check_output_dir
+from keras_bert.checkpoints.load_pretrained import load_config_and_tokenizer
 from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.export.config import ExportConfig
@@ -17,16 +19,21 @@ from keras_bert.finetuning.config import FinetuningConfig, config_of_fit
 from keras_bert.finetuning.evaluation import Evaluation, Predictor
 from keras_bert.finetuning.explain import Explanation, explain_row
 from keras_bert.finetuning.export_report import export_with_report
-from keras_bert.finetuning.folder import sidecars, write_model_card
-from keras_bert.finetuning.from_checkpoint import start_from_checkpoint
+from keras_bert.finetuning.folder import (
+    changed_spec,
+    origin_of,
+    sidecars,
+    write_model_card,
+)
+from keras_bert.finetuning.label_order import label_places
 from keras_bert.finetuning.task_rows import TaskRows
 from keras_bert.finetuning.training import Start, history_of, train_kind
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import check_is_new
 from keras_bert.kinds.fields import check_text, check_text_list
-from keras_bert.kinds.kind import Answer, Kind
+from keras_bert.kinds.kind import Answer, Kind, TaskSpec
 from keras_bert.kinds.registry import get_kind
-from keras_bert.kinds.spec import build_kind
+from keras_bert.kinds.spec import build_kind, find_spec, has_spec
 from keras_bert.progress import shown_log
 from keras_bert.tasks.base import Row
 from keras_bert.training.checkpoint import write_weights
@@ -137,23 +144,45 @@ class FinetunedModel:
 
         Raises InputError if these do not fit together.
         """
-        if cls.kind_class is None:
+        kind_class = cls.kind_class
+        if kind_class is None:
             raise InputError(
                 f"{cls.__name__} has no kind; use a class with one, such as "
                 "TextClassifier, set kind_class, or call load_finetuned."
             )
-        kind, rows, start = start_from_checkpoint(
-            cls.kind_class,
-            checkpoint,
-            labels=labels,
-            text_fields=text_fields,
-            settings=settings,
-            usual_fields=cls.text_fields,
-            usual_metrics=cls.metrics,
-            do_lower_case=do_lower_case,
-            new_head=new_head,
+        pretrained = Checkpoint.of(checkpoint)
+        config, tokenizer = load_config_and_tokenizer(
+            pretrained, do_lower_case=do_lower_case
         )
-        return cls(None, kind, start.bert_config, rows=rows, start=start)
+        spec = find_spec(pretrained, config) if has_spec(pretrained) else None
+        if spec is None or spec.kind != kind_class.name:
+            shortest = cls.text_fields[: kind_class.num_text_fields[0]]
+            spec = TaskSpec(kind_class.name, shortest, kind_class.Settings())
+            length = spec.settings.max_seq_length
+            length = min(length, config.max_position_embeddings)
+            defaults = kind_class.settings_from_checkpoint(pretrained)
+            settings = {**defaults, "max_seq_length": length, **settings}
+        elif new_head:
+            spec = dataclasses.replace(spec, labels=(), metrics=())
+        elif labels is not None:  # in another order, or to be checked
+            spec = dataclasses.replace(spec, labels=())
+        is_usual = spec.text_fields == cls.text_fields[: len(spec.text_fields)]
+        learned = cls.text_fields if text_fields is None and is_usual else None
+        spec = changed_spec(spec, labels, text_fields, settings)
+        spec = dataclasses.replace(spec, metrics=spec.metrics or cls.metrics)
+        kind = None  # as long as its labels are not known
+        if spec.labels or not kind_class.has_labels:
+            kind = build_kind(spec, tokenizer, config)
+            label_places(kind, pretrained, config, new_head)  # it checks
+        start = Start(
+            bert_config=config,
+            tokenizer=tokenizer,
+            checkpoint=checkpoint,
+            new_head=new_head,
+            origin=origin_of(checkpoint),
+        )
+        rows = TaskRows(spec, learned)
+        return cls(None, kind, config, rows=rows, start=start)
 
     def __repr__(self) -> str:
         spec = self._rows.spec
