@@ -1,7 +1,5 @@
 """The output layer of a checkpoint -> one with the labels in a task's order."""
 
-from collections.abc import Callable
-
 import keras
 import numpy as np
 from absl import logging
@@ -13,37 +11,14 @@ from keras_bert.kinds.kind import Kind
 from keras_bert.kinds.spec import find_spec, has_spec
 
 
-def load_in_order(
-    load: Callable[..., None],
-    model: keras.Model,
-    kind: Kind,
-    checkpoint: Checkpoint,
-    bert_config: BertConfig,
-    new_head: bool,
-) -> None:
-    """Loads a checkpoint with `load_checkpoint` or `load_to_train`."""
-    places = label_places(kind, checkpoint, bert_config, new_head)
-    load(model, checkpoint, new_head=new_head)
-    if places and places == sorted(places):
-        logging.warning(
-            "The output layer of %s is assumed to be for the labels %s, in "
-            "this order; give new_head if it is for other labels.",
-            checkpoint.place,
-            ", ".join(kind.spec.labels),
-        )
-    elif places:
-        _reorder(model, kind, places)
-
-
 def label_places(
     kind: Kind, checkpoint: Checkpoint, bert_config: BertConfig, new_head: bool
 ) -> list[int] | None:
     """Returns the place of each label of a kind in a checkpoint's labels.
 
     None if the checkpoint has the same labels, labels without names, or no
-    output layer for the kind, or if there will be a new one. If the names are
-    all different but their number is the same, the labels are taken to be the
-    same.
+    output layer for the kind, or if there will be a new one. As many labels,
+    all of other names, are taken for the same ones.
 
     Raises InputError if the checkpoint has other labels.
     """
@@ -64,8 +39,18 @@ def label_places(
     )
 
 
-def _reorder(model: keras.Model, kind: Kind, places: list[int]) -> None:
-    """Moves the rows of an output layer to the places of their labels."""
+def reorder(
+    model: keras.Model, kind: Kind, checkpoint: Checkpoint, places: list[int]
+) -> None:
+    """Moves the rows of a loaded output layer to the places of their labels."""
+    if places == sorted(places):
+        logging.warning(
+            "The output layer of %s is assumed to be for the labels %s, in "
+            "this order; give new_head if it is for other labels.",
+            checkpoint.place,
+            ", ".join(kind.spec.labels),
+        )
+        return
     logging.info(
         "The checkpoint and the task have their labels in different orders; "
         "the rows of its output layer are put into the order of the task."

@@ -30,7 +30,7 @@ from keras_bert.finetuning.distillation import check_distillation, distill
 from keras_bert.finetuning.encoding import encode_rows, encoded_folder
 from keras_bert.finetuning.evaluation import Evaluation
 from keras_bert.finetuning.folder import origin_of, sidecars
-from keras_bert.finetuning.label_order import label_places, load_in_order
+from keras_bert.finetuning.label_order import label_places, reorder
 from keras_bert.io.whole_files import whole_folder
 from keras_bert.kinds.examples import Examples
 from keras_bert.kinds.kind import Kind
@@ -106,9 +106,11 @@ class Start:
         """Returns the network with its initial weights."""
         model = kind.build_model(self.bert_config)
         if self.checkpoint:
-            checkpoint = Checkpoint.of(self.checkpoint)
-            network = kind, checkpoint, self.bert_config, self.new_head
-            load_in_order(load, model, *network)
+            checkpoint, new_head = Checkpoint.of(self.checkpoint), self.new_head
+            places = label_places(kind, checkpoint, self.bert_config, new_head)
+            load(model, checkpoint, new_head=new_head)
+            if places:
+                reorder(model, kind, checkpoint, places)
         return model
 
     def initial_network(self, kind: Kind) -> keras.Model:
