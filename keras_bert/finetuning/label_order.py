@@ -17,8 +17,9 @@ def label_places(
     """Returns the place of each label of a kind in a checkpoint's labels.
 
     None if the checkpoint has the same labels, labels without names, or no
-    output layer for the kind, or if there will be a new one. As many labels,
-    all of other names, are taken for the same ones.
+    output layer for the kind, or if there will be a new one. If the names are
+    all different but their number is the same, the labels are taken to be the
+    same.
 
     Raises InputError if the checkpoint has other labels.
     """

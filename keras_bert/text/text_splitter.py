@@ -196,8 +196,7 @@ def _pre_tokenizer(json: TokenizerJson) -> Callable[[tf.Tensor], Words]:
                 return Bert()
             case {"type": "ByteLevel"} if values.get("use_regex", True):
                 if len(steps) == 1:
-                    adds_space = bool(values.get("add_prefix_space"))
-                    return ByteLevel(add_prefix_space=adds_space)
+                    return ByteLevel(add_prefix_space=json.adds_space)
             case {"type": "Metaspace", "replacement": "\u2581"}:
                 scheme = values.get("prepend_scheme", "always")
                 is_usual = scheme == "always" and values.get("split", True)

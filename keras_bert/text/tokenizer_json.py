@@ -192,6 +192,12 @@ class TokenizerJson:
         return bool(processor.get("add_prefix_space", True))
 
     @property
+    def adds_space(self) -> bool:
+        """Whether a space is put before a text for byte-level BPE."""
+        steps = self.sequence("pre_tokenizer", "pretokenizers")
+        return any(x.get("add_prefix_space") for x in steps)
+
+    @property
     def pieces_to_keep(self) -> set[str]:
         """Those without which the other pieces would be chosen differently.
 

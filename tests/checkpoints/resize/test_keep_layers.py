@@ -46,7 +46,8 @@ def test_other_layers_go_and_all_else_stays(pretrained, tmp_path):
     "layers", [[], [2, 0], [1, 1], [3], [-1], [True], "0,1", 1], ids=str
 )
 def test_wrong_layers_are_refused(pretrained, tmp_path, layers):
-    with pytest.raises(InputError, match="ascending order, from 0 to 2: .* has 3"):
+    message = "ascending order, from 0 to 2: .* has 3"
+    with pytest.raises(InputError, match=message):
         keep_layers(pretrained, tmp_path / "new", layers)
     assert not (tmp_path / "new").exists()
 
