@@ -6,7 +6,7 @@ A query is the title of an article which mini_ko_en has not seen, and its answer
 is the first paragraph of this article, among those of all articles. Then:
 
     keras-bert evaluate-retrieval --data_dir=wikipedia.ko \
-        --checkpoint=mini_ko_en
+        --checkpoint=mini_ko_en --output_dir=retrieved
 """
 
 import json

@@ -1,14 +1,16 @@
 r"""Makes mini_ko_en from multilingual-e5-small, step by step.
 
-    python examples/mini_ko_en.py multilingual-e5-small texts.txt \
+    python examples/mini_ko_en.py multilingual-e5-small texts.txt names.txt \
         all_texts.txt work_dir
 
 The first folder is what `benchmarks/multilingual_e5.py` writes, or
-hf://intfloat/multilingual-e5-small. `examples/mini_ko_en_texts.py` writes the
-two files of texts. Repeat the command to resume a stopped run. Two cores need
-about two hours, 40 minutes of them for the vectors of the teacher.
+hf://intfloat/multilingual-e5-small. `examples/mini_ko_en_texts.py` writes
+texts.txt and all_texts.txt, `examples/mini_ko_en_names.py` names.txt. Repeat
+the command to resume a stopped run. Two cores need two to three hours, half of
+them for the vectors of the teacher.
 """
 
+import dataclasses
 import sys
 from pathlib import Path
 
@@ -23,7 +25,6 @@ NO_PROMPT = {"prompts": "", "default_prompt_name": ""}
 CONFIG = keras_bert.FinetuningConfig(
     train_batch_size=128,
     eval_batch_size=128,
-    learning_rate=4e-4,
     warmup_proportion=0.05,
     num_train_epochs=1,
     dropout_rate=0.0,
@@ -31,10 +32,29 @@ CONFIG = keras_bert.FinetuningConfig(
 )
 
 
+def learn(
+    large: Path, start: Path, texts: Path, output: Path, rate: float
+) -> None:
+    """Distills the vectors of texts, and rounds the result."""
+    distilled = output.with_name(f"{output.name}-float32")
+    figures = keras_bert.vectors.distill(
+        keras_bert.load_embedder(large, max_seq_length=256, **PROMPT),
+        start,
+        str(texts),
+        distilled,
+        config=dataclasses.replace(CONFIG, learning_rate=rate),
+        settings=NO_PROMPT,
+        cache_dir=output.with_name(f"{output.name}-cache"),
+    )
+    print(figures)
+    if not output.exists():
+        keras_bert.convert_checkpoint(distilled, output, to="int4")
+
+
 def main() -> None:
-    large, texts, all_texts, work_dir = map(Path, sys.argv[1:])
-    shallow, student, distilled, mini = (
-        work_dir / name for name in ("shallow", "student", "distilled", "mini")
+    large, texts, names, all_texts, work_dir = map(Path, sys.argv[1:])
+    shallow, student, first, mini = (
+        work_dir / name for name in ("shallow", "student", "first", "mini")
     )
     if not shallow.exists():
         keras_bert.checkpoints.keep_layers(large, shallow, LAYERS)
@@ -48,18 +68,8 @@ def main() -> None:
                     vocab_size=NUM_PIECES, keep_unseen_characters=False
                 ),
             )
-    figures = keras_bert.vectors.distill(
-        keras_bert.load_embedder(large, max_seq_length=256, **PROMPT),
-        student,
-        str(texts),
-        distilled,
-        config=CONFIG,
-        settings=NO_PROMPT,
-        cache_dir=work_dir / "cache",
-    )
-    print(figures)
-    if not mini.exists():
-        keras_bert.convert_checkpoint(distilled, mini, to="int4")
+    learn(large, student, texts, first, rate=4e-4)
+    learn(large, first, names, mini, rate=3e-4)
 
 
 if __name__ == "__main__":

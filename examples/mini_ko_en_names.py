@@ -1,0 +1,60 @@
+"""Writes the texts of the second stage of mini_ko_en, one text a line.
+
+    python examples/mini_ko_en_names.py ../shared/data names.txt
+
+Half of them are like queries: titles, and the subjects of sentences, which are
+often names. The rest are first paragraphs and a part of the texts of the first
+stage. The articles that a search keeps out are left out here too.
+"""
+
+import random
+import re
+import sys
+from pathlib import Path
+
+import mini_en_texts as english
+import mini_ko_en_texts as korean
+
+# What a sentence is about: the words before the first topic particle.
+_SUBJECT = re.compile(r"([^\n,.()\"'“”‘’]{2,16}?)(?:\([^)\n]*\))?(?:은|는) ")
+_ENGLISH_NAME = re.compile(
+    r"[A-Z][\w'-]+(?: (?:of |the |and )?[A-Z][\w'-]+){1,3}"
+)
+
+
+def main() -> None:
+    data_dir, output_file = map(Path, sys.argv[1:])
+    random.seed(2)
+    articles = [
+        x
+        for x in korean.read_articles(data_dir)
+        if not korean.is_kept_out(x["title"])
+    ]
+    paragraphs = [x for row in articles for x in row["text"].split("\n")]
+    sentences = [x for text in paragraphs for x in re.split(r"\. +", text)]
+    subjects = [x[1] for x in map(_SUBJECT.match, sentences) if x]
+    english_articles = english.read_articles(data_dir)
+    english_text = "\n".join(x["text"] for x in english_articles)
+    names = _ENGLISH_NAME.findall(english_text)
+    first = [x["text"].split("\n")[0] for x in articles]
+    texts = [
+        *english.choose([x["title"] for x in articles], 2, 60, 8_000),
+        *english.choose(subjects, 2, 16, 30_000),
+        *english.choose([x["title"] for x in english_articles], 3, 60, 8_000),
+        *english.choose(names, 5, 40, 8_000),
+        *english.choose([x[:500] for x in first], 40, 500, 8_000),
+        *english.choose(sentences, 12, 150, 16_000),
+        *english.choose(korean.read_reviews(data_dir), 6, 140, 12_000),
+        *english.choose(korean.read_korsts(data_dir), 3, 300, 6_000),
+        *english.choose(english.read_stsb(data_dir), 3, 300, 5_000),
+        *english.choose(english.read_nli(data_dir), 3, 250, 6_000),
+        *english.choose(english.read_questions(data_dir), 10, 200, 5_000),
+    ]
+    texts = list(dict.fromkeys(texts))
+    random.shuffle(texts)
+    output_file.write_text("\n".join(texts) + "\n", encoding="utf-8")
+    print(f"{len(texts):,} texts of {sum(map(len, texts)):,} characters")
+
+
+if __name__ == "__main__":
+    main()
