@@ -166,7 +166,7 @@ def _config(**values):
     ("a name with hyphens", lambda x: BertConfig.from_name("bert-tiny"),
      Says("bert_tiny")),
     ("a kind's name", lambda x: get_kind("classifier"),
-     Says("known are classification")),
+     Says("No kind of task is named 'classifier'; known are")),
 )  # fmt: skip
 def test_settings(given, call, expected):
     check(call, given, expected)
