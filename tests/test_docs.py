@@ -36,7 +36,7 @@ def _anchors(text):
 
 _TEXTS = sorted(
     {*PAGES, *ROOT.glob("*.md"), *(ROOT / "benchmarks").rglob("*.md")}
-    | set((ROOT / "keras_bert").rglob("*.md"))
+    | set(ROOT.glob("keras_bert*/**/*.md"))
 )
 
 

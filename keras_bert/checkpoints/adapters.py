@@ -12,7 +12,7 @@ from typing import Self
 
 import numpy as np
 
-from keras_bert.checkpoints.find import SCHEME, find_weights, is_shipped
+from keras_bert.checkpoints.find import SCHEME, find_weights, shipped_folder
 from keras_bert.checkpoints.heads import heads_of, without_heads
 from keras_bert.checkpoints.names import Arrays, StoredArray
 from keras_bert.checkpoints.read import hash_arrays, read_file
@@ -45,7 +45,7 @@ class BaseModel:
     def of(cls, checkpoint: str | Path, lora_alpha: float) -> Self:
         """Describes a checkpoint to which adapters are added."""
         place = str(checkpoint)
-        is_name = place.startswith(SCHEME) or is_shipped(place)
+        is_name = place.startswith(SCHEME) or shipped_folder(place)
         if not is_name and not is_remote(to_path(place)):
             place = str(to_path(place).absolute())
         return cls(place, _fingerprint(find_weights(place)), lora_alpha)

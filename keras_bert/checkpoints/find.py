@@ -1,6 +1,7 @@
 """A path, a URL or a name -> the file of its weights."""
 
 import functools
+import importlib.util
 import re
 from pathlib import Path
 
@@ -32,6 +33,8 @@ _BESIDE = (
 )
 # The models that come with the package, in folders beside this file.
 SHIPPED = "mini_en", "mini_ko_en"
+# A package with one model more, such as keras_bert_tf_mini_en_base.
+_MODEL_PACKAGE = "keras_bert_tf_"
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
 
@@ -53,8 +56,7 @@ def find_weights(checkpoint: str | Path) -> Path:
     if str(checkpoint).startswith(SCHEME):
         checkpoint = download(str(checkpoint))
     path = to_path(checkpoint)
-    if is_shipped(checkpoint):
-        path = Path(__file__).parent / path
+    path = shipped_folder(checkpoint) or path
     if path.is_file() and path.name.endswith(_FILES):
         return path
     if path.name:
@@ -78,6 +80,11 @@ def find_weights(checkpoint: str | Path) -> Path:
             f"one, such as {prefixes[-1].with_suffix('')}."
         )
     hint = ""
+    if str(checkpoint) == "mini_en_base":
+        hint = (
+            f" {path} is the package {_MODEL_PACKAGE}{path}; install it from "
+            "the repository."
+        )
     if _HUB_NAME.fullmatch(str(checkpoint)) and not path.parent.exists():
         hint = f" For the model of the Hub, write {SCHEME}{checkpoint}."
     raise FileNotFoundError(
@@ -148,12 +155,18 @@ def download(url: str) -> Path:
     )
 
 
-def is_shipped(checkpoint: str | Path) -> bool:
-    """Returns whether it is the name of a model that the package has.
+def shipped_folder(checkpoint: str | Path) -> Path | None:
+    """Returns the folder of a model that is installed, such as mini_en.
 
     A file or a folder of the user with this name comes first.
     """
-    return str(checkpoint) in SHIPPED and not Path(checkpoint).exists()
+    name = str(checkpoint)
+    if not name.isidentifier() or Path(name).exists():
+        return None
+    if name in SHIPPED:
+        return Path(__file__).parent / name
+    package = importlib.util.find_spec(_MODEL_PACKAGE + name)
+    return Path(package.origin).parent if package and package.origin else None
 
 
 def local_weights(file: Path) -> Path:

@@ -1,5 +1,6 @@
 """The models in the package: found by their names, small, and of use."""
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,8 @@ from keras_bert.checkpoints.find import SHIPPED
 from keras_bert.vectors.embedder import load_embedder
 
 DATA = Path(__file__).parents[1] / "data"
+ROOT = Path(__file__).parents[2]
+NAMES = *SHIPPED, "mini_en_base"
 # The first two mean nearly the same.
 TEXTS = {
     "mini_en": [
@@ -26,14 +29,17 @@ TEXTS = {
         "Bake the bread for forty minutes.",
     ],
 }
+TEXTS["mini_en_base"] = TEXTS["mini_en"]
 # The cosines of a multilingual E5 are all above 0.7.
-MARGINS = {"mini_en": 0.2, "mini_ko_en": 0.05}
-MEGABYTES = {"mini_en": 10, "mini_ko_en": 14}
+MARGINS = {"mini_en": 0.2, "mini_en_base": 0.2, "mini_ko_en": 0.05}
+MEGABYTES = {"mini_en": 10, "mini_en_base": 14, "mini_ko_en": 14}
 
 
-@pytest.fixture(scope="module", params=SHIPPED)
+@pytest.fixture(scope="module", params=NAMES)
 def name(request):
-    return request.param
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT)  # has the package of mini_en_base
+        yield request.param
 
 
 @pytest.fixture(scope="module")
@@ -67,3 +73,10 @@ def test_a_folder_of_this_name_comes_first(name, tmp_path, monkeypatch):
     (tmp_path / name).mkdir()
     with pytest.raises(FileNotFoundError, match=f"No checkpoint at {name}"):
         Checkpoint.of(name)
+
+
+def test_a_model_that_is_not_installed_says_what_to_install(monkeypatch):
+    elsewhere = [x for x in sys.path if Path(x).resolve() != ROOT]
+    monkeypatch.setattr(sys, "path", elsewhere)
+    with pytest.raises(FileNotFoundError, match="keras_bert_tf_mini_en_base"):
+        Checkpoint.of("mini_en_base")
