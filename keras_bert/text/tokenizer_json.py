@@ -116,8 +116,8 @@ class TokenizerJson:
         if model["type"] == "BPE":
             raise InputError(
                 f"{self.file} has a BPE model, whose pieces are made of each "
-                "other, so none can be removed or added; give a tokenizer of "
-                "another model."
+                "other, so none can be removed; give a tokenizer of another "
+                "model."
             )
         if model["type"] == "Unigram":
             scores = dict(model["vocab"])
