@@ -1,6 +1,7 @@
 """A task with a label for each word of a text, and its entities."""
 
 import collections
+import functools
 import itertools
 import re
 from collections.abc import Iterable, Sequence
@@ -34,6 +35,7 @@ from keras_bert.kinds.token_classification.entities import (
 )
 from keras_bert.kinds.token_classification.words import (
     Tokens,
+    WordStarts,
     WordWindows,
     window_words,
 )
@@ -135,7 +137,6 @@ class TokenClassification(Kind):
             label: f"{place}-{type_}" if type_ else label
             for label, (place, type_) in split_tags(spec.labels).items()
         }
-        self._grouping = spec.settings.entity_grouping
         # Of the rest of a word; after E- and S-, no tag goes on.
         tags = [self._plain_tags[label] for label in spec.labels]
         ids = {tag: i for i, tag in enumerate(tags) if tag[:2] not in _ENDS}
@@ -345,16 +346,20 @@ class TokenClassification(Kind):
         """Returns tags and their scores, [B, (words)], and the entities."""
         label_ids, scores = map(tokens.words.with_values, (label_ids, scores))
         labels = self.spec.labels
-        mean_score = self._grouping != "words"
+        mean_score = self.spec.settings.entity_grouping != "words"
         entities = find_entities(label_ids, scores, labels, mean_score)
         return tf.gather(tf.constant(labels), label_ids), scores, entities
+
+    @functools.cached_property
+    def _word_starts(self) -> WordStarts:
+        return WordStarts(self.tokenizer, self.spec.settings.entity_grouping)
 
     def _tokens(self, texts: tf.Tensor) -> Tokens:
         return Tokens.of_texts(
             texts,
             self.tokenizer,
-            grouping=self._grouping,
-            inner_punctuation=self.spec.settings.inner_punctuation or "",
+            self._word_starts,
+            self.spec.settings.inner_punctuation or "",
         )
 
     def _windows(self, tokens: Tokens) -> WordWindows:
@@ -367,7 +372,7 @@ class TokenClassification(Kind):
         If a text would have several words in the place of one, the others are
         learned too, as the inside of the first.
         """
-        in_text = tokens.of_text(self.tokenizer, grouping=self._grouping)
+        in_text = tokens.of_text(self._word_starts)
         is_first, is_learned = (
             x.begins_word.values.numpy() for x in (tokens, in_text)
         )

@@ -4,12 +4,46 @@ import dataclasses
 import unicodedata
 from typing import NamedTuple, Self
 
+import numpy as np
 import tensorflow as tf
 
 from keras_bert.kinds.token_classification.entities import Entities
 from keras_bert.text.text_splitter import bytes_of
 from keras_bert.text.tokenizer import BertTokenizer, TokensWithOffsets
 from keras_bert.text.windows import lay_out_windows
+
+
+class WordStarts:
+    """Says which tokens of texts begin a word, as words are grouped.
+
+    "simple": each does. "first": a piece of BERT without ##, or a piece of
+    another tokenizer with the mark for a space. "words": there, also a
+    punctuation mark, and what follows one; for BERT, both always do.
+
+    Reading a vocabulary takes up to a second: make one object for all texts.
+    """
+
+    def __init__(self, tokenizer: BertTokenizer, grouping: str):
+        self.grouping = grouping
+        inside = np.array(tokenizer.continues_word)
+        self._begins = ~inside | (grouping == "simple")
+        self._opens = self._closes = None
+        json = tokenizer.json
+        if grouping == "words" and json and not json.is_of_bert:
+            pieces = bytes_of(json, tokenizer)
+            texts = [piece.decode("utf-8", "ignore") for piece in pieces]
+            self._opens = np.array([_is_mark(x[:1]) for x in texts])
+            self._closes = np.array([_is_mark(x[-1:]) for x in texts])
+
+    def __call__(self, ids: tf.RaggedTensor) -> tf.RaggedTensor:
+        """Ids [B, (tokens)] -> bool [B, (tokens)]."""
+        begins = tf.gather(self._begins, ids.values)
+        begins |= tf.ragged.range(ids.row_lengths()).values == 0
+        if self._opens is not None:
+            closes = tf.gather(self._closes, ids.values)
+            begins |= tf.gather(self._opens, ids.values)
+            begins |= tf.concat([[False], closes], axis=0)[:-1]
+        return ids.with_values(begins)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,31 +88,29 @@ class Tokens:
         cls,
         texts: tf.Tensor,
         tokenizer: BertTokenizer,
-        *,
-        grouping: str,
+        word_starts: WordStarts,
         inner_punctuation: str = "",
     ) -> Self:
-        """Returns the tokens of strings [B], and the words of `_begin_word`.
+        """Returns the tokens of strings [B], and where their words begin.
 
         Two words with one of the `inner_punctuation` between them, and no
         space, are one.
         """
         tokens = tokenizer.tokenize_with_offsets(texts)
-        begins_word = _begin_word(tokens.ids, tokenizer, grouping)
-        if inner_punctuation and grouping != "simple":
+        begins_word = word_starts(tokens.ids)
+        if inner_punctuation and word_starts.grouping != "simple":
             joined = _joined(tokens, tokenizer, inner_punctuation)
             begins_word = begins_word.with_values(begins_word.values & ~joined)
         numbers = tokens.ids.with_values(tf.range(tf.size(begins_word.values)))
         first_tokens = tf.ragged.boolean_mask(numbers, begins_word)
         return cls(tokens.ids, begins_word, first_tokens, tokens)
 
-    def of_text(self, tokenizer: BertTokenizer, *, grouping: str) -> Self:
+    def of_text(self, word_starts: WordStarts) -> Self:
         """Returns the tokens of words with all words that a text would have.
 
         A word that was given, such as "U.S.", may be several words there.
         """
-        others = _begin_word(self.ids, tokenizer, grouping)
-        begins_word = self.begins_word | others
+        begins_word = self.begins_word | word_starts(self.ids)
         return dataclasses.replace(self, begins_word=begins_word)
 
     def locate(
@@ -101,29 +133,6 @@ class Tokens:
             tf.gather(self.offsets.start_chars.values, first),
             tf.gather(self.offsets.end_chars.values, last),
         )
-
-
-def _begin_word(
-    ids: tf.RaggedTensor, tokenizer: BertTokenizer, grouping: str
-) -> tf.RaggedTensor:
-    """Returns whether each token of texts begins a word, as they are grouped.
-
-    "simple": each does. "first": a piece of BERT without ##, or a piece of
-    another tokenizer with the mark for a space. "words": there, also a
-    punctuation mark, and what follows one; for BERT, both always do.
-    """
-    inside = tokenizer.continues_word
-    begins = tf.gather([grouping == "simple" or not x for x in inside], ids)
-    begins = begins.values | (tf.ragged.range(ids.row_lengths()).values == 0)
-    if grouping == "words" and tokenizer.json:
-        pieces = bytes_of(tokenizer.json, tokenizer)
-        texts = [piece.decode("utf-8", "ignore") for piece in pieces]
-        opens, closes = (
-            tf.gather([*map(_is_mark, ends)], ids.values)
-            for ends in ([x[:1] for x in texts], [x[-1:] for x in texts])
-        )
-        begins |= opens | tf.concat([[False], closes], axis=0)[:-1]
-    return ids.with_values(begins)
 
 
 def _is_mark(text: str) -> bool:

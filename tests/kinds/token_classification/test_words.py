@@ -3,7 +3,11 @@ import pytest
 import tensorflow as tf
 
 from keras_bert.checkpoints.load_tokenizer import load_tokenizer
-from keras_bert.kinds.token_classification.words import Tokens, window_words
+from keras_bert.kinds.token_classification.words import (
+    Tokens,
+    WordStarts,
+    window_words,
+)
 from keras_bert.text.tokenizer import BertTokenizer
 
 
@@ -31,7 +35,9 @@ def test_words_of_tokenizers_that_mark_spaces(shared, name):
     assert of_words.ids.to_list() == tokenizer([text]).to_list()
 
     def begins(grouping):
-        tokens = Tokens.of_texts([text], tokenizer, grouping=grouping)
+        tokens = Tokens.of_texts(
+            [text], tokenizer, WordStarts(tokenizer, grouping)
+        )
         starts = tokens.offsets.start_chars.values[tokens.begins_word.values]
         return starts.numpy().tolist()
 
@@ -43,8 +49,20 @@ def test_words_of_tokenizers_that_mark_spaces(shared, name):
     assert text.index(")") in in_words
     assert len(in_words) < len(begins("simple"))
     assert of_words.begins_word.values.numpy().sum() == len(words)
-    in_text = of_words.of_text(tokenizer, grouping="words")
+    in_text = of_words.of_text(WordStarts(tokenizer, "words"))
     assert in_text.begins_word.values.numpy().sum() == len(in_words)
+
+
+@pytest.mark.parametrize("grouping", ["first", "words"])
+def test_a_piece_of_mpnet_with_the_mark_for_the_inside_begins_no_word(
+    shared, grouping
+):
+    tokenizer = load_tokenizer(shared / "golden/other_tokenizers/mpnet")
+    text = "Unbelievable Wojciechowski (plays)"
+    tokens = Tokens.of_texts([text], tokenizer, WordStarts(tokenizer, grouping))
+    pieces = np.array(tokenizer.tokens(tokens.ids.values))
+    begins = tokens.begins_word.values.numpy()
+    assert {*pieces[~begins]} == {"##j", "##cie", "##cho", "##wski"}
 
 
 @pytest.mark.parametrize("max_seq_length", [4, 5, 6, 9, 14])
