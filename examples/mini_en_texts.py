@@ -63,6 +63,15 @@ def choose(
     return fit[:most]
 
 
+def write(texts: list[str], file: Path) -> list[str]:
+    """Writes the different texts in a random order, and returns them."""
+    texts = list(dict.fromkeys(texts))
+    random.shuffle(texts)
+    file.write_text("\n".join(texts) + "\n", encoding="utf-8")
+    print(f"{len(texts):,} texts of {sum(map(len, texts)):,} characters")
+    return texts
+
+
 def main() -> None:
     data_dir, output_file = Path(sys.argv[1]), Path(sys.argv[2])
     random.seed(1)
@@ -80,10 +89,7 @@ def main() -> None:
         *choose(read_questions(data_dir), 10, 300, 20_000),
         *choose(read_novels(data_dir), 25, 250, 12_000),
     ]
-    texts = list(dict.fromkeys(texts))
-    random.shuffle(texts)
-    output_file.write_text("\n".join(texts) + "\n", encoding="utf-8")
-    print(f"{len(texts):,} texts of {sum(map(len, texts)):,} characters")
+    write(texts, output_file)
 
 
 if __name__ == "__main__":

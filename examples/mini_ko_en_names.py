@@ -50,10 +50,7 @@ def main() -> None:
         *english.choose(english.read_nli(data_dir), 3, 250, 6_000),
         *english.choose(english.read_questions(data_dir), 10, 200, 5_000),
     ]
-    texts = list(dict.fromkeys(texts))
-    random.shuffle(texts)
-    output_file.write_text("\n".join(texts) + "\n", encoding="utf-8")
-    print(f"{len(texts):,} texts of {sum(map(len, texts)):,} characters")
+    english.write(texts, output_file)
 
 
 if __name__ == "__main__":

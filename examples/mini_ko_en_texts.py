@@ -74,10 +74,7 @@ def main() -> None:
         *english.choose(english.read_stsb(data_dir), 3, 300, 12_000),
         *english.choose(english.read_questions(data_dir), 10, 200, 8_000),
     ]
-    texts = list(dict.fromkeys(texts))
-    random.shuffle(texts)
-    output_file.write_text("\n".join(texts) + "\n", encoding="utf-8")
-    print(f"{len(texts):,} texts of {sum(map(len, texts)):,} characters")
+    texts = english.write(texts, output_file)
     texts += [*paragraphs, *map(str.strip, read_reviews(data_dir))]
     all_file.write_text("\n".join(texts) + "\n", encoding="utf-8")
 
