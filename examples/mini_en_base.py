@@ -11,7 +11,7 @@ from pathlib import Path
 import keras_bert
 from keras_bert.checkpoints import TrimVocabConfig
 
-# How the model pools, which not every copy of it says.
+# How the model pools; some copies of it do not say so.
 SETTINGS = {"pooling": "mean", "normalize": True, "max_seq_length": 256}
 
 

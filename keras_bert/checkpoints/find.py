@@ -33,7 +33,7 @@ _BESIDE = (
 )
 # The models that come with the package, in folders beside this file.
 SHIPPED = "mini_en", "mini_ko_en"
-# A package with one model more, such as keras_bert_tf_mini_en_base.
+# How the name of a package with one model begins: keras_bert_tf_mini_en_base.
 _MODEL_PACKAGE = "keras_bert_tf_"
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
@@ -82,8 +82,8 @@ def find_weights(checkpoint: str | Path) -> Path:
     hint = ""
     if str(checkpoint) == "mini_en_base":
         hint = (
-            f" {path} is the package {_MODEL_PACKAGE}{path}; install it from "
-            "the repository."
+            f" {path} is in the package {_MODEL_PACKAGE}{path}; install it "
+            "from the repository."
         )
     if _HUB_NAME.fullmatch(str(checkpoint)) and not path.parent.exists():
         hint = f" For the model of the Hub, write {SCHEME}{checkpoint}."

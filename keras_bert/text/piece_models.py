@@ -548,10 +548,10 @@ def _fill_lists(
     step: Callable[..., tuple],
     values: Sequence[Any],
 ) -> list[tf.Tensor]:
-    """Fills lists in a loop; returns all that each list holds, int32 [N].
+    """Runs a loop that fills lists; returns what each one holds, int32 [N].
 
-    While it goes on, a step takes the values and the lists, and returns new
-    ones; it adds to a list with `_pushed`.
+    A step takes the values and the lists, and returns new ones. It adds to a
+    list with `_pushed`.
     """
     # A tf.TensorArray would have an attribute that TensorFlow 2.12 lacks.
     empty = tf.raw_ops.EmptyTensorList(
