@@ -1,17 +1,20 @@
 """Times ModernBERT-base and nomic-embed-text beside transformers.
 
     python benchmarks/families_speed.py --peer=PYTHON --family=modernbert \
-        --batch=8 --length=128 [--training] [--rounds=9]
+        --batch=8 --length=128 [--training] [--precision=bfloat16] [--compile]
 
 PYTHON has transformers 5 and torch. The weights are random. The contestants are
-processes that take turns, one step each, so a busy machine slows all of them.
+processes that take turns, one step each, so a busy machine slows all of them;
+the pause before a step is for threads that still wait for more work.
 The table shows the fastest and the median step, and the ratio of the medians to
-ours. Ours is the signature of a SavedModel, or a step of `train_on_batch`.
+ours: the signature of a SavedModel, or a step of `train_on_batch`. With
+--openvino, our export for OpenVINO takes part.
 """
 
 import argparse
 import json
 import os
+import pathlib
 import statistics
 import subprocess
 import sys
@@ -39,6 +42,8 @@ CONFIGS = {
     },
 }
 
+_HINTS = {"float32": "f32", "bfloat16": "bf16"}
+
 
 def ours(options):
     """Returns a function that takes one step."""
@@ -50,6 +55,10 @@ def ours(options):
 
     import keras_bert
 
+    if options.precision == "bfloat16" and "OpenVINO" not in options.contestant:
+        keras.config.set_dtype_policy(
+            "mixed_bfloat16" if options.training else "bfloat16"
+        )
     config = keras_bert.BertConfig.from_dict(CONFIGS[options.family])
     ids = np.random.default_rng(1).integers(
         5, 30_000, [options.batch, options.length]
@@ -67,6 +76,8 @@ def ours(options):
         labels = {"logits": np.zeros(options.batch, "int32")}
         return lambda: model.train_on_batch(features, labels)
     encoder = keras_bert.models.build_encoder(config)
+    if options.contestant.endswith("OpenVINO"):
+        return in_openvino(encoder, features, options)
     specs = {
         name: tf.TensorSpec([None, None], tf.int32, name) for name in features
     }
@@ -82,6 +93,28 @@ def ours(options):
     call.model = loaded  # it must stay
     tensors = {name: tf.constant(x) for name, x in features.items()}
     return lambda: call(**tensors)["hidden"].numpy()
+
+
+def in_openvino(encoder, features, options):
+    import openvino
+
+    from keras_bert.export.network import write_openvino
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "network.xml"
+        write_openvino(encoder, options.precision, file)
+        network = openvino.compile_model(
+            openvino.Core().read_model(file),
+            "CPU",
+            {
+                "INFERENCE_PRECISION_HINT": _HINTS[options.precision],
+                "INFERENCE_NUM_THREADS": options.threads,
+                "PERFORMANCE_HINT": "LATENCY",
+            },
+        )
+    features = {x.any_name: features[x.any_name] for x in network.inputs}
+    request = network.create_infer_request()
+    return lambda: request.infer(features, share_inputs=True)
 
 
 def theirs(options, compiled):
@@ -103,7 +136,7 @@ def theirs(options, compiled):
     }
     call = torch.compile(model) if compiled else model
     if not options.training:
-        model.eval()
+        model.to(getattr(torch, options.precision)).eval()
 
         @torch.inference_mode()
         def infer():
@@ -115,7 +148,11 @@ def theirs(options, compiled):
 
     def train():
         optimizer.zero_grad()
-        call(**features, labels=labels).loss.backward()
+        with torch.autocast(
+            "cpu", torch.bfloat16, enabled=options.precision == "bfloat16"
+        ):
+            loss = call(**features, labels=labels).loss
+        loss.backward()
         optimizer.step()
 
     return train
@@ -123,7 +160,7 @@ def theirs(options, compiled):
 
 def contestant(options):
     """Takes a step for each line of the input, and prints its seconds."""
-    if options.contestant == "keras_bert":
+    if options.contestant.startswith("keras_bert"):
         step = ours(options)
     else:
         step = theirs(options, options.contestant == "torch.compile")
@@ -138,6 +175,8 @@ def contestant(options):
 
 def compare(options):
     pythons = {"keras_bert": sys.executable, "transformers": options.peer}
+    if options.openvino:
+        pythons["keras_bert OpenVINO"] = sys.executable
     if options.compile:
         pythons["torch.compile"] = options.peer
     processes = {}
@@ -154,6 +193,7 @@ def compare(options):
     seconds = {name: [] for name in processes}
     for _ in range(options.rounds):
         for name, process in processes.items():
+            time.sleep(0.4)
             process.stdin.write("step\n")
             process.stdin.flush()
             seconds[name].append(float(process.stdout.readline()))
@@ -182,8 +222,10 @@ def main():
     parser.add_argument("--length", type=int, default=128)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--precision", default="float32")
     parser.add_argument("--training", action="store_true")
     parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--openvino", action="store_true")
     options = parser.parse_args()
     (contestant if options.contestant else compare)(options)
 

@@ -1,5 +1,7 @@
 """The hidden states of a batch without padding, from the same weights."""
 
+import dataclasses
+
 from comparison.work import Contestant, Preparation, Target, Work
 
 _CASES = {
@@ -53,6 +55,19 @@ def matrix_product(precision):
     )
 
 
+def with_compiled(contestant, setup):
+    """Adds the same network compiled by torch.compile, but not to a quick run.
+
+    It compiles for minutes.
+    """
+    compiled = dataclasses.replace(
+        contestant,
+        name=f"{contestant.name}, compiled",
+        options={**contestant.options, "compiled": True},
+    )
+    return [contestant] if setup.is_quick else [contestant, compiled]
+
+
 def _float32(setup):
     return Work(
         name="inference_float32",
@@ -63,7 +78,7 @@ def _float32(setup):
         cases=_CASES,
         contestants=(
             *_our_formats(setup, "float32"),
-            _transformers(setup, "float32"),
+            *with_compiled(_transformers(setup, "float32"), setup),
             _keras_hub(setup, "float32"),
             _onnx_runtime("ONNX Runtime", "onnx", setup, "float32"),
             _openvino(setup, "float32"),
@@ -86,7 +101,7 @@ def _bfloat16(setup):
         cases=_CASES,
         contestants=(
             *_our_formats(setup, "bfloat16"),
-            _transformers(setup, "bfloat16"),
+            *with_compiled(_transformers(setup, "bfloat16"), setup),
             _keras_hub(setup, "bfloat16"),
             _openvino(setup, "bfloat16"),
         ),

@@ -3,7 +3,7 @@
 from comparison.environments import ROOT
 from comparison.work import Contestant, Target, Work
 
-from works.inference import matrix_product
+from works.inference import matrix_product, with_compiled
 
 _RATIOS = {"float32": (1.6, 1.4), "bfloat16": (1.5, 1.2)}
 _CASE = "8 x 128, 20 predictions"
@@ -36,11 +36,14 @@ def _work(setup, precision):
                 "pretraining_step/keras_bert.py",
                 options,
             ),
-            Contestant(
-                _TRANSFORMERS,
-                "torch",
-                "pretraining_step/transformers.py",
-                options,
+            *with_compiled(
+                Contestant(
+                    _TRANSFORMERS,
+                    "torch",
+                    "pretraining_step/transformers.py",
+                    options,
+                ),
+                setup,
             ),
             Contestant(
                 _KERAS_HUB,

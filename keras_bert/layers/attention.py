@@ -125,7 +125,7 @@ class SelfAttention(keras.layers.Layer):
         # Always in float32: softmax sums many small numbers.
         scores = ops.cast(scores, "float32")  # [B, N, S, T]
         if self.positions == "relative":
-            scores += positions
+            scores += ops.cast(positions, "float32")
         places = ops.arange(ops.shape(input_mask)[1])
         return scores, mask_adder(
             input_mask,

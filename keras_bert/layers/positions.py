@@ -57,6 +57,8 @@ def rotate(x: Any, rotations: Any) -> Any:
     """Turns queries or keys [B, N, S, D] by their positions [2, S, D/2]."""
     dtype = x.dtype
     first, second = ops.split(ops.cast(x, "float32"), 2, axis=-1)
+    # Keras casts the inputs of a layer to bfloat16 if the layer computes in it.
+    rotations = ops.cast(rotations, "float32")
     cos, sin = rotations[0], rotations[1]
     turned = [first * cos - second * sin, second * cos + first * sin]
     return ops.cast(ops.concatenate(turned, axis=-1), dtype)

@@ -13,8 +13,10 @@ import pytest
 import tensorflow as tf
 from conftest import B, P, S, V, randomize
 from reference_bert import bert
+from small_family import family_config
 
 from keras_bert.errors import InputError
+from keras_bert.families import FAMILIES
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.pretraining_heads import MaskedLMHead, NextSentenceHead
 from keras_bert.models.embedder import build_embedder
@@ -377,6 +379,29 @@ def test_mixed_precision_stays_near_float32(config, features, policy):
     # bfloat16 keeps 8 bits, float16 11 bits.
     tolerance = {"bfloat16": 0.05, "float16": 0.006}[compute_dtype]
     _assert_equal(outputs, exact(features), tolerance)
+
+
+@pytest.mark.parametrize("policy", ["bfloat16", "mixed_float16"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family_in_lower_precision_stays_near_float32(
+    family, policy, features
+):
+    del features["masked_lm_positions"]
+    features["segment_ids"] *= 0  # RoBERTa has one segment
+    config = family_config(family, V)
+    exact = build_classifier(config, num_labels=3)
+    randomize(exact, scale=0.3)
+    keras.config.set_dtype_policy(policy)
+    try:
+        model = build_classifier(config, num_labels=3)
+    finally:
+        keras.config.set_dtype_policy("float32")
+    for weight, value in zip(model.weights, exact.weights, strict=True):
+        weight.assign(value)
+    logits = np.asarray(exact(features)["logits"])
+    differences = np.abs(np.asarray(model(features)["logits"]) - logits)
+    tolerance = {"bfloat16": 0.1, "mixed_float16": 0.01}[policy]
+    assert 0 < differences.max() < tolerance * np.ptp(logits)
 
 
 def test_gradients_in_bfloat16_are_summed_in_float32(config):

@@ -1,4 +1,7 @@
-"""BertModel of transformers, with its own choice of attention."""
+"""BertModel of transformers, with its own choice of attention.
+
+With the option `compiled`, torch.compile makes kernels for each shape.
+"""
 
 import torch
 import transformers
@@ -15,12 +18,15 @@ def prepare(options):
         add_pooling_layer=False,
         dtype=getattr(torch, options["precision"]),
     ).eval()
+    network = model
+    if options.get("compiled"):
+        network = torch.compile(model, dynamic=False)
 
     @torch.inference_mode()
     def run(case):
         features = random_features(**case, vocab_size=model.config.vocab_size)
         features = {n: torch.from_numpy(x) for n, x in features.items()}
-        return model(
+        return network(
             input_ids=features["input_ids"],
             attention_mask=features["input_mask"],
             token_type_ids=features["segment_ids"],

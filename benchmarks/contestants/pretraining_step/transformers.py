@@ -1,7 +1,8 @@
 """A step of BertForPreTraining with AdamW and clipping, as Trainer runs it.
 
 transformers computes the logits of all positions, also of those that are not
-masked: their label is -100.
+masked: their label is -100. With the option `compiled`, torch.compile makes
+kernels of the forward and the backward pass.
 """
 
 import contextlib
@@ -23,6 +24,7 @@ def prepare(options):
     config = transformers.BertConfig.from_json_file(options["config_file"])
     model = transformers.BertForPreTraining(config).train()
     optimizer = torch_adamw(model, 1e-4, 0.01)
+    network = torch.compile(model) if options.get("compiled") else model
     # The weights stay in float32, as in ours.
     lower = contextlib.nullcontext
     if options["precision"] == "bfloat16":
@@ -31,7 +33,7 @@ def prepare(options):
     def run(case):
         batch = _batch(**case, vocab_size=config.vocab_size)
         with lower():
-            loss = model(**batch).loss
+            loss = network(**batch).loss
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
