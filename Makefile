@@ -45,9 +45,9 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# Open .site/index.html. A warning, such as a dead link, is an error.
+# Runs the notebooks. A warning, such as a dead link, is an error. Then open
+# .site/index.html.
 docs: setup
-	$(BIN)/pip install --quiet --editable '.[docs]'
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs .site
 
 # For example BENCH_FLAGS=--only=inference,tokenization

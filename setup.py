@@ -11,6 +11,15 @@ _HAS_TENSORFLOW_TEXT = (
     "(sys_platform == 'linux' and platform_machine == 'x86_64') or "
     "(sys_platform == 'darwin' and platform_machine == 'arm64')"
 )
+# The site of `make docs`, and what runs the notebooks.
+_DOCS = [
+    "furo",
+    "ipykernel",
+    "myst-nb",
+    "nbclient",
+    "sphinx",
+    "sphinx-copybutton",
+]
 
 setuptools.setup(
     name="keras-bert-tf",
@@ -109,18 +118,11 @@ setuptools.setup(
             "tokenizers",
             "universal_pathlib>=0.3",
             "uvicorn",
+            *_DOCS,
         ],
         # Apache Beam cannot write TFRecords without its extra.
         "beam": ["apache-beam[tfrecord]"],
-        # The site of `make docs`, and what runs the notebooks.
-        "docs": [
-            "furo",
-            "ipykernel",
-            "myst-nb",
-            "nbclient",
-            "sphinx",
-            "sphinx-copybutton",
-        ],
+        "docs": _DOCS,
         "hub": ["huggingface_hub"],
         "litert": ["ai-edge-litert"],
         "onnx": ["onnx", "onnxruntime", "tf2onnx"],

@@ -4,6 +4,7 @@ The pages are plain Markdown. index.md is also the order of the sidebar, and
 the names in `keras_bert/**/__init__.pyi` are the API reference.
 """
 
+import importlib.util
 import inspect
 import re
 from pathlib import Path
@@ -33,8 +34,18 @@ html_title = "keras_bert"
 
 # Links to headings work as on GitHub.
 myst_heading_anchors = 4
-# `make docs` runs no notebook: tests/test_notebooks.py does.
-nb_execution_mode = "off"
+# Notebooks have no outputs in git. They run here, in a few minutes, and again
+# only when their code has changed.
+nb_execution_mode = "cache"
+nb_execution_cache_path = str(HERE.parent / ".site" / ".jupyter_cache")
+nb_execution_in_temp = True
+nb_execution_timeout = 900
+nb_execution_raise_on_error = True
+# What TensorFlow tells about the machine.
+nb_output_stderr = "remove"
+nb_execution_excludepatterns = (
+    [] if importlib.util.find_spec("transformers") else ["from-transformers*"]
+)
 
 # In docstrings, `name` is code.
 default_role = "code"

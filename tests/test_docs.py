@@ -53,6 +53,16 @@ def test_no_link_is_dead(page):
             assert anchor in _anchors(target.read_text("utf-8")), link
 
 
+@pytest.mark.slow
+def test_the_site_is_built_without_a_warning(tmp_path):
+    """Also the reference, from docstrings; without running the notebooks."""
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q"]
+    command += ["-D", "nb_execution_mode=off", ROOT / "docs", tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "TextClassifier" in (tmp_path / "api/keras_bert.html").read_text()
+
+
 def test_the_index_has_every_page():
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     for page in (ROOT / "docs").glob("*.md"):

@@ -23,7 +23,7 @@ def build_electra(
     The generator guesses masked tokens, as a masked LM. Its guesses are drawn,
     put in place of the masks, and the encoder, the discriminator, tells which
     tokens are not the original ones. Both read the same embeddings; all other
-    weights of the generator have paths that begin with "generator_".
+    weights of the generator have paths that begin with `generator_`.
 
     Inputs: as `build_encoder`, and `masked_lm_positions` and `masked_lm_ids`,
     int32 [B, P], the tokens that were there. Outputs, float32: `masked_lm`

@@ -79,7 +79,7 @@ class TokenizerSettings(CheckedSettings):
         tokenize_chinese_chars: Whether each CJK ideograph is a word.
         max_input_chars_per_word: A word of more characters becomes [UNK].
         special_tokens: The `SpecialTokens`.
-        added_tokens: The `AddedToken`s, in the order of their ids.
+        added_tokens: Each is an `AddedToken`; in the order of their ids.
         special_tokens_in_text: Whether the name of a special token in a text
             is that token, as in transformers. By default it is split like any
             other text, so that no user can put a special token into a text.
