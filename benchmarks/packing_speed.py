@@ -74,19 +74,16 @@ def main(_):
 
 
 def _step_function(packed):
+    config = BertConfig.from_name(_MODEL.value)
+    next_sentence = config.family == "bert"
     model = build_pretraining_model(
-        BertConfig.from_name(_MODEL.value), packed=packed
+        config, next_sentence=next_sentence, packed=packed
     )
     optimizer = AdamWeightDecay(1e-4)
     optimizer.build(model.trainable_variables)
 
     @tf.function(reduce_retracing=True)
     def step(features):
-        labels = features["next_sentence_labels"]
-        if packed:
-            weights = features["next_sentence_weights"]
-        else:
-            labels, weights = labels[:, 0], tf.ones(_BATCH_SIZE.value)
         with tf.GradientTape() as tape:
             outputs = model(
                 {name: features[name] for name in model.input}, training=True
@@ -94,14 +91,25 @@ def _step_function(packed):
             loss = weighted_mean(
                 cross_entropy(features["masked_lm_ids"], outputs["masked_lm"]),
                 features["masked_lm_weights"],
-            ) + weighted_mean(
-                cross_entropy(labels, outputs["next_sentence"]), weights
             )
+            if next_sentence:
+                loss += _next_sentence_loss(features, outputs, packed)
         variables = model.trainable_variables
         optimizer.apply(tape.gradient(loss, variables), variables)
         return loss
 
     return step
+
+
+def _next_sentence_loss(features, outputs, packed):
+    labels = features["next_sentence_labels"]
+    if packed:
+        weights = features["next_sentence_weights"]
+    else:
+        labels, weights = labels[:, 0], tf.ones(_BATCH_SIZE.value)
+    return weighted_mean(
+        cross_entropy(labels, outputs["next_sentence"]), weights
+    )
 
 
 if __name__ == "__main__":

@@ -43,7 +43,6 @@ class LabelThresholds(keras.layers.Layer):
             shape=(logits_shape[-1],),
             initializer=keras.initializers.Constant(0.5),
             trainable=False,
-            dtype="float32",
         )
 
     def call(self, logits: tf.Tensor) -> tf.Tensor:
@@ -129,7 +128,10 @@ class MultiLabel(Classification):
     def build_model(self, bert_config: BertConfig) -> keras.Model:
         model = super().build_model(bert_config)
         logits = model.output["logits"]
-        is_given = LabelThresholds(name="label_thresholds")(logits)
+        # In bfloat16, a score near its threshold would be on the other side.
+        is_given = LabelThresholds(dtype="float32", name="label_thresholds")(
+            logits
+        )
         outputs = {"logits": logits, "is_given": is_given}
         return keras.Model(model.input, outputs, name="bert_multilabel")
 

@@ -504,6 +504,37 @@ def test_bfloat16_halves_the_weights(config, classifier):
     assert 0 < np.abs(scores[0] - scores[1]).max() < 0.05
 
 
+@pytest.mark.parametrize("name", _NETWORKS)
+def test_every_kind_answers_alike_in_bfloat16(name, config, tmp_path):
+    model, kind = _make(name, tmp_path, config)
+    ids = np.random.default_rng(0).integers(5, config.vocab_size, [2, 3, 5])
+    if len(kind.id_signature(model).inputs[0].shape) == 2:
+        ids = ids[0]
+    exact, half = (
+        kind.id_signature(network).function(
+            *(tf.constant(x, tf.int32) for x in (ids, ids * 0 + 1, ids * 0))
+        )
+        for network in (model, in_bfloat16(model, kind, config))
+    )
+    for output, values in exact.items():
+        assert half[output].dtype == values.dtype, output
+        if values.dtype.is_floating:
+            np.testing.assert_allclose(half[output], values, atol=0.1)
+
+
+def test_thresholds_are_compared_in_float32(config, tmp_path):
+    """0.5 and the sigmoid of 0.001 are the same in bfloat16."""
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    try:
+        model, _ = _make("multilabel", tmp_path, config)
+    finally:
+        keras.config.set_dtype_policy("float32")
+    layer = model.get_layer("label_thresholds")
+    layer.thresholds.assign([0.5, 0.5, 0.5])
+    is_given = layer(np.array([[1e-3, -1e-3, 0.0]]))
+    np.testing.assert_array_equal(is_given, [[True, False, True]])
+
+
 @pytest.mark.parametrize(
     ("model_format", "precision", "other"),
     [
