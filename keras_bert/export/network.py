@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from logging import getLogger
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import tensorflow as tf
 
 from keras_bert.errors import InputError
 from keras_bert.export import onnx_int8
+from keras_bert.export.quiet import quiet
 from keras_bert.io.whole_files import full_disk_named
 from keras_bert.predict.network import import_engine
 
@@ -96,17 +96,17 @@ def write_openvino(
         raise _lacking("OpenVINO", model) from error
     _fuse_layer_norms(network)
     if precision == "int8":
-        getLogger("nncf").setLevel("ERROR")
-        network = nncf.quantize(
-            network,
-            nncf.Dataset(calibration),
-            model_type=nncf.ModelType.TRANSFORMER,
-            subset_size=len(calibration),
-            # Seven bits, as in `write_onnx`.
-            advanced_parameters=nncf.AdvancedQuantizationParameters(
-                overflow_fix=nncf.OverflowFix.ENABLE
-            ),
-        )
+        with quiet("nncf"):
+            network = nncf.quantize(
+                network,
+                nncf.Dataset(calibration),
+                model_type=nncf.ModelType.TRANSFORMER,
+                subset_size=len(calibration),
+                # Seven bits, as in `write_onnx`.
+                advanced_parameters=nncf.AdvancedQuantizationParameters(
+                    overflow_fix=nncf.OverflowFix.ENABLE
+                ),
+            )
     with full_disk_named(file.name, RuntimeError):
         openvino.save_model(
             network, file, compress_to_fp16=precision == "bfloat16"
@@ -210,7 +210,6 @@ def _to_onnx(model: keras.Model, fuses_gelu: bool) -> Any:
     """
     onnx = import_engine("onnx")
     tf2onnx = import_engine("tf2onnx")
-    getLogger("tf2onnx").setLevel("ERROR")
     inputs = _to_specs(model)
     trainable, other = model.trainable_variables, model.non_trainable_variables
     weights = {f"weight_{i}": x for i, x in enumerate(trainable + other)}
@@ -229,12 +228,13 @@ def _to_onnx(model: keras.Model, fuses_gelu: bool) -> Any:
         *inputs.values(),
         *(tf.TensorSpec(x.shape, x.dtype, k) for k, x in weights.items()),
     ]
-    network, _ = tf2onnx.convert.from_function(
-        tf.function(call, input_signature=specs, autograph=False),
-        input_signature=specs,
-        opset=_OPSET,
-        custom_op_handlers={"Erfc": (partial(_erfc, fuses_gelu), [])},
-    )
+    with quiet("tensorflow", "tf2onnx"):
+        network, _ = tf2onnx.convert.from_function(
+            tf.function(call, input_signature=specs, autograph=False),
+            input_signature=specs,
+            opset=_OPSET,
+            custom_op_handlers={"Erfc": (partial(_erfc, fuses_gelu), [])},
+        )
     graph = network.graph
     kept = [x for x in graph.input if x.name in inputs]
     del graph.input[:]

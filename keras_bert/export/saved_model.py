@@ -9,6 +9,7 @@ import keras
 import tensorflow as tf
 from absl import logging
 
+from keras_bert.export.quiet import quiet
 from keras_bert.io.whole_files import full_disk_named, to_json, write_texts
 from keras_bert.kinds.signatures import Signature, one_graph
 from keras_bert.predict.versions import DESCRIPTION, WARM_UP, new_version
@@ -78,7 +79,8 @@ def export_saved_model(
             module.assets = [
                 tf.saved_model.Asset(str(Path(folder, name))) for name in assets
             ]
-            tf.saved_model.save(module, str(version.path), functions)
+            with quiet("tensorflow"):
+                tf.saved_model.save(module, str(version.path), functions)
         # tf.saved_model.save gives every signature the method Predict.
         utils = tf.compat.v1.saved_model.signature_def_utils
         updater = utils.MethodNameUpdater(str(version.path))
