@@ -29,8 +29,9 @@ def export_to_cache(
 
     Args:
         checkpoint: What `load_finetuned` takes, or a pre-trained checkpoint,
-            which is exported with the longest sequence that it reads. A folder
-            of exported versions is returned as it is.
+            which is exported with the longest sequence that it reads and with
+            vectors of the length 1, as `load_embedder` makes them. A folder of
+            exported versions is returned as it is.
         cache_dir: The folder of the cache.
 
     Raises:
@@ -64,7 +65,9 @@ def export_to_cache(
             load_finetuned(checkpoint).export(exported)
         else:
             length = source.longest_sequence(source.config)
-            config = PretrainedExportConfig(max_seq_length=length)
+            config = PretrainedExportConfig(
+                normalize=True, max_seq_length=length
+            )
             export_pretrained(checkpoint, exported, config)
     return exported
 

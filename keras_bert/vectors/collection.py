@@ -2,7 +2,8 @@
 
 `corpus.jsonl` has `_id`, `title` and `text` of each document, `queries.jsonl`
 `_id` and `text` of each query. `qrels/test.tsv` has a header and then the ids
-of a query and of a document, and the relevance, a whole number.
+of a query and of a document, and the relevance, a whole number; or it is a
+file of trec_eval, with a fourth column and without a header.
 """
 
 import collections
@@ -68,8 +69,8 @@ class Collection:
     def check_ids(self, ids: Sequence[str]) -> None:
         """Takes the ids of all documents.
 
-        Raises InputError if one is there twice; warns of judged documents that
-        are not there.
+        Raises InputError if one is there twice, or if no judged document is
+        there; warns if some are not there.
         """
         known = set(ids)
         if len(known) < len(ids):
@@ -78,7 +79,13 @@ class Collection:
                 f"Two documents of {self.folder} have the id {twice!r}; give "
                 "each its own."
             )
-        if unknown := set().union(*self.qrels.values()) - known:
+        judged = set().union(*self.qrels.values())
+        if unknown := judged - known:
+            if unknown == judged:
+                raise InputError(
+                    f"{self.folder} has none of the judged documents, such as "
+                    f"{min(unknown)!r}; give the ids of {_CORPUS} in qrels."
+                )
             logging.warning(
                 "The corpus lacks %d judged documents, such as %r. They count "
                 "as not found.",
@@ -88,6 +95,7 @@ class Collection:
 
 
 _CORPUS, _QUERIES = "corpus.jsonl", "queries.jsonl"
+_NUMBER = r"-?\d+"
 
 
 def read_collection(data_dir: str | Path, split: str = "test") -> Collection:
@@ -106,22 +114,48 @@ def read_collection(data_dir: str | Path, split: str = "test") -> Collection:
             )
     texts = {x["_id"]: x["text"] for x in _rows(folder, _QUERIES, "query")}
     qrels: dict[str, dict[str, int]] = {}
-    columns = {"query": 0, "document": 1, "relevance": 2}
-    read = readers.tsv(columns=columns, test_columns=columns, test=name)
-    for row in read(folder, "test"):
-        query, document, relevance = (row[column] for column in columns)
+    for query, document, relevance in _judgments(folder, name):
         if query not in texts:
             raise InputError(
                 f"{folder / name} judges the query {query!r}, which "
                 f"{_QUERIES} does not have."
             )
-        if not re.fullmatch(r"-?\d+", relevance):
+        if not re.fullmatch(_NUMBER, relevance):
             raise InputError(
                 f"The relevance of {document!r} for the query {query!r} in "
                 f"{folder / name} is {relevance!r}, but must be a whole number."
             )
         qrels.setdefault(query, {})[document] = int(relevance)
     return Collection(folder, {query: texts[query] for query in qrels}, qrels)
+
+
+def _judgments(folder: Path, name: str) -> Iterator[Sequence[str]]:
+    """Yields the query, the document and the relevance of each judgment."""
+    with (folder / name).open(encoding="utf-8-sig") as lines:
+        first = lines.readline().split()
+        is_judgment = len(first) > 2 and re.fullmatch(_NUMBER, first[-1])
+        if is_judgment and len(first) != 4:
+            raise InputError(
+                f"The first line of {folder / name} is a judgment, but must be "
+                "a header, such as query-id, corpus-id and score."
+            )
+        if is_judgment:
+            lines.seek(0)
+            for number, line in enumerate(lines, 1):
+                values = line.split()
+                if len(values) not in (0, 4):
+                    raise InputError(
+                        f"Line {number} of {folder / name} has {len(values)} "
+                        "columns, but the first line has the 4 of trec_eval: "
+                        "query, 0, document, relevance."
+                    )
+                if values:
+                    yield values[0], values[2], values[3]
+            return
+    columns = {"query": 0, "document": 1, "relevance": 2}
+    read = readers.tsv(columns=columns, test_columns=columns, test=name)
+    for row in read(folder, "test"):
+        yield [row[column] for column in columns]
 
 
 def _rows(folder: Path, name: str, what: str) -> Iterator[Row]:

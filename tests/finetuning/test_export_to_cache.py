@@ -20,6 +20,7 @@ def exports(monkeypatch):
     exports = []
 
     def export_pretrained(checkpoint, folder, config):
+        assert config.normalize  # as the vectors of `load_embedder`
         exports.append((checkpoint, config.max_seq_length))
         with new_version(folder) as version:
             (version.path / "saved_model.pb").touch()

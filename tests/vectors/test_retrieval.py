@@ -9,7 +9,7 @@ from small_checkpoint import write_checkpoint
 
 from keras_bert.errors import InputError
 from keras_bert.vectors import retrieval as module
-from keras_bert.vectors.collection import RetrievalConfig
+from keras_bert.vectors.collection import RetrievalConfig, read_collection
 from keras_bert.vectors.embedder import load_embedder
 from keras_bert.vectors.retrieval import evaluate_retrieval, score_run
 
@@ -182,6 +182,33 @@ def test_a_judged_document_that_the_corpus_lacks_is_told(
         caplog.text
     )
     assert after["recall@100"] < before["recall@100"]
+
+
+@pytest.mark.parametrize("separator", ["\t", " "])
+def test_judgments_of_trec_are_those_of_beir(collection, separator):
+    file = collection[0] / "qrels" / "test.tsv"
+    expected = read_collection(collection[0]).qrels
+    lines = []
+    for line in file.read_text().splitlines()[1:]:
+        query, document, relevance = line.split("\t")
+        lines.append(separator.join((query, "0", document, relevance)))
+    file.write_text("\n".join(lines) + "\n\n")
+    assert read_collection(collection[0]).qrels == expected
+    file.write_text("\n".join([*lines, "q0 d1 1"]))
+    with pytest.raises(InputError, match="has 3 columns, but the first line"):
+        read_collection(collection[0])
+    file.write_text("q0\td1\t1\n")
+    with pytest.raises(InputError, match="a judgment, but must be a header"):
+        read_collection(collection[0])
+
+
+def test_a_collection_without_any_judged_document_is_refused(
+    embedder, collection
+):
+    file = collection[0] / "qrels" / "test.tsv"
+    file.write_text("query-id\tcorpus-id\tscore\nq0\tabsent\t1\n")
+    with pytest.raises(InputError, match="none of the judged documents, such"):
+        evaluate_retrieval(embedder, collection[0])
 
 
 @pytest.mark.parametrize(

@@ -202,13 +202,22 @@ def _locate_tokens(
     text_starts = tf.cast(
         tf.gather(characters.row_starts(), tokens.ids.value_rowids()), tf.int32
     )
-    next_space = tf.searchsorted(
-        spaces, tokens.start_chars.flat_values + text_starts
-    )
+    # A token of ModernBERT includes the space before its word.
+    letters = tf.cast(tf.where(~is_space)[:, 0], tf.int32)
+    letters = tf.concat([letters, [tf.size(points)]], axis=0)
+    ends = tokens.end_chars.flat_values + text_starts
+    starts = tokens.start_chars.flat_values + text_starts
+    starts = tf.gather(letters, tf.searchsorted(letters, starts))
+    starts = tf.minimum(starts, ends)
+    next_space = tf.searchsorted(spaces, starts)
     word_ends = tf.gather(spaces, next_space)
     word_starts = tf.gather(spaces, next_space - 1) + 1
+    if tokenizer.json and not tokenizer.json.is_of_bert:
+        # The rule of google-research/bert is about its own cleaning.
+        word_starts, word_ends = starts, ends
     text_drifts = tf.gather(drifts, text_starts)
     flat = {
+        "starts": starts - text_starts,
         "word_starts": word_starts - text_starts,
         "word_ends": word_ends - text_starts,
         "word_start_drifts": tf.gather(drifts, word_starts) - text_drifts,
@@ -216,7 +225,6 @@ def _locate_tokens(
     }
     return {
         "ids": tokens.ids,
-        "starts": tokens.start_chars,
         "ends": tokens.end_chars,
         **{n: tokens.ids.with_flat_values(x) for n, x in flat.items()},
     }

@@ -5,9 +5,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from conftest import SPECIAL_TOKENS
+from small_family import write_family
 from span_examples import span_kind
 
+from keras_bert.checkpoints.load_tokenizer import load_tokenizer
 from keras_bert.errors import InputError
+from keras_bert.kinds.settings import SpanSettings
 from keras_bert.kinds.span.windows import cut_windows
 
 
@@ -28,6 +31,27 @@ def _lists(windows):
     rows, truncated, *ragged = windows
     dense = [x.numpy().tolist() for x in (rows, truncated)]
     return [*dense, *(x.to_list() for x in ragged)]
+
+
+def test_a_token_does_not_begin_with_a_space(tmp_path):
+    """Those of ModernBERT do in its tokenizer; their words are their own."""
+    tokenizer = load_tokenizer(write_family(tmp_path / "x", "modernbert"))
+    settings = SpanSettings(max_seq_length=40, doc_stride=9, max_query_length=4)
+    contexts = ["the good  dog", "a\u200bfox the"]
+    windows = cut_windows(
+        ["the", "a"], contexts, tokenizer=tokenizer, settings=settings
+    )
+    for text, starts, ends, words in zip(
+        contexts,
+        windows.starts.to_list(),
+        windows.ends.to_list(),
+        windows.word_starts.to_list(),
+        strict=True,
+    ):
+        places = [(i, j) for i, j in zip(starts, ends, strict=True) if i >= 0]
+        pieces = [text[i:j] for i, j in places]
+        assert pieces[-1] and pieces == [x.lstrip() for x in pieces]
+        assert words == starts
 
 
 def test_the_fields_of_windows(vocab_file):
