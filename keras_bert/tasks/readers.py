@@ -26,6 +26,8 @@ Reader = Callable[[Path, str], Iterator[Row]]
 Columns = Mapping[str, int | str]
 # The numbers of lines, and their columns.
 Table = Iterator[tuple[int, list[str]]]
+# Between the columns of a CSV file.
+_DELIMITERS = ",;\t"
 # An unclosed quote must not read a large file into one field.
 _MAX_FIELD_SIZE = 100_000_000
 # Quotes around a text, and at least one quote inside, all of them doubled.
@@ -68,15 +70,16 @@ def tsv(
     return reader(rows, files)
 
 
-def csv(*, columns: Columns, **files: str) -> Reader:
+def csv(*, columns: Columns | None = None, **files: str) -> Reader:
     """Reads comma-separated files with quotes and a header.
 
     Semicolons or tabs may be between the columns instead of commas.
-    `columns` maps a field to its column, as in `tsv`.
+    `columns` maps a field to its column, as in `tsv`; by default the names of
+    the header are the fields.
     """
 
     def rows(path: Path, labeled: bool) -> Iterator[Row]:
-        needed = _needed(columns, labeled)
+        needed = _needed(columns or _by_name(path), labeled)
         table = _csv_table(path, _delimiter(path, needed))
         return _table_rows(table, path, needed)
 
@@ -228,9 +231,15 @@ def _split_tsv(line: str) -> list[str]:
     ]
 
 
+def _by_name(path: Path) -> Columns:
+    """Returns the columns of a header; the delimiter makes most of them."""
+    headers = [next(_csv_table(path, x), (0, [""]))[1] for x in _DELIMITERS]
+    return {name: name for name in max(headers, key=len)}
+
+
 def _delimiter(path: Path, columns: Columns) -> str:
     """Returns the one that splits the header into the columns; else ","."""
-    for delimiter in ",;\t":
+    for delimiter in _DELIMITERS:
         _, names = next(_csv_table(path, delimiter), (0, []))
         if all(c in names or c in range(len(names)) for c in columns.values()):
             return delimiter
