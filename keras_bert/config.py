@@ -197,7 +197,8 @@ class BertConfig(CheckedSettings):
             logging.warning("%s. Is the vocabulary complete?", sizes)
         else:
             raise InputError(
-                f"{sizes}; give the vocabulary that belongs to the model."
+                f"{sizes}; give the vocabulary of the model or, for a new "
+                "model, a config with the size of the vocabulary."
             )
 
     @classmethod

@@ -28,6 +28,13 @@ _NO_COUNTERPART = (
     "gcp_project master max_eval_steps num_tpu_cores tpu_zone "
     "use_one_hot_embeddings verbose_logging"
 ).split()
+# What `fit` and other libraries call our flags.
+_NAMES_ELSEWHERE = {
+    "batch_size": "train_batch_size",
+    "epochs": "num_train_epochs",
+    "lr": "learning_rate",
+    "seed": "random_seed",
+}
 _DEFINE = {
     "int": flags.DEFINE_integer,
     "float": flags.DEFINE_float,
@@ -281,6 +288,8 @@ class Flags:
                 expected = self._flags[wrong[1]].parser.syntactic_help
                 reason = reason.removesuffix(f": {error.__context__}")
                 reason += f" must be {expected or 'true or false'}"
+            if (flag := _NAMES_ELSEWHERE.get(name)) in self._flags:
+                reason = f"There is no --{name}; write --{flag}"
             if name in _NO_COUNTERPART:
                 reason = (
                     f"--{name} of google-research/bert has no counterpart here;"

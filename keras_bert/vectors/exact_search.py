@@ -157,6 +157,11 @@ def _as_numbers(vectors: Any, name: str) -> np.ndarray:
             raise TypeError
         with np.errstate(over="ignore"):  # infinity is refused
             array = array.astype("float32", copy=False)
+        if array.ndim == 1 and array.dtype.kind == "f":
+            raise InputError(
+                f"The {name} must be vectors [N, D], but one vector was given; "
+                "write vector[None]."
+            )
         if array.ndim != 2 or not np.isfinite(array).all():
             raise ValueError
     except (TypeError, ValueError) as error:

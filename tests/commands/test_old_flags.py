@@ -242,6 +242,11 @@ def test_the_flags_become_ours(module, line, expected):
         ),
         (
             "run_finetuning",
+            {"epochs": 3},
+            "There is no --epochs; write --num_train_epochs; see",
+        ),
+        (
+            "run_finetuning",
             {"train_file": "a/train-v1.1.json", "predict_file": "b/x.json"},
             "The SQuAD file b/x.json must be named a/dev-v1.1.json; rename",
         ),

@@ -232,7 +232,7 @@ def test_vocabulary(given, call, expected):
 @cases(
     ("a vector instead of vectors",
      lambda x: keras_bert.vectors.search(np.ones(3), np.eye(3), top_k=1),
-     Says("must be finite numbers [N, D]")),
+     Says("one vector was given; write")),
     ("NaN", lambda x: keras_bert.vectors.search(
         np.array([[np.nan, 1]]), np.eye(2), top_k=1),
      Says("must be finite numbers [N, D]")),
