@@ -151,17 +151,17 @@ def _check_finite(*numbers: float) -> None:
 
 def _as_numbers(vectors: Any, name: str) -> np.ndarray:
     """Returns float32 [N, D], from an array, lists or a table."""
+    if getattr(vectors, "ndim", None) == 1:
+        raise InputError(
+            f"The {name} must be vectors [N, D], but one vector was given; "
+            "write vector[None]."
+        )
     try:
         array = np.asarray(vectors)
         if array.dtype.kind not in "biufO":
             raise TypeError
         with np.errstate(over="ignore"):  # infinity is refused
             array = array.astype("float32", copy=False)
-        if array.ndim == 1 and array.dtype.kind == "f":
-            raise InputError(
-                f"The {name} must be vectors [N, D], but one vector was given; "
-                "write vector[None]."
-            )
         if array.ndim != 2 or not np.isfinite(array).all():
             raise ValueError
     except (TypeError, ValueError) as error:

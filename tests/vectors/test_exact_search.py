@@ -98,7 +98,7 @@ def test_no_query_and_no_vector(integers):
         ({"corpus": ["a film"]}, r"The corpus must be finite numbers \[N, D"),
         ({"corpus": [["a", "b", "c", "d", "e"]]}, "corpus must be finite num"),
         ({"corpus": np.full([4, 5], 1e300)}, "corpus must be finite numbers"),
-        ({"queries": np.ones(5)}, "queries must be finite numbers"),
+        ({"queries": np.ones(5)}, "but one vector was given; write"),
         ({"queries": "a film"}, "queries must be finite numbers"),
         ({"queries": ["a film"]}, "queries must be finite numbers"),
         ({"queries": None}, "queries must be finite numbers"),
