@@ -63,7 +63,9 @@ class Progress:
         # An inner bar, such as that of an evaluation, goes.
         self._bar.leave = not self._bar.pos
         self._open = contextlib.ExitStack()
-        self._start = self._last_line = time.monotonic()
+        self._last_line = time.monotonic()
+        # After the first units: until then, graphs are traced.
+        self._first: tuple[float, int] | None = None
 
     def __enter__(self) -> Self:
         self._open.enter_context(shown_log())
@@ -81,16 +83,18 @@ class Progress:
             self._bar.set_postfix(shown, refresh=False)
         self._bar.update(num_done)
         now = time.monotonic()
+        start, done = self._first = self._first or (now, self._done)
         if self._bar.disable and now - self._last_line >= _INTERVAL:
             self._last_line = now
-            absl_logging.info("%s", self._line(now - self._start, shown))
+            speed = (self._done - done) / (now - start) if now > start else 0
+            absl_logging.info("%s", self._line(speed, shown))
 
-    def _line(self, seconds: float, shown: Mapping[str, str]) -> str:
+    def _line(self, speed: float, shown: Mapping[str, str]) -> str:
         total = f" of {self.total:,}" if self.total else ""
         parts = [f"{self.description}: {self._done:,}{total} {self.unit}"]
         parts += [f"{name} {value}" for name, value in shown.items()]
-        speed = (self._done - self.initial) / seconds
-        parts.append(f"{speed:,.3g} {self.unit}/s")
+        if speed:
+            parts.append(f"{speed:,.3g} {self.unit}/s")
         if self.total and speed:
             left = (self.total - self._done) / speed
             parts.append(f"{tqdm.format_interval(left)} left")

@@ -154,9 +154,13 @@ def test_a_file_gets_lines(monkeypatch, capsys):
     monkeypatch.setattr(progress, "_INTERVAL", 0)
     with Progress("Reading", 9, "rows") as reading:
         reading.update(3, loss=0.25)
-    (line,) = capsys.readouterr().err.splitlines()
-    assert "Reading: 3 of 9 rows, loss 0.25, " in line
-    assert line.startswith("I") and line.endswith(" left")
+        reading.update(3, loss=0.125)
+    first, line = capsys.readouterr().err.splitlines()
+    assert first.startswith("I")
+    # The time of the first rows, with that of tracing, is no speed.
+    assert first.endswith("Reading: 3 of 9 rows, loss 0.25")
+    assert "Reading: 6 of 9 rows, loss 0.125, " in line
+    assert line.endswith(" left")
     with Progress("Reading", 9, "rows"):
         pass
     assert capsys.readouterr().err == ""
