@@ -233,17 +233,25 @@ def _split_tsv(line: str) -> list[str]:
 
 def _by_name(path: Path) -> Columns:
     """Returns the columns of a header; the delimiter makes most of them."""
-    headers = [next(_csv_table(path, x), (0, [""]))[1] for x in _DELIMITERS]
+    headers = [_header(path, delimiter) for delimiter in _DELIMITERS]
     return {name: name for name in max(headers, key=len)}
 
 
 def _delimiter(path: Path, columns: Columns) -> str:
     """Returns the one that splits the header into the columns; else ","."""
     for delimiter in _DELIMITERS:
-        _, names = next(_csv_table(path, delimiter), (0, []))
+        names = _header(path, delimiter)
         if all(c in names or c in range(len(names)) for c in columns.values()):
             return delimiter
     return ","
+
+
+def _header(path: Path, delimiter: str) -> list[str]:
+    """Returns the names of the columns; none if the quotes disagree."""
+    try:
+        return next(_csv_table(path, delimiter), (0, []))[1]
+    except InputError:
+        return []
 
 
 def _needed(columns: Columns, labeled: bool) -> Columns:

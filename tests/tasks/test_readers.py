@@ -169,13 +169,15 @@ def test_csv_with_other_delimiters(tmp_path, delimiter):
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
 def test_the_header_of_csv_names_the_fields(tmp_path, delimiter):
-    lines = [["text", "label"], ['"a, b; c"', "x"], ["", "y"]]
+    lines = [['"text"', '"label"'], ['"a, b; c"', "x"], ["", "y"]]
     text = "\n".join(map(delimiter.join, lines))
     (tmp_path / "a.csv").write_text(text + "\n")
     read = readers.csv(train="a.csv", test="a.csv")
     rows = [{"text": "a, b; c", "label": "x"}, {"text": "", "label": "y"}]
     assert list(read(tmp_path, "train")) == rows
     assert list(read(tmp_path, "test")) == [{"text": x["text"]} for x in rows]
+    read = readers.csv(columns={"text": "text", "label": 1}, train="a.csv")
+    assert list(read(tmp_path, "train")) == rows
 
 
 def test_a_long_field_of_csv(tmp_path):
