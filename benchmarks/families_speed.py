@@ -42,8 +42,6 @@ CONFIGS = {
     },
 }
 
-_HINTS = {"float32": "f32", "bfloat16": "bf16"}
-
 
 def ours(options):
     """Returns a function that takes one step."""
@@ -77,7 +75,7 @@ def ours(options):
         return lambda: model.train_on_batch(features, labels)
     encoder = keras_bert.models.build_encoder(config)
     if options.contestant.endswith("OpenVINO"):
-        return in_openvino(encoder, features, options)
+        return in_openvino(encoder, options)
     specs = {
         name: tf.TensorSpec([None, None], tf.int32, name) for name in features
     }
@@ -95,26 +93,26 @@ def ours(options):
     return lambda: call(**tensors)["hidden"].numpy()
 
 
-def in_openvino(encoder, features, options):
-    import openvino
-
+def in_openvino(encoder, options):
+    """Returns a step of our export, as `make bench` takes it."""
     from keras_bert.export.network import write_openvino
+
+    sys.path.insert(0, str(pathlib.Path(__file__).parent / "contestants"))
+    from inference.openvino import prepare
 
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "network.xml"
         write_openvino(encoder, options.precision, file)
-        network = openvino.compile_model(
-            openvino.Core().read_model(file),
-            "CPU",
+        prepared = prepare(
             {
-                "INFERENCE_PRECISION_HINT": _HINTS[options.precision],
-                "INFERENCE_NUM_THREADS": options.threads,
-                "PERFORMANCE_HINT": "LATENCY",
-            },
+                "file": str(file),
+                "precision": options.precision,
+                "num_threads": options.threads,
+                "vocab_size": 30_000,
+            }
         )
-    features = {x.any_name: features[x.any_name] for x in network.inputs}
-    request = network.create_infer_request()
-    return lambda: request.infer(features, share_inputs=True)
+    case = {"batch_size": options.batch, "seq_length": options.length}
+    return lambda: prepared.run(case)
 
 
 def theirs(options, compiled):

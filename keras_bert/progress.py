@@ -64,7 +64,8 @@ class Progress:
         self._bar.leave = not self._bar.pos
         self._open = contextlib.ExitStack()
         self._last_line = time.monotonic()
-        # After the first units: until then, graphs are traced.
+        # The time and the units of the first update. Before it, graphs are
+        # traced.
         self._first: tuple[float, int] | None = None
 
     def __enter__(self) -> Self:
@@ -83,7 +84,9 @@ class Progress:
             self._bar.set_postfix(shown, refresh=False)
         self._bar.update(num_done)
         now = time.monotonic()
-        start, done = self._first = self._first or (now, self._done)
+        if self._first is None:
+            self._first = now, self._done
+        start, done = self._first
         if self._bar.disable and now - self._last_line >= _INTERVAL:
             self._last_line = now
             speed = (self._done - done) / (now - start) if now > start else 0

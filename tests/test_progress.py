@@ -157,7 +157,7 @@ def test_a_file_gets_lines(monkeypatch, capsys):
         reading.update(3, loss=0.125)
     first, line = capsys.readouterr().err.splitlines()
     assert first.startswith("I")
-    # The time of the first rows, with that of tracing, is no speed.
+    # The first update includes tracing, so its line has no speed.
     assert first.endswith("Reading: 3 of 9 rows, loss 0.25")
     assert "Reading: 6 of 9 rows, loss 0.125, " in line
     assert line.endswith(" left")

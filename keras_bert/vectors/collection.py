@@ -15,6 +15,7 @@ from pathlib import Path
 from absl import logging
 
 from keras_bert.errors import InputError
+from keras_bert.io.input_files import open_text
 from keras_bert.io.paths import to_path
 from keras_bert.settings import CheckedSettings, setting
 from keras_bert.tasks import readers
@@ -131,31 +132,34 @@ def read_collection(data_dir: str | Path, split: str = "test") -> Collection:
 
 def _judgments(folder: Path, name: str) -> Iterator[Sequence[str]]:
     """Yields the query, the document and the relevance of each judgment."""
-    with (folder / name).open(encoding="utf-8-sig") as lines:
+    with open_text(folder / name, errors="strict") as lines:
         first = lines.readline().split()
-        is_judgment = len(first) > 2 and re.fullmatch(_NUMBER, first[-1])
-        if is_judgment and len(first) != 4:
-            raise InputError(
-                f"The first line of {folder / name} is a judgment, but must be "
-                "a header, such as query-id, corpus-id and score."
-            )
-        if is_judgment:
-            lines.seek(0)
-            for number, line in enumerate(lines, 1):
-                values = line.split()
-                if len(values) not in (0, 4):
-                    raise InputError(
-                        f"Line {number} of {folder / name} has {len(values)} "
-                        "columns, but the first line has the 4 of trec_eval: "
-                        "query, 0, document, relevance."
-                    )
-                if values:
-                    yield values[0], values[2], values[3]
-            return
-    columns = {"query": 0, "document": 1, "relevance": 2}
-    read = readers.tsv(columns=columns, test_columns=columns, test=name)
-    for row in read(folder, "test"):
-        yield [row[column] for column in columns]
+    if len(first) < 3 or not re.fullmatch(_NUMBER, first[-1]):
+        columns = {"query": 0, "document": 1, "relevance": 2}
+        read = readers.tsv(columns=columns, test_columns=columns, test=name)
+        for row in read(folder, "test"):
+            yield [row[column] for column in columns]
+    elif len(first) == 4:
+        yield from _judgments_of_trec(folder / name)
+    else:
+        raise InputError(
+            f"The first line of {folder / name} is a judgment, but must be a "
+            "header, such as query-id, corpus-id and score."
+        )
+
+
+def _judgments_of_trec(file: Path) -> Iterator[Sequence[str]]:
+    with open_text(file, errors="strict") as lines:
+        for number, line in enumerate(lines, 1):
+            values = line.split()
+            if len(values) not in (0, 4):
+                raise InputError(
+                    f"Line {number} of {file} has {len(values)} columns, but "
+                    "the first line has the 4 of trec_eval: query, 0, "
+                    "document, relevance."
+                )
+            if values:
+                yield values[0], values[2], values[3]
 
 
 def _rows(folder: Path, name: str, what: str) -> Iterator[Row]:

@@ -35,6 +35,7 @@ from keras_bert.predict.served_model import ServedModel
 from keras_bert.predict.versions import MODEL_FILES, find_versions, format_of
 from keras_bert.server.servable import Servable
 from keras_bert.text.without_tensorflow import ListTokenizer
+from keras_bert.training.distribution import precision
 
 _TEXTS = [
     "The quick brown fox jumped over a lazy dog. " * 3,
@@ -524,11 +525,8 @@ def test_every_kind_answers_alike_in_bfloat16(name, config, tmp_path):
 
 def test_thresholds_are_compared_in_float32(config, tmp_path):
     """0.5 and the sigmoid of 0.001 are the same in bfloat16."""
-    keras.config.set_dtype_policy("mixed_bfloat16")
-    try:
+    with precision("bfloat16"):
         model, _ = _make("multilabel", tmp_path, config)
-    finally:
-        keras.config.set_dtype_policy("float32")
     layer = model.get_layer("label_thresholds")
     layer.thresholds.assign([0.5, 0.5, 0.5])
     is_given = layer(np.array([[1e-3, -1e-3, 0.0]]))

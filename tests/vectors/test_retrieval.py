@@ -1,4 +1,5 @@
 import dataclasses
+import gzip
 import json
 import random
 
@@ -196,6 +197,11 @@ def test_judgments_of_trec_are_those_of_beir(collection, separator):
     assert read_collection(collection[0]).qrels == expected
     file.write_text("\n".join([*lines, "q0 d1 1"]))
     with pytest.raises(InputError, match="has 3 columns, but the first line"):
+        read_collection(collection[0])
+    file.write_bytes(gzip.compress("\n".join(lines).encode()))
+    assert read_collection(collection[0]).qrels == expected
+    file.write_bytes("q0 0 dé 1".encode("latin-1"))
+    with pytest.raises(InputError, match="is not UTF-8"):
         read_collection(collection[0])
     file.write_text("q0\td1\t1\n")
     with pytest.raises(InputError, match="a judgment, but must be a header"):
