@@ -129,10 +129,11 @@ def free_memory():
 
 @pytest.fixture(scope="session")
 def mirrored():
-    """Two replicas. A process has one strategy: two would mix up their sums."""
-    import tensorflow as tf
+    """Two replicas: the strategy of the process, which can have only one."""
+    from keras_bert.training.config import TrainConfig
+    from keras_bert.training.distribution import get_strategy
 
-    return tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    return get_strategy(TrainConfig(distribution_strategy="mirrored"))
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """The devices, replicas and workers of a run: their share of its data."""
 
 import contextlib
+import functools
 import signal
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -38,10 +39,7 @@ def get_strategy(config: TrainConfig) -> tf.distribute.Strategy:
     if name == "one_device":
         return tf.distribute.get_strategy()
     if name == "mirrored":
-        devices = tf.config.list_logical_devices("GPU") or (
-            tf.config.list_logical_devices("CPU")
-        )
-        return tf.distribute.MirroredStrategy([d.name for d in devices])
+        return _mirrored()
     if name == "multi_worker_mirrored":
         seconds = config.worker_timeout_seconds
         logging.info(f"Waiting at most {seconds} seconds for other workers")
@@ -68,6 +66,19 @@ def get_strategy(config: TrainConfig) -> tf.distribute.Strategy:
             f"{_first_line(error)}"
         ) from error
     return tf.distribute.TPUStrategy(resolver)
+
+
+@functools.cache
+def _mirrored() -> tf.distribute.MirroredStrategy:
+    """Returns the one such strategy of the process.
+
+    A second one would number its sums from the same start, and TensorFlow 2.21
+    would take them for the sums of the first: of other shapes, an error.
+    """
+    devices = tf.config.list_logical_devices("GPU") or (
+        tf.config.list_logical_devices("CPU")
+    )
+    return tf.distribute.MirroredStrategy([d.name for d in devices])
 
 
 def _first_line(error: Exception) -> str:

@@ -1,8 +1,10 @@
+import numpy as np
 import pytest
+import tensorflow as tf
 
 from keras_bert.errors import InputError
 from keras_bert.training.config import TrainConfig
-from keras_bert.training.distribution import get_strategy
+from keras_bert.training.distribution import get_strategy, sum_over_replicas
 
 
 def test_a_missing_tpu_is_named():
@@ -28,3 +30,17 @@ def test_a_wrong_tf_config_is_named(monkeypatch, tf_config):
         InputError, match="TF_CONFIG does not .* TensorFlow says: \\S"
     ):
         get_strategy(TrainConfig(distribution_strategy="multi_worker_mirrored"))
+
+
+def test_two_mirrored_runs_of_a_process_sum_other_shapes():
+    """Two strategies would take the sums of one for those of the other."""
+    for size in (3, 4):
+        strategy = get_strategy(TrainConfig(distribution_strategy="mirrored"))
+
+        @tf.function
+        def total(size=size, strategy=strategy):
+            return strategy.run(lambda: sum_over_replicas(tf.ones(size)))
+
+        np.testing.assert_array_equal(
+            strategy.experimental_local_results(total())[1], [2.0] * size
+        )

@@ -156,7 +156,8 @@ class DecoupledDecayOptimizer(keras.optimizers.Optimizer):
             if slot.factor != 1:  # 1 leaves the graph as it is
                 rate = learning_rate * slot.factor
             self.update(slot, grad, scale, rate)
-            if (constraint := slot.variable.constraint) is not None:
+            constraint = slot.variable.constraint
+            if constraint is not None:
                 slot.variable.assign(constraint(slot.variable))
         self.iterations.assign_add(1)
 
