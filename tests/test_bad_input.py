@@ -48,6 +48,10 @@ def test_wrong_input_of_pretraining(script_folder, tmp_path):
     for changes, message in (
         ({"input_file": "absent"}, "No file matches 'absent'"),
         ({"bert_config_file": heads}, "12 is not a multiple of num_attention"),
+        (
+            {"bert_config_file": "bert_tyni"},
+            "No model named 'bert_tyni'; known",
+        ),
         ({"max_seq_length": 16}, "input_ids of length 14, but the model"),
         ({"max_seq_length": 99}, "max_seq_length 99 is over"),
         ({"checkpoint": tmp_path}, "No checkpoint at"),

@@ -125,7 +125,15 @@ MAY_IMPORT = {
         "training",
     },
     "server": {"errors", "io", "predict", "settings", "text"},
-    "commands": {"errors", "io", "progress", "server", "settings", "tasks"},
+    "commands": {
+        "config",
+        "errors",
+        "io",
+        "progress",
+        "server",
+        "settings",
+        "tasks",
+    },
     "registration": set(),
     "__main__": {"commands"},
     # The rest is imported on first use, as __init__.pyi says.

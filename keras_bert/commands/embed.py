@@ -8,8 +8,9 @@ r"""Writes the vector of each text of files to a .npy file.
         --input_file=queries.txt --output_file=queries.npy
 
 A line is a text. With --field, it is a JSON object with this field, or has
-tab-separated columns, which the first line of each file names. The output file
-appears when it is complete. After a kill, the same command continues.
+tab-separated columns, which the first line of each file names; a .csv file may
+have commas and quotes. The output file appears when it is complete. After a
+kill, the same command continues.
 
 With --layers, it writes the hidden states of each token, as extract_features.py
 of google-research/bert does. A line may then be a pair of texts, A ||| B:
@@ -38,7 +39,7 @@ Args:
 """
 
 import keras_bert
-from keras_bert.commands.flags import Flags
+from keras_bert.commands.flags import Flags, read_bert_config
 
 _SETTINGS = ("pooling", "normalize", "max_seq_length", "prompts")
 
@@ -70,9 +71,7 @@ def run(
     embedder = keras_bert.load_embedder(
         checkpoint,
         dimensions=dimensions,
-        bert_config=keras_bert.BertConfig.from_json(bert_config_file)
-        if bert_config_file
-        else None,
+        bert_config=read_bert_config(bert_config_file),
         vocab_file=vocab_file,
         do_lower_case=do_lower_case,
         **flags.settings(),

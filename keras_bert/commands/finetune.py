@@ -5,7 +5,7 @@ r"""Fine-tunes BERT on a task. Repeat the command to resume a stopped run.
 
 A smaller network can learn from a fine-tuned model:
 
-    ... --teacher=large --bert_config_file=configs/models/bert_tiny.json
+    ... --teacher=large --bert_config_file=bert_tiny
 
 The settings of every kind of task, such as --max_seq_length, are flags too.
 --task=my_task.py adds the settings of the kinds that my_task.py defines.
@@ -15,7 +15,8 @@ Args:
     data_dir: The folder of the data.
     output_dir: For checkpoints, metrics, predictions and reports.
     checkpoint: The pre-trained model; default: random weights.
-    bert_config_file: By default, the file beside the checkpoint.
+    bert_config_file: The network: a bert_config.json, or a name such as
+        bert_tiny; by default, the file beside the checkpoint.
     vocab_file: By default, the vocab.txt beside the checkpoint.
     cache_dir: A local folder for the encoded training set, which runs can
         share; by default, the folder `encoded` in output_dir.
@@ -29,7 +30,7 @@ Args:
 
 import keras_bert
 from keras_bert.commands import old_flags
-from keras_bert.commands.flags import Flags
+from keras_bert.commands.flags import Flags, read_bert_config
 
 translate = old_flags.translate_finetuning
 
@@ -61,9 +62,7 @@ def run(
         data_dir,
         output_dir,
         checkpoint=checkpoint,
-        bert_config=keras_bert.BertConfig.from_json(bert_config_file)
-        if bert_config_file
-        else None,
+        bert_config=read_bert_config(bert_config_file),
         vocab_file=vocab_file,
         config=config,
         settings=flags.settings(),

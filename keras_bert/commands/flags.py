@@ -10,6 +10,7 @@ from typing import Any
 
 from absl import flags
 
+from keras_bert.config import BertConfig
 from keras_bert.errors import InputError
 from keras_bert.settings import type_name
 
@@ -42,6 +43,15 @@ _DEFINE = {
     "str": flags.DEFINE_string,
     "list": flags.DEFINE_list,
 }
+
+
+def read_bert_config(name: str | None) -> BertConfig | None:
+    """Returns the `BertConfig` of a .json file or a name such as bert_tiny."""
+    if not name:
+        return None
+    if name.endswith(".json"):
+        return BertConfig.from_json(name)
+    return BertConfig.from_name(name)
 
 
 class Flags:

@@ -8,7 +8,8 @@ Reads standard input if neither texts nor files are given. A line is a JSON
 object with the fields of the task, or the fields separated by tabs, or simply
 the text if the model takes one text. A list, such as the endings of multiple
 choice, takes all fields after the first. A file may begin with a header: a line
-of column names that has all fields. Other columns are ignored.
+of column names that has all fields. Other columns are ignored. A .csv file has
+a header, and may have quotes.
 
 If a line cannot be read, its answer is an "error", and the command exits with
 status 1. The output file appears when it is complete. After a kill, the same
@@ -17,7 +18,7 @@ Beam, which writes several files, in any order.
 
 Args:
     model_dir: The exported model.
-    input_file: Files or globs, separated by commas; may be .gz.
+    input_file: Text or CSV files, or globs, separated by commas; may be .gz.
     output_file: By default standard output; may be .gz.
     signature: The signature to call.
     runner: An Apache Beam runner.

@@ -2,14 +2,14 @@ r"""Pre-trains BERT on records. Repeat the command to resume a stopped run.
 
     keras-bert pretrain --input_file='train*.tfrecord' \
         --eval_file=heldout.tfrecord --vocab_file=vocab.txt \
-        --bert_config_file=configs/models/bert_tiny.json --output_dir=out
+        --bert_config_file=bert_tiny --output_dir=out
 
 Args:
     input_file: TFRecords to train on: globs, separated by commas.
     output_dir: The folder for checkpoints and metrics.
     eval_file: Held-out TFRecords: globs, separated by commas.
-    bert_config_file: The network: a bert_config.json; by default, the one
-        beside the checkpoint.
+    bert_config_file: The network: a bert_config.json, or a name such as
+        bert_tiny; by default, the file beside the checkpoint.
     vocab_file: The vocab.txt, which is copied beside the weights; by default,
         the one beside the checkpoint.
     checkpoint: The initial weights; by default, random weights.
@@ -19,7 +19,7 @@ Args:
 
 import keras_bert
 from keras_bert.commands import old_flags
-from keras_bert.commands.flags import Flags
+from keras_bert.commands.flags import Flags, read_bert_config
 
 translate = old_flags.translate_pretraining
 
@@ -39,9 +39,7 @@ def run(
     overwrite_output_dir: bool = False,
 ) -> dict[str, float]:
     return keras_bert.pretrain(
-        keras_bert.BertConfig.from_json(bert_config_file)
-        if bert_config_file
-        else None,
+        read_bert_config(bert_config_file),
         input_file,
         output_dir,
         eval_files=eval_file,

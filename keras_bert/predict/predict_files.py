@@ -32,7 +32,8 @@ def predict_files(
     A line is a JSON object with the inputs of the model, or the inputs
     separated by tabs, or simply the text if the model takes one text. A file
     may begin with a header: a line of columns, which has the names of all
-    inputs. The answer to a wrong line is an `error`.
+    inputs. A `.csv` file has a header, and may have quotes. The answer to a
+    wrong line is an `error`.
 
     The output file appears when it is complete. After a kill, the same call
     continues after the last answers, and the file gets the same bytes.
@@ -47,8 +48,8 @@ def predict_files(
 
     Args:
         model_dir: What `FinetunedModel.export` wrote.
-        input_file: Text files, plain or .gz, as comma-separated names or
-            globs; None for standard input.
+        input_file: Text or CSV files, plain or .gz, as comma-separated names
+            or globs; None for standard input.
         output_file: The file to write, compressed if its name ends with .gz;
             None for standard output.
         signature: The signature to call.

@@ -6,7 +6,8 @@ takes the rest of the line.
 
 A file may begin with a header: a line that has the names of all inputs, with
 tabs between them. Then the columns of the file are read by name, and other
-columns are ignored.
+columns are ignored. A file whose name ends with .csv has such a header, and
+commas, semicolons or tabs between its columns.
 """
 
 import hashlib
@@ -17,6 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from keras_bert.errors import InputError
+from keras_bert.io.csv_files import csv_delimiter, csv_table
 from keras_bert.io.input_files import check_line_ends, open_text
 from keras_bert.io.paths import to_path
 from keras_bert.io.resumable_file import ResumableFile
@@ -59,9 +61,13 @@ def read_request_files(
 ) -> Iterator[RequestLine]:
     """Yields the lines of plain or .gz files; `inputs` tells what a header is.
 
-    Raises OSError, or InputError for a damaged .gz file.
+    Raises OSError, or InputError for a damaged file, or a CSV file that has
+    not these columns.
     """
     for file in files:
+        if file.removesuffix(".gz").lower().endswith(".csv"):
+            yield from _read_csv(file, inputs)
+            continue
         with open_text(file, errors="surrogateescape", newline="\n") as lines:
             yield from read_request_lines(lines, inputs, file)
 
@@ -82,6 +88,35 @@ def read_request_lines(
             columns = tuple(text.split("\t"))
         else:
             yield RequestLine(text, number, file, columns)
+
+
+def _read_csv(file: str, inputs: Sequence[str]) -> Iterator[RequestLine]:
+    """Yields each row as the JSON object of its columns."""
+    rows = csv_table(file, csv_delimiter(file, inputs))
+    _, header = next(rows, (0, []))
+    if not header:
+        raise InputError(f"{file} is empty.")
+    names = ", ".join(header)
+    if not inputs:
+        raise InputError(
+            f"{file} has the columns {names}; give the one that has the text, "
+            "such as --field=text."
+        )
+    if not set(inputs) <= set(header):
+        raise InputError(
+            f"{file} has the columns {names}, but {', '.join(inputs)} must be "
+            "among them; name them in its first line."
+        )
+    for number, row in rows:
+        if len(row) == 1 < len(header) and not row[0].strip():
+            continue  # a blank line
+        if len(row) != len(header):
+            raise InputError(
+                f"Line {number} of {file} has {len(row)} columns, but the "
+                f"header has {len(header)}; check its separators and quotes."
+            )
+        text = json.dumps(dict(zip(header, row, strict=True)))
+        yield RequestLine(text, number, file)
 
 
 def answer_lines(

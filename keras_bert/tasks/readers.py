@@ -7,7 +7,6 @@ validation="dev.tsv", test="test.tsv". Only splits whose names begin with train
 or validation have labels.
 """
 
-import csv as csv_files
 import json
 import math
 import re
@@ -18,6 +17,12 @@ from typing import Any
 from absl import logging
 
 from keras_bert.errors import InputError
+from keras_bert.io.csv_files import (
+    DELIMITERS,
+    csv_delimiter,
+    csv_header,
+    csv_table,
+)
 from keras_bert.io.input_files import check_line_ends, open_text
 from keras_bert.io.paths import to_path
 from keras_bert.tasks.base import Row
@@ -26,10 +31,6 @@ Reader = Callable[[Path, str], Iterator[Row]]
 Columns = Mapping[str, int | str]
 # The numbers of lines, and their columns.
 Table = Iterator[tuple[int, list[str]]]
-# Between the columns of a CSV file.
-_DELIMITERS = ",;\t"
-# An unclosed quote must not read a large file into one field.
-_MAX_FIELD_SIZE = 100_000_000
 # Quotes around a text, and at least one quote inside, all of them doubled.
 _QUOTED_BY_EXCEL = re.compile(r'"[^"]*(?:""[^"]*)+"')
 
@@ -80,7 +81,7 @@ def csv(*, columns: Columns | None = None, **files: str) -> Reader:
 
     def rows(path: Path, labeled: bool) -> Iterator[Row]:
         needed = _needed(columns or _by_name(path), labeled)
-        table = _csv_table(path, _delimiter(path, needed))
+        table = csv_table(path, csv_delimiter(path, needed.values()))
         return _table_rows(table, path, needed)
 
     return reader(rows, files)
@@ -233,45 +234,12 @@ def _split_tsv(line: str) -> list[str]:
 
 def _by_name(path: Path) -> Columns:
     """Returns the columns of a header; the delimiter makes most of them."""
-    headers = [_header(path, delimiter) for delimiter in _DELIMITERS]
+    headers = [csv_header(path, delimiter) for delimiter in DELIMITERS]
     return {name: name for name in max(headers, key=len)}
-
-
-def _delimiter(path: Path, columns: Columns) -> str:
-    """Returns the one that splits the header into the columns; else ","."""
-    for delimiter in _DELIMITERS:
-        names = _header(path, delimiter)
-        if all(c in names or c in range(len(names)) for c in columns.values()):
-            return delimiter
-    return ","
-
-
-def _header(path: Path, delimiter: str) -> list[str]:
-    """Returns the names of the columns; none if the quotes disagree."""
-    try:
-        return next(_csv_table(path, delimiter), (0, []))[1]
-    except InputError:
-        return []
 
 
 def _needed(columns: Columns, labeled: bool) -> Columns:
     return {f: c for f, c in columns.items() if f != "label" or labeled}
-
-
-def _csv_table(path: Path, delimiter: str) -> Table:
-    """Yields line numbers and columns, which may contain line breaks."""
-    with open_text(path, errors="strict", newline="") as lines:
-        csv_files.field_size_limit(_MAX_FIELD_SIZE)
-        table = csv_files.reader(lines, delimiter=delimiter, strict=True)
-        try:
-            for line in table:
-                if line:
-                    yield table.line_num, line
-        except csv_files.Error as error:
-            raise InputError(
-                f"Line {table.line_num} of {path} is not CSV: {error}; check "
-                "its quotes."
-            ) from error
 
 
 def _table_rows(

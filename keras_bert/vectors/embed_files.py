@@ -80,10 +80,11 @@ def embed_files(
             globs.
         output_file: A `.npy` file, float32 [N, D]; with `layers`, a `.jsonl`
             file.
-        field: The field with the text: a key of JSON objects, one per line,
-            or a column that the first line of a file names, with tabs between
-            the columns. By default, the whole line is the text. The texts of
-            several fields, such as "title,text", are joined by a space.
+        field: The field with the text: a key of JSON objects, one per line, or
+            a column that the first line of a file names, with tabs between the
+            columns, or of a `.csv` file. By default, the whole line is the
+            text. The texts of several fields, such as "title,text", are joined
+            by a space.
         prompt_name: The prompt before each text, by default that of the model;
             "" for none.
         batch_size: Number of texts in a batch.

@@ -15,7 +15,7 @@ import pytest
 
 import keras_bert
 from keras_bert.commands import main
-from keras_bert.commands.flags import Flags
+from keras_bert.commands.flags import Flags, read_bert_config
 from keras_bert.io.whole_files import atomic_path
 from keras_bert.predict.versions import new_version
 
@@ -105,6 +105,14 @@ class _Grid:
     grid_rate: float = 0.5
     grid_size: int = 3
     grid_name: str = "a,b"
+
+
+def test_a_network_is_a_file_or_a_name(tmp_path):
+    config = keras_bert.BertConfig(vocab_size=7)
+    (tmp_path / "a.json").write_text(config.to_json())
+    assert read_bert_config(f"{tmp_path}/a.json") == config
+    assert read_bert_config("bert_tiny").hidden_size == 128
+    assert read_bert_config(None) is None
 
 
 def test_the_flags_of_the_fields_make_a_config():

@@ -275,6 +275,46 @@ def test_a_header_that_is_nearly_one_is_refused(header):
         assert list(read_request_lines([line], PAIR.inputs, "a.csv"))
 
 
+@pytest.mark.parametrize("name", ["a.csv", "a.CSV", "a.csv.gz"])
+@pytest.mark.parametrize("delimiter", [",", ";"])
+def test_csv_files_have_quotes_and_a_header(tmp_path, name, delimiter):
+    rows = [["left", "id", "right"], ['"a, b;"', "1", '"c\n""d"""'], ["{e}"]]
+    rows[2] += ["", "\tf"]
+    text = "\r\n".join(map(delimiter.join, rows)) + "\r\n \r\n"
+    opened = gzip.open if name.endswith(".gz") else open
+    with opened(tmp_path / name, "wb") as file:
+        file.write(b"\xef\xbb\xbf" + text.encode())
+    lines = list(read_request_files([f"{tmp_path}/{name}"], PAIR.inputs))
+    answers, num_errors = answer_lines(PAIR, lines)
+    joined = [answer["joined"] for answer in answers]
+    assert joined == ['c\n"d"|a, b;', "\tf|{e}"] and not num_errors
+    assert [line.number for line in lines] == [3, 4]
+
+
+@pytest.mark.parametrize(
+    ("content", "inputs", "message"),
+    [
+        ("left,id\na,1\n", ("text",), "columns left, id, but text must be amo"),
+        (
+            "a fox, and a dog\n",
+            ("text",),
+            "columns a fox,  and a dog, but text",
+        ),
+        ("left,id\na,1\n", (), "left, id; give the one .* as --field=text"),
+        ("left,id\na,1\n\nb\n", ("left",), "Line 4 .* 1 columns, but the head"),
+        ('left,id\n"a,1\n', ("left",), "Line 2 .* is not CSV: .* its quotes"),
+        ("", ("left",), "a.csv is empty"),
+    ],
+)
+def test_a_csv_file_of_other_columns_is_refused(
+    tmp_path, content, inputs, message
+):
+    """Its lines would be read as texts."""
+    (tmp_path / "a.csv").write_text(content)
+    with pytest.raises(InputError, match=message):
+        list(read_request_files([f"{tmp_path}/a.csv"], inputs))
+
+
 def test_line_breaks_and_a_byte_order_mark_are_no_part_of_a_text(tmp_path):
     file = tmp_path / "a.txt"
     file.write_bytes(b"\xef\xbb\xbfa\r\n\r\nb c\r\n\n")

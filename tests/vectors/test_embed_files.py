@@ -52,6 +52,15 @@ def test_a_field_is_a_column_of_the_header(embedder, tmp_path):
     np.testing.assert_allclose(np.load(out), embedder.embed(TEXTS), atol=1e-6)
 
 
+def test_a_field_is_a_column_of_csv(embedder, tmp_path):
+    rows = "\n".join(f'{i},"{text}, x"' for i, text in enumerate(TEXTS))
+    (tmp_path / "in.csv").write_text(f"id,text\n{rows}\n")
+    out = tmp_path / "out.npy"
+    assert embed_files(embedder, f"{tmp_path}/*.csv", out, field="text") == 17
+    texts = [f"{text}, x" for text in TEXTS]
+    np.testing.assert_allclose(np.load(out), embedder.embed(texts), atol=1e-6)
+
+
 class _Killed(BaseException):
     pass
 

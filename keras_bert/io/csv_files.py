@@ -1,0 +1,50 @@
+"""CSV files: their rows, and what is between their columns."""
+
+import csv
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from keras_bert.errors import InputError
+from keras_bert.io.input_files import open_text
+
+DELIMITERS = ",;\t"
+# An unclosed quote must not read a large file into one field.
+_MAX_FIELD_SIZE = 100_000_000
+
+
+def csv_table(
+    path: str | Path, delimiter: str
+) -> Iterator[tuple[int, list[str]]]:
+    """Yields line numbers and columns, which may contain line breaks.
+
+    Raises InputError if the quotes are wrong or the file is not UTF-8.
+    """
+    with open_text(path, errors="strict", newline="") as lines:
+        csv.field_size_limit(_MAX_FIELD_SIZE)
+        table = csv.reader(lines, delimiter=delimiter, strict=True)
+        try:
+            for line in table:
+                if line:
+                    yield table.line_num, line
+        except csv.Error as error:
+            raise InputError(
+                f"Line {table.line_num} of {path} is not CSV: {error}; check "
+                "its quotes."
+            ) from error
+
+
+def csv_header(path: str | Path, delimiter: str) -> list[str]:
+    """Returns the names of the columns; none if the quotes disagree."""
+    try:
+        return next(csv_table(path, delimiter), (0, []))[1]
+    except InputError:
+        return []
+
+
+def csv_delimiter(path: str | Path, columns: Collection[int | str]) -> str:
+    """Returns the one that splits the header into the columns; else ","."""
+    for delimiter in DELIMITERS:
+        names = csv_header(path, delimiter)
+        if all(c in names or c in range(len(names)) for c in columns):
+            return delimiter
+    return ","
