@@ -12,6 +12,7 @@ PACKAGE = ROOT / "keras_bert"
 # Maps a part (a folder or a file of keras_bert) to the parts it may import. A
 # part imports only parts above it.
 MAY_IMPORT = {
+    "quiet_tensorflow": set(),
     "errors": set(),
     "progress": set(),
     "io": {"errors"},
@@ -85,6 +86,7 @@ MAY_IMPORT = {
         "io",
         "pretraining/records",
         "progress",
+        "quiet_tensorflow",
         "settings",
         "text",
     },
@@ -130,6 +132,7 @@ MAY_IMPORT = {
         "errors",
         "io",
         "progress",
+        "quiet_tensorflow",
         "server",
         "settings",
         "tasks",

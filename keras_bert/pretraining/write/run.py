@@ -9,11 +9,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import tensorflow as tf
-
 from keras_bert.errors import InputError
 from keras_bert.io.paths import to_path
 from keras_bert.io.whole_files import is_whole
+from keras_bert.pretraining.write import worker
 from keras_bert.pretraining.write.blocks_to_parts import RecordMaker
 from keras_bert.pretraining.write.config import PretrainingDataConfig, digest
 from keras_bert.pretraining.write.parts_to_files import OutputFiles
@@ -123,7 +122,7 @@ def _make_parts(
     with concurrent.futures.ProcessPoolExecutor(
         num_workers,
         multiprocessing.get_context("spawn"),  # A forked TensorFlow hangs.
-        _start_worker,
+        worker.start,
         (pickle.dumps(maker_arguments),),
     ) as executor:
         waiting: collections.deque = collections.deque()
@@ -131,7 +130,7 @@ def _make_parts(
             for part in parts:
                 if len(waiting) == 2 * num_workers:
                     yield waiting.popleft().result()
-                waiting.append(executor.submit(_make_part, *part))
+                waiting.append(executor.submit(worker.make_part, *part))
             while waiting:
                 yield waiting.popleft().result()
         except concurrent.futures.BrokenExecutor as error:
@@ -142,18 +141,3 @@ def _make_parts(
             ) from error
         finally:
             executor.shutdown(cancel_futures=True)
-
-
-_maker: RecordMaker  # of a worker process
-
-
-def _start_worker(maker_arguments: bytes) -> None:
-    global _maker
-    # To unpickle a tokenizer starts TensorFlow; then it is too late for these.
-    tf.config.threading.set_intra_op_parallelism_threads(1)
-    tf.config.threading.set_inter_op_parallelism_threads(1)
-    _maker = RecordMaker(*pickle.loads(maker_arguments))
-
-
-def _make_part(*part: Any) -> int:
-    return _maker.make_part(*part)
